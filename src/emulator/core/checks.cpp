@@ -11,13 +11,14 @@ struct NamedChecks {
   unsigned checks;
 };
 
-constexpr unsigned kCheckAll = kCheckMemory | kCheckRace | kCheckInit | kCheckSync | kCheckWait;
+constexpr unsigned kCheckAll = kCheckMemory | kCheckRace | kCheckInit |
+                               kCheckSync | kCheckWait | kCheckStreams;
 
 constexpr NamedChecks kNames[] = {
     {"memory", kCheckMemory}, {"race", kCheckRace}, {"race-same", kCheckRaceSame},
     {"init", kCheckInit},     {"sync", kCheckSync}, {"wait", kCheckWait},
-    {"all", kCheckAll},       {"1", kCheckAll},     {"none", kCheckNone},
-    {"0", kCheckNone},        {"", kCheckNone},
+    {"streams", kCheckStreams}, {"all", kCheckAll}, {"1", kCheckAll},
+    {"none", kCheckNone},     {"0", kCheckNone},    {"", kCheckNone},
 };
 
 } // namespace

@@ -15,6 +15,8 @@ enum Check : unsigned {
   kCheckSync = 8,
   kCheckRaceSame = 16, ///< writes that race and leave the value that was there: harmless, so apart
   kCheckWait = 32,     ///< what is used while a load is under way
+  /// operations of streams that touch the same memory and have no order; of HIP programs only
+  kCheckStreams = 64,
 };
 
 /// The bits of a list such as "memory,race", "all" or "none"; nothing if a word is unknown.

@@ -20,6 +20,7 @@
 
 namespace flyemu {
 
+class TouchedBytes;
 class Watch;
 
 /// The pre-decoded instructions of one executable segment. Immutable; shared by launches and
@@ -92,6 +93,9 @@ struct Options {
   /// The memory through which waves and the host exchange the requests that `serve` answers. The
   /// device libraries synchronize it themselves, so the race check leaves it out.
   MemoryRange exchange;
+  /// Gets what the launch touches of global memory, but for `exchange`, if the check of streams is
+  /// on. May be null.
+  TouchedBytes *touched = nullptr;
   /// Answers the requests of waves that wait for the host (printf, malloc). Each thread of the
   /// launch calls it after every turn of a workgroup, so that no wave waits for ever. It returns
   /// whether it has answered anything, and throws WaveFault to end the launch. May be empty.

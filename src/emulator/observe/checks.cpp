@@ -1,6 +1,7 @@
 #include "emulator/observe/checks.h"
 
 #include "emulator/core/program.h"
+#include "emulator/core/touched_bytes.h"
 #include "emulator/core/written_bytes.h"
 #include "emulator/isa/op.h"
 #include "emulator/observe/init_check.h"
@@ -56,7 +57,7 @@ private:
 class Checks : public Observer {
 public:
   explicit Checks(CheckState &s)
-      : state_(s), checks_(s.checks), program_(s.findings.program()), init_(program_),
+      : state_(s), checks_(s.checks), program_(s.findings.program()), init_(program_), touched_(s.touched),
         releaseBy_(releaseBy(*program_.target)), scopedFences_(hasScopedFences(*program_.target)),
         splitInvalidation_(program_.target->encoding == Encoding::Gfx11) {
     for (const Inst &inst : program_.insts)
@@ -133,9 +134,11 @@ public:
       if (address + bytes <= w.ldsSize)
         waits_->access(w, i, LaneAccess(lane, address, bytes, write, atomic), report);
     }
+    if (touched_ && space == Space::Global)
+      touch(i, LaneAccess(lane, address, bytes, write, atomic));
     if (checks_ & kAnyRace && space != Space::Scratch) {
       checkRace(w, i, space, LaneAccess(lane, address, bytes, write, atomic));
-      if (write && !atomic)
+      if (write && !atomic && i.enc != Enc::Smem)
         stores_.add(lane, space, address, bytes);
     }
   }
@@ -167,6 +170,8 @@ public:
       };
       waits_->access(w, i, a, report);
     }
+    if (touched_ && space == Space::Global)
+      touch(i, a);
     if (!(checks_ & kAnyRace))
       return;
     checkRace(w, i, space, a);
@@ -241,6 +246,21 @@ private:
     lastAccess_ = &i;
     lastIsAtomic_ = program_.isAtomic(i);
     lastAsks_ = lastIsAtomic_ && (!i.op->has(kOverwrites) || i.flags & kGlc);
+  }
+
+  /// Notes the bytes of an access for the check of streams.
+  void touch(const Inst &i, const LaneAccess &a) {
+    const bool synchronizing = a.atomic || synchronizes(i);
+    const TouchKind kind = !synchronizing ? a.write ? TouchKind::Write : TouchKind::Read
+                           : a.write      ? TouchKind::AtomicWrite
+                                          : TouchKind::AtomicRead;
+    const auto inst = static_cast<uint32_t>(&i - program_.insts.data());
+    for (unsigned k = 0, lanes = 0; k < a.count; k += lanes) {
+      lanes = a.isRun() ? a.count : a.runLength(k);
+      const uint64_t bytes = uint64_t(lanes) * a.bytes;
+      if (!state_.exchange.contains(a.at(k), bytes))
+        touched_.mark(a.at(k), bytes, kind, inst);
+    }
   }
 
   /// Returns true where the init check has nothing to report of an access, and has noted it. Else
@@ -595,6 +615,7 @@ private:
   InitCheck init_;
   std::optional<WaitCheck> waits_;
   std::shared_ptr<WrittenBytes> known_; ///< of the allocation touched last
+  TouchMarker touched_;
   LdsRaces lds_;
   LaneOverlaps overlaps_;
   LaneStores stores_;       ///< of the instruction whose accesses are reported lane by lane

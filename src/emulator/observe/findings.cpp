@@ -35,12 +35,14 @@ uint32_t Findings::beginGroup(const Group &group) {
   return static_cast<uint32_t>(groups_.size());
 }
 
-std::string Findings::place(size_t index) const {
-  const uint64_t address = program().address + index * 4;
-  std::string result = kernel_.offsetText(address) + " " + program().text(index);
-  const std::string line = kernel_.source ? kernel_.source(address) : std::string();
+std::string placeText(const KernelCode &kernel, size_t index) {
+  const uint64_t address = kernel.program->address + index * 4;
+  std::string result = kernel.offsetText(address) + " " + kernel.program->text(index);
+  const std::string line = kernel.source ? kernel.source(address) : std::string();
   return line.empty() ? result : result + " (" + line + ")";
 }
+
+std::string Findings::place(size_t index) const { return placeText(kernel_, index); }
 
 std::string Findings::place(const Inst &inst) const {
   return place(static_cast<size_t>(&inst - program().insts.data()));

@@ -10,6 +10,9 @@
 
 namespace flyemu {
 
+/// "+0x40 ds_write_b32 v1, v2 (file.cpp:7)", of the instruction at an index of a kernel's program.
+std::string placeText(const KernelCode &kernel, size_t index);
+
 class Findings {
 public:
   Findings(const KernelCode &kernel, const MemoryMap &memory) : kernel_(kernel), memory_(memory) {}

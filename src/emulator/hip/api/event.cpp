@@ -28,6 +28,12 @@ std::shared_ptr<EventMark> markOf(Event &event) {
   return event.mark;
 }
 
+/// The host knows that an event has come.
+void reached(const std::shared_ptr<EventMark> &mark) {
+  if (mark && mark->order)
+    Runtime::get().order()->hostReached(mark->order);
+}
+
 } // namespace
 
 extern "C" {
@@ -60,7 +66,9 @@ hipError_t hipEventRecord(hipEvent_t handle, hipStream_t streamHandle) {
       event->mark = mark;
       event->captured.reset();
     }
-    submit(stream, RecordOperation{event, mark}, hipGraphNodeTypeEventRecord);
+    if (CompletionRef record =
+            submit(stream, RecordOperation{event, mark}, hipGraphNodeTypeEventRecord))
+      mark->order = record->order;
   });
 }
 
@@ -70,6 +78,7 @@ hipError_t hipEventQuery(hipEvent_t handle) {
     std::shared_ptr<EventMark> mark = markOf(*event);
     if (mark && !mark->completion->done())
       return hipErrorNotReady;
+    reached(mark);
     Runtime::get().device(event->device).requireHealthy();
     return hipSuccess;
   });
@@ -79,7 +88,7 @@ hipError_t hipEventSynchronize(hipEvent_t handle) {
   return api("hipEventSynchronize", [&] {
     std::shared_ptr<Event> event = Runtime::get().events.get(handle, "event");
     if (std::shared_ptr<EventMark> mark = markOf(*event))
-      mark->completion->wait();
+      mark->completion->wait(), reached(mark);
     Runtime::get().device(event->device).requireHealthy();
   });
 }
@@ -96,6 +105,8 @@ hipError_t hipEventElapsedTime(float *milliseconds, hipEvent_t start, hipEvent_t
       fail(hipErrorInvalidHandle, "an event was never recorded");
     if (!from->completion->done() || !to->completion->done())
       return hipErrorNotReady;
+    reached(from);
+    reached(to);
     *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count();
     return hipSuccess;
   });

@@ -1,6 +1,7 @@
 // Memory: allocation on devices and pinned on the host, registration, what a pointer is.
 #include "emulator/hip/device/device.h"
 #include "emulator/hip/device/hip_version.h"
+#include "emulator/hip/order/operation_touches.h"
 #include "emulator/hip/stream/submit.h"
 
 using namespace flyemu::hip;
@@ -119,13 +120,21 @@ hipError_t hipMallocPitch(void **pointer, size_t *pitch, size_t width, size_t he
 hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream) {
   return api("hipMallocAsync", [&] {
     require(pointer, "no place for the result");
-    Device &device = Runtime::get().stream(stream)->device();
+    StreamRef allocating = Runtime::get().stream(stream);
+    Device &device = allocating->device();
     *pointer = nullptr;
     if (!size)
       return;
     uint64_t address = device.space().allocate(MemoryKind::Device, device.index(), size, 0);
     if (!address)
       fail(hipErrorOutOfMemory, std::to_string(size) + " bytes do not fit");
+    if (StreamOrder *order = Runtime::get().order(); order && !allocating->capturing) {
+      // Whoever uses the memory must come after this place of the stream.
+      const SubmissionRef place =
+          order->submit(*allocating, device.implicitStreams(*allocating));
+      noteAllocated(address, size, {place, nullptr, 0}, device.space());
+      order->ended(place);
+    }
     *pointer = reinterpret_cast<void *>(address);
   });
 }

@@ -22,6 +22,21 @@ hipError_t create(const char *name, hipStream_t *stream, unsigned flags, int pri
   });
 }
 
+/// What the host knows to have ended when a stream is idle; the default stream stands for those
+/// that it waits for. Nothing where streams are not checked.
+Clock pointOf(Stream &stream) {
+  const StreamOrder *order = Runtime::get().order();
+  return order ? order->pointOf(stream, &stream == &stream.device().defaultStream()
+                                            ? stream.device().implicitStreams(stream)
+                                            : std::vector<StreamRef>())
+               : Clock();
+}
+
+void hostReached(const Clock &clock) {
+  if (StreamOrder *order = Runtime::get().order())
+    order->hostReached(clock);
+}
+
 hipError_t queueValue(const char *name, hipStream_t handle, void *pointer, uint64_t value,
                       uint64_t mask, unsigned bytes, unsigned condition, bool write) {
   return api(name, [&] {
@@ -78,6 +93,7 @@ hipError_t hipStreamQuery(hipStream_t handle) {
   return api("hipStreamQuery", [&]() -> hipError_t {
     StreamRef stream = Runtime::get().stream(handle);
     forbidInCapture(*stream);
+    const Clock reached = pointOf(*stream);
     bool idle = stream->idle();
     // The default stream stands for the streams that it would wait for.
     Device &device = stream->device();
@@ -85,6 +101,7 @@ hipError_t hipStreamQuery(hipStream_t handle) {
       idle = idle && device.implicitDependencies(*stream).empty();
     if (!idle)
       return hipErrorNotReady;
+    hostReached(reached);
     device.requireHealthy();
     return hipSuccess;
   });
@@ -95,10 +112,12 @@ hipError_t hipStreamSynchronize(hipStream_t handle) {
     StreamRef stream = Runtime::get().stream(handle);
     forbidInCapture(*stream);
     Device &device = stream->device();
+    const Clock reached = pointOf(*stream);
     if (stream.get() == &device.defaultStream())
       for (const CompletionRef &other : device.implicitDependencies(*stream))
         other->wait();
     stream->drain();
+    hostReached(reached);
     device.requireHealthy();
   });
 }
@@ -111,6 +130,8 @@ hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t eventHandle, unsign
     if (captureWait(stream, *event))
       return;
     std::shared_ptr<EventMark> mark = event->current();
+    if (mark && mark->order)
+      Runtime::get().order()->wait(*stream, mark->order);
     if (mark && !mark->completion->done())
       submit(stream, WaitOperation{mark->completion, nullptr}, hipGraphNodeTypeWaitEvent);
   });

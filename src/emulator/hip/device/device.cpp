@@ -2,6 +2,7 @@
 
 #include "emulator/hip/graph/graph.h"
 #include "emulator/hip/module/module.h"
+#include "emulator/hip/order/stream_order.h"
 #include "emulator/matrix/simd_level.h"
 #include "support/env_variables.h"
 #include "support/text.h"
@@ -103,7 +104,7 @@ Configuration Configuration::fromEnvironment() {
     result.checks = *named;
   else
     refuse("FLYDSL_EMULATOR_CHECK=" + checks +
-           " is no list of memory, race, race-same, init, sync, wait, all, none");
+           " is no list of memory, race, race-same, init, sync, wait, streams, all, none");
   if (const std::string text = variable("FLYDSL_EMULATOR_ORDER"); !text.empty()) {
     if (const auto order = orderNamed(text))
       result.order = *order;
@@ -150,13 +151,15 @@ Device::Device(int index, const Configuration &configuration, DeviceMemory &spac
       defaultStream_(std::make_shared<Stream>(*this, hipStreamDefault, 0)) {}
 
 StreamRef Device::createStream(unsigned flags, int priority) {
-  auto stream = std::make_shared<Stream>(*this, flags, priority);
   std::lock_guard lock(mutex_);
+  auto stream = std::make_shared<Stream>(*this, flags, priority, ++streamsMade_);
   streams_.push_back(stream);
   return stream;
 }
 
 void Device::destroyStream(const StreamRef &stream) {
+  if (StreamOrder *order = Runtime::get().order(); order && stream->isBlocking())
+    order->left(*stream, *defaultStream_);
   std::lock_guard lock(mutex_);
   std::erase(streams_, stream);
 }
@@ -174,25 +177,31 @@ void Device::restartAfterFork() {
 
 std::vector<CompletionRef> Device::implicitDependencies(const Stream &stream) {
   std::vector<CompletionRef> result;
-  auto take = [&](const Stream &other) {
-    CompletionRef last = other.last();
-    if (last && !last->done())
+  for (const StreamRef &other : implicitStreams(stream))
+    if (CompletionRef last = other->last(); last && !last->done())
       result.push_back(std::move(last));
-  };
-  if (&stream == defaultStream_.get()) {
-    for (const StreamRef &other : streams())
-      if (other->isBlocking())
-        take(*other);
-  } else if (stream.isBlocking()) {
-    take(*defaultStream_);
-  }
+  return result;
+}
+
+std::vector<StreamRef> Device::implicitStreams(const Stream &stream) {
+  if (&stream != defaultStream_.get())
+    return stream.isBlocking() ? std::vector{defaultStream_} : std::vector<StreamRef>();
+  std::vector<StreamRef> result = streams();
+  std::erase_if(result, [](const StreamRef &other) { return !other->isBlocking(); });
   return result;
 }
 
 void Device::synchronize() {
+  StreamOrder *order = Runtime::get().order();
+  const std::vector<StreamRef> all = streams();
+  Clock reached;
+  if (order)
+    reached = order->pointOf(*defaultStream_, all);
   defaultStream_->drain();
-  for (const StreamRef &stream : streams())
+  for (const StreamRef &stream : all)
     stream->drain();
+  if (order)
+    order->hostReached(reached);
 }
 
 void Device::requireHealthy() const {
@@ -238,6 +247,12 @@ Runtime::Runtime() : configuration_(Configuration::fromEnvironment()) {
   space_ = std::make_unique<DeviceMemory>(count, configuration_.memoryBytes,
                                           configuration_.checks != kCheckNone,
                                           configuration_.checks & kCheckInit);
+  if (configuration_.checks & kCheckStreams) {
+    order_ = std::make_unique<StreamOrder>();
+    space_->onAllocation = [this](uint64_t base, uint64_t bytes) {
+      order_->allocated(base, bytes);
+    };
+  }
   for (int i = 0; i < count; ++i)
     devices_.push_back(std::make_unique<Device>(i, configuration_, *space_));
   restartAfterFork([] {
@@ -245,6 +260,8 @@ Runtime::Runtime() : configuration_(Configuration::fromEnvironment()) {
       device->restartAfterFork();
   });
 }
+
+Runtime::~Runtime() = default;
 
 void Runtime::requireDevices() const {
   if (devices_.empty())

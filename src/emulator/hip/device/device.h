@@ -18,6 +18,7 @@
 namespace flyemu::hip {
 
 class Module;
+class StreamOrder;
 struct Graph;
 struct GraphExec;
 struct GraphNode;
@@ -67,6 +68,8 @@ public:
   void destroyStream(const StreamRef &stream);
   std::vector<StreamRef> streams() const;
 
+  /// The streams for which an operation in \p stream implicitly waits.
+  std::vector<StreamRef> implicitStreams(const Stream &stream);
   /// The completions that an operation in \p stream must wait for, beside the stream's own order:
   /// the default stream and the blocking streams wait for each other.
   std::vector<CompletionRef> implicitDependencies(const Stream &stream);
@@ -92,6 +95,7 @@ public:
   const std::unique_ptr<WeakMemory> caches;
 
 private:
+  unsigned streamsMade_ = 0; ///< guarded by mutex_
   int index_;
   const Configuration &configuration_;
   DeviceMemory &space_;
@@ -115,6 +119,8 @@ public:
   int deviceCount() const { return static_cast<int>(devices_.size()); }
   const Configuration &configuration() const { return configuration_; }
   DeviceMemory &space() { return *space_; }
+  /// Null where streams are not checked.
+  StreamOrder *order() { return order_.get(); }
 
   /// The stream of a handle: null is the current device's default stream; also hipStreamPerThread.
   StreamRef stream(hipStream_t handle);
@@ -129,8 +135,10 @@ public:
 
 private:
   Runtime();
+  ~Runtime();
 
   Configuration configuration_;
+  std::unique_ptr<StreamOrder> order_;
   std::unique_ptr<DeviceMemory> space_;
   std::vector<std::unique_ptr<Device>> devices_;
 };

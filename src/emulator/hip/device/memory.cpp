@@ -97,6 +97,8 @@ uint64_t DeviceMemory::allocate(MemoryKind kind, int device, uint64_t size, unsi
   blocks_.emplace(allocation.base, Block{memory, bytes, allocation});
   if (counted)
     used_[device] += size;
+  if (onAllocation)
+    onAllocation(allocation.base, size);
   return allocation.base;
 }
 
@@ -162,6 +164,8 @@ bool DeviceMemory::add(const Allocation &given) {
   Allocation allocation = given;
   allocation.serial = ++serial_;
   table_.emplace(allocation.base, allocation);
+  if (onAllocation)
+    onAllocation(allocation.base, allocation.size);
   return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,6 +68,20 @@ public:
   /// A sentence on what is at or near an address.
   std::string describe(uint64_t address) const;
 
+  /// Calls visit() for each allocation, also a freed one whose memory is kept, that overlaps
+  /// [from, to).
+  template <class F> void eachIn(uint64_t from, uint64_t to, F visit) const {
+    std::shared_lock lock(mutex_);
+    auto it = table_.lower_bound(from);
+    if (it != table_.begin() && std::prev(it)->second.base + std::prev(it)->second.size > from)
+      --it;
+    for (; it != table_.end() && it->first < to; ++it)
+      visit(it->second);
+    for (const Block &block : quarantine_)
+      if (block.allocation.base < to && block.allocation.base + block.allocation.size > from)
+        visit(block.allocation);
+  }
+
   /// The host wrote [address, address + bytes).
   void noteWritten(uint64_t address, uint64_t bytes) const;
   /// The host copied bytes between two places. Bytes that were not written stay unwritten in the
@@ -80,6 +95,9 @@ public:
   bool enablePeer(int device, int peer);
   bool disablePeer(int device, int peer);
   bool canAccess(int device, const Allocation &allocation) const;
+
+  /// Is called with the memory of each new allocation. Set once, before there is any.
+  std::function<void(uint64_t base, uint64_t bytes)> onAllocation;
 
   /// While a launch runs, freed blocks stay mapped.
   void beginLaunch();

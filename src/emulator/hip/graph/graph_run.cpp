@@ -14,7 +14,8 @@ constexpr unsigned kMostThreads = 64;
 
 class GraphRun {
 public:
-  GraphRun(const GraphPlan &plan, Device &device) : plan_(plan), device_(device) {
+  GraphRun(const GraphPlan &plan, Device &device, const SubmissionRef &launch)
+      : plan_(plan), device_(device), launch_(launch), order_(launch ? plan.order() : nullptr) {
     missing_.reserve(plan.steps.size());
     for (uint32_t i = 0; i < plan.steps.size(); ++i) {
       missing_.push_back(plan.steps[i].dependencies);
@@ -48,7 +49,7 @@ private:
       ready_.pop_front();
       share();
       lock.unlock();
-      execute(plan_.steps[number].operation, device_);
+      execute(plan_.steps[number].operation, device_, {launch_, order_, number});
       lock.lock();
       if (device_.fault() != hipSuccess)
         ready_.clear();
@@ -79,6 +80,8 @@ private:
 
   const GraphPlan &plan_;
   Device &device_;
+  const SubmissionRef launch_;
+  const std::shared_ptr<const StepOrder> order_;
   std::mutex mutex_; ///< guards what follows
   std::vector<uint32_t> missing_;
   std::deque<uint32_t> ready_;
@@ -97,6 +100,16 @@ uint32_t GraphPlan::add(Operation operation, const std::vector<uint32_t> &depend
   return number;
 }
 
-void runGraph(const GraphPlan &plan, Device &device) { GraphRun(plan, device).run(); }
+std::shared_ptr<const StepOrder> GraphPlan::order() const {
+  auto result = std::make_shared<StepOrder>(steps.size());
+  for (uint32_t i = 0; i < steps.size(); ++i) // a step is added after those that it waits for
+    for (uint32_t dependent : steps[i].dependents)
+      result->dependsOn(dependent, i);
+  return result;
+}
+
+void runGraph(const GraphPlan &plan, Device &device, const SubmissionRef &launch) {
+  GraphRun(plan, device, launch).run();
+}
 
 } // namespace flyemu::hip

@@ -14,6 +14,9 @@ struct GraphPlan {
   };
   std::vector<Step> steps;
 
+  /// Which steps come before which.
+  std::shared_ptr<const StepOrder> order() const;
+
   /// Appends a step behind earlier ones and returns its number.
   uint32_t add(Operation operation, const std::vector<uint32_t> &dependencies);
 };
@@ -21,6 +24,7 @@ struct GraphPlan {
 /// Runs a plan to its end. Branches that do not depend on each other run at the same time, on
 /// threads of their own, so that a kernel of one may wait for a flag that a kernel of another sets.
 /// Begins no further step once the device is lost. Throws nothing.
-void runGraph(const GraphPlan &plan, Device &device);
+/// \p launch is the launch's place in the order of all; null where streams are not checked.
+void runGraph(const GraphPlan &plan, Device &device, const SubmissionRef &launch);
 
 } // namespace flyemu::hip

@@ -1,6 +1,7 @@
 // A one-shot signal: some enqueued work has ended.
 #pragma once
 
+#include "emulator/hip/order/clock.h"
 #include "emulator/hip/presence.h"
 
 #include <atomic>
@@ -26,6 +27,9 @@ public:
     while (!done())
       done_.wait(0, std::memory_order_acquire);
   }
+
+  /// The place of the work in the order of all; null where streams are not checked.
+  SubmissionRef order;
 
 private:
   std::atomic<int> done_{0};

@@ -100,7 +100,7 @@ void submitCopy(const StreamRef &stream, CopyOperation operation, hipMemcpyKind 
   }
   CompletionRef completion = submit(stream, std::move(operation), hipGraphNodeTypeMemcpy);
   if (pageableTarget && completion) {
-    completion->wait();
+    waitOnHost(completion);
     stream->device().requireHealthy();
   }
 }

@@ -4,6 +4,7 @@
 #include "emulator/hip/graph/graph_run.h"
 #include "emulator/hip/launch/launch_services.h"
 #include "emulator/hip/module/module.h"
+#include "emulator/hip/order/operation_touches.h"
 #include "emulator/hip/report/launch_report.h"
 #include "emulator/hip/report/log.h"
 #include "emulator/hip/report/trace_file.h"
@@ -17,7 +18,7 @@ namespace {
 
 class Executor {
 public:
-  explicit Executor(Device &device) : device_(device) {}
+  Executor(Device &device, const Position &position) : device_(device), position_(position) {}
 
   void operator()(const EmptyOperation &) {}
 
@@ -63,8 +64,13 @@ public:
     };
     LaunchServices services(operation.function->kernel->metadata, device_.heap, kernarg, memory,
                             dispatch, options);
+    KernelTouches touches(position_, operation.function, device_.space());
+    if (position_.submission)
+      options.touched = &touches.bytes;
     const DispatchResult result = runDispatch(dispatch, memory, options);
     services.finish();
+    if (result.ok)
+      touches.finish();
     if (!result.ok)
       device_.requireHealthy();
     if (options.timelineGroups)
@@ -85,6 +91,7 @@ public:
                                    copy.width);
         std::memmove(to, from, copy.width);
       }
+    note(copy, position_, device_.space());
   }
 
   void operator()(const FillOperation &fill) {
@@ -97,9 +104,12 @@ public:
         for (uint64_t x = 0; x < fill.width; ++x)
           std::memcpy(row + x * fill.elementSize, &fill.value, fill.elementSize);
     }
+    note(fill, position_, device_.space());
   }
 
   void operator()(const HostOperation &host) {
+    if (position_.submission) // it may tell another thread of the host to go on
+      Runtime::get().order()->hostReached(position_.submission);
     try {
       Outside running;
       host.call(device_.fault());
@@ -112,6 +122,7 @@ public:
     std::shared_ptr<EventMark> mark = record.mark;
     if (!mark) {
       mark = std::make_shared<EventMark>();
+      mark->order = position_.submission;
       std::lock_guard lock(record.event->mutex);
       record.event->mark = mark;
     }
@@ -122,16 +133,21 @@ public:
   void operator()(const WaitOperation &wait) {
     if (wait.completion)
       wait.completion->wait();
-    else if (std::shared_ptr<EventMark> mark = wait.event->current())
+    else if (std::shared_ptr<EventMark> mark = wait.event->current()) {
       mark->completion->wait();
+      if (mark->order && position_.submission)
+        Runtime::get().order()->waitLate(position_.submission, mark->order);
+    }
   }
 
   void operator()(const FreeOperation &free) {
+    note(free, position_, device_.space());
     device_.space().release(free.address, {MemoryKind::Device, MemoryKind::Managed});
   }
 
   void operator()(const ValueOperation &operation) {
     auto *word = reinterpret_cast<void *>(operation.address);
+    note(operation, position_, device_.space());
     if (operation.write) {
       device_.space().noteWritten(operation.address, operation.bytes);
       if (operation.bytes == 4)
@@ -149,11 +165,13 @@ public:
       device_.requireHealthy();
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
+    if (position_.submission)
+      Runtime::get().order()->sawMemory(position_.submission);
   }
 
   void operator()(const GraphOperation &graph) {
     StayInside whole;
-    runGraph(*graph.plan, device_);
+    runGraph(*graph.plan, device_, position_.submission);
   }
 
 private:
@@ -185,13 +203,14 @@ private:
   }
 
   Device &device_;
+  const Position &position_;
 };
 
 } // namespace
 
-void execute(const Operation &operation, Device &device) {
+void execute(const Operation &operation, Device &device, const Position &position) {
   try {
-    std::visit(Executor(device), operation);
+    std::visit(Executor(device, position), operation);
   } catch (const DeviceLost &) { // noted already
   } catch (const StatusError &error) {
     log(ReportLevel::Error, error.what());

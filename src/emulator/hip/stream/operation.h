@@ -55,6 +55,7 @@ struct HostOperation {
 struct EventMark {
   CompletionRef completion = std::make_shared<Completion>();
   std::chrono::steady_clock::time_point time; ///< valid once completed
+  SubmissionRef order; ///< the operation that records it; null where streams are not checked
 };
 
 /// A hipEvent_t. Its mark changes with every record.
@@ -109,7 +110,8 @@ using Operation =
                  RecordOperation, WaitOperation, FreeOperation, ValueOperation, GraphOperation>;
 
 /// Runs an operation to its end on the calling thread. Throws nothing: a failure, such as a
-/// kernel's fault, is logged and becomes the device's.
-void execute(const Operation &operation, Device &device);
+/// kernel's fault, is logged and becomes the device's. \p position is the operation's place in the
+/// order of all, without a submission where streams are not checked.
+void execute(const Operation &operation, Device &device, const Position &position);
 
 } // namespace flyemu::hip

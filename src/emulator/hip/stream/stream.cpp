@@ -1,14 +1,15 @@
 #include "emulator/hip/stream/stream.h"
 
 #include "emulator/hip/device/device.h"
+#include "emulator/hip/order/stream_order.h"
 #include "emulator/hip/presence.h"
 
 #include <new>
 
 namespace flyemu::hip {
 
-Stream::Stream(Device &device, unsigned flags, int priority)
-    : device_(device), flags_(flags), priority_(priority) {}
+Stream::Stream(Device &device, unsigned flags, int priority, unsigned number)
+    : device_(device), flags_(flags), priority_(priority), number_(number) {}
 
 Stream::~Stream() {
   {
@@ -27,8 +28,10 @@ Stream::~Stream() {
   thread_.join();
 }
 
-CompletionRef Stream::enqueue(Operation operation, std::vector<CompletionRef> after) {
+CompletionRef Stream::enqueue(Operation operation, std::vector<CompletionRef> after,
+                              SubmissionRef order) {
   auto completion = std::make_shared<Completion>();
+  completion->order = std::move(order);
   {
     std::lock_guard lock(mutex_);
     queue_.push_back({std::move(operation), std::move(after), completion});
@@ -84,7 +87,12 @@ void Stream::serve() {
     }
     for (const CompletionRef &completion : first->after)
       completion->wait();
-    execute(first->operation, device_);
+    const SubmissionRef order = first->completion->order;
+    if (order)
+      Runtime::get().order()->began(order);
+    execute(first->operation, device_, {order, nullptr, 0});
+    if (order)
+      Runtime::get().order()->ended(order);
     Item item;
     {
       std::lock_guard lock(mutex_);

@@ -3,6 +3,7 @@
 
 #include "emulator/hip/device/device.h"
 #include "emulator/hip/graph/capture.h"
+#include "emulator/hip/order/stream_order.h"
 
 namespace flyemu::hip {
 
@@ -16,18 +17,29 @@ inline CompletionRef submit(const StreamRef &stream, Operation operation, hipGra
   device.requireHealthy();
   if (stream.get() == &device.defaultStream())
     forbidImplicitCapture(device);
-  CompletionRef completion =
-      stream->enqueue(std::move(operation), device.implicitDependencies(*stream));
+  SubmissionRef order;
+  if (StreamOrder *all = Runtime::get().order())
+    order = all->submit(*stream, device.implicitStreams(*stream));
+  CompletionRef completion = stream->enqueue(
+      std::move(operation), device.implicitDependencies(*stream), std::move(order));
+  // This wait is not the program's, so the check of streams does not count it.
   if (type == hipGraphNodeTypeKernel && device.configuration().launchBlocking)
     completion->wait();
   return completion;
+}
+
+/// The host waits for an operation's end.
+inline void waitOnHost(const CompletionRef &completion) {
+  completion->wait();
+  if (completion->order)
+    Runtime::get().order()->hostReached(completion->order);
 }
 
 /// Submits to a stream and waits for the end; not allowed while it captures.
 inline void submitAndWait(const StreamRef &stream, Operation operation) {
   forbidInCapture(*stream);
   CompletionRef completion = submit(stream, std::move(operation), hipGraphNodeTypeEmpty);
-  completion->wait();
+  waitOnHost(completion);
   stream->device().requireHealthy();
 }
 
