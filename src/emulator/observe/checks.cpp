@@ -57,8 +57,9 @@ private:
 class Checks : public Observer {
 public:
   explicit Checks(CheckState &s)
-      : state_(s), checks_(s.checks), program_(s.findings.program()), init_(program_), touched_(s.touched),
-        releaseBy_(releaseBy(*program_.target)), scopedFences_(hasScopedFences(*program_.target)),
+      : state_(s), checks_(s.checks), program_(s.findings.program()), init_(program_),
+        touched_(s.touched), releaseBy_(releaseBy(*program_.target)),
+        scopedFences_(hasScopedFences(*program_.target)),
         splitInvalidation_(program_.target->encoding == Encoding::Gfx11) {
     for (const Inst &inst : program_.insts)
       facts_.push_back(factsOf(inst));
@@ -123,7 +124,9 @@ public:
         pend(kCheckInit, what, w, i, lanes);
       };
       init_.access(w, i, lane, space, address, bytes, write, atomic, report);
-      if (space == Space::Global)
+      if (space == Space::Global && i.enc == Enc::Smem && !write)
+        checkScalarLoad(w, i, address, bytes);
+      else if (space == Space::Global)
         checkWritten(w, i, lane, address, bytes, write, atomic);
     }
     if (waits_ && space == Space::Lds) {
@@ -353,9 +356,37 @@ private:
       pend(kCheckInit,
            (atomic ? "atomic operation on " : "read of ") + std::to_string(bytes) +
                " bytes of memory that was never written: " + state_.findings.describe(address),
-           w, i, uint64_t(1) << lane);
+           w, i, i.enc == Enc::Smem ? 0 : uint64_t(1) << lane);
     if (write)
       known_->mark(address, bytes);
+  }
+
+  /// A scalar load of memory of which no byte was ever written. Of one that is written in part, as
+  /// compilers load a byte with the dword around it and three dwords as four, the rest of the
+  /// registers becomes undefined.
+  void checkScalarLoad(Wave &w, const Inst &i, uint64_t address, unsigned bytes) {
+    if (!known_ || !known_->contains(address)) {
+      known_ = state_.memory.written(address);
+      if (!known_)
+        return;
+    }
+    if (known_->all(address, bytes))
+      return;
+    std::array<uint32_t, 16> undefined = {};
+    bool some = false;
+    for (unsigned b = 0; b < bytes; ++b)
+      if (known_->all(address + b, 1))
+        some = true;
+      else
+        undefined[b / 4] |= 0xffu << 8 * (b % 4);
+    if (!some)
+      return pend(kCheckInit,
+                  "read of " + std::to_string(bytes) + " bytes of memory that was never written: " +
+                      state_.findings.describe(address),
+                  w, i, 0);
+    for (unsigned d = 0; d < bytes / 4; ++d)
+      if (undefined[d])
+        init_.scalarLoaded(w, i.sdst.index + d, undefined[d]);
   }
 
   /// Stores of several lanes of one instruction to one place: which of them wins is not said.
@@ -404,6 +435,14 @@ private:
     const auto inst = static_cast<uint32_t>(&i - program_.insts.data());
     auto tell = [&](const Touch &other, bool wrote, const std::string &where, const char *why,
                     uint64_t lanes, const uint8_t *place, uint64_t size) {
+      // A scalar load of a dword may want a part of it alone: compilers load a byte so.
+      const bool scalar = i.enc == Enc::Smem,
+                 otherScalar = program_.insts[other.inst].enc == Enc::Smem;
+      if (size < 4 && ((scalar && !a.write && i.op->info >= 4) ||
+                       (otherScalar && !wrote && program_.insts[other.inst].op->info >= 4)))
+        return;
+      if (scalar)
+        lanes = 0;
       const std::string what = std::string(wrote ? "write" : "read") + " and " +
                                (a.write ? "write" : "read") + " of " + where + " are not ordered" +
                                why + ": the other is " + state_.findings.who(other);

@@ -32,8 +32,10 @@ public:
       trace(w, inst);
   }
 
-  void access(Wave &, const Inst &, unsigned lane, Space space, uint64_t address, unsigned bytes,
+  void access(Wave &, const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes,
               bool write, bool atomic) override {
+    if (i.enc == Enc::Smem)
+      return; // not of the caches of vector memory, nor of its traffic
     if (space == Space::Global) {
       (write ? c_.globalBytesWritten : c_.globalBytesRead) += bytes;
       accessBytes_ += bytes;

@@ -54,8 +54,9 @@ std::string Findings::who(const Touch &touch) const {
     std::lock_guard lock(mutex_);
     group = idText(groups_[touch.group - 1]);
   }
-  return group + ", wave " + std::to_string(touch.wave()) + ", lane " +
-         std::to_string(touch.lane()) + ", at " + place(touch.inst);
+  const bool scalar = program().insts[touch.inst].enc == Enc::Smem;
+  return group + ", wave " + std::to_string(touch.wave()) +
+         (scalar ? "" : ", lane " + std::to_string(touch.lane())) + ", at " + place(touch.inst);
 }
 
 void Findings::add(Check check, const std::string &what, const Wave &wave, const Inst &inst,

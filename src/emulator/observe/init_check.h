@@ -31,6 +31,10 @@ public:
   }
   /// Before the instruction runs.
   void before(const Wave &wave, const Inst &inst, const Report &report);
+  /// A scalar load has brought bits without a value into a scalar register.
+  void scalarLoaded(const Wave &wave, unsigned index, uint32_t bits) {
+    waves_[wave.index].scalars.set(index, bits);
+  }
   /// Whether an access inside of the workgroup's LDS needs no report; notes it if so.
   bool accessLds(const LaneAccess &access);
   /// A store by flat addresses that go to no scratch.

@@ -170,3 +170,57 @@ KERNEL init_atomic(GLOBAL int *counter, GLOBAL int *out) {
   __scoped_atomic_fetch_add(counter, 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE); // init_atomic adds
   out[id()] = id();
 }
+
+// Loads of scalar memory, whose addresses are the same in all lanes.
+static inline int loaded(GLOBAL const int *from) {
+  int x;
+  __asm__ volatile("s_load_dword %0, %1, 0x0\n s_waitcnt lgkmcnt(0)" : "=s"(x) : "s"(from) : "memory");
+  return x;
+}
+KERNEL init_scalar_load(GLOBAL const int *in, GLOBAL int *out) {
+  out[id()] = loaded(in); // init_scalar_load reads
+}
+// The wave's own word is stored before it is read.
+KERNEL init_scalar_stored(GLOBAL int *in, GLOBAL int *out) {
+  in[id()] = 1;
+  barrier();
+  out[id()] = loaded(in);
+}
+// Two dwords of which one is written, and that one alone is used.
+KERNEL init_scalar_part(GLOBAL int *in, GLOBAL int *out) {
+  long x;
+  in[0] = 1;
+  barrier();
+  __asm__ volatile("s_load_dwordx2 %0, %1, 0x0\n s_waitcnt lgkmcnt(0)" : "=s"(x) : "s"(in) : "memory");
+  out[id()] = (int)x;
+}
+// And the other one is used.
+KERNEL init_scalar_rest(GLOBAL int *in, GLOBAL int *out) {
+  long x;
+  in[0] = 1;
+  barrier();
+  __asm__ volatile("s_load_dwordx2 %0, %1, 0x0\n s_waitcnt lgkmcnt(0)" : "=s"(x) : "s"(in) : "memory");
+  out[id()] = (int)(x >> 32); // init_scalar_rest stores
+}
+// Another wave writes what a wave loads.
+KERNEL race_scalar(GLOBAL int *out) {
+  if (id() >= 64)
+    out[id()] = 1; // race_scalar writes
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "workgroup");
+  int x = loaded(out + 64); // race_scalar reads
+  out[512 + id()] = x;
+}
+KERNEL ordered_scalar(GLOBAL int *out) {
+  if (id() >= 64)
+    out[id()] = 1;
+  barrier();
+  int x = loaded(out + 64);
+  out[512 + id()] = x;
+}
+// The dword around a byte is loaded, whose other bytes the other wave writes.
+KERNEL bytes_scalar(GLOBAL unsigned char *out) {
+  if (id() == 64)
+    out[1] = 1;
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "workgroup");
+  ((GLOBAL int *)out)[512 + id()] = loaded((GLOBAL const int *)out) & 255;
+}

@@ -30,8 +30,7 @@ struct Fixture {
   hipFunction_t fillKernel = module.function("fill"), addKernel = module.function("add");
   int64_t before = 0;
 
-  explicit Fixture(unsigned flagsA = hipStreamNonBlocking,
-                   unsigned flagsB = hipStreamNonBlocking) {
+  explicit Fixture(unsigned flagsA = hipStreamNonBlocking, unsigned flagsB = hipStreamNonBlocking) {
     HIP_OK(hipStreamCreateWithFlags(&a, flagsA));
     HIP_OK(hipStreamCreateWithFlags(&b, flagsB));
     HIP_OK(hipEventCreate(&event));
@@ -84,34 +83,47 @@ std::vector<Pair> pairs() {
   const Step produce = [](Fixture &f) { f.fill(f.a, f.x.data); };
   const Step consume = [](Fixture &f) { f.add(f.b, f.x.data, f.y.data); };
   return {
-      {"a kernel that writes, a kernel that reads", produce, consume,
+      {"a kernel that writes, a kernel that reads",
+       produce,
+       consume,
        {"kernel 'fill' in stream", "writes and kernel 'add' in stream", "reads the same memory",
         "is byte 0 of allocation", "hipStreamWaitEvent", "global_store"}},
-      {"a kernel that reads, a kernel that writes", [](Fixture &f) { f.add(f.a, f.x.data, f.y.data); },
+      {"a kernel that reads, a kernel that writes",
+       [](Fixture &f) { f.add(f.a, f.x.data, f.y.data); },
        [](Fixture &f) { f.fill(f.b, f.x.data); },
        {"kernel 'add' in stream", "reads and kernel 'fill' in stream", "writes the same memory"}},
-      {"two kernels that write", produce, [](Fixture &f) { f.fill(f.b, f.x.data); },
+      {"two kernels that write",
+       produce,
+       [](Fixture &f) { f.fill(f.b, f.x.data); },
        {"writes and kernel 'fill' in stream", "writes the same memory"}},
-      {"a kernel that writes the last element only", [](Fixture &f) { f.fill(f.a, f.x.data + 255, 1); },
-       consume, {"is byte 1020 of allocation"}},
+      {"a kernel that writes the last element only",
+       [](Fixture &f) { f.fill(f.a, f.x.data + 255, 1); },
+       consume,
+       {"is byte 1020 of allocation"}},
       {"a copy to the device, a kernel",
        [](Fixture &f) {
          HIP_OK(hipMemcpyAsync(f.x.data, host.data(), kBytes, hipMemcpyHostToDevice, f.a));
        },
-       consume, {"a copy from host memory to device memory in stream", "kernel 'add'"}},
+       consume,
+       {"a copy from host memory to device memory in stream", "kernel 'add'"}},
       {"a copy on the device, a kernel",
        [](Fixture &f) {
          HIP_OK(hipMemcpyAsync(f.x.data, f.z.data, kBytes, hipMemcpyDeviceToDevice, f.a));
        },
-       consume, {"a copy from device memory to device memory in stream"}},
-      {"a fill, a kernel", [](Fixture &f) { HIP_OK(hipMemsetAsync(f.x.data, 0, kBytes, f.a)); },
-       consume, {"a fill (hipMemset) in stream", "kernel 'add'"}},
-      {"a kernel, a copy back to pinned memory", produce,
+       consume,
+       {"a copy from device memory to device memory in stream"}},
+      {"a fill, a kernel",
+       [](Fixture &f) { HIP_OK(hipMemsetAsync(f.x.data, 0, kBytes, f.a)); },
+       consume,
+       {"a fill (hipMemset) in stream", "kernel 'add'"}},
+      {"a kernel, a copy back to pinned memory",
+       produce,
        [](Fixture &f) {
          HIP_OK(hipMemcpyAsync(pinned, f.x.data, kBytes, hipMemcpyDeviceToHost, f.b));
        },
        {"kernel 'fill'", "a copy from device memory to pinned memory in stream"}},
-      {"a kernel, a copy back to pageable memory", produce,
+      {"a kernel, a copy back to pageable memory",
+       produce,
        [](Fixture &f) {
          HIP_OK(hipMemcpyAsync(host.data(), f.x.data, kBytes, hipMemcpyDeviceToHost, f.b));
        },
@@ -125,14 +137,15 @@ std::vector<Pair> pairs() {
        },
        {"writes and a copy from device memory to pinned memory in stream"}},
       {"rows that meet in one element",
-       [](Fixture &f) {
-         HIP_OK(hipMemset2DAsync(f.x.data, 64, 0, 8, 16, f.a));
-       },
-       [](Fixture &f) { f.fill(f.b, f.x.data + 17, 1); }, {"is byte 68 of allocation"}},
+       [](Fixture &f) { HIP_OK(hipMemset2DAsync(f.x.data, 64, 0, 8, 16, f.a)); },
+       [](Fixture &f) { f.fill(f.b, f.x.data + 17, 1); },
+       {"is byte 68 of allocation"}},
       {"a value that a stream writes, a kernel",
-       [](Fixture &f) { HIP_OK(hipStreamWriteValue32(f.a, f.x.data, 1, 0)); }, consume,
+       [](Fixture &f) { HIP_OK(hipStreamWriteValue32(f.a, f.x.data, 1, 0)); },
+       consume,
        {"hipStreamWriteValue in stream"}},
-      {"a kernel, a launch of a graph", produce,
+      {"a kernel, a launch of a graph",
+       produce,
        [](Fixture &f) {
          hipGraph_t graph;
          hipGraphExec_t exec;
@@ -202,7 +215,8 @@ TEST_CASE("An event that was recorded before the producer orders nothing", "[.st
   f.mustName({"kernel 'fill'", "the event was recorded too early"});
 }
 
-TEST_CASE("An event that was recorded anew orders what comes before its last record", "[.streams]") {
+TEST_CASE("An event that was recorded anew orders what comes before its last record",
+          "[.streams]") {
   Fixture f;
   HIP_OK(hipEventRecord(f.event, f.a));
   f.fill(f.a, f.x.data);

@@ -25,10 +25,10 @@ struct Submission {
   uint32_t index = 0;  ///< counts the stream's operations, from 1
   uint64_t serial = 0; ///< counts all operations
   int device = 0;
-  std::string name;   ///< of the stream, for messages
-  Clock before;       ///< what comes before it
-  Clock host;         ///< what the host had waited for when it submitted it
-  bool legacy = true; ///< the default stream and it wait for each other
+  std::string name;       ///< of the stream, for messages
+  Clock before;           ///< what comes before it
+  Clock host;             ///< what the host had waited for when it submitted it
+  bool isDefault = false; ///< its stream is a device's default stream
 
   bool isIn(const Clock &clock) const { return stream < clock.size() && clock[stream] >= index; }
   bool comesBefore(const Submission &other) const {
@@ -82,6 +82,10 @@ struct Position {
     if (submission == other.submission)
       return steps && steps->comesBefore(step, other.step);
     return submission->comesBefore(*other.submission);
+  }
+  bool isSubmittedBefore(const Position &other) const {
+    return submission == other.submission ? step < other.step
+                                          : submission->serial < other.submission->serial;
   }
 };
 

@@ -58,18 +58,19 @@ std::string where(const ConflictSide &side) {
 std::string remedy(const Position &a, const Position &b) {
   if (a.submission == b.submission)
     return "no edge of the graph leads from one to the other: hipGraphAddDependencies, or in a "
-           "capture hipEventRecord after the one and hipStreamWaitEvent before the other, makes one";
+           "capture hipEventRecord after the one and hipStreamWaitEvent before the other, makes "
+           "one";
   const Submission &first = *a.submission, &second = *b.submission;
   auto upTo = [&](const Clock &clock) {
     return first.stream < clock.size() ? clock[first.stream] : 0;
   };
   std::string text;
   if (upTo(second.before) > upTo(second.host))
-    text = "what " + second.name + " waits for in " + first.name +
-           " comes before this operation: the event was recorded too early. ";
-  else if (!first.legacy || !second.legacy)
-    text = "A stream made with hipStreamNonBlocking and the default stream do not wait for each "
-           "other. ";
+    text = second.name + " waits for an earlier place of " + first.name +
+           ", where the event was recorded too early; ";
+  else if (first.isDefault || second.isDefault)
+    text = "a stream made with hipStreamNonBlocking and the default stream do not wait for each "
+           "other; ";
   return text + "hipStreamWaitEvent in " + second.name + " for an event recorded in " + first.name +
          " after the first operation orders them, and so does hipStreamSynchronize of " +
          first.name + " before the second one is submitted";
@@ -90,9 +91,7 @@ void tell(const Conflict &conflict) {
 
 std::string describe(const Conflict &conflict, const DeviceMemory &space) {
   const ConflictSide *a = &conflict.before, *b = &conflict.now;
-  const Position &p = a->by->position, &q = b->by->position;
-  if (q.submission->serial < p.submission->serial ||
-      (q.submission == p.submission && q.step < p.step))
+  if (b->by->position.isSubmittedBefore(a->by->position))
     std::swap(a, b);
   return who(*a) + (isWrite(a->kind) ? " writes" : " reads") + " and " + who(*b) +
          (isWrite(b->kind) ? " writes" : " reads") +
@@ -105,7 +104,8 @@ void StreamOrder::takeNumber(Stream &stream) {
     stream.point.stream = streams_++;
 }
 
-SubmissionRef StreamOrder::submit(Stream &stream, const std::vector<std::shared_ptr<Stream>> &others) {
+SubmissionRef StreamOrder::submit(Stream &stream,
+                                  const std::vector<std::shared_ptr<Stream>> &others) {
   auto made = std::make_shared<Submission>();
   std::lock_guard lock(mutex_);
   takeNumber(stream);
@@ -120,7 +120,7 @@ SubmissionRef StreamOrder::submit(Stream &stream, const std::vector<std::shared_
   made->name = nameOf(stream);
   made->before = point.clock;
   made->host = host_;
-  made->legacy = stream.isBlocking();
+  made->isDefault = stream.number() == 0;
   point.clock = made->after();
   pending_.emplace(made->serial, made);
   return made;
@@ -142,7 +142,8 @@ void StreamOrder::ended(const SubmissionRef &operation) {
     tell(race);
 }
 
-Clock StreamOrder::pointOf(const Stream &stream, const std::vector<std::shared_ptr<Stream>> &others) const {
+Clock StreamOrder::pointOf(const Stream &stream,
+                           const std::vector<std::shared_ptr<Stream>> &others) const {
   std::lock_guard lock(mutex_);
   Clock result = stream.point.clock;
   for (const auto &other : others)
@@ -242,7 +243,11 @@ std::vector<Conflict> StreamOrder::judged() {
   std::erase_if(suspects_, [&](const Suspect &s) {
     if (!pending_.empty() && pending_.begin()->first <= s.upTo)
       return false;
-    const Toucher &a = *s.conflict.before.by, &b = *s.conflict.now.by;
+    // The names are put in the order of submission, whichever has ended first.
+    const bool swapped =
+        s.conflict.now.by->position.isSubmittedBefore(s.conflict.before.by->position);
+    const Toucher &a = *(swapped ? s.conflict.now : s.conflict.before).by,
+                  &b = *(swapped ? s.conflict.before : s.conflict.now).by;
     const Submission &x = *a.position.submission, &y = *b.position.submission;
     if (&x != &y && (reaches(x, y) || reaches(y, x)))
       return true;

@@ -42,11 +42,10 @@ Comparison compare(const Page &a, bool looseA, const Page &b, bool looseB) {
   for (unsigned i = 0; i < TouchedPage::kWords; ++i) {
     const Word x(a, i), y(b, i);
     const uint64_t xStores = x.write & y.atomicRead, yStores = y.write & x.atomicRead;
-    const uint64_t conflicts = (x.write & (y.read | y.write | y.atomicWrite)) |
-                               (y.write & (x.read | x.atomicWrite)) |
-                               (x.atomicWrite & y.read & ~y.atomicWrite) |
-                               (y.atomicWrite & x.read & ~x.atomicWrite) |
-                               (looseA ? 0 : xStores) | (looseB ? 0 : yStores);
+    const uint64_t conflicts =
+        (x.write & (y.read | y.write | y.atomicWrite)) | (y.write & (x.read | x.atomicWrite)) |
+        (x.atomicWrite & y.read & ~y.atomicWrite) | (y.atomicWrite & x.read & ~x.atomicWrite) |
+        (looseA ? 0 : xStores) | (looseB ? 0 : yStores);
     result.talks |= (x.atomicWrite & y.atomicRead) || (y.atomicWrite & x.atomicRead) ||
                     (looseA && xStores) || (looseB && yStores);
     if (conflicts && !result.conflict)
@@ -137,9 +136,9 @@ void TouchHistory::add(const ToucherRef &by, TouchedBytes &&touched, const Visit
         known = found.insert(found.end(), {e.by, {}});
       known->second.talks |= c.talks;
       if (c.conflict && !known->second.conflict)
-        known->second.conflict = Conflict{sideAt(e.by, e.page, *c.conflict),
-                                          sideAt(by, page, *c.conflict),
-                                          number * TouchedBytes::kPage + *c.conflict};
+        known->second.conflict =
+            Conflict{sideAt(e.by, e.page, *c.conflict), sideAt(by, page, *c.conflict),
+                     number * TouchedBytes::kPage + *c.conflict};
       return false;
     });
     entries.push_back({by, std::move(page)});
@@ -164,8 +163,7 @@ void TouchHistory::forget(uint64_t base, uint64_t bytes) {
     auto it = pages_.find(number);
     if (it == pages_.end())
       continue;
-    const uint64_t start = number * TouchedBytes::kPage,
-                   from = std::max(base, start) - start,
+    const uint64_t start = number * TouchedBytes::kPage, from = std::max(base, start) - start,
                    to = std::min(end - start, TouchedBytes::kPage);
     TouchedPage gone;
     gone.mark(from, to, 0);

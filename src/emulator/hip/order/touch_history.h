@@ -41,8 +41,7 @@ public:
   /// Called with each operation that is not ordered with a new one: at the lowest byte of a
   /// conflict, if there is one; `talks` if one has looked, by loads of device scope, at what the
   /// other writes by operations of that scope, so that they may have ordered themselves.
-  using Visit =
-      std::function<void(const ToucherRef &other, const Conflict *conflict, bool talks)>;
+  using Visit = std::function<void(const ToucherRef &other, const Conflict *conflict, bool talks)>;
 
   void add(const ToucherRef &by, TouchedBytes &&touched, const Visit &visit);
   /// Forgets what was touched of [base, base + bytes): it is another allocation's now.

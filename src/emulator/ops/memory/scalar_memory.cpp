@@ -35,26 +35,48 @@ uint32_t *data(Wave &w, const Inst &i, unsigned dwords) {
 /// around it (AMDGPUCodeGenPrepare, SITargetLowering::widenLoad).
 uint32_t neededBytes(uint32_t bytes, bool write) { return write || bytes < 4 ? bytes : bytes - 3; }
 
-/// Addresses of base and offset. at() returns null for accesses out of a buffer's range, which do
+/// Reports the bytes of an access, at its address, to the probe.
+void report(Wave &w, const Inst &i, uint64_t address, uint32_t bytes, bool write, bool isAtomic) {
+  if (__builtin_expect(w.probe != nullptr, 0) && bytes)
+    w.probe->access(w, i, 0, Space::Global, address, bytes, write, isAtomic);
+}
+
+/// Addresses of base and offset. place() says whether the bytes exist, and where; at() returns null for accesses out of a buffer's range, which do
 /// not exist here.
 struct Plain {
-  static uint8_t *at(Wave &w, const Inst &i, uint64_t skip, uint32_t bytes, bool write) {
+  static constexpr bool kShared = true; ///< not the wave's own memory
+  static bool place(const Wave &w, const Inst &i, uint64_t skip, uint32_t bytes,
+                    uint64_t &address) {
     uint64_t base = w.s64(i.src[0].index) + offsetOf(w, i);
     if (bytes >= 4)
       base &= ~uint64_t(3);
-    return w.global(base + skip, neededBytes(bytes, write), write, -1);
+    address = base + skip;
+    return true;
+  }
+  static uint8_t *at(Wave &w, const Inst &i, uint64_t skip, uint32_t bytes, bool write) {
+    uint64_t address = 0;
+    place(w, i, skip, bytes, address);
+    return w.global(address, neededBytes(bytes, write), write, -1);
   }
 };
 struct Scratch {
+  static constexpr bool kShared = false;
+  static bool place(const Wave &w, const Inst &i, uint64_t skip, uint32_t, uint64_t &address) {
+    address = ((w.s64(i.src[0].index) + offsetOf(w, i, 64)) & ~uint64_t(3)) + skip;
+    return true;
+  }
   static uint8_t *at(Wave &w, const Inst &i, uint64_t skip, uint32_t bytes, bool write) {
-    const uint64_t base = (w.s64(i.src[0].index) + offsetOf(w, i, 64)) & ~uint64_t(3);
-    return w.global(base + skip, bytes, write, -1);
+    uint64_t address = 0;
+    place(w, i, skip, bytes, address);
+    return w.global(address, bytes, write, -1);
   }
 };
 /// Through a descriptor: NUM_RECORDS counts bytes without a stride, else records. Accesses out of
 /// range are null.
 struct Buffer {
-  static uint8_t *at(Wave &w, const Inst &i, uint64_t skip, uint32_t bytes, bool write) {
+  static constexpr bool kShared = true;
+  static bool place(const Wave &w, const Inst &i, uint64_t skip, uint32_t bytes,
+                    uint64_t &address) {
     const uint32_t *d = w.s + i.src[0].index;
     const uint64_t base = d[0] | uint64_t(d[1] & 0xffff) << 32;
     const uint64_t stride = d[1] >> 16 & 0x3fff, limit = stride ? uint64_t(d[2]) * stride : d[2];
@@ -63,16 +85,34 @@ struct Buffer {
       offset += read32(w, i.src[2]);
     if (bytes >= 4)
       offset &= ~uint64_t(3);
-    if (offset + skip + bytes > limit)
-      return nullptr;
-    return w.global((base & ~uint64_t(3)) + offset + skip, bytes, write, -1);
+    address = (base & ~uint64_t(3)) + offset + skip;
+    return offset + skip + bytes <= limit;
+  }
+  static uint8_t *at(Wave &w, const Inst &i, uint64_t skip, uint32_t bytes, bool write) {
+    uint64_t address = 0;
+    return place(w, i, skip, bytes, address) ? w.global(address, bytes, write, -1) : nullptr;
   }
 };
+
+/// Reports those of an access's pieces, of `piece` bytes each, that exist: the first ones.
+template <class A>
+void reportPieces(Wave &w, const Inst &i, uint32_t bytes, uint32_t piece, bool write,
+                  bool isAtomic = false) {
+  if (!A::kShared || __builtin_expect(w.probe == nullptr, 1))
+    return;
+  uint64_t first = 0, address = 0;
+  uint32_t there = 0;
+  A::place(w, i, 0, bytes >= 4 ? 4 : piece, first);
+  while (there < bytes && A::place(w, i, there, piece, address))
+    there += piece;
+  report(w, i, first, there, write, isAtomic);
+}
 
 /// Dwords in one piece where all of them are plain memory, else one by one.
 template <class A> void load(Wave &w, const Inst &i) {
   const uint32_t bytes = i.op->info;
   uint32_t x[16] = {};
+  reportPieces<A>(w, i, bytes, 4, false);
   if constexpr (std::is_same_v<A, Buffer>) {
     for (unsigned d = 0; d < bytes / 4; ++d)
       if (const uint8_t *p = A::at(w, i, 4 * d, 4, false))
@@ -85,6 +125,7 @@ template <class A> void load(Wave &w, const Inst &i) {
 
 template <class A, class T> void loadPart(Wave &w, const Inst &i) {
   T x = 0;
+  reportPieces<A>(w, i, sizeof(T), sizeof(T), false);
   if (const uint8_t *p = A::at(w, i, 0, sizeof(T), false))
     std::memcpy(&x, p, sizeof(T));
   *data(w, i, 1) = static_cast<uint32_t>(static_cast<int32_t>(x));
@@ -93,6 +134,7 @@ template <class A, class T> void loadPart(Wave &w, const Inst &i) {
 template <class A> void store(Wave &w, const Inst &i) {
   const unsigned dwords = i.op->info / 4;
   const uint32_t *from = data(w, i, dwords);
+  reportPieces<A>(w, i, i.op->info, 4, true);
   for (unsigned d = 0; d < dwords; ++d)
     if (uint8_t *p = A::at(w, i, 4 * d, 4, true))
       std::memcpy(p, &from[d], 4);
@@ -107,6 +149,7 @@ template <class A, class F, class T> void atomic(Wave &w, const Inst &i) {
   std::memcpy(&x, registers, sizeof(T));
   if constexpr (F::kCompare)
     std::memcpy(&compare, registers + kDwords, sizeof(T));
+  reportPieces<A>(w, i, sizeof(T), sizeof(T), true, true);
   if (uint8_t *p = A::at(w, i, 0, sizeof(T), true)) {
     if (reinterpret_cast<uintptr_t>(p) % sizeof(T))
       throw WaveFault{"misaligned atomic", -1, reinterpret_cast<uint64_t>(p)};
