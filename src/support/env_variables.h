@@ -168,8 +168,8 @@ inline constexpr Env<std::string> kEmulatorSimd{"FLYDSL_EMULATOR_SIMD",
                                                 "not have is an error"};
 inline constexpr Env<std::string> kEmulatorCheck{
     "FLYDSL_EMULATOR_CHECK",
-    "a list of memory, race, init, sync and wait, or all of these; race-same is a class of its "
-    "own"};
+    "a list of memory, race, init, sync, wait and streams, or all of these; race-same is a class "
+    "of its own"};
 enum class EmulatorLanding { early, late };
 inline constexpr EnvWord<EmulatorLanding> kEmulatorLandings[] = {{"early", EmulatorLanding::early},
                                                                  {"late", EmulatorLanding::late}};
