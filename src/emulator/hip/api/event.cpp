@@ -61,14 +61,12 @@ hipError_t hipEventRecord(hipEvent_t handle, hipStream_t streamHandle) {
     if (stream->device().index() != event->device)
       fail(hipErrorInvalidHandle, "event and stream belong to different devices");
     auto mark = std::make_shared<EventMark>();
-    {
-      std::lock_guard lock(event->mutex);
-      event->mark = mark;
-      event->captured.reset();
-    }
     if (CompletionRef record =
             submit(stream, RecordOperation{event, mark}, hipGraphNodeTypeEventRecord))
       mark->order = record->order;
+    std::lock_guard lock(event->mutex);
+    event->mark = mark;
+    event->captured.reset();
   });
 }
 
