@@ -419,3 +419,22 @@ TEST_CASE("Large copies are compared page by page", "[.streams]") {
   HIP_OK(hipMemcpyAsync(q.data, p.data + kLarge / 2, kLarge / 2, hipMemcpyDeviceToDevice, f.b));
   f.mustName({"is byte " + std::to_string(kLarge / 2) + " of allocation"});
 }
+
+TEST_CASE("A value that a stream waits for orders what comes before it", "[.streams]") {
+  for (const bool waits : {true, false}) {
+    Fixture f;
+    uint32_t *flag = nullptr;
+    HIP_OK(hipHostMalloc(reinterpret_cast<void **>(&flag), sizeof *flag, 0));
+    *flag = 0;
+    if (waits)
+      HIP_OK(hipStreamWaitValue32(f.b, flag, 1, hipStreamWaitValueEq, ~0u));
+    f.add(f.b, f.x.data, f.y.data);
+    f.fill(f.a, waits ? f.x.data : f.y.data);
+    HIP_OK(hipStreamWriteValue32(f.a, flag, 1, 0));
+    if (waits)
+      CHECK(f.found() == 0);
+    else
+      f.mustName({"kernel 'add'", "kernel 'fill'"});
+    HIP_OK(hipHostFree(flag));
+  }
+}
