@@ -46,7 +46,7 @@ for target in targets:
                 continue
             kernel = re.sub(r"_\d+$", "", match[1])
             text = match[2]
-            kind = re.split(r" byte \d| \(0x|:| at 0x", text)[0]
+            kind = re.split(r" byte \d| \(0x|[:;]| at 0x", text)[0]
             kind = re.sub(r"0x[0-9a-f]+|\d+", "N", kind)
             places = " and ".join(dict.fromkeys(place[1] or place[0] for place in PLACE.findall(text))) or "no line"
             finding_tests[kernel, kind, places].add((target, test))
@@ -124,13 +124,13 @@ for (kernel, kind), (places, on, tests) in sorted(table.items()):
     lines.append(f"| `{kernel}` | {cell(kind)} | {cell(shown)} | {', '.join(t for t in targets if t in on)} | {len(tests)} |")
 reasons = {(name, why) for (kind, _, name), why in known.items() if kind == "kernel" and why}
 if reasons:
-    lines += ["", "| kernel | what it is |", "| --- | --- |"] + [f"| `{name}` | {cell(why)} |" for name, why in sorted(reasons)]
+    lines += ["", "What they come from:", "", "| kernel | what it is |", "| --- | --- |"] + [f"| `{name}` | {cell(why)} |" for name, why in sorted(reasons)]
 
 lines += ["", "## Why tests are skipped", "", "| reason | " + " | ".join(targets) + " |", "| --- |" + " --- |" * len(targets)]
 skips = collections.defaultdict(collections.Counter)
 for (target, test), (outcome, why) in outcomes.items():
     if outcome == "skipped":
-        reason = re.sub(r"^Skipped: ", "", why)
+        reason = re.sub(r"/\S+/", ".../", re.sub(r"^Skipped: ", "", why))
         reason = re.sub(r"\bgfx[0-9a-f]{3,4}\b(?=[^a-zA-Z]*$)", "this one", reason) if "got" in reason or "current" in reason else reason
         skips[reason][target] += 1
 for reason, counts in sorted(skips.items(), key=lambda row: -sum(row[1].values())):
