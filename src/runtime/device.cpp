@@ -126,8 +126,16 @@ std::optional<Product> product(const Device &device) {
     return std::nullopt;
   const Target target = Target::parse(info.arch);
   const int units = info.computeUnits * processor->unitsOfMultiprocessor, dies = device.xcds();
-  for (const Product &known : products(target))
-    if (known.compute_units == units && known.dies == dies)
+  // MI300X and MI325X have as many units, and differ by their names.
+  const std::vector<Product> all = products(target);
+  const auto fits = [&](const Product &known) {
+    return known.compute_units == units && known.dies == dies;
+  };
+  for (const Product &known : all)
+    if (fits(known) && info.name.find(known.name) != std::string::npos)
+      return known;
+  for (const Product &known : all)
+    if (fits(known))
       return known;
   std::optional<Product> part = default_product(target);
   if (part && units > 0) {

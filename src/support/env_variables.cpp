@@ -21,12 +21,14 @@ const std::vector<EnvSection> &environment() {
        {&kKtraceEnable, &kKtraceBufferBytes, &kKtraceBlocks, &kKtraceDumpDir}},
       {"Autotuning", {&kAutotune, &kAutotuneCacheDir, &kAutotuneConfigDir}},
       {"Kernel library", {&kKernelsCheckIndices}},
-      {"Emulator",
-       {&kEmulatorLibrary, &kEmulatorArch, &kEmulatorDevices, &kEmulatorHip, &kEmulatorMemory,
-        &kEmulatorThreads, &kEmulatorSimd, &kEmulatorCheck, &kEmulatorLanding, &kEmulatorMatrix,
-        &kEmulatorMemoryModel, &kEmulatorOrder, &kEmulatorSlice, &kEmulatorCounters,
-        &kEmulatorTrace, &kEmulatorTraceBlocks, &kEmulatorInstructionLimit, &kEmulatorTimeout,
-        &kEmulatorLog, &kEmulatorLaunchBlocking, &kEmulatorClang}},
+      {"Emulator", {&kEmulatorLibrary, &kEmulatorArch,        &kEmulatorProduct,
+                    &kEmulatorDevices, &kEmulatorHip,         &kEmulatorMemory,
+                    &kEmulatorThreads, &kEmulatorSimd,        &kEmulatorCheck,
+                    &kEmulatorLanding, &kEmulatorMatrix,      &kEmulatorMemoryModel,
+                    &kEmulatorOrder,   &kEmulatorSlice,       &kEmulatorCounters,
+                    &kEmulatorTrace,   &kEmulatorTraceBlocks, &kEmulatorInstructionLimit,
+                    &kEmulatorTimeout, &kEmulatorLog,         &kEmulatorLaunchBlocking,
+                    &kEmulatorClang}},
   };
   return sections;
 }

@@ -151,6 +151,10 @@ inline constexpr Env<std::string> kEmulatorLibrary{
 inline constexpr Env<std::string> kEmulatorArch{
     "FLYDSL_EMULATOR_ARCH", "target that the emulator's devices have: gfx90a, gfx942, "
                             "gfx950, gfx1100, gfx1200 or gfx1201 (gfx942)"};
+inline constexpr Env<std::string> kEmulatorProduct{
+    "FLYDSL_EMULATOR_PRODUCT",
+    "the product that the emulator's devices stand for, such as MI325X: its compute units, dies, "
+    "clocks and memory, by which times are estimated (MI300X, or the first of another target)"};
 inline constexpr Env<unsigned> kEmulatorDevices{"FLYDSL_EMULATOR_DEVICES", 1, 0, 64,
                                                 "number of emulated devices, 0 to 64 (1)"};
 inline constexpr Env<unsigned> kEmulatorHip{

@@ -2,12 +2,26 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <string>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
 constexpr std::size_t kMib = std::size_t(1) << 20;
+
+// What kernels reach. Memory: streams of RRZE's gpu-benches (MI210 1.37 of 1.64 TB/s, MI300A 2.68
+// reading and 3.0 in triads, MI300X 3.9 to 4.2 of 5.3), FlyDSL's own figures of RMS norms and softmax
+// (MI325X 4.1 of 6.0, MI355X 5.7 to 5.8 of 8.0, gfx1201 0.51 of 0.64). Clocks: a product of MI300X
+// reaches 708 TFLOPS of bf16 at a clock of 1,230 MHz, 0.92 of what its matrix units do at that clock
+// (ROCm's "measuring max-achievable FLOPS"). The best products of others that are known, over the
+// peak and over 0.92, stand for the clocks of the rest: MI325X bf16 831, fp8 1,408 TFLOPS (the same
+// page), MI355X bf16 1,610, fp8 3,378 (HipKittens), fp4 5,806 (aiter). MI308X's peak clock is that of
+// its measurements. Of MI200's and RDNA's clocks under load nothing is known here.
+constexpr Sustained kMi200{84, 100, 100, 100}, kMi300x{77, 58, 53, 53}, kMi325x{69, 69, 59, 59},
+    kMi300a{56, 58, 53, 53}, kMi308x{77, 100, 100, 100}, kMi350{72, 70, 73, 63},
+    kRdna{79, 100, 100, 100};
 
 // The figures are those of AMD's data sheets and product pages; of caches, those of its white
 // papers on CDNA2 to CDNA4 and of the ISA manuals of RDNA3 and RDNA4. They were written from memory
@@ -20,110 +34,140 @@ constexpr std::array kProducts = {
                .computeUnits = 104,
                .clockMhz = 1700,
                .memoryGigabytes = 1638,
-               .l2Bytes = 8 * kMib},
+               .memoryBusBits = 4096,
+               .l2Bytes = 8 * kMib,
+               .sustained = kMi200},
     ProductRow{.name = "MI250X", // one of its two devices
                .processor = "gfx90a",
                .computeUnits = 110,
                .clockMhz = 1700,
                .memoryGigabytes = 1638,
-               .l2Bytes = 8 * kMib},
+               .memoryBusBits = 4096,
+               .l2Bytes = 8 * kMib,
+               .sustained = kMi200},
     ProductRow{.name = "MI300X",
                .processor = "gfx942",
                .computeUnits = 304,
                .dies = 8,
                .clockMhz = 2100,
                .memoryGigabytes = 5300,
+               .memoryBusBits = 8192,
                .l2Bytes = 4 * kMib,
-               .lastLevelBytes = 256 * kMib},
+               .lastLevelBytes = 256 * kMib,
+               .sustained = kMi300x},
     ProductRow{.name = "MI325X",
                .processor = "gfx942",
                .computeUnits = 304,
                .dies = 8,
                .clockMhz = 2100,
                .memoryGigabytes = 6000,
+               .memoryBusBits = 8192,
                .l2Bytes = 4 * kMib,
-               .lastLevelBytes = 256 * kMib},
+               .lastLevelBytes = 256 * kMib,
+               .sustained = kMi325x},
     ProductRow{.name = "MI300A",
                .processor = "gfx942",
                .computeUnits = 228,
                .dies = 6,
                .clockMhz = 2100,
                .memoryGigabytes = 5300,
+               .memoryBusBits = 8192,
                .l2Bytes = 4 * kMib,
-               .lastLevelBytes = 256 * kMib},
+               .lastLevelBytes = 256 * kMib,
+               .sustained = kMi300a},
     ProductRow{.name = "MI308X",
                .processor = "gfx942",
                .computeUnits = 80,
                .dies = 4,
                .clockMhz = 1420,
                .memoryGigabytes = 5300,
+               .memoryBusBits = 8192,
                .l2Bytes = 4 * kMib,
-               .lastLevelBytes = 256 * kMib},
+               .lastLevelBytes = 256 * kMib,
+               .sustained = kMi308x},
     ProductRow{.name = "MI355X",
                .processor = "gfx950",
                .computeUnits = 256,
                .dies = 8,
                .clockMhz = 2400,
                .memoryGigabytes = 8000,
+               .memoryBusBits = 8192,
                .l2Bytes = 4 * kMib,
-               .lastLevelBytes = 256 * kMib},
+               .lastLevelBytes = 256 * kMib,
+               .sustained = kMi350},
     ProductRow{.name = "MI350X",
                .processor = "gfx950",
                .computeUnits = 256,
                .dies = 8,
                .clockMhz = 2200,
                .memoryGigabytes = 8000,
+               .memoryBusBits = 8192,
                .l2Bytes = 4 * kMib,
-               .lastLevelBytes = 256 * kMib},
+               .lastLevelBytes = 256 * kMib,
+               .sustained = kMi350},
     ProductRow{.name = "RX 7900 XTX",
                .processor = "gfx1100",
                .computeUnits = 96,
                .clockMhz = 2500,
                .memoryGigabytes = 960,
+               .memoryBusBits = 384,
                .l2Bytes = 6 * kMib,
-               .lastLevelBytes = 96 * kMib},
+               .lastLevelBytes = 96 * kMib,
+               .sustained = kRdna},
     ProductRow{.name = "Radeon PRO W7900",
                .processor = "gfx1100",
                .computeUnits = 96,
                .clockMhz = 2495,
                .memoryGigabytes = 864,
+               .memoryBusBits = 384,
                .l2Bytes = 6 * kMib,
-               .lastLevelBytes = 96 * kMib},
+               .lastLevelBytes = 96 * kMib,
+               .sustained = kRdna},
     ProductRow{.name = "RX 7900 XT",
                .processor = "gfx1100",
                .computeUnits = 84,
                .clockMhz = 2400,
                .memoryGigabytes = 800,
+               .memoryBusBits = 320,
                .l2Bytes = 6 * kMib,
-               .lastLevelBytes = 80 * kMib},
+               .lastLevelBytes = 80 * kMib,
+               .sustained = kRdna},
     ProductRow{.name = "RX 9060 XT",
                .processor = "gfx1200",
                .computeUnits = 32,
                .clockMhz = 3130,
                .memoryGigabytes = 322,
+               .memoryBusBits = 128,
                .l2Bytes = 4 * kMib,
-               .lastLevelBytes = 32 * kMib},
+               .lastLevelBytes = 32 * kMib,
+               .sustained = kRdna},
     ProductRow{.name = "RX 9070 XT",
                .processor = "gfx1201",
                .computeUnits = 64,
                .clockMhz = 2970,
                .memoryGigabytes = 644,
+               .memoryBusBits = 256,
                .l2Bytes = 8 * kMib,
-               .lastLevelBytes = 64 * kMib},
+               .lastLevelBytes = 64 * kMib,
+               .sustained = kRdna},
     ProductRow{.name = "Radeon AI PRO R9700",
                .processor = "gfx1201",
                .computeUnits = 64,
                .clockMhz = 2920,
                .memoryGigabytes = 640,
+               .memoryBusBits = 256,
                .l2Bytes = 8 * kMib,
-               .lastLevelBytes = 64 * kMib},
+               .lastLevelBytes = 64 * kMib,
+               .sustained = kRdna},
     ProductRow{.name = "RX 9070",
                .processor = "gfx1201",
                .computeUnits = 56,
                .clockMhz = 2520,
                .memoryGigabytes = 640,
+               .memoryBusBits = 256,
                .l2Bytes = 8 * kMib,
-               .lastLevelBytes = 64 * kMib},
+               .lastLevelBytes = 64 * kMib,
+               .sustained = kRdna},
 };
 
 } // namespace
@@ -134,6 +178,21 @@ std::span<const ProductRow> productsOf(std::string_view processor) {
   const auto isOf = [&](const ProductRow &row) { return row.processor == processor; };
   const auto first = std::find_if(kProducts.begin(), kProducts.end(), isOf);
   return {first, std::find_if_not(first, kProducts.end(), isOf)};
+}
+
+const ProductRow *findProduct(std::string_view name) {
+  const auto plain = [](std::string_view text) {
+    std::string result;
+    for (const char c : text)
+      if (c != ' ')
+        result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return result;
+  };
+  const std::string wanted = plain(name);
+  for (const ProductRow &row : kProducts)
+    if (plain(row.name) == wanted)
+      return &row;
+  return nullptr;
 }
 
 std::optional<int> diesOf(const Processor &processor, int computeUnits) {

@@ -12,16 +12,26 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
+/// What kernels reach of a product's peaks, as others measured it.
+struct Sustained {
+  int memoryPercent; ///< of the peak bandwidth, by kernels that do nothing but stream
+  /// Of the peak engine clock, what power leaves while matrix units multiply operands of 16 bits and
+  /// more, of 8 bits, and of fewer, without a pause.
+  int clockPercent16, clockPercent8, clockPercent4;
+};
+
 /// A GPU as HIP shows one: of a product that is two devices, one of them.
 struct ProductRow {
   std::string_view name;
   std::string_view processor;
-  int computeUnits;               ///< not the pairs of them that drivers count on RDNA
-  int dies = 1;                   ///< accelerator dies (XCDs)
-  int clockMhz;                   ///< peak engine clock
-  int memoryGigabytes;            ///< peak bandwidth in 10^9 bytes a second
+  int computeUnits;    ///< not the pairs of them that drivers count on RDNA
+  int dies = 1;        ///< accelerator dies (XCDs)
+  int clockMhz;        ///< peak engine clock
+  int memoryGigabytes; ///< peak bandwidth in 10^9 bytes a second
+  int memoryBusBits;
   std::size_t l2Bytes;            ///< of a die
   std::size_t lastLevelBytes = 0; ///< the cache in front of memory (MALL, Infinity Cache)
+  Sustained sustained;
 };
 
 /// All products; of each processor the default comes first.
@@ -29,6 +39,9 @@ std::span<const ProductRow> allProducts();
 
 /// The products of a processor: rows that follow one another. None for a processor without any.
 std::span<const ProductRow> productsOf(std::string_view processor);
+
+/// The product of a name, in which capitals and spaces do not count; null if there is none.
+const ProductRow *findProduct(std::string_view name);
 
 /// The number of accelerator dies (XCDs) that together have as many compute units: some product of
 /// the processor has dies of a size that divides it. 1 for a processor whose products are one die

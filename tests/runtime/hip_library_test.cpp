@@ -95,6 +95,14 @@ TEST_CASE("the error says which of the emulator's variables leave no device, and
   CHECK_THAT(refused("FLYDSL_EMULATOR_ARCH", "gfx942:xnack+"),
              Catch::Contains("FLYDSL_EMULATOR_ARCH=gfx942:xnack+: the emulator's gfx942 is "
                              "gfx942:sramecc+:xnack-"));
+  CHECK_THAT(refused("FLYDSL_EMULATOR_PRODUCT", "MI400"),
+             Catch::Contains("FLYDSL_EMULATOR_PRODUCT=MI400 is none of MI210, MI250X, MI300X"));
+  setenv("FLYDSL_EMULATOR_ARCH", "gfx942", 1);
+  CHECK_THAT(refused("FLYDSL_EMULATOR_PRODUCT", "MI355X"),
+             Catch::Contains("FLYDSL_EMULATOR_PRODUCT=MI355X is a gfx950, and "
+                             "FLYDSL_EMULATOR_ARCH says gfx942, which is MI300X, MI325X"));
+  unsetenv("FLYDSL_EMULATOR_ARCH");
+  CHECK_THAT(refused("FLYDSL_EMULATOR_PRODUCT", "rx7900xtx"), Catch::EndsWith("devices 1"));
   CHECK_THAT(refused("FLYDSL_EMULATOR_ORDER", "sideways"),
              Catch::Contains("FLYDSL_EMULATOR_ORDER=sideways is none of forwards"));
   CHECK_THAT(refused("FLYDSL_EMULATOR_DEVICES", "0"),

@@ -90,10 +90,22 @@ TEST_CASE("each product has one row, and those of a processor follow one another
     CHECK(row.clockMhz > 1000);
     CHECK(row.memoryGigabytes > 0);
     CHECK(row.l2Bytes > 0);
+    CHECK(row.memoryBusBits % 32 == 0);
+    for (const int percent : {row.sustained.memoryPercent, row.sustained.clockPercent16,
+                              row.sustained.clockPercent8, row.sustained.clockPercent4})
+      CHECK((percent >= 50 && percent <= 100));
+    CHECK(detail::findProduct(row.name) == &row);
   }
   // gfx1250's are not published.
   for (const detail::Processor &row : detail::processors())
     CHECK(processors.count(row.name) == (row.name == "gfx1250" ? 0 : 1));
+}
+
+TEST_CASE("a product is found by its name, whose spaces and capitals do not count") {
+  REQUIRE(detail::findProduct("rx7900 xtx"));
+  CHECK(detail::findProduct("rx7900 xtx")->name == "RX 7900 XTX");
+  CHECK(detail::findProduct("MI300") == nullptr); // the beginning of a name is none
+  CHECK(detail::findProduct("") == nullptr);
 }
 
 TEST_CASE("a target's first product is what it is by default") {

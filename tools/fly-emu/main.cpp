@@ -92,6 +92,9 @@ void addRunOptions(CLI::App &runs, RunOptions &options, RunWords &words) {
   runs.add_option("--timeline-blocks", options.timelineBlocks,
                   "the workgroups, from the first on, that the timeline has (1)")
       ->check(CLI::Range(1u, 1000u));
+  runs.add_option("--part", options.part,
+                  "the product for which the counters' time is estimated, such as MI325X (the "
+                  "target's default)");
   runs.add_flag("--counters", options.counters, "prints the launch's counters");
   runs.add_flag("--trace", options.trace, "prints each executed instruction");
   runs.add_option("--threads", options.threads, "host threads (as many as there are)")

@@ -10,6 +10,8 @@
 #include "emulator/loader/offload_bundle.h"
 #include "emulator/observe/run_dispatch.h"
 #include "emulator/observe/timeline.h"
+#include "support/text.h"
+#include "target/products.h"
 
 #include <cstdio>
 #include <cstring>
@@ -20,8 +22,8 @@
 namespace flyemu::tool {
 namespace {
 
-using hip::DeviceMemory;
 using hip::Allocation;
+using hip::DeviceMemory;
 using hip::LaunchMemory;
 using hip::MemoryKind;
 
@@ -111,20 +113,34 @@ const loader::CodeKernel &kernelOf(const loader::LoadedCode &code, const std::st
   throw std::invalid_argument("no kernel '" + name + "'; there are:" + known);
 }
 
+/// Those of the product that is asked for, or else of the target's default.
+const hip::DeviceFigures *figuresFor(const RunOptions &options) {
+  if (options.part.empty())
+    return hip::findDeviceFigures(options.target);
+  const flydsl::detail::ProductRow *product = flydsl::detail::findProduct(options.part);
+  if (!product || product->processor != options.target) {
+    std::string known;
+    for (const flydsl::detail::ProductRow &row : flydsl::detail::productsOf(options.target))
+      flydsl::support::appendItem(known, row.name);
+    throw std::invalid_argument("--part " + options.part + " is none of " + options.target +
+                                "'s products: " + known);
+  }
+  return &hip::figuresOf(*product);
+}
+
 void printCounters(const DispatchResult &result, const loader::KernelNotes &kernel,
-                   const RunOptions &options) {
+                   const RunOptions &options, const hip::DeviceFigures *info) {
   forEachCounter(result.counters, [](const char *name, uint64_t value, const char *) {
     std::printf("%-28s %llu\n", name, static_cast<unsigned long long>(value));
   });
-  const hip::DeviceFigures *info = hip::findDeviceFigures(options.target);
   if (!info)
     return;
   const hip::Estimate guess =
       hip::estimate(result.counters, result.timing, *info, kernel, options.shape);
   std::printf("estimate: %.0f cycles (%.3g us) on %s, bound by %s; %u workgroups a unit, "
               "%.3g waves a SIMD\n",
-              guess.cycles, guess.microseconds, info->part, guess.bound, guess.groupsPerUnit,
-              guess.wavesPerSimd);
+              guess.cycles, guess.microseconds, info->product->name.data(), guess.bound,
+              guess.groupsPerUnit, guess.wavesPerSimd);
 }
 
 void writeTimeline(const std::string &path, const DispatchResult &result,
@@ -142,6 +158,7 @@ void writeTimeline(const std::string &path, const DispatchResult &result,
 } // namespace
 
 int run(const RunOptions &options) {
+  const hip::DeviceFigures *figures = figuresFor(options);
   auto code = load(options.file, options.target);
   const loader::CodeKernel &kernel = kernelOf(*code, options.kernel);
   DeviceMemory space(1, kCapacity, options.checks != kCheckNone, options.checks & kCheckInit);
@@ -181,6 +198,7 @@ int run(const RunOptions &options) {
   how.order = options.order;
   how.slice = options.slice;
   how.counters = options.counters;
+  how.dies = figures ? static_cast<unsigned>(figures->dies()) : 0;
   if (options.limit)
     how.instructionLimit = options.limit;
   if (options.trace)
@@ -204,7 +222,7 @@ int run(const RunOptions &options) {
   if (!options.timeline.empty())
     writeTimeline(options.timeline, result, ready);
   if (options.counters)
-    printCounters(result, kernel.metadata, options);
+    printCounters(result, kernel.metadata, options, figures);
   return result.findings.empty() ? 0 : 1;
 }
 

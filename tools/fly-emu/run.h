@@ -24,6 +24,7 @@ struct RunOptions {
   uint32_t slice = kDefaultSlice; ///< Options::slice
   uint64_t limit = 0;   ///< wave instructions of one wave; 0: the limit of the emulator's core
   uint64_t timeout = 0; ///< seconds of the launch; 0: no limit
+  std::string part;     ///< the product by whose figures time is estimated; empty: the default one
   bool counters = false;
   bool weakMemory = false; ///< Options::weakMemory
   bool fastMatrix = false; ///< Options::fastMatrix

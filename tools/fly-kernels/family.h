@@ -39,8 +39,10 @@ public:
                                           const fx::Target &target) const = 0;
   virtual std::vector<fx::Executable> code(const fx::Config &problem, const fx::Config &config,
                                            const fx::Target &target) const = 0;
+  /// What a run is compared with.
+  enum class Against { reference, nothing };
   virtual RunReport run(const fx::Config &problem, const std::optional<fx::Config> &config,
-                        std::int64_t m) const = 0;
+                        std::int64_t m, Against against) const = 0;
   virtual fx::AutotuneResult tune(const fx::Config &problem, std::int64_t m,
                                   const fx::AutotuneOptions &options) const = 0;
   /// Adds a problem to a list, for about m rows.

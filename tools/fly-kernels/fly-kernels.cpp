@@ -31,7 +31,10 @@ struct Options {
   std::int64_t m = 64;
   std::vector<std::string> archs; ///< none: as the command has it
   std::vector<std::string> words;
-  std::string list, file; ///< of export
+  std::string list;               ///< of export and time
+  std::string file;               ///< of export
+  std::string part;               ///< of time, tune and run: a product; empty: the target's default
+  std::vector<std::int64_t> rows; ///< of time
 
   /// The targets of show and export.
   std::vector<std::string> targets() const {
@@ -130,18 +133,25 @@ int list(const Families &all, const Options &options) {
 /// The current device runs kernels of one target. Where it is the emulator's, it becomes the one
 /// that is asked for.
 void chooseDevice(const Options &options) {
-  if (options.archs.empty())
+  if (options.archs.empty() && options.part.empty())
     return;
   if (options.archs.size() > 1)
     throw fx::Error("--arch names " + std::to_string(options.archs.size()) +
                     " targets; a call runs on one device");
-  const std::string &asked = options.archs[0];
-  setenv("FLYDSL_EMULATOR_ARCH", asked.c_str(), 1);
+  // Before the first look at a device, which makes the emulator's.
+  if (!options.archs.empty())
+    setenv("FLYDSL_EMULATOR_ARCH", options.archs[0].c_str(), 1);
+  if (!options.part.empty())
+    setenv("FLYDSL_EMULATOR_PRODUCT", options.part.c_str(), 1);
   const fx::Device device = fx::Device::current();
-  if (device.arch() != fx::Target::parse(asked).name())
-    throw fx::Error("--arch " + asked + ": the current device is " + device.str() +
+  if (!options.archs.empty() && device.arch() != fx::Target::parse(options.archs[0]).name())
+    throw fx::Error("--arch " + options.archs[0] + ": the current device is " + device.str() +
                     "; FLYDSL_RUNTIME_KIND=emulator has a device of any target that the emulator "
                     "runs");
+  if (!options.part.empty() && !device.is_emulator())
+    throw fx::Error("--part " + options.part + ": the current device is " + device.str() +
+                    ", whose time is measured; FLYDSL_RUNTIME_KIND=emulator has a device that "
+                    "stands for any product");
 }
 
 int show(const Request &request, const Options &options) {
@@ -165,7 +175,8 @@ int show(const Request &request, const Options &options) {
 
 int run(const Request &request, const Options &options) {
   chooseDevice(options);
-  const RunReport report = request.family->run(request.problem, {}, options.m);
+  const RunReport report =
+      request.family->run(request.problem, {}, options.m, LibraryFamily::Against::reference);
   std::printf("device  %s\nconfig  %s\ntime    %.2f us%s\n", fx::Device::current().str().c_str(),
               shown(report.config, request.family->configEnumerations()).c_str(),
               report.microseconds, fx::Device::current().is_emulator() ? ", estimated" : "");
@@ -207,11 +218,11 @@ int tune(const Request &request, const Options &options) {
   return 0;
 }
 
-int exportList(const Families &all, const Options &options) {
-  std::ifstream file(options.list);
+/// Calls visit(request) for the problem of each line of a file. What it throws names the line.
+template <class F> void forEachOf(const std::string &path, const Families &all, F visit) {
+  std::ifstream file(path);
   if (!file)
-    throw fx::Error("can't read " + options.list);
-  fk::ExportList plans;
+    throw fx::Error("can't read " + path);
   std::string line;
   for (int at = 1; std::getline(file, line); ++at) {
     std::istringstream parts(line.substr(0, line.find('#')));
@@ -221,13 +232,47 @@ int exportList(const Families &all, const Options &options) {
     if (words.empty())
       continue;
     try {
-      const Request request = parse(all, words);
-      request.family->add(plans, request.problem, options.m);
+      visit(parse(all, words), words);
     } catch (const fx::Error &error) {
-      throw fx::Error(options.list + ":" + std::to_string(at) + ": " +
-                      flydsl::tools::messageOf(error));
+      throw fx::Error(path + ":" + std::to_string(at) + ": " + flydsl::tools::messageOf(error));
     }
   }
+}
+
+/// A line for each problem and number of rows, with the configuration that is chosen.
+int timed(const Families &all, const Options &options) {
+  if (options.words.empty() == options.list.empty())
+    throw fx::Error("time takes either a problem or --list FILE");
+  chooseDevice(options);
+  std::printf("# %s\n%10s %8s  problem | configuration\n", fx::Device::current().name().c_str(),
+              "us", "m");
+  const std::vector<std::int64_t> rows =
+      options.rows.empty() ? std::vector<std::int64_t>{options.m} : options.rows;
+  const auto print = [&](const Request &request, const std::vector<std::string> &words) {
+    std::string problem;
+    for (const std::string &word : words)
+      problem += (problem.empty() ? "" : " ") + word;
+    for (const std::int64_t m : rows) {
+      const RunReport report =
+          request.family->run(request.problem, {}, m, LibraryFamily::Against::nothing);
+      std::printf("%10.2f %8lld  %s | %s\n", report.microseconds, static_cast<long long>(m),
+                  problem.c_str(),
+                  shown(report.config, request.family->configEnumerations()).c_str());
+      std::fflush(stdout);
+    }
+  };
+  if (options.list.empty())
+    print(parse(all, options.words), options.words);
+  else
+    forEachOf(options.list, all, print);
+  return 0;
+}
+
+int exportList(const Families &all, const Options &options) {
+  fk::ExportList plans;
+  forEachOf(options.list, all, [&](const Request &request, const std::vector<std::string> &) {
+    request.family->add(plans, request.problem, options.m);
+  });
   flydsl::tools::ProgressLine progress(flydsl::tools::ProgressLine::Elsewhere::nothing);
   const std::size_t written =
       plans.write(options.file, {.archs = options.targets()}, [&](const fk::ExportStep &step) {
@@ -281,6 +326,20 @@ int main(int argc, char **argv) {
       app.add_subcommand("tune", "measures all configurations of a problem on the current device");
   takesProblem(tune);
   takesTargets(tune, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
+  CLI::App *times = app.add_subcommand(
+      "time", "the time of one call on the current device, estimated on the emulator, with the "
+              "configuration that is chosen; of a list of problems too");
+  times->add_option("PROBLEM", options.words, "FAMILY [FIELD=VALUE ...]");
+  times->add_option("--list", options.list, "a problem a line; # begins a comment");
+  times->add_option("--m", options.rows, "rows of a call, separated by commas (64)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(std::int64_t(1), std::numeric_limits<std::int64_t>::max()));
+  takesTargets(times, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
+  for (CLI::App *command : {run, tune, times})
+    command->add_option("--part", options.part,
+                        "the product that the emulator's device stands for, such as MI325X (the "
+                        "target's first)");
   CLI::App *write = app.add_subcommand(
       "export", "compiles the chosen configurations of all problems of a list ahead of time");
   write->add_option("LIST", options.list, "a problem a line; # begins a comment")->required();
@@ -298,6 +357,8 @@ int main(int argc, char **argv) {
       return ::show(parse(all, options.words), options);
     if (*run)
       return ::run(parse(all, options.words), options);
+    if (*times)
+      return timed(all, options);
     if (*tune)
       return ::tune(parse(all, options.words), options);
     return ::list(all, options);

@@ -6,6 +6,7 @@
 #include "emulator/isa/machine.h"
 #include "emulator/loader/target_id.h"
 #include "emulator/ops/decode_program.h"
+#include "target/products.h"
 
 #include <catch2/catch.hpp>
 
@@ -13,6 +14,7 @@
 #include "llvm/TargetParser/TargetParser.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <set>
 #include <string>
@@ -66,12 +68,27 @@ TEST_CASE("a machine's shape is that of LLVM's generation of its processor") {
   }
 }
 
-TEST_CASE("each machine has HIP's figures once, and the compute capability is LLVM's version") {
-  CHECK(hip::allDeviceFigures().size() == machines().size());
+TEST_CASE("each product of a machine has HIP's figures once, and the compute capability is LLVM's "
+          "version") {
+  std::size_t products = 0;
   for (const Machine &machine : machines()) {
     INFO(machine.name());
     const hip::DeviceFigures *figures = hip::findDeviceFigures(machine.name());
     REQUIRE(figures);
+    CHECK(figures->product == &machine.product());
+    for (const flydsl::detail::ProductRow &product : flydsl::detail::productsOf(machine.name())) {
+      INFO(product.name);
+      const hip::DeviceFigures &its = hip::figuresOf(product);
+      CHECK(its.machine == &machine);
+      CHECK(its.dies() == product.dies);
+      CHECK(its.clockKhz == product.clockMhz * 1000);
+      // HBM moves 2 bits (HBM2E) or 4 (as AMD's drivers give the clock of HBM3) a clock and line,
+      // GDDR6 16: whole numbers for each product, if its bandwidth and its bus are right.
+      const double bits =
+          product.memoryGigabytes * 8e6 / product.memoryBusBits / its.memoryClockKhz;
+      CHECK(bits == Approx(std::round(bits)).epsilon(0.03));
+      ++products;
+    }
     CHECK(figures->machine == &machine);
     CHECK(figures->name() == machine.name());
     const llvm::AMDGPU::IsaVersion version = llvm::AMDGPU::getIsaVersion(machine.name());
@@ -83,6 +100,7 @@ TEST_CASE("each machine has HIP's figures once, and the compute capability is LL
           figures->threadsPerUnit);
     CHECK(figures->registersPerLane % figures->registerGranule == 0);
   }
+  CHECK(hip::allDeviceFigures().size() == products);
 }
 
 TEST_CASE("a processor that is not emulated is refused by its name") {

@@ -6,6 +6,7 @@
 #include "emulator/matrix/simd_level.h"
 #include "support/env_variables.h"
 #include "support/text.h"
+#include "target/products.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -44,7 +45,16 @@ bool readMemory(std::string text, uint64_t &bytes) {
 
 /// "gfx90a, gfx942": the processors that a device can have.
 std::string knownProcessors() {
-  return flydsl::support::joined(allDeviceFigures(), &DeviceFigures::name);
+  return flydsl::support::joined(supportedTargets());
+}
+
+/// "MI300X, MI325X": the products of a processor, or of all.
+std::string knownProducts(const std::string &processor = "") {
+  std::string names;
+  for (const DeviceFigures &figures : allDeviceFigures())
+    if (processor.empty() || figures.name() == processor)
+      flydsl::support::appendItem(names, figures.product->name);
+  return names;
 }
 
 uint64_t hostMemory() {
@@ -125,8 +135,16 @@ Configuration Configuration::fromEnvironment() {
   result.landLate = landing == env::EmulatorLanding::late ||
                     (!env::kEmulatorLanding.given() && result.checks & kCheckWait);
 
-  // ARCH names the compiler's target, which the emulator may be unable to run.
+  // ARCH names the compiler's target, which the emulator may be unable to run. A product says of
+  // which processor it is.
   std::string asked = variable("FLYDSL_EMULATOR_ARCH");
+  const std::string named = variable("FLYDSL_EMULATOR_PRODUCT");
+  const flydsl::detail::ProductRow *product =
+      named.empty() ? nullptr : flydsl::detail::findProduct(named);
+  if (!named.empty() && !product)
+    refuse("FLYDSL_EMULATOR_PRODUCT=" + named + " is none of " + knownProducts());
+  if (product && asked.empty())
+    asked = product->processor;
   const std::string compiled = variable("ARCH"),
                     compiledFor = compiled.substr(0, compiled.find(':'));
   if (asked.empty() && findDeviceFigures(compiledFor))
@@ -138,6 +156,12 @@ Configuration Configuration::fromEnvironment() {
            knownProcessors());
   else if (const std::string wrong = wrongFeatures(asked, result.processor); !wrong.empty())
     refuse(wrong);
+  if (product && result.figures && product->processor != result.processor)
+    refuse("FLYDSL_EMULATOR_PRODUCT=" + named + " is a " + std::string(product->processor) +
+           ", and FLYDSL_EMULATOR_ARCH says " + result.processor + ", which is " +
+           knownProducts(result.processor));
+  else if (product && result.figures)
+    result.figures = &figuresOf(*product);
   return result;
 }
 

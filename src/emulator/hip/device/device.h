@@ -28,8 +28,9 @@ struct Configuration {
   int devices = 1;       ///< FLYDSL_EMULATOR_DEVICES
   unsigned hipMajor = 5; ///< FLYDSL_EMULATOR_HIP
   std::string processor; ///< FLYDSL_EMULATOR_ARCH, else ARCH if it runs here, else gfx942
-  const DeviceFigures *figures = nullptr; ///< of the processor
-  unsigned checks = 0;                    ///< FLYDSL_EMULATOR_CHECK, as flyemu::Check bits
+  /// Of FLYDSL_EMULATOR_PRODUCT, else of the processor's default product.
+  const DeviceFigures *figures = nullptr;
+  unsigned checks = 0; ///< FLYDSL_EMULATOR_CHECK, as flyemu::Check bits
   /// FLYDSL_EMULATOR_LANDING; where it is not set, loads land late if waits are checked
   bool landLate = false;
   bool weakMemory = false;        ///< FLYDSL_EMULATOR_MEMORY_MODEL

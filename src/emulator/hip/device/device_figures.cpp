@@ -1,9 +1,15 @@
 #include "emulator/hip/device/device_figures.h"
 
+#include "target/products.h"
+
 #include <array>
 #include <stdexcept>
+#include <vector>
 
 namespace flyemu::hip {
+
+using flydsl::detail::ProductRow;
+
 namespace {
 
 const Machine *machine(std::string_view name) {
@@ -14,26 +20,63 @@ const Machine *machine(std::string_view name) {
   return found;
 }
 
-/// What HIP reports of a product beyond its row in target/products.h.
+/// What HIP reports of a processor's default product beyond the tables in src/target.
 struct Reported {
   const char *processor;
   int major, minor;
   int memoryClockKhz;
-  int memoryBusBits;
   int l2BytesPerClock; ///< 128 bytes for each channel of CDNA, 64 for RDNA's
 };
 
-DeviceFigures figures(const Reported &reported) {
+// Clocks of memory: AMD's product pages.
+constexpr std::array kReported = {
+    Reported{.processor = "gfx90a",
+             .major = 9,
+             .minor = 0,
+             .memoryClockKhz = 1'600'000,
+             .l2BytesPerClock = 4096},
+    Reported{.processor = "gfx942",
+             .major = 9,
+             .minor = 4,
+             .memoryClockKhz = 1'300'000,
+             .l2BytesPerClock = 16384},
+    Reported{.processor = "gfx950",
+             .major = 9,
+             .minor = 5,
+             .memoryClockKhz = 2'000'000,
+             .l2BytesPerClock = 16384},
+    Reported{.processor = "gfx1100",
+             .major = 11,
+             .minor = 0,
+             .memoryClockKhz = 1'250'000,
+             .l2BytesPerClock = 3072},
+    Reported{.processor = "gfx1200",
+             .major = 12,
+             .minor = 0,
+             .memoryClockKhz = 1'258'000,
+             .l2BytesPerClock = 1024},
+    Reported{.processor = "gfx1201",
+             .major = 12,
+             .minor = 0,
+             .memoryClockKhz = 1'258'000,
+             .l2BytesPerClock = 2048},
+};
+
+/// Memory of another product of the processor has a clock as its bandwidth and its bus say; channels
+/// of the L2 belong to dies and to the bus.
+DeviceFigures figures(const Reported &reported, const ProductRow &product) {
   const Machine *machine = hip::machine(reported.processor);
   const Processor &processor = *machine->processor;
-  const flydsl::detail::ProductRow &product = machine->product();
-  const int wavesOfSimd = processor.waveSize == 64 ? 8 : 16;
+  const ProductRow &first = machine->product();
+  const int wavesOfSimd = processor.waveSize == 64 ? 8 : 16; // LLVM's GCNSubtarget
+  const auto scaled = [](int value, std::int64_t by, std::int64_t of) {
+    return static_cast<int>(value * by / of);
+  };
   return {.machine = machine,
-          .part = product.name.data(),
+          .product = &product,
           .major = reported.major,
           .minor = reported.minor,
           .computeUnits = product.computeUnits / processor.unitsOfMultiprocessor,
-          .dieCount = product.dies,
           .registersPerBlock = 65536,
           .threadsPerUnit = wavesOfSimd * flydsl::detail::kSimds * processor.waveSize,
           .simdsPerUnit = flydsl::detail::kSimds,
@@ -41,54 +84,25 @@ DeviceFigures figures(const Reported &reported) {
           .registersPerLane = processor.registers.ofSimd,
           .registerGranule = processor.registers.granule,
           .clockKhz = product.clockMhz * 1000,
-          .memoryClockKhz = reported.memoryClockKhz,
-          .memoryBusBits = reported.memoryBusBits,
+          .memoryClockKhz = scaled(reported.memoryClockKhz,
+                                   std::int64_t(product.memoryGigabytes) * first.memoryBusBits,
+                                   std::int64_t(first.memoryGigabytes) * product.memoryBusBits),
+          .memoryBusBits = product.memoryBusBits,
           .l2Bytes = static_cast<int>(product.l2Bytes),
-          .memoryGigabytes = product.memoryGigabytes,
-          .l2BytesPerClock = reported.l2BytesPerClock};
+          .l2BytesPerClock =
+              scaled(reported.l2BytesPerClock, std::int64_t(product.dies) * product.memoryBusBits,
+                     std::int64_t(first.dies) * first.memoryBusBits)};
 }
 
-// Clocks and buses of memory: AMD's product pages. The waves that a SIMD holds: LLVM's GCNSubtarget.
-const auto &table() {
-  static const std::array kFigures = {
-      figures({.processor = "gfx90a",
-               .major = 9,
-               .minor = 0,
-               .memoryClockKhz = 1'600'000,
-               .memoryBusBits = 4096,
-               .l2BytesPerClock = 4096}),
-      figures({.processor = "gfx942",
-               .major = 9,
-               .minor = 4,
-               .memoryClockKhz = 1'300'000,
-               .memoryBusBits = 8192,
-               .l2BytesPerClock = 16384}),
-      figures({.processor = "gfx950",
-               .major = 9,
-               .minor = 5,
-               .memoryClockKhz = 2'000'000,
-               .memoryBusBits = 8192,
-               .l2BytesPerClock = 16384}),
-      figures({.processor = "gfx1100",
-               .major = 11,
-               .minor = 0,
-               .memoryClockKhz = 1'250'000,
-               .memoryBusBits = 384,
-               .l2BytesPerClock = 3072}),
-      figures({.processor = "gfx1200",
-               .major = 12,
-               .minor = 0,
-               .memoryClockKhz = 1'258'000,
-               .memoryBusBits = 128,
-               .l2BytesPerClock = 1024}),
-      figures({.processor = "gfx1201",
-               .major = 12,
-               .minor = 0,
-               .memoryClockKhz = 1'258'000,
-               .memoryBusBits = 256,
-               .l2BytesPerClock = 2048}),
-  };
-  return kFigures;
+const std::vector<DeviceFigures> &table() {
+  static const auto &all = *[] {
+    auto *made = new std::vector<DeviceFigures>;
+    for (const Reported &reported : kReported)
+      for (const ProductRow &product : flydsl::detail::productsOf(reported.processor))
+        made->push_back(figures(reported, product));
+    return made;
+  }();
+  return all;
 }
 
 } // namespace
@@ -98,6 +112,13 @@ const DeviceFigures *findDeviceFigures(std::string_view processor) {
     if (figures.machine->processor->name == processor)
       return &figures;
   return nullptr;
+}
+
+const DeviceFigures &figuresOf(const ProductRow &product) {
+  for (const DeviceFigures &figures : table())
+    if (figures.product == &product)
+      return figures;
+  throw std::logic_error("the emulator does not declare " + std::string(product.name));
 }
 
 std::span<const DeviceFigures> allDeviceFigures() { return table(); }

@@ -14,10 +14,9 @@ namespace flyemu::hip {
 /// src/target.
 struct DeviceFigures {
   const Machine *machine;
-  const char *part;      ///< the product whose figures these are
-  int major, minor;      ///< HIP's compute capability
+  const flydsl::detail::ProductRow *product; ///< whose figures these are
+  int major, minor;                          ///< HIP's compute capability
   int computeUnits;      ///< multiprocessors as HIP counts them (work-group processors on RDNA)
-  int dieCount;          ///< accelerator dies (XCDs)
   int registersPerBlock; ///< 32-bit vector registers
   int threadsPerUnit;    ///< resident work-items of a multiprocessor
   int simdsPerUnit;      ///< SIMDs of a multiprocessor
@@ -28,7 +27,6 @@ struct DeviceFigures {
   int memoryClockKhz;    ///< peak memory clock
   int memoryBusBits;     ///< width of the memory bus
   int l2Bytes;           ///< L2 cache
-  int memoryGigabytes;   ///< peak memory bandwidth in 10^9 bytes a second
   int l2BytesPerClock;   ///< of all channels of all L2 caches together
 
   std::string name() const { return machine->name(); } ///< "gfx942"
@@ -36,12 +34,16 @@ struct DeviceFigures {
   /// Of a workgroup and of a multiprocessor.
   int ldsBytes() const { return static_cast<int>(machine->processor->ldsBytes); }
   /// Accelerator dies (XCDs).
-  int dies() const { return dieCount; }
+  int dies() const { return product->dies; }
   int maxBlockSize() const { return machine->processor->maxBlockSize; }
 };
 
-/// The figures of a processor; null for one that the emulator does not declare.
+/// The figures of a processor's default product; null for one that the emulator does not declare.
 const DeviceFigures *findDeviceFigures(std::string_view processor);
+/// The figures of a product; its processor is one that the emulator declares.
+const DeviceFigures &figuresOf(const flydsl::detail::ProductRow &product);
+/// Those of all products, the default of each processor first among its own.
+std::span<const DeviceFigures> allDeviceFigures();
 
 /// All parts that can be declared.
 std::span<const DeviceFigures> allDeviceFigures();

@@ -11,7 +11,7 @@ constexpr int kMaxGridYZ = 65536; // what HIP reports for y and z
 
 std::string deviceName(const Device &device) {
   return std::string("FlyDSL emulator (") + device.figures().name() + ", as " +
-         device.figures().part + ")";
+         std::string(device.figures().product->name) + ")";
 }
 
 hipDeviceArch_t archFlags() {

@@ -9,7 +9,36 @@
 namespace flyemu::hip {
 
 namespace {
+
 constexpr double kL1BytesPerClock = 64; ///< of a multiprocessor's vector cache (ISA manuals)
+
+/// What a launch takes before its first wave and after its last one: packets, caches that are made
+/// clean, the signal. Found by the fit of docs/emulator.md; the shortest kernel that profilers have
+/// seen on MI300X takes 1.79 us with all that follows here.
+constexpr double kDispatchMicroseconds = 1.0;
+
+/// What a launch takes longer than its waves' clocks say, because it is the first to touch anything:
+/// in cycles, from a wave's start to its first instruction, and of a first scalar and a first global
+/// load, beyond the latencies that waves wait for (tinygrad's traces of gfx950, gfx1100 and gfx1200).
+double coldCycles(const Machine &machine) {
+  return machine.encoding == Encoding::Gfx9 ? 720 + (776 - 200) + (1900 - 500)
+                                            : 720 + (1100 - 160) + (1700 - 400);
+}
+
+/// The share of the peak clock that power leaves to matrix instructions as the launch executed them.
+double clockOfMatrix(const Counters &counters, const flydsl::detail::Sustained &sustained) {
+  const auto all = static_cast<double>(counters.SQ_INSTS_MFMA);
+  if (all == 0)
+    return 1;
+  const auto of8 =
+      static_cast<double>(counters.SQ_INSTS_VALU_MFMA_F8 + counters.SQ_INSTS_VALU_MFMA_I8);
+  const auto of4 = static_cast<double>(counters.SQ_INSTS_VALU_MFMA_F6F4);
+  // Times add, not clocks.
+  const double time = (all - of8 - of4) / sustained.clockPercent16 + of8 / sustained.clockPercent8 +
+                      of4 / sustained.clockPercent4;
+  return all / time / 100;
+}
+
 } // namespace
 
 Estimate estimate(const Counters &counters, const Timing &timing, const DeviceFigures &info,
@@ -28,7 +57,9 @@ Estimate estimate(const Counters &counters, const Timing &timing, const DeviceFi
   const double busySimds = std::min(simds, std::ceil(together * waves));
   const double ofUnit = share / groups; // from the launch's sums to the multiprocessor's part
   const double lineBytes = static_cast<double>(counters.TCP_TOTAL_CACHE_ACCESSES) * kLine;
-  const double memoryBytesPerClock = info.memoryGigabytes * 1e6 / info.clockKhz;
+  const flydsl::detail::ProductRow &product = *info.product;
+  const double memoryBytesPerClock =
+      product.memoryGigabytes * 1e6 / info.clockKhz * product.sustained.memoryPercent / 100;
 
   struct Part {
     const char *name;
@@ -52,7 +83,11 @@ Estimate estimate(const Counters &counters, const Timing &timing, const DeviceFi
   for (const Part &part : parts)
     sum += std::pow(most->cycles ? part.cycles / most->cycles : 0, 4);
   result.cycles = most->cycles * std::pow(sum, 0.25);
-  result.microseconds = result.cycles * 1e3 / info.clockKhz;
+  // The clock falls with the part of the time that the matrix units are busy, because power does.
+  const double busy = parts[1].cycles / result.cycles;
+  const double slower = 1 + busy * (1 / clockOfMatrix(counters, product.sustained) - 1);
+  result.microseconds = kDispatchMicroseconds +
+                        (coldCycles(*info.machine) + result.cycles * slower) * 1e3 / info.clockKhz;
   result.bound = most->name;
   result.groupsPerUnit = static_cast<unsigned>(resident);
   result.wavesPerSimd = resident * waves / simds;

@@ -1,5 +1,4 @@
-// An estimate of a launch's time on the device that the emulator declares. It is made to rank
-// configurations of a kernel, not to predict a measurement.
+// An estimate of a launch's time on the product that the device stands for.
 #pragma once
 
 #include "emulator/core/counters.h"
@@ -10,8 +9,9 @@
 namespace flyemu::hip {
 
 struct Estimate {
-  double cycles = 0;       ///< of the engine clock
-  double microseconds = 0; ///< at the peak engine clock
+  double cycles = 0; ///< of the engine clock, the launch itself left out
+  /// With what a launch takes before and after its kernel, and at the clock that power leaves.
+  double microseconds = 0;
   /// The largest part: "vector", "matrix", "scalar", "lds", "l1", "l2", "memory" or "latency".
   const char *bound = "";
   unsigned groupsPerUnit = 0; ///< workgroups resident on a multiprocessor at a time

@@ -44,6 +44,7 @@ public:
 
     Options options;
     options.threads = configuration.threads;
+    options.dies = static_cast<unsigned>(device_.figures().dies());
     options.checks = configuration.checks;
     options.landLate = configuration.landLate;
     options.fastMatrix = configuration.fastMatrix;

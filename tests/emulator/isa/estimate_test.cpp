@@ -1,0 +1,40 @@
+// The estimate of a launch's time from sums that are given.
+#include "emulator/hip/report/estimate.h"
+#include "target/products.h"
+
+#include <catch2/catch.hpp>
+
+TEST_CASE("The estimate's time has the launch itself, what memory sustains and the clock that "
+          "power leaves") {
+  using namespace flyemu;
+  const hip::DeviceFigures &mi300x = *hip::findDeviceFigures("gfx942");
+  const hip::DeviceFigures &mi325x = hip::figuresOf(*flydsl::detail::findProduct("MI325X"));
+  loader::KernelNotes kernel;
+  loader::LaunchShape shape;
+  shape.grid = {304, 1, 1};
+  shape.block = {256, 1, 1};
+  Timing timing;
+  timing.groups = 304;
+  timing.groupCycles = 304;
+  Counters counters;
+  counters.SQ_WAVES = 304 * 4;
+  const double least = hip::estimate(counters, timing, mi300x, kernel, shape).microseconds;
+  CHECK(least > 1.5); // the shortest kernel that a profiler has seen took 1.79 us
+  CHECK(least < 3.5);
+
+  // A stream of 5.3 GB takes a millisecond at the peak of MI300X, and longer as it is.
+  counters.globalBytesTouched = 5'300'000'000;
+  const double stream = hip::estimate(counters, timing, mi300x, kernel, shape).microseconds;
+  CHECK(stream - least == Approx(1000 / 0.77).epsilon(0.001));
+  CHECK(hip::estimate(counters, timing, mi325x, kernel, shape).microseconds < stream);
+
+  // Products of 2.1 million cycles take a millisecond at the peak clock, and power leaves 58 % of it.
+  counters.globalBytesTouched = 0;
+  counters.SQ_INSTS_MFMA = 304 * 4 * (2'100'000 / 16);
+  timing.matrixCycles = uint64_t(304) * 4 * 2'100'000;
+  const double bf16 = hip::estimate(counters, timing, mi300x, kernel, shape).microseconds;
+  CHECK(bf16 - least == Approx(1000 / 0.58).epsilon(0.001));
+  counters.SQ_INSTS_VALU_MFMA_F8 = counters.SQ_INSTS_MFMA;
+  CHECK(hip::estimate(counters, timing, mi300x, kernel, shape).microseconds - least ==
+        Approx(1000 / 0.53).epsilon(0.001));
+}
