@@ -13,7 +13,8 @@ constexpr std::size_t kMib = std::size_t(1) << 20;
 
 // What kernels reach. Memory: streams of RRZE's gpu-benches (MI210 1.37 of 1.64 TB/s, MI300A 2.68
 // reading and 3.0 in triads, MI300X 3.9 to 4.2 of 5.3), FlyDSL's own figures of RMS norms and softmax
-// (MI325X 4.1 of 6.0, MI355X 5.7 to 5.8 of 8.0, gfx1201 0.51 of 0.64). Clocks: a product of MI300X
+// (MI325X 4.1 of 6.0, MI355X 5.7 to 5.8 of 8.0, gfx1201 0.51 of 0.64),
+// and products of one row by weights, which read alone, more (MI355X 6.1 to 6.8). Clocks: a product of MI300X
 // reaches 708 TFLOPS of bf16 at a clock of 1,230 MHz, 0.92 of what its matrix units do at that clock
 // (ROCm's "measuring max-achievable FLOPS"). The best products of others that are known, over the
 // peak and over 0.92, stand for the clocks of the rest: MI325X bf16 831, fp8 1,408 TFLOPS (the same

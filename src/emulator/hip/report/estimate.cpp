@@ -13,15 +13,15 @@ namespace {
 constexpr double kL1BytesPerClock = 64; ///< of a multiprocessor's vector cache (ISA manuals)
 
 /// What a launch takes before its first wave and after its last one: packets, caches that are made
-/// clean, the signal. Found by the fit of docs/emulator.md; the shortest kernel that profilers have
+/// clean, the signal. Fitted, see docs/emulator.md; the shortest kernel that profilers have
 /// seen on MI300X takes 1.79 us with all that follows here.
-constexpr double kDispatchMicroseconds = 1.0;
+constexpr double kDispatchMicroseconds = 1.2;
 
 /// What a launch takes longer than its waves' clocks say, because it is the first to touch anything:
 /// in cycles, from a wave's start to its first instruction, and of a first scalar and a first global
 /// load, beyond the latencies that waves wait for (tinygrad's traces of gfx950, gfx1100 and gfx1200).
 double coldCycles(const Machine &machine) {
-  return machine.encoding == Encoding::Gfx9 ? 720 + (776 - 200) + (1900 - 500)
+  return machine.encoding == Encoding::Gfx9 ? 720 + (776 - 200) + (1900 - 880)
                                             : 720 + (1100 - 160) + (1700 - 400);
 }
 
@@ -61,11 +61,7 @@ Estimate estimate(const Counters &counters, const Timing &timing, const DeviceFi
   const double memoryBytesPerClock =
       product.memoryGigabytes * 1e6 / info.clockKhz * product.sustained.memoryPercent / 100;
 
-  struct Part {
-    const char *name;
-    double cycles;
-  };
-  const Part parts[] = {
+  result.parts = {{
       {"vector", static_cast<double>(timing.valuCycles) * ofUnit / busySimds},
       {"matrix", static_cast<double>(timing.matrixCycles) * ofUnit / busySimds},
       {"scalar", static_cast<double>(timing.scalarCycles) * ofUnit / busySimds},
@@ -74,17 +70,17 @@ Estimate estimate(const Counters &counters, const Timing &timing, const DeviceFi
       {"l2", lineBytes / info.l2BytesPerClock},
       {"memory", static_cast<double>(counters.globalBytesTouched) / memoryBytesPerClock},
       {"latency", static_cast<double>(timing.groupCycles) / groups * std::ceil(share / together)},
-  };
-  const Part *most = parts;
-  for (const Part &part : parts)
+  }};
+  const EstimatePart *most = result.parts.data();
+  for (const EstimatePart &part : result.parts)
     if (part.cycles > most->cycles)
       most = &part;
   double sum = 0;
-  for (const Part &part : parts)
+  for (const EstimatePart &part : result.parts)
     sum += std::pow(most->cycles ? part.cycles / most->cycles : 0, 4);
   result.cycles = most->cycles * std::pow(sum, 0.25);
   // The clock falls with the part of the time that the matrix units are busy, because power does.
-  const double busy = parts[1].cycles / result.cycles;
+  const double busy = result.parts[1].cycles / result.cycles;
   const double slower = 1 + busy * (1 / clockOfMatrix(counters, product.sustained) - 1);
   result.microseconds = kDispatchMicroseconds +
                         (coldCycles(*info.machine) + result.cycles * slower) * 1e3 / info.clockKhz;

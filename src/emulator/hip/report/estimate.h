@@ -6,14 +6,23 @@
 #include "emulator/loader/kernarg.h"
 #include "emulator/loader/metadata.h"
 
+#include <array>
+
 namespace flyemu::hip {
+
+/// What a launch's time is made of.
+struct EstimatePart {
+  /// "vector", "matrix", "scalar", "lds", "l1", "l2", "memory" or "latency"
+  const char *name = "";
+  double cycles = 0; ///< if there were no other part
+};
 
 struct Estimate {
   double cycles = 0; ///< of the engine clock, the launch itself left out
   /// With what a launch takes before and after its kernel, and at the clock that power leaves.
   double microseconds = 0;
-  /// The largest part: "vector", "matrix", "scalar", "lds", "l1", "l2", "memory" or "latency".
-  const char *bound = "";
+  std::array<EstimatePart, 8> parts;
+  const char *bound = "";     ///< the name of the largest part
   unsigned groupsPerUnit = 0; ///< workgroups resident on a multiprocessor at a time
   double wavesPerSimd = 0;    ///< resident waves of a SIMD while all multiprocessors are full
 };

@@ -72,8 +72,11 @@ void reportLaunch(const KernelOperation &operation, const DispatchResult &result
         if (value)
           text << " " << name << "=" << value;
       });
-      text << "; estimate: " << static_cast<uint64_t>(guess.cycles) << " cycles, bound by "
-           << guess.bound << ", " << guess.wavesPerSimd << " waves a SIMD";
+      text << "; estimate: " << static_cast<uint64_t>(guess.cycles) << " cycles, "
+           << guess.microseconds << " us, bound by " << guess.bound << ", " << guess.wavesPerSimd
+           << " waves a SIMD; parts in cycles:";
+      for (const EstimatePart &part : guess.parts)
+        text << " " << part.name << "=" << static_cast<uint64_t>(part.cycles);
       log(ReportLevel::Notice, text.str());
     }
   } else if (logs(ReportLevel::Debug)) {

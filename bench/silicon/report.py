@@ -1,0 +1,59 @@
+"""Puts estimates next to published times.
+
+    report.py rows.txt OUTPUT > gemm-gfx950.csv
+
+OUTPUT is what test_rows.py printed. The table goes to stdout, a summary to stderr.
+"""
+import math
+import re
+import statistics
+import sys
+
+rows = [line.split() for line in open(sys.argv[1])]
+launches, current, ended = {}, None, []
+for line in open(sys.argv[2], errors="replace"):
+    if found := re.match(r"ROW (\d+) (BEGIN|END)", line):
+        current = int(found[1]) if found[2] == "BEGIN" else ended.append(int(found[1]))
+    elif current is not None and "counters of" in line:
+        found = re.search(r"estimate: \d+ cycles, ([\d.e+]+) us, bound by (\w+)", line)
+        launches.setdefault(current, []).append((float(found[1]), found[2]))
+
+print("dtype,M,N,K,measured_us,estimated_us,bound,kernel")
+pairs = []
+for i in ended:
+    if i not in launches:
+        continue
+    kind, m, n, k, us, name = rows[i][:6]
+    estimated = sum(one[0] for one in launches[i])
+    bound = max(launches[i])[1]
+    print(f"{kind},{m},{n},{k},{us},{estimated:.2f},{bound},{name}")
+    pairs.append((kind, float(us), estimated))
+
+
+def ranks(values):
+    order = sorted(range(len(values)), key=values.__getitem__)
+    result = [0] * len(values)
+    for rank, at in enumerate(order):
+        result[at] = rank
+    return result
+
+
+def summary(what, some):
+    if len(some) < 2:
+        return
+    ratios = sorted(estimated / us for _, us, estimated in some)
+    errors = sorted(abs(math.log(ratio)) for ratio in ratios)
+    a, b = ranks([us for _, us, _ in some]), ranks([estimated for _, _, estimated in some])
+    count = len(some)
+    spearman = 1 - 6 * sum((x - y) ** 2 for x, y in zip(a, b)) / (count * (count ** 2 - 1))
+    print(f"| {what} | {count} | {statistics.median(ratios):.2f} | {ratios[int(0.1 * count)]:.2f} to "
+          f"{ratios[int(0.9 * count)]:.2f} | {statistics.median(errors):.3f} | {errors[int(0.9 * count)]:.2f} | "
+          f"{spearman:.3f} |", file=sys.stderr)
+
+
+print("| rows | count | median of estimate / measured | P10 to P90 | median of abs(ln) | P90 of it | Spearman |\n"
+      "| --- | --- | --- | --- | --- | --- | --- |", file=sys.stderr)
+for kind in ("fp8", "bf16"):
+    for low, high in ((0, 6), (6, 20), (20, 100)):
+        summary(f"{kind}, {low} to {high} us", [p for p in pairs if p[0] == kind and low < p[1] <= high])
+summary("all", pairs)
