@@ -87,13 +87,15 @@ void vop3(const Machine &target, const uint32_t *words, Inst &inst) {
     inst.sdst = scalarDestination(target, bitField(w0, 8, 7));
 }
 
-/// One half of a dual instruction, as an instruction of its own.
+/// One half of a dual instruction, as an instruction of its own. A half that has one operand, such
+/// as a move, leaves the field of the second one 0, which is no read of v0.
 void vopdHalf(const Machine &target, Inst &half, unsigned src0, unsigned src1, unsigned dst,
               uint32_t literal) {
   half.enc = Enc::Vopd;
   half.dst = vgpr(dst);
   half.src[0] = decodeSource(target, src0, half.op->src[0], literal);
-  half.src[1] = vgpr(src1);
+  if (half.op->src[1] != Type::None)
+    half.src[1] = vgpr(src1);
   implicitOperands(half, literal);
 }
 

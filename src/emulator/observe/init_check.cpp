@@ -3,6 +3,7 @@
 #include "emulator/core/scratch_buffer.h"
 #include "emulator/isa/op.h"
 #include "emulator/matrix/execute.h"
+#include "support/unwritten.h"
 
 #include <algorithm>
 #include <bit>
@@ -131,6 +132,10 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
     for (unsigned k = 0; k < 3; ++k)
       bad |= of(k, std::max(1u, dwordsOf(i.op->src[k])));
   }
+  // A kernel that was compiled for this check marks what it has not written.
+  if (i.src[0].kind == Kind::Imm && i.src[0].value == flydsl::support::kUnwrittenWord &&
+      i.op->name == "v_mov_b32")
+    bad = exec;
   // Compilers leave one operand of a pair undefined where they want no more than the other half.
   if (followed && i.op->has(kPacksHalves))
     bad = of(0, 1) & of(1, 1);

@@ -65,6 +65,8 @@ cache::Key irKey(mlir::ModuleOp module, const CompileOptions &options) {
   key.add("lines", options.lineTables);
   if (options.llvmGroupScheduler) // who suspects the quick one must not get its code
     key.add("group scheduler", "llvm");
+  if (options.markUnwritten)
+    key.add("marks", true);
   for (const Bitcode &bitcode : options.bitcode)
     key.add("bitcode", *bitcode.bytes);
   key.add("build", buildIdentity());

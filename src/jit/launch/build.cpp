@@ -22,6 +22,7 @@
 #include <mlir/IR/OperationSupport.h>
 #include <mlir/Interfaces/FunctionInterfaces.h>
 
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <functional>
@@ -135,6 +136,31 @@ template <class Make> auto orReported(EventInfo &event, Make make) -> decltype(m
   }
 }
 
+/// Whether the emulator launches code that this process compiles. On a GPU its checks change
+/// nothing, and least of all the key.
+bool isEmulated() {
+  try {
+    return runtime::driver().isEmulator;
+  } catch (const RuntimeError &) {
+    return false; // compiled for another machine
+  }
+}
+
+/// Whether findings of the emulator's checks will name C++ lines of this code.
+bool linesForFindings() {
+  const std::string checks = support::env::kEmulatorCheck.get().value_or("none");
+  return checks != "none" && checks != "0" && !support::env::kDebugInfo.given() && isEmulated();
+}
+
+/// Whether the emulator looks for values that nobody wrote.
+bool checksUnwritten() {
+  const std::string checks = support::env::kEmulatorCheck.get().value_or("");
+  for (llvm::StringRef check : llvm::split(checks, ','))
+    if (check.trim() == "init" || check.trim() == "all" || check.trim() == "1")
+      return isEmulated();
+  return false;
+}
+
 /// `event` carries the names of kernel and target.
 std::shared_ptr<const detail::ExecutableState>
 buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> types,
@@ -158,6 +184,7 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
     runtime::ProfilerRange range("flydsl compile", spec.name);
     CompileOptions options = optionsFor(target, spec.hints);
     options.checkRegisterReads = true;
+    options.markUnwritten = checksUnwritten();
     compileInto(*state, *traced.module, options, traced.kernelName,
                 [&](const KernelMetadata &kernel) {
                   checkArgumentLayout(kernel, types, traced.recordsEvents);
@@ -175,19 +202,6 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
 }
 
 } // namespace
-
-/// Whether findings of the emulator's checks will name C++ lines of this code: the checks are on,
-/// and the emulator launches it. On a GPU the variable changes nothing, and least of all the key.
-static bool linesForFindings() {
-  const std::string checks = support::env::kEmulatorCheck.get().value_or("none");
-  if (checks == "none" || checks == "0" || support::env::kDebugInfo.given())
-    return false;
-  try {
-    return runtime::driver().isEmulator;
-  } catch (const RuntimeError &) {
-    return false; // compiled for another machine
-  }
-}
 
 runtime::LaunchFacts factsOf(const CodeObject &object, const KernelMetadata &kernel,
                              const Target &target) {

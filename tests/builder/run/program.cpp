@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 namespace fx = flydsl;
 
@@ -105,6 +106,24 @@ static void largeTile() {
   memory.to_host();
 }
 
+/// A fragment that half of the threads write, read by all of them, or by those alone.
+static void unwritten(bool agrees) {
+  const fx::Kernel kernel{"unwritten", [agrees](fx::Tensor x) {
+                            auto i = fx::thread_idx().x;
+                            auto sums = fx::make_rmem_tensor(1, fx::f32);
+                            fx::if_(i < 32, [&] { sums(0) = x(i) + 1; });
+                            if (agrees)
+                              fx::if_(i < 32, [&] { x(i) = sums(0) * 2; });
+                            else
+                              x(i) = sums(0) * 2;
+                          }};
+  auto x = fx::DeviceArray<float>::from_host(std::vector<float>(64, 1), {64});
+  fx::Stream stream;
+  kernel(x).launch({.block = 64, .stream = stream});
+  stream.synchronize();
+  std::printf("done\n");
+}
+
 int main(int argc, char **argv) {
   try {
     const std::string what = argc > 1 ? argv[1] : "";
@@ -114,6 +133,8 @@ int main(int argc, char **argv) {
       overlay(what == "overlay");
     else if (what == "assembly")
       assemblyLoads(std::stoi(argv[2]));
+    else if (what == "unwritten" || what == "unwritten-guarded")
+      unwritten(what == "unwritten-guarded");
     else if (what == "large")
       largeTile();
     else

@@ -1,4 +1,6 @@
 // RUN: fly-opt %s --split-input-file --fly-check-register-reads --verify-diagnostics
+// RUN: fly-opt %s --split-input-file --verify-diagnostics \
+// RUN:   --pass-pipeline='builtin.module(fly-check-register-reads{unwritten="v_mov_b32 $0, 7" constraint==v})' | FileCheck %s
 
 !reg = !fly.ptr<f32, register>
 
@@ -43,6 +45,8 @@ gpu.module @m {
 
 gpu.module @m {
   // What is taken out of a loaded vector counts, not what is loaded with it.
+  // CHECK-LABEL: @part_taken
+  // CHECK-NOT: llvm.inline_asm
   gpu.func @part_taken(%out: !fly.ptr<f32, global>) kernel {
     %one = arith.constant dense<1.0> : vector<2xf32>
     %reg = fly.make_ptr() {dictAttrs = {allocSize = 4 : i64}} : () -> !reg
@@ -60,6 +64,8 @@ gpu.module @m {
 
 gpu.module @m {
   // The first round does not read.
+  // CHECK-LABEL: @later_rounds
+  // CHECK: llvm.inline_asm
   gpu.func @later_rounds(%out: !fly.ptr<f32, global>, %n: i32) kernel {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -114,6 +120,14 @@ gpu.module @m {
   // One path writes, a place that only the launch knows is written, and a pointer goes elsewhere.
   gpu.func @may_be_written(%out: !fly.ptr<f32, global>, %p: i1, %i: i32) kernel {
     %one = arith.constant 1.0 : f32
+    // What one path writes begins with the mark; so does what is written at a place that is not known.
+    // CHECK-LABEL: @may_be_written
+    // CHECK:      %[[A:.*]] = fly.make_ptr() {dictAttrs = {allocSize = 1
+    // CHECK-NEXT: %[[MARK:.*]] = llvm.inline_asm "v_mov_b32 $0, 7", "=v" : () -> i32
+    // CHECK:      fly.ptr.store(%{{.*}}, %[[A]]) : (vector<1xf32>
+    // CHECK:      %[[B:.*]] = fly.make_ptr() {dictAttrs = {allocSize = 4
+    // CHECK:      llvm.inline_asm
+    // CHECK:      fly.ptr.store(%{{.*}}, %[[B]]) : (vector<4xf32>
     %a = fly.make_ptr() {dictAttrs = {allocSize = 1 : i64}} : () -> !reg
     %b = fly.make_ptr() {dictAttrs = {allocSize = 4 : i64}} : () -> !reg
     scf.if %p {

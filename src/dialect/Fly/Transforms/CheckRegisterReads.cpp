@@ -14,14 +14,20 @@
 // Nothing is reported that some run of the kernel might have written: stores at an offset that is
 // known only at run time write every element, and so do predicated copies. Memory whose pointer
 // goes where the pass can't follow is not looked at.
+//
+// What only some paths write, and is read, is left to whoever runs the kernel. With the option
+// `unwritten` such memory begins with values of an instruction that LLVM can't look into. Without it
+// LLVM takes any value for what was not written, most often the one that another path wrote.
 
 #include "dialect/Fly/IR/AtomCalls.h"
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/Transforms/Passes.h"
+#include "dialect/Fly/Transforms/RegisterMemory.h"
 #include "layout/algebra.h"
 #include "layout/coord.h"
 #include "layout/error.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -262,7 +268,8 @@ private:
 class Checker {
 public:
   explicit Checker(const Accesses &accesses)
-      : accesses_(accesses), reported_(static_cast<unsigned>(accesses.roots().size())) {}
+      : accesses_(accesses), reported_(static_cast<unsigned>(accesses.roots().size())),
+        partly_(static_cast<unsigned>(accesses.roots().size())) {}
 
   bool run(Region &body) {
     State state;
@@ -271,14 +278,35 @@ public:
     run(body, state);
     return reported_.none();
   }
+  /// The memories of which something is read that not every path has written.
+  SmallVector<Root> partlyWritten() const {
+    SmallVector<Root> roots;
+    for (unsigned root : partly_.set_bits())
+      roots.push_back(accesses_.roots()[root]);
+    return roots;
+  }
 
 private:
-  /// Of each memory, the elements that some path may have written.
-  using State = SmallVector<BitVector>;
+  /// The elements of a memory that some path may have written, and those that every path has.
+  struct Written {
+    explicit Written(unsigned count) : some(count), every(count) {}
+    void reset() {
+      some.reset();
+      every.reset();
+    }
+    void set() {
+      some.set();
+      every.set();
+    }
+    BitVector some, every;
+  };
+  using State = SmallVector<Written>;
 
   static void join(State &into, const State &other) {
-    for (auto [a, b] : llvm::zip_equal(into, other))
-      a |= b;
+    for (auto [a, b] : llvm::zip_equal(into, other)) {
+      a.some |= b.some;
+      a.every &= b.every;
+    }
   }
 
   void run(Region &region, State &state) {
@@ -324,14 +352,22 @@ private:
         expectWritten(op, access, state[access.root]);
     for (const Access &access : all)
       if (access.kind != Access::read) {
-        if (access.elements)
-          state[access.root] |= *access.elements;
-        else
-          state[access.root].set();
+        Written &written = state[access.root];
+        if (!access.elements) {
+          written.some.set();
+          continue;
+        }
+        written.some |= *access.elements;
+        if (access.kind == Access::write)
+          written.every |= *access.elements;
       }
   }
 
-  void expectWritten(Operation *op, const Access &access, const BitVector &written) {
+  void expectWritten(Operation *op, const Access &access, const Written &state) {
+    const BitVector &written = state.some;
+    BitVector open = access.elements ? *access.elements : BitVector(written.size(), true);
+    if (open.reset(state.every).any())
+      partly_.set(access.root);
     if (uncertain_ != 0 || reported_.test(access.root))
       return;
     BitVector missing = access.elements ? *access.elements : BitVector(written.size(), true);
@@ -432,17 +468,50 @@ private:
   const Accesses &accesses_;
   SmallVector<Operation *> peeled_; ///< the loops whose first round is being looked at
   unsigned uncertain_ = 0;          ///< how many of the branches around need not be taken in it
-  BitVector reported_;
+  BitVector reported_, partly_;
 };
 
+/// Fills the memory, where it is made, with what the instruction gives.
+void fill(const Root &root, const std::string &instruction, const std::string &constraint) {
+  constexpr int64_t kWordBits = 32;
+  MakePtrOp op = root.op;
+  if (root.elementBits < kWordBits ? kWordBits % root.elementBits : root.elementBits % kWordBits)
+    return; // elements of 6 bits do not fill words
+  OpBuilder builder(op);
+  builder.setInsertionPointAfter(op);
+  const Location loc = op.getLoc();
+  const Type elemTy = registerElementType(op.getType().getElemTy());
+  const int64_t words = (root.count * root.elementBits + kWordBits - 1) / kWordBits,
+                elements = words * kWordBits / root.elementBits;
+  const Type wordTy = builder.getI32Type();
+  Value word = LLVM::InlineAsmOp::create(
+                   builder, loc, wordTy, ValueRange(), instruction, constraint,
+                   /*has_side_effects=*/false, /*is_align_stack=*/false,
+                   LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+                   .getResult(0);
+  Value all = vector::BroadcastOp::create(builder, loc, VectorType::get({words}, wordTy), word);
+  all = vector::BitCastOp::create(builder, loc, VectorType::get({elements}, elemTy), all);
+  if (elements != root.count)
+    all =
+        vector::ExtractStridedSliceOp::create(builder, loc, all, ArrayRef<int64_t>{0},
+                                              ArrayRef<int64_t>{root.count}, ArrayRef<int64_t>{1});
+  PtrStoreOp::create(builder, loc, all, op.getResult());
+}
+
 struct CheckRegisterReads : impl::FlyCheckRegisterReadsPassBase<CheckRegisterReads> {
+  using Base::Base;
+
   void runOnOperation() override {
     bool isFine = true;
     getOperation()->walk([&](FunctionOpInterface func) {
       if (func.isExternal())
         return;
       Accesses accesses(func);
-      isFine &= Checker(accesses).run(func.getFunctionBody());
+      Checker checker(accesses);
+      isFine &= checker.run(func.getFunctionBody());
+      if (!unwritten.empty())
+        for (const Root &root : checker.partlyWritten())
+          fill(root, unwritten, constraint);
     });
     if (!isFine)
       signalPassFailure();

@@ -58,8 +58,16 @@ def FlyCheckRegisterReadsPass : Pass<"fly-check-register-reads"> {
   let summary = "Refuse reads of register memory that nothing can have written";
   let description = [{
     An error for each register memory of which an element is read that no path has written by then;
-    the first round of a loop counts. Changes nothing. Runs where layouts are lowered.
+    the first round of a loop counts. Changes nothing unless `unwritten` is given. Runs where layouts
+    are lowered.
   }];
+  let options = [
+    Option<"unwritten", "unwritten", "std::string", "\"\"",
+           "an instruction whose result, $0, begins each register memory that is read where only some paths have written it">,
+    Option<"constraint", "constraint", "std::string", "\"=r\"",
+           "the constraint of its result">
+  ];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
 }
 
 def FlyConvertAtomCallToSSAFormPass : Pass<"fly-convert-atom-call-to-ssa-form"> {

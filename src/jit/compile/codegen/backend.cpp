@@ -9,14 +9,16 @@
 namespace flydsl::jit {
 
 std::vector<std::string> flyStages(const CompileOptions &options, const char *conversion,
-                                   const char *expansion) {
+                                   const char *expansion, const std::string &unwritten) {
   std::vector<std::string> stages = {"fly-rewrite-func-signature", "fly-canonicalize"};
   if (expansion)
     stages.push_back(expansion);
   for (const char *stage : {"fly-layout-lowering", "fly-int-swizzle-simplify", "canonicalize"})
     stages.push_back(stage);
   if (options.checkRegisterReads) // accesses have their offsets, and copies are whole
-    stages.push_back(kRegisterReadsStage);
+    stages.push_back(options.markUnwritten && !unwritten.empty()
+                         ? std::string(kRegisterReadsStage) + "{" + unwritten + "}"
+                         : kRegisterReadsStage);
   for (const char *stage : {"fly-convert-atom-call-to-ssa-form",
                             "fly-promote-regmem-to-vectorssa{pieces=true}", conversion})
     stages.push_back(stage);

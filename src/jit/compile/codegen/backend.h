@@ -43,8 +43,11 @@ inline constexpr const char *kRegisterReadsStage = "fly-check-register-reads";
 /// The stages from traced Fly IR to LLVM's dialect, which are the same for every vendor but for the
 /// last one, the vendor's conversion, and an expansion of its own operations before layouts are
 /// lowered, where it has such.
+/// `unwritten` are options of the stage kRegisterReadsStage by which it marks registers that only
+/// some paths write.
 std::vector<std::string> flyStages(const CompileOptions &options, const char *conversion,
-                                   const char *expansion = nullptr);
+                                   const char *expansion = nullptr,
+                                   const std::string &unwritten = {});
 
 /// Backends have no state, live as long as the process, and are called from many threads at once.
 /// The target's id is parsed before a backend is asked (`Target::parse`): programs without a

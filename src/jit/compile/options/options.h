@@ -42,6 +42,9 @@ struct CompileOptions {
   /// Refuse reads of registers that nothing has written, as a TraceError. Of a traced kernel alone:
   /// what was written elsewhere is compiled as it is.
   bool checkRegisterReads = false;
+  /// Begin registers that only some paths write with a mark that the emulator's check of values
+  /// that nobody wrote looks for. Needs checkRegisterReads; a backend without a mark makes none.
+  bool markUnwritten = false;
   /// The directory for dumps of the IR; empty for none. FLYDSL_DUMP_IR, FLYDSL_DUMP_DIR.
   std::string dumpDir;
   /// The bitcode to link. If it is empty, a compile reads what the IR names.

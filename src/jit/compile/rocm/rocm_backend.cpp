@@ -13,6 +13,8 @@
 #include "jit/compile/rocm/rocm_codegen.h"
 #include "jit/compile/rocm/schedule/schedulers.h"
 
+#include "support/unwritten.h"
+
 #include <flydsl/error.h>
 
 #include "mlir/Conversion/GPUToROCDL/GPUToROCDLPass.h"
@@ -104,7 +106,9 @@ public:
   std::vector<std::string> stages(const CompileOptions &options, bool fromFly) const override {
     std::vector<std::string> stages;
     if (fromFly)
-      stages = flyStages(options, "convert-fly-to-rocdl", "fly-rocdl-expand-ops");
+      stages = flyStages(options, "convert-fly-to-rocdl", "fly-rocdl-expand-ops",
+                         "unwritten=\"v_mov_b32 $0, " +
+                             std::to_string(support::kUnwrittenWord) + "\" constraint==v");
     // That pattern compares every pair of the values that a loop carries, and fragments have left many
     // by now. Values that are carried twice become one in LLVM.
     stages.push_back("canonicalize{disable-patterns="

@@ -2,6 +2,8 @@
 // instructions and atomic operations.
 #include "operands.h"
 
+#include "support/unwritten.h"
+
 #include <catch2/catch.hpp>
 
 using namespace flyemu;
@@ -196,5 +198,34 @@ TEST_CASE("dwords are accessed at any byte, but not by scalar memory, which says
     CHECK_THAT(w.result.findings[0].message, Catch::Contains("no multiple of 4"));
     w.run(std::string(gfx9 ? "s_load_dword" : "s_load_b32") + " s20, s[2:3], 4\n");
     CHECK(w.result.findings.empty());
+  }
+}
+
+TEST_CASE("a dual move has no value where its one operand has none") {
+  // The encoding's field of a second operand is 0, which is not v0.
+  const std::string dual = "v_mov_b32 v0, v8\nv_dual_mov_b32 v20, v4 :: v_dual_mov_b32 v21, v5\n";
+  const std::string undefined = "v_dual_mov_b32 v20, v4 :: v_dual_mov_b32 v21, v9\n";
+  for (const char *target : {"gfx1100", "gfx1201"}) {
+    for (const char *store :
+         {"global_store_b32 v1, v20, s[2:3]", "global_store_b32 v1, v21, s[2:3]"})
+      check({target, (dual + store).c_str(), nullptr});
+    check({target, (undefined + "global_store_b32 v1, v20, s[2:3]").c_str(), nullptr});
+    check({target, (undefined + "global_store_b32 v1, v21, s[2:3]").c_str(), kData});
+    // The second half reads what the first one's result was before.
+    const std::string swap = "v_dual_mov_b32 v8, v5 :: v_dual_mov_b32 v5, v8\n";
+    check({target, (swap + "global_store_b32 v1, v8, s[2:3]").c_str(), nullptr});
+    check({target, (swap + "global_store_b32 v1, v5, s[2:3]").c_str(), kData});
+  }
+}
+
+TEST_CASE("a register that a kernel marks has no value until it is written") {
+  const std::string mark =
+      "v_mov_b32 v4, " + std::to_string(flydsl::support::kUnwrittenWord) + "\n";
+  for (const char *target : {"gfx90a", "gfx950", "gfx1100", "gfx1201"}) {
+    const std::string store =
+        std::string(target).starts_with("gfx9") ? "global_store_dword" : "global_store_b32";
+    check({target, (mark + store + " v1, v4, s[2:3]").c_str(), kData});
+    check({target, (mark + "v_xor_b32 v20, v4, v5\n" + store + " v1, v20, s[2:3]").c_str(), kData});
+    check({target, (mark + "v_mov_b32 v4, 7\n" + store + " v1, v4, s[2:3]").c_str(), nullptr});
   }
 }
