@@ -66,6 +66,20 @@ int32_t flydslEmulatorGetLaunch(int32_t device, uint64_t index, flydslEmulatorLa
    finding is written to it, cut to `size` bytes including the final 0. */
 int64_t flydslEmulatorFindings(int32_t device, char *text, uint32_t size);
 
+/* For programs with an allocator of their own, which gives out parts of a large allocation (a pool).
+   Says that it gave out `size` bytes at `pointer`. From then on kernels may touch of that allocation
+   what was given out, and no more: an access to a gap between the parts, or to a part that was taken
+   back, is a fault that names the nearest part. An access that goes from one part straight into a
+   part that begins where it ends is seen only if it touches both at once, so an allocator that wants
+   overruns to be seen leaves a gap after each part. Copies and fills by the host are not looked at.
+   Returns 0; -1 if no allocation of HIP's holds the bytes, or some of them are given out already. */
+int32_t flydslEmulatorAddSuballocation(const void *pointer, uint64_t size);
+
+/* Says that the allocator took back the part that begins at `pointer`; wait first for the kernels
+   that use it. The check of values that no instruction wrote takes its bytes as unwritten again.
+   Freeing the allocation takes back all its parts. Returns 0; -1 if no part begins there. */
+int32_t flydslEmulatorRemoveSuballocation(const void *pointer);
+
 #ifdef __cplusplus
 }
 #endif

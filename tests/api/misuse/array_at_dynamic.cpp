@@ -1,4 +1,7 @@
-// An array of C++ is indexed while tracing; a vector may be indexed at run time.
+// An array of C++ is indexed while tracing; a vector may be indexed at run time. The error is the
+// compiler's own: a refused conversion to an integer, which could name the vector, would also make
+// C++'s own `long + int` a better match for `i + 1` than the operators of values, whose operands
+// take the source location as they convert.
 #include <flydsl/gpu.h>
 #include <flydsl/vector.h>
 

@@ -2,6 +2,8 @@
 // attributes.
 #include "support.h"
 
+#include <flydsl/emulator.h>
+
 #include <numeric>
 
 namespace {
@@ -192,6 +194,85 @@ TEST_CASE("Stream-ordered allocation is freed in order") {
   CHECK(hipFree(p) == hipErrorInvalidValue);
   HIP_OK(hipStreamDestroy(stream));
   (void)hipGetLastError();
+}
+
+namespace {
+/// What one thread's store to an address does: the fault's text; empty if there is none.
+std::string faultOfStore(TestModule &module, int *out, int64_t offset) {
+  HIP_OK(launch1D(module.function("wild_store"), 1, 1, nullptr, out, offset));
+  const hipError_t status = hipDeviceSynchronize();
+  if (status == hipSuccess)
+    return {};
+  CHECK(status == hipErrorIllegalAddress);
+  std::string text = flydslEmulatorErrorText();
+  HIP_OK(hipDeviceReset());
+  (void)hipGetLastError();
+  return text;
+}
+} // namespace
+
+TEST_CASE("An overrun of a stream-ordered allocation into another one's side faults") {
+  TestModule module;
+  for (const int64_t past : {0, 1, 511, 1023}) {
+    int *first, *second;
+    HIP_OK(hipMallocAsync(reinterpret_cast<void **>(&first), 256, nullptr));
+    HIP_OK(hipMallocAsync(reinterpret_cast<void **>(&second), 256, nullptr));
+    CHECK(faultOfStore(module, first, 63).empty());
+    CHECK_THAT(faultOfStore(module, first, 64 + past),
+               Catch::Contains(std::to_string(4 * past) + " bytes past the end of allocation"));
+  }
+}
+
+TEST_CASE("Kernels touch of a divided allocation what its allocator gave out, and no more") {
+  TestModule module;
+  auto divide = [] {
+    int *pool;
+    HIP_OK(hipMalloc(reinterpret_cast<void **>(&pool), 4096));
+    REQUIRE(flydslEmulatorAddSuballocation(pool + 16, 256) == 0);
+    REQUIRE(flydslEmulatorAddSuballocation(pool + 96, 64) == 0);
+    return pool;
+  };
+  int *pool = divide();
+  for (int64_t inside : {16, 79, 96, 111})
+    CHECK(faultOfStore(module, pool, inside).empty());
+  CHECK_THAT(faultOfStore(module, pool, 80),
+             Catch::Contains(" is 0 bytes past the end of the 256 bytes at ") &&
+                 Catch::Contains("gave out of allocation"));
+  pool = divide();
+  CHECK_THAT(faultOfStore(module, pool, 95), Catch::Contains("60 bytes past the end of the 256"));
+  pool = divide();
+  CHECK_THAT(faultOfStore(module, pool, 112), Catch::Contains("0 bytes past the end of the 64"));
+  pool = divide();
+  CHECK_THAT(faultOfStore(module, pool, 15), Catch::Contains("4 bytes before the 256 bytes"));
+  pool = divide();
+  CHECK_THAT(faultOfStore(module, pool, 1024), Catch::Contains("past the end of allocation"));
+
+  // What was taken back is nobody's, and may be given out again.
+  pool = divide();
+  CHECK(flydslEmulatorRemoveSuballocation(pool + 16) == 0);
+  CHECK(flydslEmulatorRemoveSuballocation(pool + 16) == -1);
+  CHECK(flydslEmulatorRemoveSuballocation(pool + 97) == -1);
+  CHECK(flydslEmulatorAddSuballocation(pool + 8, 128) == 0);
+  CHECK(faultOfStore(module, pool, 39).empty());
+  CHECK_THAT(faultOfStore(module, pool, 40), Catch::Contains("past the end of the 128 bytes"));
+  pool = divide();
+  CHECK(flydslEmulatorRemoveSuballocation(pool + 16) == 0);
+  CHECK(flydslEmulatorRemoveSuballocation(pool + 96) == 0);
+  CHECK_THAT(faultOfStore(module, pool, 16), Catch::Contains("in nothing that"));
+
+  // Parts lie in an allocation, and apart.
+  pool = divide();
+  int own = 0;
+  CHECK(flydslEmulatorAddSuballocation(&own, 4) == -1);
+  CHECK(flydslEmulatorAddSuballocation(pool + 200, 0) == -1);
+  CHECK(flydslEmulatorAddSuballocation(pool + 1000, 97) == -1);
+  CHECK(flydslEmulatorAddSuballocation(pool + 79, 4) == -1);
+  CHECK(flydslEmulatorAddSuballocation(pool + 92, 17) == -1);
+  CHECK(flydslEmulatorAddSuballocation(pool + 1000, 96) == 0);
+  CHECK(flydslEmulatorAddSuballocation(pool + 80, 64) == 0);
+  // Freeing the allocation takes back its parts.
+  HIP_OK(hipFree(pool));
+  CHECK(flydslEmulatorRemoveSuballocation(pool + 96) == -1);
 }
 
 TEST_CASE(

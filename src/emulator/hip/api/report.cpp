@@ -75,4 +75,22 @@ int64_t flydslEmulatorFindings(int32_t device, char *text, uint32_t size) {
     std::snprintf(text, size, "%s", newest.c_str());
   return count;
 }
+
+int32_t flydslEmulatorAddSuballocation(const void *pointer, uint64_t size) {
+  try {
+    const auto base = reinterpret_cast<uint64_t>(pointer);
+    return Runtime::get().space().addSuballocation(base, size) ? 0 : -1;
+  } catch (const std::exception &) {
+    return -1;
+  }
+}
+
+int32_t flydslEmulatorRemoveSuballocation(const void *pointer) {
+  try {
+    const auto base = reinterpret_cast<uint64_t>(pointer);
+    return Runtime::get().space().removeSuballocation(base) ? 0 : -1;
+  } catch (const std::exception &) {
+    return -1;
+  }
+}
 }

@@ -131,6 +131,7 @@ void DeviceMemory::releaseAll(int device) {
 void DeviceMemory::retire(Block block) {
   const Allocation &allocation = block.allocation;
   table_.erase(allocation.base);
+  divided_.erase(allocation.base);
   if (isDeviceMemory(allocation.kind))
     used_[allocation.device] -= allocation.size;
   if (poison_ && !launches_)
@@ -175,6 +176,7 @@ bool DeviceMemory::remove(uint64_t base, MemoryKind kind) {
   if (it == table_.end() || it->second.kind != kind)
     return false;
   table_.erase(it);
+  divided_.erase(base);
   return true;
 }
 
@@ -197,6 +199,68 @@ std::optional<Allocation> DeviceMemory::find(uint64_t address) const {
 bool DeviceMemory::covers(uint64_t address, uint64_t size) const {
   std::optional<Allocation> allocation = find(address);
   return allocation && size <= allocation->size - (address - allocation->base);
+}
+
+bool DeviceMemory::addSuballocation(uint64_t base, uint64_t size) {
+  std::unique_lock lock(mutex_);
+  auto it = holder(base);
+  if (!size || it == table_.end() || size > it->second.size - (base - it->second.base))
+    return false;
+  Parts &parts = divided_[it->second.base];
+  auto next = parts.lower_bound(base);
+  const bool overlaps =
+      (next != parts.end() && next->first - base < size) ||
+      (next != parts.begin() && base - std::prev(next)->first < std::prev(next)->second);
+  return !overlaps && parts.emplace(base, size).second;
+}
+
+bool DeviceMemory::removeSuballocation(uint64_t base) {
+  std::unique_lock lock(mutex_);
+  auto it = holder(base);
+  auto divided = it == table_.end() ? divided_.end() : divided_.find(it->second.base);
+  if (divided == divided_.end())
+    return false;
+  auto part = divided->second.find(base);
+  if (part == divided->second.end())
+    return false;
+  if (it->second.written)
+    it->second.written->unmark(base, part->second);
+  divided->second.erase(part);
+  return true;
+}
+
+bool DeviceMemory::rangeAt(const Allocation &allocation, uint64_t address,
+                           MemoryRange &range) const {
+  std::shared_lock lock(mutex_);
+  range = {allocation.base, allocation.size, allocation.writable};
+  auto divided = divided_.find(allocation.base);
+  if (divided == divided_.end())
+    return true;
+  auto next = divided->second.upper_bound(address);
+  if (next == divided->second.begin())
+    return false;
+  const auto &[base, size] = *std::prev(next);
+  range.base = base;
+  range.size = size;
+  return address - base < size;
+}
+
+std::string DeviceMemory::describeGap(const Parts &parts, uint64_t address) {
+  const auto next = parts.upper_bound(address);
+  auto part = [](const auto &entry) {
+    return "the " + std::to_string(entry.second) + " bytes at " + hex(entry.first);
+  };
+  const char *given = " that the program's allocator gave out of ";
+  if (next != parts.begin()) {
+    const auto &before = *std::prev(next);
+    if (address - before.first < before.second)
+      return {};
+    return std::to_string(address - before.first - before.second) + " bytes past the end of " +
+           part(before) + given;
+  }
+  if (next != parts.end())
+    return std::to_string(next->first - address) + " bytes before " + part(*next) + given;
+  return "in nothing" + std::string(given);
 }
 
 void DeviceMemory::noteWritten(uint64_t address, uint64_t bytes) const {
@@ -223,9 +287,13 @@ void DeviceMemory::noteCopied(uint64_t target, uint64_t source, uint64_t bytes) 
 
 std::string DeviceMemory::describe(uint64_t address) const {
   std::shared_lock lock(mutex_);
-  if (auto it = holder(address); it != table_.end())
+  if (auto it = holder(address); it != table_.end()) {
+    if (auto divided = divided_.find(it->second.base); divided != divided_.end())
+      if (const std::string gap = describeGap(divided->second, address); !gap.empty())
+        return hex(address) + " is " + gap + describeAllocation(it->second);
     return hex(address) + " is byte " + std::to_string(address - it->second.base) + " of " +
            describeAllocation(it->second);
+  }
   for (auto it = quarantine_.rbegin(); it != quarantine_.rend(); ++it)
     if (address - it->allocation.base < it->allocation.size)
       return hex(address) + " is byte " + std::to_string(address - it->allocation.base) +
@@ -304,8 +372,7 @@ bool LaunchMemory::find(uint64_t address, MemoryRange &range) const {
   std::optional<Allocation> allocation = space_.find(address);
   if (!allocation || !space_.canAccess(device_, *allocation))
     return false;
-  range = {allocation->base, allocation->size, allocation->writable};
-  return true;
+  return space_.rangeAt(*allocation, address, range);
 }
 
 std::shared_ptr<WrittenBytes> LaunchMemory::written(uint64_t address) const {

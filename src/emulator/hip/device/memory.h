@@ -81,6 +81,16 @@ public:
       if (block.allocation.base < to && block.allocation.base + block.allocation.size > from)
         visit(block.allocation);
   }
+  /// Notes that a program's own allocator gave out [base, base + size) of an allocation. From then on
+  /// kernels may touch of that allocation what it gave out, and no more. Returns false if no
+  /// allocation holds the bytes, or some of them are given out already.
+  bool addSuballocation(uint64_t base, uint64_t size);
+  /// Takes back what begins at \p base. Its bytes count as unwritten again. Returns false if nothing
+  /// that was given out begins there.
+  bool removeSuballocation(uint64_t base);
+  /// What kernels may touch around an address of \p allocation: the allocation or, if a program has
+  /// divided it, the part that holds the address. Returns false if it lies between the parts.
+  bool rangeAt(const Allocation &allocation, uint64_t address, MemoryRange &range) const;
 
   /// The host wrote [address, address + bytes).
   void noteWritten(uint64_t address, uint64_t bytes) const;
@@ -110,14 +120,18 @@ private:
     Allocation allocation;
   };
   using Table = std::map<uint64_t, Allocation>;
+  using Parts = std::map<uint64_t, uint64_t>; ///< sizes of suballocations, by where they begin
 
+  /// Where an address lies among the parts of its allocation, if they do not hold it.
+  static std::string describeGap(const Parts &parts, uint64_t address);
   Table::const_iterator holder(uint64_t address) const;
   void retire(Block block);
   void trimQuarantine();
 
   mutable std::shared_mutex mutex_;
   Table table_;
-  std::map<uint64_t, Block> blocks_; ///< by base, for what allocate() made
+  std::map<uint64_t, Block> blocks_;  ///< by base, for what allocate() made
+  std::map<uint64_t, Parts> divided_; ///< by base, of the allocations that programs have divided
   std::deque<Block> quarantine_;
   uint64_t quarantineBytes_ = 0;
   std::vector<uint64_t> used_;
