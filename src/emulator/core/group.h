@@ -44,7 +44,7 @@ struct GridBarrier {
 struct Group {
   std::array<uint32_t, 3> id = {};
   uint64_t number = 0; ///< in the order of the launch
-  unsigned dies = 1;   ///< of the device, to which workgroups go in turn
+  unsigned dies = 0;   ///< of the device, to which workgroups go in turn; 0: of the default product
   GridBarrier *grid = nullptr;
   std::vector<Wave> waves;
   unsigned barrierSignals = 0; ///< of the split barrier's current round

@@ -40,7 +40,8 @@ struct Place {
   uint32_t die, engine, unit, group, simd, slot;
 };
 Place placeOf(const Wave &w) {
-  const uint64_t n = w.group->number, dies = w.group->dies, inDie = n / dies;
+  const unsigned dies = w.group->dies ? w.group->dies : unsigned(w.target->product().dies);
+  const uint64_t n = w.group->number, inDie = n / dies;
   const unsigned simds = w.target->encoding == Encoding::Gfx9 ? kSimds : 2;
   return {static_cast<uint32_t>(n % dies),
           static_cast<uint32_t>(inDie % kEngines),

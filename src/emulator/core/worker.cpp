@@ -267,8 +267,7 @@ private:
                      static_cast<uint32_t>(number / grid[0] % grid[1]),
                      static_cast<uint32_t>(number / grid[0] / grid[1])};
     slot.group.number = number;
-    const unsigned dies = launch_.options.dies;
-    slot.group.dies = dies ? dies : static_cast<unsigned>(launch_.program.target->product().dies);
+    slot.group.dies = launch_.options.dies;
     slot.running = launch_.wavesOfGroup;
     slot.atBarrier = 0;
     slot.waiting = false;

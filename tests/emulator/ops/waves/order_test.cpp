@@ -120,7 +120,8 @@ TEST_CASE("words for orders and checks that are none are refused") {
     CHECK_FALSE(orderNamed(bad));
   }
   CHECK(checksNamed("wait,race") == (kCheckWait | kCheckRace));
-  CHECK(checksNamed("all") == (kCheckMemory | kCheckRace | kCheckInit | kCheckSync | kCheckWait));
+  CHECK(checksNamed("all") ==
+        (kCheckMemory | kCheckRace | kCheckInit | kCheckSync | kCheckWait | kCheckStreams));
   for (const char *bad : {"waits", "race;wait", "wait ", "All"}) {
     INFO(bad);
     CHECK_FALSE(checksNamed(bad));

@@ -13,14 +13,15 @@ namespace {
 std::string num(uint64_t x) { return std::to_string(x); }
 
 /// Code around the tested code: loads registers from the area that the kernarg pointer points at,
-/// and stores them. The area: 64 vector rows, then scalars; EXEC, VCC after them.
+/// and stores them. The area: 64 vector rows, then scalars; EXEC, VCC after them. What is stored
+/// goes to an area after it, so that it can't race with what another wave still loads.
 constexpr unsigned kScalars = 64 * 256, kMasks = kScalars + 128 * 4, kArea = kMasks + 64;
 } // namespace
 
 void WaveRun::run(const std::string &text, bool mayFault) {
   const bool gfx12 = target.rfind("gfx12", 0) == 0, gfx9 = target.rfind("gfx9", 0) == 0;
   const bool wave32 = !gfx9;
-  std::vector<uint8_t> area(kArea, 0);
+  std::vector<uint8_t> area(std::size_t(2) * kArea, 0);
   auto put = [&](unsigned at, const void *p, unsigned bytes) {
     std::memcpy(area.data() + at, p, bytes);
   };
@@ -63,10 +64,10 @@ void WaveRun::run(const std::string &text, bool mayFault) {
     code += "v_readfirstlane_b32 s61, v43\ns_cmp_lt_u32 s61, " +
             num((wave32 ? 32 : 64) * (waves - 1)) + "\ns_cbranch_scc1 ends\n";
   for (unsigned r : readV)
-    code += "s_add_u32 s54, s50, " + num(r * 256) + "\ns_addc_u32 s55, s51, 0\n" + store +
+    code += "s_add_u32 s54, s50, " + num(kArea + r * 256) + "\ns_addc_u32 s55, s51, 0\n" + store +
             "v40, v" + num(r) + ", s[54:55]\n";
   auto putScalar = [&](const std::string &reg, unsigned at) {
-    code += "s_add_u32 s54, s50, " + num(at) +
+    code += "s_add_u32 s54, s50, " + num(kArea + at) +
             "\ns_addc_u32 s55, s51, 0\nv_mov_b32 v42, 0\nv_mov_b32 v41, " + reg + "\n" + store +
             "v42, v41, s[54:55]\n";
   };
@@ -117,13 +118,14 @@ void WaveRun::run(const std::string &text, bool mayFault) {
   INFO(result.fault.message);
   if (!mayFault)
     REQUIRE(result.ok);
+  const uint8_t *stored = area.data() + kArea;
   for (unsigned r : readV)
-    std::memcpy(outV[r].data(), area.data() + r * 256, wave32 ? 128 : 256);
+    std::memcpy(outV[r].data(), stored + r * 256, wave32 ? 128 : 256);
   for (unsigned r : readS)
-    std::memcpy(&outS[r], area.data() + kScalars + 4 * r, 4);
-  std::memcpy(&outExec, area.data() + kMasks, 8);
-  std::memcpy(&outVcc, area.data() + kMasks + 8, 8);
-  std::memcpy(&outScc, area.data() + kMasks + 16, 4);
+    std::memcpy(&outS[r], stored + kScalars + 4 * r, 4);
+  std::memcpy(&outExec, stored + kMasks, 8);
+  std::memcpy(&outVcc, stored + kMasks + 8, 8);
+  std::memcpy(&outScc, stored + kMasks + 16, 4);
 }
 
 } // namespace flyemu::test
