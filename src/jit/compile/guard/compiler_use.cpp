@@ -36,8 +36,6 @@ thread_local unsigned contextsHere = 0;
 /// exit() destroys those of its thread first.
 thread_local bool cachesGone = false;
 
-void onExit();
-
 State &state() {
   static constinit std::atomic<bool> used{false};
   // Where the first use comes while another thread is in exit(), that thread comes here next.
@@ -81,6 +79,8 @@ void refuseIfOver() {
                        "exit() is called or main() returns");
 }
 
+} // namespace
+
 /// LLVM's and MLIR's statics that were made before die after this, as exit() goes backwards.
 void onExit() {
   support::noteExit();
@@ -101,6 +101,8 @@ void onExit() {
     state.changed.wait_for(lock, std::chrono::milliseconds(5), ended);
   }
 }
+
+namespace {
 
 /// The library is loaded after LLVM, so this runs before LLVM's own statics die, whatever else
 /// does.
@@ -165,8 +167,9 @@ void afterMlir() {
 }
 
 void noteCompilerRan() {
-  // A static that is made later dies earlier, so each time counts. All are made in the first runs,
-  // as a rule; the process's list of what to do at exit must not grow for ever.
+  // Statics of the LLVM inside of this library wait by themselves (statics_end.cpp). This is for
+  // those of a shared one: what is made later dies earlier, so each time counts. All are made in the
+  // first runs, as a rule; the process's list of what to do at exit must not grow for ever.
   static std::atomic<unsigned> runs{0};
   const unsigned run = runs++;
   if (run < 512 || run % 64 == 0)

@@ -46,6 +46,10 @@ void afterMlir();
 /// exit() has been noticed here.
 void noteCompilerRan();
 
+/// What exit() does before statics die: from here on nothing begins, and what goes on is stopped and
+/// waited for, as long as kExitPatience in all. It may be called many times.
+void onExit();
+
 /// What exit() does to work that goes on: `stop` is called again and again until all has ended.
 void stopWorkAtExit(void (*stop)());
 
