@@ -2,8 +2,10 @@
 
 #include <hip/hip_runtime_api.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -22,6 +24,59 @@ struct Module {
 std::set<Module *> &loadedModules() {
   static auto *const modules = new std::set<Module *>;
   return *modules;
+}
+
+/// Memory, streams and events by their address, each with its device and with how it is given back. A
+/// reset gives back what a device has. Never destroyed, as with modules.
+class Held {
+public:
+  struct Item {
+    int device;
+    void (*release)(void *);
+  };
+  void *add(void *pointer, void (*release)(void *)) {
+    std::lock_guard<std::mutex> lock(state.mutex);
+    items_.emplace(pointer, Item{currentDevice, release});
+    return pointer;
+  }
+  /// False, and a count of those, if the pointer is none of these.
+  bool release(void *pointer) {
+    std::lock_guard<std::mutex> lock(state.mutex);
+    const auto found = items_.find(pointer);
+    if (found == items_.end()) {
+      ++state.strayReleases;
+      return false;
+    }
+    found->second.release(pointer);
+    items_.erase(found);
+    return true;
+  }
+  /// How many there were.
+  int releaseAllOf(int device) {
+    std::lock_guard<std::mutex> lock(state.mutex);
+    return static_cast<int>(std::erase_if(items_, [&](const auto &item) {
+      if (item.second.device != device)
+        return false;
+      item.second.release(item.first);
+      return true;
+    }));
+  }
+
+private:
+  std::map<void *, Item> items_;
+};
+Held &heldMemory() {
+  static auto *const held = new Held;
+  return *held;
+}
+/// A stream or an event is the address of a byte of its own.
+Held &heldHandles() {
+  static auto *const held = new Held;
+  return *held;
+}
+template <class Handle> Handle newHandle() {
+  return reinterpret_cast<Handle>(
+      heldHandles().add(new char, [](void *byte) { delete static_cast<char *>(byte); }));
 }
 
 hipError_t failure() { return static_cast<hipError_t>(state.failNext.exchange(0)); }
@@ -82,17 +137,23 @@ hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t) {
 hipError_t hipDeviceSynchronize() { return hipSuccess; }
 hipError_t hipDeviceReset() {
   ++state.resets;
+  state.allocations -= heldMemory().releaseAllOf(currentDevice);
+  heldHandles().releaseAllOf(currentDevice);
   return hipSuccess;
 }
 hipError_t hipMalloc(void **pointer, size_t bytes) {
   if (hipError_t code = failure())
     return code;
-  *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  *pointer = heldMemory().add(
+      std::aligned_alloc(256, std::max<size_t>(1, (bytes + 255) / 256) * 256), std::free);
   ++state.allocations;
   return hipSuccess;
 }
 hipError_t hipFree(void *pointer) {
-  std::free(pointer);
+  if (!pointer)
+    return hipSuccess;
+  if (!heldMemory().release(pointer))
+    return hipErrorInvalidValue;
   --state.allocations;
   return hipSuccess;
 }
@@ -112,11 +173,12 @@ hipError_t hipMemsetAsync(void *to, int value, size_t bytes, hipStream_t) {
   return hipMemset(to, value, bytes);
 }
 hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned) {
-  *stream = reinterpret_cast<hipStream_t>(new char);
+  *stream = newHandle<hipStream_t>();
   return hipSuccess;
 }
 hipError_t hipStreamDestroy(hipStream_t stream) {
-  delete reinterpret_cast<char *>(stream);
+  if (!heldHandles().release(stream))
+    return hipErrorInvalidHandle;
   ++state.streamsDestroyed;
   return hipSuccess;
 }
@@ -124,12 +186,11 @@ hipError_t hipStreamSynchronize(hipStream_t) { return failure(); }
 hipError_t hipStreamQuery(hipStream_t) { return failure(); }
 hipError_t hipStreamWaitEvent(hipStream_t, hipEvent_t, unsigned) { return hipSuccess; }
 hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned) {
-  *event = reinterpret_cast<hipEvent_t>(new char);
+  *event = newHandle<hipEvent_t>();
   return hipSuccess;
 }
 hipError_t hipEventDestroy(hipEvent_t event) {
-  delete reinterpret_cast<char *>(event);
-  return hipSuccess;
+  return heldHandles().release(event) ? hipSuccess : hipErrorInvalidHandle;
 }
 hipError_t hipEventRecord(hipEvent_t, hipStream_t) { return hipSuccess; }
 hipError_t hipEventSynchronize(hipEvent_t) { return hipSuccess; }

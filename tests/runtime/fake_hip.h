@@ -27,8 +27,9 @@ struct FakeHip {
   std::atomic<int> failNext = 0; ///< the code that the next launch, allocation or load returns
   std::vector<FakeLaunch> launches;
   int modulesLoaded = 0, modulesUnloaded = 0;
-  int allocations = 0;
+  int allocations = 0; ///< live ones
   int streamsDestroyed = 0, resets = 0;
+  int strayReleases = 0; ///< of memory, streams and events that are not there (any more)
   std::function<float()> elapsed; ///< milliseconds between any two events
 };
 
