@@ -139,7 +139,7 @@ std::vector<DType> parametersOf(const std::vector<std::uint64_t> &words) {
     const bool scalar = (head & 15) == ArgPack::scalarTag;
     parameters.push_back(scalar ? DType(static_cast<DType::Kind>(field(head, kDtypeAt, 0xff)))
                                 : DType());
-    at += (head & 15) == ArgPack::tensorTag ? tensorWords(head) : 1;
+    at += argumentWords(head);
   }
   return parameters;
 }

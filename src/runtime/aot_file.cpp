@@ -3,8 +3,6 @@
 
 #include "runtime/tensor_words.h"
 
-#include <flydsl/args.h>
-
 #include <bit>
 #include <cstring>
 #include <xxhash.h>
@@ -60,6 +58,25 @@ private:
   }
   std::span<const std::uint8_t> left_;
 };
+
+/// Throws unless the words are those of whole arguments, all of them passed by a launch or none. What
+/// reads the words later relies on the lengths in them.
+void expectArguments(std::span<const std::uint64_t> words, bool passed) {
+  while (!words.empty()) {
+    const std::uint64_t head = words[0];
+    if ((head & 15) == detail::ArgPack::tensorTag) {
+      const auto rank = static_cast<unsigned>(field(head, kRankAt, 15));
+      const std::uint64_t leaves =
+          field(head, kShapeWordAt, 0xff) | field(head, kStrideWordAt, 0xff);
+      if (rank > TensorArg::maxRank || leaves >> rank)
+        throw RuntimeError("a tensor among the arguments of a kernel in it has no valid shape");
+    }
+    const std::size_t length = argumentWords(head);
+    if (length == 0 || length > words.size() || isPassed(head) != passed)
+      throw RuntimeError("the types of the arguments of a kernel in it are damaged");
+    words = words.subspan(length);
+  }
+}
 
 } // namespace
 
@@ -132,6 +149,10 @@ std::vector<AotCode> decodeAot(std::span<const std::uint8_t> bytes) {
     code.words = r.array<std::vector<std::uint64_t>>();
     code.constants = r.array<std::vector<std::uint64_t>>();
     code.image = r.array<std::vector<std::uint8_t>>();
+    if (code.words.empty())
+      throw RuntimeError("a kernel in it has no signature");
+    expectArguments(std::span(code.words).subspan(1), true);
+    expectArguments(code.constants, false);
   }
   if (!r.atEnd())
     throw RuntimeError("it goes on after its last kernel");
@@ -143,29 +164,9 @@ void splitWords(std::span<const std::uint64_t> signature, AotCode &code) {
   code.constants.clear();
   for (std::size_t at = 1; at < signature.size();) {
     const std::uint64_t head = signature[at];
-    std::size_t length = 1;
-    bool runtime = false;
-    switch (head & 15) {
-    case ArgPack::tensorTag:
-      length = tensorWords(head);
-      runtime = true;
-      break;
-    case ArgPack::scalarTag:
-    case ArgPack::pointerTag:
-      runtime = true;
-      break;
-    case ArgPack::staticTag:
-      length = 3;
-      break;
-    case ArgPack::constantTag:
-      length = 2;
-      break;
-    case ArgPack::textTag:
-      length = 1 + ((head >> 4) + 7) / 8;
-      break;
-    }
+    const std::size_t length = argumentWords(head);
     const auto part = signature.subspan(at, length);
-    auto &to = runtime ? code.words : code.constants;
+    auto &to = isPassed(head) ? code.words : code.constants;
     to.insert(to.end(), part.begin(), part.end());
     at += length;
   }

@@ -7,6 +7,8 @@
 // which do not hold the number of its elements (1).
 #pragma once
 
+#include <flydsl/args.h>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +26,33 @@ constexpr std::uint64_t field(std::uint64_t word, int at, std::uint64_t mask) {
 /// The words of the tensor that begins with `head`.
 constexpr std::size_t tensorWords(std::uint64_t head) {
   return 1 + static_cast<std::size_t>(std::popcount(field(head, kShapeWordAt, 0xffff)));
+}
+
+/// True where a launch passes the argument that begins with `head`. Of static values and constants,
+/// a signature alone tells.
+constexpr bool isPassed(std::uint64_t head) {
+  using detail::ArgPack;
+  const std::uint64_t tag = head & 15;
+  return tag == ArgPack::tensorTag || tag == ArgPack::scalarTag || tag == ArgPack::pointerTag;
+}
+
+/// The words of the argument that begins with `head`; 0 if no argument begins with it.
+constexpr std::size_t argumentWords(std::uint64_t head) {
+  using detail::ArgPack;
+  switch (head & 15) {
+  case ArgPack::tensorTag:
+    return tensorWords(head);
+  case ArgPack::scalarTag:
+  case ArgPack::pointerTag:
+    return 1;
+  case ArgPack::constantTag:
+    return 2;
+  case ArgPack::staticTag:
+    return 3;
+  case ArgPack::textTag:
+    return 1 + ((head >> 4) + 7) / 8;
+  }
+  return 0;
 }
 
 } // namespace flydsl::runtime

@@ -244,6 +244,48 @@ TEST_CASE("every byte of a file is checked") {
   CHECK_THROWS_WITH(fx::load_aot("/nowhere/x.flyaot"), Contains("can't read /nowhere/x.flyaot"));
 }
 
+TEST_CASE("types of arguments that do not fit are refused, even under a right checksum") {
+  TemporaryFile file;
+  exportTo(file.path, {.archs = {"gfx942"}});
+  std::ifstream in(file.path, std::ios::binary);
+  const std::vector<unsigned char> bytes{std::istreambuf_iterator<char>(in), {}};
+  const std::vector<flydsl::runtime::AotCode> good = flydsl::runtime::decodeAot(bytes);
+  REQUIRE(good.size() == 1);
+  REQUIRE(good[0].words.size() >= 4); // the block, a tensor and two numbers
+  REQUIRE(!good[0].constants.empty());
+  // The file with one code that `change` changed.
+  const auto with = [&](auto change) {
+    auto codes = good;
+    change(codes[0]);
+    return flydsl::runtime::encodeAot(codes);
+  };
+  using Code = flydsl::runtime::AotCode;
+  const auto refused = [&](auto change, const char *why) {
+    CHECK_THROWS_WITH(fx::load_aot(with(change)), Contains(why));
+  };
+  refused([](Code &code) { code.words.clear(); }, "no signature");
+  refused([](Code &code) { code.words.push_back(0); }, "damaged"); // no tag
+  refused([](Code &code) { code.words.push_back(4); }, "damaged"); // a constant, not passed
+  refused([](Code &code) { code.words[1] |= 3ull << 60; }, "no valid shape");
+  refused([](Code &code) { code.constants.push_back(3); }, "damaged");       // a digest is missing
+  refused([](Code &code) { code.constants = {5 | ~0ull << 4}; }, "damaged"); // a text of 2^60 bytes
+  refused([](Code &code) { code.constants.push_back(2); }, "damaged");       // a number, passed
+  // Whatever bit is another, the file is refused or tells what is in it.
+  int taken = 0, refusals = 0;
+  for (std::size_t word = 0; word < good[0].words.size(); ++word)
+    for (int bit = 0; bit < 64; ++bit) {
+      const auto changed = with([&](Code &code) { code.words[word] ^= 1ull << bit; });
+      try {
+        taken += fx::load_aot(changed).contents().size() == 1;
+      } catch (const fx::RuntimeError &) {
+        ++refusals;
+      }
+    }
+  CHECK(refusals > 0);
+  CHECK(taken > refusals); // the block and the types of elements may be any
+  CHECK(taken + refusals == static_cast<int>(64 * good[0].words.size()));
+}
+
 TEST_CASE("a file that can't be written is an error with the user's line") {
   try {
     exportTo("/nowhere/x.flyaot", {.archs = {"gfx942"}});
