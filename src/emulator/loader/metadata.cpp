@@ -1,7 +1,8 @@
 #include "emulator/loader/metadata.h"
 
+#include "support/msgpack.h"
+
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace flyemu::loader {
 namespace {
@@ -16,31 +17,6 @@ constexpr size_t kMaxNote = size_t(64) << 20;
 [[noreturn]] void malformed(const std::string &message) {
   throw LoadError(LoadFailure::Malformed, "metadata: " + message);
 }
-
-// The parser recurses once per level: a damaged note must not be able to exhaust the stack, so a
-// first pass measures the depth and stops early.
-class DepthLimit : public nlohmann::json_sax<json> {
-public:
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t &) override { return true; }
-  bool string(string_t &) override { return true; }
-  bool binary(binary_t &) override { return true; }
-  bool key(string_t &) override { return true; }
-  bool start_object(std::size_t) override { return ++depth_ <= kMaxDepth; }
-  bool start_array(std::size_t) override { return ++depth_ <= kMaxDepth; }
-  bool end_object() override { return --depth_, true; }
-  bool end_array() override { return --depth_, true; }
-  bool parse_error(std::size_t, const std::string &, const json::exception &) override {
-    return false;
-  }
-
-private:
-  static constexpr int kMaxDepth = 16;
-  int depth_ = 0;
-};
 
 uint32_t number(const json &map, const char *key, uint32_t otherwise) {
   auto it = map.find(key);
@@ -139,10 +115,7 @@ Metadata Metadata::parse(ByteView document) {
   const uint8_t *begin = document.data(), *end = begin + document.size();
   if (document.size() > kMaxNote)
     malformed("a note of " + std::to_string(document.size()) + " bytes");
-  DepthLimit limit;
-  json root;
-  if (document.size() && json::sax_parse(begin, end, &limit, json::input_format_t::msgpack))
-    root = json::from_msgpack(begin, end, /*strict=*/true, /*allow_exceptions=*/false);
+  const json root = flydsl::support::readMsgpack(begin, end);
   if (!root.is_object())
     malformed("no msgpack map");
 

@@ -4,14 +4,14 @@
 #include "jit/code_object/code_object.h"
 
 #include "support/ktrace_record.h"
-#include <flydsl/target.h>
+#include "support/msgpack.h"
 
 #include <flydsl/error.h>
-
-#include <nlohmann/json.hpp>
+#include <flydsl/target.h>
 
 #include <cstring>
 #include <elf.h>
+#include <limits>
 #include <map>
 
 namespace flydsl::jit {
@@ -68,8 +68,7 @@ public:
         bool amdgpu = note.n_namesz == 7 && std::memcmp(range(name, 7), "AMDGPU", 7) == 0;
         if (amdgpu && note.n_type == kMetadataNote) {
           const std::uint8_t *data = range(content, note.n_descsz);
-          Json map = Json::from_msgpack(data, data + note.n_descsz, /*strict=*/true,
-                                        /*allow_exceptions=*/false);
+          Json map = support::readMsgpack(data, data + note.n_descsz);
           if (!map.is_object())
             refuse("its metadata is no MessagePack map");
           return map;
@@ -128,13 +127,17 @@ private:
   Elf64_Ehdr header_;
 };
 
+unsigned numberIn(const Json &value, const char *key) {
+  // Above the numbers of 63 bits, this is negative.
+  const std::int64_t number = value.is_number_integer() ? value.get<std::int64_t>() : -1;
+  if (number < 0 || number > std::numeric_limits<unsigned>::max())
+    refuse(std::string(key) + " is no number of 32 bits");
+  return static_cast<unsigned>(number);
+}
+
 unsigned number(const Json &map, const char *key) {
   auto found = map.find(key);
-  if (found == map.end())
-    return 0;
-  if (!found->is_number_integer())
-    refuse(std::string(key) + " is no integer");
-  return found->get<unsigned>();
+  return found == map.end() ? 0 : numberIn(*found, key);
 }
 
 std::string text(const Json &map, const char *key) {
@@ -178,7 +181,7 @@ KernelMetadata readKernel(const Json &map) {
     if (!block->is_array() || block->size() != 3)
       refuse(".reqd_workgroup_size is no list of three");
     for (int i = 0; i < 3; ++i)
-      kernel.requiredBlock[i] = (*block)[i].is_number_integer() ? (*block)[i].get<unsigned>() : 0;
+      kernel.requiredBlock[i] = numberIn((*block)[i], ".reqd_workgroup_size");
   }
   if (auto arguments = map.find(".args"); arguments != map.end()) {
     if (!arguments->is_array())
