@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 namespace flyemu::hip {
 namespace {
@@ -23,6 +24,26 @@ template <class T> std::string converted(const std::string &specifier, T value) 
   std::snprintf(text.data(), text.size(), specifier.c_str(), value);
   text.pop_back();
   return text;
+}
+
+/// Makes widths and precisions 4095 at most, the characters that C (7.21.6.1) promises of one conversion: a
+/// kernel's number could ask for gigabytes of blanks.
+void limitNumbers(std::string &specifier) {
+  constexpr std::string_view kMost = "4095";
+  const auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
+  for (size_t i = 0; i < specifier.size(); ++i) {
+    if (!isDigit(specifier[i]) || specifier[i] == '0') // a zero in front is a flag
+      continue;
+    size_t end = i;
+    while (end < specifier.size() && isDigit(specifier[end]))
+      ++end;
+    const std::string_view digits = std::string_view(specifier).substr(i, end - i);
+    if (digits.size() > kMost.size() || (digits.size() == kMost.size() && digits > kMost)) {
+      specifier.replace(i, end - i, kMost);
+      end = i + kMost.size();
+    }
+    i = end;
+  }
 }
 
 /// The text of the format that the metadata has under a hash: "0:0:<hash>,<text>".
@@ -48,9 +69,16 @@ std::string formatPrintf(const std::string &format, const uint8_t *at, const uin
   for (size_t i = 0; i < format.size();) {
     size_t percent = std::min(format.find('%', i), format.size());
     text.append(format, i, percent - i);
-    size_t last = format.find_first_of("diouxXcsfFeEgGaApn%", percent + 1);
+    const size_t last = format.find_first_not_of("-+ #0123456789.*hlzjtL", percent + 1);
     if (last == std::string::npos)
       return text;
+    // The host's printf sees nothing but what is known here: another conversion (%S, %m) or the number
+    // of an argument (%1$s) would have it read arguments that are not there.
+    if (std::string_view("diouxXcsfFeEgGaApn%").find(format[last]) == std::string_view::npos) {
+      text.append(format, percent, last - percent);
+      i = last;
+      continue;
+    }
     i = last + 1;
     const char kind = format[last];
     if (kind == '%') {
@@ -62,8 +90,14 @@ std::string formatPrintf(const std::string &format, const uint8_t *at, const uin
       int64_t width = 0;
       if (!take(at, end, width))
         return text;
-      flags.replace(star, 1, std::to_string(static_cast<int>(width)));
+      const int number = static_cast<int>(width);
+      // A negative width stands for '-' and the width; a negative precision, for none.
+      if (number < 0 && star > 0 && flags[star - 1] == '.')
+        flags.erase(star - 1, 2);
+      else
+        flags.replace(star, 1, std::to_string(number));
     }
+    limitNumbers(flags);
     const bool isWide = flags.find_first_of("lzjt") != std::string::npos;
     const bool isByte = flags.find("hh") != std::string::npos;
     const bool isShort = !isByte && flags.find('h') != std::string::npos;
