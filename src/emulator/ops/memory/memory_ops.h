@@ -144,7 +144,7 @@ inline void gather(const Wave &w, uint64_t exec, const uint64_t *at, uint32_t *r
       _mm_store_si128(reinterpret_cast<__m128i *>(row + kLanes + lane), _mm_unpackhi_epi64(a, b));
     }
   } else if (dwords == 1 && areNeighbours(at, w.lanes)) {
-    std::memcpy(row, from(0), w.lanes * sizeof(uint32_t));
+    std::memcpy(row, reinterpret_cast<const uint8_t *>(at[0]), w.lanes * sizeof(uint32_t));
   } else {
     for (unsigned d = 0; d < dwords; ++d)
       for (unsigned lane = 0; lane < w.lanes; ++lane)
