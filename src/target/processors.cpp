@@ -23,8 +23,9 @@ constexpr WaitCounters kGcnCounters{.loads = 63, .stores = 63, .lds = 15, .scala
 // Sources: LLVM's AMDGPUUsage ("Processors", "Target Features") and the feature lists of its
 // AMDGPU.td for wave sizes, LDS, switchable features and instructions; AMD's ISA manuals of CDNA2
 // to CDNA4, RDNA3 and RDNA4 for the formats of 8-bit floats. A workgroup has at most 1,024
-// work-items on all of them (AMDGPUUsage, "amdgpu-flat-work-group-size").  Banks of LDS: AMD's ISA manuals, "LDS"; of gfx1250
-// Triton's layouts for it.
+// work-items on all of them (AMDGPUUsage, "amdgpu-flat-work-group-size"). Banks of LDS: AMD's ISA
+// manuals, "LDS"; of gfx1250 Triton's layouts for it. Offsets in accesses to global memory: LLVM's
+// AMDGPU::getNumFlatOffsetBits.
 constexpr std::array kProcessors = {
     Processor{
         .name = "gfx90a",
@@ -34,6 +35,7 @@ constexpr std::array kProcessors = {
         .ldsBytes = 64 * kKib,
         .maxBlockSize = 1024,
         .ldsBanks = 32,
+        .globalOffsetBits = 13,
         .registers = kCdnaRegisters,
         .waitCounters = kGcnCounters,
         .switches = {.sramecc = true, .xnack = true},
@@ -48,6 +50,7 @@ constexpr std::array kProcessors = {
         .ldsBytes = 64 * kKib,
         .maxBlockSize = 1024,
         .ldsBanks = 32,
+        .globalOffsetBits = 13,
         .registers = kCdnaRegisters,
         .waitCounters = kGcnCounters,
         .switches = {.sramecc = true, .xnack = true},
@@ -63,6 +66,7 @@ constexpr std::array kProcessors = {
         .ldsBytes = 160 * kKib,
         .maxBlockSize = 1024,
         .ldsBanks = 64,
+        .globalOffsetBits = 13,
         .registers = kCdnaRegisters,
         .waitCounters = kGcnCounters,
         .switches = {.sramecc = true, .xnack = true},
@@ -81,6 +85,7 @@ constexpr std::array kProcessors = {
         .ldsBytes = 64 * kKib,
         .maxBlockSize = 1024,
         .ldsBanks = 32,
+        .globalOffsetBits = 13,
         .registers = kRdnaRegisters,
         .waitCounters = kGfx11Counters,
         .unitsOfMultiprocessor = 2,
@@ -95,6 +100,7 @@ constexpr std::array kProcessors = {
         .ldsBytes = 64 * kKib,
         .maxBlockSize = 1024,
         .ldsBanks = 32,
+        .globalOffsetBits = 24,
         .registers = kRdnaRegisters,
         .waitCounters = kGfx12Counters,
         .unitsOfMultiprocessor = 2,
@@ -111,6 +117,7 @@ constexpr std::array kProcessors = {
         .ldsBytes = 64 * kKib,
         .maxBlockSize = 1024,
         .ldsBanks = 32,
+        .globalOffsetBits = 24,
         .registers = kRdnaRegisters,
         .waitCounters = kGfx12Counters,
         .unitsOfMultiprocessor = 2,
@@ -127,6 +134,7 @@ constexpr std::array kProcessors = {
         .ldsBytes = 320 * kKib,
         .maxBlockSize = 1024,
         .ldsBanks = 64,
+        .globalOffsetBits = 24,
         .registers = kGfx1250Registers,
         .waitCounters = kGfx12Counters,
         .switches = {},

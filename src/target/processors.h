@@ -69,10 +69,11 @@ struct Processor {
   std::string_view name;
   Vendor vendor;
   Family family;
-  int waveSize;         ///< lanes of a wave unless the code asks for the other size
-  std::size_t ldsBytes; ///< the largest amount of a workgroup
-  int maxBlockSize;     ///< the largest number of work-items of a workgroup
-  int ldsBanks;         ///< of 4 bytes, for reads
+  int waveSize;                   ///< lanes of a wave unless the code asks for the other size
+  std::size_t ldsBytes;           ///< the largest amount of a workgroup
+  int maxBlockSize;               ///< the largest number of work-items of a workgroup
+  int ldsBanks;                   ///< of 4 bytes, for reads
+  unsigned globalOffsetBits = 13; ///< of the signed offset in an access to global memory, in bytes
   VectorRegisters registers;
   WaitCounters waitCounters;
   /// Compute units of a multiprocessor as drivers count them: 2 on RDNA, which count work-group

@@ -1,5 +1,6 @@
 // Compares the table of processors with LLVM's own tables: MC's subtarget features, the target
 // parser, and MLIR's chipsets.
+#include "assemble.h"
 #include "target/processors.h"
 
 #include <catch2/catch.hpp>
@@ -99,6 +100,25 @@ TEST_CASE("LLVM's subtargets have the LDS that the table says") {
     INFO(target.name());
     const std::string feature = "+addressablelocalmemorysize" + std::to_string(target.lds_bytes());
     CHECK(subtarget(target)->checkFeatures(feature));
+  }
+}
+
+TEST_CASE(
+    "LLVM's assembler takes the offsets of global memory that the table says, and no larger one") {
+  for (const detail::Processor &processor : detail::processors()) {
+    INFO(processor.name);
+    const std::int64_t end = std::int64_t(1) << (processor.globalOffsetBits - 1);
+    const bool isGfx9 = detail::isCdna(processor.family);
+    const auto load = [&](std::int64_t offset) {
+      return std::string(isGfx9 ? "global_load_dword" : "global_load_b32") +
+             " v0, v1, s[2:3] offset:" + std::to_string(offset);
+    };
+    const auto codes = flyemu::test::assembleEach(
+        processor.name, {load(end - 1), load(end), load(-end), load(-end - 1)});
+    CHECK_FALSE(codes[0].empty());
+    CHECK(codes[1].empty());
+    CHECK_FALSE(codes[2].empty());
+    CHECK(codes[3].empty());
   }
 }
 

@@ -67,6 +67,17 @@ def ScalarLdsAddressesPass : Pass<"fly-scalar-lds-addresses"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::ROCDL::ROCDLDialect"];
 }
 
+def SplitAddressesPass : Pass<"fly-split-addresses"> {
+  let summary = "Add up addresses of global memory by wave, lane and constant";
+  let description = [{
+    A chain of `llvm.getelementptr` from a pointer that all lanes of a wave have becomes one that adds first the terms that all lanes have,
+    then those of the lane, then the constants. The lane's terms are added in 32 bits where they are known to fit. Sums in 32 bits that could
+    wrap stay whole. The pass runs while loops and branches are those of `scf`, which tell what lanes have in common.
+  }];
+  let options = [Option<"offsetBits", "offset-bits", "unsigned", "13", "The bits of the signed offset in the instruction, in bytes">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
 def LowerKtracePass : Pass<"fly-lower-ktrace"> {
   let summary = "Lower marks and ranges of time to records in the buffer that is the kernel's last argument";
   let description = [{

@@ -14,6 +14,7 @@
 #include "jit/compile/rocm/schedule/schedulers.h"
 
 #include "support/unwritten.h"
+#include "target/processors.h"
 
 #include <flydsl/error.h>
 
@@ -115,7 +116,9 @@ public:
                      "\"(anonymous namespace)::RemoveDuplicateSuccessorInputUses\"}");
     stages.push_back(
         "gpu.module(fly-lower-ktrace{chipset=" + options.target.name() +
-        "},fly-lds-alias-scopes,fly-scalar-lds-addresses,convert-scf-to-cf,"
+        "},fly-lds-alias-scopes,fly-scalar-lds-addresses,fly-split-addresses{offset-bits=" +
+        std::to_string(detail::findProcessor(options.target.name())->globalOffsetBits) +
+        "},convert-scf-to-cf,"
         "fly-convert-narrow-floats{chipset=" +
         options.target.name() +
         "},fly-convert-native-math,fly-lower-later-intrinsics{chipset=" + options.target.name() +

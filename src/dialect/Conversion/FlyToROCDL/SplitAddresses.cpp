@@ -1,0 +1,399 @@
+//===- SplitAddresses.cpp - A wave's base and a lane's offset ----------------===//
+//
+// The address of a tensor's element is one sum: of the tile that the block has, the round of a
+// loop, and the place of the thread. A load or store of global memory takes a base of 64 bits from
+// scalar registers, an offset of 32 bits from a vector register, and a constant. LLVM finds these
+// three only where the address is added up in this order.
+//
+// This pass takes a chain of llvm.getelementptr apart into its terms, and adds them up anew: first
+// the terms that all lanes of a wave have in common, then those of the lane, in 32 bits where they
+// are known to fit, then the constant. What the scalar unit computes then costs no vector register,
+// and stands before a loop that does not change it. A constant that is too large for the instruction
+// is divided: what is left of it after whole multiples of the instruction's range stays the last
+// term, and the multiples, which neighbouring accesses have in common, go to the wave's terms.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
+#include "dialect/Conversion/FlyToROCDL/Uniformity.h"
+
+#include "dialect/Fly/Transforms/IntegerFacts.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::fly {
+
+#define GEN_PASS_DEF_SPLITADDRESSESPASS
+#include "dialect/Conversion/FlyToROCDL/Passes.h.inc"
+
+namespace {
+
+/// A sum of integers of 64 bits, by who computes it.
+struct Sum {
+  SmallVector<Value> ofWave, ofLane; ///< of 32 or of 64 bits, which are extended with their sign
+  int64_t constant = 0;
+};
+
+/// Whether the number fits an offset of 32 bits with a sign.
+bool fits32(Value value) {
+  const auto range = factsOf(value)->range();
+  return range.lo >= INT32_MIN && range.hi <= INT32_MAX;
+}
+
+/// Takes sums of integers apart. It makes operations where it multiplies out, at `builder`.
+class Terms {
+public:
+  Terms(OpBuilder &builder, Location loc, const Uniformity &uniformity)
+      : builder_(builder), loc_(loc), uniformity_(uniformity) {}
+
+  /// Adds the terms of an integer of 32 or 64 bits, as a number with a sign.
+  void add(Value value, Sum &to) {
+    if (std::optional<int64_t> constant = constantValue(value)) {
+      to.constant += *constant;
+    } else if (uniformity_.isUniform(value)) {
+      to.ofWave.push_back(value);
+    } else if (!addParts(value, to)) {
+      to.ofLane.push_back(value);
+    }
+  }
+
+private:
+  /// False if the value is no sum whose parts can be added one by one.
+  bool addParts(Value value, Sum &to) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return false;
+    // An extension of a sum is the sum of the extensions only if the sum does not wrap.
+    if (isa<arith::ExtSIOp>(op) || isa<arith::ExtUIOp>(op)) {
+      Value from = op->getOperand(0);
+      if (!from.getType().isInteger(32) || (isa<arith::ExtUIOp>(op) && !isNonNegative(from)))
+        return false;
+      add(from, to);
+      return true;
+    }
+    if (isa<arith::AddIOp>(op) && isExact(op)) {
+      add(op->getOperand(0), to);
+      add(op->getOperand(1), to);
+      return true;
+    }
+    return multiplyOut(op, to);
+  }
+
+  /// A product of a sum and a factor that all lanes have in common.
+  bool multiplyOut(Operation *op, Sum &to) {
+    if (!isa<arith::MulIOp, arith::ShLIOp>(op) || !isExact(op))
+      return false;
+    Value factor = op->getOperand(1), other = op->getOperand(0);
+    if (isa<arith::MulIOp>(op) && !uniformity_.isUniform(factor))
+      std::swap(factor, other);
+    if (!uniformity_.isUniform(factor) || (isa<arith::ShLIOp>(op) && !isShift(factor)))
+      return false;
+    Sum parts;
+    add(other, parts);
+    if (parts.ofWave.empty() && parts.constant == 0)
+      return false;
+    for (Value part : parts.ofWave)
+      to.ofWave.push_back(times(op, part, factor));
+    for (Value part : parts.ofLane)
+      to.ofLane.push_back(times(op, part, factor));
+    if (parts.constant != 0)
+      addConstant(op, parts.constant, factor, to);
+    return true;
+  }
+
+  void addConstant(Operation *op, int64_t constant, Value factor, Sum &to) {
+    if (std::optional<int64_t> by = constantValue(factor)) {
+      const auto bits = static_cast<uint64_t>(constant);
+      to.constant += static_cast<int64_t>(
+          isa<arith::ShLIOp>(op) ? bits << *by : bits * static_cast<uint64_t>(*by));
+      return;
+    }
+    Value number = arith::ConstantOp::create(
+        builder_, loc_, builder_.getIntegerAttr(builder_.getI64Type(), constant));
+    to.ofWave.push_back(times(op, number, factor));
+  }
+
+  /// In the type of the product where it is known to fit there, else in 64 bits: a part may be
+  /// larger than the sum.
+  Value times(Operation *op, Value part, Value factor) {
+    using namespace flydsl::layout;
+    const bool shifts = isa<arith::ShLIOp>(op);
+    const ExprRef by =
+        shifts ? exprConstant(int64_t(1) << *constantValue(factor)) : factsOf(factor);
+    Type type = op->getResult(0).getType();
+    if (!holds32(exprMul(factsOf(part), by)))
+      type = builder_.getI64Type();
+    part = inType(part, type);
+    factor = inType(factor, type);
+    if (shifts)
+      return arith::ShLIOp::create(builder_, loc_, part, factor);
+    return arith::MulIOp::create(builder_, loc_, part, factor);
+  }
+  Value inType(Value value, Type type) {
+    const unsigned from = value.getType().getIntOrFloatBitWidth(),
+                   to = type.getIntOrFloatBitWidth();
+    if (from < to)
+      return arith::ExtSIOp::create(builder_, loc_, type, value);
+    return from > to ? Value(arith::TruncIOp::create(builder_, loc_, type, value)) : value;
+  }
+
+  static bool isShift(Value by) {
+    const std::optional<int64_t> bits = constantValue(by);
+    return bits && *bits >= 0 && *bits <= 62;
+  }
+  static bool isNonNegative(Value value) { return factsOf(value)->range().isNonNegative(); }
+  /// In 64 bits, addresses wrap as their sums do. In 32 bits, the result must be known to fit.
+  static bool isExact(Operation *op) {
+    return op->getResult(0).getType().isInteger(64) ||
+           (op->getResult(0).getType().isInteger(32) && isExactIn32(op));
+  }
+  static bool isExactIn32(Operation *op) {
+    using namespace flydsl::layout;
+    const ExprRef a = factsOf(op->getOperand(0)), b = factsOf(op->getOperand(1));
+    if (isa<arith::ShLIOp>(op)) {
+      if (!b->isConstant() || b->value() < 0 || b->value() > 30)
+        return false;
+      return holds32(exprMul(a, exprConstant(int64_t(1) << b->value())));
+    }
+    return holds32(isa<arith::AddIOp>(op) ? exprAdd(a, b) : exprMul(a, b));
+  }
+  static bool holds32(const flydsl::layout::ExprRef &e) {
+    return e->range().lo >= INT32_MIN && e->range().hi <= INT32_MAX;
+  }
+
+  OpBuilder &builder_;
+  Location loc_;
+  const Uniformity &uniformity_;
+};
+
+/// The low 32 bits of an integer, computed in 32 bits as far as they depend on nothing else.
+class Low32 {
+public:
+  Low32(OpBuilder &builder, Location loc) : builder_(builder), loc_(loc) {}
+  Value of(Value value) {
+    if (value.getType().isInteger(32))
+      return value;
+    Type type = builder_.getI32Type();
+    if (std::optional<int64_t> constant = constantValue(value))
+      return arith::ConstantOp::create(builder_, loc_,
+                                       builder_.getI32IntegerAttr(static_cast<int32_t>(*constant)));
+    Operation *op = value.getDefiningOp();
+    if (isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp>(op) &&
+        op->getOperand(0).getType().isInteger(32))
+      return op->getOperand(0);
+    if (isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op)) {
+      Value low[] = {of(op->getOperand(0)), of(op->getOperand(1))};
+      return builder_.create(loc_, op->getName().getIdentifier(), low, {type})->getResult(0);
+    }
+    if (auto shift = dyn_cast_or_null<arith::ShLIOp>(op)) {
+      std::optional<int64_t> by = constantValue(shift.getRhs());
+      if (by && *by >= 0 && *by < 32)
+        return arith::ShLIOp::create(builder_, loc_, of(shift.getLhs()), of(shift.getRhs()));
+    }
+    return arith::TruncIOp::create(builder_, loc_, type, value);
+  }
+
+private:
+  OpBuilder &builder_;
+  Location loc_;
+};
+
+/// The one number by which an llvm.getelementptr moves its pointer, in steps of its element type;
+/// none if it has several or moves by a constant alone.
+struct Step {
+  Value number;
+  int64_t constant = 0;
+};
+std::optional<Step> stepOf(LLVM::GEPOp op) {
+  if (op.getRawConstantIndices().size() != 1 || op.getNoWrapFlags() != LLVM::GEPNoWrapFlags::none)
+    return std::nullopt;
+  if (op.getDynamicIndices().empty())
+    return Step{{}, op.getRawConstantIndices().front()};
+  Value number = op.getDynamicIndices().front();
+  if (!number.getType().isInteger(32) && !number.getType().isInteger(64))
+    return std::nullopt;
+  return Step{number};
+}
+
+/// A pointer that moves in steps of a type, by a sum.
+struct Move {
+  Type step;
+  Sum by;
+};
+
+/// The bytes of a step; none for types whose size the target decides.
+std::optional<int64_t> bytesOf(Type type) {
+  if (!type.isIntOrFloat() || type.getIntOrFloatBitWidth() % 8 != 0)
+    return std::nullopt;
+  return type.getIntOrFloatBitWidth() / 8;
+}
+
+/// A constant as a part that is common to accesses near by, and one that the instruction adds.
+struct Constant {
+  int64_t common = 0, near = 0;
+
+  /// `bits`: of the signed offset in the instruction.
+  static Constant of(int64_t bytes, unsigned bits) {
+    const int64_t range = int64_t(1) << bits;
+    const int64_t common = (bytes + range / 2) & ~(range - 1);
+    return {common, bytes - common};
+  }
+};
+
+class Splitter {
+public:
+  Splitter(Operation *kernel, unsigned offsetBits) : uniformity_(kernel), offsetBits_(offsetBits) {}
+
+  /// The same address as `end`, added up in the order of the terms; null if it is so already.
+  Value split(LLVM::GEPOp end) {
+    SmallVector<LLVM::GEPOp> chain;
+    Value base = end;
+    while (auto move = base.getDefiningOp<LLVM::GEPOp>()) {
+      if (!stepOf(move))
+        break;
+      chain.push_back(move);
+      base = move.getBase();
+    }
+    if (chain.empty() || !uniformity_.isUniform(base))
+      return {};
+    OpBuilder builder(end);
+    SmallVector<Move> moves;
+    Terms terms(builder, end.getLoc(), uniformity_);
+    for (LLVM::GEPOp each : llvm::reverse(chain)) {
+      if (moves.empty() || moves.back().step != each.getElemType())
+        moves.push_back({each.getElemType(), {}});
+      const Step step = *stepOf(each);
+      if (step.number)
+        terms.add(step.number, moves.back().by);
+      moves.back().by.constant += step.constant;
+    }
+    int64_t bytes = 0;
+    for (const Move &move : moves) {
+      const std::optional<int64_t> step = bytesOf(move.step);
+      if (!step)
+        return {};
+      bytes += *step * move.by.constant;
+    }
+    const Constant constant = Constant::of(bytes, offsetBits_);
+    const bool ofWave = llvm::any_of(moves, [](const Move &m) { return !m.by.ofWave.empty(); }),
+               ofLane = llvm::any_of(moves, [](const Move &m) { return !m.by.ofLane.empty(); });
+    if (!ofLane || (!ofWave && constant.common == 0))
+      return {};
+    return addUp(builder, end, base, moves, constant);
+  }
+
+private:
+  static Value addUp(OpBuilder &builder, LLVM::GEPOp end, Value base, ArrayRef<Move> moves,
+                     const Constant &constant) {
+    const Location loc = end.getLoc();
+    base = ofWave(builder, loc, base, moves, constant.common);
+    auto moved = [&](Type step, LLVM::GEPArg by) {
+      base = LLVM::GEPOp::create(builder, loc, end.getType(), step, base, by);
+    };
+    for (const Move &move : moves)
+      if (!move.by.ofLane.empty())
+        moved(move.step, sumOfLane(builder, loc, move.by.ofLane));
+    if (constant.near != 0)
+      moved(builder.getI8Type(), static_cast<int32_t>(constant.near));
+    return base;
+  }
+
+  /// The base with all that the lanes of a wave have in common. It is added up as a number: of
+  /// pointers that differ by a constant, LLVM adds the lane's offset to one and the constant to the
+  /// sum, in vector registers of 64 bits.
+  static Value ofWave(OpBuilder &builder, Location loc, Value base, ArrayRef<Move> moves,
+                      int64_t common) {
+    const Type number = builder.getI64Type(), pointer = base.getType();
+    const auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
+    };
+    auto from = base.getDefiningOp<LLVM::IntToPtrOp>();
+    Value sum = from && from.getArg().getType() == number
+                    ? from.getArg()
+                    : Value(LLVM::PtrToIntOp::create(builder, loc, number, base));
+    for (const Move &move : moves) {
+      if (move.by.ofWave.empty())
+        continue;
+      Value by = sum64(builder, loc, move.by.ofWave);
+      if (const int64_t step = *bytesOf(move.step); step != 1)
+        by = arith::MulIOp::create(builder, loc, by, constant(step));
+      sum = arith::AddIOp::create(builder, loc, sum, by);
+    }
+    if (common != 0)
+      sum = arith::AddIOp::create(builder, loc, sum, constant(common));
+    return LLVM::IntToPtrOp::create(builder, loc, pointer, sum);
+  }
+
+  static Value wide(OpBuilder &builder, Location loc, Value value) {
+    return value.getType().isInteger(64)
+               ? value
+               : Value(arith::ExtSIOp::create(builder, loc, builder.getI64Type(), value));
+  }
+  static Value sum64(OpBuilder &builder, Location loc, ArrayRef<Value> terms) {
+    Value sum;
+    for (Value term : terms) {
+      Value next = wide(builder, loc, term);
+      sum = sum ? Value(arith::AddIOp::create(builder, loc, sum, next)) : next;
+    }
+    return sum;
+  }
+  /// In 32 bits where the terms and their sums are known to fit.
+  static Value sumOfLane(OpBuilder &builder, Location loc, ArrayRef<Value> terms) {
+    using namespace flydsl::layout;
+    ExprRef all = exprConstant(0);
+    bool fit = true;
+    for (Value term : terms) {
+      all = exprAdd(all, factsOf(term));
+      fit &= fits32(term) && all->range().lo >= INT32_MIN && all->range().hi <= INT32_MAX;
+    }
+    if (!fit)
+      return sum64(builder, loc, terms);
+    Value sum;
+    for (Value term : terms) {
+      Value next = Low32(builder, loc).of(term);
+      sum = sum ? Value(arith::AddIOp::create(builder, loc, sum, next)) : next;
+    }
+    return sum;
+  }
+
+  const Uniformity uniformity_;
+  const unsigned offsetBits_;
+};
+
+/// Whether a pointer is used by more than further steps.
+bool isAccessed(LLVM::GEPOp op) {
+  return llvm::any_of(op->getUsers(), [](Operation *user) { return !isa<LLVM::GEPOp>(user); });
+}
+
+struct SplitAddresses : impl::SplitAddressesPassBase<SplitAddresses> {
+  using SplitAddressesPassBase::SplitAddressesPassBase;
+  void runOnOperation() override {
+    getOperation()->walk([&](gpu::GPUFuncOp kernel) {
+      SmallVector<LLVM::GEPOp> ends;
+      kernel.walk([&](LLVM::GEPOp op) {
+        auto type = dyn_cast<LLVM::LLVMPointerType>(op.getType());
+        if (type && type.getAddressSpace() == ROCDL::ROCDLDialect::kGlobalMemoryAddressSpace &&
+            isAccessed(op))
+          ends.push_back(op);
+      });
+      if (ends.empty())
+        return;
+      Splitter splitter(kernel, offsetBits);
+      SmallVector<std::pair<LLVM::GEPOp, Value>> made;
+      for (LLVM::GEPOp end : ends)
+        if (Value address = splitter.split(end))
+          made.push_back({end, address});
+      for (auto [end, address] : made)
+        end->getResult(0).replaceUsesWithIf(
+            address, [](OpOperand &use) { return !isa<LLVM::GEPOp>(use.getOwner()); });
+    });
+  }
+};
+
+} // namespace
+
+} // namespace mlir::fly

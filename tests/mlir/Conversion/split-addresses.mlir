@@ -1,0 +1,167 @@
+// RUN: fly-opt %s --split-input-file --pass-pipeline='builtin.module(gpu.module(fly-split-addresses{offset-bits=13}))' | FileCheck %s
+
+gpu.module @kernels {
+  // A row of the block, a column of the thread, and a constant that fits the instruction. The row is added to the base as a number, the
+  // column in 32 bits, the constant in bytes.
+  // CHECK-LABEL: gpu.func @tile
+  // CHECK-SAME: (%[[P:.*]]: !llvm.ptr<1>, %[[STRIDE:.*]]: i64)
+  gpu.func @tile(%p: !llvm.ptr<1>, %stride: i64) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c8 = arith.constant 8 : i32
+    %c3 = arith.constant 3 : i64
+    %b = gpu.block_id x
+    %block = arith.index_cast %b : index to i64
+    %t = gpu.thread_id x
+    %thread = arith.index_cast %t : index to i32
+    // CHECK: %[[COLUMN:.*]] = arith.muli %{{.*}}, %c8_i32 : i32
+    %column = arith.muli %thread, %c8 : i32
+    %wide = arith.extui %column : i32 to i64
+    // CHECK: %[[ROW:.*]] = arith.muli %{{.*}}, %[[STRIDE]] : i64
+    %row = arith.muli %block, %stride : i64
+    %sum = arith.addi %row, %wide : i64
+    %at = arith.addi %sum, %c3 : i64
+    %to = llvm.getelementptr %p[%at] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f16
+    // CHECK: %[[START:.*]] = llvm.ptrtoint %[[P]] : !llvm.ptr<1> to i64
+    // CHECK: %[[BYTES:.*]] = arith.muli %[[ROW]], %c2_i64 : i64
+    // CHECK: %[[ADDRESS:.*]] = arith.addi %[[START]], %[[BYTES]] : i64
+    // CHECK: %[[BASE:.*]] = llvm.inttoptr %[[ADDRESS]] : i64 to !llvm.ptr<1>
+    // CHECK: %[[LANE:.*]] = llvm.getelementptr %[[BASE]][%[[COLUMN]]] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+    // CHECK: %[[TO:.*]] = llvm.getelementptr %[[LANE]][6] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    // CHECK: llvm.load %[[TO]]
+    %v = llvm.load %to : !llvm.ptr<1> -> f16
+    llvm.store %v, %to : f16, !llvm.ptr<1>
+    gpu.return
+  }
+
+  // Constants beyond the instruction's range: 8192 is common to the accesses at 4096 and at 12280, and is added to the base.
+  // CHECK-LABEL: gpu.func @constants
+  gpu.func @constants(%address: i64, %n: i32) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %t = gpu.thread_id x
+    %thread = arith.index_cast %t : index to i32
+    %p = llvm.inttoptr %address : i64 to !llvm.ptr<1>
+    %own = llvm.getelementptr %p[%thread] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    // CHECK: %[[LANE:.*]] = llvm.getelementptr %{{.*}}[%[[THREAD:.*]]] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    // CHECK: llvm.load %[[LANE]]
+    %a = llvm.load %own : !llvm.ptr<1> -> f32
+    %near = llvm.getelementptr %own[1024] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f32
+    // CHECK: %[[NEAR:.*]] = arith.addi %{{.*}}, %c8192_i64{{.*}} : i64
+    // CHECK: %[[NEAR_BASE:.*]] = llvm.inttoptr %[[NEAR]]
+    // CHECK: %[[NEAR_LANE:.*]] = llvm.getelementptr %[[NEAR_BASE]][%[[THREAD]]]
+    // CHECK: llvm.getelementptr %[[NEAR_LANE]][-4096] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    %b = llvm.load %near : !llvm.ptr<1> -> f32
+    %far = llvm.getelementptr %own[3070] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f32
+    // CHECK: %[[FAR:.*]] = arith.addi %{{.*}}, %c8192_i64{{.*}} : i64
+    // CHECK: %[[FAR_BASE:.*]] = llvm.inttoptr %[[FAR]]
+    // CHECK: %[[FAR_LANE:.*]] = llvm.getelementptr %[[FAR_BASE]][%[[THREAD]]]
+    // CHECK: llvm.getelementptr %[[FAR_LANE]][4088] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    %c = llvm.load %far : !llvm.ptr<1> -> f32
+    llvm.store %a, %p : f32, !llvm.ptr<1>
+    gpu.return
+  }
+
+  // A loop's number is the same in all lanes if its bounds are; so is what the loop carries, if it begins and goes on so.
+  // CHECK-LABEL: gpu.func @loops
+  gpu.func @loops(%p: !llvm.ptr<1>, %rounds: i32, %step: i64) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %z = arith.constant 0 : i64
+    %t = gpu.thread_id x
+    %thread = arith.index_cast %t : index to i32
+    %own = arith.extui %thread : i32 to i64
+    // CHECK: scf.for %{{.*}} iter_args(%[[AT:.*]] = %{{.*}}) -> (i64)
+    %end = scf.for %k = %c0 to %rounds step %c1 iter_args(%at = %z) -> (i64) : i32 {
+      %sum = arith.addi %at, %own : i64
+      %to = llvm.getelementptr %p[%sum] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+      // CHECK: %[[BASE:.*]] = llvm.inttoptr
+      // CHECK: llvm.getelementptr %[[BASE]][%{{.*}}] : (!llvm.ptr<1>, i32)
+      %v = llvm.load %to : !llvm.ptr<1> -> i8
+      %next = arith.addi %at, %step : i64
+      scf.yield %next : i64
+    }
+    // A loop whose lanes leave it at different rounds gives them different values.
+    // CHECK: scf.for
+    %mine = scf.for %k = %c0 to %thread step %c1 iter_args(%at = %z) -> (i64) : i32 {
+      %next = arith.addi %at, %step : i64
+      scf.yield %next : i64
+    }
+    %sum = arith.addi %mine, %own : i64
+    %to = llvm.getelementptr %p[%sum] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    // CHECK-NOT: llvm.inttoptr
+    // CHECK: llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    %v = llvm.load %to : !llvm.ptr<1> -> i8
+    gpu.return
+  }
+
+  // What may wrap in 32 bits stays whole: n times the thread's number need not fit. A branch by the thread gives lanes different values;
+  // the first lane's value is all lanes' again.
+  // CHECK-LABEL: gpu.func @whole
+  gpu.func @whole(%p: !llvm.ptr<1>, %n: i32, %a: i64, %b: i64) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %c5 = arith.constant 5 : i32
+    %t = gpu.thread_id x
+    %thread = arith.index_cast %t : index to i32
+    %far = arith.muli %thread, %n : i32
+    %at = arith.addi %far, %n : i32
+    %to = llvm.getelementptr %p[%at] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    // CHECK-NOT: llvm.inttoptr
+    // CHECK: %[[TO:.*]] = llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    // CHECK: llvm.load %[[TO]]
+    %v = llvm.load %to : !llvm.ptr<1> -> f32
+    %few = arith.cmpi slt, %thread, %c5 : i32
+    %either = scf.if %few -> (i64) {
+      scf.yield %a : i64
+    } else {
+      scf.yield %b : i64
+    }
+    %own = arith.extui %thread : i32 to i64
+    %sum = arith.addi %either, %own : i64
+    %there = llvm.getelementptr %p[%sum] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    // CHECK-NOT: llvm.inttoptr
+    // CHECK: llvm.load
+    %w = llvm.load %there : !llvm.ptr<1> -> i8
+    %first = rocdl.readfirstlane %far : i32
+    %sum2 = arith.addi %first, %thread : i32
+    %wide = arith.extsi %first : i32 to i64
+    %sum3 = arith.addi %wide, %own : i64
+    %place = llvm.getelementptr %p[%sum3] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    // CHECK: llvm.inttoptr
+    %x = llvm.load %place : !llvm.ptr<1> -> i8
+    gpu.return
+  }
+
+  // Shared memory has addresses of 32 bits and no scalar base: it stays as it is.
+  // CHECK-LABEL: gpu.func @shared
+  gpu.func @shared(%p: !llvm.ptr<3>, %n: i32) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %t = gpu.thread_id x
+    %thread = arith.index_cast %t : index to i32
+    %at = arith.addi %thread, %n : i32
+    // CHECK: %[[TO:.*]] = llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<3>, i32)
+    // CHECK: llvm.load %[[TO]]
+    %to = llvm.getelementptr %p[%at] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
+    %v = llvm.load %to : !llvm.ptr<3> -> f32
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // A part of a sum may be larger than the sum: twice the block's term does not fit 32 bits, though twice the sum does.
+  // CHECK-LABEL: gpu.func @parts
+  gpu.func @parts(%p: !llvm.ptr<1>, %n: i32) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %mask = arith.constant 1073741831 : i32
+    %low = arith.constant -1073741824 : i32
+    %one = arith.constant 1 : i32
+    %t = gpu.thread_id x
+    %thread = arith.index_cast %t : index to i32
+    %bit = arith.andi %thread, %one : i32
+    %lane = arith.addi %bit, %low : i32
+    // CHECK: %[[BLOCK:.*]] = arith.andi %{{.*}}, %c1073741831_i32
+    %block = arith.andi %n, %mask : i32
+    %sum = arith.addi %lane, %block : i32
+    %at = arith.shli %sum, %one : i32
+    // CHECK: %[[WIDE:.*]] = arith.extsi %[[BLOCK]] : i32 to i64
+    // CHECK: arith.shli %[[WIDE]], %{{.*}} : i64
+    %to = llvm.getelementptr %p[%at] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i8
+    %v = llvm.load %to : !llvm.ptr<1> -> i8
+    gpu.return
+  }
+}
