@@ -127,6 +127,32 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // What a loop with a condition of its own carries may differ; it carries fewer values than it gives here, and the other way round.
+  // CHECK-LABEL: gpu.func @condition
+  gpu.func @condition(%p: !llvm.ptr<1>, %n: i64, %c: i1) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %t = gpu.thread_id x
+    %own = arith.index_cast %t : index to i64
+    %few = scf.while (%a = %n, %b = %own) : (i64, i64) -> i64 {
+      scf.condition(%c) %a : i64
+    } do {
+    ^bb0(%x: i64):
+      scf.yield %x, %own : i64, i64
+    }
+    %many:2 = scf.while (%a = %n) : (i64) -> (i64, i64) {
+      scf.condition(%c) %a, %own : i64, i64
+    } do {
+    ^bb0(%x: i64, %y: i64):
+      scf.yield %y : i64
+    }
+    %first = arith.addi %few, %many#0 : i64
+    %sum = arith.addi %first, %own : i64
+    // CHECK-NOT: llvm.inttoptr
+    // CHECK: llvm.load
+    %to = llvm.getelementptr %p[%sum] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    %v = llvm.load %to : !llvm.ptr<1> -> i8
+    gpu.return
+  }
+
   // Shared memory has addresses of 32 bits and no scalar base: it stays as it is.
   // CHECK-LABEL: gpu.func @shared
   gpu.func @shared(%p: !llvm.ptr<3>, %n: i32) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {

@@ -77,7 +77,9 @@ void Uniformity::passYield(OpOperand &use) {
   const unsigned number = use.getOperandNumber();
   if (auto loop = dyn_cast<scf::ForOp>(parent))
     mark(loop.getRegionIterArg(number));
-  mark(parent->getResult(number));
+  // What other operations give or carry was marked at the beginning, as it may be any value.
+  if (isa<scf::ForOp, scf::IfOp>(parent))
+    mark(parent->getResult(number));
 }
 
 void Uniformity::mark(Value value) {
