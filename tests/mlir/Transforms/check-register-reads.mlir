@@ -184,3 +184,25 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!six = !fly.ptr<f6E2M3FN, register>
+
+gpu.module @m {
+  // 16 elements of 6 bits lie in three words.
+  // CHECK-LABEL: @elements_of_6_bits
+  // CHECK:      %[[WORDS:.*]] = vector.broadcast %{{.*}} : i32 to vector<3xi32>
+  // CHECK-NEXT: %[[ELEMENTS:.*]] = vector.bitcast %[[WORDS]] : vector<3xi32> to vector<16xi6>
+  // CHECK-NEXT: vector.extract_strided_slice %[[ELEMENTS]] {offsets = [0], sizes = [5], strides = [1]} : vector<16xi6> to vector<5xi6>
+  gpu.func @elements_of_6_bits(%out: !fly.ptr<i8, global>, %p: i1, %x: i6) kernel {
+    %reg = fly.make_ptr() {dictAttrs = {allocSize = 5 : i64}} : () -> !six
+    scf.if %p {
+      fly.ptr.store(%x, %reg) : (i6, !six) -> ()
+    }
+    %y = fly.ptr.load(%reg) : (!six) -> i6
+    %z = arith.extui %y : i6 to i8
+    fly.ptr.store(%z, %out) : (i8, !fly.ptr<i8, global>) -> ()
+    gpu.return
+  }
+}

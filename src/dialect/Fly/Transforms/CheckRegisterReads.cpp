@@ -36,6 +36,7 @@
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <numeric>
 #include <optional>
 
 namespace mlir::fly {
@@ -475,14 +476,15 @@ private:
 void fill(const Root &root, const std::string &instruction, const std::string &constraint) {
   constexpr int64_t kWordBits = 32;
   MakePtrOp op = root.op;
-  if (root.elementBits < kWordBits ? kWordBits % root.elementBits : root.elementBits % kWordBits)
-    return; // elements of 6 bits do not fill words
   OpBuilder builder(op);
   builder.setInsertionPointAfter(op);
   const Location loc = op.getLoc();
   const Type elemTy = registerElementType(op.getType().getElemTy());
-  const int64_t words = (root.count * root.elementBits + kWordBits - 1) / kWordBits,
-                elements = words * kWordBits / root.elementBits;
+  // As many words as hold whole elements: three words hold 16 elements of 6 bits.
+  const int64_t groupBits = std::lcm(kWordBits, root.elementBits),
+                groups = llvm::divideCeil(root.count * root.elementBits, groupBits),
+                words = groups * groupBits / kWordBits,
+                elements = groups * groupBits / root.elementBits;
   const Type wordTy = builder.getI32Type();
   Value word = LLVM::InlineAsmOp::create(
                    builder, loc, wordTy, ValueRange(), instruction, constraint,
