@@ -80,6 +80,18 @@ TEST_CASE("groups of waves: parts of pages where a sequence has no keys", "[grou
       problem.head = problem.head_v = head;
       AttentionCase(problem, {20, 7, 141}, {33, 0, 300}).expect(inGroups(128, 2));
     }
+  // The first or the last sequence, or both; more parts than tiles; pages of one key and of 16.
+  problem.head = problem.head_v = 64;
+  for (const int page : {1, 16}) {
+    problem.page = page;
+    problem.window = page == 16;
+    for (const std::vector<std::int64_t> &keys :
+         std::vector<std::vector<std::int64_t>>{{0, 70}, {130, 0}, {0, 0}}) {
+      AttentionCase all(problem, {30, 20}, keys);
+      all.left = 40;
+      all.expect(inGroups(128, 3));
+    }
+  }
 }
 
 TEST_CASE("groups of waves: products of 8 bits", "[groups]") {
