@@ -59,6 +59,8 @@ class OnTheEmulator(TorchFunctionMode):
         kwargs = dict(kwargs or {})
         if function in PROPERTIES:
             return PROPERTIES[function]
+        if function is torch.device:  # a name, which tests compare with that of a tensor
+            return function(*args, **kwargs)
         synchronize()
         if function in (torch.Tensor.cuda, torch.Tensor.cpu):
             return args[0].clone()
@@ -72,6 +74,16 @@ class OnTheEmulator(TorchFunctionMode):
         if "device" in kwargs:
             kwargs["device"] = None if isinstance(kwargs["device"], int) else to_host(kwargs["device"])
         return function(*map(to_host, args), **kwargs)
+
+
+class Generator(torch.Generator):
+    """Random numbers of the CPU, whatever device is asked for."""
+
+    def __new__(cls, device="cpu"):
+        return super().__new__(cls, device=to_host(device))
+
+
+torch.Generator = Generator
 
 
 class Event:
@@ -236,6 +248,8 @@ HERE = dict(
 )
 for name, value in HERE.items():
     setattr(torch.cuda, name, value)
+# Libraries ask PyTorch's C++ half for a stream's handle, as Triton does.
+torch._C._cuda_getCurrentRawStream = lambda index: current_stream().cuda_stream
 # PyTorch for ROCm says so by its version, by which tests choose their formats of 8 bits.
 torch.version.hip = "7.0"
 
@@ -250,6 +264,17 @@ def deep_copy(tensor, memo):
 torch.Tensor.__deepcopy__ = deep_copy
 mode = OnTheEmulator()
 mode.__enter__()
+
+run_backward = torch.autograd._engine_run_backward
+
+
+def run_backward_on_the_emulator(*args, **kwargs):
+    """The mode is off while it handles a function, and backward() of Python runs inside of one."""
+    with OnTheEmulator():
+        return run_backward(*args, **kwargs)
+
+
+torch.autograd._engine_run_backward = run_backward_on_the_emulator
 
 
 def pytest_configure(config):

@@ -28,7 +28,7 @@ for target in targets:
                 outcomes[key] = (row["outcome"], row.get("why", ""))
 for key, (outcome, why) in outcomes.items():
     if outcome == "started":
-        outcomes[key] = ("failed", "its process ended: a crash, or no end within three minutes")
+        outcomes[key] = ("failed", "its process ended: a crash, or no end within the time that a test may take")
     elif outcome in ("crashed", "not collected"):
         outcomes[key] = ("failed", why)
 

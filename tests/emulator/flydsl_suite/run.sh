@@ -9,6 +9,8 @@
 # PAGE is written anew: docs/flydsl-suite.md. What is
 # missing skips the test (exit 77) with a sentence. FLYDSL_SUITE_FILES, a shell pattern, chooses files;
 # FLYDSL_SUITE_VERSION is the package's version, which should be that of the checkout.
+# FLYDSL_SUITE_SECONDS is how long a test may take (300). With FLYDSL_SUITE_CONTINUE=1 a run that was stopped goes on: what
+# WORK_FOLDER has of finished files stays.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 library=$1 clang=$2 work=$3 page=$4
@@ -16,6 +18,7 @@ shift 4
 targets=${*:-gfx942}
 # The package that the tests of known.tsv are of; the two go together.
 version=${FLYDSL_SUITE_VERSION:-0.3.4.1}
+seconds=${FLYDSL_SUITE_SECONDS:-300}
 
 skip() {
   echo "SKIPPED: $1"
@@ -69,24 +72,26 @@ export FLYDSL_RUNTIME_CACHE_DIR=$work/cache
 cd "$source" || exit 1
 
 for target in $targets; do
-  export FLYDSL_EMULATOR_ARCH=$target FLYDSL_GPU_ARCH=$target FLYDSL_SUITE_RESULTS=$work/$target.jsonl
-  rm -rf "$work/cache" "$work/$target.jsonl" "$work/$target.log"
+  export FLYDSL_EMULATOR_ARCH=$target FLYDSL_GPU_ARCH=$target
+  results=$work/$target.parts
+  [ "${FLYDSL_SUITE_CONTINUE:-0}" = 1 ] || rm -rf "$work/cache" "$results" "$work/$target.log"
+  mkdir -p "$results"
   # A process for each file of kernels, and for each of the other folders.
   for part in $(ls -d tests/extension tests/language tests/system tests/unit tests/kernels/test_*.py); do
     # shellcheck disable=SC2254 # a pattern is meant
     case $part in ${FLYDSL_SUITE_FILES:-*}) ;; *) continue ;; esac
-    : > "$work/part.jsonl"
-    export FLYDSL_SUITE_RESULTS=$work/part.jsonl
+    export FLYDSL_SUITE_RESULTS=$results/$(echo "${part%.py}" | tr / .).jsonl
+    touch "$FLYDSL_SUITE_RESULTS"
     for _ in $(seq 100); do # a test that loses the device or crashes ends the process
-      timeout -k 5 3600 "$python" -m pytest -p emulated_torch -p no:logging -p no:cacheprovider -s --tb=short --continue-on-collection-errors \
-        -m "not large_shape and not multi_gpu and not benchmark" --timeout=300 --timeout-method=thread "$part" >> "$work/$target.log" 2>&1
+      grep -q '"finished"' "$FLYDSL_SUITE_RESULTS" && break
+      timeout -k 5 $((12 * seconds)) "$python" -m pytest -p emulated_torch -p no:logging -p no:cacheprovider -s --tb=short --continue-on-collection-errors \
+        -m "not large_shape and not multi_gpu and not benchmark" --timeout=$seconds --timeout-method=thread "$part" >> "$work/$target.log" 2>&1
       code=$?
-      grep -q '"finished"' "$work/part.jsonl" && break
-      grep -q '"test"' "$work/part.jsonl" || break
+      grep -q '"test"' "$FLYDSL_SUITE_RESULTS" || break
     done
-    grep -q '"finished"' "$work/part.jsonl" ||
-      echo "{\"test\": \"$part\", \"outcome\": \"crashed\", \"why\": \"pytest ended with $code\"}" >> "$work/part.jsonl"
-    cat "$work/part.jsonl" >> "$work/$target.jsonl"
+    grep -q '"finished"' "$FLYDSL_SUITE_RESULTS" ||
+      echo "{\"test\": \"$part\", \"outcome\": \"crashed\", \"why\": \"pytest ended with $code\"}" >> "$FLYDSL_SUITE_RESULTS"
   done
+  cat "$results"/*.jsonl > "$work/$target.jsonl"
 done
 "$python" "$here/report.py" "$work" "$here/known.tsv" "$page" "$version" "$(git -C "$source" log -1 --format=%h 2> /dev/null)" $targets
