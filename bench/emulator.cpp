@@ -4,12 +4,14 @@
 #include "../tests/support/assemble.h"
 
 #include "emulator/core/dispatch.h"
+#include "emulator/core/touched_bytes.h"
 #include "emulator/core/written_bytes.h"
 #include "emulator/observe/run_dispatch.h"
 #include "emulator/ops/decode_program.h"
 
 #include <benchmark/benchmark.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -92,9 +94,13 @@ void run(benchmark::State &state, const char *text, bool counters = false, unsig
   options.checks = checks;
   options.landLate = checks & kCheckWait;
   options.fastMatrix = fastMatrix;
-  for (auto _ : state)
+  for (auto _ : state) {
+    std::optional<TouchedBytes> touched;
+    if (checks & kCheckStreams)
+      options.touched = &touched.emplace();
     if (!runDispatch(l.launch, l.map, options).ok)
       state.SkipWithError("the wave faulted");
+  }
   state.SetItemsProcessed(static_cast<int64_t>(state.iterations()) * kUnroll * kLoops);
 }
 
@@ -186,6 +192,7 @@ void registerAccesses() {
     add("/plain", 0);
     add("/checked", kAll);
     add("/waits", kCheckWait);
+    add("/streams", kCheckStreams);
   }
 }
 } // namespace
