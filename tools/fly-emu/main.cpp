@@ -115,6 +115,11 @@ void readWords(const RunWords &words, RunOptions &options) {
   const auto named = checksNamed(words.checks);
   if (!named)
     throw std::invalid_argument("--check " + words.checks + " holds a word that names no check");
+  // "all" is every check that one launch can have.
+  if ((*named & kCheckStreams) && words.checks.find("streams") != std::string::npos)
+    throw std::invalid_argument("--check streams compares operations of several streams, and run "
+                                "makes one launch; it is for "
+                                "programs: FLYDSL_EMULATOR_CHECK=streams");
   options.checks = *named;
   if (!words.landing.empty() && words.landing != "early" && words.landing != "late")
     throw std::invalid_argument("--landing " + words.landing + " is neither early nor late");
