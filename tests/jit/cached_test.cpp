@@ -78,7 +78,7 @@ TEST_CASE("What changes the code changes the key; locations don't, unless line t
   CHECK(key != irKey(*other, options()));
   CHECK(key != irKey(*module, options("gfx950")));
   CHECK(key != irKey(*module, options("gfx942:xnack-")));
-  std::vector<CompileOptions> variants(9, options());
+  std::vector<CompileOptions> variants(10, options());
   variants[0].optLevel = 3;
   variants[1].wavesPerEu = 2;
   variants[2].maxRegisters = 64;
@@ -88,6 +88,7 @@ TEST_CASE("What changes the code changes the key; locations don't, unless line t
   variants[6].llvmOptions = {{"enable-post-misched", "false"}};
   variants[7].llvmGroupScheduler = true;
   variants[8].markUnwritten = true;
+  variants[9].redZone = 64;
   for (const CompileOptions &variant : variants)
     CHECK(key != irKey(*module, variant));
   CHECK(irKey(*module, variants[4]) != irKey(*moved, variants[4]));

@@ -21,13 +21,22 @@ public:
   /// The launch's dynamic shared memory reaches at least to `end`. Throws TraceError as above.
   void reachDynamic(std::int64_t end, Loc loc);
 
+  /// Bytes of a red zone after each static allocation (support/red_zones.h), the largest for which
+  /// the target has room. 0 if it has none, or if nothing is to be told apart: there are fewer than two
+  /// allocations, the target is not known, or a zone would move what the launch sizes (dynamic shared
+  /// memory) or the timeline's counts.
+  std::uint64_t redZone() const;
+  /// The number of static allocations of at least a byte.
+  std::size_t arrays() const;
+
   std::size_t staticBytes() const { return static_cast<std::size_t>(static_); }
   std::size_t dynamicBytes() const { return static_cast<std::size_t>(dynamic_); }
 
 private:
   void expectRoom(Loc loc) const;
-  /// The bytes of all static allocations as the compiler places them.
-  std::uint64_t placedBytes() const;
+  /// The bytes of all static allocations as the compiler places them, with a red zone of at least
+  /// `zone` bytes after each.
+  std::uint64_t placedBytes(std::uint64_t zone = 0) const;
 
   const KernelFacts &kernel_;
   std::int64_t static_ = 0, dynamic_ = 0;

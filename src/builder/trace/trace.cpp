@@ -127,6 +127,8 @@ TraceResult traceKernel(const detail::KernelSpec &spec, std::span<const detail::
     tracer.diagnostics.failVerification(spec.name);
   result.staticSharedBytes = tracer.shared.staticBytes();
   result.dynamicSharedBytes = tracer.shared.dynamicBytes();
+  result.redZone = tracer.shared.redZone();
+  result.hasNeighbours = tracer.shared.arrays() > 1;
   return result;
 }
 

@@ -24,6 +24,11 @@ struct TraceResult {
   /// Bytes of dynamic shared memory that the body uses, as far as it says: a launch gives as many
   /// or more.
   std::size_t dynamicSharedBytes = 0;
+  /// Bytes of a red zone after each static array for which the target has room, if there are arrays to
+  /// tell apart; else 0 (SharedBytes::redZone).
+  std::uint64_t redZone = 0;
+  /// Whether there are several static arrays.
+  bool hasNeighbours = false;
   /// Whether the kernel records events: its last argument is then their buffer.
   bool recordsEvents = false;
 };

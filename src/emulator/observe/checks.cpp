@@ -7,6 +7,7 @@
 #include "emulator/observe/init_check.h"
 #include "emulator/observe/lane_access.h"
 #include "emulator/observe/lane_overlaps.h"
+#include "emulator/observe/lds_arrays.h"
 #include "emulator/observe/lds_races.h"
 #include "emulator/observe/wait_check.h"
 
@@ -78,6 +79,7 @@ public:
     startMask_.clear();
     for (Wave &w : g.waves)
       startMask_.push_back(w.exec());
+    arrays_.beginGroup();
     if (checks_ & kCheckInit)
       init_.beginGroup(g);
     if (waits_)
@@ -91,7 +93,7 @@ public:
       judge();
     if (!pending_.empty())
       flush();
-    const uint8_t facts = facts_[static_cast<size_t>(&i - program_.insts.data())];
+    const uint16_t facts = facts_[static_cast<size_t>(&i - program_.insts.data())];
     if (facts & kIsBarrier && checks_ & kCheckSync)
       checkBarrier(w, i);
     if (facts & kMovesValues && checks_ & kCheckInit) {
@@ -102,6 +104,8 @@ public:
     }
     if (facts & kScalarDwords && checks_ & kCheckMemory)
       checkScalarAddress(w, i);
+    if (facts & kMarksArray && checks_ & kCheckMemory)
+      arrays_.note(w, i);
     if (facts & kAnySynchronization && checks_ & kAnyRace)
       synchronize(w, facts);
     if (waits_) {
@@ -119,6 +123,8 @@ public:
     atomic |= lastIsAtomic_;
     if (checks_ & kCheckMemory && space == Space::Lds)
       checkLds(w, i, lane, address, bytes, atomic);
+    if (checks_ & kCheckMemory && space == Space::Lds && !arrays_.empty())
+      checkArrays(w, i, LaneAccess(lane, address, bytes, write, atomic));
     if (checks_ & kCheckInit) {
       auto report = [&](const std::string &what, uint64_t lanes) {
         pend(kCheckInit, what, w, i, lanes);
@@ -156,6 +162,8 @@ public:
     const LaneAccess a(lanes, at, origin, bytes, write, atomic);
     if (atomic && a.ends % bytes)
       return oneByOne();
+    if (checks_ & kCheckMemory && space == Space::Lds && !arrays_.empty())
+      checkArrays(w, i, a);
     if (checks_ & kCheckInit) {
       if (!initChecked(space, a))
         return oneByOne();
@@ -344,6 +352,38 @@ private:
            w, i, bit);
   }
 
+  /// Accesses that leave their array in LDS and reach the red zone after it.
+  void checkArrays(Wave &w, const Inst &i, const LaneAccess &a) {
+    uint64_t first = a.at(0), end = a.at(a.count - 1);
+    if (!a.isRun())
+      for (unsigned k = 0; k < a.count; ++k) {
+        first = std::min(first, a.at(k));
+        end = std::max(end, a.at(k));
+      }
+    if (arrays_.isWithinOne(first, end + a.bytes))
+      return;
+    for (unsigned k = 0; k < a.count; ++k)
+      if (const LdsArrays::Array *array = arrays_.overrun(a.at(k), a.bytes))
+        pend(kCheckMemory, describeOverrun(*array, a.at(k), a.bytes, a.write), w, i,
+             uint64_t(1) << a.lane(k));
+  }
+  std::string describeOverrun(const LdsArrays::Array &array, uint64_t at, unsigned bytes,
+                              bool write) const {
+    auto named = [&](const LdsArrays::Array &one) {
+      const std::string line = state_.findings.line(*one.mark);
+      return "the " + std::to_string(one.end - one.begin) + " bytes of shared memory " +
+             (line.empty() ? "at LDS byte " + std::to_string(one.begin) : "made at " + line);
+    };
+    std::string text = std::string(write ? "write" : "read") + " of " + std::to_string(bytes) +
+                       " bytes at LDS byte " + std::to_string(at) + ", which belongs to no array: ";
+    text += at < array.end ? "it begins in " + named(array) + " and reaches past their end"
+                           : "it is " + std::to_string(at - array.end) + " bytes past the end of " +
+                                 named(array);
+    if (const LdsArrays::Array *next = arrays_.after(array); next && at < next->begin)
+      text += ", and " + std::to_string(next->begin - at) + " bytes before " + named(*next);
+    return text;
+  }
+
   /// Global memory that was never written: neither the host nor a kernel.
   void checkWritten(Wave &w, const Inst &i, unsigned lane, uint64_t address, unsigned bytes,
                     bool write, bool atomic) {
@@ -499,7 +539,7 @@ private:
   }
 
   /// What is asked of every instruction that runs.
-  enum Fact : uint8_t {
+  enum Fact : uint16_t {
     kMovesValues = 1,
     kIsBarrier = 2,
     kScalarDwords = 4,
@@ -508,15 +548,18 @@ private:
     kLooks = 32,            ///< reads what the device has seen
     kReleases = 64,         ///< writes caches back for the device
     kAcquires = 128,        ///< invalidates caches for the device
+    kMarksArray = 256,      ///< says where an array in LDS lies
     kAnySynchronization = kSynchronizesWaves | kPublishes | kLooks | kReleases | kAcquires,
   };
-  uint8_t factsOf(const Inst &i) {
+  uint16_t factsOf(const Inst &i) {
     if (!i.op)
       return 0;
     unsigned facts =
         (init_.concerns(i) ? kMovesValues : 0) | (i.op->has(kBarrier) ? kIsBarrier : 0);
     if (i.enc == Enc::Smem && accessesMemory(i.op->flow) && i.op->info >= 4)
       facts |= kScalarDwords;
+    if (LdsArrays::isMark(program_, i))
+      facts |= kMarksArray;
     if (synchronizes(i) || program_.isAtomic(i))
       facts |= kSynchronizesWaves;
     if (i.op->has(kOrders)) {
@@ -531,10 +574,10 @@ private:
       const unsigned effects = program_.effectsOf(i);
       facts |= (effects & kStores ? kPublishes : 0) | (effects & kLoads ? kLooks : 0);
     }
-    return static_cast<uint8_t>(facts);
+    return static_cast<uint16_t>(facts);
   }
 
-  void synchronize(const Wave &w, uint8_t facts) {
+  void synchronize(const Wave &w, unsigned facts) {
     state_.races.synchronize(order_, w.index);
     if (facts & kReleases)
       state_.races.release(order_);
@@ -645,7 +688,7 @@ private:
   CheckState &state_;
   const unsigned checks_;
   const Program &program_;
-  std::vector<uint8_t> facts_; ///< of each instruction: Fact
+  std::vector<uint16_t> facts_; ///< of each instruction: Fact
   const Inst *lastAccess_ = nullptr;
   bool lastIsAtomic_ = false;
   bool lastAsks_ = false; ///< an atomic operation of which something depends on the old value
@@ -655,6 +698,7 @@ private:
   std::optional<WaitCheck> waits_;
   std::shared_ptr<WrittenBytes> known_; ///< of the allocation touched last
   TouchMarker touched_;
+  LdsArrays arrays_;
   LdsRaces lds_;
   LaneOverlaps overlaps_;
   LaneStores stores_;       ///< of the instruction whose accesses are reported lane by lane

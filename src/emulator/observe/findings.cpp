@@ -48,6 +48,11 @@ std::string Findings::place(const Inst &inst) const {
   return place(static_cast<size_t>(&inst - program().insts.data()));
 }
 
+std::string Findings::line(const Inst &inst) const {
+  const auto index = static_cast<size_t>(&inst - program().insts.data());
+  return kernel_.source ? kernel_.source(program().address + index * 4) : std::string();
+}
+
 std::string Findings::who(const Touch &touch) const {
   std::string group;
   {

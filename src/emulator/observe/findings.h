@@ -30,6 +30,8 @@ public:
   /// "+0x40 ds_write_b32 v1, v2 (file.cpp:7)".
   std::string place(const Inst &inst) const;
   std::string place(size_t index) const;
+  /// "file.cpp:7", or nothing where the code object has no line tables.
+  std::string line(const Inst &inst) const;
   std::string describe(uint64_t address) const { return memory_.describe(address); }
   const Program &program() const { return *kernel_.program; }
 

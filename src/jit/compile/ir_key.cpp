@@ -67,6 +67,8 @@ cache::Key irKey(mlir::ModuleOp module, const CompileOptions &options) {
     key.add("group scheduler", "llvm");
   if (options.markUnwritten)
     key.add("marks", true);
+  if (options.redZone)
+    key.add("red zone", options.redZone);
   for (const Bitcode &bitcode : options.bitcode)
     key.add("bitcode", *bitcode.bytes);
   key.add("build", buildIdentity());

@@ -152,13 +152,34 @@ bool linesForFindings() {
   return checks != "none" && checks != "0" && !support::env::kDebugInfo.given() && isEmulated();
 }
 
-/// Whether the emulator looks for values that nobody wrote.
-bool checksUnwritten() {
+/// Whether the emulator makes this check of what this process compiles.
+bool emulatorChecks(llvm::StringRef wanted) {
   const std::string checks = support::env::kEmulatorCheck.get().value_or("");
   for (llvm::StringRef check : llvm::split(checks, ','))
-    if (check.trim() == "init" || check.trim() == "all" || check.trim() == "1")
+    if (check.trim() == wanted || check.trim() == "all" || check.trim() == "1")
       return isEmulated();
   return false;
+}
+
+/// Why a kernel with several arrays in shared memory has no red zones.
+std::string whyNoRedZone(const builder::TraceResult &traced, const Target &target) {
+  if (traced.dynamicSharedBytes)
+    return "gaps between them would move its dynamic shared memory";
+  if (traced.recordsEvents)
+    return "its timeline's counts are among them";
+  return std::to_string(traced.staticSharedBytes) + " of " + std::to_string(target.lds_bytes()) +
+         " bytes leave no room for gaps";
+}
+
+/// The red zone between the kernel's arrays in shared memory, if the emulator looks for it.
+std::uint64_t redZoneOf(const builder::TraceResult &traced, const Target &target) {
+  if (!emulatorChecks("memory"))
+    return 0;
+  if (traced.hasNeighbours && !traced.redZone)
+    support::log().warn("kernel {}: the emulator's check of memory does not see an access past the "
+                        "end of an array in shared memory that lands in the next one: {}",
+                        traced.kernelName, whyNoRedZone(traced, target));
+  return traced.redZone;
 }
 
 /// `event` carries the names of kernel and target.
@@ -184,7 +205,8 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
     runtime::ProfilerRange range("flydsl compile", spec.name);
     CompileOptions options = optionsFor(target, spec.hints);
     options.checkRegisterReads = true;
-    options.markUnwritten = checksUnwritten();
+    options.markUnwritten = emulatorChecks("init");
+    options.redZone = redZoneOf(traced, target);
     compileInto(*state, *traced.module, options, traced.kernelName,
                 [&](const KernelMetadata &kernel) {
                   checkArgumentLayout(kernel, types, traced.recordsEvents);

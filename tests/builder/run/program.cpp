@@ -124,6 +124,87 @@ static void unwritten(bool agrees) {
   std::printf("done\n");
 }
 
+/// The same of elements of 6 bits, of which 16 lie in three words.
+static void unwritten6(bool agrees) {
+  const fx::Kernel kernel{"unwritten6", [agrees](fx::Tensor x) {
+                            auto i = fx::thread_idx().x;
+                            auto halves = fx::make_rmem_tensor(5, fx::f6E2M3FN);
+                            auto fill = [&] {
+                              for (int k = 0; k < 5; ++k)
+                                halves(k) = (x(i) + float(k)).to(fx::f6E2M3FN);
+                            };
+                            auto use = [&] { x(i) = halves(4).to(fx::f32) * 2; };
+                            fx::if_(i < 32, fill);
+                            if (agrees)
+                              fx::if_(i < 32, use);
+                            else
+                              use();
+                          }};
+  auto x = fx::DeviceArray<float>::from_host(std::vector<float>(64, 1), {64});
+  fx::Stream stream;
+  kernel(x).launch({.block = 64, .stream = stream});
+  stream.synchronize();
+  const bool right = x.to_host()[0] == 10;
+  std::printf(right ? "done\n" : "wrong\n");
+}
+
+/// Three arrays of shared memory. The threads of the second access it `by` elements from where they
+/// should.
+static void neighbour(const std::string &what, int by) {
+  const fx::Kernel kernel{"neighbour", [what](fx::Tensor x, fx::Int32 by) {
+                            fx::SharedAllocator shared;
+                            auto before = shared.tensor(fx::f32, fx::make_layout(64));
+                            auto middle = shared.tensor(fx::f32, fx::make_layout(60));
+                            auto after = shared.tensor(fx::f32, fx::make_layout(64));
+                            auto i = fx::thread_idx().x;
+                            before(i) = 1;
+                            after(i) = 3;
+                            fx::if_(i < 60, [&] { middle(i) = 2; });
+                            fx::gpu::barrier();
+                            auto pointer = middle.iter() + by;
+                            auto moved = fx::make_view(pointer, fx::make_layout(60));
+                            fx::if_(i < 60, [&] {
+                              if (what == "read")
+                                x(i) = moved(i);
+                              else if (what == "write")
+                                moved(i) = 4;
+                              else
+                                fx::atomic(fx::AtomicOp::add, pointer + i, fx::Float32(1.0f),
+                                           "workgroup");
+                            });
+                            fx::gpu::barrier();
+                            x(64 + i) = before(63 - i) + after(63 - i);
+                          }};
+  auto x = fx::DeviceArray<float>::from_host(std::vector<float>(128, 0), {128});
+  fx::Stream stream;
+  kernel(x, by).launch({.block = 64, .stream = stream});
+  stream.synchronize();
+  std::printf("done\n");
+}
+
+/// Two arrays of shared memory between which no gap fits: they fill gfx942's, or dynamic memory comes
+/// after them.
+static void noGap(bool isFull) {
+  const fx::Kernel kernel{"no_gap", [isFull](fx::Tensor x) {
+                            fx::SharedAllocator shared;
+                            const int count = isFull ? 8192 : 64;
+                            auto one = shared.tensor(fx::f32, fx::make_layout(count));
+                            auto two = shared.tensor(fx::f32, fx::make_layout(count));
+                            auto i = fx::thread_idx().x;
+                            one(i) = 1;
+                            two(i) = 2;
+                            if (!isFull) {
+                              auto three =
+                                  fx::make_view(fx::get_dyn_shared(fx::f32), fx::make_layout(64));
+                              three(i) = one(i);
+                            }
+                            x(i) = one(i) + two(i);
+                          }};
+  auto x = fx::DeviceArray<float>::from_host(std::vector<float>(64, 0), {64});
+  kernel(x).launch({.block = 64, .smem = isFull ? 0u : 256u});
+  std::printf(x.to_host()[63] == 3 ? "done\n" : "wrong\n");
+}
+
 int main(int argc, char **argv) {
   try {
     const std::string what = argc > 1 ? argv[1] : "";
@@ -135,6 +216,12 @@ int main(int argc, char **argv) {
       assemblyLoads(std::stoi(argv[2]));
     else if (what == "unwritten" || what == "unwritten-guarded")
       unwritten(what == "unwritten-guarded");
+    else if (what == "unwritten6" || what == "unwritten6-guarded")
+      unwritten6(what == "unwritten6-guarded");
+    else if (what == "neighbour")
+      neighbour(argv[2], std::stoi(argv[3]));
+    else if (what == "no-gap")
+      noGap(std::string(argv[2]) == "full");
     else if (what == "large")
       largeTile();
     else

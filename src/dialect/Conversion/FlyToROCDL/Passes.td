@@ -57,6 +57,17 @@ def LdsAliasScopesPass : Pass<"fly-lds-alias-scopes"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def LdsRedZonesPass : Pass<"fly-lds-red-zones", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Append red zones to the variables in LDS, and let functions say where they lie";
+  let description = [{
+    Each variable grows by at least `bytes` bytes. Each function begins with instructions that give address and size of the
+    variables that it uses and of their zones, by which the emulator names an access that leaves a variable. It runs on functions and variables of the
+    LLVM dialect, and where nothing uses dynamic LDS, whose place would move.
+  }];
+  let options = [Option<"bytes", "bytes", "uint64_t", /*default=*/"64", "The least bytes of a zone">];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def ScalarLdsAddressesPass : Pass<"fly-scalar-lds-addresses"> {
   let summary = "Compute the LDS addresses of loads into LDS from the wave's first thread";
   let description = [{

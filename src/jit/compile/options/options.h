@@ -3,6 +3,7 @@
 
 #include <flydsl/target.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -45,6 +46,10 @@ struct CompileOptions {
   /// Begin registers that only some paths write with a mark that the emulator's check of values
   /// that nobody wrote looks for. Needs checkRegisterReads; a backend without a mark makes none.
   bool markUnwritten = false;
+  /// Put red zones of so many bytes after the kernel's arrays in shared memory, by which the
+  /// emulator's check of memory names an access that leaves its array; 0 for none. A backend without
+  /// them makes none.
+  std::uint64_t redZone = 0;
   /// The directory for dumps of the IR; empty for none. FLYDSL_DUMP_IR, FLYDSL_DUMP_DIR.
   std::string dumpDir;
   /// The bitcode to link. If it is empty, a compile reads what the IR names.

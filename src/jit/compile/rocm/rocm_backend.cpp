@@ -128,6 +128,9 @@ public:
         options.target.name() +
         " index-bitwidth=0 runtime=OpenCL use-bare-ptr-memref-call-conv=true},"
         "reconcile-unrealized-casts)");
+    if (options.redZone) // after what distinguishes the accesses of one variable
+      stages.push_back("gpu.module(fly-lds-red-zones{bytes=" + std::to_string(options.redZone) +
+                       "})");
     if (options.lineTables)
       stages.push_back("ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}");
     return stages;
