@@ -33,13 +33,15 @@ void *GroupStorage::reserve(Sized &s, size_t bytes) {
   return s.block.get();
 }
 
-uint32_t *GroupStorage::registers(unsigned index, unsigned vgprs, unsigned accVgprs) {
+uint32_t *GroupStorage::registers(const Machine &machine, unsigned index, unsigned vgprs,
+                                  unsigned accVgprs) {
   if (files_.size() <= index)
     files_.resize(index + 1);
   constexpr size_t kRow = kLanes * sizeof(uint32_t);
-  auto *v = static_cast<uint32_t *>(reserve(files_[index], kFileRows * kRow));
-  std::memset(v, 0, std::min<size_t>(vgprs, kAccRow) * kRow);
-  std::memset(v + kAccRow * kLanes, 0, std::min<size_t>(accVgprs, kVgprRows - kAccRow) * kRow);
+  auto *v = static_cast<uint32_t *>(reserve(files_[index], machine.fileRows() * kRow));
+  const size_t rows = machine.vectorRows(), accRow = machine.accRow();
+  std::memset(v, 0, std::min<size_t>(vgprs, accRow) * kRow);
+  std::memset(v + accRow * kLanes, 0, std::min<size_t>(accVgprs, rows - accRow) * kRow);
   return v;
 }
 

@@ -16,8 +16,8 @@ struct Options;
 /// Memory that a thread keeps from workgroup to workgroup: register files, LDS, scratch.
 class GroupStorage {
 public:
-  /// The zeroed register file of wave `index`.
-  uint32_t *registers(unsigned index, unsigned vgprs, unsigned accVgprs);
+  /// The register file of wave `index`, whose first registers of each kind are zero.
+  uint32_t *registers(const Machine &machine, unsigned index, unsigned vgprs, unsigned accVgprs);
   uint8_t *lds(size_t bytes);
   uint8_t *scratch(unsigned index, size_t bytes);
 

@@ -58,8 +58,9 @@ struct alignas(64) Wave {
   Mode mode;
   bool plainFloat = true; ///< round to nearest even, all denormals kept
   Stop stop = Stop::None;
-  bool fastMatrix = false; ///< Options::fastMatrix
-  const Machine *target = nullptr;
+  bool fastMatrix = false;         ///< Options::fastMatrix
+  const Machine *target = nullptr; ///< set by runsOn()
+  uint16_t tempRow = 0;            ///< Machine::tempRow
   const MemoryMap *memory = nullptr;
   Probe *probe = nullptr;
   Group *group = nullptr;
@@ -85,6 +86,10 @@ struct alignas(64) Wave {
   /// The bits of scalar registers, by operand code, that the launch gave a value.
   std::array<uint32_t, 136> launched = {};
 
+  void runsOn(const Machine &machine) {
+    target = &machine;
+    tempRow = machine.tempRow();
+  }
   uint64_t exec() const { return s64(kExec); }
   void setExec(uint64_t m) { setS64(kExec, lanes == 32 ? m & 0xffffffffu : m); }
   uint64_t vcc() const { return mask(kVcc); }
@@ -105,6 +110,11 @@ struct alignas(64) Wave {
       s[i] = static_cast<uint32_t>(m);
   }
   uint32_t *row(unsigned r) const { return v + r * kLanes; }
+  /// A temporary row, and as an operand.
+  uint32_t *temp(unsigned k) const { return row(tempRow + k); }
+  Operand tempOperand(unsigned k) const {
+    return {Kind::Vgpr, 0, static_cast<uint16_t>(tempRow + k), 0};
+  }
   uint32_t &m0() { return s[target->m0]; }
   uint64_t pcOf(const Inst *i) const { return codeAddress + uint64_t(i - codeBegin) * 4; }
 

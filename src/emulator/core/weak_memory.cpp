@@ -150,12 +150,12 @@ void WeakMemory::control(unsigned number, const Inst &inst) {
   if (scoped_ && !(inst.flags & kWideScope))
     return; // it reaches no further than the workgroup
   const bool system = inst.flags & kSystemScope;
-  if (inst.op->has(kWritesBack)) {
+  if (inst.op->has(Trait::WritesBack)) {
     first_[number].writeBack();
     if (system)
       device_.writeBack();
   }
-  if (inst.op->has(kInvalidates)) {
+  if (inst.op->has(Trait::Invalidates)) {
     if (system)
       device_.forget();
     first_[number].forget();

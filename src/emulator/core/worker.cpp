@@ -222,7 +222,7 @@ private:
     Wave &w = slot.group.waves[index];
     const Program &p = launch_.program;
     const uint64_t scratchSize = scratchBytes();
-    w.target = p.target;
+    w.runsOn(*p.target);
     w.memory = &launch_.memory;
     w.group = &slot.group;
     if ((w.weak = launch_.options.weakMemory))
@@ -240,7 +240,7 @@ private:
     w.lds = lds;
     w.ldsSize = launch_.ldsBytes;
     try {
-      w.v = slot.storage.registers(index, std::max(p.vgprs, 3u), p.accVgprs);
+      w.v = slot.storage.registers(*p.target, index, std::max(p.vgprs, 3u), p.accVgprs);
       w.scratchSize = static_cast<uint32_t>(scratchSize);
       w.scratch = scratchSize ? slot.storage.scratch(index, scratchSize * kLanes) : nullptr;
       setupWave(w, launch_.dispatch, slot.group.id, index, launch_.packet);
@@ -342,16 +342,38 @@ private:
 
   /// Each wave of the workgroup runs for a slice, or until it must wait.
   void turn(Slot &slot) {
-    if (launch_.options.abandon && launch_.options.abandon()) {
-      Fault fault;
-      fault.kernel = launch_.dispatch.kernel->name;
-      fault.message = "kernel '" + fault.kernel + "': abandoned";
-      return fail(std::move(fault));
-    }
-    const Options &options = launch_.options;
+    if (isAbandoned())
+      return;
     std::optional<WeakMemory::Turn> caches;
-    if (options.weakMemory)
-      caches.emplace(*options.weakMemory);
+    if (launch_.options.weakMemory)
+      caches.emplace(*launch_.options.weakMemory);
+    if (!runWaves(slot))
+      return;
+    if (!slot.running) {
+      if (slot.observer)
+        slot.observer->endGroup(slot.group);
+    } else if (slot.atBarrier == slot.running) {
+      passBarrier(slot);
+    } else {
+      slot.waiting = allWait(slot.group);
+    }
+  }
+
+  /// Whether the host gives the launch up; ends it if so.
+  bool isAbandoned() {
+    if (!launch_.options.abandon || !launch_.options.abandon())
+      return false;
+    Fault fault;
+    fault.kernel = launch_.dispatch.kernel->name;
+    fault.message = "kernel '" + fault.kernel + "': abandoned";
+    fail(std::move(fault));
+    return true;
+  }
+
+  /// The waves run, each for its slice, in the order of the launch. Returns false if the launch has
+  /// failed.
+  bool runWaves(Slot &slot) {
+    const Options &options = launch_.options;
     const int64_t slice = slot.waiting ? std::min<int64_t>(kWaitingSlice, options.slice)
                                        : static_cast<int64_t>(options.slice);
     options.order.waves(order_, launch_.wavesOfGroup, slot.group.number, slot.turns++);
@@ -359,60 +381,65 @@ private:
       Wave &w = slot.group.waves[index];
       if (w.stop == Stop::End || w.stop == Stop::Barrier)
         continue;
-      if (launch_.failed.load(std::memory_order_relaxed))
-        return;
-      if (w.gridTarget && launch_.grid.arrived.load(std::memory_order_acquire) >= w.gridTarget) {
-        w.gridTarget = 0;
-        if (slot.observer)
-          slot.observer->passedGridBarrier(w);
-      }
-      w.stop = w.gridTarget ? Stop::Yield : Stop::None;
-      w.fuel = w.gridTarget ? 0 : slice;
-      try {
-        if (slot.observer)
-          runWaveObserved(w, *slot.observer);
-        else
-          runWave(w);
-      } catch (const WaveFault &f) {
-        fail(slot.group, w, f);
-        return;
-      }
-      if (w.stop == Stop::End) {
-        --slot.running;
-        continue;
-      }
+      if (launch_.failed.load(std::memory_order_relaxed) || !runSlice(slot, w, slice))
+        return false;
+    }
+    return true;
+  }
+
+  /// A wave runs for a slice, unless it waits at the barrier of the grid. Returns false if the
+  /// launch has failed.
+  bool runSlice(Slot &slot, Wave &w, int64_t slice) {
+    if (w.gridTarget && launch_.grid.arrived.load(std::memory_order_acquire) >= w.gridTarget) {
+      w.gridTarget = 0;
+      if (slot.observer)
+        slot.observer->passedGridBarrier(w);
+    }
+    w.stop = w.gridTarget ? Stop::Yield : Stop::None;
+    w.fuel = w.gridTarget ? 0 : slice;
+    try {
+      if (slot.observer)
+        runWaveObserved(w, *slot.observer);
+      else
+        runWave(w);
+    } catch (const WaveFault &f) {
+      fail(slot.group, w, f);
+      return false;
+    }
+    if (w.stop == Stop::End) {
+      --slot.running;
+      return true;
+    }
+    if (w.stop == Stop::Barrier)
+      ++slot.atBarrier;
+    w.executed += static_cast<uint64_t>(w.stop == Stop::None ? slice : kBreak);
+    if (w.executed <= launch_.options.instructionLimit)
+      return true;
+    const char *where = w.gridTarget ? ", at a barrier of the grid where others do not come"
+                        : looksWaiting(launch_.program, w)
+                            ? ", in a loop that waits for memory to change"
+                            : "";
+    fail(slot.group, w,
+         {"the wave exceeded its limit of " + std::to_string(launch_.options.instructionLimit) +
+              " instructions" + where,
+          -1, 0, FaultKind::Limit});
+    return false;
+  }
+
+  /// All waves have come to the barrier, and go on.
+  static void passBarrier(Slot &slot) {
+    if (slot.observer)
+      slot.observer->barrier(slot.group);
+    for (Wave &w : slot.group.waves)
       if (w.stop == Stop::Barrier)
-        ++slot.atBarrier;
-      w.executed += static_cast<uint64_t>(w.stop == Stop::None ? slice : kBreak);
-      if (w.executed > launch_.options.instructionLimit) {
-        fail(
-            slot.group, w,
-            {"the wave exceeded its limit of " + std::to_string(launch_.options.instructionLimit) +
-                 " instructions" +
-                 (w.gridTarget ? ", at a barrier of the grid where others do not come"
-                  : looksWaiting(launch_.program, w) ? ", in a loop that waits for memory to change"
-                                                     : ""),
-             -1, 0, FaultKind::Limit});
-        return;
-      }
-    }
-    if (!slot.running) {
-      if (slot.observer)
-        slot.observer->endGroup(slot.group);
-      return;
-    }
-    if (slot.atBarrier == slot.running) {
-      if (slot.observer)
-        slot.observer->barrier(slot.group);
-      for (Wave &w : slot.group.waves)
-        if (w.stop == Stop::Barrier)
-          w.stop = Stop::None;
-      slot.atBarrier = 0;
-      slot.waiting = false;
-      return;
-    }
-    const auto &waves = slot.group.waves;
-    slot.waiting = std::all_of(waves.begin(), waves.end(), [this](const Wave &w) {
+        w.stop = Stop::None;
+    slot.atBarrier = 0;
+    slot.waiting = false;
+  }
+
+  /// Whether no wave can go on before another workgroup does something, as it seems.
+  bool allWait(const Group &group) const {
+    return std::all_of(group.waves.begin(), group.waves.end(), [this](const Wave &w) {
       return w.stop == Stop::End || w.stop == Stop::Barrier || w.stop == Stop::Yield ||
              looksWaiting(launch_.program, w);
     });

@@ -116,11 +116,17 @@ struct MemoryRows {
 struct Inst {
   Handler fn = nullptr;
   const OpDef *op = nullptr;
-  Operand dst;        ///< vector or scalar destination
-  Operand sdst;       ///< VOP3B, VOPC: the scalar (mask) destination; SMEM: destination or data;
-                      ///< matrix instructions with scales: scaleB()
-  Operand src[4];     ///< memory: src[0] address, src[1] data, src[2] scalar address or descriptor,
-                      ///< src[3] soffset
+  Operand dst; ///< vector or scalar destination
+  union {
+    Operand mask = {};  ///< vector instructions: the scalar destination of a mask (VOP3B, VOPC)
+    Operand scalarData; ///< scalar memory: destination or data
+    Operand scaleB;     ///< matrix instructions with scales: that of B
+  };
+  Operand src[3]; ///< memory: src[0] address, src[1] data, src[2] scalar address or descriptor
+  union {
+    Operand soffset = {}; ///< buffers: the scalar offset
+    Operand scaleA;       ///< matrix instructions with scales: that of A
+  };
   int32_t offset = 0; ///< the immediate. Memory: added to the address; branches: target minus this
                       ///< one, in dwords
   uint16_t flags = 0;
@@ -138,17 +144,13 @@ struct Inst {
     Dpp8Control dpp8;     ///< Permute::Dpp8
     SdwaControl sdwa;     ///< Permute::Sdwa
     MatrixControl matrix; ///< Class::Mfma
-    uint8_t bufferFormat; ///< kTypedBuffer
-    uint8_t truthTable;   ///< kTruthTable: a bit for each value of three bits
+    uint8_t bufferFormat; ///< Trait::TypedBuffer
+    uint8_t truthTable;   ///< Trait::TruthTable: a bit for each value of three bits
   };
   union {
     Handler base = nullptr; ///< with a permute: the operation itself
     const void *plan;       ///< matrix instructions: their matrix::MatrixPlan
   };
-
-  /// Matrix instructions with scales: that of B; src[3] is that of A.
-  Operand &scaleB() { return sdst; }
-  const Operand &scaleB() const { return sdst; }
 };
 static_assert(sizeof(Inst) == 96);
 

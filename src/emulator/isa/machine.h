@@ -2,6 +2,7 @@
 // row in target/processors.h.
 #pragma once
 
+#include "emulator/isa/registers.h"
 #include "target/processors.h"
 #include "target/products.h"
 
@@ -38,6 +39,16 @@ struct Machine {
   const flydsl::detail::ProductRow &product() const {
     return flydsl::detail::productsOf(processor->name).front();
   }
+  // The rows of a wave's vector file: the registers that its instructions can name, accumulation
+  // registers from kAccRow on, and then the temporary rows.
+  unsigned vectorRows() const { return static_cast<unsigned>(processor->registers.ofWave); }
+  /// The first accumulation register, or the end of the registers if there are none.
+  unsigned accRow() const {
+    return has(flydsl::Feature::accumulation_registers) ? kAccRow : vectorRows();
+  }
+  uint16_t tempRow() const { return static_cast<uint16_t>(vectorRows()); }
+  uint16_t dualRow() const { return static_cast<uint16_t>(vectorRows() + kDualTemp); }
+  unsigned fileRows() const { return vectorRows() + kTempRows; }
   bool has(flydsl::Feature feature) const { return processor->features.has(feature); }
 };
 

@@ -44,21 +44,73 @@ enum class Class : uint8_t {
   Message
 };
 
+/// Which bits of a register hold what a memory instruction moves, if that is less than a register.
+enum class RegisterPart : uint8_t {
+  Whole, ///< a load clears or sign-extends the others
+  Low,   ///< the low half; the other one is kept (D16)
+  High,  ///< the high half; the other one is kept (D16_HI)
+};
+
+/// What each lane of a memory instruction moves; in scalar memory, what the instruction moves.
+struct Transfer {
+  uint8_t bytes = 0;      ///< of memory; of each of LDS's pairs; 0 where `components` counts
+  uint8_t components = 0; ///< elements of a buffer's format
+  uint16_t pairUnit = 0;  ///< LDS's pairs: the bytes by which their two offsets count
+  RegisterPart part = RegisterPart::Whole;
+  bool isSigned = false; ///< what is less than a register is sign-extended
+  bool toLds = false;    ///< what is loaded goes to LDS
+
+  /// Whether the halves of a register have values of their own.
+  constexpr bool byHalves() const { return part != RegisterPart::Whole; }
+  /// Whether one half of the register alone is loaded or stored.
+  constexpr bool isHalf() const { return byHalves() && (bytes ? bytes < 4 : components == 1); }
+
+  constexpr Transfer asSigned() const {
+    Transfer t = *this;
+    t.isSigned = true;
+    return t;
+  }
+  constexpr Transfer low() const {
+    Transfer t = *this;
+    t.part = RegisterPart::Low;
+    return t;
+  }
+  constexpr Transfer high() const {
+    Transfer t = *this;
+    t.part = RegisterPart::High;
+    return t;
+  }
+  constexpr Transfer intoLds() const {
+    Transfer t = *this;
+    t.toLds = true;
+    return t;
+  }
+};
+constexpr Transfer moves(uint8_t bytes) { return {.bytes = bytes}; }
+constexpr Transfer movesPair(uint8_t bytes, uint16_t unit) {
+  return {.bytes = bytes, .pairUnit = unit};
+}
+constexpr Transfer movesComponents(uint8_t count) { return {.components = count}; }
+
 struct OpDef {
   std::string_view name;
   Handler fn = nullptr;
   Class cls = Class::Other;
   Type dst = Type::None;
   Type src[3] = {Type::None, Type::None, Type::None};
-  uint32_t info = 0;   ///< what the handler makes of it: sizes, kinds, shapes
-  uint32_t traits = 0; ///< Trait
+  Transfer transfer = {}; ///< of memory instructions
+  TraitSet traits = {};
   Cost cost = Cost::Full;
   Flow flow = Flow::Any;
   Logic logic = Logic::And;
   Literal literal = Literal::None;
-  uint8_t waits = 0; ///< WaitFor
+  WaitFor waits = {};
+  uint8_t relations = 0;   ///< scalar comparisons of floats: the relations that hold (ops/scalar)
+  uint16_t conversion = 0; ///< scaled conversions: the row of their table
+  uint32_t flops = 0;      ///< matrix instructions: operations on floats, or on integers
 
-  bool has(uint32_t trait) const { return traits & trait; }
+  bool has(Trait trait) const { return traits.has(trait); }
+  bool hasAny(TraitSet any) const { return traits.hasAny(any); }
   /// Whether it computes in double precision.
   bool isDouble() const {
     return dst == Type::F64 || src[0] == Type::F64 || src[1] == Type::F64 || src[2] == Type::F64;
@@ -66,9 +118,9 @@ struct OpDef {
 
   // A row with one more fact: `lane<F32, F32>("v_exp_f32", exp2).costs(Cost::Transcendental)`.
   // They run when the tables are compiled, so that no code of one host level gets into another.
-  consteval OpDef with(uint32_t more) const {
+  consteval OpDef with(TraitSet more) const {
     OpDef d = *this;
-    d.traits |= more;
+    d.traits.add(more);
     return d;
   }
   consteval OpDef costs(Cost c) const {
@@ -87,20 +139,16 @@ struct OpDef {
     d.literal = place;
     return d;
   }
-  consteval OpDef waitsFor(uint8_t counters) const {
+  consteval OpDef waitsFor(WaitCounterSet counters) const {
     OpDef d = *this;
-    d.waits = counters;
+    d.waits = {WaitForm::Number, counters};
     return d;
   }
-};
-
-/// OpDef::info of loads and stores: bytes of each lane, and what becomes of a part of a dword.
-enum MemoryInfo : uint32_t {
-  kBytesMask = 0xff,
-  kSigned = 0x100,
-  kD16 = 0x200,      ///< the low half of the register, the other half kept
-  kD16High = 0x400,  ///< the high half
-  kLdsTarget = 0x800 ///< the data goes to LDS
+  consteval OpDef waitsBy(WaitForm form) const {
+    OpDef d = *this;
+    d.waits = {form, {}};
+    return d;
+  }
 };
 
 /// A table of one file.

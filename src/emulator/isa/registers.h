@@ -9,12 +9,10 @@ namespace flyemu {
 /// Lanes of a row of the vector file. Waves of 32 lanes use the first half.
 constexpr unsigned kLanes = 64;
 
-// Rows of the vector file: v0-v255, then the accumulation registers, then temporary ones.
-constexpr unsigned kAccRow = 256; ///< the first accumulation register
-constexpr unsigned kVgprRows = 512;
-constexpr unsigned kTempRow = 512; ///< rows that permutes and dual instructions use
-constexpr unsigned kDualRow = 518; ///< the first half's old destination
-constexpr unsigned kFileRows = 520;
+// Rows of the vector file: the registers (Machine::vectorRows), then temporary rows.
+constexpr unsigned kAccRow = 256; ///< the first accumulation register, on targets with such
+constexpr unsigned kTempRows = 8; ///< rows that permutes and dual instructions use
+constexpr unsigned kDualTemp = 6; ///< that of a dual instruction's first half: its old destination
 
 // Scalar operand codes (ISA manuals, "Scalar Operands").
 /// Where writes to NULL go: behind the scalar registers.

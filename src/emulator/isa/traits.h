@@ -3,47 +3,50 @@
 // LLVM's tables say of an opcode (loads, stores, implicit registers) is McEffect in isa/mc.h.
 #pragma once
 
+#include "support/enum_set.h"
+
 #include <cstdint>
 
 namespace flyemu {
 
-/// Facts of an operation, as bits of OpDef::traits.
-enum Trait : uint32_t {
+/// Facts of an operation.
+enum class Trait : uint8_t {
   // For the decoder:
-  kCarryMask = 1u << 0,       ///< VOP3 has a scalar destination for a mask beside the vector one
-  kScalarResult = 1u << 1,    ///< a vector instruction whose destination is a scalar register
-  kTruthTable = 1u << 2,      ///< VOP3's modifier fields hold a function of three bits
-  kClearsHigh = 1u << 3,      ///< a 16-bit result of VOP3 clears the register's other half on gfx9
-  kTypedBuffer = 1u << 4,     ///< the format is in the instruction (MTBUF)
-  kNoAddress = 1u << 5,       ///< a memory instruction whose vector operands are data alone
-  kGlobalSync = 1u << 6,      ///< the global wave sync, which shares its bit with global data share
-  kAccSource = 1u << 7,       ///< src[0] is an accumulation register, whatever the fields say
-  kAccResult = 1u << 8,       ///< so is the destination
-  kNumberSource = 1u << 23,   ///< the code of the last source is itself the operand
-  kComparesToExec = 1u << 24, ///< a comparison whose result goes to EXEC
+  CarryMask,      ///< VOP3 has a scalar destination for a mask besides the vector one
+  ScalarResult,   ///< a vector instruction whose destination is a scalar register
+  TruthTable,     ///< VOP3's modifier fields hold a function of three bits
+  ClearsHigh,     ///< a 16-bit result of VOP3 clears the register's other half on gfx9
+  TypedBuffer,    ///< the format is in the instruction (MTBUF)
+  NoAddress,      ///< a memory instruction whose vector operands are data alone
+  GlobalSync,     ///< the global wave sync, which shares its bit with global data share
+  AccSource,      ///< src[0] is an accumulation register, whatever the fields say
+  AccResult,      ///< so is the destination
+  NumberSource,   ///< the code of the last source is itself the operand
+  ComparesToExec, ///< a comparison whose result goes to EXEC
   // For the checks:
-  kOrders = 1u << 9,          ///< orders memory between workgroups: cache control, grid barriers
-  kBarrier = 1u << 10,        ///< waits for the other waves of the workgroup
-  kMovesLanes = 1u << 11,     ///< an LDS instruction that moves values and has no memory
-  kAddressIsData = 1u << 12,  ///< the operand in the address's place is what is moved
-  kReadsFirstLane = 1u << 13, ///< the first active lane goes to a scalar register
-  kReadsLane = 1u << 14,      ///< a lane goes to a scalar register
-  kWritesLane = 1u << 15,     ///< a scalar goes to a lane
-  kSwapsInLane = 1u << 16,    ///< two registers change places, lane by lane
-  kSelectsByMask = 1u << 17,  ///< takes the first or the second operand by the mask
-  kRelativeResult = 1u << 18, ///< the result is M0 registers away from the operand
-  kLowFromLow = 1u << 19,     ///< the result's low half depends on the operands' low halves alone
-  kChangesDestination = 1u << 20, ///< reads the register that it writes, which LLVM does not tie
-  kSignExtends = 1u << 21,        ///< copies the sign of the field that it extracts
-  kDescriptorBase = 1u << 22,     ///< scalar memory at a buffer descriptor
-  kCountsAsLoad = 1u << 25,       ///< cache control that the counter of loads counts
-  kCountsAsScalar = 1u << 26,     ///< its result comes late, as that of scalar memory
-  kWritesBack = 1u << 27,         ///< cache control that writes back what a cache keeps
-  kInvalidates = 1u << 28,        ///< cache control that lets a cache forget what it has read
-  kPacksHalves = 1u << 29,        ///< each half of the result is made of one operand alone
-  kForgetsDevice = 1u << 31, ///< cache control that fences of device scope alone have (gfx11's GL1)
-  kOverwrites = 1u << 30,    ///< an atomic operation whose new value does not depend on the old one
+  Orders,             ///< orders memory between workgroups: cache control, grid barriers
+  WritesBack,         ///< cache control that writes back what a cache keeps
+  Invalidates,        ///< cache control that lets a cache forget what it has read
+  ForgetsDevice,      ///< cache control that fences of device scope alone have (gfx11's GL1)
+  CountsAsLoad,       ///< cache control that the counter of loads counts
+  CountsAsScalar,     ///< its result comes late, as that of scalar memory
+  Barrier,            ///< waits for the other waves of the workgroup
+  Overwrites,         ///< an atomic operation whose new value does not depend on the old one
+  DescriptorBase,     ///< scalar memory at a buffer descriptor
+  MovesLanes,         ///< an LDS instruction that moves values and has no memory
+  AddressIsData,      ///< the operand in the address's place is what is moved
+  ReadsFirstLane,     ///< the first active lane goes to a scalar register
+  ReadsLane,          ///< a lane goes to a scalar register
+  WritesLane,         ///< a scalar goes to a lane
+  SwapsInLane,        ///< two registers change places, lane by lane
+  SelectsByMask,      ///< takes the first or the second operand by the mask
+  RelativeResult,     ///< the result is M0 registers away from the operand
+  LowFromLow,         ///< the result's low half depends on the operands' low halves alone
+  PacksHalves,        ///< each half of the result is made of one operand alone
+  ChangesDestination, ///< reads the register that it writes, which LLVM does not tie
+  SignExtends,        ///< copies the sign of the field that it extracts
 };
+using TraitSet = flydsl::support::EnumSet<Trait>;
 
 /// What an operation costs the vector unit, beside others of its width. Each is a class of LLVM's
 /// scheduling models; how many cycles it takes on which target is TimingFigures' matter.
@@ -55,14 +58,32 @@ enum class Cost : uint8_t {
   Quarter,    ///< of a quarter of the rate on all targets
 };
 
-/// The counters of outstanding operations that a wait looks at, as bits.
-enum WaitFor : uint8_t {
-  kWaitVector = 1, ///< loads, and stores where they have no counter of their own
-  kWaitLds = 2,    ///< LDS
-  kWaitStore = 4,
-  kWaitScalar = 8,  ///< scalar memory and messages
-  kWaitPacked = 16, ///< several counters in the fields of one immediate (s_waitcnt)
-  kWaitIdle = 32,   ///< all counters, until nothing is under way
+/// The counters of operations under way, by the names of gfx12 (LLVM's AMDGPUUsage, memory model).
+/// Older targets count several by one: LDS and scalar memory by lgkmcnt, and on gfx9 loads and
+/// stores by vmcnt.
+enum class WaitCounter : uint8_t {
+  Load,   ///< loads, and stores where they have no counter of their own
+  Store,  ///
+  Ds,     ///< LDS
+  Km,     ///< scalar memory and messages
+  Async,  ///< gfx1250: copies between global memory and LDS
+  Tensor, ///< gfx1250: the tensor data mover
+};
+constexpr unsigned kWaitCounters = 6;
+using WaitCounterSet = flydsl::support::EnumSet<WaitCounter, uint8_t>;
+
+/// How a wait says how many operations may be left.
+enum class WaitForm : uint8_t {
+  None,   ///< it is no wait
+  Number, ///< by its immediate: one number, or one for each of two counters
+  Packed, ///< in the fields of one immediate for several counters (s_waitcnt)
+  Idle,   ///< none of any counter
+};
+struct WaitFor {
+  WaitForm form = WaitForm::None;
+  WaitCounterSet counters; ///< of WaitForm::Number
+
+  explicit operator bool() const { return form != WaitForm::None; }
 };
 
 /// Where a multiply-add has its constant.

@@ -9,7 +9,7 @@
 #include "emulator/observe/lane_overlaps.h"
 #include "emulator/observe/lds_arrays.h"
 #include "emulator/observe/lds_races.h"
-#include "emulator/observe/wait_check.h"
+#include "emulator/observe/waits/wait_check.h"
 
 #include <algorithm>
 #include <array>
@@ -256,7 +256,7 @@ private:
       return;
     lastAccess_ = &i;
     lastIsAtomic_ = program_.isAtomic(i);
-    lastAsks_ = lastIsAtomic_ && (!i.op->has(kOverwrites) || i.flags & kGlc);
+    lastAsks_ = lastIsAtomic_ && (!i.op->has(Trait::Overwrites) || i.flags & kGlc);
   }
 
   /// Notes the bytes of an access for the check of streams.
@@ -426,22 +426,22 @@ private:
                   w, i, 0);
     for (unsigned d = 0; d < bytes / 4; ++d)
       if (undefined[d])
-        init_.scalarLoaded(w, i.sdst.index + d, undefined[d]);
+        init_.scalarLoaded(w, i.scalarData.index + d, undefined[d]);
   }
 
   /// Stores of several lanes of one instruction to one place: which of them wins is not said.
   void checkLanes(Wave &w, const Inst &i, Space space, const LaneAccess &a) {
     // An instruction with two data operands reports the places of the second after the first's.
     const bool second = i.rows.second && std::exchange(secondData_, true);
-    if (i.flags & kToLds || i.op->info & kLdsTarget)
+    if (i.flags & kToLds || i.op->transfer.toLds)
       return; // each lane has a place of its own
     const Operand &data = i.src[second ? 2 : 1];
     const unsigned rows = second ? i.rows.second : i.rows.data;
     if (!data.isVgpr() || !rows)
       return;
-    const uint32_t part = a.bytes >= 4            ? ~0u
-                          : i.op->info & kD16High ? 0xffff0000u
-                                                  : (1u << 8 * a.bytes) - 1;
+    const uint32_t part = a.bytes >= 4                                ? ~0u
+                          : i.op->transfer.part == RegisterPart::High ? 0xffff0000u
+                                                                      : (1u << 8 * a.bytes) - 1;
     uint64_t lanes = 0;
     bool differ = false;
     LaneOverlaps::Pair some = {};
@@ -478,8 +478,9 @@ private:
       // A scalar load of a dword may want a part of it alone: compilers load a byte so.
       const bool scalar = i.enc == Enc::Smem,
                  otherScalar = program_.insts[other.inst].enc == Enc::Smem;
-      if (size < 4 && ((scalar && !a.write && i.op->info >= 4) ||
-                       (otherScalar && !wrote && program_.insts[other.inst].op->info >= 4)))
+      if (size < 4 &&
+          ((scalar && !a.write && i.op->transfer.bytes >= 4) ||
+           (otherScalar && !wrote && program_.insts[other.inst].op->transfer.bytes >= 4)))
         return;
       if (scalar)
         lanes = 0;
@@ -555,20 +556,20 @@ private:
     if (!i.op)
       return 0;
     unsigned facts =
-        (init_.concerns(i) ? kMovesValues : 0) | (i.op->has(kBarrier) ? kIsBarrier : 0);
-    if (i.enc == Enc::Smem && accessesMemory(i.op->flow) && i.op->info >= 4)
+        (init_.concerns(i) ? kMovesValues : 0) | (i.op->has(Trait::Barrier) ? kIsBarrier : 0);
+    if (i.enc == Enc::Smem && accessesMemory(i.op->flow) && i.op->transfer.bytes >= 4)
       facts |= kScalarDwords;
     if (LdsArrays::isMark(program_, i))
       facts |= kMarksArray;
     if (synchronizes(i) || program_.isAtomic(i))
       facts |= kSynchronizesWaves;
-    if (i.op->has(kOrders)) {
+    if (i.op->has(Trait::Orders)) {
       const bool ofDevice = !scopedFences_ || i.flags & kWideScope;
-      if (i.op->has(kGlobalSync)) // the grid's barrier
+      if (i.op->has(Trait::GlobalSync)) // the grid's barrier
         facts |= kReleases | kPublishes;
-      if (i.op->has(kWritesBack) && ofDevice)
+      if (i.op->has(Trait::WritesBack) && ofDevice)
         facts |= kReleases;
-      if (ofDevice && i.op->has(splitInvalidation_ ? kForgetsDevice : kInvalidates))
+      if (ofDevice && i.op->has(splitInvalidation_ ? Trait::ForgetsDevice : Trait::Invalidates))
         facts |= kAcquires;
     } else if (synchronizes(i)) {
       const unsigned effects = program_.effectsOf(i);
@@ -604,7 +605,8 @@ private:
     if (i.src[2].kind != Kind::None)
       offset += read32(w, i.src[2]);
     const uint64_t base = w.s64(i.src[0].index);
-    const uint64_t odd = i.op->has(kDescriptorBase) ? (base | offset) & 3 : (base + offset) & 3;
+    const uint64_t odd =
+        i.op->has(Trait::DescriptorBase) ? (base | offset) & 3 : (base + offset) & 3;
     if (odd)
       state_.findings.add(kCheckMemory,
                           "scalar access to dwords at an address that is no multiple of 4, whose "
@@ -657,7 +659,7 @@ private:
   bool synchronizes(const Inst &i) const {
     if (!i.op)
       return false;
-    if (i.op->has(kOrders))
+    if (i.op->has(Trait::Orders))
       return true;
     if (i.enc != Enc::Flat && i.enc != Enc::Global && i.enc != Enc::Mubuf)
       return false;

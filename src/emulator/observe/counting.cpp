@@ -85,7 +85,7 @@ public:
 private:
   void countMatrix(const Inst &inst) {
     ++c_.SQ_INSTS_MFMA;
-    c_.matrixFlops += inst.op->info & 0xffffff;
+    c_.matrixFlops += inst.op->flops;
     if (!inst.plan)
       return;
     const matrix::MatrixOp &op = static_cast<const matrix::MatrixPlan *>(inst.plan)->op();

@@ -27,7 +27,7 @@ void InitCheck::beginGroup(const Group &group) {
   waves_.resize(group.waves.size());
   for (const Wave &w : group.waves) {
     WaveState &s = waves_[w.index];
-    s.undefined.assign(kFileRows, ~uint64_t(0));
+    s.undefined.assign(program_.target->fileRows(), ~uint64_t(0));
     s.undefined[0] = ~w.exec(); // work-item ids
     s.scratch.assign((w.scratchSize + 3) / 4, ~uint64_t(0));
     s.scalars.begin(w);
@@ -78,7 +78,7 @@ void InitCheck::before(const Wave &w, const Inst &i, const Report &report) {
     // The second half reads what the first one's destination held before.
     const Inst &second = *(&i + 1);
     if (i.dst.isVgpr())
-      s.undefined[kDualRow] = s.undefined[i.dst.index];
+      s.undefined[program_.target->dualRow()] = s.undefined[i.dst.index];
     arithmetic(w, i, s);
     if (second.op)
       arithmetic(w, second, s);
@@ -109,7 +109,7 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
     return matrix(w, i, s);
   if (rule.swaps && i.src[0].isVgpr() && i.dst.isVgpr()) {
     // A swap between lanes (v_permlane32_swap) is not followed: its results count as defined.
-    const bool sameLane = i.op->has(kSwapsInLane);
+    const bool sameLane = i.op->has(Trait::SwapsInLane);
     const uint64_t a = sameLane ? u[i.dst.index] : 0, b = sameLane ? u[i.src[0].index] : 0;
     define(u, i.dst.index, 1, exec, b);
     define(u, i.src[0].index, 1, exec, a);
@@ -126,7 +126,7 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
   if (followed && i.op->src[2] == Type::Mask) {
     const uint64_t undecided = s.scalars.lanes(w, i.src[2].index) & exec;
     const uint64_t m = w.mask(i.src[2].index);
-    const bool select = i.op->has(kSelectsByMask);
+    const bool select = i.op->has(Trait::SelectsByMask);
     bad = undecided | (of(0, 1) & (select ? ~m : exec)) | (of(1, 1) & (select ? m : exec));
   } else if (followed) {
     for (unsigned k = 0; k < 3; ++k)
@@ -137,15 +137,15 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
       i.op->name == "v_mov_b32")
     bad = exec;
   // Compilers leave one operand of a pair undefined where they want no more than the other half.
-  if (followed && i.op->has(kPacksHalves))
+  if (followed && i.op->has(Trait::PacksHalves))
     bad = of(0, 1) & of(1, 1);
   if (followed && rule.readsVcc && i.op->src[2] != Type::Mask)
     bad |= s.scalars.lanes(w, kVcc) & exec;
   if (i.op->dst == Type::Mask) { // lanes that are off get zeros
     if (rule.writesExec)
       s.scalars.setLanes(w, kExec, bad);
-    if (i.sdst.kind == Kind::Sgpr)
-      s.scalars.setLanes(w, i.sdst.index, bad);
+    if (i.mask.kind == Kind::Sgpr)
+      s.scalars.setLanes(w, i.mask.index, bad);
     return;
   }
   if (i.dst.kind == Kind::Sgpr) // functions of a scalar
@@ -153,11 +153,11 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
   if (!i.dst.isVgpr())
     return;
   const uint64_t badLow = rule.lowAlone ? of(0, 1) | of(1, 1) | of(2, 1) : 0;
-  if (rule.carryOut && i.sdst.kind == Kind::Sgpr)
-    s.scalars.setLanes(w, i.sdst.index, bad);
+  if (rule.carryOut && i.mask.kind == Kind::Sgpr)
+    s.scalars.setLanes(w, i.mask.index, bad);
   // LLVM lists the registers that are written. Each half of a dual instruction writes one, and so
   // does a relative move, whose result is not among its operands.
-  const bool one = i.enc == Enc::Vopd || i.op->has(kRelativeResult);
+  const bool one = i.enc == Enc::Vopd || i.op->has(Trait::RelativeResult);
   define(u, i.dst.index, one ? 1 : i.rows.result, exec, bad);
   // The low half of a wide multiply-add is made of low halves alone; compilers leave the high half
   // of the addend undefined where they want no more of the result.
@@ -205,7 +205,7 @@ std::array<uint64_t, 2> InitCheck::pairOf(const Wave &w, const Inst &i, const Wa
   const bool left = i.op->flow == Flow::ShiftLeft;
   const uint64_t nearEnd = left ? low : high, farEnd = left ? high : low;
   const uint64_t moved = (far & nearEnd) | (~far & (farEnd | (nearEnd & ~none)));
-  const uint64_t vacated = i.op->has(kSignExtends) ? nearEnd : nearEnd & ~far;
+  const uint64_t vacated = i.op->has(Trait::SignExtends) ? nearEnd : nearEnd & ~far;
   return left ? std::array{amount | vacated, amount | moved}
               : std::array{amount | moved, amount | vacated};
 }
@@ -263,8 +263,8 @@ void InitCheck::matrix(const Wave &w, const Inst &i, WaveState &s) const {
 }
 
 void InitCheck::laneMove(const Wave &w, const Inst &i, WaveState &s) {
-  if (!i.op->has(kWritesLane)) {
-    const bool first = i.op->has(kReadsFirstLane);
+  if (!i.op->has(Trait::WritesLane)) {
+    const bool first = i.op->has(Trait::ReadsFirstLane);
     const unsigned lane = !first     ? read32(w, i.src[1]) % w.lanes
                           : w.exec() ? static_cast<unsigned>(std::countr_zero(w.exec()))
                                      : 0;
@@ -286,14 +286,14 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
   const uint64_t exec = w.exec();
   const bool buffer = i.enc == Enc::Mubuf || i.enc == Enc::Mtbuf;
   // The only operand of a swizzle is the data.
-  const bool addressed = i.rows.address && !i.op->has(kAddressIsData);
+  const bool addressed = i.rows.address && !i.op->has(Trait::AddressIsData);
   if (uint64_t m = addressed ? undefinedOf(w, s, i.src[0], i.rows.address) : 0)
     report("a register that was never written is used as an address", m);
   const unsigned scalarRows = buffer ? 4 : i.enc == Enc::Scratch ? 1 : 2;
-  const bool toLds = i.enc != Enc::Ds && (i.flags & kToLds || i.op->info & kLdsTarget);
+  const bool toLds = i.enc != Enc::Ds && (i.flags & kToLds || i.op->transfer.toLds);
   if ((i.enc != Enc::Ds &&
        ((buffer || i.flags & kSaddr) && s.scalars.undefined(w, i.src[2], scalarRows))) ||
-      (buffer && s.scalars.undefined(w, i.src[3], 1)) ||
+      (buffer && s.scalars.undefined(w, i.soffset, 1)) ||
       (toLds && s.scalars.undefined(w, {Kind::Sgpr, 0, w.target->m0, 0}, 1)))
     report("a scalar register that was never written is used as an address", 0);
   if (uint64_t m = s.scalars.lanes(w, kExec) & exec)
@@ -305,7 +305,7 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
       !(buffer && isScratchBuffer(w, w.s + i.src[2].index))) {
     uint64_t m = i.rows.data ? undefinedOf(w, s, i.src[1], i.rows.data) : 0;
     m |= i.rows.second ? undefinedOf(w, s, i.src[2], i.rows.second) : 0;
-    if (m && !i.op->has(kMovesLanes))
+    if (m && !i.op->has(Trait::MovesLanes))
       report("a register that was never written is used as stored data", m);
   }
   // The lanes of a load from scratch are set in access().

@@ -70,7 +70,7 @@ ScalarRule scalarRule(const Inst &inst, unsigned effects) {
     rule.writesScc = effects & kWritesScc;
     rule.writesDestination = effects & kWritesScalar;
     // S_CMPK has its first operand in the field of a destination.
-    rule.readsDestination = effects & kReadsDestination || op.has(kChangesDestination) ||
+    rule.readsDestination = effects & kReadsDestination || op.has(Trait::ChangesDestination) ||
                             (inst.enc == Enc::Sopk && !rule.writesDestination);
     return rule;
   case Enc::Sopp:
@@ -79,8 +79,8 @@ ScalarRule scalarRule(const Inst &inst, unsigned effects) {
     return rule;
   default:
     rule.pair = op.flow;
-    rule.laneMove = op.has(kReadsFirstLane | kReadsLane | kWritesLane);
-    rule.lowAlone = op.has(kLowFromLow);
+    rule.laneMove = op.hasAny({Trait::ReadsFirstLane, Trait::ReadsLane, Trait::WritesLane});
+    rule.lowAlone = op.has(Trait::LowFromLow);
     rule.carryOut = effects & (kWritesScalar | kWritesVcc);
     rule.writesExec = effects & kWritesExec;
     // A dual instruction has the effects of both halves, and only selects by VCC, an operand.
@@ -178,7 +178,7 @@ void ScalarInit::arithmetic(const Wave &w, const Inst &i, const ScalarRule &rule
   const uint64_t width = widthMask(dwords);
   const uint64_t ua = bits(w, i.src[0], dwords0);
   const uint64_t ub = bits(w, i.src[1], std::max(1u, dwordsOf(i.op->src[1])));
-  const Operand &to = i.enc == Enc::Smem ? i.sdst : i.dst;
+  const Operand &to = i.enc == Enc::Smem ? i.scalarData : i.dst;
   switch (rule.flow) {
   case Flow::Defines:
     return write(w, to, dwords, 0);
@@ -208,7 +208,7 @@ void ScalarInit::arithmetic(const Wave &w, const Inst &i, const ScalarRule &rule
     const unsigned length = std::min(field >> 16 & 127, dwords * 32 - first);
     const uint64_t mask = length == 64 ? ~uint64_t(0) : (uint64_t(1) << length) - 1;
     uint64_t u = ub ? width : ua >> first & mask;
-    if (length && u >> (length - 1) & 1 && i.op->has(kSignExtends))
+    if (length && u >> (length - 1) & 1 && i.op->has(Trait::SignExtends))
       u |= width & ~mask; // the copies of the sign
     write(w, to, dwords, u);
     scc_ = unsettled(read64(w, i.src[0]) >> first & mask, u);
@@ -236,20 +236,20 @@ void ScalarInit::arithmetic(const Wave &w, const Inst &i, const ScalarRule &rule
 
 void ScalarInit::memory(const Wave &w, const Inst &i, const ScalarRule &rule,
                         const Report &report) {
-  const bool buffer = i.op->has(kDescriptorBase);
+  const bool buffer = i.op->has(Trait::DescriptorBase);
   if (undefined(w, i.src[0], buffer ? 4 : 2) || undefined(w, i.src[2], 1))
     report("a scalar register that was never written is used as an address");
-  const unsigned dwords = std::max(1u, i.op->info / 4);
+  const unsigned dwords = std::max(1u, i.op->transfer.bytes / 4u);
   if (rule.flow == Flow::Load) {
     for (unsigned d = 0; d < dwords; ++d)
-      set(i.sdst.index + d, 0);
+      set(i.scalarData.index + d, 0);
     return;
   }
-  if (undefined(w, i.sdst, dwords))
+  if (undefined(w, i.scalarData, dwords))
     report("a scalar register that was never written is used as stored data");
   if (rule.flow == Flow::Atomic && i.flags & kGlc)
     for (unsigned d = 0; d < dwords; ++d)
-      set(i.sdst.index + d, 0);
+      set(i.scalarData.index + d, 0);
 }
 
 void ScalarInit::branch(const Wave &w, const Inst &i, const ScalarRule &rule,

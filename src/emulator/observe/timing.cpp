@@ -3,7 +3,7 @@
 #include "emulator/isa/op.h"
 #include "emulator/matrix/execute.h"
 #include "emulator/matrix/passes.h"
-#include "emulator/observe/wait_counts.h"
+#include "emulator/observe/waits/wait_counts.h"
 
 #include <algorithm>
 
@@ -209,9 +209,9 @@ void GroupClock::wait(Clock &clock, const Inst &inst) {
   };
   const WaitCounts left = waitCounts(*program_.target, inst);
   const uint64_t before = clock.now;
-  until(clock.vector, left.vector);
-  until(clock.lds, std::min(left.lds, left.scalar));
-  until(clock.store, left.store);
+  until(clock.vector, left[WaitCounter::Load]);
+  until(clock.lds, std::min(left[WaitCounter::Ds], left[WaitCounter::Km]));
+  until(clock.store, left[WaitCounter::Store]);
   if (clock.now > before)
     note(clock, Activity::Wait, before, clock.now);
 }

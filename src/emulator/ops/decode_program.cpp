@@ -1,7 +1,7 @@
 #include "emulator/ops/decode_program.h"
 
 #include "emulator/core/wave.h"
-#include "emulator/isa/decode.h"
+#include "emulator/isa/decode/decode.h"
 #include "emulator/isa/disassembler.h"
 #include "emulator/isa/mnemonic.h"
 #include "emulator/ops/find_op.h"
@@ -88,10 +88,11 @@ void countRegisters(Program &p, const Inst &inst) {
   auto use = [&](const Operand &o, unsigned count) {
     if (!o.isVgpr())
       return;
-    if (o.index < kAccRow)
+    const unsigned accRow = p.target->accRow();
+    if (o.index < accRow)
       p.vgprs = std::max(p.vgprs, o.index + count);
-    else if (o.index < kVgprRows)
-      p.accVgprs = std::max(p.accVgprs, o.index - kAccRow + count);
+    else if (o.index < p.target->vectorRows())
+      p.accVgprs = std::max(p.accVgprs, o.index - accRow + count);
   };
   unsigned size = 1;
   switch (inst.enc) {
@@ -112,7 +113,7 @@ void countRegisters(Program &p, const Inst &inst) {
 }
 
 /// A dual instruction: its halves are this entry and the next, whose dword starts no instruction.
-void decodeDual(Operations &d, Program &p, size_t at, unsigned opcode, const uint32_t *words) {
+void decodeBoth(Operations &d, Program &p, size_t at, unsigned opcode, const uint32_t *words) {
   Inst &x = p.insts[at], &y = p.insts[at + 1];
   auto halves = d.halves(opcode);
   x.op = halves.first;
@@ -122,10 +123,7 @@ void decodeDual(Operations &d, Program &p, size_t at, unsigned opcode, const uin
     x.fn = unknownInstruction;
     return;
   }
-  if (decodeVopd(*p.target, words, x, y)) {
-    x.fn = unsupportedForm;
-    return;
-  }
+  decodeDual(*p.target, words, x, y);
   x.base = x.op->fn;
   y.base = y.op->fn;
   x.fn = runDual;
@@ -189,14 +187,12 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
     // Of a dual instruction, the next entry is its second half.
     std::fill_n(p->effects.begin() + static_cast<ptrdiff_t>(at), inst.dwords, mc.effects);
     inst.op = d.op(mc.opcode);
-    if (inst.dwords > 1 && info->encoding != Encoding::Gfx9 &&
-        prefix11(words[at]) == Prefix11::Vopd) {
-      decodeDual(d, *p, at, mc.opcode, words + at);
+    if (inst.dwords > 1 && isDual(*info, words[at])) {
+      decodeBoth(d, *p, at, mc.opcode, words + at);
     } else if (!inst.op) {
       inst.fn = unknownInstruction;
     } else {
-      const char *bad = info->encoding == Encoding::Gfx9 ? decodeGfx9(*info, words + at, inst)
-                                                         : decodeGfx11(*info, words + at, inst);
+      const char *bad = decodeOperands(*info, words + at, inst);
       inst.rows = memoryRows(mc, inst);
       if (!bad && inst.op->cls == Class::Mfma)
         bad = prepareMatrix(*info, words + at, inst);
@@ -207,7 +203,7 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
         inst.fn = bad ? unsupportedForm : inst.permute == Permute::Sdwa ? runSdwa : runDpp;
       }
       // The global wave sync has the same bit.
-      if (inst.flags & kGds && !inst.op->has(kGlobalSync))
+      if (inst.flags & kGds && !inst.op->has(Trait::GlobalSync))
         inst.fn = globalDataShare;
       // A branch target outside the segment must not become a wild pointer.
       if (inst.op->cls == Class::Branch && (inst.enc == Enc::Sopp || inst.enc == Enc::Sopk)) {

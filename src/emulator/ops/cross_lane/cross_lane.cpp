@@ -107,7 +107,7 @@ void permlane64(Wave &w, const Inst &i) {
 }
 
 void moveRelative(Wave &w, const Inst &i, unsigned from, unsigned to) {
-  if (from >= kVgprRows || to >= kVgprRows)
+  if (from >= w.tempRow || to >= w.tempRow)
     throw WaveFault{"relative move beyond the registers"};
   const uint32_t *in = w.row(from);
   uint32_t *out = w.row(to);
@@ -127,7 +127,7 @@ void swapHalves(Wave &w, const Inst &i) {
 /// M0 has an index for each side.
 void swapRelative(Wave &w, const Inst &i) {
   const unsigned from = i.src[0].index + (w.m0() & 1023), to = i.dst.index + (w.m0() >> 16 & 1023);
-  if (from >= kVgprRows || to >= kVgprRows)
+  if (from >= w.tempRow || to >= w.tempRow)
     throw WaveFault{"relative move beyond the registers"};
   uint32_t *a = w.row(to), *b = w.row(from);
   forLanes(w.exec(), [&](unsigned lane) { std::swap(a[lane], b[lane]); });
@@ -138,17 +138,17 @@ template <const char *const &Name> void pseudoScalar(Wave &w, const Inst &i) {
   static const OpDef *const vector = findOp(Name);
   Inst run = i;
   run.op = vector;
-  run.dst = {Kind::Vgpr, 0, kTempRow, 0};
+  run.dst = w.tempOperand(0);
   run.flags &= static_cast<uint16_t>(~kKeepHigh);
   const uint64_t exec = w.exec();
   w.setExec(1);
   vector->fn(w, run);
   w.setExec(exec);
-  w.s[i.dst.index] = w.row(kTempRow)[0];
+  w.s[i.dst.index] = w.temp(0)[0];
 }
 template <const char *const &Name> constexpr OpDef scalarFunction(const char *name, Type type) {
   return {name, pseudoScalar<Name>, Class::Valu, Type::B32, {type, Type::None, Type::None},
-          0,    kScalarResult};
+          {},   Trait::ScalarResult};
 }
 constexpr const char *kExp32 = "v_exp_f32", *kExp16 = "v_exp_f16", *kLog32 = "v_log_f32",
                      *kLog16 = "v_log_f16", *kRcp32 = "v_rcp_f32", *kRcp16 = "v_rcp_f16",
@@ -157,24 +157,24 @@ constexpr const char *kExp32 = "v_exp_f32", *kExp16 = "v_exp_f16", *kLog32 = "v_
 
 constexpr OpDef op(const char *name, Handler fn, Type s0 = Type::B32, Type s1 = Type::None,
                    Type s2 = Type::None) {
-  return {name, fn, Class::Valu, Type::B32, {s0, s1, s2}, 0};
+  return {name, fn, Class::Valu, Type::B32, {s0, s1, s2}};
 }
 
 constexpr OpDef kOps[] = {
-    op("v_readfirstlane_b32", readFirstLane).with(kReadsFirstLane),
-    op("v_readlane_b32", readLane, Type::B32, Type::B32).with(kReadsLane),
-    op("v_writelane_b32", writeLane, Type::B32, Type::B32).with(kWritesLane),
+    op("v_readfirstlane_b32", readFirstLane).with(Trait::ReadsFirstLane),
+    op("v_readlane_b32", readLane, Type::B32, Type::B32).with(Trait::ReadsLane),
+    op("v_writelane_b32", writeLane, Type::B32, Type::B32).with(Trait::WritesLane),
     op("v_mbcnt_lo_u32_b32", maskedBitCount<0>, Type::B32, Type::B32),
     op("v_mbcnt_hi_u32_b32", maskedBitCount<32>, Type::B32, Type::B32),
-    op("v_swap_b32", swapRegisters).with(kSwapsInLane),
-    OpDef{"v_swap_b16", swapHalves, Class::Valu, Type::B16, {Type::B16, Type::None, Type::None}, 0}
-        .with(kSwapsInLane),
+    op("v_swap_b32", swapRegisters).with(Trait::SwapsInLane),
+    OpDef{"v_swap_b16", swapHalves, Class::Valu, Type::B16, {Type::B16, Type::None, Type::None}}
+        .with(Trait::SwapsInLane),
     op("v_swaprel_b32", swapRelative),
     op("v_movrelsd_2_b32",
        [](Wave &w, const Inst &i) {
          moveRelative(w, i, i.src[0].index + (w.m0() & 1023), i.dst.index + (w.m0() >> 16 & 1023));
        })
-        .with(kRelativeResult),
+        .with(Trait::RelativeResult),
     scalarFunction<kExp32>("v_s_exp_f32", Type::F32),
     scalarFunction<kExp16>("v_s_exp_f16", Type::F16),
     scalarFunction<kLog32>("v_s_log_f32", Type::F32),
@@ -194,22 +194,22 @@ constexpr OpDef kOps[] = {
     op("v_permlane64_b32", permlane64),
     op("v_movrels_b32",
        [](Wave &w, const Inst &i) { moveRelative(w, i, i.src[0].index + w.m0(), i.dst.index); })
-        .with(kRelativeResult),
+        .with(Trait::RelativeResult),
     op("v_movreld_b32",
        [](Wave &w, const Inst &i) {
          Inst at = i;
          at.dst.index = static_cast<uint16_t>(i.dst.index + w.m0());
-         if (at.dst.index >= kVgprRows)
+         if (at.dst.index >= w.tempRow)
            throw WaveFault{"relative move beyond the registers"};
          uint32_t *out = w.row(at.dst.index);
          forLanes(w.exec(), [&](unsigned lane) { out[lane] = laneValue(w, i.src[0], lane); });
        })
-        .with(kRelativeResult),
+        .with(Trait::RelativeResult),
     op("v_movrelsd_b32",
        [](Wave &w, const Inst &i) {
          moveRelative(w, i, i.src[0].index + w.m0(), i.dst.index + w.m0());
        })
-        .with(kRelativeResult),
+        .with(Trait::RelativeResult),
     op(
         "v_nop", [](Wave &, const Inst &) {}, Type::None),
     op(

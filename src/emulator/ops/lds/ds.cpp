@@ -11,7 +11,8 @@ namespace flyemu {
 
 namespace {
 void dsRead(Wave &w, const Inst &i) {
-  const uint32_t info = i.op->info, bytes = info & kBytesMask;
+  const Transfer &transfer = i.op->transfer;
+  const uint32_t bytes = transfer.bytes;
   const uint32_t *address = w.row(i.src[0].index);
   uint32_t *row = w.row(i.dst.index);
   uint64_t all[kLanes];
@@ -20,7 +21,7 @@ void dsRead(Wave &w, const Inst &i) {
     if (bytes >= 4)
       return gather(w, w.exec(), all, row, bytes / 4);
     forLanes(w.exec(), [&](unsigned lane) {
-      row[lane] = mergePart(info, reinterpret_cast<const uint8_t *>(all[lane]), row[lane]);
+      row[lane] = mergePart(transfer, reinterpret_cast<const uint8_t *>(all[lane]), row[lane]);
     });
     return;
   }
@@ -31,7 +32,7 @@ void dsRead(Wave &w, const Inst &i) {
     if (!p)
       p = kZero;
     if (bytes < 4) {
-      row[lane] = mergePart(info, p, row[lane]);
+      row[lane] = mergePart(transfer, p, row[lane]);
       return;
     }
     for (unsigned d = 0; d < bytes / 4; ++d)
@@ -41,25 +42,25 @@ void dsRead(Wave &w, const Inst &i) {
 }
 
 void dsWrite(Wave &w, const Inst &i) {
-  const uint32_t info = i.op->info, bytes = info & kBytesMask;
+  const Transfer &transfer = i.op->transfer;
+  const uint32_t bytes = transfer.bytes;
   const uint32_t *address = w.row(i.src[0].index), *row = w.row(i.src[1].index);
   uint64_t all[kLanes];
   if (ldsBulk(w, w.exec(), address, static_cast<uint32_t>(i.offset), bytes, all)) {
     ldsReport(w, i, all, bytes, true);
-    return scatterElements(w, info, all, row);
+    return scatterElements(w, transfer, all, row);
   }
   forLanes(w.exec(), [&](unsigned lane) {
     uint8_t *p = ldsPlace(w, i, lane, uint64_t(address[lane]) + static_cast<uint32_t>(i.offset),
                           bytes, true);
     if (p)
-      storeElement(info, row, lane, p);
+      storeElement(transfer, row, lane, p);
   });
   ldsDone(w, i);
 }
 
-/// info: bytes of each of the two elements, and the unit of the two 8-bit offsets above it.
 void dsRead2(Wave &w, const Inst &i) {
-  const uint32_t bytes = i.op->info & 0xff, unit = i.op->info >> 8, dwords = bytes / 4;
+  const uint32_t bytes = i.op->transfer.bytes, unit = i.op->transfer.pairUnit, dwords = bytes / 4;
   const uint32_t *address = w.row(i.src[0].index);
   uint32_t *row = w.row(i.dst.index);
   uint32_t offsets[2] = {(i.offset & 255) * unit, (i.offset >> 8 & 255) * unit};
@@ -84,7 +85,7 @@ void dsRead2(Wave &w, const Inst &i) {
 }
 
 void dsWrite2(Wave &w, const Inst &i) {
-  const uint32_t bytes = i.op->info & 0xff, unit = i.op->info >> 8;
+  const uint32_t bytes = i.op->transfer.bytes, unit = i.op->transfer.pairUnit;
   const uint32_t *address = w.row(i.src[0].index);
   const uint32_t *rows[2] = {w.row(i.src[1].index), w.row(i.src[2].index)};
   uint32_t offsets[2] = {(i.offset & 255) * unit, (i.offset >> 8 & 255) * unit};
@@ -184,7 +185,7 @@ struct Exchange32 { // conditional exchange of the halves whose top bit is on
 };
 
 void dsExchange2(Wave &w, const Inst &i) {
-  const uint32_t bytes = i.op->info & 0xff, unit = i.op->info >> 8, dwords = bytes / 4;
+  const uint32_t bytes = i.op->transfer.bytes, unit = i.op->transfer.pairUnit, dwords = bytes / 4;
   const uint32_t *address = w.row(i.src[0].index);
   const uint32_t *rows[2] = {w.row(i.src[1].index), w.row(i.src[2].index)};
   uint32_t *out = w.row(i.dst.index);
@@ -303,8 +304,8 @@ template <int Sign> void appendConsume(Wave &w, const Inst &i) {
   ldsDone(w, i);
 }
 
-constexpr OpDef op(const char *name, Handler fn, uint32_t info = 0) {
-  return {name, fn, Class::Lds, Type::B32, {}, info};
+constexpr OpDef op(const char *name, Handler fn, Transfer transfer = {}) {
+  return {name, fn, Class::Lds, Type::B32, {}, transfer};
 }
 
 #define ATOMIC(NAME, SUFFIX, F, T)                                                                 \
@@ -347,50 +348,50 @@ constexpr OpDef kOps[] = {
     op("ds_wrxchg_rtn_b64", dsAtomic<atomics::Swap, uint64_t, true>),
     op("ds_storexchg_rtn_b32", dsAtomic<atomics::Swap, uint32_t, true>),
     op("ds_storexchg_rtn_b64", dsAtomic<atomics::Swap, uint64_t, true>),
-    op("ds_wrxchg2_rtn_b32", dsExchange2, 4 | 4 << 8),
-    op("ds_wrxchg2_rtn_b64", dsExchange2, 8 | 8 << 8),
-    op("ds_wrxchg2st64_rtn_b32", dsExchange2, 4 | 256 << 8),
-    op("ds_wrxchg2st64_rtn_b64", dsExchange2, 8 | 512 << 8),
+    op("ds_wrxchg2_rtn_b32", dsExchange2, movesPair(4, 4)),
+    op("ds_wrxchg2_rtn_b64", dsExchange2, movesPair(8, 8)),
+    op("ds_wrxchg2st64_rtn_b32", dsExchange2, movesPair(4, 256)),
+    op("ds_wrxchg2st64_rtn_b64", dsExchange2, movesPair(8, 512)),
 
-    op("ds_write_b8", dsWrite, 1),
-    op("ds_write_b8_d16_hi", dsWrite, 1 | kD16High),
-    op("ds_write_b16", dsWrite, 2),
-    op("ds_write_b16_d16_hi", dsWrite, 2 | kD16High),
-    op("ds_write_b32", dsWrite, 4),
-    op("ds_write_b64", dsWrite, 8),
-    op("ds_write_b96", dsWrite, 12),
-    op("ds_write_b128", dsWrite, 16),
-    op("ds_write2_b32", dsWrite2, 4 | 4 << 8),
-    op("ds_write2_b64", dsWrite2, 8 | 8 << 8),
-    op("ds_write2st64_b32", dsWrite2, 4 | 256 << 8),
-    op("ds_write2st64_b64", dsWrite2, 8 | 512 << 8),
-    op("ds_read_u8", dsRead, 1),
-    op("ds_read_i8", dsRead, 1 | kSigned),
-    op("ds_read_u16", dsRead, 2),
-    op("ds_read_i16", dsRead, 2 | kSigned),
-    op("ds_read_u8_d16", dsRead, 1 | kD16),
-    op("ds_read_u8_d16_hi", dsRead, 1 | kD16High),
-    op("ds_read_i8_d16", dsRead, 1 | kSigned | kD16),
-    op("ds_read_i8_d16_hi", dsRead, 1 | kSigned | kD16High),
-    op("ds_read_u16_d16", dsRead, 2 | kD16),
-    op("ds_read_u16_d16_hi", dsRead, 2 | kD16High),
-    op("ds_read_b32", dsRead, 4),
-    op("ds_read_b64", dsRead, 8),
-    op("ds_read_b96", dsRead, 12),
-    op("ds_read_b128", dsRead, 16),
-    op("ds_read2_b32", dsRead2, 4 | 4 << 8),
-    op("ds_read2_b64", dsRead2, 8 | 8 << 8),
-    op("ds_read2st64_b32", dsRead2, 4 | 256 << 8),
-    op("ds_read2st64_b64", dsRead2, 8 | 512 << 8),
-    op("ds_read_addtid_b32", readAddTid).with(kNoAddress),
-    op("ds_write_addtid_b32", writeAddTid).with(kNoAddress),
-    op("ds_gws_barrier", gridBarrier).with(kNoAddress | kGlobalSync | kOrders),
+    op("ds_write_b8", dsWrite, moves(1)),
+    op("ds_write_b8_d16_hi", dsWrite, moves(1).high()),
+    op("ds_write_b16", dsWrite, moves(2)),
+    op("ds_write_b16_d16_hi", dsWrite, moves(2).high()),
+    op("ds_write_b32", dsWrite, moves(4)),
+    op("ds_write_b64", dsWrite, moves(8)),
+    op("ds_write_b96", dsWrite, moves(12)),
+    op("ds_write_b128", dsWrite, moves(16)),
+    op("ds_write2_b32", dsWrite2, movesPair(4, 4)),
+    op("ds_write2_b64", dsWrite2, movesPair(8, 8)),
+    op("ds_write2st64_b32", dsWrite2, movesPair(4, 256)),
+    op("ds_write2st64_b64", dsWrite2, movesPair(8, 512)),
+    op("ds_read_u8", dsRead, moves(1)),
+    op("ds_read_i8", dsRead, moves(1).asSigned()),
+    op("ds_read_u16", dsRead, moves(2)),
+    op("ds_read_i16", dsRead, moves(2).asSigned()),
+    op("ds_read_u8_d16", dsRead, moves(1).low()),
+    op("ds_read_u8_d16_hi", dsRead, moves(1).high()),
+    op("ds_read_i8_d16", dsRead, moves(1).asSigned().low()),
+    op("ds_read_i8_d16_hi", dsRead, moves(1).asSigned().high()),
+    op("ds_read_u16_d16", dsRead, moves(2).low()),
+    op("ds_read_u16_d16_hi", dsRead, moves(2).high()),
+    op("ds_read_b32", dsRead, moves(4)),
+    op("ds_read_b64", dsRead, moves(8)),
+    op("ds_read_b96", dsRead, moves(12)),
+    op("ds_read_b128", dsRead, moves(16)),
+    op("ds_read2_b32", dsRead2, movesPair(4, 4)),
+    op("ds_read2_b64", dsRead2, movesPair(8, 8)),
+    op("ds_read2st64_b32", dsRead2, movesPair(4, 256)),
+    op("ds_read2st64_b64", dsRead2, movesPair(8, 512)),
+    op("ds_read_addtid_b32", readAddTid).with(Trait::NoAddress),
+    op("ds_write_addtid_b32", writeAddTid).with(Trait::NoAddress),
+    op("ds_gws_barrier", gridBarrier).with({Trait::NoAddress, Trait::GlobalSync, Trait::Orders}),
     op("ds_append", appendConsume<1>),
     op("ds_consume", appendConsume<-1>),
-    op("ds_permute_b32", permute).with(kMovesLanes),
-    op("ds_bpermute_b32", bpermute<false>).with(kMovesLanes),
-    op("ds_bpermute_fi_b32", bpermute<true>).with(kMovesLanes),
-    op("ds_swizzle_b32", swizzle).with(kMovesLanes | kAddressIsData),
+    op("ds_permute_b32", permute).with(Trait::MovesLanes),
+    op("ds_bpermute_b32", bpermute<false>).with(Trait::MovesLanes),
+    op("ds_bpermute_fi_b32", bpermute<true>).with(Trait::MovesLanes),
+    op("ds_swizzle_b32", swizzle).with({Trait::MovesLanes, Trait::AddressIsData}),
     op("ds_nop", [](Wave &, const Inst &) {}),
 };
 } // namespace

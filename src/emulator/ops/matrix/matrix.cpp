@@ -1,7 +1,7 @@
 #include "emulator/ops/matrix/matrix.h"
 
 #include "emulator/core/wave.h"
-#include "emulator/isa/decode.h"
+#include "emulator/isa/decode/fields.h"
 #include "emulator/matrix/execute.h"
 
 #include <map>
@@ -73,8 +73,8 @@ void runMatrix(Wave &w, const Inst &i) {
     }
   }
   if (op.scaled) {
-    r.scaleA = rows(w, i.src[3], Type::B32, 1, scales[0]);
-    r.scaleB = rows(w, i.scaleB(), Type::B32, 1, scales[1]);
+    r.scaleA = rows(w, i.scaleA, Type::B32, 1, scales[0]);
+    r.scaleB = rows(w, i.scaleB, Type::B32, 1, scales[1]);
     m.opselA = i.matrix.byteOfA;
     m.opselB = i.matrix.byteOfB;
   }
@@ -128,7 +128,7 @@ const OpDef *findMatrixOp(const std::string &mnemonic, const Machine &target) {
                 : op->acc == matrix::Elem::F16  ? Type::F16
                 : op->acc == matrix::Elem::BF16 ? Type::BF16
                                                 : Type::B32;
-    d->info = 2u * op->m * op->n * op->k * op->blocks;
+    d->flops = 2u * op->m * op->n * op->k * op->blocks;
   }
   return d.get();
 }
@@ -161,8 +161,8 @@ const char *prepareMatrix(const Machine &target, const uint32_t *words, Inst &in
     return "a pattern of B's lanes (BLGP) on a matrix instruction that has none";
   if (op.scaled) {
     // The scales come in the instruction's first half, with a byte selector of two bits for each.
-    inst.src[3] = decodeSource(target, bitField(words[1], 0, 9), Type::B32, 0);
-    inst.scaleB() = decodeSource(target, bitField(words[1], 9, 9), Type::B32, 0);
+    inst.scaleA = decodeSource(target, bitField(words[1], 0, 9), Type::B32, 0);
+    inst.scaleB = decodeSource(target, bitField(words[1], 9, 9), Type::B32, 0);
     unsigned sel = bitField(words[0], 11, 2), selHi = bitField(words[1], 27, 2);
     inst.matrix.byteOfA = static_cast<uint8_t>((sel & 1) | (selHi & 1) << 1);
     inst.matrix.byteOfB = static_cast<uint8_t>(sel >> 1 | (selHi >> 1) << 1);

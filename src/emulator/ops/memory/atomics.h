@@ -2,6 +2,8 @@
 // memory.
 #pragma once
 
+#include "emulator/isa/traits.h"
+
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
@@ -91,5 +93,9 @@ struct PkAddBf16 {
     return sum(m & 0xffff, x & 0xffff) | sum(m >> 16, x >> 16) << 16;
   }
 };
+
+/// What an operation of the tables with this arithmetic has.
+template <class F>
+constexpr TraitSet kTraitsOf = std::is_same_v<F, Swap> ? TraitSet(Trait::Overwrites) : TraitSet();
 
 } // namespace flyemu::atomics

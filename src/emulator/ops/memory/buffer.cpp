@@ -10,24 +10,24 @@
 namespace flyemu {
 
 namespace {
-constexpr OpDef load(const char *name, uint32_t info) {
-  return {name, loadOp<BufferAddress>, Class::VmemRead, Type::B32, {}, info};
+constexpr OpDef load(const char *name, Transfer transfer) {
+  return {name, loadOp<BufferAddress>, Class::VmemRead, Type::B32, {}, transfer};
 }
-constexpr OpDef store(const char *name, uint32_t info) {
-  return {name, storeOp<BufferAddress>, Class::VmemWrite, Type::None, {}, info};
+constexpr OpDef store(const char *name, Transfer transfer) {
+  return {name, storeOp<BufferAddress>, Class::VmemWrite, Type::None, {}, transfer};
 }
 template <class F, class T> constexpr OpDef atomic(const char *name) {
-  const uint32_t traits = std::is_same_v<F, atomics::Swap> ? kOverwrites : 0;
-  return {name, atomicOp<BufferAddress, F, T>, Class::VmemWrite, Type::B32, {}, 0, traits};
+  return {name, atomicOp<BufferAddress, F, T>, Class::VmemWrite, Type::B32, {},
+          {},   atomics::kTraitsOf<F>};
 }
 /// Memory is coherent here but for the launches that ask for caches (WeakMemory).
-consteval OpDef cache(const char *name, uint32_t effects) {
+consteval OpDef cache(const char *name, TraitSet effects) {
   return plain(name, Class::Other,
                [](Wave &w, const Inst &i) {
                  if (w.weak)
                    w.weak->control(w.cache, i);
                })
-      .with(kOrders | effects);
+      .with(effects | Trait::Orders);
 }
 
 #define ATOMIC_PAIR(NAME, F)                                                                       \
@@ -35,35 +35,35 @@ consteval OpDef cache(const char *name, uint32_t effects) {
       atomic<atomics::F, uint64_t>("buffer_atomic_" NAME "_x2")
 
 constexpr OpDef kOps[] = {
-    load("buffer_load_ubyte", 1),
-    load("buffer_load_sbyte", 1 | kSigned),
-    load("buffer_load_ushort", 2),
-    load("buffer_load_sshort", 2 | kSigned),
-    load("buffer_load_dword", 4),
-    load("buffer_load_dwordx2", 8),
-    load("buffer_load_dwordx3", 12),
-    load("buffer_load_dwordx4", 16),
-    load("buffer_load_ubyte_d16", 1 | kD16),
-    load("buffer_load_ubyte_d16_hi", 1 | kD16High),
-    load("buffer_load_sbyte_d16", 1 | kSigned | kD16),
-    load("buffer_load_sbyte_d16_hi", 1 | kSigned | kD16High),
-    load("buffer_load_short_d16", 2 | kD16),
-    load("buffer_load_short_d16_hi", 2 | kD16High),
-    load("buffer_load_ubyte_lds", 1 | kLdsTarget),
-    load("buffer_load_sbyte_lds", 1 | kSigned | kLdsTarget),
-    load("buffer_load_ushort_lds", 2 | kLdsTarget),
-    load("buffer_load_sshort_lds", 2 | kSigned | kLdsTarget),
-    load("buffer_load_dword_lds", 4 | kLdsTarget),
-    load("buffer_load_dwordx3_lds", 12 | kLdsTarget),
-    load("buffer_load_dwordx4_lds", 16 | kLdsTarget),
-    store("buffer_store_byte", 1),
-    store("buffer_store_byte_d16_hi", 1 | kD16High),
-    store("buffer_store_short", 2),
-    store("buffer_store_short_d16_hi", 2 | kD16High),
-    store("buffer_store_dword", 4),
-    store("buffer_store_dwordx2", 8),
-    store("buffer_store_dwordx3", 12),
-    store("buffer_store_dwordx4", 16),
+    load("buffer_load_ubyte", moves(1)),
+    load("buffer_load_sbyte", moves(1).asSigned()),
+    load("buffer_load_ushort", moves(2)),
+    load("buffer_load_sshort", moves(2).asSigned()),
+    load("buffer_load_dword", moves(4)),
+    load("buffer_load_dwordx2", moves(8)),
+    load("buffer_load_dwordx3", moves(12)),
+    load("buffer_load_dwordx4", moves(16)),
+    load("buffer_load_ubyte_d16", moves(1).low()),
+    load("buffer_load_ubyte_d16_hi", moves(1).high()),
+    load("buffer_load_sbyte_d16", moves(1).asSigned().low()),
+    load("buffer_load_sbyte_d16_hi", moves(1).asSigned().high()),
+    load("buffer_load_short_d16", moves(2).low()),
+    load("buffer_load_short_d16_hi", moves(2).high()),
+    load("buffer_load_ubyte_lds", moves(1).intoLds()),
+    load("buffer_load_sbyte_lds", moves(1).asSigned().intoLds()),
+    load("buffer_load_ushort_lds", moves(2).intoLds()),
+    load("buffer_load_sshort_lds", moves(2).asSigned().intoLds()),
+    load("buffer_load_dword_lds", moves(4).intoLds()),
+    load("buffer_load_dwordx3_lds", moves(12).intoLds()),
+    load("buffer_load_dwordx4_lds", moves(16).intoLds()),
+    store("buffer_store_byte", moves(1)),
+    store("buffer_store_byte_d16_hi", moves(1).high()),
+    store("buffer_store_short", moves(2)),
+    store("buffer_store_short_d16_hi", moves(2).high()),
+    store("buffer_store_dword", moves(4)),
+    store("buffer_store_dwordx2", moves(8)),
+    store("buffer_store_dwordx3", moves(12)),
+    store("buffer_store_dwordx4", moves(16)),
     ATOMIC_PAIR("swap", Swap),
     ATOMIC_PAIR("cmpswap", CompareSwap),
     ATOMIC_PAIR("add", Add),
@@ -92,16 +92,16 @@ constexpr OpDef kOps[] = {
     atomic<atomics::PkAddF16, uint32_t>("buffer_atomic_pk_add_f16"),
     atomic<atomics::PkAddBf16, uint32_t>("buffer_atomic_pk_add_bf16"),
     // Cache control. Of two levels of gfx11, the nearer one stands for both.
-    cache("buffer_wbl2", kWritesBack),
-    cache("buffer_inv", kInvalidates),
-    cache("buffer_invl2", 0),
-    cache("buffer_wbinvl1", kInvalidates),
-    cache("buffer_wbinvl1_vol", kInvalidates),
-    cache("buffer_gl0_inv", kInvalidates),
-    cache("buffer_gl1_inv", kForgetsDevice),
-    cache("global_inv", kInvalidates | kCountsAsLoad),
-    cache("global_wb", kWritesBack),
-    cache("global_wbinv", kWritesBack | kInvalidates),
+    cache("buffer_wbl2", Trait::WritesBack),
+    cache("buffer_inv", Trait::Invalidates),
+    cache("buffer_invl2", {}),
+    cache("buffer_wbinvl1", Trait::Invalidates),
+    cache("buffer_wbinvl1_vol", Trait::Invalidates),
+    cache("buffer_gl0_inv", Trait::Invalidates),
+    cache("buffer_gl1_inv", Trait::ForgetsDevice),
+    cache("global_inv", {Trait::Invalidates, Trait::CountsAsLoad}),
+    cache("global_wb", Trait::WritesBack),
+    cache("global_wbinv", {Trait::WritesBack, Trait::Invalidates}),
 };
 } // namespace
 

@@ -39,7 +39,7 @@ struct BufferAddress {
     records = d[2];
     indexStride = 8u << (d[3] >> 21 & 3);
     addTid = d[3] >> 23 & 1;
-    soffset = read32(w, i.src[3]);
+    soffset = read32(w, i.soffset);
     first = w.row(i.src[0].index);
     second = first + kLanes;
     scratch = isScratchBuffer(w, d);

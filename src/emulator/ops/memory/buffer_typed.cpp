@@ -11,11 +11,10 @@
 namespace flyemu {
 
 namespace {
-constexpr uint32_t kCountMask = 7; // of OpDef::info
 
 BufferFormat formatOf(const Wave &w, const Inst &i) {
   unsigned code;
-  if (i.op->has(kTypedBuffer)) {
+  if (i.op->has(Trait::TypedBuffer)) {
     code = i.bufferFormat;
   } else {
     const uint32_t word = w.s[i.src[2].index + 3];
@@ -79,11 +78,12 @@ uint32_t narrowed(const BufferFormat &f, uint32_t x) {
 void typedLoad(Wave &w, const Inst &i) {
   BufferAddress address(w, i);
   const BufferFormat f = formatOf(w, i);
-  const uint32_t info = i.op->info, count = info & kCountMask;
-  const uint32_t selectors =
-      i.op->has(kTypedBuffer) ? 4u | 5u << 3 | 6u << 6 | 7u << 9 : w.s[i.src[2].index + 3] & 0xfff;
+  const Transfer &transfer = i.op->transfer;
+  const unsigned count = transfer.components;
+  const uint32_t selectors = i.op->has(Trait::TypedBuffer) ? 4u | 5u << 3 | 6u << 6 | 7u << 9
+                                                           : w.s[i.src[2].index + 3] & 0xfff;
   uint32_t *row = w.row(i.dst.index);
-  if (info & kLdsTarget || i.flags & kToLds) {
+  if (transfer.toLds || i.flags & kToLds) {
     const uint32_t base = ldsBase(w) + static_cast<uint32_t>(i.offset);
     forLanes(w.exec(), [&](unsigned lane) {
       Element e;
@@ -105,12 +105,12 @@ void typedLoad(Wave &w, const Inst &i) {
     for (unsigned k = 0; k < count; ++k)
       x[k] = selected(f, e, selectors >> (3 * k) & 7);
     for (unsigned k = 0; k < count; ++k) {
-      if (!(info & (kD16 | kD16High))) {
+      if (!transfer.byHalves()) {
         row[k * kLanes + lane] = x[k];
         continue;
       }
       uint32_t &out = row[k / 2 * kLanes + lane];
-      const unsigned shift = info & kD16High || k % 2 ? 16 : 0;
+      const unsigned shift = transfer.part == RegisterPart::High || k % 2 ? 16 : 0;
       out = (out & ~(0xffffu << shift)) | narrowed(f, x[k]) << shift;
     }
   });
@@ -121,14 +121,16 @@ void typedLoad(Wave &w, const Inst &i) {
 void typedStore(Wave &w, const Inst &i) {
   BufferAddress address(w, i);
   const BufferFormat f = formatOf(w, i);
-  const uint32_t info = i.op->info, count = info & kCountMask;
+  const Transfer &transfer = i.op->transfer;
+  const unsigned count = transfer.components;
   const uint32_t *row = w.row(i.src[1].index);
   forLanes(w.exec(), [&](unsigned lane) {
     Element e;
     for (unsigned k = 0; k < count && k < f.count; ++k) {
       uint32_t x = row[k * kLanes + lane];
-      if (info & (kD16 | kD16High)) {
-        x = row[k / 2 * kLanes + lane] >> (info & kD16High || k % 2 ? 16 : 0) & 0xffff;
+      if (transfer.byHalves()) {
+        x = row[k / 2 * kLanes + lane] >> (transfer.part == RegisterPart::High || k % 2 ? 16 : 0) &
+            0xffff;
         if (f.kind == NumberKind::Sint)
           x = static_cast<uint32_t>(static_cast<int32_t>(static_cast<int16_t>(x)));
         else if (!f.isInteger())
@@ -154,36 +156,33 @@ void typedStore(Wave &w, const Inst &i) {
     w.probe->accessesDone(w, i);
 }
 
-constexpr OpDef load(const char *name, uint32_t info) {
-  return {name, typedLoad, Class::VmemRead, Type::B32, {}, info};
+constexpr OpDef load(const char *name, Transfer transfer) {
+  return {name, typedLoad, Class::VmemRead, Type::B32, {}, transfer};
 }
-constexpr OpDef store(const char *name, uint32_t info) {
-  return {name, typedStore, Class::VmemWrite, Type::None, {}, info};
+constexpr OpDef store(const char *name, Transfer transfer) {
+  return {name, typedStore, Class::VmemWrite, Type::None, {}, transfer};
 }
 // The format is in the instruction.
-consteval OpDef formattedLoad(const char *name, uint32_t info) {
-  return load(name, info).with(kTypedBuffer);
+consteval OpDef formattedLoad(const char *name, Transfer transfer) {
+  return load(name, transfer).with(Trait::TypedBuffer);
 }
-consteval OpDef formattedStore(const char *name, uint32_t info) {
-  return store(name, info).with(kTypedBuffer);
+consteval OpDef formattedStore(const char *name, Transfer transfer) {
+  return store(name, transfer).with(Trait::TypedBuffer);
 }
 
-#define COUNTS(OP, PREFIX, INFO)                                                                   \
-  OP(PREFIX "_x", 1 | (INFO)), OP(PREFIX "_xy", 2 | (INFO)), OP(PREFIX "_xyz", 3 | (INFO)),        \
-      OP(PREFIX "_xyzw", 4 | (INFO))
+#define COUNTS_OF(OP, PREFIX, PART)                                                                \
+  OP(PREFIX "_x", movesComponents(1) PART), OP(PREFIX "_xy", movesComponents(2) PART),             \
+      OP(PREFIX "_xyz", movesComponents(3) PART), OP(PREFIX "_xyzw", movesComponents(4) PART)
+#define COUNTS(OP, PREFIX) COUNTS_OF(OP, PREFIX, ), COUNTS_OF(OP, PREFIX "_d16", .low())
 
 constexpr OpDef kOps[] = {
-    COUNTS(load, "buffer_load_format", 0),
-    load("buffer_load_format_x_lds", 1 | kLdsTarget),
-    COUNTS(load, "buffer_load_format_d16", kD16),
-    load("buffer_load_format_d16_hi_x", 1 | kD16High),
-    COUNTS(store, "buffer_store_format", 0),
-    COUNTS(store, "buffer_store_format_d16", kD16),
-    store("buffer_store_format_d16_hi_x", 1 | kD16High),
-    COUNTS(formattedLoad, "tbuffer_load_format", 0),
-    COUNTS(formattedLoad, "tbuffer_load_format_d16", kD16),
-    COUNTS(formattedStore, "tbuffer_store_format", 0),
-    COUNTS(formattedStore, "tbuffer_store_format_d16", kD16),
+    COUNTS(load, "buffer_load_format"),
+    load("buffer_load_format_x_lds", movesComponents(1).intoLds()),
+    load("buffer_load_format_d16_hi_x", movesComponents(1).high()),
+    COUNTS(store, "buffer_store_format"),
+    store("buffer_store_format_d16_hi_x", movesComponents(1).high()),
+    COUNTS(formattedLoad, "tbuffer_load_format"),
+    COUNTS(formattedStore, "tbuffer_store_format"),
 };
 } // namespace
 

@@ -56,49 +56,52 @@ template <class A, bool Store> void block(Wave &w, const Inst &i) {
     w.probe->accessesDone(w, i);
 }
 
-constexpr OpDef load(const char *name, Handler fn, uint32_t info) {
-  return {name, fn, Class::VmemRead, Type::B32, {}, info};
+constexpr OpDef load(const char *name, Handler fn, Transfer transfer) {
+  return {name, fn, Class::VmemRead, Type::B32, {}, transfer};
 }
-constexpr OpDef store(const char *name, Handler fn, uint32_t info) {
-  return {name, fn, Class::VmemWrite, Type::None, {}, info};
+constexpr OpDef store(const char *name, Handler fn, Transfer transfer) {
+  return {name, fn, Class::VmemWrite, Type::None, {}, transfer};
 }
-/// Trait of an atomic operation.
-template <class F>
-constexpr uint32_t kTraitsOf = std::is_same_v<F, atomics::Swap> ? kOverwrites : 0u;
-constexpr OpDef atomic(const char *name, Handler fn, uint32_t traits = 0) {
-  return {name, fn, Class::VmemWrite, Type::B32, {}, 0, traits};
+constexpr OpDef atomic(const char *name, Handler fn, TraitSet traits = {}) {
+  return {name, fn, Class::VmemWrite, Type::B32, {}, {}, traits};
 }
 
 #define LOADS(P, A)                                                                                \
-  load(P "_load_ubyte", loadOp<A>, 1), load(P "_load_sbyte", loadOp<A>, 1 | kSigned),              \
-      load(P "_load_ushort", loadOp<A>, 2), load(P "_load_sshort", loadOp<A>, 2 | kSigned),        \
-      load(P "_load_dword", loadOp<A>, 4), load(P "_load_dwordx2", loadOp<A>, 8),                  \
-      load(P "_load_dwordx3", loadOp<A>, 12), load(P "_load_dwordx4", loadOp<A>, 16),              \
-      load(P "_load_ubyte_d16", loadOp<A>, 1 | kD16),                                              \
-      load(P "_load_ubyte_d16_hi", loadOp<A>, 1 | kD16High),                                       \
-      load(P "_load_sbyte_d16", loadOp<A>, 1 | kSigned | kD16),                                    \
-      load(P "_load_sbyte_d16_hi", loadOp<A>, 1 | kSigned | kD16High),                             \
-      load(P "_load_short_d16", loadOp<A>, 2 | kD16),                                              \
-      load(P "_load_short_d16_hi", loadOp<A>, 2 | kD16High),                                       \
-      store(P "_store_byte", storeOp<A>, 1),                                                       \
-      store(P "_store_byte_d16_hi", storeOp<A>, 1 | kD16High),                                     \
-      store(P "_store_short", storeOp<A>, 2),                                                      \
-      store(P "_store_short_d16_hi", storeOp<A>, 2 | kD16High),                                    \
-      store(P "_store_dword", storeOp<A>, 4), store(P "_store_dwordx2", storeOp<A>, 8),            \
-      store(P "_store_dwordx3", storeOp<A>, 12), store(P "_store_dwordx4", storeOp<A>, 16)
+  load(P "_load_ubyte", loadOp<A>, moves(1)),                                                      \
+      load(P "_load_sbyte", loadOp<A>, moves(1).asSigned()),                                       \
+      load(P "_load_ushort", loadOp<A>, moves(2)),                                                 \
+      load(P "_load_sshort", loadOp<A>, moves(2).asSigned()),                                      \
+      load(P "_load_dword", loadOp<A>, moves(4)), load(P "_load_dwordx2", loadOp<A>, moves(8)),    \
+      load(P "_load_dwordx3", loadOp<A>, moves(12)),                                               \
+      load(P "_load_dwordx4", loadOp<A>, moves(16)),                                               \
+      load(P "_load_ubyte_d16", loadOp<A>, moves(1).low()),                                        \
+      load(P "_load_ubyte_d16_hi", loadOp<A>, moves(1).high()),                                    \
+      load(P "_load_sbyte_d16", loadOp<A>, moves(1).asSigned().low()),                             \
+      load(P "_load_sbyte_d16_hi", loadOp<A>, moves(1).asSigned().high()),                         \
+      load(P "_load_short_d16", loadOp<A>, moves(2).low()),                                        \
+      load(P "_load_short_d16_hi", loadOp<A>, moves(2).high()),                                    \
+      store(P "_store_byte", storeOp<A>, moves(1)),                                                \
+      store(P "_store_byte_d16_hi", storeOp<A>, moves(1).high()),                                  \
+      store(P "_store_short", storeOp<A>, moves(2)),                                               \
+      store(P "_store_short_d16_hi", storeOp<A>, moves(2).high()),                                 \
+      store(P "_store_dword", storeOp<A>, moves(4)),                                               \
+      store(P "_store_dwordx2", storeOp<A>, moves(8)),                                             \
+      store(P "_store_dwordx3", storeOp<A>, moves(12)),                                            \
+      store(P "_store_dwordx4", storeOp<A>, moves(16))
 
 #define LOADS_TO_LDS(P, A)                                                                         \
-  load(P "_load_lds_ubyte", loadOp<A>, 1 | kLdsTarget),                                            \
-      load(P "_load_lds_sbyte", loadOp<A>, 1 | kSigned | kLdsTarget),                              \
-      load(P "_load_lds_ushort", loadOp<A>, 2 | kLdsTarget),                                       \
-      load(P "_load_lds_sshort", loadOp<A>, 2 | kSigned | kLdsTarget),                             \
-      load(P "_load_lds_dword", loadOp<A>, 4 | kLdsTarget),                                        \
-      load(P "_load_lds_dwordx3", loadOp<A>, 12 | kLdsTarget),                                     \
-      load(P "_load_lds_dwordx4", loadOp<A>, 16 | kLdsTarget)
+  load(P "_load_lds_ubyte", loadOp<A>, moves(1).intoLds()),                                        \
+      load(P "_load_lds_sbyte", loadOp<A>, moves(1).asSigned().intoLds()),                         \
+      load(P "_load_lds_ushort", loadOp<A>, moves(2).intoLds()),                                   \
+      load(P "_load_lds_sshort", loadOp<A>, moves(2).asSigned().intoLds()),                        \
+      load(P "_load_lds_dword", loadOp<A>, moves(4).intoLds()),                                    \
+      load(P "_load_lds_dwordx3", loadOp<A>, moves(12).intoLds()),                                 \
+      load(P "_load_lds_dwordx4", loadOp<A>, moves(16).intoLds())
 
 #define ATOMIC_PAIR(P, A, NAME, F)                                                                 \
-  atomic(P "_atomic_" NAME, atomicOp<A, atomics::F, uint32_t>, kTraitsOf<atomics::F>),             \
-      atomic(P "_atomic_" NAME "_x2", atomicOp<A, atomics::F, uint64_t>, kTraitsOf<atomics::F>)
+  atomic(P "_atomic_" NAME, atomicOp<A, atomics::F, uint32_t>, atomics::kTraitsOf<atomics::F>),    \
+      atomic(P "_atomic_" NAME "_x2", atomicOp<A, atomics::F, uint64_t>,                           \
+             atomics::kTraitsOf<atomics::F>)
 
 #define ATOMICS(P, A)                                                                              \
   ATOMIC_PAIR(P, A, "swap", Swap), ATOMIC_PAIR(P, A, "cmpswap", CompareSwap),                      \
@@ -133,22 +136,22 @@ constexpr OpDef kOps[] = {
     ATOMICS("flat", Flat),
     LOADS("scratch", Scratch),
     LOADS_TO_LDS("scratch", Scratch),
-    load("global_load_dword_addtid", loadOp<AddTid>, 4).with(kNoAddress),
-    store("global_store_dword_addtid", storeOp<AddTid>, 4).with(kNoAddress),
-    {"global_load_block", block<Global, false>, Class::VmemRead, Type::B1024, {}, 128},
+    load("global_load_dword_addtid", loadOp<AddTid>, moves(4)).with(Trait::NoAddress),
+    store("global_store_dword_addtid", storeOp<AddTid>, moves(4)).with(Trait::NoAddress),
+    {"global_load_block", block<Global, false>, Class::VmemRead, Type::B1024, {}, moves(128)},
     {"global_store_block",
      block<Global, true>,
      Class::VmemWrite,
      Type::None,
      {Type::None, Type::B1024},
-     128},
-    {"scratch_load_block", block<Scratch, false>, Class::VmemRead, Type::B1024, {}, 128},
+     moves(128)},
+    {"scratch_load_block", block<Scratch, false>, Class::VmemRead, Type::B1024, {}, moves(128)},
     {"scratch_store_block",
      block<Scratch, true>,
      Class::VmemWrite,
      Type::None,
      {Type::None, Type::B1024},
-     128},
+     moves(128)},
 };
 } // namespace
 

@@ -39,22 +39,22 @@ template <class F> void forLanes(uint64_t mask, F f) {
 }
 
 /// A part of a dword as a register receives it.
-inline uint32_t mergePart(uint32_t info, const uint8_t *p, uint32_t old) {
+inline uint32_t mergePart(const Transfer &transfer, const uint8_t *p, uint32_t old) {
   uint32_t x;
-  if ((info & kBytesMask) == 1) {
+  if (transfer.bytes == 1) {
     x = *p;
-    if (info & kSigned)
+    if (transfer.isSigned)
       x = static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(x)));
   } else {
     uint16_t h;
     std::memcpy(&h, p, 2);
     x = h;
-    if (info & kSigned)
+    if (transfer.isSigned)
       x = static_cast<uint32_t>(static_cast<int32_t>(static_cast<int16_t>(h)));
   }
-  if (info & kD16)
+  if (transfer.part == RegisterPart::Low)
     return (x & 0xffff) | (old & 0xffff0000);
-  if (info & kD16High)
+  if (transfer.part == RegisterPart::High)
     return x << 16 | (old & 0xffff);
   return x;
 }
@@ -202,9 +202,10 @@ inline void scatter(const Wave &w, uint64_t exec, const uint64_t *at, const uint
 /// null: out of a buffer's range, so that loads give 0 and stores vanish.
 template <class A> void loadOp(Wave &w, const Inst &i) {
   A address(w, i);
-  const uint32_t info = i.op->info, bytes = info & kBytesMask;
+  const Transfer &transfer = i.op->transfer;
+  const uint32_t bytes = transfer.bytes;
   uint32_t *row = w.row(i.dst.index);
-  if (__builtin_expect(info & kLdsTarget || i.flags & kToLds, 0)) {
+  if (__builtin_expect(transfer.toLds || i.flags & kToLds, 0)) {
     uint32_t base = ldsBase(w) + static_cast<uint32_t>(i.offset), stride = bytes < 4 ? 4 : bytes;
     uint64_t from[kLanes];
     const bool isBulk = w.exec() && uint64_t(base) + uint64_t(w.lanes) * stride <= w.ldsSize &&
@@ -227,7 +228,7 @@ template <class A> void loadOp(Wave &w, const Inst &i) {
       uint32_t part = 0;
       if (bytes < 4) {
         if (p)
-          part = mergePart(info, p, 0);
+          part = mergePart(transfer, p, 0);
         std::memcpy(w.lds + to, &part, 4);
       } else if (p) {
         std::memcpy(w.lds + to, p, bytes);
@@ -244,7 +245,7 @@ template <class A> void loadOp(Wave &w, const Inst &i) {
       const uint8_t *p =
           isBulk ? reinterpret_cast<const uint8_t *>(all[lane]) : address.at(lane, 0, bytes, false);
       static constexpr uint8_t kZero[4] = {};
-      row[lane] = mergePart(info, p ? p : kZero, row[lane]);
+      row[lane] = mergePart(transfer, p ? p : kZero, row[lane]);
     });
     if (isBulk)
       return;
@@ -281,12 +282,12 @@ template <class A> void loadOp(Wave &w, const Inst &i) {
     w.probe->accessesDone(w, i);
 }
 
-/// Stores a lane's element, of the size and the half of the register that `info` of the operation
-/// says.
-inline void storeElement(uint32_t info, const uint32_t *row, unsigned lane, uint8_t *to) {
-  const uint32_t bytes = info & kBytesMask;
+/// Stores a lane's element.
+inline void storeElement(const Transfer &transfer, const uint32_t *row, unsigned lane,
+                         uint8_t *to) {
+  const uint32_t bytes = transfer.bytes;
   if (bytes < 4) {
-    const uint32_t x = info & kD16High ? row[lane] >> 16 : row[lane];
+    const uint32_t x = transfer.part == RegisterPart::High ? row[lane] >> 16 : row[lane];
     std::memcpy(to, &x, bytes);
     return;
   }
@@ -294,11 +295,12 @@ inline void storeElement(uint32_t info, const uint32_t *row, unsigned lane, uint
     std::memcpy(to + 4 * d, &row[d * kLanes + lane], 4);
 }
 /// The same for all active lanes, each to at[lane].
-inline void scatterElements(const Wave &w, uint32_t info, const uint64_t *at, const uint32_t *row) {
-  const uint32_t bytes = info & kBytesMask;
+inline void scatterElements(const Wave &w, const Transfer &transfer, const uint64_t *at,
+                            const uint32_t *row) {
+  const uint32_t bytes = transfer.bytes;
   if (bytes >= 4)
     return scatter(w, w.exec(), at, row, bytes / 4);
-  const unsigned down = info & kD16High ? 16 : 0;
+  const unsigned down = transfer.part == RegisterPart::High ? 16 : 0;
   forLanes(w.exec(), [&](unsigned lane) {
     const uint32_t x = row[lane] >> down;
     std::memcpy(reinterpret_cast<uint8_t *>(at[lane]), &x, bytes);
@@ -307,16 +309,17 @@ inline void scatterElements(const Wave &w, uint32_t info, const uint64_t *at, co
 
 template <class A> void storeOp(Wave &w, const Inst &i) {
   A address(w, i);
-  const uint32_t info = i.op->info, bytes = info & kBytesMask;
+  const Transfer &transfer = i.op->transfer;
+  const uint32_t bytes = transfer.bytes;
   const uint32_t *row = w.row(i.src[1].index);
   uint64_t all[kLanes];
   if (w.exec() && address.bulk(w.exec(), bytes, true, all)) {
     reportLanes(w, i, Space::Global, all, 0, bytes, true);
-    return scatterElements(w, info, all, row);
+    return scatterElements(w, transfer, all, row);
   }
   forLanes(w.exec(), [&](unsigned lane) {
     if (uint8_t *p = address.at(lane, 0, bytes, true)) {
-      storeElement(info, row, lane, p);
+      storeElement(transfer, row, lane, p);
       return;
     }
     for (unsigned d = 0; d < bytes / 4; ++d)

@@ -20,14 +20,14 @@ uint64_t offsetOf(const Wave &w, const Inst &i, uint64_t unit = 1) {
 
 /// The registers that an access reads or writes. They must exist.
 uint32_t *data(Wave &w, const Inst &i, unsigned dwords) {
-  if (i.sdst.index + dwords > 128 && i.sdst.index < 128)
+  if (i.scalarData.index + dwords > 128 && i.scalarData.index < 128)
     throw WaveFault{"scalar memory access with registers that do not exist"};
-  if (i.sdst.index + dwords > std::size(w.s)) {
+  if (i.scalarData.index + dwords > std::size(w.s)) {
     // Loads to NULL: the values go nowhere.
     static thread_local uint32_t nowhere[16];
     return nowhere;
   }
-  return &w.s[i.sdst.index];
+  return &w.s[i.scalarData.index];
 }
 
 /// The bytes of an access that must be there. Memory has whole dwords, so the last one of a load
@@ -110,7 +110,7 @@ void reportPieces(Wave &w, const Inst &i, uint32_t bytes, uint32_t piece, bool w
 
 /// Dwords in one piece where all of them are plain memory, else one by one.
 template <class A> void load(Wave &w, const Inst &i) {
-  const uint32_t bytes = i.op->info;
+  const uint32_t bytes = i.op->transfer.bytes;
   uint32_t x[16] = {};
   reportPieces<A>(w, i, bytes, 4, false);
   if constexpr (std::is_same_v<A, Buffer>) {
@@ -132,9 +132,9 @@ template <class A, class T> void loadPart(Wave &w, const Inst &i) {
 }
 
 template <class A> void store(Wave &w, const Inst &i) {
-  const unsigned dwords = i.op->info / 4;
+  const uint32_t bytes = i.op->transfer.bytes, dwords = bytes / 4;
   const uint32_t *from = data(w, i, dwords);
-  reportPieces<A>(w, i, i.op->info, 4, true);
+  reportPieces<A>(w, i, bytes, 4, true);
   for (unsigned d = 0; d < dwords; ++d)
     if (uint8_t *p = A::at(w, i, 4 * d, 4, true))
       std::memcpy(p, &from[d], 4);
@@ -161,9 +161,9 @@ template <class A, class F, class T> void atomic(Wave &w, const Inst &i) {
 
 constexpr auto kNothing = [](Wave &, const Inst &) {};
 /// Bytes at an address, or at an offset into a buffer where the policy says so.
-template <class A> consteval OpDef op(const char *name, Handler fn, uint32_t bytes, Flow flow) {
-  const uint32_t traits = std::is_same_v<A, Buffer> ? kDescriptorBase : 0;
-  return OpDef{name, fn, Class::Smem, Type::None, {}, bytes, traits}.flows(flow);
+template <class A> consteval OpDef op(const char *name, Handler fn, uint8_t bytes, Flow flow) {
+  const TraitSet traits = std::is_same_v<A, Buffer> ? TraitSet(Trait::DescriptorBase) : TraitSet();
+  return OpDef{name, fn, Class::Smem, Type::None, {}, moves(bytes), traits}.flows(flow);
 }
 consteval OpDef control(const char *name) {
   return plain(name, Class::Smem, kNothing).flows(Flow::None);

@@ -96,12 +96,12 @@ template <unsigned PieceBits, unsigned Bits> void globalLoad(Wave &w, const Inst
 }
 
 constexpr OpDef kOps[] = {
-    {"ds_read_b64_tr_b4", ldsRead<64, 4>, Class::Lds, Type::B64, {}, 8},
-    {"ds_read_b64_tr_b8", ldsRead<64, 8>, Class::Lds, Type::B64, {}, 8},
-    {"ds_read_b64_tr_b16", ldsRead<64, 16>, Class::Lds, Type::B64, {}, 8},
-    {"ds_read_b96_tr_b6", ldsRead<96, 6>, Class::Lds, Type::B96, {}, 12},
-    {"global_load_tr_b64", globalLoad<64, 8>, Class::VmemRead, Type::B64, {}, 8},
-    {"global_load_tr_b128", globalLoad<128, 16>, Class::VmemRead, Type::B128, {}, 16},
+    {"ds_read_b64_tr_b4", ldsRead<64, 4>, Class::Lds, Type::B64, {}, moves(8)},
+    {"ds_read_b64_tr_b8", ldsRead<64, 8>, Class::Lds, Type::B64, {}, moves(8)},
+    {"ds_read_b64_tr_b16", ldsRead<64, 16>, Class::Lds, Type::B64, {}, moves(8)},
+    {"ds_read_b96_tr_b6", ldsRead<96, 6>, Class::Lds, Type::B96, {}, moves(12)},
+    {"global_load_tr_b64", globalLoad<64, 8>, Class::VmemRead, Type::B64, {}, moves(8)},
+    {"global_load_tr_b128", globalLoad<128, 16>, Class::VmemRead, Type::B128, {}, moves(16)},
 };
 } // namespace
 

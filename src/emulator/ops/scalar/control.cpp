@@ -218,23 +218,23 @@ constexpr OpDef kOps[] = {
 
     // Memory operations complete when they are issued, so waits have nothing to wait for. What
     // would be under way is the wait check's matter.
-    plain("s_waitcnt", Class::Other, kNothing).waitsFor(kWaitPacked),
-    plain("s_waitcnt_vscnt", Class::Other, kNothing).waitsFor(kWaitStore),
-    plain("s_waitcnt_vmcnt", Class::Other, kNothing).waitsFor(kWaitVector),
+    plain("s_waitcnt", Class::Other, kNothing).waitsBy(WaitForm::Packed),
+    plain("s_waitcnt_vscnt", Class::Other, kNothing).waitsFor(WaitCounter::Store),
+    plain("s_waitcnt_vmcnt", Class::Other, kNothing).waitsFor(WaitCounter::Load),
     plain("s_waitcnt_expcnt", Class::Other, kNothing),
-    plain("s_waitcnt_lgkmcnt", Class::Other, kNothing).waitsFor(kWaitLds | kWaitScalar),
+    plain("s_waitcnt_lgkmcnt", Class::Other, kNothing).waitsFor({WaitCounter::Ds, WaitCounter::Km}),
     plain("s_waitcnt_depctr", Class::Other, kNothing),
-    plain("s_wait_loadcnt", Class::Other, kNothing).waitsFor(kWaitVector),
-    plain("s_wait_storecnt", Class::Other, kNothing).waitsFor(kWaitStore),
+    plain("s_wait_loadcnt", Class::Other, kNothing).waitsFor(WaitCounter::Load),
+    plain("s_wait_storecnt", Class::Other, kNothing).waitsFor(WaitCounter::Store),
     plain("s_wait_samplecnt", Class::Other, kNothing),
     plain("s_wait_bvhcnt", Class::Other, kNothing),
     plain("s_wait_expcnt", Class::Other, kNothing),
-    plain("s_wait_dscnt", Class::Other, kNothing).waitsFor(kWaitLds),
-    plain("s_wait_kmcnt", Class::Other, kNothing).waitsFor(kWaitScalar),
-    plain("s_wait_loadcnt_dscnt", Class::Other, kNothing).waitsFor(kWaitVector | kWaitLds),
-    plain("s_wait_storecnt_dscnt", Class::Other, kNothing).waitsFor(kWaitStore | kWaitLds),
+    plain("s_wait_dscnt", Class::Other, kNothing).waitsFor(WaitCounter::Ds),
+    plain("s_wait_kmcnt", Class::Other, kNothing).waitsFor(WaitCounter::Km),
+    plain("s_wait_loadcnt_dscnt", Class::Other, kNothing).waitsFor({WaitCounter::Load, WaitCounter::Ds}),
+    plain("s_wait_storecnt_dscnt", Class::Other, kNothing).waitsFor({WaitCounter::Store, WaitCounter::Ds}),
     plain("s_wait_alu", Class::Other, kNothing),
-    plain("s_wait_idle", Class::Other, kNothing).waitsFor(kWaitIdle),
+    plain("s_wait_idle", Class::Other, kNothing).waitsBy(WaitForm::Idle),
     plain("s_wait_event", Class::Other, kNothing),
     plain("s_delay_alu", Class::Other, kNothing),
     plain("s_clause", Class::Other, kNothing),
@@ -260,7 +260,7 @@ constexpr OpDef kOps[] = {
         "s_sleep_var", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Yield); }, Type::B32)
         .flows(Flow::None),
     plain("s_barrier", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Barrier); })
-        .with(kBarrier),
+        .with(Trait::Barrier),
     plain(
         "s_barrier_signal", Class::Other, [](Wave &w, const Inst &i) { signal(w, i); }, Type::B32)
         .flows(Flow::None),
@@ -276,7 +276,7 @@ constexpr OpDef kOps[] = {
           writeScalar<uint32_t>(w, i.dst, 1u | members << 4 | signals << 16);
         },
         Type::B32)
-        .with(kCountsAsScalar)
+        .with(Trait::CountsAsScalar)
         .flows(Flow::Defines),
     plain("s_barrier_wait", Class::Other,
           [](Wave &w, const Inst &i) {
@@ -284,7 +284,7 @@ constexpr OpDef kOps[] = {
               throw WaveFault{"a named barrier"};
             w.halt(Stop::Barrier);
           })
-        .with(kBarrier),
+        .with(Trait::Barrier),
     plain("s_trap", Class::Other,
           [](Wave &, const Inst &i) {
             throw WaveFault{"the kernel trapped (s_trap " + std::to_string(i.offset & 255) + ")"};
@@ -344,12 +344,12 @@ constexpr OpDef kOps[] = {
         .flows(Flow::None),
     plain(
         "s_memtime", Class::Smem,
-        [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, clockTicks(w)); }, Type::None,
+        [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.scalarData, clockTicks(w)); }, Type::None,
         Type::None, Type::B64)
         .flows(Flow::Defines),
     plain(
         "s_memrealtime", Class::Smem,
-        [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.sdst, realTime(w)); }, Type::None,
+        [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.scalarData, realTime(w)); }, Type::None,
         Type::None, Type::B64)
         .flows(Flow::Defines),
     plain(
@@ -358,13 +358,13 @@ constexpr OpDef kOps[] = {
            const Inst &
                i) { writeScalar<uint32_t>(w, i.dst, static_cast<uint32_t>(returnedMessage(w, i))); },
         Type::B32)
-        .with(kNumberSource | kCountsAsScalar)
+        .with({Trait::NumberSource, Trait::CountsAsScalar})
         .flows(Flow::Defines),
     plain(
         "s_sendmsg_rtn_b64", Class::Message,
         [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.dst, returnedMessage(w, i)); },
         Type::B32, Type::None, Type::B64)
-        .with(kNumberSource | kCountsAsScalar)
+        .with({Trait::NumberSource, Trait::CountsAsScalar})
         .flows(Flow::Defines),
 };
 } // namespace

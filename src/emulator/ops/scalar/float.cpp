@@ -25,12 +25,12 @@ template <class Vector> void asVector(Wave &w, const Inst &i, const Operand (&op
   Inst run = i;
   run.op = vector;
   std::copy_n(operands, 3, run.src);
-  run.dst = {Kind::Vgpr, 0, kTempRow, 0};
+  run.dst = w.tempOperand(0);
   const uint64_t exec = w.exec();
   w.setExec(1);
   vector->fn(w, run);
   w.setExec(exec);
-  writeScalar<uint32_t>(w, i.dst, w.row(kTempRow)[0]);
+  writeScalar<uint32_t>(w, i.dst, w.temp(0)[0]);
 }
 
 /// The vector operation of a row.
@@ -58,7 +58,7 @@ void arithmetic(Wave &w, const Inst &i) {
 template <bool Half, class Vector, Operands Order = Operands::Plain, class F>
 constexpr OpDef op(const char *name, F) {
   constexpr Type t = Half ? Type::F16 : Type::F32;
-  return {name, arithmetic<F, Half, Vector, Order>, Class::Salu, Type::B32, {t, t, Type::None}, 0};
+  return {name, arithmetic<F, Half, Vector, Order>, Class::Salu, Type::B32, {t, t, Type::None}};
 }
 
 /// The condition is the bits less, equal, greater, unordered, as of the vector comparisons.
@@ -72,11 +72,15 @@ template <bool Half> void compare(Wave &w, const Inst &i) {
   };
   const float a = in(i.src[0]), b = in(i.src[1]);
   unsigned relation = a < b ? 1 : a == b ? 2 : a > b ? 4 : 8;
-  w.scc = (i.op->info & relation) != 0;
+  w.scc = (i.op->relations & relation) != 0;
 }
-template <bool Half> constexpr OpDef cmp(const char *name, uint32_t condition) {
+template <bool Half> constexpr OpDef cmp(const char *name, uint8_t relations) {
   constexpr Type t = Half ? Type::F16 : Type::F32;
-  return {name, compare<Half>, Class::Salu, Type::None, {t, t, Type::None}, condition};
+  return {.name = name,
+          .fn = compare<Half>,
+          .cls = Class::Salu,
+          .src = {t, t, Type::None},
+          .relations = relations};
 }
 #define COMPARE(NAME, CONDITION)                                                                   \
   cmp<false>("s_cmp_" NAME "_f32", CONDITION), cmp<true>("s_cmp_" NAME "_f16", CONDITION)
@@ -99,8 +103,7 @@ constexpr OpDef convert(const char *name, Type type, F) {
           },
           Class::Salu,
           Type::B32,
-          {type, Type::None, Type::None},
-          0};
+          {type, Type::None, Type::None}};
 }
 
 constexpr OpDef kOps[] = {
@@ -165,8 +168,7 @@ constexpr OpDef kOps[] = {
      },
      Class::Salu,
      Type::B32,
-     {Type::F32, Type::F32, Type::None},
-     0},
+     {Type::F32, Type::F32, Type::None}},
     convert<VECTOR("v_cvt_f32_f16")>("s_cvt_f32_f16", Type::F16, [](uint32_t x) { return bitsOf(half(x)); }),
     convert<VECTOR("v_cvt_f32_f16"), true>("s_cvt_hi_f32_f16", Type::F16, [](uint32_t x) { return bitsOf(half(x >> 16)); }),
 };

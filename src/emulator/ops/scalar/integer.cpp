@@ -170,13 +170,13 @@ constexpr OpDef kOps[] = {
     }).flows(Flow::Extract),
     sop2<u32, u32, u32>("s_bfe_i32", [](Wave &w, u32 a, u32 b) {
       return nonZero<u32>(w, bitRangeSigned<u32>(a, b & 31, b >> 16 & 127));
-    }).flows(Flow::Extract).with(kSignExtends),
+    }).flows(Flow::Extract).with(Trait::SignExtends),
     sop2<u64, u64, u32>("s_bfe_u64", [](Wave &w, u64 a, u32 b) {
       return nonZero<u64>(w, bitRange<u64>(a, b & 63, b >> 16 & 127));
     }).flows(Flow::Extract),
     sop2<u64, u64, u32>("s_bfe_i64", [](Wave &w, u64 a, u32 b) {
       return nonZero<u64>(w, bitRangeSigned<u64>(a, b & 63, b >> 16 & 127));
-    }).flows(Flow::Extract).with(kSignExtends),
+    }).flows(Flow::Extract).with(Trait::SignExtends),
     sop2<u32, i32, i32>("s_absdiff_i32", [](Wave &w, i32 a, i32 b) {
       u32 d = static_cast<u32>(a) - static_cast<u32>(b);
       return nonZero<u32>(w, static_cast<i32>(d) < 0 ? 0 - d : d);
@@ -222,16 +222,16 @@ constexpr OpDef kOps[] = {
     sop1<i32, u32>("s_sext_i32_i16", [](Wave &, u32 a) { return static_cast<int16_t>(a); }),
     plain("s_bitset0_b32", Class::Salu, [](Wave &w, const Inst &i) {
       writeScalar<u32>(w, i.dst, w.s[i.dst.index] & ~(1u << (read32(w, i.src[0]) & 31)));
-    }, Type::B32).with(kChangesDestination),
+    }, Type::B32).with(Trait::ChangesDestination),
     plain("s_bitset1_b32", Class::Salu, [](Wave &w, const Inst &i) {
       writeScalar<u32>(w, i.dst, w.s[i.dst.index] | 1u << (read32(w, i.src[0]) & 31));
-    }, Type::B32).with(kChangesDestination),
+    }, Type::B32).with(Trait::ChangesDestination),
     plain("s_bitset0_b64", Class::Salu, [](Wave &w, const Inst &i) {
       writeScalar<u64>(w, i.dst, w.s64(i.dst.index) & ~(u64(1) << (read32(w, i.src[0]) & 63)));
-    }, Type::B32, Type::None, Type::B64).with(kChangesDestination),
+    }, Type::B32, Type::None, Type::B64).with(Trait::ChangesDestination),
     plain("s_bitset1_b64", Class::Salu, [](Wave &w, const Inst &i) {
       writeScalar<u64>(w, i.dst, w.s64(i.dst.index) | u64(1) << (read32(w, i.src[0]) & 63));
-    }, Type::B32, Type::None, Type::B64).with(kChangesDestination),
+    }, Type::B32, Type::None, Type::B64).with(Trait::ChangesDestination),
     SAVEEXEC("and", And, s & e), SAVEEXEC("or", Or, s | e), SAVEEXEC("xor", Xor, s ^ e), SAVEEXEC("andn2", AndNot, s & ~e),
     SAVEEXEC("orn2", OrNot, s | ~e), SAVEEXEC("nand", Nand, ~(s & e)), SAVEEXEC("nor", Nor, ~(s | e)), SAVEEXEC("xnor", Xnor, ~(s ^ e)),
     SAVEEXEC("andn1", NotAnd, ~s & e), SAVEEXEC("orn1", NotOr, ~s | e),

@@ -38,8 +38,7 @@ template <class D, class A, class B, class F> constexpr OpDef sop2(const char *n
           scalarOp2<F, D, A, B>,
           Class::Salu,
           scalarType<D>(),
-          {scalarType<A>(), scalarType<B>(), Type::None},
-          0};
+          {scalarType<A>(), scalarType<B>(), Type::None}};
 }
 
 template <class F, class D, class A> void scalarOp1(Wave &w, const Inst &i) {
@@ -50,8 +49,7 @@ template <class D, class A, class F> constexpr OpDef sop1(const char *name, F) {
           scalarOp1<F, D, A>,
           Class::Salu,
           scalarType<D>(),
-          {scalarType<A>(), Type::None, Type::None},
-          0};
+          {scalarType<A>(), Type::None, Type::None}};
 }
 
 template <class F, class A, class B> void scalarCompare(Wave &w, const Inst &i) {
@@ -63,14 +61,13 @@ template <class A, class B, class F> constexpr OpDef sopc(const char *name, F) {
           scalarCompare<F, A, B>,
           Class::Salu,
           Type::None,
-          {scalarType<A>(), scalarType<B>(), Type::None},
-          0};
+          {scalarType<A>(), scalarType<B>(), Type::None}};
 }
 
 /// A handler of its own: a function, or `F(wave, inst)`.
 constexpr OpDef plain(const char *name, Class cls, Handler fn, Type s0 = Type::None,
-                      Type s1 = Type::None, Type d = Type::None, uint32_t info = 0) {
-  return {name, fn, cls, d, {s0, s1, Type::None}, info};
+                      Type s1 = Type::None, Type d = Type::None) {
+  return {name, fn, cls, d, {s0, s1, Type::None}};
 }
 template <class F> void plainOp(Wave &w, const Inst &i) {
   static_assert(std::is_empty_v<F>, "a lambda without captures");
@@ -78,8 +75,8 @@ template <class F> void plainOp(Wave &w, const Inst &i) {
 }
 template <class F>
 constexpr OpDef plain(const char *name, Class cls, F, Type s0 = Type::None, Type s1 = Type::None,
-                      Type d = Type::None, uint32_t info = 0) {
-  return {name, plainOp<F>, cls, d, {s0, s1, Type::None}, info};
+                      Type d = Type::None) {
+  return {name, plainOp<F>, cls, d, {s0, s1, Type::None}};
 }
 
 } // namespace flyemu

@@ -7,12 +7,12 @@ namespace {
 // Conditions are bits - less, equal, greater, unordered - which is how hardware numbers them.
 
 void writeResult(Wave &w, const Inst &i, uint64_t bits) {
-  if (i.op->has(kComparesToExec)) {
+  if (i.op->has(Trait::ComparesToExec)) {
     if (w.target->encoding == Encoding::Gfx9)
-      w.setMask(i.sdst.index, bits);
+      w.setMask(i.mask.index, bits);
     w.setExec(bits);
   } else {
-    w.setMask(i.sdst.index, bits);
+    w.setMask(i.mask.index, bits);
   }
 }
 
@@ -89,9 +89,9 @@ template <class T, class M, int Mantissa, int Exponent> void classOp(Wave &w, co
   writeResult(w, i, result);
 }
 
-template <class T, unsigned Condition> constexpr OpDef compare(const char *name, uint32_t traits) {
+template <class T, unsigned Condition> constexpr OpDef compare(const char *name, TraitSet traits) {
   return {name,       compareOp<T, Condition>,        Class::Valu,
-          Type::Mask, {T::kind, T::kind, Type::None}, 0,
+          Type::Mask, {T::kind, T::kind, Type::None}, {},
           traits};
 }
 
@@ -107,18 +107,18 @@ template <class T, unsigned Condition> constexpr OpDef compare(const char *name,
       compare<T, 3>(P "le_" S, X), compare<T, 4>(P "gt_" S, X), compare<T, 5>(P "ne_" S, X),       \
       compare<T, 6>(P "ge_" S, X), compare<T, 7>(P "t_" S, X)
 #define FLOATS(S, T)                                                                               \
-  FLOAT_CONDITIONS("v_cmp_", S, T, 0), FLOAT_CONDITIONS("v_cmpx_", S, T, kComparesToExec)
+  FLOAT_CONDITIONS("v_cmp_", S, T, {}), FLOAT_CONDITIONS("v_cmpx_", S, T, Trait::ComparesToExec)
 #define INTEGERS(S, T)                                                                             \
-  INTEGER_CONDITIONS("v_cmp_", S, T, 0), INTEGER_CONDITIONS("v_cmpx_", S, T, kComparesToExec)
+  INTEGER_CONDITIONS("v_cmp_", S, T, {}), INTEGER_CONDITIONS("v_cmpx_", S, T, Trait::ComparesToExec)
 template <class T, class M, int Mantissa, int Exponent>
-constexpr OpDef classify(const char *name, uint32_t traits) {
+constexpr OpDef classify(const char *name, TraitSet traits) {
   return {name,       classOp<T, M, Mantissa, Exponent>, Class::Valu,
-          Type::Mask, {T::kind, M::kind, Type::None},    0,
+          Type::Mask, {T::kind, M::kind, Type::None},    {},
           traits};
 }
 #define CLASS(S, T, M, MANTISSA, EXPONENT)                                                         \
-  classify<T, M, MANTISSA, EXPONENT>("v_cmp_class_" S, 0),                                         \
-      classify<T, M, MANTISSA, EXPONENT>("v_cmpx_class_" S, kComparesToExec)
+  classify<T, M, MANTISSA, EXPONENT>("v_cmp_class_" S, {}),                                        \
+      classify<T, M, MANTISSA, EXPONENT>("v_cmpx_class_" S, Trait::ComparesToExec)
 
 constexpr OpDef kOps[] = {
     FLOATS("f16", F16),

@@ -153,10 +153,10 @@ template <bool A, bool B> void dot4Fp8(Wave &w, const Inst &i) {
   }
 }
 template <bool A, bool B> constexpr OpDef dot4(const char *name) {
-  return {name, dot4Fp8<A, B>, Class::Valu, Type::F32, {Type::B32, Type::B32, Type::F32}, 0};
+  return {name, dot4Fp8<A, B>, Class::Valu, Type::F32, {Type::B32, Type::B32, Type::F32}};
 }
 constexpr OpDef fp8Op(const char *name, Handler fn, Type dst, Type s1 = Type::None) {
-  return {name, fn, Class::Valu, dst, {Type::F32, s1, Type::None}, 0};
+  return {name, fn, Class::Valu, dst, {Type::F32, s1, Type::None}};
 }
 
 constexpr OpDef kOps[] = {
@@ -208,14 +208,14 @@ constexpr OpDef kOps[] = {
                            }),
     lane<U32, F32, F32>("v_cvt_pkrtz_f16_f32",
                         [](float a, float b) { return halfRtz(a) | u32(halfRtz(b)) << 16; })
-        .with(kPacksHalves),
+        .with(Trait::PacksHalves),
     lane<U32, F32, F32>("v_cvt_pk_rtz_f16_f32",
                         [](float a, float b) { return halfRtz(a) | u32(halfRtz(b)) << 16; })
-        .with(kPacksHalves),
-    signature<U32, F32, F32>("v_cvt_pk_f16_f32", packHalves).with(kPacksHalves),
+        .with(Trait::PacksHalves),
+    signature<U32, F32, F32>("v_cvt_pk_f16_f32", packHalves).with(Trait::PacksHalves),
     lane<U32, F32, F32>("v_cvt_pk_bf16_f32",
                         [](float a, float b) { return toBfloat(a) | u32(toBfloat(b)) << 16; })
-        .with(kPacksHalves),
+        .with(Trait::PacksHalves),
     lane<U32, F32, F32>("v_cvt_pknorm_i16_f32",
                         [](float a, float b) { return snorm16(a) | snorm16(b) << 16; }),
     lane<U32, F32, F32>("v_cvt_pknorm_u16_f32",

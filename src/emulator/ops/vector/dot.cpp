@@ -88,7 +88,7 @@ template <class T, Form F> void dot2(Wave &w, const Inst &i) {
 }
 template <class T, Form F>
 constexpr OpDef dot(const char *name, Type d, Type s, Type s2 = Type::None) {
-  return {name, dot2<T, F>, Class::Valu, d, {s, s, s2}, 0};
+  return {name, dot2<T, F>, Class::Valu, d, {s, s, s2}};
 }
 
 /// Elements whose signedness the negation bits of the first two operands tell.
@@ -154,8 +154,8 @@ constexpr OpDef kOps[] = {
     dot<Bfloat, Form::Packed>("v_dot2_f32_bf16", Type::F32, Type::BF16Pair, Type::F32),
     dot<Bfloat, Form::Accumulate>("v_dot2c_f32_bf16", Type::F32, Type::BF16Pair),
     dot<Bfloat, Form::Short>("v_dot2_bf16_bf16", Type::BF16, Type::BF16Pair, Type::BF16),
-    {"v_dot4_i32_iu8", dotChosen<8>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}, 0},
-    {"v_dot8_i32_iu4", dotChosen<4>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}, 0},
+    {"v_dot4_i32_iu8", dotChosen<8>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}},
+    {"v_dot8_i32_iu4", dotChosen<4>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}},
     laneSat<I32, U32, U32, I32>(
         "v_dot2_i32_i16",
         [](uint32_t a, uint32_t b, int32_t c) {

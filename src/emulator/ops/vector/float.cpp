@@ -91,7 +91,7 @@ constexpr OpDef kOps[] = {
     laneAcc<F32, F32, F32>("v_mac_f32", [](float a, float b, float c) { return mad(a, b, c); }),
     lane<F32, F32, F32, F32>("v_mad_legacy_f32",
                              [](float a, float b, float c) { return madLegacy(a, b, c); })
-        .with(kClearsHigh),
+        .with(Trait::ClearsHigh),
     laneAcc<F32, F32, F32>(
         "v_fmac_dx9_zero_f32",
         [](float a, float b, float c) { return a == 0 || b == 0 ? c : fma(a, b, c); }),

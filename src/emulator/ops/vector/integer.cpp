@@ -100,7 +100,7 @@ template <class F, bool CarryIn> void carryOp(Wave &w, const Inst &i) {
     out |= u64(maskOf([&](int l) { return o[l]; }) & m) << (c * kChunk);
     store<U32>(w, i, c, m, r);
   }
-  w.setMask(i.sdst.index, out);
+  w.setMask(i.mask.index, out);
 }
 struct AddCarry {
   static constexpr u32 kSaturated = ~0u;
@@ -126,11 +126,11 @@ struct SubRevBorrow {
 };
 template <class F> constexpr OpDef carryOut(const char *name) {
   return {name, carryOp<F, false>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::None},
-          0,    kCarryMask};
+          {},   Trait::CarryMask};
 }
 template <class F> constexpr OpDef carryInOut(const char *name) {
   return {name, carryOp<F, true>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::Mask},
-          0,    kCarryMask};
+          {},   Trait::CarryMask};
 }
 
 /// d = mask[lane] ? b : a
@@ -186,7 +186,7 @@ template <class Wide, class T> void wideMad(Wave &w, const Inst &i) {
     out |= u64(carry & m) << (c * kChunk);
     store<U64>(w, i, c, m, r);
   }
-  w.setMask(i.sdst.index, out);
+  w.setMask(i.mask.index, out);
 }
 
 /// The packed sums of absolute differences: 64-bit windows against a 32-bit reference.
@@ -242,23 +242,16 @@ inline u32 clipU8(i32 x) { return static_cast<u32>(x < 0 ? 0 : x > 255 ? 255 : x
 constexpr OpDef kOps[] = {
     lane<U32, U32>("v_mov_b32", [](u32 a) { return a; }),
     lane<U64, U64>("v_mov_b64", [](u64 a) { return a; }).flows(Flow::Move),
-    lane<U32, U32>("v_accvgpr_read_b32", [](u32 a) { return a; }).with(kAccSource),
-    lane<U32, U32>("v_accvgpr_write_b32", [](u32 a) { return a; }).with(kAccResult),
-    lane<U32, U32>("v_accvgpr_mov_b32", [](u32 a) { return a; }).with(kAccSource | kAccResult),
-    OpDef{"v_cndmask_b32",
-          selectOp<U32>,
-          Class::Valu,
-          Type::B32,
-          {Type::B32, Type::B32, Type::Mask},
-          0}
-        .with(kSelectsByMask),
-    OpDef{"v_cndmask_b16",
-          selectOp<H16>,
-          Class::Valu,
-          Type::B16,
-          {Type::B16, Type::B16, Type::Mask},
-          0}
-        .with(kSelectsByMask),
+    lane<U32, U32>("v_accvgpr_read_b32", [](u32 a) { return a; }).with(Trait::AccSource),
+    lane<U32, U32>("v_accvgpr_write_b32", [](u32 a) { return a; }).with(Trait::AccResult),
+    lane<U32, U32>("v_accvgpr_mov_b32", [](u32 a) { return a; })
+        .with({Trait::AccSource, Trait::AccResult}),
+    OpDef{
+        "v_cndmask_b32", selectOp<U32>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::Mask}}
+        .with(Trait::SelectsByMask),
+    OpDef{
+        "v_cndmask_b16", selectOp<H16>, Class::Valu, Type::B16, {Type::B16, Type::B16, Type::Mask}}
+        .with(Trait::SelectsByMask),
     laneSat<U32, U32, U32>(
         "v_add_u32", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return addSat(a, b); }),
     laneSat<U32, U32, U32>(
@@ -312,42 +305,38 @@ constexpr OpDef kOps[] = {
     lane<U32, U32, U32, U32>("v_xor3_b32", [](u32 a, u32 b, u32 c) { return a ^ b ^ c; }),
     lane<U64, U64, U32, U64>("v_lshl_add_u64",
                              [](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; })
-        .with(kLowFromLow),
-    lane<U64, U64, U64>("v_add_u64", [](u64 a, u64 b) { return a + b; }).with(kLowFromLow),
-    lane<U64, U64, U64>("v_sub_u64", [](u64 a, u64 b) { return a - b; }).with(kLowFromLow),
-    lane<U64, U64, U64>("v_mul_u64", [](u64 a, u64 b) { return a * b; }).with(kLowFromLow),
+        .with(Trait::LowFromLow),
+    lane<U64, U64, U64>("v_add_u64", [](u64 a, u64 b) { return a + b; }).with(Trait::LowFromLow),
+    lane<U64, U64, U64>("v_sub_u64", [](u64 a, u64 b) { return a - b; }).with(Trait::LowFromLow),
+    lane<U64, U64, U64>("v_mul_u64", [](u64 a, u64 b) { return a * b; }).with(Trait::LowFromLow),
     OpDef{"v_mad_u64_u32",
           wideMad<u64, U32>,
           Class::Valu,
           Type::B64,
-          {Type::B32, Type::B32, Type::B64},
-          0}
+          {Type::B32, Type::B32, Type::B64}}
         .costs(Cost::Product)
-        .with(kCarryMask | kLowFromLow),
+        .with({Trait::CarryMask, Trait::LowFromLow}),
     OpDef{"v_mad_i64_i32",
           wideMad<i64, I32>,
           Class::Valu,
           Type::B64,
-          {Type::B32, Type::B32, Type::B64},
-          0}
+          {Type::B32, Type::B32, Type::B64}}
         .costs(Cost::Product)
-        .with(kCarryMask | kLowFromLow),
+        .with({Trait::CarryMask, Trait::LowFromLow}),
     OpDef{"v_mad_co_u64_u32",
           wideMad<u64, U32>,
           Class::Valu,
           Type::B64,
-          {Type::B32, Type::B32, Type::B64},
-          0}
+          {Type::B32, Type::B32, Type::B64}}
         .costs(Cost::Product)
-        .with(kCarryMask | kLowFromLow),
+        .with({Trait::CarryMask, Trait::LowFromLow}),
     OpDef{"v_mad_co_i64_i32",
           wideMad<i64, I32>,
           Class::Valu,
           Type::B64,
-          {Type::B32, Type::B32, Type::B64},
-          0}
+          {Type::B32, Type::B32, Type::B64}}
         .costs(Cost::Product)
-        .with(kCarryMask | kLowFromLow),
+        .with({Trait::CarryMask, Trait::LowFromLow}),
     lane<U32, U32, U32>("v_mul_lo_u32", [](u32 a, u32 b) { return a * b; }).costs(Cost::Product),
     lane<U32, U32, U32>("v_mul_hi_u32", [](u32 a, u32 b) { return u64(a) * b >> 32; })
         .costs(Cost::Product),
@@ -405,7 +394,7 @@ constexpr OpDef kOps[] = {
         .flows(Flow::ShiftRight),
     lane<I64, U32, I64>("v_ashrrev_i64", [](u32 a, i64 b) { return b >> (a & 63); })
         .flows(Flow::ShiftRight)
-        .with(kSignExtends),
+        .with(Trait::SignExtends),
     lane<U32, U32, U32>("v_and_b32", [](u32 a, u32 b) { return a & b; }),
     lane<U32, U32, U32>("v_or_b32", [](u32 a, u32 b) { return a | b; }),
     lane<U32, U32, U32>("v_xor_b32", [](u32 a, u32 b) { return a ^ b; }),
@@ -423,10 +412,10 @@ constexpr OpDef kOps[] = {
     lane<U32, U32>("v_clz_i32_u32", [](u32 a) { return highBit(a); }),
     lane<U32, U32>("v_ctz_i32_b32", [](u32 a) { return a ? u32(__builtin_ctz(a)) : ~0u; }),
     lane<U32, U32>("v_cls_i32", [](u32 a) { return highBit(i32(a) < 0 ? ~a : a); }),
-    OpDef{"v_bitop3_b32", bitop3<U32>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}, 0}
-        .with(kTruthTable),
-    OpDef{"v_bitop3_b16", bitop3<U16>, Class::Valu, Type::B16, {Type::B16, Type::B16, Type::B16}, 0}
-        .with(kTruthTable),
+    OpDef{"v_bitop3_b32", bitop3<U32>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}}
+        .with(Trait::TruthTable),
+    OpDef{"v_bitop3_b16", bitop3<U16>, Class::Valu, Type::B16, {Type::B16, Type::B16, Type::B16}}
+        .with(Trait::TruthTable),
     lane<U32, U32>("v_prng_b32", [](u32 a) { return (a << 1) ^ (a >> 31 ? 197u : 0u); }),
     lane<U16, I32, I32, U32>(
         "v_ashr_pk_i8_i32",
@@ -473,8 +462,7 @@ constexpr OpDef kOps[] = {
         .costs(Cost::Quarter),
     lane<U64, U64, U32, U64>("v_mqsad_pk_u16_u8",
                              [](u64 a, u32 b, u64 c) { return windows16<msadU8>(a, b, c); }),
-    OpDef{
-        "v_mqsad_u32_u8", windows32, Class::Valu, Type::B128, {Type::B64, Type::B32, Type::B128}, 0}
+    OpDef{"v_mqsad_u32_u8", windows32, Class::Valu, Type::B128, {Type::B64, Type::B32, Type::B128}}
         .costs(Cost::Quarter),
 
     laneSat<U16, U16, U16>(
@@ -520,11 +508,11 @@ constexpr OpDef kOps[] = {
           u64 r = u64(a) * b + c;
           return r > 65535 ? 65535 : r;
         })
-        .with(kClearsHigh),
+        .with(Trait::ClearsHigh),
     laneSat<I16, I16, I16, I16>(
         "v_mad_legacy_i16", [](i32 a, i32 b, i32 c) { return a * b + c; },
         [](i32 a, i32 b, i32 c) { return clampI16(a * b + c); })
-        .with(kClearsHigh),
+        .with(Trait::ClearsHigh),
     lane<U16, U16, U16>("v_lshlrev_b16", [](u32 a, u32 b) { return b << (a & 15); }),
     lane<U16, U16, U16>("v_lshrrev_b16", [](u32 a, u32 b) { return b >> (a & 15); }),
     lane<I16, U16, I16>("v_ashrrev_i16", [](u32 a, i32 b) { return b >> (a & 15); }),
@@ -539,7 +527,7 @@ constexpr OpDef kOps[] = {
     lane<U16, U16, U16, U16>("v_med3_u16", [](u16 a, u16 b, u16 c) { return med3(a, b, c); }),
     lane<I16, I16, I16, I16>("v_med3_i16", [](i16 a, i16 b, i16 c) { return med3(a, b, c); }),
     lane<U32, H16, H16>("v_pack_b32_f16", [](u32 a, u32 b) { return a | b << 16; })
-        .with(kPacksHalves),
+        .with(Trait::PacksHalves),
     lane<U16, U32>("v_sat_pk_u8_i16",
                    [](u32 a) {
                      i32 lo = i16(a), hi = i16(a >> 16);

@@ -127,7 +127,7 @@ template <class T> void divScaleOp(Wave &w, const Inst &i) {
     out |= uint64_t(bits & m) << (c * kChunk);
     store<T>(w, i, c, m, r);
   }
-  w.setMask(i.sdst.index, out);
+  w.setMask(i.mask.index, out);
 }
 
 inline float fmasScaled(float a, float b, float c) {
@@ -232,28 +232,16 @@ constexpr OpDef kOps[] = {
           divScaleOp<F32>,
           Class::Valu,
           Type::F32,
-          {Type::F32, Type::F32, Type::F32},
-          0}
-        .with(kCarryMask),
+          {Type::F32, Type::F32, Type::F32}}
+        .with(Trait::CarryMask),
     OpDef{"v_div_scale_f64",
           divScaleOp<F64>,
           Class::Valu,
           Type::F64,
-          {Type::F64, Type::F64, Type::F64},
-          0}
-        .with(kCarryMask),
-    {"v_div_fmas_f32",
-     divFmasOp<F32>,
-     Class::Valu,
-     Type::F32,
-     {Type::F32, Type::F32, Type::F32},
-     0},
-    {"v_div_fmas_f64",
-     divFmasOp<F64>,
-     Class::Valu,
-     Type::F64,
-     {Type::F64, Type::F64, Type::F64},
-     0},
+          {Type::F64, Type::F64, Type::F64}}
+        .with(Trait::CarryMask),
+    {"v_div_fmas_f32", divFmasOp<F32>, Class::Valu, Type::F32, {Type::F32, Type::F32, Type::F32}},
+    {"v_div_fmas_f64", divFmasOp<F64>, Class::Valu, Type::F64, {Type::F64, Type::F64, Type::F64}},
     lane<F32, F32, F32, F32>("v_div_fixup_f32",
                              [](float q, float d, float n) { return divFixup(q, d, n); }),
     lane<F64, F64, F64, F64>("v_div_fixup_f64",

@@ -23,8 +23,8 @@ template <class F, class D, class... S> void packedOp(Wave &w, const Inst &i) {
     hi.src[k] = element<true>(i, k);
   }
   // The destination may be a source: build both halves in temporary rows first.
-  lo.dst = {Kind::Vgpr, 0, kTempRow + 4, 0};
-  hi.dst = {Kind::Vgpr, 0, kTempRow + 5, 0};
+  lo.dst = w.tempOperand(4);
+  hi.dst = w.tempOperand(5);
   lo.flags &= static_cast<uint16_t>(~kKeepHigh);
   hi.flags = lo.flags;
   laneOp<F, D, S...>(w, lo);
@@ -34,7 +34,7 @@ template <class F, class D, class... S> void packedOp(Wave &w, const Inst &i) {
     uint32_t m = static_cast<uint32_t>(exec >> (c * kChunk));
     if (!m)
       continue;
-    const uint32_t *a = w.row(kTempRow + 4) + c * kChunk, *b = w.row(kTempRow + 5) + c * kChunk;
+    const uint32_t *a = w.temp(4) + c * kChunk, *b = w.temp(5) + c * kChunk;
     alignas(64) uint32_t r[kChunk];
     FLYEMU_EACH (l)
       r[l] = (a[l] & 0xffff) | b[l] << 16;
@@ -77,14 +77,14 @@ template <class F, class... S> void packedFloatOp(Wave &w, const Inst &i) {
     lo.src[k] = pick(k, false);
     hi.src[k] = pick(k, true);
   }
-  lo.dst.index = kTempRow + 4;
+  lo.dst.index = w.tempOperand(4).index;
   laneOp<F, F32, S...>(w, lo);
   hi.dst.index = static_cast<uint16_t>(i.dst.index + 1);
   laneOp<F, F32, S...>(w, hi);
   uint64_t exec = w.exec();
   for (unsigned c = 0; c * kChunk < w.lanes; ++c)
     if (uint32_t m = static_cast<uint32_t>(exec >> (c * kChunk)))
-      storeRow(w.row(i.dst.index) + c * kChunk, w.row(kTempRow + 4) + c * kChunk, m);
+      storeRow(w.row(i.dst.index) + c * kChunk, w.temp(4) + c * kChunk, m);
 }
 template <class... S, class F> constexpr OpDef packedFloat(const char *name, F) {
   OpDef d = signature<F32, S...>(name, packedFloatOp<F, S...>);
@@ -190,8 +190,7 @@ constexpr OpDef kOps[] = {
      packedAccOp<decltype([](float a, float b, float c) { return fmaHalf(a, b, c); })>,
      Class::Valu,
      Type::B32,
-     {Type::F16, Type::F16, Type::None},
-     0},
+     {Type::F16, Type::F16, Type::None}},
     packedSat<U16, U16, U16>(
         "v_pk_add_u16", [](int32_t a, int32_t b) { return a + b; },
         [](int32_t a, int32_t b) { return clampU16(a + b); }),
@@ -225,12 +224,11 @@ constexpr OpDef kOps[] = {
                                [](float a, float b, float c) { return fma(a, b, c); }),
     packedFloat<F32, F32>("v_pk_mul_f32", [](float a, float b) { return mul(a, b); }),
     packedFloat<F32, F32>("v_pk_add_f32", [](float a, float b) { return add(a, b); }),
-    OpDef{
-        "v_pk_mov_b32", packedMove, Class::Valu, Type::B64, {Type::B32, Type::B32, Type::None}, 0}
+    OpDef{"v_pk_mov_b32", packedMove, Class::Valu, Type::B64, {Type::B32, Type::B32, Type::None}}
         .flows(Flow::PackedMove),
-    {"v_fma_mix_f32", mixOp<-1>, Class::Valu, Type::F32, {Type::F32, Type::F32, Type::F32}, 0},
-    {"v_fma_mixlo_f16", mixOp<0>, Class::Valu, Type::F16, {Type::F32, Type::F32, Type::F32}, 0},
-    {"v_fma_mixhi_f16", mixOp<1>, Class::Valu, Type::F16, {Type::F32, Type::F32, Type::F32}, 0},
+    {"v_fma_mix_f32", mixOp<-1>, Class::Valu, Type::F32, {Type::F32, Type::F32, Type::F32}},
+    {"v_fma_mixlo_f16", mixOp<0>, Class::Valu, Type::F16, {Type::F32, Type::F32, Type::F32}},
+    {"v_fma_mixhi_f16", mixOp<1>, Class::Valu, Type::F16, {Type::F32, Type::F32, Type::F32}},
 };
 } // namespace
 

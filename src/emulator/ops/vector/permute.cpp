@@ -149,17 +149,17 @@ void runDpp(Wave &w, const Inst &inst) {
   if (inst.src[0].isVgpr()) {
     for (unsigned r = 0; r < sourceRows(inst); ++r) {
       const uint32_t *in = w.row(inst.src[0].index + r);
-      uint32_t *out = w.row(kTempRow + r);
+      uint32_t *out = w.temp(r);
       for (unsigned lane = 0; lane < w.lanes; ++lane)
         out[lane] = valid >> lane & 1 ? in[map->from[lane]] : 0;
     }
-    run.src[0].index = kTempRow;
+    run.src[0].index = w.tempRow;
   }
   run.permute = Permute::None;
   w.setExec(enable);
   inst.base(w, run);
   // A comparison that writes EXEC has done so; all others leave it as it was.
-  if (!inst.op->has(kComparesToExec))
+  if (!inst.op->has(Trait::ComparesToExec))
     w.setExec(exec);
 }
 
@@ -184,13 +184,13 @@ void runSdwa(Wave &w, const Inst &inst) {
     const Operand &o = inst.src[k];
     if (o.kind == Kind::None || inst.op->src[k] == Type::None)
       continue;
-    uint32_t *out = w.row(kTempRow + k);
+    uint32_t *out = w.temp(k);
     const uint32_t scalar = o.isVgpr() ? 0 : read32(w, o);
     for (unsigned lane = 0; lane < w.lanes; ++lane)
       out[lane] = selectPart(o.isVgpr() ? w.row(o.index)[lane] : scalar, inst.sdwa.sources[k],
                              o.flags & kSext);
     run.src[k] = {Kind::Vgpr, static_cast<uint8_t>(o.flags & (kNeg | kAbs)),
-                  static_cast<uint16_t>(kTempRow + k), 0};
+                  static_cast<uint16_t>(w.tempRow + k), 0};
   }
   const unsigned dstSel = inst.sdwa.result, unused = inst.sdwa.unused;
   // Multiply-accumulate forms read their destination, so it stays in place for a full-register
@@ -199,9 +199,9 @@ void runSdwa(Wave &w, const Inst &inst) {
     inst.base(w, run);
     return;
   }
-  uint32_t *dst = w.row(inst.dst.index), *result = w.row(kTempRow + 2);
+  uint32_t *dst = w.row(inst.dst.index), *result = w.temp(2);
   std::memcpy(result, dst, sizeof(uint32_t) * kLanes);
-  run.dst.index = kTempRow + 2;
+  run.dst.index = w.tempOperand(2).index;
   inst.base(w, run);
   const unsigned bits = dstSel < 4 ? 8 : 16, shift = dstSel < 4 ? 8 * dstSel : 16 * (dstSel - 4);
   const uint32_t part = (1u << bits) - 1;
@@ -217,7 +217,7 @@ void runSdwa(Wave &w, const Inst &inst) {
 
 void runDual(Wave &w, const Inst &inst) {
   const Inst &second = *(&inst + 1);
-  std::memcpy(w.row(kDualRow), w.row(inst.dst.index), sizeof(uint32_t) * kLanes);
+  std::memcpy(w.temp(kDualTemp), w.row(inst.dst.index), sizeof(uint32_t) * kLanes);
   inst.base(w, inst);
   second.base(w, second);
 }

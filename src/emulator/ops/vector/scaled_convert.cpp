@@ -30,7 +30,7 @@ constexpr FormatInfo kFormats[] = {{"f32", 32, nullptr},
                                    {"fp4", 4, &flydsl::detail::kE2m1fn}};
 const FormatInfo &infoOf(Format f) { return kFormats[static_cast<unsigned>(f)]; }
 
-/// What an operation does; OpDef::info is its index.
+/// What an operation does; OpDef::conversion is its index.
 struct Conversion {
   Format from, to;
   unsigned count;   ///< elements
@@ -92,7 +92,7 @@ uint32_t encode(Format f, float x, bool saturate, const uint32_t *random) {
 float scaled(float x, int e) { return static_cast<float>(std::ldexp(static_cast<double>(x), e)); }
 
 void convert(Wave &w, const Inst &i) {
-  const Conversion &c = conversions()[i.op->info];
+  const Conversion &c = conversions()[i.op->conversion];
   const FormatInfo &from = infoOf(c.from), &to = infoOf(c.to);
   const bool narrowing = to.bits < from.bits;
   const bool twoSources =
@@ -174,8 +174,8 @@ std::vector<OpDef> makeTable() {
             convert,
             Class::Valu,
             typeOfBits(toBits),
-            {typeOfBits(c.interleaved ? fromBits / 2 : fromBits), Type::F32, Type::F32},
-            static_cast<uint32_t>(conversions().size())};
+            {typeOfBits(c.interleaved ? fromBits / 2 : fromBits), Type::F32, Type::F32}};
+    d.conversion = static_cast<uint16_t>(conversions().size());
     if (c.interleaved)
       d.src[1] = d.src[0];
     if (c.stochastic)
@@ -208,14 +208,12 @@ std::vector<OpDef> makeTable() {
                  stochastic16<true>,
                  Class::Valu,
                  Type::B32,
-                 {Type::F32, Type::B32, Type::None},
-                 0});
+                 {Type::F32, Type::B32, Type::None}});
   ops.push_back({"v_cvt_sr_f16_f32",
                  stochastic16<false>,
                  Class::Valu,
                  Type::B32,
-                 {Type::F32, Type::B32, Type::None},
-                 0});
+                 {Type::F32, Type::B32, Type::None}});
   return ops;
 }
 } // namespace

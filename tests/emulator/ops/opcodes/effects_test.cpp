@@ -7,7 +7,7 @@
 #include "emulator/isa/encodings.h"
 #include "emulator/isa/op.h"
 #include "emulator/observe/scalar_init.h"
-#include "emulator/observe/wait_rule.h"
+#include "emulator/observe/waits/wait_rule.h"
 #include "emulator/ops/decode_program.h"
 #include "emulator/ops/memory/memory_ops.h"
 
@@ -92,7 +92,7 @@ constexpr Exception kMemory[] = {
 /// What the classes of the operation tables say of memory: McEffect, or nothing of what is open.
 std::optional<unsigned> memoryOf(const Case &c) {
   const Inst &i = c.inst();
-  const bool toLds = i.enc != Enc::Ds && (i.flags & kToLds || i.op->info & kLdsTarget);
+  const bool toLds = i.enc != Enc::Ds && (i.flags & kToLds || i.op->transfer.toLds);
   switch (i.op->cls) {
   case Class::VmemRead:
     return toLds ? kLoads | kStores : kLoads;
@@ -157,16 +157,17 @@ TEST_CASE("effects: instructions count where LLVM says that waits look") {
       // Nothing of a wave depends on what only stores, where it has a counter of its own, nor on
       // cache control; LLVM's pass counts neither, but for invalidations on gfx12.
       const bool storesApart = storesCountApart && i.op->cls == Class::VmemWrite && !i.rows.result;
-      const bool control = i.op->cls == Class::Other && !i.op->has(kCountsAsLoad);
+      const bool control = i.op->cls == Class::Other && !i.op->has(Trait::CountsAsLoad);
       const bool isLds = i.enc == Enc::Ds || i.enc == Enc::Flat;
-      CHECK(bool(rule.counters & kCountVector) == (vm && !storesApart && !control));
-      CHECK(bool(rule.counters & kCountLds) == (lgkm && isLds));
+      CHECK(rule.counters.has(WaitCounter::Load) == (vm && !storesApart && !control));
+      CHECK(rule.counters.has(WaitCounter::Ds) == (lgkm && isLds));
       // Messages that are answered, which LLVM's pass knows by their opcodes.
-      CHECK(bool(rule.counters & kCountScalar) ==
-            ((i.enc == Enc::Smem && lgkm && !rule.writes.empty()) || i.op->has(kCountsAsScalar)));
-      vector += bool(rule.counters & kCountVector);
-      lds += bool(rule.counters & kCountLds);
-      scalar += bool(rule.counters & kCountScalar);
+      CHECK(rule.counters.has(WaitCounter::Km) ==
+            ((i.enc == Enc::Smem && lgkm && !rule.writes.empty()) ||
+             i.op->has(Trait::CountsAsScalar)));
+      vector += rule.counters.has(WaitCounter::Load);
+      lds += rule.counters.has(WaitCounter::Ds);
+      scalar += rule.counters.has(WaitCounter::Km);
     }
     CHECK(vector > 100);
     CHECK(lds > 100);
@@ -283,7 +284,7 @@ TEST_CASE("effects: vector arithmetic has the operands that LLVM lists, of their
       if (mask)
         CHECK(e & (kWritesExec | kWritesVcc | kWritesScalar));
       else if (rule.carryOut && i.dst.isVgpr() && !rule.laneMove && !isAmong(kWidths, c.name()))
-        CHECK(i.sdst.kind == Kind::Sgpr);
+        CHECK(i.mask.kind == Kind::Sgpr);
       if (i.enc == Enc::Vop2)
         CHECK((i.op->src[2] == Type::Mask) == bool(e & kReadsVcc));
       unsigned written = 0, expected = 0;
@@ -325,16 +326,16 @@ TEST_CASE("effects: what the rows say of operands is what LLVM lists") {
       if (op.cls == Class::Valu && op.dst != Type::Mask && !isAmong(kWidths, c.name())) {
         const bool scalar = e & kWritesScalar;
         if (i.enc == Enc::Vop3) {
-          CHECK(op.has(kCarryMask) == (written && scalar));
-          CHECK(op.has(kScalarResult | kReadsLane) == (!written && scalar));
-          carries += op.has(kCarryMask);
+          CHECK(op.has(Trait::CarryMask) == (written && scalar));
+          CHECK(op.hasAny({Trait::ScalarResult, Trait::ReadsLane}) == (!written && scalar));
+          carries += op.has(Trait::CarryMask);
         } else if (i.enc == Enc::Vop1) {
-          CHECK(op.has(kReadsFirstLane) == (!written && scalar));
+          CHECK(op.has(Trait::ReadsFirstLane) == (!written && scalar));
         }
       }
-      if (op.has(kWritesLane))
+      if (op.has(Trait::WritesLane))
         CHECK(c.mc.vectors[c.mc.vectorCount - 1].tied); // the other lanes stay
-      if (op.has(kSwapsInLane) && !isAmong(kWidths, c.name()))
+      if (op.has(Trait::SwapsInLane) && !isAmong(kWidths, c.name()))
         CHECK(e & kWritesTwoVectors);
       // VOP2 has a second dword for a permute, for a literal that the first source asks for, or
       // because the operation has a constant of its own.
@@ -348,16 +349,16 @@ TEST_CASE("effects: what the rows say of operands is what LLVM lists") {
       }
       // Instructions of memory's encodings that move no data are cache control.
       if ((i.enc == Enc::Mubuf || i.enc == Enc::Global) && op.cls == Class::Other) {
-        CHECK(op.has(kOrders));
+        CHECK(op.has(Trait::Orders));
         ++controls;
       }
-      if (op.has(kTypedBuffer))
+      if (op.has(Trait::TypedBuffer))
         CHECK(i.enc == Enc::Mtbuf);
       if (i.enc == Enc::Mtbuf)
-        CHECK(op.has(kTypedBuffer));
-      if (i.enc >= Enc::Ds && op.has(kNoAddress))
+        CHECK(op.has(Trait::TypedBuffer));
+      if (i.enc >= Enc::Ds && op.has(Trait::NoAddress))
         CHECK(i.rows.address == 0);
-      if (op.has(kMovesLanes))
+      if (op.has(Trait::MovesLanes))
         CHECK_FALSE(e & (kLoads | kStores));
       if (op.waits)
         CHECK((i.enc == Enc::Sopp || i.enc == Enc::Sopk));
@@ -377,7 +378,7 @@ TEST_CASE("effects: an access has a wide scope if LLVM prints one") {
       const Enc e = c.inst().enc;
       if (e != Enc::Flat && e != Enc::Global && e != Enc::Mubuf)
         continue;
-      if (c.inst().op->has(kOrders)) // always is
+      if (c.inst().op->has(Trait::Orders)) // always is
         continue;
       // With each bit of its fields changed, as long as it is the same instruction.
       for (unsigned bit = 0; bit < 32u * c.inst().dwords; ++bit) {
@@ -523,7 +524,7 @@ TEST_CASE("effects: running an instruction reads and writes what LLVM says of SC
         for (const Special &x : kSpecials) {
           if (differs(before, *after, x)) {
             seen |= x.writes;
-            if (!(e & x.writes) && !unlisted && !covers(i.dst, x) && !covers(i.sdst, x))
+            if (!(e & x.writes) && !unlisted && !covers(i.dst, x) && !covers(i.mask, x))
               tell(std::string("writes ") + x.name);
           }
           State other = before;
@@ -541,7 +542,7 @@ TEST_CASE("effects: running an instruction reads and writes what LLVM says of SC
             continue;
           seen |= x.reads;
           if (!(e & x.reads) && !unlisted && !covers(i.src[0], x) && !covers(i.src[1], x) &&
-              !covers(i.src[2], x) && !covers(i.dst, x) && !covers(i.sdst, x))
+              !covers(i.src[2], x) && !covers(i.dst, x) && !covers(i.mask, x))
             tell(std::string("reads ") + x.name);
         }
         // Other scalar registers change where LLVM lists a result.

@@ -20,11 +20,12 @@ Machine::Machine(const std::string &cpu)
     : target(cpu), gfx9(cpu[3] == '9'), gfx11(cpu.substr(0, 5) == "gfx11"),
       gfx12(cpu.substr(0, 5) == "gfx12"), gfx940(cpu == "gfx942" || cpu == "gfx950"),
       gfx950(cpu == "gfx950"), lanes(gfx9 ? 64 : 32), scratch(256 * kLanes),
-      file(static_cast<uint32_t *>(std::aligned_alloc(64, kFileRows * kLanes * 4))) {
-  std::fill_n(file.get(), kFileRows * kLanes, 0);
+      file(static_cast<uint32_t *>(
+          std::aligned_alloc(64, findMachine(target)->fileRows() * kLanes * 4))) {
+  std::fill_n(file.get(), findMachine(target)->fileRows() * kLanes, 0);
   wave.v = file.get();
   wave.lanes = lanes;
-  wave.target = findMachine(target);
+  wave.runsOn(*findMachine(target));
   wave.memory = this;
   wave.group = &group;
   wave.lds = lds.data();

@@ -2,7 +2,7 @@
 // needs, in which it must find nothing.
 #include "operands.h"
 
-#include "emulator/observe/wait_check.h"
+#include "emulator/observe/waits/wait_check.h"
 
 using namespace flyemu;
 using namespace flyemu::test;
@@ -281,6 +281,25 @@ TEST_CASE("loads of 16 bits keep the other half of their register") {
     CHECK(
         found(early, "v9 is read before the load into it has landed", high.substr(0, 20), "at +"));
   }
+}
+
+TEST_CASE("buffers whose format says the size move whole registers, unless of 16 bits") {
+  // A buffer of dwords (CDNA3 ISA, buffer resource descriptor: unsigned integers of 32 bits).
+  const std::string buffer = "s_mov_b32 s4, s2\ns_and_b32 s5, s3, 0xffff\ns_movk_i32 s6, 0x1000\n"
+                             "s_mov_b32 s7, 0x24004\n",
+                    high = "global_load_short_d16_hi v9, v1, s[2:3]\n",
+                    wait = "\ns_waitcnt vmcnt(0)", read = "v9 is read before the load into it";
+  const auto of = [&](const std::string &text) { return ran("gfx942", buffer + text + wait); };
+  const std::string whole = "buffer_store_format_x v9, v1, s[4:7], 0 offen",
+                    low = "buffer_store_format_d16_x v9, v1, s[4:7], 0 offen";
+  CHECK(found(of(high + whole), read, "global_load_short_d16_hi v9", "buffer_store_format_x"));
+  CHECK(of(high + low).result.findings.empty());
+  // One half of the register, and both.
+  const std::string one = "buffer_load_format_d16_x v9, v1, s[4:7], 0 offen\n",
+                    two = "buffer_load_format_d16_xy v9, v1, s[4:7], 0 offen\n",
+                    ofHigh = "ds_write_b16_d16_hi v1, v9\ns_waitcnt lgkmcnt(0)";
+  CHECK(of(one + ofHigh).result.findings.empty());
+  CHECK(found(of(two + ofHigh), read, "buffer_load_format_d16_xy v9", "ds_write_b16_d16_hi"));
 }
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include "emulator/core/program.h"
 #include "emulator/isa/registers.h"
-#include "emulator/observe/wait_counts.h"
+#include "emulator/observe/waits/wait_counts.h"
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace flyemu {
 
-/// Registers in a row: rows of the vector file, and from kScalarRows on operand codes of scalars.
+/// Registers in a row. Their numbers: operand codes of scalars, and from kVectorRows on rows of the
+/// vector file.
 struct RegisterRange {
   uint16_t first = 0;
   uint8_t count = 0;
@@ -25,24 +26,23 @@ struct RegisterRange {
     return (halves & kLow ? 0xffffu : 0) | (halves & kHigh ? 0xffff0000u : 0);
   }
 };
-constexpr unsigned kScalarRows = kVgprRows;
-constexpr unsigned kAllRows = kScalarRows + 128;
+constexpr unsigned kVectorRows = 128;
+/// How many registers a machine has, of both kinds.
+inline unsigned registersOf(const Machine &machine) { return kVectorRows + machine.vectorRows(); }
 /// "v3", "a7", "s12", "vcc_lo".
-std::string registerName(unsigned row);
-
-/// The counters of operations under way, as bits. Before gfx12, LDS and scalar memory share one
-/// (lgkmcnt). Stores with a counter of their own are not among them: nothing of a wave depends on
-/// them.
-enum WaitCounter : uint8_t { kCountVector = 1, kCountLds = 2, kCountScalar = 4 };
+std::string registerName(const Machine &machine, unsigned number);
 
 /// Decided once for each instruction.
 struct WaitRule {
   bool known = false;
   bool waits = false;
-  bool toLds = false;   ///< a load whose data goes to LDS
-  uint8_t counters = 0; ///< WaitCounter: where it is under way after it has been issued
-  /// In which of these counters it ends in the order of issue, among all that do.
-  uint8_t ordered = 0;
+  bool toLds = false; ///< a load whose data goes to LDS
+  /// The counters that count it after it has been issued. Before gfx12, Ds and Km are one counter
+  /// (lgkmcnt), of which either counts a part. Stores with a counter of their own are not counted:
+  /// nothing of a wave depends on them.
+  WaitCounterSet counters;
+  /// Those of them whose operations it ends among in the order of issue.
+  WaitCounterSet ordered;
   WaitCounts left; ///< of an instruction that waits
   std::vector<RegisterRange> reads, writes;
 };

@@ -1,4 +1,4 @@
-#include "emulator/observe/wait_check.h"
+#include "emulator/observe/waits/wait_check.h"
 
 #include "emulator/isa/op.h"
 #include "emulator/observe/lane_loops.h"
@@ -11,26 +11,49 @@
 namespace flyemu {
 
 namespace {
-constexpr uint8_t kCounters[] = {kCountVector, kCountLds, kCountScalar};
-
-/// The most that a counter holds; an instruction that would count beyond waits.
-unsigned most(const Machine &machine, uint8_t counter) {
+/// The most that a counter holds; an instruction that would count beyond waits. 0: there is no such
+/// counter.
+unsigned most(const Machine &machine, WaitCounter counter) {
   const flydsl::detail::WaitCounters &most = machine.processor->waitCounters;
-  return static_cast<unsigned>(counter == kCountLds      ? most.lds
-                               : counter == kCountScalar ? most.scalar
-                                                         : most.loads);
+  switch (counter) {
+  case WaitCounter::Load:
+    return static_cast<unsigned>(most.loads);
+  case WaitCounter::Store:
+    return static_cast<unsigned>(most.stores);
+  case WaitCounter::Ds:
+    return static_cast<unsigned>(most.lds);
+  case WaitCounter::Km:
+    return static_cast<unsigned>(most.scalar);
+  case WaitCounter::Async:
+  case WaitCounter::Tensor:
+    break;
+  }
+  return 0; // gfx1250's
 }
 
-std::string counterName(const Machine &machine, uint8_t counter) {
-  if (machine.encoding != Encoding::Gfx12)
-    return counter == kCountVector ? "vmcnt" : "lgkmcnt";
-  return counter == kCountVector ? "loadcnt" : counter == kCountLds ? "dscnt" : "kmcnt";
+const char *counterName(const Machine &machine, WaitCounter counter) {
+  const bool named = machine.encoding == Encoding::Gfx12; // each by a name of its own
+  switch (counter) {
+  case WaitCounter::Load:
+    return named ? "loadcnt" : "vmcnt";
+  case WaitCounter::Store:
+    return named ? "storecnt" : machine.encoding == Encoding::Gfx9 ? "vmcnt" : "vscnt";
+  case WaitCounter::Ds:
+    return named ? "dscnt" : "lgkmcnt";
+  case WaitCounter::Km:
+    return named ? "kmcnt" : "lgkmcnt";
+  case WaitCounter::Async:
+    return "asynccnt";
+  case WaitCounter::Tensor:
+    return "tensorcnt";
+  }
+  return "";
 }
 
 /// Whether loads that write one register do so in the order of issue (LLVM's
 /// FeatureVmemWriteVgprInOrder, which gfx12 does not have).
-bool writesInOrder(const Machine &machine, uint8_t counter) {
-  return counter == kCountLds || machine.encoding != Encoding::Gfx12;
+bool writesInOrder(const Machine &machine, WaitCounterSet counter) {
+  return counter == WaitCounter::Ds || machine.encoding != Encoding::Gfx12;
 }
 
 /// The bytes of WaitCheck::WaveState::pending that count who writes these halves of a register.
@@ -45,8 +68,8 @@ WaitCheck::WaitCheck(const Program &program, bool late, Place place)
     : program_(program), late_(late), place_(std::move(place)), rules_(program.insts.size()) {
   for (const Inst &inst : program.insts)
     hasLoads_ |= loadsToLds(inst);
-  for (uint8_t counter : kCounters)
-    most_[counter] = most(*program.target, counter);
+  for (unsigned k = 0; k < kWaitCounters; ++k)
+    most_[k] = most(*program.target, static_cast<WaitCounter>(k));
 }
 
 void WaitCheck::beginGroup(Group &group) {
@@ -55,13 +78,9 @@ void WaitCheck::beginGroup(Group &group) {
   for (Wave &wave : group.waves) {
     WaveState &state = waves_[wave.index];
     state.wave = &wave;
-    if (state.count)
-      state.pending = {};
-    for (OperationQueue &queue : state.operations)
-      queue.clear();
-    state.issued = 0;
-    state.open = state.ordered = {};
-    state.count = 0;
+    if (state.pending.empty() || state.operations.size())
+      state.pending.assign(registersOf(*program_.target), 0);
+    state.operations.clear();
   }
   loads_.clear();
   crossed_.clear();
@@ -75,7 +94,9 @@ void WaitCheck::beginGroup(Group &group) {
 WaitCheck::Kind WaitCheck::kindOf(const WaitRule &rule) {
   if (rule.counters != rule.ordered)
     return kOthers;
-  return rule.counters == kCountVector ? kVector : rule.counters == kCountLds ? kLds : kOthers;
+  return rule.counters == WaitCounter::Load ? kVector
+         : rule.counters == WaitCounter::Ds ? kLds
+                                            : kOthers;
 }
 
 void WaitCheck::before(Wave &wave, const Inst &inst, const Report &report) {
@@ -83,50 +104,31 @@ void WaitCheck::before(Wave &wave, const Inst &inst, const Report &report) {
   WaveState &state = waves_[wave.index];
   const WaitRule &rule = ruleOf(inst);
   if (rule.waits) {
-    const WaitCounts &left = rule.left;
-    if (left.vector != WaitCounts::kAny)
-      retire(state, kCountVector, left.vector);
-    if (left.lds != WaitCounts::kAny)
-      retire(state, kCountLds, left.lds);
-    if (left.scalar != WaitCounts::kAny)
-      retire(state, kCountScalar, left.scalar);
+    for (unsigned k = 0; k < kWaitCounters; ++k) {
+      const auto counter = static_cast<WaitCounter>(k);
+      if (rule.left[counter] != WaitCounts::kAny)
+        state.operations.wait(counter, rule.left[counter],
+                              [&](CountedOperation &o) { end(state, o); });
+    }
     return;
   }
-  if (state.count)
+  if (state.operations.size())
     checkRegisters(state, rule, report);
-  if (rule.counters)
+  if (!rule.counters.empty())
     issue(state, inst, rule);
 }
 
 void WaitCheck::issue(WaveState &state, const Inst &inst, const WaitRule &rule) {
-  OperationQueue &others = state.operations[kOthers];
-  for (uint8_t counter : kCounters) {
-    const unsigned limit = most_[counter];
-    if (!(rule.counters & counter) || state.open[counter] < limit)
-      continue;
-    retire(state, counter, limit - 1);
-    // Unordered ones that no code waits for do not pile up.
-    if (others.size() > 4 * limit) {
-      CountedOperation &oldest = others.front();
-      for (uint8_t c : kCounters)
-        if (oldest.open & c)
-          close(state, oldest, c);
-      end(state, oldest);
-      others.popFront();
-    }
+  for (WaitCounter counter : rule.counters) {
+    const unsigned limit = most_[static_cast<unsigned>(counter)];
+    if (!limit)
+      throw WaveFault{std::string("the wait check has an operation counted by ") +
+                      counterName(*program_.target, counter) + ", which this target does not have"};
+    state.operations.makeRoom(counter, limit, [&](CountedOperation &o) { end(state, o); });
   }
   const Kind kind = kindOf(rule);
-  CountedOperation &operation = state.operations[kind].push();
-  operation.inst = &inst;
-  operation.rule = &rule;
-  operation.number = ++state.issued;
-  operation.open = rule.counters;
+  CountedOperation &operation = state.operations.issue(inst, rule);
   operation.exec = state.wave->exec();
-  ++state.count;
-  for (uint8_t counter : kCounters) {
-    state.open[counter] += bool(rule.counters & counter);
-    state.ordered[counter] += bool(rule.ordered & counter);
-  }
   if (rule.toLds) {
     loads_.push_back({&inst, state.wave->index});
     operation.load = static_cast<uint32_t>(loads_.size());
@@ -140,17 +142,9 @@ void WaitCheck::issue(WaveState &state, const Inst &inst, const WaitRule &rule) 
 
 std::string WaitCheck::remedy(const WaveState &state, const CountedOperation &operation) const {
   std::string text;
-  for (uint8_t counter : kCounters) {
-    if (!(operation.open & counter))
-      continue;
-    // As many as have been issued since may be left where the counter ends them in order.
-    unsigned later = 0;
-    for (const OperationQueue &queue : state.operations)
-      for (size_t k = queue.size(); k-- && queue[k].number > operation.number;)
-        later += bool(queue[k].open & counter) && queue[k].isOrdered(counter);
-    text += (text.empty() ? "" : " and ") + counterName(*program_.target, counter) + "(" +
-            std::to_string(operation.isOrdered(counter) ? later : 0) + ")";
-  }
+  for (WaitCounter counter : operation.open)
+    text += std::string(text.empty() ? "" : " and ") + counterName(*program_.target, counter) +
+            "(" + std::to_string(state.operations.leftBy(operation, counter)) + ")";
   return text;
 }
 
@@ -178,83 +172,21 @@ void WaitCheck::reportRegister(const WaveState &state, const RegisterRange &want
                                Kind except, const Report &report) const {
   const CountedOperation *first = nullptr;
   const RegisterRange *written = nullptr;
-  for (unsigned kind = 0; kind < kKinds; ++kind) {
-    const OperationQueue &queue = state.operations[kind];
-    for (size_t k = 0; kind != except && k < queue.size(); ++k)
-      for (const RegisterRange &r : queue[k].rule->writes)
-        if (r.overlaps(wanted) && (!first || queue[k].number < first->number)) {
-          first = &queue[k];
+  state.operations.each([&](const CountedOperation &o) {
+    if (kindOf(*o.rule) != except)
+      for (const RegisterRange &r : o.rule->writes)
+        if (r.overlaps(wanted) && (!first || o.number < first->number)) {
+          first = &o;
           written = &r;
         }
-  }
-  report(registerName(std::max(written->first, wanted.first)) + " is " +
+  });
+  report(registerName(*program_.target, std::max(written->first, wanted.first)) + " is " +
              (reads ? "read" : "overwritten") + " before the load into it has landed, for which " +
              remedy(state, *first) + " would wait: the load is " + place_(*first->inst),
          0);
 }
 
-void WaitCheck::close(WaveState &state, CountedOperation &operation, uint8_t counter) {
-  operation.open &= static_cast<uint8_t>(~counter);
-  --state.open[counter];
-  state.ordered[counter] -= operation.isOrdered(counter);
-}
-
-void WaitCheck::retire(WaveState &state, uint8_t counter, unsigned left) {
-  // Of the operations that end in order, those have ended behind which at least `left` others have
-  // been issued: if one of them were under way, so were all of these. The others have ended if
-  // nothing is left.
-  if (state.open[counter] == 0 || (left != 0 && state.ordered[counter] <= left))
-    return;
-  OperationQueue &others = state.operations[kOthers];
-  OperationQueue &own = state.operations[counter == kCountVector ? kVector : kLds];
-  if (others.empty()) {
-    while (own.size() > left) {
-      close(state, own.front(), counter);
-      end(state, own.front());
-      own.popFront();
-    }
-    return;
-  }
-  if (left == 0 && (own.empty() || counter == kCountScalar)) {
-    for (size_t k = 0; k < others.size();) {
-      if (others[k].open & counter)
-        close(state, others[k], counter);
-      if (others[k].open) {
-        ++k;
-        continue;
-      }
-      end(state, others[k]);
-      others.erase(k);
-    }
-    return;
-  }
-  // From the last to the first; the scalar counter has no operations but others.
-  unsigned later = 0;
-  for (size_t a = counter == kCountScalar ? 0 : own.size(), b = others.size(); a || b;) {
-    const bool isOwn = a && (!b || own[a - 1].number > others[b - 1].number);
-    CountedOperation &o = isOwn ? own[--a] : others[--b];
-    if (o.open & counter && (o.isOrdered(counter) ? later++ >= left : left == 0))
-      close(state, o, counter);
-  }
-  // They land in the order of issue.
-  for (size_t k = 0;;) {
-    while (k < others.size() && others[k].open)
-      ++k;
-    const bool ownEnds = !own.empty() && !own.front().open;
-    if (ownEnds && (k == others.size() || own.front().number < others[k].number)) {
-      end(state, own.front());
-      own.popFront();
-    } else if (k < others.size()) {
-      end(state, others[k]);
-      others.erase(k);
-    } else {
-      break;
-    }
-  }
-}
-
 void WaitCheck::end(WaveState &state, CountedOperation &o) {
-  --state.count;
   for (const RegisterRange &r : o.rule->writes)
     for (unsigned row = r.first; row < r.first + r.count; ++row)
       state.pending[row] -= bytesOf(r.halves) & kOnes << (8 * kindOf(*o.rule));
@@ -280,17 +212,17 @@ void WaitCheck::eachValue(Wave &wave, const CountedOperation &o, Rows rows, Visi
     return;
   }
   for (const RegisterRange &r : o.rule->writes) {
-    if (r.first < kScalarRows && o.exec == wave.fullMask() && r.halves == RegisterRange::kBoth) {
-      rows(wave.row(r.first), r.count);
+    if (r.first >= kVectorRows && o.exec == wave.fullMask() && r.halves == RegisterRange::kBoth) {
+      rows(wave.row(r.first - kVectorRows), r.count);
       continue;
     }
     for (unsigned row = r.first; row < r.first + r.count; ++row) {
-      if (row >= kScalarRows) {
-        visit(&wave.s[row - kScalarRows], ~0u);
+      if (row < kVectorRows) {
+        visit(&wave.s[row], ~0u);
         continue;
       }
       for (uint64_t lanes = o.exec; lanes; lanes &= lanes - 1)
-        visit(&wave.row(row)[std::countr_zero(lanes)], r.mask());
+        visit(&wave.row(row - kVectorRows)[std::countr_zero(lanes)], r.mask());
     }
   }
 }
@@ -352,12 +284,12 @@ void WaitCheck::settleRunning() {
 void WaitCheck::barrier() {
   settle();
   for (WaveState &state : waves_)
-    for (OperationQueue &queue : state.operations)
-      for (size_t k = 0; k < queue.size(); ++k)
-        if (CountedOperation &o = queue[k]; !o.load && !o.crossed && !o.lds.empty()) {
-          o.crossed = ++crossings_;
-          crossed_.push_back({o.crossed, o.inst, state.wave->index, o.writesLds, false, 0, o.lds});
-        }
+    state.operations.each([&](CountedOperation &o) {
+      if (!o.load && !o.crossed && !o.lds.empty()) {
+        o.crossed = ++crossings_;
+        crossed_.push_back({o.crossed, o.inst, state.wave->index, o.writesLds, false, 0, o.lds});
+      }
+    });
   ++passed_;
   while (settled_ < loads_.size() && loads_[settled_].ended && loads_[settled_].time < passed_)
     ++settled_;
@@ -365,11 +297,12 @@ void WaitCheck::barrier() {
 }
 
 const CountedOperation *WaitCheck::operationOf(uint32_t load) const {
-  for (const OperationQueue &queue : waves_[loads_[load - 1].wave].operations)
-    for (size_t k = 0; k < queue.size(); ++k)
-      if (queue[k].load == load)
-        return &queue[k];
-  return nullptr;
+  const CountedOperation *found = nullptr;
+  waves_[loads_[load - 1].wave].operations.each([&](const CountedOperation &o) {
+    if (o.load == load)
+      found = &o;
+  });
+  return found;
 }
 
 void WaitCheck::access(const Wave &wave, const Inst &inst, const LaneAccess &a,

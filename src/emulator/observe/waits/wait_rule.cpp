@@ -1,23 +1,22 @@
-#include "emulator/observe/wait_rule.h"
+#include "emulator/observe/waits/wait_rule.h"
 
 #include "emulator/isa/disassembler.h"
 #include "emulator/isa/op.h"
 
 namespace flyemu {
 
-std::string registerName(unsigned row) {
-  if (row < kAccRow)
-    return "v" + std::to_string(row);
-  if (row < kScalarRows)
-    return "a" + std::to_string(row - kAccRow);
-  const unsigned code = row - kScalarRows;
-  if (code == kVcc || code == kVcc + 1)
-    return code == kVcc ? "vcc_lo" : "vcc_hi";
-  return code >= kTtmp ? "ttmp" + std::to_string(code - kTtmp) : "s" + std::to_string(code);
+std::string registerName(const Machine &machine, unsigned number) {
+  if (number >= kVectorRows + machine.accRow())
+    return "a" + std::to_string(number - kVectorRows - machine.accRow());
+  if (number >= kVectorRows)
+    return "v" + std::to_string(number - kVectorRows);
+  if (number == kVcc || number == kVcc + 1)
+    return number == kVcc ? "vcc_lo" : "vcc_hi";
+  return number >= kTtmp ? "ttmp" + std::to_string(number - kTtmp) : "s" + std::to_string(number);
 }
 
 bool loadsToLds(const Inst &i) {
-  return i.op && i.op->cls == Class::VmemRead && (i.flags & kToLds || i.op->info & kLdsTarget);
+  return i.op && i.op->cls == Class::VmemRead && (i.flags & kToLds || i.op->transfer.toLds);
 }
 
 namespace {
@@ -37,14 +36,15 @@ bool isVectorMemory(const Inst &i) {
 /// Whether it loads 16 bits of a register and keeps the others.
 bool loadsHalf(const Inst &i) {
   return (isVectorMemory(i) || i.op->cls == Class::Lds) && !loadsToLds(i) &&
-         (i.op->info & kBytesMask) < 4 && i.op->info & (kD16 | kD16High);
+         i.op->transfer.isHalf();
 }
 
-/// Whether it stores 8 or 16 bits of a register: its data alone, not its address.
+/// Whether it stores 8 or 16 bits of a register, and `read` is its data, not its address.
 bool storesHalf(const Inst &i, const RegisterRange &read) {
-  const unsigned bytes = i.op->info & kBytesMask;
-  return (i.op->cls == Class::VmemWrite || i.op->cls == Class::Lds) && (bytes == 1 || bytes == 2) &&
-         !i.rows.result && i.src[1].isVgpr() && read.first == i.src[1].index && read.count == 1 &&
+  const Transfer &transfer = i.op->transfer;
+  const bool isHalf = transfer.isHalf() || transfer.bytes == 1 || transfer.bytes == 2;
+  return (i.op->cls == Class::VmemWrite || i.op->cls == Class::Lds) && isHalf && !i.rows.result &&
+         i.src[1].isVgpr() && read.first == kVectorRows + i.src[1].index && read.count == 1 &&
          i.src[0].index != i.src[1].index;
 }
 
@@ -59,19 +59,23 @@ void findRegisters(const Program &program, const Inst &inst, WaitRule &rule) {
   }
   const bool half = loadsHalf(inst);
   for (const McRegisters &r : all) {
-    const unsigned base = r.file == McRegisters::File::Vector         ? 0
-                          : r.file == McRegisters::File::Accumulation ? kAccRow
-                                                                      : kScalarRows;
-    if (base + r.first + r.count > kAllRows)
+    const unsigned base = r.file == McRegisters::File::Vector         ? kVectorRows
+                          : r.file == McRegisters::File::Accumulation ? kVectorRows + kAccRow
+                                                                      : 0;
+    const unsigned end =
+        r.file == McRegisters::File::Scalar ? kVectorRows : registersOf(*program.target);
+    if (base + r.first + r.count > end)
       continue;
     // LLVM lists the half that is kept as a register that is read.
     if (half && r.tied)
       continue;
     RegisterRange range{static_cast<uint16_t>(base + r.first), r.count, r.halves};
     if (half && r.written)
-      range.halves = inst.op->info & kD16 ? RegisterRange::kLow : RegisterRange::kHigh;
+      range.halves =
+          inst.op->transfer.part == RegisterPart::Low ? RegisterRange::kLow : RegisterRange::kHigh;
     if (!r.written && storesHalf(inst, range))
-      range.halves = inst.op->info & kD16High ? RegisterRange::kHigh : RegisterRange::kLow;
+      range.halves =
+          inst.op->transfer.part == RegisterPart::High ? RegisterRange::kHigh : RegisterRange::kLow;
     (r.written ? rule.writes : rule.reads).push_back(range);
   }
 }
@@ -85,26 +89,26 @@ WaitRule waitRule(const Program &program, const Inst &inst) {
   findRegisters(program, inst, rule);
   const OpDef &op = *inst.op;
   const Encoding encoding = program.target->encoding;
-  rule.waits = op.waits;
+  rule.waits = bool(op.waits);
   rule.left = waitCounts(*program.target, inst);
   rule.toLds = loadsToLds(inst);
   if (isVectorMemory(inst)) {
     const bool storesOnly = op.cls == Class::VmemWrite && rule.writes.empty();
     if (!storesOnly || encoding == Encoding::Gfx9)
-      rule.counters = kCountVector;
+      rule.counters = WaitCounter::Load;
     if (inst.enc == Enc::Flat)
-      rule.counters |= kCountLds;
+      rule.counters.add(WaitCounter::Ds);
     // What an access by a flat address is, memory or LDS, is known late: on gfx9 the two counters
     // are not decremented in order.
     if (inst.enc != Enc::Flat || encoding != Encoding::Gfx9)
       rule.ordered = rule.counters;
   } else if (op.cls == Class::Lds) {
-    rule.counters = kCountLds;
-    rule.ordered = op.has(kGlobalSync) ? 0 : kCountLds;
-  } else if (op.has(kCountsAsLoad)) {
-    rule.counters = rule.ordered = kCountVector;
-  } else if ((op.cls == Class::Smem || op.has(kCountsAsScalar)) && !rule.writes.empty()) {
-    rule.counters = kCountScalar; // in no order
+    rule.counters = WaitCounter::Ds;
+    rule.ordered = op.has(Trait::GlobalSync) ? WaitCounterSet() : WaitCounterSet(WaitCounter::Ds);
+  } else if (op.has(Trait::CountsAsLoad)) {
+    rule.counters = rule.ordered = WaitCounter::Load;
+  } else if ((op.cls == Class::Smem || op.has(Trait::CountsAsScalar)) && !rule.writes.empty()) {
+    rule.counters = WaitCounter::Km; // in no order
   }
   return rule;
 }

@@ -1,20 +1,30 @@
-// Encodings of gfx90a, gfx942 and gfx950.
-#include "emulator/isa/decode.h"
+// Encodings of CDNA: gfx90a, gfx942 and gfx950.
+#include "emulator/isa/decode/decode.h"
+#include "emulator/isa/decode/fields.h"
 
 #include "emulator/isa/registers.h"
 
 namespace flyemu {
 
 namespace {
+/// How the first dword of an encoding begins: six bits.
+enum class Prefix : uint8_t {
+  Smem = 0x30,
+  Vop3 = 0x34, ///< VOP3P too
+  Ds = 0x36,
+  Flat = 0x37,
+  Mubuf = 0x38,
+  Mtbuf = 0x3a,
+};
+Prefix prefix(uint32_t word) { return static_cast<Prefix>(word >> 26); }
+
 constexpr unsigned kSdwaCode = 249, kDppCode = 250;
 constexpr unsigned kNoScalarAddress = 0x7f;
 /// From this opcode on, VOP3's instructions are not VOP1's, VOP2's or VOPC's too.
 constexpr unsigned kFirstVop3Only = 0x1c0;
 
-/// CDNA3's memory instructions have two bits of scope, of which SC1 is set for the device and the
-/// system. Before, GLC is what reaches beyond the workgroup.
 /// The flags of a vector memory instruction's scope. From CDNA3 on SC1 says device scope, and SC0
-/// beside it system scope; before, GLC says both.
+/// with it system scope; before, GLC says both.
 uint16_t scopeFlags(const Machine &target, bool sc0OrGlc, bool sc1) {
   if (target.processor->family == flydsl::Family::cdna2)
     return sc0OrGlc ? kWideScope : 0;
@@ -62,7 +72,7 @@ struct Vop {
       modifiers(1, 27, 28, 29);
     inst.sdwa = {kWholeDword, {part(bitField(x, 16, 3)), part(bitField(x, 24, 3))}, 0};
     if (compare) {
-      inst.sdst = sgpr(bitField(x, 15, 1) ? bitField(x, 8, 7) : kVcc);
+      inst.mask = sgpr(bitField(x, 15, 1) ? bitField(x, 8, 7) : kVcc);
     } else {
       inst.sdwa.result = part(bitField(x, 8, 3));
       inst.sdwa.unused = static_cast<uint8_t>(bitField(x, 11, 2));
@@ -90,16 +100,16 @@ void vop3(const Machine &target, const uint32_t *words, Inst &inst) {
   unsigned opcode = bitField(w0, 16, 10);
   inst.enc = Enc::Vop3;
   if (opcode < 0x100)
-    inst.sdst = sgpr(bitField(w0, 0, 7));
+    inst.mask = sgpr(bitField(w0, 0, 7));
   else
     inst.dst = vgpr(bitField(w0, 0, 8));
   for (unsigned k = 0; k < 3; ++k)
     if (op.src[k] != Type::None)
       inst.src[k] = decodeSource(target, bitField(w1, 9 * k, 9), op.src[k], 0);
   vop3Modifiers(inst, w0, w1);
-  if (op.has(kCarryMask))
-    inst.sdst = sgpr(bitField(w0, 8, 7));
-  if (op.has(kTruthTable)) {
+  if (op.has(Trait::CarryMask))
+    inst.mask = sgpr(bitField(w0, 8, 7));
+  if (op.has(Trait::TruthTable)) {
     inst.truthTable = static_cast<uint8_t>(bitField(w1, 27, 2) << 6 | bitField(w0, 8, 3) << 3 |
                                            bitField(w1, 29, 3));
     inst.omod = 0;
@@ -108,7 +118,7 @@ void vop3(const Machine &target, const uint32_t *words, Inst &inst) {
   }
   // VOP3-only 16-bit operations of gfx9 leave the other half alone; those that are also VOP1 or
   // VOP2, and the "legacy" ones, clear it.
-  if (opcode >= kFirstVop3Only && !op.has(kClearsHigh))
+  if (opcode >= kFirstVop3Only && !op.has(Trait::ClearsHigh))
     inst.flags |= kKeepHigh;
 }
 
@@ -132,9 +142,9 @@ void mai(const Machine &target, const uint32_t *words, Inst &inst) {
 /// Moves to and from accumulation registers imply which side is one; their accumulation bits say
 /// nothing. Returns null, or why the source cannot be one.
 const char *accumulationRegisters(Inst &inst) {
-  if (inst.op->has(kAccResult))
+  if (inst.op->has(Trait::AccResult))
     inst.dst.index += kAccRow;
-  if (!inst.op->has(kAccSource))
+  if (!inst.op->has(Trait::AccSource))
     return nullptr;
   if (!inst.src[0].isVgpr())
     return "an operand that is no accumulation register";
@@ -150,7 +160,7 @@ void memoryData(Inst &inst, unsigned row, bool acc, unsigned dst) {
 void scalarMemory(const uint32_t *words, Inst &inst) {
   const uint32_t w = words[0], w1 = words[1];
   inst.enc = Enc::Smem;
-  inst.sdst = sgpr(bitField(w, 6, 7));
+  inst.scalarData = sgpr(bitField(w, 6, 7));
   inst.src[0] = sgpr(bitField(w, 0, 6) * 2);
   const bool imm = bitField(w, 17, 1), soffset = bitField(w, 14, 1);
   if (bitField(w, 16, 1))
@@ -203,13 +213,13 @@ void flat(const Machine &target, const uint32_t *words, Inst &inst) {
 
 void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
   const uint32_t w = words[0], w1 = words[1];
-  const bool typed = prefix9(w) == Prefix9::Mtbuf;
+  const bool typed = prefix(w) == Prefix::Mtbuf;
   inst.enc = typed ? Enc::Mtbuf : Enc::Mubuf;
   inst.src[0] = vgpr(bitField(w1, 0, 8));
   const unsigned data = bitField(w1, 8, 8);
   memoryData(inst, data, bitField(w1, 23, 1), data);
   inst.src[2] = sgpr(bitField(w1, 16, 5) * 4);
-  inst.src[3] = decodeSource(target, bitField(w1, 24, 8), Type::B32, 0);
+  inst.soffset = decodeSource(target, bitField(w1, 24, 8), Type::B32, 0);
   inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
   inst.flags |= (bitField(w, 12, 1) ? kOffen : 0) | (bitField(w, 13, 1) ? kIdxen : 0) |
                 (bitField(w, 14, 1) ? kGlc : 0) | (!typed && bitField(w, 16, 1) ? kToLds : 0) |
@@ -219,7 +229,7 @@ void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
 }
 } // namespace
 
-const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst) {
+const char *decodeCdna(const Machine &target, const uint32_t *words, Inst &inst) {
   const OpDef &op = *inst.op;
   uint32_t w = words[0], w1 = inst.dwords > 1 ? words[1] : 0;
   Vop vop{target, words, inst};
@@ -232,7 +242,7 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
       return accumulationRegisters(inst);
     } else if (opcode == kVopcOpcode) {
       inst.enc = Enc::Vopc;
-      inst.sdst = sgpr(kVcc);
+      inst.mask = sgpr(kVcc);
       vop.sources(bitField(w, 0, 9), bitField(w, 9, 8), true, true);
     } else {
       inst.enc = Enc::Vop2;
@@ -242,8 +252,8 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
     }
     return nullptr;
   }
-  switch (prefix9(w)) {
-  case Prefix9::Vop3:
+  switch (prefix(w)) {
+  case Prefix::Vop3:
     if (bitField(w, 23, 3) == 7) { // VOP3P
       if (op.cls == Class::Mfma) {
         // Scaled ones have 8 bytes with the scales before the instruction proper.
@@ -251,7 +261,7 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
         return nullptr;
       }
       inst.enc = Enc::Vop3p;
-      if (op.has(kAccSource | kAccResult)) {
+      if (op.hasAny({Trait::AccSource, Trait::AccResult})) {
         inst.dst = vgpr(bitField(w, 0, 8));
         inst.src[0] = decodeSource(target, bitField(w1, 0, 9), op.src[0], 0);
         return accumulationRegisters(inst);
@@ -263,17 +273,17 @@ const char *decodeGfx9(const Machine &target, const uint32_t *words, Inst &inst)
     }
     vop3(target, words, inst);
     return nullptr;
-  case Prefix9::Smem:
+  case Prefix::Smem:
     scalarMemory(words, inst);
     return nullptr;
-  case Prefix9::Ds:
+  case Prefix::Ds:
     ds(words, inst);
     return nullptr;
-  case Prefix9::Flat:
+  case Prefix::Flat:
     flat(target, words, inst);
     return nullptr;
-  case Prefix9::Mubuf:
-  case Prefix9::Mtbuf:
+  case Prefix::Mubuf:
+  case Prefix::Mtbuf:
     buffer(target, words, inst);
     return nullptr;
   default:

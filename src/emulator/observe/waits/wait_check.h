@@ -1,4 +1,4 @@
-// Follows the operations that are under way behind a wave's wait counters: loads into registers
+// Follows the operations that a wave's wait counters count: loads into registers
 // that have not landed, and accesses to LDS that have not ended.
 //
 // Data that is stored is no matter here: from gfx8 on the hardware reads it before an instruction
@@ -9,8 +9,7 @@
 #include "emulator/core/probe.h"
 #include "emulator/observe/function_ref.h"
 #include "emulator/observe/lane_access.h"
-#include "emulator/observe/operation_queue.h"
-#include "emulator/observe/wait_rule.h"
+#include "emulator/observe/waits/operations_under_way.h"
 
 #include <array>
 #include <functional>
@@ -57,7 +56,7 @@ public:
   }
 
 private:
-  /// Operations that are kept together, as each of them ends behind those that were issued before.
+  /// Operations each of which ends after those of its kind that were issued before.
   enum Kind : uint8_t {
     kVector, ///< of the vector counter alone, in order
     kLds,    ///< of the LDS counter alone, in order
@@ -66,14 +65,10 @@ private:
   };
   struct WaveState {
     Wave *wave = nullptr;
-    std::array<OperationQueue, kKinds> operations;
-    uint64_t issued = 0; ///< operations since the wave began
-    /// How many of them are open, by WaitCounter, and how many of these end in its order.
-    std::array<unsigned, 5> open = {}, ordered = {};
+    OperationsUnderWay operations;
     /// How many of each kind will write a register: a byte for each kind, the low half in the low
     /// dword. (No more are under way than a byte holds.)
-    std::array<uint64_t, kAllRows> pending = {};
-    unsigned count = 0; ///< of all operations
+    std::vector<uint64_t> pending;
   };
   /// A load to LDS.
   struct Load {
@@ -82,7 +77,7 @@ private:
     bool ended = false;
     uint32_t time = 0; ///< when it has ended
   };
-  /// Lanes from `first` on that access so many bytes each, one behind
+  /// Lanes from `first` on that access so many bytes each, one after
   /// the other from byte `from` on.
   struct LaneRun {
     unsigned first;
@@ -116,9 +111,6 @@ private:
   void checkRegisters(WaveState &state, const WaitRule &rule, const Report &report);
   void reportRegister(const WaveState &state, const RegisterRange &wanted, bool reads, Kind except,
                       const Report &report) const;
-  void retire(WaveState &state, uint8_t counter, unsigned left);
-  /// The counter no longer counts the operation. It has ended if no other one does.
-  void close(WaveState &state, CountedOperation &operation, uint8_t counter);
   void end(WaveState &state, CountedOperation &operation);
   void land(Wave &wave, const CountedOperation &operation);
   /// Calls rows(place, count) for registers in a row of which a load writes all lanes wholly, and
@@ -142,14 +134,14 @@ private:
   const Program &program_;
   const bool late_;
   const Place place_;
-  std::array<unsigned, 5> most_ = {}; ///< that a counter counts to, by WaitCounter
-  bool hasLoads_ = false;             ///< the program has loads to LDS
-  std::vector<WaitRule> rules_;       ///< by instruction
+  std::array<unsigned, kWaitCounters> most_ = {}; ///< that a counter counts to, by WaitCounter
+  bool hasLoads_ = false;                         ///< the program has loads to LDS
+  std::vector<WaitRule> rules_;                   ///< by instruction
   std::vector<WaveState> waves_;
   WaveState *running_ = nullptr;     ///< its last operation has been issued, and may not have run
   CountedOperation *last_ = nullptr; ///< that operation
   std::vector<Load> loads_;          ///< by number - 1
-  /// Loads up to this number have ended, and a barrier stands behind the end of each.
+  /// Loads up to this number have ended, and a barrier stands after the end of each.
   uint32_t settled_ = 0;
   static constexpr unsigned kWaveBits = 8;
   // Of each dword of LDS: the last load to it; the last accesses of two waves, each as the barriers

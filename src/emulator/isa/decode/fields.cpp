@@ -1,9 +1,6 @@
-#include "emulator/isa/decode.h"
+#include "emulator/isa/decode/fields.h"
 
 #include "emulator/isa/registers.h"
-
-#include <iterator>
-#include <utility>
 
 namespace flyemu {
 
@@ -78,36 +75,12 @@ Operand scalarDestination(const Machine &target, unsigned code) {
   return sgpr(code);
 }
 
-MemoryRows memoryRows(const McInstruction &mc, const Inst &inst) {
-  MemoryRows rows;
-  const bool buffer = inst.enc == Enc::Mubuf || inst.enc == Enc::Mtbuf;
-  const bool loads = inst.op->cls == Class::VmemRead;
-  // LLVM lists the data first for stores and atomics of buffers, and the address first for all
-  // others.
-  uint8_t *slots[] = {&rows.address, &rows.data, &rows.second};
-  const bool noAddress =
-      inst.op->has(kNoAddress) || (inst.enc == Enc::Scratch && !(inst.flags & kVaddr));
-  unsigned next = noAddress ? 1 : 0;
-  if (buffer && !loads)
-    std::swap(slots[0], slots[1]);
-  for (unsigned k = 0; k < mc.vectorCount; ++k) {
-    const McVectorOperand &v = mc.vectors[k];
-    if (v.written)
-      rows.result = v.dwords;
-    else if (v.tied && !(buffer && !loads)) // a part of the register is kept
-      continue;
-    else if (next < std::size(slots))
-      *slots[next++] = v.dwords;
-  }
-  return rows;
-}
-
 const char *decodeScalar(const Machine &target, const uint32_t *words, Inst &inst) {
   const OpDef &op = *inst.op;
   const uint32_t w = words[0], literal = inst.dwords > 1 ? words[1] : 0;
   auto source = [&](unsigned k, unsigned low) {
     const unsigned code = bitField(w, low, 8);
-    const bool number = op.has(kNumberSource) && (k == 1 || op.src[1] == Type::None);
+    const bool number = op.has(Trait::NumberSource) && (k == 1 || op.src[1] == Type::None);
     inst.src[k] =
         number ? Operand{Kind::Imm, 0, 0, code} : decodeSource(target, code, op.src[k], literal);
   };
@@ -153,7 +126,7 @@ void implicitOperands(Inst &inst, uint32_t literal) {
   } else {
     if (inst.op->src[2] == Type::Mask)
       inst.src[2] = sgpr(kVcc);
-    inst.sdst = sgpr(kVcc);
+    inst.mask = sgpr(kVcc);
   }
 }
 
@@ -175,7 +148,7 @@ void vop3Modifiers(Inst &inst, uint32_t w0, uint32_t w1) {
     if (bitField(w1, 29 + k, 1))
       inst.src[k].flags |= kNeg;
   const OpDef &op = *inst.op;
-  if (op.has(kCarryMask))
+  if (op.has(Trait::CarryMask))
     return;
   for (unsigned k = 0; k < 3; ++k)
     if (bitField(w0, 8 + k, 1))

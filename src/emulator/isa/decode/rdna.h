@@ -1,0 +1,30 @@
+// What RDNA3 and RDNA4 share.
+#pragma once
+
+#include "emulator/isa/decode/decode.h"
+#include "emulator/isa/decode/fields.h"
+#include "emulator/isa/registers.h"
+
+namespace flyemu {
+
+/// How the first dword of an encoding begins: six bits. Those of flat and of buffer instructions
+/// differ from generation to generation.
+enum class RdnaPrefix : uint8_t {
+  Vopd = 0x32,
+  Vop3p = 0x33,
+  Vop3 = 0x35,
+  Ds = 0x36,
+  Smem = 0x3d,
+};
+inline RdnaPrefix rdnaPrefix(uint32_t word) { return static_cast<RdnaPrefix>(word >> 26); }
+
+/// VOP1, VOP2, VOPC, VOP3, VOP3P and DS. Returns false if it is none of them.
+bool decodeRdnaVector(const Machine &target, const uint32_t *words, Inst &inst);
+
+/// The vector registers of a memory instruction.
+void rdnaMemoryOperands(Inst &inst, unsigned address, unsigned data, unsigned dst);
+
+/// Which of the flat family's encodings a segment is.
+Enc rdnaSegment(unsigned segment);
+
+} // namespace flyemu

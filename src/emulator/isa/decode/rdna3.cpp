@@ -1,0 +1,72 @@
+// Encodings of RDNA3 (gfx11): memory instructions.
+#include "emulator/isa/decode/rdna.h"
+
+#include "emulator/isa/op.h"
+
+namespace flyemu {
+
+namespace {
+// How the first dword of an encoding begins: six bits.
+constexpr uint32_t kFlat = 0x37, kMubuf = 0x38, kMtbuf = 0x3a;
+
+void flat(const Machine &target, const uint32_t *words, Inst &inst) {
+  const uint32_t w = words[0], w1 = words[1];
+  inst.enc = rdnaSegment(bitField(w, 16, 2));
+  rdnaMemoryOperands(inst, bitField(w1, 0, 8), bitField(w1, 8, 8), bitField(w1, 24, 8));
+  const unsigned saddr = bitField(w1, 16, 7);
+  if (inst.enc != Enc::Flat && saddr != target.nullSgpr) {
+    inst.flags |= kSaddr;
+    inst.src[2] = sgpr(saddr);
+  }
+  if (inst.enc == Enc::Scratch && bitField(w1, 23, 1))
+    inst.flags |= kVaddr;
+  inst.offset = static_cast<int32_t>(w << 19) >> 19;
+  if (bitField(w, 14, 1))
+    inst.flags |= kGlc | kWideScope;
+}
+
+void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
+  const uint32_t w = words[0], w1 = words[1];
+  inst.enc = w >> 26 == kMtbuf ? Enc::Mtbuf : Enc::Mubuf;
+  if (inst.enc == Enc::Mtbuf)
+    inst.bufferFormat = static_cast<uint8_t>(bitField(w, 19, 7));
+  rdnaMemoryOperands(inst, bitField(w1, 0, 8), bitField(w1, 8, 8), bitField(w1, 8, 8));
+  inst.src[2] = sgpr(bitField(w1, 16, 5) * 4);
+  inst.soffset = decodeSource(target, bitField(w1, 24, 8), Type::B32, 0);
+  inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
+  inst.flags |= (bitField(w1, 22, 1) ? kOffen : 0) | (bitField(w1, 23, 1) ? kIdxen : 0) |
+                (bitField(w, 14, 1) ? kGlc | kWideScope : 0);
+}
+
+void scalarMemory(const Machine &target, const uint32_t *words, Inst &inst) {
+  const uint32_t w = words[0], w1 = words[1];
+  inst.enc = Enc::Smem;
+  inst.scalarData = scalarDestination(target, bitField(w, 6, 7));
+  inst.src[0] = sgpr(bitField(w, 0, 6) * 2);
+  inst.offset = static_cast<int32_t>(w1 << 11) >> 11;
+  unsigned soffset = bitField(w1, 25, 7);
+  if (soffset != target.nullSgpr)
+    inst.src[2] = sgpr(soffset);
+}
+} // namespace
+
+const char *decodeRdna3(const Machine &target, const uint32_t *words, Inst &inst) {
+  if (decodeRdnaVector(target, words, inst))
+    return nullptr;
+  switch (words[0] >> 26) {
+  case kFlat:
+    flat(target, words, inst);
+    return nullptr;
+  case kMubuf:
+  case kMtbuf:
+    buffer(target, words, inst);
+    return nullptr;
+  case static_cast<uint32_t>(RdnaPrefix::Smem):
+    scalarMemory(target, words, inst);
+    return nullptr;
+  default:
+    return decodeScalar(target, words, inst);
+  }
+}
+
+} // namespace flyemu

@@ -1,0 +1,81 @@
+// Encodings of RDNA4 (gfx12): memory instructions.
+#include "emulator/isa/decode/rdna.h"
+
+#include "emulator/isa/op.h"
+
+namespace flyemu {
+
+namespace {
+// How the first dword of an encoding begins: six bits.
+constexpr uint32_t kBuffer = 0x31, ///< both kinds of buffer instructions
+    kFlat = 0x3b;
+
+/// gfx12's scopes: a compute unit, its shader engine, the device, the system.
+constexpr unsigned kScopeDevice = 2, kScopeSystem = 3;
+/// The flags of gfx12's field SCOPE.
+uint16_t scopeFlags(unsigned scope) {
+  return static_cast<uint16_t>((scope >= kScopeDevice ? kWideScope : 0) |
+                               (scope == kScopeSystem ? kSystemScope : 0));
+}
+
+void flat(const Machine &target, const uint32_t *words, Inst &inst, unsigned segment) {
+  const uint32_t w1 = words[1], w2 = words[2];
+  inst.enc = rdnaSegment(segment);
+  rdnaMemoryOperands(inst, bitField(w2, 0, 8), bitField(w1, 23, 8), bitField(w1, 0, 8));
+  const unsigned saddr = bitField(words[0], 0, 7);
+  if (saddr != target.nullSgpr) {
+    inst.flags |= kSaddr;
+    inst.src[2] = sgpr(saddr);
+  }
+  if (inst.enc == Enc::Scratch && bitField(w1, 17, 1))
+    inst.flags |= kVaddr;
+  inst.offset = static_cast<int32_t>(w2) >> 8;
+  if (bitField(w1, 20, 1)) // temporal hint of atomics: return the old value
+    inst.flags |= kGlc;
+  inst.flags |= scopeFlags(bitField(w1, 18, 2));
+}
+
+void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
+  const uint32_t w1 = words[1], w2 = words[2];
+  inst.enc = inst.op->has(Trait::TypedBuffer) ? Enc::Mtbuf : Enc::Mubuf;
+  if (inst.enc == Enc::Mtbuf)
+    inst.bufferFormat = static_cast<uint8_t>(bitField(w1, 23, 7));
+  rdnaMemoryOperands(inst, bitField(w2, 0, 8), bitField(w1, 0, 8), bitField(w1, 0, 8));
+  inst.src[2] = sgpr(bitField(w1, 9, 9) & 127);
+  inst.soffset = decodeSource(target, bitField(words[0], 0, 7), Type::B32, 0);
+  inst.offset = static_cast<int32_t>(w2 >> 8);
+  inst.flags |= (bitField(w1, 30, 1) ? kOffen : 0) | (bitField(w1, 31, 1) ? kIdxen : 0) |
+                (bitField(w1, 20, 1) ? kGlc : 0) | scopeFlags(bitField(w1, 18, 2));
+}
+
+void scalarMemory(const Machine &target, const uint32_t *words, Inst &inst) {
+  const uint32_t w = words[0], w1 = words[1];
+  inst.enc = Enc::Smem;
+  inst.scalarData = scalarDestination(target, bitField(w, 6, 7));
+  inst.src[0] = sgpr(bitField(w, 0, 6) * 2);
+  inst.offset = static_cast<int32_t>(w1 << 8) >> 8;
+  unsigned soffset = bitField(w1, 25, 7);
+  if (soffset != target.nullSgpr)
+    inst.src[2] = sgpr(soffset);
+}
+} // namespace
+
+const char *decodeRdna4(const Machine &target, const uint32_t *words, Inst &inst) {
+  if (decodeRdnaVector(target, words, inst))
+    return nullptr;
+  switch (words[0] >> 26) {
+  case kFlat:
+    flat(target, words, inst, bitField(words[0], 24, 2));
+    return nullptr;
+  case kBuffer:
+    buffer(target, words, inst);
+    return nullptr;
+  case static_cast<uint32_t>(RdnaPrefix::Smem):
+    scalarMemory(target, words, inst);
+    return nullptr;
+  default:
+    return decodeScalar(target, words, inst);
+  }
+}
+
+} // namespace flyemu
