@@ -80,9 +80,10 @@ const std::vector<Inside> kInside{
      .takesSubfolders = false,
      .folders =
          {
-             {"Fly/IR", {}},
+             {"Fly/Text", {}}, // knows no operation
+             {"Fly/IR", {"Fly/Text"}},
              {"Fly/Transforms", {"Fly/IR"}},
-             {"FlyROCDL/IR", {"Fly/IR"}},
+             {"FlyROCDL/IR", {"Fly/IR", "Fly/Text"}},
              {"FlyKtrace/IR", {}},
              {"Conversion/FlyToLLVM", {"Fly/IR", "Fly/Transforms"}},
              {"Conversion/FlyToROCDL",

@@ -1,7 +1,7 @@
 // fly-opt: reads Fly IR, verifies it, runs passes by name and prints the result.
 #include "Registry.h"
 
-#include "dialect/Fly/IR/ModuleText.h"
+#include "dialect/Fly/Text/ModuleText.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/FileUtilities.h"

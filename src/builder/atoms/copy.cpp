@@ -7,10 +7,10 @@
 #include "builder/layout/whole_tiles.h"
 #include "builder/trace/facade.h"
 #include "builder/trace/layout_errors.h"
-#include "dialect/Fly/IR/AtomCalls.h"
 #include "dialect/Fly/IR/ElementTypes.h"
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/IR/TiledLayouts.h"
+#include "dialect/Fly/Transforms/AtomCalls.h"
 #include "layout/coord.h"
 
 FLYDSL_NAMESPACE_BEGIN

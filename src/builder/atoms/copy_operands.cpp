@@ -2,7 +2,7 @@
 #include "builder/atoms/atom_operands.h"
 #include "builder/trace/types.h"
 
-#include "dialect/Fly/IR/AtomCalls.h"
+#include "dialect/Fly/Transforms/AtomCalls.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "layout/algebra.h"
 #include "layout/coord.h"

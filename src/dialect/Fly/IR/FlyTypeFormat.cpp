@@ -1,6 +1,6 @@
 // How Fly's types are read and written.
 #include "dialect/Fly/IR/FlyTypes.h"
-#include "dialect/Fly/IR/LayoutText.h"
+#include "dialect/Fly/Text/LayoutText.h"
 
 #include "mlir/IR/DialectImplementation.h"
 

@@ -2,7 +2,7 @@
 #include "dialect/Fly/IR/FlyTypes.h"
 
 #include "dialect/Fly/IR/FlyDialect.h"
-#include "dialect/Fly/IR/LayoutText.h"
+#include "dialect/Fly/Text/LayoutText.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -2,8 +2,8 @@
 // how such a value becomes operations again if an operation that remains uses it.
 #pragma once
 
-#include "dialect/Fly/IR/AtomCalls.h"
 #include "dialect/Fly/IR/FlyOps.h"
+#include "dialect/Fly/Transforms/AtomCalls.h"
 #include "dialect/Fly/Transforms/ExprMaterializer.h"
 #include "layout/error.h"
 

@@ -19,8 +19,8 @@
 // `unwritten` such memory begins with values of an instruction that LLVM can't look into. Without it
 // LLVM takes any value for what was not written, most often the one that another path wrote.
 
-#include "dialect/Fly/IR/AtomCalls.h"
 #include "dialect/Fly/IR/FlyOps.h"
+#include "dialect/Fly/Transforms/AtomCalls.h"
 #include "dialect/Fly/Transforms/Passes.h"
 #include "dialect/Fly/Transforms/RegisterMemory.h"
 #include "layout/algebra.h"
@@ -412,9 +412,8 @@ private:
     if (!loop->isAncestor(value.getParentBlock()->getParentOp()))
       return true;
     return maker && depth < kMostDepth && maker->getNumRegions() == 0 && isPure(maker) &&
-           llvm::all_of(
-               maker->getOperands(),
-               [&](Value operand) { return isMadeOutside(operand, loop, depth + 1); });
+           llvm::all_of(maker->getOperands(),
+                        [&](Value operand) { return isMadeOutside(operand, loop, depth + 1); });
   }
 
   /// Runs what may not happen in the first rounds that are being looked at.

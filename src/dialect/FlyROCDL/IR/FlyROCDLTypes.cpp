@@ -1,7 +1,7 @@
 // Registration and the generated half of FlyROCDL's types.
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
-#include "dialect/Fly/IR/LayoutText.h"
+#include "dialect/Fly/Text/LayoutText.h"
 #include "dialect/FlyROCDL/IR/MatrixInstructions.h"
 #include "dialect/FlyROCDL/IR/TypeUtils.h"
 

@@ -2,7 +2,7 @@
 #include "dialect/FlyROCDL/IR/TensorMovePlan.h"
 #include "dialect/FlyROCDL/IR/TypeUtils.h"
 
-#include "dialect/Fly/IR/LayoutText.h"
+#include "dialect/Fly/Text/LayoutText.h"
 #include "layout/error.h"
 
 namespace layout = flydsl::layout;

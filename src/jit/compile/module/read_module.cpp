@@ -1,7 +1,7 @@
 // Text is checked for its depth before MLIR's recursive parser sees it.
 #include "jit/compile/module/read_module.h"
 
-#include "dialect/Fly/IR/ModuleText.h"
+#include "dialect/Fly/Text/ModuleText.h"
 #include "jit/compile/module/guarded_work.h"
 #include "jit/compile/module/inline_calls.h"
 

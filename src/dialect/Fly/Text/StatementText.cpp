@@ -1,4 +1,4 @@
-#include "dialect/Fly/IR/StatementText.h"
+#include "dialect/Fly/Text/StatementText.h"
 
 #include "llvm/Support/Regex.h"
 

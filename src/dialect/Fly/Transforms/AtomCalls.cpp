@@ -1,4 +1,4 @@
-#include "dialect/Fly/IR/AtomCalls.h"
+#include "dialect/Fly/Transforms/AtomCalls.h"
 
 #include "layout/algebra.h"
 #include "layout/checked.h"

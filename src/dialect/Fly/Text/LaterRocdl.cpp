@@ -1,6 +1,6 @@
 // The rows follow MLIR's ROCDLOps.td (as FlyDSL 0.4.2's MLIR prints it) and LLVM's
 // IntrinsicsAMDGPU.td, whose order of arguments they have.
-#include "dialect/Fly/IR/LaterRocdl.h"
+#include "dialect/Fly/Text/LaterRocdl.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringSwitch.h"

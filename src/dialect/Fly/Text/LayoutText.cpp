@@ -1,4 +1,4 @@
-#include "dialect/Fly/IR/LayoutText.h"
+#include "dialect/Fly/Text/LayoutText.h"
 
 #include "layout/text.h"
 

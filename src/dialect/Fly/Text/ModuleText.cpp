@@ -1,7 +1,7 @@
-#include "dialect/Fly/IR/ModuleText.h"
+#include "dialect/Fly/Text/ModuleText.h"
 
-#include "dialect/Fly/IR/LaterRocdl.h"
-#include "dialect/Fly/IR/StatementText.h"
+#include "dialect/Fly/Text/LaterRocdl.h"
+#include "dialect/Fly/Text/StatementText.h"
 
 #include "llvm/ADT/StringExtras.h"
 
