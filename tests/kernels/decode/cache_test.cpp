@@ -1,0 +1,118 @@
+// Decode over caches of all layouts: pages, parts, worklists, windows, heads; latent attention.
+#include "support/decode_case.h"
+
+using namespace kernel_tests;
+using namespace kernel_tests::decoding;
+
+TEST_CASE("decoding over pages of 16 tokens", "[run]") {
+  for (fx::DType type : {fx::bf16, fx::f16}) {
+    const DecodeProblem problem{
+        .q = type, .kv = type, .y = type, .q_heads = 4, .kv_heads = 2, .head = 64, .lse = true};
+    expectDecode(problem, random(problem, {1, 15, 16, 17, 33, 100}));
+  }
+  const DecodeProblem wide{.y = fx::f32, .q_heads = 16, .kv_heads = 1, .head = 128};
+  expectDecode(wide, random(wide, {259}));
+}
+
+TEST_CASE("decoding in parts gives the same, also where parts are empty", "[run]") {
+  const DecodeProblem problem{.q_heads = 3, .kv_heads = 1, .head = 64, .lse = true};
+  // A sequence without tokens sees nothing: its results are 0, its logarithms -infinity.
+  for (int splits : {1, 2, 7})
+    expectDecode(problem, random(problem, {0, 1, 40, 150}),
+                 DecodeConfig{.block = 2 * wave(), .rows = 16, .splits = splits});
+}
+
+TEST_CASE("decoding by a worklist", "[run]") {
+  const DecodeProblem problem{.q_heads = 4, .kv_heads = 2, .head = 64, .lse = true};
+  for (int workers : {1, 2, 5, 12})
+    expectDecode(problem, random(problem, {0, 1, 200, 64, 33, 31, 290}),
+                 DecodeConfig{.block = 2 * wave(), .workers = workers, .unit = 64});
+  const DecodeProblem window{.q_heads = 6, .kv_heads = 1, .head = 32, .queries = 3, .window = true};
+  for (int workers : {3, 4})
+    expectDecode(window, random(window, {3, 150, 80}, 70),
+                 DecodeConfig{.block = wave(), .rows = 16, .workers = workers, .unit = 32});
+}
+
+TEST_CASE("decoding of several queries, which see one another", "[run]") {
+  for (int queries : {2, 3, 4}) {
+    const DecodeProblem problem{
+        .q_heads = 8, .kv_heads = 1, .head = 64, .queries = queries, .lse = true};
+    expectDecode(problem, random(problem, {queries, 20, 65}));
+  }
+  // Rows in several blocks, and in one.
+  const DecodeProblem problem{.q_heads = 16, .kv_heads = 1, .head = 32, .queries = 4};
+  for (int rows : {16, 32, 64})
+    expectDecode(problem, random(problem, {37}), DecodeConfig{.block = 2 * wave(), .rows = rows});
+}
+
+TEST_CASE("decoding of windows", "[run]") {
+  for (int before : {-1, 0, 1, 30, 63, 64, 1000}) {
+    const DecodeProblem problem{
+        .q_heads = 2, .kv_heads = 1, .head = 32, .queries = 2, .window = true, .lse = true};
+    expectDecode(problem, random(problem, {2, 64, 131}, before),
+                 DecodeConfig{.block = 2 * wave(), .splits = before % 2 ? 1 : 2});
+  }
+}
+
+TEST_CASE("decoding over pages of all sizes", "[run]") {
+  for (int page : {1, 3, 8, 64, 1024}) {
+    const DecodeProblem problem{.q_heads = 2, .kv_heads = 2, .head = 32, .page = page};
+    expectDecode(problem, random(problem, {5, 77}));
+  }
+}
+
+TEST_CASE("decoding of heads of all sizes", "[run]") {
+  for (int head : {32, 96, 192, 256}) {
+    const DecodeProblem problem{.y = fx::f16, .q_heads = 2, .kv_heads = 1, .head = head};
+    expectDecode(problem, random(problem, {45}));
+  }
+}
+
+TEST_CASE("decoding over packed caches", "[run]") {
+  for (int vPack : {0, 8}) {
+    const DecodeProblem problem{.q_heads = 4,
+                                .kv_heads = 2,
+                                .head = 64,
+                                .cache = KvCache::packed,
+                                .page = 16,
+                                .pack = 8,
+                                .v_pack = vPack};
+    expectDecode(problem, random(problem, {1, 16, 45}));
+  }
+}
+
+TEST_CASE("decoding of latent attention", "[run]") {
+  const fx::Target target = fx::Device::current().target();
+  const DecodeProblem problem{.y = fx::f32,
+                              .q_heads = 16,
+                              .head = 576,
+                              .page = 1,
+                              .scale = 1 / std::sqrt(192.0),
+                              .latent = 512,
+                              .lse = true};
+  if (target.wave_size() == 32) {
+    CHECK(fk::supported(problem, target).why ==
+          "latent is 512; keys of such heads fit the registers of waves of 64 alone");
+    return;
+  }
+  expectDecode(problem, random(problem, {1, 31, 64, 70}));
+  DecodeProblem wide = problem;
+  wide.q_heads = 128;
+  wide.page = 64;
+  wide.y = fx::bf16;
+  expectDecode(wide, random(wide, {33}));
+  DecodeProblem quantised = problem;
+  quantised.kv = fx::f8E4M3FNUZ;
+  quantised.q_heads = 32;
+  quantised.scales = KvScales::tensor;
+  expectDecode(quantised, random(quantised, {65}), DecodeConfig{.block = 256, .rows = 32});
+  // A smaller one: rows of several queries, in blocks and parts.
+  DecodeProblem small{.q_heads = 16, .head = 192, .page = 4, .queries = 2, .latent = 128};
+  expectDecode(small, random(small, {2, 90}), DecodeConfig{.block = 128, .rows = 32});
+  expectDecode(small, random(small, {2, 90}), DecodeConfig{.block = 64, .rows = 16, .splits = 3});
+  small.kv = fx::f8E5M2;
+  small.q_heads = 24;
+  small.window = true;
+  expectDecode(small, random(small, {100, 3, 40}, 50),
+               DecodeConfig{.block = 128, .rows = 32, .workers = 4, .unit = 32});
+}

@@ -1,0 +1,100 @@
+// What decode does not support, and calls that it refuses.
+#include "support/decode_case.h"
+
+using namespace kernel_tests;
+using namespace kernel_tests::decoding;
+
+TEST_CASE("decode says what it does not support") {
+  const fx::Target target = fx::Target::parse("gfx942");
+  const auto why = [&](const DecodeProblem &problem) { return fk::supported(problem, target).why; };
+  CHECK(why({.q = fx::f32}) == "q is of type f32; f16 and bf16 are supported, and the floats of 8 "
+                               "bits that products of gfx942 take");
+  CHECK(why({.q = fx::f8E4M3FN, .kv = fx::f8E4M3FN}).find("q is of type f8E4M3FN; f16") == 0);
+  CHECK(why({.q = fx::i8, .kv = fx::i8}).find("q is of type i8; f16") == 0);
+  CHECK(why({.q = fx::f8E4M3FNUZ}) == "kv is of type bf16; it has the type of q, f8E4M3FNUZ");
+  CHECK(why({.q = fx::f8E4M3FNUZ, .kv = fx::f8E4M3FNUZ, .scales = KvScales::token})
+            .find("weights are too, and have no room") != std::string::npos);
+  CHECK(
+      why({.float8_products = true}) ==
+      "kv is of type bf16; with float8_products it is a float of 8 bits; gfx942 has products where "
+      "both are f16, or both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ; without it, "
+      "floats of 8 bits become q's type");
+  CHECK(why({.kv = fx::f8E4M3FN, .float8_products = true}).find("kv is of type f8E4M3FN; with") ==
+        0);
+  CHECK(
+      why({.q = fx::f32, .kv = fx::f8E4M3FNUZ, .float8_products = true}).find("q is of type f32") ==
+      0);
+  CHECK(why({.kv = fx::f8E4M3FNUZ, .float8_products = true, .scales = KvScales::token})
+            .find("q of 16 bits without float8_products has") != std::string::npos);
+  CHECK(why({.kv = fx::f8E4M3FNUZ, .float8_products = true}) == "");
+  CHECK(why({.kv = fx::f16}) == "kv is of type f16; it has the type of q, or is a float of 8 bits");
+  CHECK(why({.kv = fx::i8}) == "kv is of type i8; it has the type of q, or is a float of 8 bits");
+  CHECK(why({.scales = KvScales::token}) ==
+        "scales belong to a cache of 8 bits; kv is of type bf16");
+  CHECK(why({.q_heads = 6, .kv_heads = 4}) ==
+        "q_heads is 6 and kv_heads is 4; q_heads is a multiple of kv_heads, up to 65535");
+  CHECK(why({.head = 80}) == "head is 80; it is a multiple of 32 from 32 to 256");
+  CHECK(why({.queries = 5}) == "queries is 5; a sequence has 1 to 4");
+  CHECK(why({.cache = KvCache::none}).find("keys are read from a cache") != std::string::npos);
+  CHECK(why({.page = 0}) == "page is 0; it is 1 to 65536");
+  CHECK(why({.cache = KvCache::packed, .pack = 4}) ==
+        "pack is 4; it is a power of two from 8 that divides head, which is 128");
+  CHECK(why({.cache = KvCache::packed, .v_pack = 6}) ==
+        "v_pack is 6; it is a multiple of 8 that divides page, which is 16");
+  CHECK(why({.scale = -1}).find("it is not negative") != std::string::npos);
+  CHECK(why({.head = 576, .latent = 500}) ==
+        "latent is 500; it is a multiple of 128 up to head, which is 576");
+  CHECK(
+      why({.q_heads = 16, .kv_heads = 2, .head = 576, .latent = 512}).find("kv_heads is 1 then") !=
+      std::string::npos);
+  CHECK(why({.head = 608, .latent = 512}) ==
+        "head is 608; with latent it is a multiple of 64 up to 640");
+  CHECK(fk::supported(DecodeProblem{.head = 576, .latent = 512}, {.block = 192, .rows = 32}, target)
+            .why.find("each wave has 16 rows") != std::string::npos);
+  const auto config = [&](const DecodeConfig &config) {
+    return fk::supported(DecodeProblem{.head = 256}, config, target).why;
+  };
+  CHECK(config({.rows = 24}) == "rows is 24; it is 16, 32, 48 or 64");
+  CHECK(config({.rows = 64}).find("do not fit the registers") != std::string::npos);
+  CHECK(config({.splits = 0}) == "splits is 0; a sequence has 1 to 1024");
+  CHECK(config({.splits = 2, .workers = 3}).find("a worklist makes the parts") !=
+        std::string::npos);
+  CHECK(config({.workers = 3, .unit = 40}) == "unit is 40; it is a multiple of 32 up to 65536");
+  // Registers for the waves of a block, and pairs of waves with the same keys.
+  CHECK(
+      fk::supported(DecodeProblem{.head = 576, .latent = 512}, {.block = 1024, .rows = 64}, target)
+          .why.find("up to 512 threads, for whose waves there are registers") != std::string::npos);
+  CHECK(fk::supported(DecodeProblem{.head = 256}, {.block = 96}, fx::Target::parse("gfx1201"))
+            .why.find("the waves of a block are even") != std::string::npos);
+  CHECK(config({.block = 512}).find("does not fit shared memory") != std::string::npos);
+
+  const DecodeProblem problem{.q_heads = 2, .kv_heads = 1, .head = 32, .queries = 2, .context = 8};
+  const fk::DecodePlan plan(problem, {.block = 64, .splits = 2});
+  const Operands<DecodeProblem> operands(problem, plan.config(), 4);
+  const auto message = [&](auto change) {
+    fk::DecodeArgs args = operands.args();
+    change(args);
+    return messageOf([&] { plan(args); });
+  };
+  CHECK(message([](fk::DecodeArgs &args) {
+          args.workspace.reset();
+        }).find("workspace is missing; this call needs") != std::string::npos);
+  // A workspace for sequences, not for their queries.
+  CHECK(message([&](fk::DecodeArgs &args) {
+          args.workspace = fx::tensor(args.workspace->data(), fx::u8,
+                                      {fk::workspace_bytes(problem, plan.config(), 2)});
+        }).find("workspace_bytes of the call's m: its rows, or tokens of q") != std::string::npos);
+  CHECK(message([](fk::DecodeArgs &args) {
+          args.q_scale = args.contexts;
+        }).find("q_scale is given, and the problem does not have it") != std::string::npos);
+  CHECK(message([](fk::DecodeArgs &args) {
+          args.before = 3;
+        }).find("before is given, and the problem has no window") != std::string::npos);
+  CHECK(message([](fk::DecodeArgs &args) {
+          args.contexts = args.tables;
+        }).find("contexts has the shape (2, 1)") != std::string::npos);
+  CHECK(message([](fk::DecodeArgs &args) {
+          args.q = fx::tensor(args.q.data(), args.q.dtype(), {3, 2, 32});
+        }).find("q has 3 tokens and contexts 2 sequences; each sequence has 2") !=
+        std::string::npos);
+}
