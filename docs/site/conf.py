@@ -1,7 +1,11 @@
 # Sphinx's settings for the site that scripts/docs builds.
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))  # figures.py
 project = "FlyDSL for C++"
 author = "the FlyDSL for C++ authors"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "figures"]
 html_theme = "furo"
 html_title = "FlyDSL for C++"
 html_static_path = ["_static"]
