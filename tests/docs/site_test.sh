@@ -18,6 +18,11 @@ for sample in samples/[0-9]*.cpp; do
 done
 grep -q 'preshuffl' "$site/searchindex.js" || fail "the search does not know the guides' words"
 find "$site/_images" -name tiles.svg | grep -q . || fail "there are no pictures"
+# The figures of the benches are tables and bars.
+for page in bench/README bench/kernels/README; do
+  [ "$(grep -c '<table' "$site/$page.html")" -ge "$(grep -c '^\[Figures: ' "$page.md")" ] || fail "$page lacks tables of figures"
+done
+grep -q 'class="bars"' "$site/bench/kernels/README.html" || fail "figures of the kernel library have no bars"
 
 # Each function that a header declares outside of its inner namespaces has an entry on the header's page.
 entries=0

@@ -99,6 +99,12 @@ TEST_CASE("folders have at most 40 files") {
   const Findings found = house::folderSizes(tree.add("src/room/more.cpp", ""));
   REQUIRE(found.size() == 1);
   CHECK_THAT(found[0], Catch::Contains("src/room has 41 files"));
+  // Tests too; folders inside count for themselves.
+  Tree tests;
+  for (int i = 0; i < 40; ++i)
+    tests.add("tests/room/" + std::to_string(i) + "_test.cpp", "");
+  CHECK(house::folderSizes(tests.add("tests/room/inside/a_test.cpp", "")).empty());
+  CHECK(house::folderSizes(tests.add("tests/room/more_test.cpp", "")).size() == 1);
 }
 
 TEST_CASE("no room decides by a processor's name") {
