@@ -45,8 +45,13 @@ TEST_CASE("the figures of the benches are whole tables, and a page names each on
   std::map<fs::path, int> named;
   for (const char *page : {"bench/README.md", "bench/kernels/README.md"}) {
     static const std::regex line(R"(^\[Figures: [^\]]+\]\(([^)]+)\)$)");
+    std::string before;
     for (const std::string &text : docs::readLines(root / page)) {
       std::smatch found;
+      INFO(page << ": " << text);
+      if (text.starts_with("|---") && before != "| what | why |") // words alone
+        FAIL_CHECK("a table of figures in the page: `scripts/figures table` makes a file of it");
+      before = text;
       if (std::regex_match(text, found, line))
         ++named[fs::weakly_canonical((root / page).parent_path() / found[1].str())];
       else
