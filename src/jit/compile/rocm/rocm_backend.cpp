@@ -166,6 +166,8 @@ public:
     const Family family = options.target.family();
     if (family == Family::rdna3 || family == Family::rdna4)
       hideDppFromWideOperands(module);
+    if (options.redZone)
+      leaveMemoryToMarks(module);
     setAttributes(module, options);
     return true;
   }

@@ -30,6 +30,11 @@ bool linkWithDeviceLibrary(llvm::Module &module, const CompileOptions &options);
 /// instructions that have no form for it.
 void hideDppFromWideOperands(llvm::Module &module);
 
+/// Tells LLVM that the marks of arrays in LDS touch no memory of the program. An assembly statement
+/// that may touch it would make LLVM take a uniform load after it for one whose value may change, and
+/// load it in each lane.
+void leaveMemoryToMarks(llvm::Module &module);
+
 /// Attributes of the target and of kernels; functions that are no kernels become the module's own.
 void setAttributes(llvm::Module &module, const CompileOptions &options);
 
