@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <stdexcept>
 
 namespace {
 
@@ -81,6 +83,16 @@ fx::TiledMma four_waves() {
 }
 // endregion
 
+// region: products
+/// The instruction of 16 x 16 halves with the largest K that a target has.
+fx::rocdl::MatrixProduct square_of_halves(const fx::Target &target) {
+  for (const auto &product : fx::rocdl::matrix_products(target, fx::f16, fx::f16))
+    if (product.m == 16 && product.n == 16 && product.acc == fx::f32)
+      return product;
+  throw std::runtime_error(target.name() + " multiplies no halves");
+}
+// endregion
+
 } // namespace
 
 TEST_CASE("tiled copy: a tile over threads", "[tiled]") {
@@ -150,6 +162,27 @@ TEST_CASE("tiled mma: a matrix product", "[tiled]") {
   text += "all waves (M, N, K)        " + mma.tile_size_mnk().str() + "\n";
   // endregion
   example::expectOutput("tiled-mma.txt", text);
+}
+
+TEST_CASE("tiled mma: the instructions of a target", "[tiled]") {
+  std::string text =
+      "         (M, N, K)   lanes   of a row   copies   rows in a run   registers of A\n";
+  const auto row = [&](const char *name, const std::string &shape, int lanes, int ofRow, int copies,
+                       int run, int registers) {
+    char line[120];
+    std::snprintf(line, sizeof line, "%-8s %-11s %5d %10d %8d %15d %16d\n", name, shape.c_str(),
+                  lanes, ofRow, copies, run, registers);
+    text += line;
+  };
+  // region: products-host
+  for (const char *name : {"gfx942", "gfx950", "gfx1100", "gfx1201"}) {
+    const auto product = square_of_halves(fx::Target::parse(name));
+    auto found = fx::make_mma_atom(fx::rocdl::Mma(product));
+    row(name, found.shape_mnk().str(), product.lanes, product.lanes_of_row(),
+        product.layout_a.copies(), product.layout_c.run(1), product.registers_a);
+  }
+  // endregion
+  example::expectOutput("tiled-mma-products.txt", text);
 }
 
 TEST_CASE("tiled mma: what a target does not have", "[tiled]") {

@@ -135,7 +135,7 @@ Support typesSupported(const AttentionProblem &problem, const Target &target) {
   if (!scoresForm(problem, target))
     return Support::no(is("head", problem.head) +
                        "; products of floats of 8 bits take a multiple of " +
-                       std::to_string(granuleOfFloat8(target)) + " on " + target.name());
+                       std::to_string(fewestOfK(target, problem.q, problem.kv)) + " on " + target.name());
   return {};
 }
 
@@ -475,7 +475,7 @@ Support Attention::supported(const AttentionProblem &problem, const AttentionCon
   const auto found = AttentionShape::of(problem, config, target);
   if (!found)
     return no("products of floats of 8 bits take a multiple of " +
-              std::to_string(granuleOfFloat8(target)) + " keys on " + target.name());
+              std::to_string(fewestOfK(target, probabilityType(problem), problem.kv)) + " keys on " + target.name());
   const AttentionShape &shape = *found;
   if (config.loop == AttentionLoop::groups)
     if (const Support fits = groupsSupported(problem, shape, target); !fits)
@@ -486,7 +486,7 @@ Support Attention::supported(const AttentionProblem &problem, const AttentionCon
     return no("the tiles of k and v take " + std::to_string(shape.ldsBytes()) +
               " bytes of LDS; there are " +
               std::to_string(static_cast<std::int64_t>(target.lds_bytes())));
-  const int most = std::min(registers_of_lane(target, shape.waves()), AttentionShape::kRegisters);
+  const int most = std::min(registers_of_lane(target, shape.waves()), shape.registers());
   if (shape.fewestRegisters() > most)
     return no("the sums take " + std::to_string(shape.fewestRegisters()) +
               " registers of a lane; there are " + std::to_string(most));

@@ -11,7 +11,7 @@ namespace {
 
 using Numbers = AttentionTraced;
 
-/// Registers for two waves of a SIMD, see AttentionShape::kRegisters.
+/// Registers for two waves of a SIMD, see AttentionShape::registers.
 const KernelHints kHints{.waves_per_eu = 2};
 
 using AttentionKernel = Kernel<void(Numbers, Constexpr<Spec<AttentionProblem>>)>;

@@ -24,8 +24,6 @@ inline DType probabilityType(const AttentionProblem &problem) {
   const bool fnuz = problem.kv == f8E4M3FNUZ || problem.kv == f8E5M2FNUZ;
   return fnuz ? f8E4M3FNUZ : f8E4M3FN;
 }
-/// Of which the K of a product of floats of 8 bits is a multiple.
-inline int granuleOfFloat8(const Target &target) { return target.wave_size() == 64 ? 64 : 32; }
 /// The instruction for keys and queries.
 inline std::optional<MatrixForm> scoresForm(const AttentionProblem &problem, const Target &target) {
   const bool bytes = problem.float8_products;
@@ -103,7 +101,7 @@ struct AttentionShape {
   int piece() const { return form.piece(); } ///< elements
   int rowOf(int elements) const {
     const int pieces = elements / piece(); // a multiple of 4
-    if (form.lanes == 32 && form.across == 2)
+    if (form.sumRun == 8)
       return elements + piece();
     return elements + piece() * (banks == 64 ? (pieces + 4) % 8 : 2);
   }
@@ -117,9 +115,11 @@ struct AttentionShape {
       return 8 * valueRow() + (banks == 32 ? piece() / 2 : piece());
     return 8 * valueRow() + betweenGroups();
   }
-  /// What lies between groups of 8 rows. On CDNA, values are written by lanes with neighbouring
+  /// Whether an instruction deals its rows to the lanes in groups of four (CDNA).
+  bool dealsFours() const { return form.sumRun == 4; }
+  /// What lies between groups of 8 rows. If the instruction deals fours, values are written by lanes with neighbouring
   /// keys of neighbouring groups too (KvTile), for which 2 pieces leave room.
-  int betweenGroups() const { return form.lanes == 64 ? 2 * piece() : piece(); }
+  int betweenGroups() const { return dealsFours() ? 2 * piece() : piece(); }
   // With AttentionLoop::groups, rows of keys, of which there are two tiles each.
   DmaTile keyTile() const { return {tileK, head * form.bytes(), form.bytes()}; }
   DmaTile valueTile() const { return {tileK, headV * form.bytes(), form.bytes()}; }
@@ -143,13 +143,12 @@ struct AttentionShape {
            (second.bytes() == 1 ? 72 : 48);
   }
   int fewestRegisters() const { return accumulators() + otherRegisters(); }
-  /// The registers that kernels are made for: two waves of a SIMD of CDNA share 512, accumulation
-  /// registers included; an instruction of RDNA names 256.
-  static constexpr int kRegisters = 256;
+  /// The registers that kernels are made for: those of a lane if two waves share a SIMD.
+  int registers() const { return registers_of_lane(form.instruction.target, 8); }
   /// Of a lane of RDNA, which has no registers for sums alone, what a problem takes beside, about:
   /// found by compiling what is chosen. Thrift makes up for what it misses.
   int besideRegisters() const {
-    if (form.lanes == 64)
+    if (form.accumulates())
       return 0;
     return (widens() ? 40 : 0) + (changesScores ? 32 : 0) + (packed ? 24 : 0);
   }
@@ -160,15 +159,15 @@ struct AttentionShape {
     if (thrift >= Thrift::queries)
       return false;
     const int values = second.bytes() == 1 ? headV / 16 * 4 : 0,
-              spare = form.lanes == 32 ? 8 + values : 0;
-    return fewestRegisters() + queryRegisters() + besideRegisters() + spare <= kRegisters;
+              spare = form.accumulates() ? 0 : 8 + values;
+    return fewestRegisters() + queryRegisters() + besideRegisters() + spare <= registers();
   }
   /// Whether a tile is loaded while the one before is worked on.
   bool fetchesAhead() const {
     if (thrift >= Thrift::tiles)
       return false;
     return fewestRegisters() + queryRegisters() + fetchRegisters() + besideRegisters() <=
-           kRegisters;
+           registers();
   }
   bool isThrifty() const { return thrift > Thrift::none; }
 };

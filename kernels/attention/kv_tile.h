@@ -160,7 +160,7 @@ private:
   Values quadOf(const Round &round) const {
     const int groups = shape_.headV / 8, together = std::gcd(groups, 8),
               quads = shape_.tileK / kQuad, parts = 8 / piece(),
-              first = shape_.form.lanes == 64 && shape_.form.bytes() == 2 ? std::gcd(quads, 4) : 1;
+              first = shape_.dealsFours() && shape_.form.bytes() == 2 ? std::gcd(quads, 4) : 1;
     const Int32 at = dealtValues_.piece(round.thread, round.number), of = at / (first * together),
                 rest = of / (quads / first), turn = at / first % together;
     const Int32 group = first > 1 && shape_.banks == 32 && together % 4 == 0

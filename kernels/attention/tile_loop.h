@@ -110,9 +110,9 @@ private:
       scores.push_back(scores_(_, _, r));
     return queries_.weights(scores, tile, seen, [&](int r, const Numeric &factor) {
       const auto scale = [&factor](const Tensor &result) { result.store(result.load() * factor); };
-      if (shape_.form.lanes == 64)
+      if (shape_.form.accumulates())
         return scale(results_(_, _, r));
-      // RDNA: an access of all at once would keep them in registers that follow one another.
+      // An access of all at once would keep them in registers that follow one another.
       for (int tile = 0; tile < shape_.headV / 16; ++tile)
         scale(results_(_, tile, r));
     });

@@ -46,9 +46,10 @@ Support cacheSupported(const DecodeProblem &problem) {
 }
 
 Support latentSupported(const DecodeProblem &problem, const MatrixForm &form) {
-  if (form.lanes != 64)
+  if (!form.accumulates())
     return Support::no(is("latent", problem.latent) +
-                       "; keys of such heads fit the registers of waves of 64 alone");
+                       "; keys of such heads need accumulation registers, which " +
+                       form.instruction.target.name() + " does not have");
   if (problem.kv_heads != 1 || problem.cache != KvCache::pages || problem.scales == KvScales::token)
     return Support::no(is("latent", problem.latent) +
                        "; kv_heads is 1 then, the cache KvCache::pages, and a cache of 8 bits has "
@@ -329,7 +330,7 @@ DecodeConfig Decode::choose(const DecodeProblem &problem, std::int64_t m, const 
     return chooseLatent(problem, m, target);
   // RDNA3's lanes hold whole rows of operands, which leaves room for fewer sums; so do RDNA4's
   // queries that are rounded, whose rows have scales.
-  const bool crowded = form.across == 1 || (form.lanes == 32 && roundsQueries(problem));
+  const bool crowded = form.replicated() || (!form.accumulates() && roundsQueries(problem));
   const int most = crowded ? kSumBytes * 3 / 4 : kSumBytes;
   int rows = 16;
   while (rows < rowsOf(problem) && rows < kMostRowsOfBlock &&

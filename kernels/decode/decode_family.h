@@ -107,29 +107,30 @@ struct DecodeStep {
   static DecodeStep of(const DecodeProblem &problem, int rows, const MatrixForm &form) {
     // In registers of 4 bytes. A lane has the share of a row of 1 / across; RDNA3's have all.
     DecodeStep step;
-    if (form.lanes == 32 && problem.head > 192)
+    if (!form.accumulates() && problem.head > 192)
       step.shares = 2;
     const int bytes = operandOf(problem).bytes(), tiles = rows / 16,
               row = problem.head * bytes / form.across / 4,
               sums = tiles * (problem.head / step.shares) / 16 * form.sums(), queries = tiles * row,
               keys = form.lanes / 32 * row,
-              most = form.lanes == 64   ? 256
-                     : form.across == 1 ? 176
-                                        : 200;
+              most = form.accumulates()  ? 256
+                     : form.replicated() ? 176
+                                         : 200;
     // Queries of 8 bits fit beside the sums of all rows that are supported.
     step.sharedQueries = bytes > 1 && sums + queries + 2 * keys > most;
     const int kept = step.sharedQueries ? sums : sums + queries;
     step.lateValues = kept + 2 * keys > most;
     // Of late values, those of a load and what becomes of them by tiles are there at a time.
     const auto late = [&] {
-      const int own = form.across == 1 ? 16 : 8;
+      const int own = form.replicated() ? 16 : 8;
       return sums + 2 * own * step.width * bytes / 4;
     };
     step.width = kPieceBytes / bytes;
     while (step.lateValues && step.width > 2 && late() > most)
       step.width /= 2;
-    // Waves of 64 have room for twice as many keys, beside which another wave still fits the SIMD.
-    if (form.lanes == 64 && kept + 4 * keys <= most * 3 / 4)
+    // With accumulation registers there is room for twice as many keys, and another wave still fits
+    // the SIMD.
+    if (form.accumulates() && kept + 4 * keys <= most * 3 / 4)
       step.repeats = 2;
     return step;
   }

@@ -207,13 +207,13 @@ private:
     }
   }
 
-  /// Whether the lanes of both halves of a wave hold the same elements of an operand (RDNA3): all that
-  /// elsewhere the lanes of a row share.
-  bool holdsAll() const { return lane_.form().across == 1; }
+  /// Whether a lane holds all elements of its row of an operand (RDNA3), which elsewhere the lanes of
+  /// a row share.
+  bool holdsAll() const { return lane_.form().replicated(); }
   /// Whether the state and operands take most of the registers: on RDNA3, and on RDNA4 of long keys
   /// or where the compiler makes room for a block of more waves than a compute unit has SIMDs.
   bool fewRegisters() const {
-    return holdsAll() || (lane_.form().lanes == 32 && (problem_.key > 128 || waves_ > 4));
+    return holdsAll() || (!lane_.form().accumulates() && (problem_.key > 128 || waves_ > 4));
   }
   /// What is loaded behind it is not loaded before, where there are no registers to hold it.
   void loadsStay() const {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kKib = 1024;
 
 // Registers of a lane: LLVM's GCNSubtarget (getTotalNumVGPRs, getAddressableNumVGPRs,
-// getVGPRAllocGranule). Counters: LLVM's AMDGPUBaseInfo, the fields of the wait instructions.
+// getVGPRAllocGranule), and of waves of a SIMD (getMaxWavesPerEU). Counters: LLVM's AMDGPUBaseInfo, the fields of the wait instructions.
 constexpr VectorRegisters kCdnaRegisters{.ofSimd = 512, .ofWave = 512, .granule = 8},
     kRdnaRegisters{.ofSimd = 1536, .ofWave = 256, .granule = 24},
     kGfx1250Registers{.ofSimd = 1024, .ofWave = 1024, .granule = 16};
@@ -37,6 +37,7 @@ constexpr std::array kProcessors = {
         .ldsBanks = 32,
         .globalOffsetBits = 13,
         .registers = kCdnaRegisters,
+        .wavesOfSimd = 8,
         .waitCounters = kGcnCounters,
         .switches = {.sramecc = true, .xnack = true},
         .features = {Feature::mfma, Feature::accumulation_registers, Feature::packed_f32,
@@ -52,6 +53,7 @@ constexpr std::array kProcessors = {
         .ldsBanks = 32,
         .globalOffsetBits = 13,
         .registers = kCdnaRegisters,
+        .wavesOfSimd = 8,
         .waitCounters = kGcnCounters,
         .switches = {.sramecc = true, .xnack = true},
         .features = {Feature::mfma, Feature::accumulation_registers, Feature::xf32,
@@ -68,6 +70,7 @@ constexpr std::array kProcessors = {
         .ldsBanks = 64,
         .globalOffsetBits = 13,
         .registers = kCdnaRegisters,
+        .wavesOfSimd = 8,
         .waitCounters = kGcnCounters,
         .switches = {.sramecc = true, .xnack = true},
         .features = {Feature::mfma, Feature::accumulation_registers, Feature::mfma_scale,
@@ -87,6 +90,7 @@ constexpr std::array kProcessors = {
         .ldsBanks = 32,
         .globalOffsetBits = 13,
         .registers = kRdnaRegisters,
+        .wavesOfSimd = 16,
         .waitCounters = kGfx11Counters,
         .unitsOfMultiprocessor = 2,
         .switches = {},
@@ -102,6 +106,7 @@ constexpr std::array kProcessors = {
         .ldsBanks = 32,
         .globalOffsetBits = 24,
         .registers = kRdnaRegisters,
+        .wavesOfSimd = 16,
         .waitCounters = kGfx12Counters,
         .unitsOfMultiprocessor = 2,
         .switches = {},
@@ -119,6 +124,7 @@ constexpr std::array kProcessors = {
         .ldsBanks = 32,
         .globalOffsetBits = 24,
         .registers = kRdnaRegisters,
+        .wavesOfSimd = 16,
         .waitCounters = kGfx12Counters,
         .unitsOfMultiprocessor = 2,
         .switches = {},
@@ -136,6 +142,7 @@ constexpr std::array kProcessors = {
         .ldsBanks = 64,
         .globalOffsetBits = 24,
         .registers = kGfx1250Registers,
+        .wavesOfSimd = 16,
         .waitCounters = kGfx12Counters,
         .switches = {},
         .features = {Feature::wmma, Feature::wmma_scale, Feature::fp8_conversions, Feature::ocp_fp8,

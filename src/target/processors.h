@@ -75,6 +75,7 @@ struct Processor {
   int ldsBanks;                   ///< of 4 bytes, for reads
   unsigned globalOffsetBits = 13; ///< of the signed offset in an access to global memory, in bytes
   VectorRegisters registers;
+  int wavesOfSimd; ///< the most that a SIMD holds at a time
   WaitCounters waitCounters;
   /// Compute units of a multiprocessor as drivers count them: 2 on RDNA, which count work-group
   /// processors.

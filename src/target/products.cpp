@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cctype>
+#include <mutex>
 #include <string>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -28,23 +30,29 @@ constexpr Sustained kMi200{84, 100, 100, 100}, kMi300x{77, 58, 53, 53}, kMi325x{
 // papers on CDNA2 to CDNA4 and of the ISA manuals of RDNA3 and RDNA4. They were written from memory
 // and are still to be compared with these papers, row by row. AMD publishes no data sheet of
 // MI308X: its compute units and clock are those of published measurements, and its dies and memory
-// are the least sure.
+// are the least sure. Clocks of memory are those of AMD's product pages for the default product, and
+// follow for the others from bandwidth and bus. An L2 moves 128 bytes a clock for each channel of
+// CDNA, 64 for RDNA's.
 constexpr std::array kProducts = {
     ProductRow{.name = "MI210",
                .processor = "gfx90a",
                .computeUnits = 104,
                .clockMhz = 1700,
                .memoryGigabytes = 1638,
+               .memoryClockKhz = 1'600'000,
                .memoryBusBits = 4096,
                .l2Bytes = 8 * kMib,
+               .l2BytesPerClock = 4096,
                .sustained = kMi200},
     ProductRow{.name = "MI250X", // one of its two devices
                .processor = "gfx90a",
                .computeUnits = 110,
                .clockMhz = 1700,
                .memoryGigabytes = 1638,
+               .memoryClockKhz = 1'600'000,
                .memoryBusBits = 4096,
                .l2Bytes = 8 * kMib,
+               .l2BytesPerClock = 4096,
                .sustained = kMi200},
     ProductRow{.name = "MI300X",
                .processor = "gfx942",
@@ -52,8 +60,10 @@ constexpr std::array kProducts = {
                .dies = 8,
                .clockMhz = 2100,
                .memoryGigabytes = 5300,
+               .memoryClockKhz = 1'300'000,
                .memoryBusBits = 8192,
                .l2Bytes = 4 * kMib,
+               .l2BytesPerClock = 16384,
                .lastLevelBytes = 256 * kMib,
                .sustained = kMi300x},
     ProductRow{.name = "MI325X",
@@ -62,8 +72,10 @@ constexpr std::array kProducts = {
                .dies = 8,
                .clockMhz = 2100,
                .memoryGigabytes = 6000,
+               .memoryClockKhz = 1'471'698,
                .memoryBusBits = 8192,
                .l2Bytes = 4 * kMib,
+               .l2BytesPerClock = 16384,
                .lastLevelBytes = 256 * kMib,
                .sustained = kMi325x},
     ProductRow{.name = "MI300A",
@@ -72,8 +84,10 @@ constexpr std::array kProducts = {
                .dies = 6,
                .clockMhz = 2100,
                .memoryGigabytes = 5300,
+               .memoryClockKhz = 1'300'000,
                .memoryBusBits = 8192,
                .l2Bytes = 4 * kMib,
+               .l2BytesPerClock = 12288,
                .lastLevelBytes = 256 * kMib,
                .sustained = kMi300a},
     ProductRow{.name = "MI308X",
@@ -82,8 +96,10 @@ constexpr std::array kProducts = {
                .dies = 4,
                .clockMhz = 1420,
                .memoryGigabytes = 5300,
+               .memoryClockKhz = 1'300'000,
                .memoryBusBits = 8192,
                .l2Bytes = 4 * kMib,
+               .l2BytesPerClock = 8192,
                .lastLevelBytes = 256 * kMib,
                .sustained = kMi308x},
     ProductRow{.name = "MI355X",
@@ -92,8 +108,10 @@ constexpr std::array kProducts = {
                .dies = 8,
                .clockMhz = 2400,
                .memoryGigabytes = 8000,
+               .memoryClockKhz = 2'000'000,
                .memoryBusBits = 8192,
                .l2Bytes = 4 * kMib,
+               .l2BytesPerClock = 16384,
                .lastLevelBytes = 256 * kMib,
                .sustained = kMi350},
     ProductRow{.name = "MI350X",
@@ -102,8 +120,10 @@ constexpr std::array kProducts = {
                .dies = 8,
                .clockMhz = 2200,
                .memoryGigabytes = 8000,
+               .memoryClockKhz = 2'000'000,
                .memoryBusBits = 8192,
                .l2Bytes = 4 * kMib,
+               .l2BytesPerClock = 16384,
                .lastLevelBytes = 256 * kMib,
                .sustained = kMi350},
     ProductRow{.name = "RX 7900 XTX",
@@ -111,8 +131,10 @@ constexpr std::array kProducts = {
                .computeUnits = 96,
                .clockMhz = 2500,
                .memoryGigabytes = 960,
+               .memoryClockKhz = 1'250'000,
                .memoryBusBits = 384,
                .l2Bytes = 6 * kMib,
+               .l2BytesPerClock = 3072,
                .lastLevelBytes = 96 * kMib,
                .sustained = kRdna},
     ProductRow{.name = "Radeon PRO W7900",
@@ -120,8 +142,10 @@ constexpr std::array kProducts = {
                .computeUnits = 96,
                .clockMhz = 2495,
                .memoryGigabytes = 864,
+               .memoryClockKhz = 1'125'000,
                .memoryBusBits = 384,
                .l2Bytes = 6 * kMib,
+               .l2BytesPerClock = 3072,
                .lastLevelBytes = 96 * kMib,
                .sustained = kRdna},
     ProductRow{.name = "RX 7900 XT",
@@ -129,8 +153,10 @@ constexpr std::array kProducts = {
                .computeUnits = 84,
                .clockMhz = 2400,
                .memoryGigabytes = 800,
+               .memoryClockKhz = 1'250'000,
                .memoryBusBits = 320,
                .l2Bytes = 6 * kMib,
+               .l2BytesPerClock = 2560,
                .lastLevelBytes = 80 * kMib,
                .sustained = kRdna},
     ProductRow{.name = "RX 9060 XT",
@@ -138,8 +164,10 @@ constexpr std::array kProducts = {
                .computeUnits = 32,
                .clockMhz = 3130,
                .memoryGigabytes = 322,
+               .memoryClockKhz = 1'258'000,
                .memoryBusBits = 128,
                .l2Bytes = 4 * kMib,
+               .l2BytesPerClock = 1024,
                .lastLevelBytes = 32 * kMib,
                .sustained = kRdna},
     ProductRow{.name = "RX 9070 XT",
@@ -147,8 +175,10 @@ constexpr std::array kProducts = {
                .computeUnits = 64,
                .clockMhz = 2970,
                .memoryGigabytes = 644,
+               .memoryClockKhz = 1'258'000,
                .memoryBusBits = 256,
                .l2Bytes = 8 * kMib,
+               .l2BytesPerClock = 2048,
                .lastLevelBytes = 64 * kMib,
                .sustained = kRdna},
     ProductRow{.name = "Radeon AI PRO R9700",
@@ -156,8 +186,10 @@ constexpr std::array kProducts = {
                .computeUnits = 64,
                .clockMhz = 2920,
                .memoryGigabytes = 640,
+               .memoryClockKhz = 1'250'186,
                .memoryBusBits = 256,
                .l2Bytes = 8 * kMib,
+               .l2BytesPerClock = 2048,
                .lastLevelBytes = 64 * kMib,
                .sustained = kRdna},
     ProductRow{.name = "RX 9070",
@@ -165,8 +197,10 @@ constexpr std::array kProducts = {
                .computeUnits = 56,
                .clockMhz = 2520,
                .memoryGigabytes = 640,
+               .memoryClockKhz = 1'250'186,
                .memoryBusBits = 256,
                .l2Bytes = 8 * kMib,
+               .l2BytesPerClock = 2048,
                .lastLevelBytes = 64 * kMib,
                .sustained = kRdna},
 };
@@ -175,10 +209,36 @@ constexpr std::array kProducts = {
 
 std::span<const ProductRow> allProducts() { return kProducts; }
 
+/// Added products, the newest first. Readers take no lock.
+namespace {
+struct Added {
+  std::span<const ProductRow> rows;
+  const Added *older;
+};
+std::atomic<const Added *> newest{nullptr};
+} // namespace
+
 std::span<const ProductRow> productsOf(std::string_view processor) {
   const auto isOf = [&](const ProductRow &row) { return row.processor == processor; };
   const auto first = std::find_if(kProducts.begin(), kProducts.end(), isOf);
-  return {first, std::find_if_not(first, kProducts.end(), isOf)};
+  if (first != kProducts.end())
+    return {first, std::find_if_not(first, kProducts.end(), isOf)};
+  for (const Added *added = newest.load(std::memory_order_acquire); added; added = added->older)
+    if (isOf(added->rows.front()))
+      return added->rows;
+  return {};
+}
+
+bool addProducts(std::span<const ProductRow> rows) {
+  static std::mutex adding;
+  std::lock_guard lock(adding);
+  if (rows.empty() || !productsOf(rows.front().processor).empty())
+    return false;
+  for (const ProductRow &row : rows)
+    if (row.processor != rows.front().processor)
+      return false;
+  newest.store(new Added{rows, newest.load(std::memory_order_relaxed)}, std::memory_order_release);
+  return true;
 }
 
 const ProductRow *findProduct(std::string_view name) {
@@ -190,10 +250,17 @@ const ProductRow *findProduct(std::string_view name) {
     return result;
   };
   const std::string wanted = plain(name);
-  for (const ProductRow &row : kProducts)
-    if (plain(row.name) == wanted)
-      return &row;
-  return nullptr;
+  const auto find = [&](std::span<const ProductRow> rows) -> const ProductRow * {
+    for (const ProductRow &row : rows)
+      if (plain(row.name) == wanted)
+        return &row;
+    return nullptr;
+  };
+  const ProductRow *found = find(kProducts);
+  for (const Added *added = newest.load(std::memory_order_acquire); added && !found;
+       added = added->older)
+    found = find(added->rows);
+  return found;
 }
 
 std::optional<int> diesOf(const Processor &processor, int computeUnits) {

@@ -28,16 +28,23 @@ struct ProductRow {
   int dies = 1;        ///< accelerator dies (XCDs)
   int clockMhz;        ///< peak engine clock
   int memoryGigabytes; ///< peak bandwidth in 10^9 bytes a second
+  int memoryClockKhz;  ///< peak
   int memoryBusBits;
   std::size_t l2Bytes;            ///< of a die
+  int l2BytesPerClock;            ///< of all channels of all dies together
   std::size_t lastLevelBytes = 0; ///< the cache in front of memory (MALL, Infinity Cache)
   Sustained sustained;
 };
 
-/// All products; of each processor the default comes first.
+/// All products of the library's own table; of each processor the default comes first.
 std::span<const ProductRow> allProducts();
 
-/// The products of a processor: rows that follow one another. None for a processor without any.
+/// Adds the products of a processor that was added to the table of processors, the default first.
+/// The rows live as long as the process. False if the processor has products, or if a row is of
+/// another processor.
+[[nodiscard]] bool addProducts(std::span<const ProductRow> rows);
+
+/// The products of a processor, added ones too: rows that follow one another. None for a processor without any.
 std::span<const ProductRow> productsOf(std::string_view processor);
 
 /// The product of a name, in which capitals and spaces do not count; null if there is none.

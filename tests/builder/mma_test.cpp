@@ -43,6 +43,42 @@ TEST_CASE("WMMA takes the target's form") {
   CHECK_THAT(form("gfx1201"), Catch::Contains("gfx120x.wmma<16x16x16"));
 }
 
+TEST_CASE("an instruction that was found by its types is an atom with the layouts that were told") {
+  const auto expectSame = [](const fx::rocdl::ThreadValues &told, const fx::Layout &has) {
+    REQUIRE(fx::size(has, 0) == told.lane_count());
+    REQUIRE(fx::size(has, 1) == told.value_count());
+    for (int lane = 0; lane < told.lane_count(); ++lane)
+      for (int value = 0; value < told.value_count(); ++value)
+        if (has(lane, value).value() != told(lane, value))
+          FAIL("lane " << lane << " value " << value << ": " << has.str());
+  };
+  int compared = 0;
+  for (const fx::Target &target : fx::Target::all())
+    for (const auto [a, b] : {std::pair(fx::f16, fx::f16), std::pair(fx::i8, fx::i8),
+                              std::pair(fx::f8E4M3FNUZ, fx::f8E4M3FNUZ),
+                              std::pair(fx::f8E4M3FN, fx::f8E5M2),
+                              std::pair(fx::f4E2M1FN, fx::f8E4M3FN),
+                              std::pair(fx::f4E2M1FN, fx::f4E2M1FN)})
+      for (const fx::rocdl::MatrixProduct &product : fx::rocdl::matrix_products(target, a, b)) {
+        INFO(target.name() << ": " << product.name);
+        if (!product.layout_a.is_known())
+          continue;
+        const fx::MmaAtom atom = fx::make_mma_atom(fx::rocdl::Mma(product));
+        CHECK(atom.shape_mnk() == fx::make_shape(product.m, product.n, product.k));
+        expectSame(product.layout_a, atom.layout_A_tv());
+        expectSame(product.layout_b, atom.layout_B_tv());
+        expectSame(product.layout_c, atom.layout_C_tv());
+        ++compared;
+      }
+  CHECK(compared > 50);
+  CHECK_THROWS_WITH(fx::rocdl::Mma({}), Catch::Contains("this MatrixProduct is empty") &&
+                                            Catch::Contains("mma_test.cpp"));
+  const auto rdna = fx::rocdl::matrix_products(fx::Target::parse("gfx1201"), fx::f16, fx::f16);
+  REQUIRE_FALSE(rdna.empty());
+  CHECK_THROWS_WITH(traceText([&] { fx::rocdl::Mma(rdna.front()); }), // for gfx942
+                    Catch::Contains("is not on gfx942"));
+}
+
 TEST_CASE("WMMA and its tiled mma are made on the host for a named target") {
   CHECK_THROWS_WITH(fx::rocdl::WMMA(16, 16, 16, fx::f16),
                     Catch::Contains("mma_test.cpp") && Catch::Contains(".arch = "));

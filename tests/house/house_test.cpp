@@ -3,6 +3,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 namespace {
 using house::Findings;
 using house::Tree;
@@ -114,6 +118,33 @@ TEST_CASE("no room decides by a processor's name") {
     expectFound(house::targetNames, "src/jit/a.cpp", text, text);
   expectNothing(house::targetNames, "src/jit/a.cpp", "name.starts_with(\"gfx\")");
   expectNothing(house::targetNames, "src/target/a.cpp", "{.name = \"gfx942\"},");
+}
+
+TEST_CASE("facts about a processor stand in the tables that docs/house.md names") {
+  expectKept(house::targetPlaces);
+  expectFound(house::targetPlaces, "kernels/gemm/a.cpp", "{\"gfx942\", 304},",
+              "names a processor outside of the tables: {\"gfx942\", 304}");
+  expectFound(house::targetPlaces, "src/target/products.cpp", "// \"gfx\"",
+              "names no processor any more");
+  expectNothing(house::targetPlaces, "kernels/a.cpp", "no(\"gfx950 has it\"); // \"gfx942\"");
+  expectNothing(house::targetPlaces, "src/target/products.cpp", ".processor = \"gfx942\",");
+  // The page: the tables, and the list of targets that tests run on.
+  std::ifstream page(std::string(PROJECT_SOURCE) + "/docs/house.md");
+  const std::string text(std::istreambuf_iterator<char>(page), {});
+  const std::size_t begin = text.find("\n## A new target"), end = text.find("\n## ", begin + 1);
+  REQUIRE(begin != std::string::npos);
+  const std::string section = text.substr(begin, end - begin);
+  std::size_t named = 0;
+  for (const std::string &path : house::targetTables()) {
+    INFO(path);
+    CHECK(section.find("`" + path + "`") != std::string::npos);
+    CHECK(std::filesystem::exists(std::string(PROJECT_SOURCE) + "/" + path));
+  }
+  for (std::size_t at = section.find("| `"); at != std::string::npos;
+       at = section.find("| `", at + 1))
+    ++named;
+  CHECK(named == house::targetTables().size() + 1); // and cmake/FlydslGpus.cmake
+  CHECK(section.find("`cmake/FlydslGpus.cmake`") != std::string::npos);
 }
 
 TEST_CASE("the builder holds no IR as text") {

@@ -87,6 +87,54 @@ Findings targetNames(const Tree &tree) {
   return found;
 }
 
+namespace {
+/// A table with rows for processors.
+struct TargetTable {
+  std::string path;
+  bool byName; ///< by their names; otherwise by their generations
+};
+const std::vector<TargetTable> kTargetTables{
+    {"src/emulator/isa/machine.cpp", true},         // the emulator's machine
+    {"src/emulator/loader/target_id.cpp", true},    // the number in an ELF file
+    {"src/emulator/observe/lds_phases.cpp", true},  // which lanes LDS serves together
+    {"src/target/matrix_table.cpp", false},         // matrix instructions
+    {"src/target/processors.cpp", true},            // what code may do
+    {"src/target/products.cpp", true},              // GPUs as they are sold
+};
+} // namespace
+
+std::vector<std::string> targetTables() {
+  std::vector<std::string> paths;
+  for (const TargetTable &table : kTargetTables)
+    paths.push_back(table.path);
+  return paths;
+}
+
+Findings targetPlaces(const Tree &tree) {
+  static const std::regex whole("gfx[0-9]+[a-f]?");
+  Findings found;
+  for (const File &file : tree.files) {
+    if (!file.isIn("src") && !file.isIn("include") && !file.isIn("kernels") && !file.isIn("tools"))
+      continue;
+    std::string first;
+    for (const std::string &line : file.lines) {
+      if (line.find("\"gfx") == std::string::npos)
+        continue;
+      for (const std::string &text : textsOf(line))
+        if (first.empty() && std::regex_match(text, whole))
+          first = stripped(line);
+    }
+    const auto table = std::find_if(kTargetTables.begin(), kTargetTables.end(),
+                                    [&](const TargetTable &row) { return row.path == file.path; });
+    const bool may = table != kTargetTables.end() && table->byName;
+    if (!first.empty() && !may)
+      found.push_back(file.path + " names a processor outside of the tables: " + first);
+    if (first.empty() && may)
+      found.push_back(file.path + " names no processor any more: take it out of kTargetTables");
+  }
+  return found;
+}
+
 Findings builderText(const Tree &tree) {
   static const std::string dialects =
       "(fly|fly_rocdl|arith|math|scf|gpu|vector|func|memref|rocdl|llvm)";

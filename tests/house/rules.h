@@ -28,6 +28,11 @@ Findings folderSizes(const Tree &tree);
 /// No room decides by the name of a processor: "gfx94" is not all of CDNA3, and a new processor
 /// would be classified by its digits. Rooms ask the processor's row for its family or a feature.
 Findings targetNames(const Tree &tree);
+/// Facts about a processor stand in the tables of targetTables(): no other file of src, include,
+/// kernels and tools has a processor's whole name as a text.
+Findings targetPlaces(const Tree &tree);
+/// The tables in which a new target gets rows, as docs/house.md names them.
+std::vector<std::string> targetTables();
 /// The builder works with types: it creates operations by their C++ classes, and neither parses IR
 /// nor looks into what was printed.
 Findings builderText(const Tree &tree);

@@ -3,6 +3,7 @@
 #include <flydsl/device_array.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/softmax.h>
+#include <flydsl/rocdl/matrix_products.h>
 
 #include <cmath>
 #include <cstdio>
@@ -46,6 +47,18 @@ int main(int argc, char **argv) {
     stream.synchronize();
     if (!isSoftmax(x.to_host(), y.to_host(), std::size_t(n))) {
       std::puts("the softmax is wrong");
+      return 1;
+    }
+    // What a target has is known without a compiler, too.
+    const fx::Target target = fx::Device::current().target();
+    for (const auto &product : fx::rocdl::matrix_products(target, fx::f16, fx::f16))
+      if (product.lanes != target.wave_size()) {
+        std::printf("%s is no product of %s\n", std::string(product.name).c_str(),
+                    target.name().c_str());
+        return 1;
+      }
+    if (fx::rocdl::matrix_products(target, fx::f16, fx::f16).empty()) {
+      std::puts("there are no matrix instructions");
       return 1;
     }
     // What is not in the file is said so.

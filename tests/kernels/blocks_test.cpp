@@ -218,4 +218,40 @@ TEST_CASE("a product takes the longest matrix instruction that divides its steps
   CHECK(k("gfx950", fx::f8E4M3FNUZ, 128, 640) == 0); // the other target's format
   CHECK(k("gfx90a", fx::f8E4M3FNUZ, 128, 640) == 0);
   CHECK(k("gfx942", fx::f32, 64, 640) == 0);
+  CHECK(k("gfx1250", fx::f16, 64, 640) == 0); // no loop of the library waits as gfx1250 does
+}
+
+TEST_CASE("what a product's lanes share follows from the layouts of its instruction") {
+  const auto form = [](const char *target, fx::DType type) {
+    return *impl::matrixForm(fx::Target::parse(target), type, type, 128, 128);
+  };
+  struct Expected {
+    const char *target;
+    fx::DType type;
+    int lanes, across, sumRun;
+    bool accumulates;
+  };
+  for (const Expected &row : {Expected{"gfx90a", fx::f16, 64, 4, 4, true},
+                              {"gfx942", fx::i8, 64, 4, 4, true},
+                              {"gfx950", fx::f8E4M3FN, 64, 4, 4, true},
+                              {"gfx1100", fx::bf16, 32, 1, 1, false},
+                              {"gfx1201", fx::f16, 32, 2, 8, false}}) {
+    const impl::MatrixForm has = form(row.target, row.type);
+    INFO(row.target);
+    CHECK(has.lanes == row.lanes);
+    CHECK(has.across == row.across);
+    CHECK(has.sumRun == row.sumRun);
+    CHECK(has.accumulates() == row.accumulates);
+    CHECK(has.replicated() == (row.across == 1));
+    CHECK(has.interleaved() == (row.sumRun == 1));
+    CHECK(has.scaled == (row.type == fx::f8E4M3FN));
+    CHECK(has.acc == (row.type == fx::i8 ? fx::i32 : fx::f32));
+  }
+  const auto fewest = [](const char *target, fx::DType type) {
+    return impl::fewestOfK(fx::Target::parse(target), type, type);
+  };
+  CHECK(fewest("gfx942", fx::f8E4M3FNUZ) == 64);
+  CHECK(fewest("gfx950", fx::f8E4M3FN) == 64);
+  CHECK(fewest("gfx1201", fx::f8E4M3FN) == 32);
+  CHECK(fewest("gfx1100", fx::f8E4M3FN) == 0);
 }

@@ -261,7 +261,7 @@ TEST_CASE("a product of few rows reads the weights once", "[run]") {
                          b = problem.n * problem.k * problem.b.bytes(),
                          c = m * problem.n * problem.c.bytes(), blocks = problem.n / 32;
       // RDNA3's halves of a wave hold the same operands, and both read them.
-      const std::int64_t copies = here().family() == fx::Family::rdna3 ? 2 : 1;
+      const std::int64_t copies = copiesOfOperands();
       CHECK(std::int64_t(counters[0]["globalBytesRead"]) == (a * blocks + b) * copies);
       CHECK(std::int64_t(counters[0]["globalBytesWritten"]) == c);
       CHECK(std::int64_t(counters[0]["globalBytesTouched"]) == a + b + c);

@@ -9,7 +9,7 @@ const OperandLayout kLayouts[] = {OperandLayout::rows, OperandLayout::columns};
 
 /// A tile of two rows of two waves, with steps of as many bytes as the LDS has banks for.
 GemmConfig twoByTwo(const GemmProblem &problem, int tileM = 64, int tileN = 64) {
-  const int banks = here().family() == fx::Family::cdna4 ? 64 : 32;
+  const int banks = fx::lds_banks(here());
   return {.tile_m = tileM,
           .tile_n = tileN,
           .tile_k = 4 * banks / problem.a.bytes(),

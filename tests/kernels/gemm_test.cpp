@@ -247,7 +247,7 @@ TEST_CASE("a product reads a row of tiles once for each column of tiles", "[run]
     const std::int64_t a = m * problem.k * bytes, b = problem.n * problem.k * bytes,
                        c = m * problem.n * problem.c.bytes();
     // RDNA3's halves of a wave hold the same weights, and both read them, at the same addresses.
-    const std::int64_t copies = here().family() == fx::Family::rdna3 ? 2 : 1;
+    const std::int64_t copies = copiesOfOperands();
     CHECK(std::int64_t(counters[0]["globalBytesRead"]) == a * 2 + b * 2 * copies);
     CHECK(std::int64_t(counters[0]["globalBytesWritten"]) == c);
     CHECK(std::int64_t(counters[0]["globalBytesTouched"]) == a + b + c);

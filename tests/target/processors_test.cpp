@@ -22,6 +22,9 @@ TEST_CASE("each processor has one row, and every row a wave, LDS and a block") {
     CHECK((row.ldsBanks == 32 || row.ldsBanks == 64));
     CHECK(row.registers.ofSimd % row.registers.granule == 0);
     CHECK(row.registers.ofSimd >= row.registers.ofWave);
+    CHECK(row.wavesOfSimd >= 8);
+    // That many waves leave each some registers.
+    CHECK(row.registers.ofSimd / row.wavesOfSimd >= row.registers.granule);
     CHECK(row.waitCounters.loads >= row.waitCounters.scalar);
   }
   CHECK(Target::all().size() == detail::processors().size());

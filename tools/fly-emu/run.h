@@ -3,6 +3,7 @@
 
 #include "argument.h"
 #include "emulator/core/dispatch.h"
+#include "emulator/isa/machine.h"
 #include "emulator/loader/kernarg.h"
 
 #include <optional>
@@ -13,7 +14,7 @@ namespace flyemu::tool {
 
 struct RunOptions {
   std::string file, kernel;
-  std::string target = "gfx942";
+  std::string target = defaultMachine().name();
   loader::LaunchShape shape;
   std::vector<std::string> arguments;
   unsigned threads = 0;

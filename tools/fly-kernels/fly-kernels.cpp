@@ -4,6 +4,8 @@
 #include "progress.h"
 #include "support/text.h"
 
+#include <flydsl/product.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -36,11 +38,21 @@ struct Options {
   std::string part;               ///< of time, tune and run: a product; empty: the target's default
   std::vector<std::int64_t> rows; ///< of time
 
-  /// The targets of show and export.
+  /// The targets of show and export: of each generation that has products the newest processor.
   std::vector<std::string> targets() const {
-    return archs.empty()
-               ? std::vector<std::string>{"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"}
-               : archs;
+    if (!archs.empty())
+      return archs;
+    std::vector<fx::Target> newest;
+    for (const fx::Target &target : fx::Target::all())
+      if (fx::default_product(target)) {
+        if (!newest.empty() && newest.back().family() == target.family())
+          newest.pop_back();
+        newest.push_back(target);
+      }
+    std::vector<std::string> names;
+    for (const fx::Target &target : newest)
+      names.push_back(target.name());
+    return names;
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <flydsl/mma.h>
 #include <flydsl/rocdl/cache.h>
+#include <flydsl/rocdl/matrix_products.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace rocdl {
@@ -87,6 +88,11 @@ FLYDSL_API MmaOp WMMA(int m, int n, int k, DType a, DType b, DType acc,
 /// gfx1250: the same with a shared exponent per `blockSize` (32 or 16) elements of K.
 FLYDSL_API MmaOp WMMAScale(int m, int n, int k, DType a, DType b, DType acc = f32,
                            int blockSize = 32, Loc loc = Loc::current());
+
+/// The instruction that `matrix_products` described, whatever the target: MFMA or WMMA, with scales
+/// or without. It works outside of a kernel, too. In a kernel for another target it throws
+/// TraceError if that target lacks the instruction.
+FLYDSL_API MmaOp Mma(const MatrixProduct &product, Loc loc = Loc::current());
 
 } // namespace rocdl
 FLYDSL_NAMESPACE_END

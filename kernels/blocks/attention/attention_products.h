@@ -35,9 +35,9 @@ struct RunsOfEight {
 /// them, so that each lane gets runs of 8. Rows are `apart` elements from one
 /// another, and groups of 8 are `apart8`.
 inline Layout rowsInRuns(const MatrixForm &form, int rows, int apart, int apart8) {
-  if (form.lanes == 64) // a lane has 4 neighbours: two instructions make a run
+  if (form.sumRun == 4) // two instructions make a run
     return make_layout({4, 4, 2, rows / 32}, {apart, apart8, 4 * apart, 4 * apart8});
-  if (form.across == 1) // RDNA3: the halves of a wave have every other row
+  if (form.interleaved()) // the halves of a wave have every other row
     return make_layout({2, 8, rows / 16}, {apart8, apart, 2 * apart8});
   return make_layout({8, rows / 8}, {apart, apart8});
 }
@@ -70,7 +70,7 @@ inline TiledMma valuesByQueries(const MatrixForm &form, const Layout &waves) {
   const auto keys = [&]() -> Tile::Mode {
     if (perLane < kRun)
       return make_layout({perLane, form.across, kRun / perLane}, {1, kRun, perLane});
-    if (perLane > kRun && form.across > 1) // the instruction takes pieces, of several runs
+    if (perLane > kRun && !form.replicated()) // the instruction takes pieces, of several runs
       return make_layout({kRun, piece / kRun, form.across, perLane / piece},
                          {1, kRun * form.across, kRun, piece * form.across});
     return _;
@@ -84,12 +84,12 @@ inline void giveProbabilities(const MatrixForm &form, const Vector &probabilitie
                               const Tensor &operand) {
   constexpr int kRun = RunsOfEight::kRun;
   const int count = static_cast<int>(probabilities.size());
-  if (form.across > 1) {
+  if (!form.replicated()) {
     for (int i = 0; i < count; ++i)
       operand(i) = probabilities.at(i);
     return;
   }
-  // RDNA3: an instruction takes the runs of both halves of the wave, the lower one's first.
+  // An instruction takes the runs of both halves of the wave, the lower one's first.
   const Boolean upper = gpu::lane_id() >= 16;
   const Vector words = probabilities.bitcast(i32);
   const int perWord = 4 / form.bytes();

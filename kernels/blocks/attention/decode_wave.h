@@ -49,18 +49,18 @@ public:
   Int32 key(int tile) const {
     const Int32 &row = lane_.row();
     const int more = tile / tilesOfRun() * runs_.rows();
-    if (form().lanes == 64)
+    if (form().sumRun == 4)
       return row / 4 * 8 + (tile % tilesOfRun() * 4 + more) + row % 4;
-    return form().across == 1 ? Int32(row % 2 * 8 + row / 2 + more) : Int32(row + more);
+    return form().interleaved() ? Int32(row % 2 * 8 + row / 2 + more) : Int32(row + more);
   }
   /// The first key of the runs of which the lane has scores, and the distance of score i from it.
   Int32 scoreKey() const { return lane_.group() * RunsOfEight::kRun; }
   int scoreOffset(int i) const { return runs_.offset(i); }
 
   /// Keys of whose values the lane holds elements: its runs, and on RDNA3 all of them.
-  int valueKeys() const { return form().across == 1 ? keys() : RunsOfEight::kRun * repeats_; }
+  int valueKeys() const { return form().replicated() ? keys() : RunsOfEight::kRun * repeats_; }
   Int32 valueKey(int i) const {
-    return form().across == 1 ? Int32(i) : Int32(scoreKey() + runs_.offset(i));
+    return form().replicated() ? Int32(i) : Int32(scoreKey() + runs_.offset(i));
   }
   /// Tiles of 16 elements of a value. Of each, `width()` neighbouring elements of the lane are in
   /// tiles of their own.
@@ -204,7 +204,7 @@ public:
 private:
   /// The probabilities as the instruction takes them.
   Vector operand(const Vector &probabilities) const {
-    if (lane_.form().across > 1)
+    if (!lane_.form().replicated())
       return probabilities;
     const Tensor both = make_rmem_tensor(IntTuple(lane_.keys()), lane_.form().a);
     giveProbabilities(lane_.form(), probabilities, both);

@@ -1,27 +1,45 @@
-// The matrix instructions that the products of this library use, and what follows from them for the
-// layout of operands. No compiler is needed to ask.
+// The matrix instruction of a product, and what follows from its row for the layout of operands. No
+// compiler is needed to ask. Every fact about an instruction comes from rocdl::matrix_products.
 #pragma once
 
 #include <flydsl/dtype.h>
+#include <flydsl/rocdl/matrix_products.h>
 #include <flydsl/target.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 /// The bytes of a row that a lane holds as a piece: one load brings them.
 inline constexpr int kPieceBytes = 16;
-/// A product of 16 x 16 elements by a wave.
+/// A product of 16 x 16 elements by a wave. The weights, of type b, are the instruction's A.
 struct MatrixForm {
-  DType a, b;          ///< types of the elements
-  DType acc;           ///< f32 or i32
-  int k = 0;           ///< of one instruction
-  bool scaled = false; ///< gfx950's instruction with scales, which are 1
-  int lanes = 64;      ///< of a wave
-  int across = 4;      ///< lanes that share the K of a row; others hold the same
+  rocdl::MatrixProduct instruction;
+  DType a, b;  ///< types of the elements
+  DType acc;   ///< f32 or i32
+  int k;       ///< of one instruction
+  bool scaled; ///< the instruction has scales, which are 1
+  int lanes;   ///< of a wave
+  int across;  ///< lanes that share the K of a row; others hold the same
+  int sumRun;  ///< neighbouring rows of the result that a lane has; 1 if it has every other row
+
+  explicit MatrixForm(const rocdl::MatrixProduct &product)
+      : instruction(product), a(product.b), b(product.a), acc(product.acc), k(product.k),
+        scaled(product.is_scaled()), lanes(product.lanes), across(product.lanes_of_row()),
+        sumRun(product.layout_c.run(1)) {}
+
+  /// Whether all lanes of a row hold all of its elements (RDNA3).
+  bool replicated() const { return instruction.layout_a.copies() > 1; }
+  /// Whether the lanes of a column of the result hold its rows in turn (RDNA3). Otherwise a lane
+  /// has `sumRun` neighbours.
+  bool interleaved() const { return sumRun == 1; }
+  /// Whether sums may lie in registers of their own (CDNA), which leaves the others to operands.
+  bool accumulates() const { return instruction.target.has(Feature::accumulation_registers); }
 
   int bytes() const { return a.memory_bits() / 8; }
   /// Elements of a piece.
@@ -74,51 +92,40 @@ inline bool hasFloat8(const Target &target, DType dtype) {
   }
 }
 
-/// An instruction's extent of K, and how the lanes share it. Source: AMD's matrix instruction
-/// calculator; RDNA3's halves of a wave hold the same rows.
-struct MatrixRow {
-  flydsl::Family family;
-  MatrixKind kind;
-  int k;
-  int lanes = 64, across = 4;
-  bool scaled = false;
-};
-/// The longest instruction of 16 x 16 for each kind comes first.
-inline constexpr MatrixRow kMatrixRows[] = {
-    {flydsl::Family::cdna2, MatrixKind::half, 16},
-    {flydsl::Family::cdna2, MatrixKind::byte, 16},
-    {flydsl::Family::cdna3, MatrixKind::half, 16},
-    {flydsl::Family::cdna3, MatrixKind::byte, 32},
-    {flydsl::Family::cdna3, MatrixKind::float8, 32},
-    {flydsl::Family::cdna4, MatrixKind::half, 32},
-    {flydsl::Family::cdna4, MatrixKind::byte, 64},
-    {flydsl::Family::cdna4, MatrixKind::float8, 128, 64, 4, true},
-    {flydsl::Family::cdna4, MatrixKind::float8, 32},
-    {flydsl::Family::rdna3, MatrixKind::half, 16, 32, 1},
-    {flydsl::Family::rdna3, MatrixKind::byte, 16, 32, 1},
-    {flydsl::Family::rdna4, MatrixKind::half, 16, 32, 2},
-    {flydsl::Family::rdna4, MatrixKind::byte, 16, 32, 2},
-    {flydsl::Family::rdna4, MatrixKind::float8, 16, 32, 2},
-};
+/// Whether this library makes products for a target. gfx1250's matrix instructions are known, but the
+/// loops of products wait by s_waitcnt, which gfx1250 does not have.
+inline bool makesProducts(const Target &target) { return target.has(Feature::s_waitcnt); }
+
+/// The instructions of 16 x 16 for operands of types a and b, the longest first; none if the target
+/// has none.
+inline std::vector<MatrixForm> matrixForms(const Target &target, DType a, DType b) {
+  std::vector<MatrixForm> forms;
+  const auto kind = matrixKind(a);
+  if (!kind || !makesProducts(target))
+    return forms;
+  const DType acc = *kind == MatrixKind::byte ? i32 : f32;
+  for (const rocdl::MatrixProduct &product : rocdl::matrix_products(target, b, a))
+    if (product.m == 16 && product.n == 16 && product.acc == acc)
+      forms.emplace_back(product);
+  return forms;
+}
 
 /// The instruction for operands of types a and b and for steps of `stepK` elements in K, of rows
 /// that are whole multiples of `rowK` elements; none if the target has none.
 inline std::optional<MatrixForm> matrixForm(const Target &target, DType a, DType b,
                                             std::int64_t stepK, std::int64_t rowK) {
-  const auto kind = matrixKind(a);
-  const bool mixes = kind == MatrixKind::float8 && matrixKind(b) == kind;
-  if (!kind || (a != b && !mixes))
-    return std::nullopt;
-  if (kind == MatrixKind::float8 && !(hasFloat8(target, a) && hasFloat8(target, b)))
-    return std::nullopt;
-  for (const MatrixRow &row : kMatrixRows)
-    if (row.family == target.family() && row.kind == *kind) {
-      const MatrixForm form{
-          a, b, kind == MatrixKind::byte ? i32 : f32, row.k, row.scaled, row.lanes, row.across};
-      if (stepK % form.part() == 0 && rowK % form.part() == 0)
-        return form;
-    }
+  for (const MatrixForm &form : matrixForms(target, a, b))
+    if (stepK % form.part() == 0 && rowK % form.part() == 0)
+      return form;
   return std::nullopt;
+}
+/// The elements of K that every product of operands of types a and b is a multiple of; 0 if the
+/// target has no instruction for them.
+inline int fewestOfK(const Target &target, DType a, DType b) {
+  int fewest = 0;
+  for (const MatrixForm &form : matrixForms(target, a, b))
+    fewest = fewest ? std::min(fewest, form.part()) : form.part();
+  return fewest;
 }
 
 /// What the target's matrix instructions take, for messages.

@@ -212,7 +212,7 @@ inline Vector neighbours(const Vector &values) {
 inline GroupSums groupsOf(const MatrixForm &form, const Tensor &sums) {
   return [form, sums](int i, int j) {
     const Vector values = sums(_, j, i).load();
-    return form.across == 1 ? neighbours(values) : values;
+    return form.interleaved() ? neighbours(values) : values;
   };
 }
 

@@ -15,10 +15,7 @@ namespace kernels::impl {
 
 /// The instruction as an atom.
 inline MmaAtom matrixAtom(const MatrixForm &form) {
-  if (form.lanes == 32)
-    return make_mma_atom(rocdl::WMMA(16, 16, form.k, form.b, form.a, form.acc));
-  return make_mma_atom(form.scaled ? rocdl::MFMAScale(16, 16, form.k, form.b, form.a, form.acc)
-                                   : rocdl::MFMA(16, 16, form.k, form.b, form.a, form.acc));
+  return make_mma_atom(rocdl::Mma(form.instruction));
 }
 
 /// The same for operands without scales. Scales of 0 select the form of an instruction with scales

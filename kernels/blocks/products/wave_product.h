@@ -39,7 +39,7 @@ public:
   int pieces(int elements) const { return elements / (piece_ * form_.across); }
   /// The first element of a piece: that of the first piece, and its distance.
   Int32 element(int i) const {
-    const Int32 start = form_.across == 1 ? Int32(0) : Int32(group_ * piece_);
+    const Int32 start = form_.replicated() ? Int32(0) : Int32(group_ * piece_);
     return start + pieceAt(i);
   }
   int pieceAt(int i) const { return i * piece_ * form_.across; }
@@ -47,7 +47,7 @@ public:
   /// Values of the result that a lane has.
   int sums() const { return form_.sums(); }
   /// Whether they lie in neighbouring rows.
-  bool neighbours() const { return form_.across > 1; }
+  bool neighbours() const { return !form_.interleaved(); }
   /// The row of the result to which the lane's value v belongs.
   Int32 sumRow(int v) const {
     return neighbours() ? Int32(group_ * sums() + v) : Int32(group_ + 2 * v);

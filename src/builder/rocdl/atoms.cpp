@@ -128,5 +128,17 @@ MmaOp WMMAScale(int m, int n, int k, DType a, DType b, DType acc, int blockSize,
                         loc));
 }
 
+MmaOp Mma(const MatrixProduct &p, Loc loc) {
+  if (!p.target)
+    throw TraceError("this MatrixProduct is empty; rocdl::matrix_products gives those of a target",
+                     loc);
+  if (p.target.has(Feature::mfma))
+    return p.is_scaled() ? MFMAScale(p.m, p.n, p.k, p.a, p.b, p.acc, 0, 0, loc)
+                         : MFMA(p.m, p.n, p.k, p.a, p.b, p.acc, loc);
+  return p.is_scaled()
+             ? WMMAScale(p.m, p.n, p.k, p.a, p.b, p.acc, p.scale_block, loc)
+             : WMMA(p.m, p.n, p.k, p.a, p.b, p.acc, {.arch = p.target.name()}, loc);
+}
+
 } // namespace rocdl
 FLYDSL_NAMESPACE_END

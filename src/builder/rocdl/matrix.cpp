@@ -38,10 +38,10 @@ const MatrixInstruction &find(const char *kind, Feature feature, const char *nam
                               Loc loc) {
   const Target &target = t.kernel.targetFor(name, loc);
   if (target.has(feature))
-    if (const MatrixInstruction *row = fly_rocdl::findRaw(name, target))
+    if (const MatrixInstruction *row = detail::findRaw(name, target))
       return *row;
-  refuse(kind, name, target.name(), fly_rocdl::processorsWithRaw(name, feature),
-         target.has(feature) ? fly_rocdl::rawNames(target) : std::vector<std::string>(), loc);
+  refuse(kind, name, target.name(), detail::processorsWithRaw(name, feature),
+         target.has(feature) ? detail::rawNames(target) : std::vector<std::string>(), loc);
 }
 
 /// A vector as the operand of that type: as many bits, a scalar out of a vector of one.
@@ -62,12 +62,12 @@ mlir::Value fitted(Tracer &t, const Vector &value, mlir::Type type, const char *
 }
 mlir::Value fitted(Tracer &t, const Vector &value, const Registers &registers, const char *name,
                    Loc loc) {
-  return fitted(t, value, registers.in(t.context()), name, loc);
+  return fitted(t, value, fly_rocdl::registerType(registers, t.context()), name, loc);
 }
 
 /// Calls LLVM's intrinsic. The result is the vector that C was.
 Vector call(Tracer &t, const MatrixInstruction &row, mlir::ValueRange operands, Loc loc) {
-  const mlir::Type type = row.registersC.in(t.context());
+  const mlir::Type type = fly_rocdl::registerType(row.registersC, t.context());
   mlir::Value v =
       builder::callIntrinsic(t, "llvm.amdgcn." + std::string(row.name), operands, type, loc);
   if (row.registersC.count == 1)
@@ -93,9 +93,9 @@ Vector mfma(const char *name, const Vector &a, const Vector &b, const Vector &c,
 
 /// The format by the number that the instruction has for it.
 static DType formatOf(const ScaledOperand &o, Loc loc) {
-  if (o.format < 0 || o.format >= static_cast<int>(fly_rocdl::kMxFormats.size()))
+  if (o.format < 0 || o.format >= static_cast<int>(detail::kMxFormats.size()))
     throw TraceError("formats of scaled MFMA are 0 to 4, not " + std::to_string(o.format), loc);
-  return fly_rocdl::kMxFormats[static_cast<std::size_t>(o.format)];
+  return detail::kMxFormats[static_cast<std::size_t>(o.format)];
 }
 
 Vector mfma_scale(const char *name, const ScaledOperand &a, const ScaledOperand &b, const Vector &c,
@@ -103,7 +103,7 @@ Vector mfma_scale(const char *name, const ScaledOperand &a, const ScaledOperand 
   Tracer &t = Tracer::require("mfma_scale", loc);
   t.kernel.targetWith(Feature::mfma_scale, "scaled MFMA", loc);
   const DType formatA = formatOf(a, loc), formatB = formatOf(b, loc);
-  const MatrixInstruction *row = fly_rocdl::findRawScaled(name, formatA, formatB);
+  const MatrixInstruction *row = detail::findRawScaled(name, formatA, formatB);
   if (!row)
     throw TraceError("there is no scaled MFMA " + std::string(name) +
                          "; there are f32_16x16x128_f8f6f4 and f32_32x32x64_f8f6f4",
@@ -139,11 +139,11 @@ Vector wmma(const char *name, const Vector &a, const Vector &b, const Vector &c,
          {std::pair("signA", options.sign_a.value_or(false)),
           std::pair("signB", options.sign_b.value_or(false)), std::pair("clamp", options.clamp)})
       attributes.push_back(t.builder().getNamedAttr(attribute, t.builder().getBoolAttr(value)));
-  mlir::Value v = t.ir.createNamed("rocdl." + std::string(row.name), row.registersC.in(t.context()),
+  mlir::Value v = t.ir.createNamed("rocdl." + std::string(row.name), fly_rocdl::registerType(row.registersC, t.context()),
                                    operands, attributes, loc)
                       ->getResult(0);
   if (row.registersC.element != row.acc)
-    v = t.create<vector::BitCastOp>(loc, Registers{row.acc, row.registersC.count}.in(t.context()),
+    v = t.create<vector::BitCastOp>(loc, fly_rocdl::registerType({row.acc, row.registersC.count}, t.context()),
                                     v);
   return Vector(t.wrap(v, row.acc, loc));
 }

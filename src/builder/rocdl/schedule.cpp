@@ -1,4 +1,5 @@
 // Hints to the scheduler, and waits.
+#include <flydsl/product.h>
 #include <flydsl/rocdl/intrinsics.h>
 #include <flydsl/rocdl/schedule.h>
 
@@ -77,12 +78,13 @@ static int count(const char *name, std::optional<int> value, int most, Loc loc) 
 void s_waitcnt(const WaitCounts &counts, Loc loc) {
   Tracer &t = Tracer::require("s_waitcnt", loc);
   const Target &target = t.kernel.targetWith(Feature::s_waitcnt, "s_waitcnt", loc);
-  int vm = count("vmcnt", counts.vmcnt, 63, loc), exp = count("expcnt", counts.expcnt, 7, loc);
-  int field;
-  if (detail::isCdna(target.family()))
-    field = (vm & 15) | (vm & 48) << 10 | exp << 4 | count("lgkmcnt", counts.lgkmcnt, 15, loc) << 8;
-  else
-    field = vm << 10 | count("lgkmcnt", counts.lgkmcnt, 63, loc) << 4 | exp;
+  const WaitLimits most = wait_limits(target);
+  const int vm = count("vmcnt", counts.vmcnt, most.loads, loc),
+            exp = count("expcnt", counts.expcnt, 7, loc),
+            lgkm = count("lgkmcnt", counts.lgkmcnt, most.lds, loc);
+  const int field = detail::isCdna(target.family())
+                        ? (vm & 15) | (vm & 48) << 10 | exp << 4 | lgkm << 8
+                        : vm << 10 | lgkm << 4 | exp;
   t.create<ROCDL::SWaitcntOp>(loc, bits(field));
 }
 
@@ -93,20 +95,24 @@ void s_waitcnt(int bitfield, Loc loc) {
   t.create<ROCDL::SWaitcntOp>(loc, bits(bitfield));
 }
 
-/// A wait of gfx12 for one counter of 6 bits.
-template <class Op> static void waitFor(const char *name, int count, Loc loc) {
+/// A wait of gfx12 for one counter, which holds at most what `most` says of the target.
+template <class Op>
+static void waitFor(const char *name, int count, int WaitLimits::*most, Loc loc) {
   Tracer &t = Tracer::require(name, loc);
-  t.kernel.targetWith(Feature::split_wait_counts, name, loc);
-  builder::immediate(("the count of " + std::string(name)).c_str(), count, 63, loc);
+  const Target &target = t.kernel.targetWith(Feature::split_wait_counts, name, loc);
+  builder::immediate(("the count of " + std::string(name)).c_str(), count,
+                     wait_limits(target).*most, loc);
   t.create<Op>(loc, static_cast<std::uint16_t>(count));
 }
 void s_wait_loadcnt(int count, Loc loc) {
-  waitFor<ROCDL::WaitLoadcntOp>("s_wait_loadcnt", count, loc);
+  waitFor<ROCDL::WaitLoadcntOp>("s_wait_loadcnt", count, &WaitLimits::loads, loc);
 }
 void s_wait_storecnt(int count, Loc loc) {
-  waitFor<ROCDL::WaitStorecntOp>("s_wait_storecnt", count, loc);
+  waitFor<ROCDL::WaitStorecntOp>("s_wait_storecnt", count, &WaitLimits::stores, loc);
 }
-void s_wait_dscnt(int count, Loc loc) { waitFor<ROCDL::WaitDscntOp>("s_wait_dscnt", count, loc); }
+void s_wait_dscnt(int count, Loc loc) {
+  waitFor<ROCDL::WaitDscntOp>("s_wait_dscnt", count, &WaitLimits::lds, loc);
+}
 
 void s_wait_asynccnt(int count, Loc loc) {
   Tracer::require("s_wait_asynccnt", loc)

@@ -102,6 +102,11 @@ const Machine *findMachine(std::string_view target) {
   return nullptr;
 }
 
+const Machine &defaultMachine() {
+  static const Machine &machine = *findMachine("gfx942");
+  return machine;
+}
+
 std::span<const Machine> machines() { return table(); }
 
 bool isTargetSupported(std::string_view target) { return findMachine(target) != nullptr; }

@@ -55,6 +55,9 @@ struct Machine {
 /// The machine of `target`, which may carry ":feature+" suffixes; null if it cannot be run.
 const Machine *findMachine(std::string_view target);
 
+/// The machine that is emulated if no program names one.
+const Machine &defaultMachine();
+
 /// All machines.
 std::span<const Machine> machines();
 

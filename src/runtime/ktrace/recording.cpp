@@ -144,8 +144,7 @@ void decodeEvents(ktrace::Launch &launch, const record::Header &header,
                   std::span<const record::Record> records, std::span<const std::string> names) {
   launch.dropped = header.dropped;
   const detail::Processor &processor = processorOf(launch.target);
-  const bool isGfx9 = processor.family == Family::cdna2 || processor.family == Family::cdna3 ||
-                      processor.family == Family::cdna4;
+  const bool isGfx9 = detail::isCdna(processor.family);
   const std::uint64_t waves = std::uint64_t(header.blockCount) * header.wavesPerBlock;
   for (std::uint64_t wave = 0; wave < waves; ++wave) {
     const std::uint64_t number = header.firstBlock + wave / header.wavesPerBlock;

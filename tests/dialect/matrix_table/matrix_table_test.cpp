@@ -25,6 +25,8 @@
 #include <map>
 
 using namespace mlir::fly_rocdl;
+using flydsl::detail::matrixInstructions;
+using flydsl::detail::mxFormat;
 using flydsl::Target;
 
 namespace {
@@ -61,7 +63,7 @@ std::string assemblyOf(const MatrixInstruction &row) {
 /// The operation of the row in a function of the LLVM dialect.
 std::string moduleOf(const MatrixInstruction &row, mlir::MLIRContext &context) {
   auto text = [&](const Registers &registers) {
-    return mlir::fly::typeText(registers.in(&context));
+    return mlir::fly::typeText(registerType(registers, &context));
   };
   const std::string a = text(row.registersA), b = text(row.registersB), c = text(row.registersC);
   std::string operands = "%a, %b, %c", types = a + ", " + b + ", " + c;

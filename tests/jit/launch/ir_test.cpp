@@ -60,8 +60,10 @@ TEST_CASE("hints that would be passed over are refused") {
   };
   CHECK_THROWS_WITH(compiled({.known_block_size = {0, 4}}),
                     Catch::Contains("ir_test.cpp") && Catch::Contains("(0, 4, 0) has no x"));
-  CHECK_THROWS_WITH(compiled({.waves_per_eu = 21}),
-                    Catch::Contains("waves_per_eu is 1 to 20, not 21"));
+  CHECK_THROWS_WITH(compiled({.waves_per_eu = 9}),
+                    Catch::Contains("waves_per_eu is 1 to 8 on gfx942, not 9"));
+  CHECK_THROWS_WITH(compiled({.max_registers = 513}),
+                    Catch::Contains("max_registers is 1 to 512 on gfx942, not 513"));
 }
 
 TEST_CASE("compiles of IR are told of as others are") {

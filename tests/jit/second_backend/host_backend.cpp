@@ -36,6 +36,7 @@ bool addProcessor() {
       .maxBlockSize = 1024,
       .ldsBanks = 0,
       .registers = {},
+      .wavesOfSimd = 1,
       .waitCounters = {},
       .switches = {},
       .features = {},

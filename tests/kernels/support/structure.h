@@ -296,6 +296,13 @@ template <class P> fk::ConfigOf<P> tunedConfig(const P &problem, std::int64_t m)
   return tuned.config;
 }
 
+/// The lanes that hold each element of an operand of 16-bit floats: 2 on RDNA3, whose halves of a
+/// wave hold the same.
+inline int copiesOfOperands() {
+  const fx::Target target = fx::Device::current().target();
+  return fx::rocdl::matrix_products(target, fx::f16, fx::f16).front().layout_a.copies();
+}
+
 /// The message of an error that `f` throws.
 template <class F> std::string messageOf(F f) {
   try {

@@ -25,8 +25,8 @@ struct IntrinsicForm {
   Type a, b, acc;
 
   IntrinsicForm(const MatrixInstruction &row, MLIRContext *context)
-      : name("rocdl." + std::string(row.name)), a(row.registersA.in(context)),
-        b(row.registersB.in(context)), acc(fragmentC(row).in(context)) {}
+      : name("rocdl." + std::string(row.name)), a(registerType(row.registersA, context)),
+        b(registerType(row.registersB, context)), acc(registerType(flydsl::detail::fragmentC(row), context)) {}
 };
 
 /// What all models share: the registers of an operand as the type's row has them.

@@ -3,6 +3,7 @@
 
 #include "dialect/Fly/IR/FlyDialect.h"
 #include "dialect/Fly/IR/FlyTypes.h"
+#include "target/matrix_instructions.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Dialect.h"
@@ -14,7 +15,7 @@
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h.inc"
 
 namespace mlir::fly_rocdl {
-struct MatrixInstruction;
+using flydsl::detail::MatrixInstruction;
 }
 
 #include "dialect/FlyROCDL/IR/FlyROCDLTypeInterfaces.h.inc"

@@ -46,14 +46,14 @@ class FlyROCDL_CopyOp<string cppName, string typeMnemonic>
 class FlyROCDL_StatefulCopyOp<string cppName, string typeMnemonic>
     : FlyROCDL_StatefulInstruction<cppName, typeMnemonic, [Fly_CopyOpTypeInterface]>;
 
-// What a matrix instruction is stands in its row of the table (MatrixTable.cpp), which is found by
+// What a matrix instruction is stands in its row of the table (src/target/matrix_table.cpp), which is found by
 // the family and the type's parameters. `scaleBlock`: the elements of K that share a scale. `run`: how
 // many neighbours in K a lane holds of A and B; 0 for as many as the row says.
 class FlyROCDL_MatrixRow<string family, string scaleBlock = "0", string run = "0"> {
   code definition = [{
     const ::mlir::fly_rocdl::MatrixInstruction &$cppClass::row() const {
       return *::mlir::fly_rocdl::findMatrixInstruction(
-        ::mlir::fly_rocdl::MatrixFamily::}] # family # [{, getM(), getN(), getK(), getElemTyA(),
+        ::flydsl::detail::MatrixFamily::}] # family # [{, getM(), getN(), getK(), getElemTyA(),
         getElemTyB(), getElemTyAcc(), }] # scaleBlock # [{);
     }
     ::flydsl::layout::Layout $cppClass::getThrLayout() const { return lanesOf(row()); }

@@ -1,4 +1,4 @@
-// Questions about the table of matrix instructions.
+// The rows of the matrix instructions as types, atoms and layouts.
 #include "dialect/FlyROCDL/IR/MatrixInstructions.h"
 
 #include "dialect/Fly/IR/ElementTypes.h"
@@ -6,11 +6,10 @@
 #include "layout/error.h"
 
 #include "mlir/IR/BuiltinTypes.h"
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <algorithm>
 #include <optional>
+#include <span>
 
 namespace layout = flydsl::layout;
 
@@ -20,20 +19,19 @@ using fly::dtypeOfElement;
 using fly::elementType;
 using fly::typeText;
 using flydsl::DType;
-using flydsl::Family;
 using flydsl::Feature;
 using flydsl::Target;
+using flydsl::detail::denseFamilyOf;
+using flydsl::detail::matrixInstructions;
+using flydsl::detail::offeredInstructions;
+using flydsl::detail::shapeText;
 
-Type Registers::in(MLIRContext *context) const {
-  Type type = elementType(element, context);
-  return count == 1 ? type : VectorType::get({count}, type);
+Type registerType(const Registers &registers, MLIRContext *context) {
+  Type type = elementType(registers.element, context);
+  return registers.count == 1 ? type : VectorType::get({registers.count}, type);
 }
 
-int mxFormat(DType element) {
-  const auto *at = std::find(kMxFormats.begin(), kMxFormats.end(), element);
-  return at == kMxFormats.end() ? -1 : static_cast<int>(at - kMxFormats.begin());
-}
-int mxFormat(Type element) { return mxFormat(dtypeOfElement(element)); }
+int mxFormat(Type element) { return flydsl::detail::mxFormat(dtypeOfElement(element)); }
 
 const MatrixInstruction *findMatrixInstruction(MatrixFamily family, int m, int n, int k, Type a,
                                                Type b, Type acc, int scaleBlock) {
@@ -47,12 +45,8 @@ const MatrixInstruction *findMatrixInstruction(MatrixFamily family, int m, int n
   return nullptr;
 }
 
-static std::string shapeText(int m, int n, int k) {
-  return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
-}
-
 static layout::Layout layoutOf(const MatrixInstruction &row, const ThreadValues &tv) {
-  if (!tv.isKnown())
+  if (!tv.is_known())
     layout::fail("the thread-value layout of the " + shapeText(row.m, row.atomN(), row.k) +
                  (row.scaleBlock ? " scaled" : "") +
                  " WMMA is not known; arrange its fragments by "
@@ -68,19 +62,16 @@ static layout::Layout layoutOf(const MatrixInstruction &row, const ThreadValues 
   const auto ofAll = [&](auto part) {
     return layout::tup(
         tuple(part, tv.lanes),
-        tuple(part, std::span(tv.values).first(static_cast<std::size_t>(tv.valueModes))));
+        tuple(part, std::span(tv.values).first(static_cast<std::size_t>(tv.value_modes))));
   };
   return layout::Layout(ofAll(&ThreadValues::Mode::size), ofAll(&ThreadValues::Mode::stride));
 }
 
 layout::Layout withRun(const MatrixInstruction &row, const ThreadValues &tv, int run) {
-  if (!tv.isKnown())
+  if (!tv.is_known())
     return layoutOf(row, tv); // which says so
   const int rows = tv.lanes[0].size, groups = tv.lanes[1].size;
-  int perLane = 1;
-  for (const ThreadValues::Mode &mode :
-       std::span(tv.values).first(static_cast<std::size_t>(tv.valueModes)))
-    perLane *= mode.size;
+  const int perLane = tv.value_count();
   using layout::tup;
   const layout::IntTuple lanes = tup(rows, groups), laneStrides = tup(1, rows * run);
   if (run == perLane)
@@ -93,99 +84,6 @@ layout::Layout lanesOf(const MatrixInstruction &row) { return layout::Layout(row
 layout::Layout layoutA(const MatrixInstruction &row) { return layoutOf(row, row.layoutA); }
 layout::Layout layoutB(const MatrixInstruction &row) { return layoutOf(row, row.layoutB); }
 layout::Layout layoutC(const MatrixInstruction &row) { return layoutOf(row, row.layoutC); }
-
-Registers fragmentC(const MatrixInstruction &row) {
-  const bool isHalfUsed = row.family == MatrixFamily::GFX11 && row.acc.bits() == 16;
-  return {row.registersC.element, row.registersC.count / (isHalfUsed ? 2 : 1)};
-}
-
-//===----------------------------------------------------------------------===//
-// Targets
-//===----------------------------------------------------------------------===//
-
-MatrixFamily denseFamilyOf(const Target &target) {
-  switch (target.family()) {
-  case Family::cdna2:
-  case Family::cdna3:
-  case Family::cdna4:
-  case Family::other: // of which no row of MFMA is
-    return MatrixFamily::MFMA;
-  case Family::rdna3:
-    return MatrixFamily::GFX11;
-  case Family::rdna4:
-    return MatrixFamily::GFX120X;
-  case Family::gfx1250:
-    return MatrixFamily::GFX1250;
-  }
-  llvm_unreachable("a family of processors that the table of instructions does not know");
-}
-
-std::string rawName(const MatrixInstruction &row) {
-  // The name of the sum's elements comes first.
-  std::string name(row.name.substr(row.name.find(row.acc.name())));
-  std::replace(name.begin(), name.end(), '.', '_');
-  return name;
-}
-
-/// The rows of a target's instructions without scales.
-static auto denseRows(const Target &target) {
-  return llvm::make_filter_range(
-      matrixInstructions(),
-      [family = denseFamilyOf(target), on = target.family()](const MatrixInstruction &row) {
-        return row.family == family && row.isOn(on);
-      });
-}
-
-const MatrixInstruction *findRaw(std::string_view name, const Target &target) {
-  std::string wanted(name);
-  std::replace(wanted.begin(), wanted.end(), '.', '_');
-  for (const MatrixInstruction &row : denseRows(target))
-    if (rawName(row) == wanted)
-      return &row;
-  return nullptr;
-}
-
-const MatrixInstruction *findRawScaled(std::string_view name, DType a, DType b) {
-  for (const MatrixInstruction &row : matrixInstructions())
-    if (row.family == MatrixFamily::MFMAScale && row.a == a && row.b == b && rawName(row) == name)
-      return &row;
-  return nullptr;
-}
-
-std::vector<std::string> rawNames(const Target &target) {
-  std::vector<std::string> names;
-  for (const MatrixInstruction &row : denseRows(target))
-    names.push_back(rawName(row));
-  return names;
-}
-
-std::vector<std::string> processorsWithRaw(std::string_view name, Feature feature) {
-  std::vector<std::string> names;
-  for (const Target &target : Target::all())
-    if (target.has(feature) && findRaw(name, target))
-      names.push_back(target.name());
-  return names;
-}
-
-std::string offeredInstructions(MatrixFamily family, const Target &target) {
-  std::vector<std::pair<std::string, std::string>> byTypes;
-  for (const MatrixInstruction &row : matrixInstructions()) {
-    if (row.family != family || !row.isAtom() || (target && !row.isOn(target.family())))
-      continue;
-    std::string types = std::string(row.a.name()) + ", " + std::string(row.b.name()) + " -> " +
-                        std::string(row.acc.name());
-    std::string shape = shapeText(row.m, row.atomN(), row.k);
-    auto found = llvm::find_if(byTypes, [&](const auto &p) { return p.first == types; });
-    if (found != byTypes.end())
-      found->second += ", " + shape;
-    else
-      byTypes.emplace_back(types, shape);
-  }
-  std::string text;
-  for (const auto &[types, shapes] : byTypes)
-    text += (text.empty() ? "" : "; ") + types + ": " + shapes;
-  return text;
-}
 
 /// The feature that the instruction of a copy needs; none if every target has it.
 static std::optional<Feature> featureOf(Type type) {

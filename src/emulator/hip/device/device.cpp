@@ -149,7 +149,7 @@ Configuration Configuration::fromEnvironment() {
                     compiledFor = compiled.substr(0, compiled.find(':'));
   if (asked.empty() && findDeviceFigures(compiledFor))
     asked = compiledFor;
-  result.processor = asked.empty() ? "gfx942" : asked.substr(0, asked.find(':'));
+  result.processor = asked.empty() ? defaultMachine().name() : asked.substr(0, asked.find(':'));
   result.figures = findDeviceFigures(result.processor);
   if (!result.figures)
     refuse("FLYDSL_EMULATOR_ARCH=" + asked + ": the emulator does not run this target; it runs " +

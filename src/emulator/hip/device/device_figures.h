@@ -45,7 +45,4 @@ const DeviceFigures &figuresOf(const flydsl::detail::ProductRow &product);
 /// Those of all products, the default of each processor first among its own.
 std::span<const DeviceFigures> allDeviceFigures();
 
-/// All parts that can be declared.
-std::span<const DeviceFigures> allDeviceFigures();
-
 } // namespace flyemu::hip

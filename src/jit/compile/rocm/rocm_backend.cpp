@@ -42,11 +42,6 @@ namespace flydsl::jit {
 
 namespace {
 
-/// The most waves of any execution unit, gfx10's.
-constexpr unsigned kMaxWavesPerEu = 20;
-/// The vector registers of a lane with those of accumulation, of the processor that has most.
-constexpr unsigned kMaxRegisters = 512;
-
 void initializeAmdgpu() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -79,13 +74,17 @@ public:
 
   std::string problemWith(const CompileOptions &options) const override {
     // LLVM would pass over a larger number without a word.
-    if (options.wavesPerEu > kMaxWavesPerEu)
-      return "the hint waves_per_eu is 1 to " + std::to_string(kMaxWavesPerEu) + ", not " +
-             std::to_string(options.wavesPerEu);
-    if (options.maxRegisters > kMaxRegisters)
-      return "the hint max_registers is 1 to " + std::to_string(kMaxRegisters) + ", not " +
-             std::to_string(options.maxRegisters);
-    return {};
+    const std::string name = options.target.name();
+    const detail::Processor &processor = *detail::findProcessor(name);
+    const auto most = [&](const char *hint, unsigned given, int limit) -> std::string {
+      if (given <= static_cast<unsigned>(limit))
+        return {};
+      return "the hint " + std::string(hint) + " is 1 to " + std::to_string(limit) + " on " + name +
+             ", not " + std::to_string(given);
+    };
+    const std::string waves = most("waves_per_eu", options.wavesPerEu, processor.wavesOfSimd);
+    return !waves.empty() ? waves
+                          : most("max_registers", options.maxRegisters, processor.registers.ofWave);
   }
 
   std::string problemWithAttribute(const std::string &name, const std::string &value,
@@ -99,7 +98,7 @@ public:
     // FlyDSL writes gfx942's format of FP8 for gfx950 too, whose instruction of the same name takes
     // the other one.
     if (auto matrix = mlir::dyn_cast<mlir::fly_rocdl::MatrixOpTypeInterface>(type))
-      if (mlir::fly_rocdl::findRaw(mlir::fly_rocdl::rawName(matrix.row()), target))
+      if (detail::findRaw(detail::rawName(matrix.row()), target))
         return {};
     return mlir::fly_rocdl::missingOn(type, target);
   }

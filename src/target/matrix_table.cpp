@@ -4,22 +4,22 @@
 // (VOP3PInstructions.td); AMD's matrix instruction calculator; for gfx1250 FlyDSL's
 // lib/Dialect/FlyROCDL/GFX1250. tests/dialect compares the rows with LLVM's intrinsics, with what
 // LLVM compiles for each processor and with MLIR's operations.
-#include "dialect/FlyROCDL/IR/MatrixInstructions.h"
+#include "target/matrix_instructions.h"
 
-namespace mlir::fly_rocdl {
+#include <utility>
 
-using namespace flydsl;
-using flydsl::detail::FamilySet;
-
+FLYDSL_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
+using rocdl::ThreadValues;
 using Mode = ThreadValues::Mode;
 
 //===----------------------------------------------------------------------===//
 // Layouts
 //===----------------------------------------------------------------------===//
 
-constexpr ThreadValues kUnpublished{.lanes = {}, .values = {}, .valueModes = 0};
+constexpr ThreadValues kUnpublished{.lanes = {}, .values = {}, .value_modes = 0};
 
 /// A and B where the lanes form groups of as many lanes as there are rows: lane l holds row
 /// l % rows, and of K the runs of `run` elements that belong to its group. The runs go to the
@@ -28,12 +28,12 @@ constexpr ThreadValues inRuns(int rows, int groups, int k, int run) {
   const int runs = k / groups / run;
   return {.lanes = {Mode{rows, 1}, Mode{groups, rows * run}},
           .values = {Mode{run, rows}, Mode{runs, rows * run * groups}},
-          .valueModes = runs > 1 ? 2 : 1};
+          .value_modes = runs > 1 ? 2 : 1};
 }
 
 /// A and B where all groups of lanes hold the same: lane l holds all of row l % rows.
 constexpr ThreadValues replicated(int rows, int groups, int k) {
-  return {.lanes = {Mode{rows, 1}, Mode{groups, 0}}, .values = {Mode{k, rows}}, .valueModes = 1};
+  return {.lanes = {Mode{rows, 1}, Mode{groups, 0}}, .values = {Mode{k, rows}}, .value_modes = 1};
 }
 
 /// A and B of MFMA have one run a lane. If the blocks share A, all lanes of a row of A may hold it.
@@ -49,16 +49,16 @@ constexpr ThreadValues mfmaResult(int m, int n, int blocks) {
   if (n == 4)
     return {.lanes = {Mode{n * blocks, m}, Mode{1, 4}},
             .values = {Mode{4, 1}, Mode{m / 4, 4}},
-            .valueModes = 2};
+            .value_modes = 2};
   const int groups = 64 / n;
   return {.lanes = {Mode{n, m}, Mode{groups, 4}},
           .values = {Mode{4, 1}, Mode{m / 4 / groups, 4 * groups}, Mode{blocks, m * n}},
-          .valueModes = blocks > 1 ? 3 : 2};
+          .value_modes = blocks > 1 ? 3 : 2};
 }
 
 /// C and D of 16x16 doubles: the rows of a lane are four apart, 4 * v + l / 16.
 constexpr ThreadValues kDoubleResult{
-    .lanes = {Mode{16, 16}, Mode{4, 1}}, .values = {Mode{4, 4}}, .valueModes = 1};
+    .lanes = {Mode{16, 16}, Mode{4, 1}}, .values = {Mode{4, 4}}, .value_modes = 1};
 
 /// A and B of the scaled MFMA, 32 values a lane. Elements of fewer than eight bits lie in one run.
 /// Those of eight bits lie in two runs of 16 bytes. Sources: Composable Kernel's test/mx_mfma_op
@@ -82,11 +82,11 @@ constexpr ThreadValues wmmaOperand(int k, DType element) {
 
 /// C and D of RDNA4 and gfx1250: lane l holds column l % 16 and of it the rows (l / 16) * 8 + v.
 constexpr ThreadValues kWmmaResult{
-    .lanes = {Mode{16, 16}, Mode{2, 8}}, .values = {Mode{8, 1}}, .valueModes = 1};
+    .lanes = {Mode{16, 16}, Mode{2, 8}}, .values = {Mode{8, 1}}, .value_modes = 1};
 
 /// C and D of RDNA3: the halves of the wave take alternate rows, 2 * v + l / 16.
 constexpr ThreadValues kInterleavedResult{
-    .lanes = {Mode{16, 16}, Mode{2, 1}}, .values = {Mode{8, 2}}, .valueModes = 1};
+    .lanes = {Mode{16, 16}, Mode{2, 1}}, .values = {Mode{8, 2}}, .value_modes = 1};
 
 /// A and B of the scaled WMMA: runs of 16 elements of eight bits, or of 32 smaller ones. Sources:
 /// FlyDSL's kernels/gemm/gemm_a8w4_mxscale_gfx1250.py and Composable Kernel
@@ -414,7 +414,7 @@ constexpr auto kRows = joined(kMfma, kGfx11, kGfx120x, kGfx1250, kMfmaScale16, k
 constexpr bool covers(const ThreadValues &tv, int elements, int lanes) {
   std::array<Mode, 5> modes{tv.lanes[0], tv.lanes[1]};
   for (int i = 0; i < 3; ++i)
-    modes[std::size_t(2 + i)] = i < tv.valueModes ? tv.values[std::size_t(i)] : Mode{1, 1};
+    modes[std::size_t(2 + i)] = i < tv.value_modes ? tv.values[std::size_t(i)] : Mode{1, 1};
   // The strides of the modes that are no copies are 1, the size of the mode of stride 1, and so on.
   int reached = 1;
   for (bool found = true; found && reached < elements;) {
@@ -429,20 +429,13 @@ constexpr bool covers(const ThreadValues &tv, int elements, int lanes) {
   bool allUsed = true;
   for (std::size_t i = 0; i < modes.size(); ++i)
     allUsed &= modes[i].size == 1 || (i < 2 && modes[i].stride == 0);
-  return reached == elements && allUsed && tv.lanes[0].size * tv.lanes[1].size == lanes;
-}
-
-constexpr int valuesOf(const ThreadValues &tv) {
-  int count = 1;
-  for (int i = 0; i < tv.valueModes; ++i)
-    count *= tv.values[std::size_t(i)].size;
-  return count;
+  return reached == elements && allUsed && tv.lane_count() == lanes;
 }
 
 constexpr bool fits(const ThreadValues &tv, const Registers &registers, DType element, int elements,
                     int lanes) {
-  return !tv.isKnown() ||
-         (covers(tv, elements, lanes) && valuesOf(tv) * element.bits() == registers.bits());
+  return !tv.is_known() ||
+         (covers(tv, elements, lanes) && tv.value_count() * element.bits() == registers.bits());
 }
 
 constexpr bool contains(std::string_view text, std::string_view part) {
@@ -502,4 +495,5 @@ static_assert(areAtomsUnique(), "two rows are the same atom");
 
 std::span<const MatrixInstruction> matrixInstructions() { return kRows; }
 
-} // namespace mlir::fly_rocdl
+} // namespace detail
+FLYDSL_NAMESPACE_END
