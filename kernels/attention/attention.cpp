@@ -133,9 +133,9 @@ Support typesSupported(const AttentionProblem &problem, const Target &target) {
       !fits)
     return fits;
   if (!scoresForm(problem, target))
-    return Support::no(is("head", problem.head) +
-                       "; products of floats of 8 bits take a multiple of " +
-                       std::to_string(fewestOfK(target, problem.q, problem.kv)) + " on " + target.name());
+    return Support::no(
+        is("head", problem.head) + "; products of floats of 8 bits take a multiple of " +
+        std::to_string(fewestOfK(target, problem.q, problem.kv)) + " on " + target.name());
   return {};
 }
 
@@ -475,7 +475,8 @@ Support Attention::supported(const AttentionProblem &problem, const AttentionCon
   const auto found = AttentionShape::of(problem, config, target);
   if (!found)
     return no("products of floats of 8 bits take a multiple of " +
-              std::to_string(fewestOfK(target, probabilityType(problem), problem.kv)) + " keys on " + target.name());
+              std::to_string(fewestOfK(target, probabilityType(problem), problem.kv)) +
+              " keys on " + target.name());
   const AttentionShape &shape = *found;
   if (config.loop == AttentionLoop::groups)
     if (const Support fits = groupsSupported(problem, shape, target); !fits)

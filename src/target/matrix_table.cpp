@@ -370,7 +370,8 @@ template <class Make> constexpr auto forAllFormats(Make make) {
   constexpr std::size_t formats = kMxFormats.size();
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return std::array{make(kMxFormats[I / formats], kMxFormats[I % formats])...};
-  }(std::make_index_sequence<formats * formats>());
+  }
+  (std::make_index_sequence<formats * formats>());
 }
 
 constexpr auto kMfmaScale16 = forAllFormats([](DType a, DType b) {
@@ -399,7 +400,8 @@ constexpr auto joined(const std::array<MatrixInstruction, N> &...tables) {
       return *row;
     };
     return std::array{at(I)...};
-  }(std::make_index_sequence<(N + ...)>());
+  }
+  (std::make_index_sequence<(N + ...)>());
 }
 
 constexpr auto kRows = joined(kMfma, kGfx11, kGfx120x, kGfx1250, kMfmaScale16, kMfmaScale32,

@@ -54,11 +54,10 @@ TEST_CASE("an instruction that was found by its types is an atom with the layout
   };
   int compared = 0;
   for (const fx::Target &target : fx::Target::all())
-    for (const auto [a, b] : {std::pair(fx::f16, fx::f16), std::pair(fx::i8, fx::i8),
-                              std::pair(fx::f8E4M3FNUZ, fx::f8E4M3FNUZ),
-                              std::pair(fx::f8E4M3FN, fx::f8E5M2),
-                              std::pair(fx::f4E2M1FN, fx::f8E4M3FN),
-                              std::pair(fx::f4E2M1FN, fx::f4E2M1FN)})
+    for (const auto [a, b] :
+         {std::pair(fx::f16, fx::f16), std::pair(fx::i8, fx::i8),
+          std::pair(fx::f8E4M3FNUZ, fx::f8E4M3FNUZ), std::pair(fx::f8E4M3FN, fx::f8E5M2),
+          std::pair(fx::f4E2M1FN, fx::f8E4M3FN), std::pair(fx::f4E2M1FN, fx::f4E2M1FN)})
       for (const fx::rocdl::MatrixProduct &product : fx::rocdl::matrix_products(target, a, b)) {
         INFO(target.name() << ": " << product.name);
         if (!product.layout_a.is_known())

@@ -94,12 +94,12 @@ struct TargetTable {
   bool byName; ///< by their names; otherwise by their generations
 };
 const std::vector<TargetTable> kTargetTables{
-    {"src/emulator/isa/machine.cpp", true},         // the emulator's machine
-    {"src/emulator/loader/target_id.cpp", true},    // the number in an ELF file
-    {"src/emulator/observe/lds_phases.cpp", true},  // which lanes LDS serves together
-    {"src/target/matrix_table.cpp", false},         // matrix instructions
-    {"src/target/processors.cpp", true},            // what code may do
-    {"src/target/products.cpp", true},              // GPUs as they are sold
+    {"src/emulator/isa/machine.cpp", true},        // the emulator's machine
+    {"src/emulator/loader/target_id.cpp", true},   // the number in an ELF file
+    {"src/emulator/observe/lds_phases.cpp", true}, // which lanes LDS serves together
+    {"src/target/matrix_table.cpp", false},        // matrix instructions
+    {"src/target/processors.cpp", true},           // what code may do
+    {"src/target/products.cpp", true},             // GPUs as they are sold
 };
 } // namespace
 

@@ -115,8 +115,7 @@ TEST_CASE("rows make a target") {
   CHECK_THAT(fx::detail::processorNames(), Catch::EndsWith(", gfx9ff"));
   // The instructions are those of its generation.
   const auto own = fx::rocdl::matrix_products(target, fx::f16, fx::f16),
-             others =
-                 fx::rocdl::matrix_products(fx::Target::parse("gfx942"), fx::f16, fx::f16);
+             others = fx::rocdl::matrix_products(fx::Target::parse("gfx942"), fx::f16, fx::f16);
   REQUIRE(own.size() == others.size());
   for (std::size_t i = 0; i < own.size(); ++i)
     CHECK(own[i].name == others[i].name);
@@ -146,8 +145,8 @@ TEST_CASE("every family answers for a target that was added") {
   expectAnswers(DecodeProblem{.q_heads = 16, .head = 576, .latent = 512});
   expectAnswers(DeltaRuleProblem{.prefill = true});
   expectAnswers(GemmProblem{.n = 4096, .k = 4096});
-  expectAnswers(GemmProblem{
-      .a = fx::f8E4M3FNUZ, .b = fx::f8E4M3FNUZ, .c = fx::bf16, .n = 4096, .k = 4096});
+  expectAnswers(
+      GemmProblem{.a = fx::f8E4M3FNUZ, .b = fx::f8E4M3FNUZ, .c = fx::bf16, .n = 4096, .k = 4096});
   expectAnswers(GgmlGemmProblem{.n = 4096, .k = 4096});
   expectAnswers(GgmlRowsProblem{.n = 64, .k = 4096});
   expectAnswers(MoeReduceProblem{.n = 4096, .topk = 8});
@@ -169,8 +168,7 @@ TEST_CASE("what is chosen follows from the rows, not from the processors that we
   // The size of LDS.
   const GemmConfig large{.tile_m = 256, .tile_n = 64, .tile_k = 128};
   CHECK_THAT(fk::supported(problem, large, gfx942).why, Catch::Contains("there are 65536"));
-  CHECK_THAT(fk::supported(problem, large, madeUp()).why,
-             !Catch::Contains("bytes of LDS"));
+  CHECK_THAT(fk::supported(problem, large, madeUp()).why, !Catch::Contains("bytes of LDS"));
   // The dies to which tiles are dealt: blocks of neighbours stay on one.
   const auto orderOf = [&](const fx::Target &target) {
     return fk::choose(problem, 8192, target).order;

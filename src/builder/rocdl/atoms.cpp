@@ -135,9 +135,8 @@ MmaOp Mma(const MatrixProduct &p, Loc loc) {
   if (p.target.has(Feature::mfma))
     return p.is_scaled() ? MFMAScale(p.m, p.n, p.k, p.a, p.b, p.acc, 0, 0, loc)
                          : MFMA(p.m, p.n, p.k, p.a, p.b, p.acc, loc);
-  return p.is_scaled()
-             ? WMMAScale(p.m, p.n, p.k, p.a, p.b, p.acc, p.scale_block, loc)
-             : WMMA(p.m, p.n, p.k, p.a, p.b, p.acc, {.arch = p.target.name()}, loc);
+  return p.is_scaled() ? WMMAScale(p.m, p.n, p.k, p.a, p.b, p.acc, p.scale_block, loc)
+                       : WMMA(p.m, p.n, p.k, p.a, p.b, p.acc, {.arch = p.target.name()}, loc);
 }
 
 } // namespace rocdl

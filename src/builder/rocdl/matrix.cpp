@@ -139,12 +139,13 @@ Vector wmma(const char *name, const Vector &a, const Vector &b, const Vector &c,
          {std::pair("signA", options.sign_a.value_or(false)),
           std::pair("signB", options.sign_b.value_or(false)), std::pair("clamp", options.clamp)})
       attributes.push_back(t.builder().getNamedAttr(attribute, t.builder().getBoolAttr(value)));
-  mlir::Value v = t.ir.createNamed("rocdl." + std::string(row.name), fly_rocdl::registerType(row.registersC, t.context()),
-                                   operands, attributes, loc)
+  mlir::Value v = t.ir.createNamed("rocdl." + std::string(row.name),
+                                   fly_rocdl::registerType(row.registersC, t.context()), operands,
+                                   attributes, loc)
                       ->getResult(0);
   if (row.registersC.element != row.acc)
-    v = t.create<vector::BitCastOp>(loc, fly_rocdl::registerType({row.acc, row.registersC.count}, t.context()),
-                                    v);
+    v = t.create<vector::BitCastOp>(
+        loc, fly_rocdl::registerType({row.acc, row.registersC.count}, t.context()), v);
   return Vector(t.wrap(v, row.acc, loc));
 }
 

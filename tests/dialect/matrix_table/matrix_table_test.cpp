@@ -25,9 +25,9 @@
 #include <map>
 
 using namespace mlir::fly_rocdl;
+using flydsl::Target;
 using flydsl::detail::matrixInstructions;
 using flydsl::detail::mxFormat;
-using flydsl::Target;
 
 namespace {
 

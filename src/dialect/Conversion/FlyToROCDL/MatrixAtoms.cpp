@@ -26,7 +26,8 @@ struct IntrinsicForm {
 
   IntrinsicForm(const MatrixInstruction &row, MLIRContext *context)
       : name("rocdl." + std::string(row.name)), a(registerType(row.registersA, context)),
-        b(registerType(row.registersB, context)), acc(registerType(flydsl::detail::fragmentC(row), context)) {}
+        b(registerType(row.registersB, context)),
+        acc(registerType(flydsl::detail::fragmentC(row), context)) {}
 };
 
 /// What all models share: the registers of an operand as the type's row has them.
