@@ -147,6 +147,22 @@ const fx::Kernel hardware{"hardware", [](fx::Tensor x, fx::Tensor out) {
 }};
 // endregion
 
+// region: wave
+/// The squares of a wave's rows: each wave has 8 rows of `x` to itself.
+const fx::Kernel rows_of_waves{"rows_of_waves", [](fx::Tensor x, fx::Tensor out) {
+  const int lanes = fx::target().wave_size();
+  auto wave = fx::gpu::uniform(fx::thread_idx().x / lanes).to<fx::Int32>(); // in scalar registers
+  auto lane = fx::thread_idx().x % lanes;
+  for (int row = 0; row < 8; ++row) {
+    // The column is computed again for each row, and takes no register from one to the next.
+    auto column = fx::rematerialised(lane).to<fx::Int32>();
+    fx::Float32 v = x(wave * 8 + row, column);
+    out(wave * 8 + row, column) = v * v;
+    fx::gpu::schedule_fence(); // no load of a later row begins before
+  }
+}};
+// endregion
+
 // region: target
 /// The longest product of 16 x 16 tiles of f16 that the target has.
 fx::MmaAtom product_of_f16() {
@@ -355,6 +371,17 @@ TEST_CASE("kernel authoring: the hardware's own", "[authoring]") {
     CHECK(h[3 * i + 1] == in[i] + h[3 * i]);
     CHECK(h[3 * i + 2] == in[0]);
   }
+}
+
+TEST_CASE("kernel authoring: what a wave tells", "[authoring]") {
+  const int lanes = fx::Device::current().target().wave_size();
+  auto x = fx::DeviceArray<float>::random({16, lanes}, 8);
+  fx::DeviceArray<float> out({16, lanes});
+  out.poison();
+  rows_of_waves(x, out).launch({.block = unsigned(2 * lanes)});
+  const auto in = x.to_host(), squares = out.to_host();
+  for (std::size_t i = 0; i < in.size(); ++i)
+    REQUIRE(squares[i] == in[i] * in[i]);
 }
 
 TEST_CASE("kernel authoring: layouts on the host", "[authoring]") {

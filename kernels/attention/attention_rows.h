@@ -3,7 +3,6 @@
 
 #include "attention/attention_numbers.h"
 #include "attention/attention_shape.h"
-#include "blocks/common/computed_again.h"
 #include "blocks/attention/kv_source.h"
 #include "blocks/attention/scores.h"
 #include "blocks/products/tile_order.h"
@@ -23,7 +22,7 @@ inline Int32 threadOf(const AttentionShape &shape, Thrift from) {
   const Int32 thread = thread_idx().x;
   if (shape.thrift < from)
     return thread;
-  return computedAgain(thread) & static_cast<int>(std::bit_ceil(unsigned(shape.threads)) - 1);
+  return rematerialised(thread) & static_cast<int>(std::bit_ceil(unsigned(shape.threads)) - 1);
 }
 
 /// The number of an index that is the same for the block, at an address.
@@ -72,8 +71,15 @@ struct BlockPlace {
   /// The same place, for which everything is computed again: nothing is kept from one tile of
   /// queries to the next.
   BlockPlace again() const {
-    return {sequence,          head,   first,  part,  scalarAgain(queries),
-            scalarAgain(keys), startQ, startK, across};
+    return {sequence,
+            head,
+            first,
+            part,
+            rematerialised_uniform(queries),
+            rematerialised_uniform(keys),
+            startQ,
+            startK,
+            across};
   }
   /// Calls `body` with each tile of queries that the block has, as a place. If sequences have their
   /// own lengths, one may be longer than the host said: its blocks take the tiles behind, too.

@@ -61,7 +61,7 @@ public:
         load_(make_copy_atom(rocdl::GlobalLoadAsyncLDS(8 * DmaTile::kPiece), shape.form.b)),
         read_(make_copy_atom(UniversalCopy128b(), shape.form.b)),
         transpose_(make_copy_atom(rocdl::LDSReadTrans(8 * bytes(), 64), shape.form.b)),
-        second_(rocdl::readfirstlane(thread_idx().x / (shape.threads / 2)) == 1),
+        second_(gpu::uniform(thread_idx().x / (shape.threads / 2)) == 1),
         first_(threadOf(shape, Thrift::ends)),
         ones_(held(Vector::splat(1.0f, shape.second.perLane(), shape.second.b))) {
     SharedAllocator shared;
@@ -109,8 +109,7 @@ public:
         last_.reset();
       });
       if_(!second_, [&] { meetGroups(); });
-      rocdl::s_waitcnt(
-          {.vmcnt = 0}); // What was sent for last ends before the memory is given back.
+      gpu::wait_for({.loads = 0}); // What was sent for last ends before the memory is given back.
     });
   }
   /// Writes what was found; see WaveQueries.
@@ -164,7 +163,7 @@ private:
   // Values and probabilities are multiplied in steps of keys, of which a lane has runs of 8.
   int valueSteps() const { return shape_.tileK / shape_.second.k; }
 
-  void wait(int loads) const { rocdl::s_waitcnt({.vmcnt = loads, .lgkmcnt = 0}); }
+  void wait(int loads) const { gpu::wait_for({.loads = loads, .reads = 0}); }
   // Tiles on their way to LDS. Keys behind the last one of the block's tiles are as that one.
   template <class Swizzle, class Address>
   void fetch(const DmaTile &tile, const Tensor &into, const Int32 &number,
@@ -318,21 +317,20 @@ private:
   /// them: until then their f32 would take twice the registers.
   Vector inRegisters(const Vector &values) const {
     const int words = static_cast<int>(values.size()) * bytes() / 4;
-    return rocdl::inline_asm("", "=v,0", i32, words, {values.bitcast(i32)}, true)
-        .bitcast(values.dtype());
+    return materialised(values.bitcast(i32)).bitcast(values.dtype());
   }
   /// Multiplies before the other group does.
   template <class Body> static void first(Body body) {
-    rocdl::s_setprio(1);
+    gpu::wave_priority(1);
     body();
-    rocdl::s_setprio(0);
+    gpu::wave_priority(0);
   }
 
   /// Sends for a tile.
   template <class First, class Second> void byGroup(First first, Second second) const {
-    rocdl::sched_barrier(0);
+    gpu::schedule_fence();
     if_(second_, second, first);
-    rocdl::sched_barrier(0);
+    gpu::schedule_fence();
   }
 
   /// The phases of a tile whose scores are there, and whose values are at place `stage`; the next
@@ -347,7 +345,7 @@ private:
           for (const Tensor &sums : {results_[at(r)], weightSums_[at(r)]})
             sums.store(sums.load() * factor);
         }));
-    rocdl::sched_barrier(0); // The scores' registers are free for the values.
+    gpu::schedule_fence(); // The scores' registers are free for the values.
     std::vector<Operands> values;
     for (int step = 0; step < valueSteps(); ++step)
       values.push_back(readValues(stage, step));
@@ -357,10 +355,10 @@ private:
             [&] { fetchValues(afterNext, stage, tiles); });
     first([&] {
       multiplyValues(values, weights, 0);
-      rocdl::sched_barrier(0); // The registers of these values are free for keys.
+      gpu::schedule_fence(); // The registers of these values are free for keys.
       std::vector<Operands> keys{readKeys(1 - stage, 0)};
       multiplyValues(values, weights, 1);
-      rocdl::sched_barrier(0);
+      gpu::schedule_fence();
       for (int chunk = 0; chunk < chunks(); ++chunk) {
         if (chunk + 1 < chunks())
           keys.push_back(readKeys(1 - stage, chunk + 1));

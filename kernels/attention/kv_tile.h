@@ -72,7 +72,7 @@ public:
       store(round);
       if (shape_.thrift >= Thrift::tiles &&
           (!round.keys || (round.number + 1) % kKeysTogether == 0))
-        rocdl::sched_barrier(0);
+        gpu::schedule_fence();
     });
   }
 
@@ -125,7 +125,7 @@ private:
     });
     // Widening takes registers of its own; the scheduler would put that of all rounds together.
     if (shape_.widens())
-      rocdl::sched_barrier(0);
+      gpu::schedule_fence();
   }
 
   struct Key {

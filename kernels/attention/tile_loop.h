@@ -20,8 +20,7 @@ public:
         keyAtom_(make_copy_atom(UniversalCopy128b(), shape.form.b)),
         runAtom_(make_copy_atom(UniversalCopy(8 * RunsOfEight::kRun * shape.second.bytes()),
                                 shape.second.b)),
-        readKeys_(
-            make_tiled_copy_A(keyAtom_, scoresMma_).get_slice(threadOf(shape, Thrift::ends))),
+        readKeys_(make_tiled_copy_A(keyAtom_, scoresMma_).get_slice(threadOf(shape, Thrift::ends))),
         readValues_(
             make_tiled_copy_A(runAtom_, valuesMma_).get_slice(threadOf(shape, Thrift::ends))) {
     for (int part = 0; part < shape.head / shape.form.part(); ++part)
@@ -68,7 +67,7 @@ private:
   /// Keeps the scheduler from mixing what stands before and behind if the code is that thrifty.
   void apart(Thrift from) const {
     if (shape_.thrift >= from)
-      rocdl::sched_barrier(0);
+      gpu::schedule_fence();
   }
   Layout sideBySide() const { return make_layout({1, shape_.waves(), 1}, {0, 1, 0}); }
 

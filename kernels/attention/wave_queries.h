@@ -88,10 +88,10 @@ public:
     // Calls `body` with some scores at a time, which the scheduler does not mix with others.
     const auto some = [&](int count, const auto &body) {
       for (int i = 0; i < all; i += count) {
-        const ScoreKeys of{again ? Int32(computedAgain(keys.base)) : keys.base, keys.offset};
+        const ScoreKeys of{again ? Int32(rematerialised(keys.base)) : keys.base, keys.offset};
         body(of, i, std::min(count, all - i));
         if (count < all)
-          rocdl::sched_barrier(0);
+          gpu::schedule_fence();
       }
     };
     for (std::size_t r = 0; r < scores.size() && rules_.changed(); ++r) {

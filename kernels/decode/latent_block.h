@@ -4,7 +4,6 @@
 // next one is on its way into registers meanwhile.
 #pragma once
 
-#include "blocks/common/computed_again.h"
 #include "blocks/attention/decode_wave.h"
 #include "blocks/common/shared_rows.h"
 #include "decode/decode_part.h"
@@ -54,7 +53,7 @@ public:
       : problem_(problem), config_(config), memory_(memory), part_(part),
         shares_(valueShares(config, form.lanes)),
         lane_(form, form.piece(), problem.latent / shares_, form.piece()),
-        wave_(rocdl::readfirstlane(thread_idx().x / form.lanes).to<Int32>()),
+        wave_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
         firstRow_(block_idx().y * config.rows + wave_ / shares_ * 16),
         firstValue_(wave_ % shares_ * (problem.latent / shares_)),
         rows_(problem, numbers, part.sequence, Int32(0)),
@@ -201,7 +200,7 @@ private:
     };
     std::vector<Piece> pieces;
     // Nothing of it is kept in registers from before the loop over keys.
-    const Int32 lane = computedAgain(gpu::lane_id()).to<Int32>();
+    const Int32 lane = rematerialised(gpu::lane_id()).to<Int32>();
     for (int at = 0; at < 16 * across; at += lane_.form().lanes) {
       const Int32 number = lane + at, row = number / across, own = firstRow_ + row;
       pieces.push_back(

@@ -3,7 +3,6 @@
 // and add up at the end what they found.
 #pragma once
 
-#include "blocks/common/computed_again.h"
 #include "blocks/attention/decode_wave.h"
 #include "blocks/common/shared_rows.h"
 #include "decode/decode_part.h"
@@ -83,7 +82,7 @@ public:
               valueWidth(problem, step_), step_.repeats),
         kvHead_(block_idx().y / rowBlocks(problem, config)),
         firstRow_(block_idx().y % rowBlocks(problem, config) * config.rows),
-        number_(rocdl::readfirstlane(thread_idx().x / form.lanes).to<Int32>()),
+        number_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
         wave_(number_ / step_.shares),
         firstValue_(number_ % step_.shares * (problem.head / step_.shares)),
         waves_(config.block / form.lanes / step_.shares),
@@ -167,10 +166,10 @@ private:
     }
     gpu::barrier();
   }
-  /// The queries in shared memory, as a step reads them. Without computedAgain the compiler would read
+  /// The queries in shared memory, as a step reads them. Without rematerialised the compiler would read
   /// them before the loop, into registers.
   QueryPiece queriesOfStep() const {
-    const Int32 row = computedAgain(lane_.product().row()).to<Int32>();
+    const Int32 row = rematerialised(lane_.product().row()).to<Int32>();
     return [this, row](int tile, int piece) {
       return memory_.queries->load(row + tile * 16, row, lane_.product().element(0),
                                    lane_.product().pieceAt(piece), lane_.product().piece());

@@ -13,7 +13,6 @@
 // instructions are rounded to x. The triangular system is solved in f32, each lane a column.
 #pragma once
 
-#include "blocks/common/computed_again.h"
 #include "blocks/attention/decode_wave.h"
 #include "blocks/common/shared_rows.h"
 #include "delta_rule/delta_memory.h"
@@ -68,7 +67,7 @@ public:
       : problem_(problem), config_(config), memory_(numbers, problem),
         lane_(form, std::max(kPiece, form.perLane()), problem.key, kPiece), product_(form),
         waves_(config.block / form.lanes), shared_(problem, lane_.keys(), waves_),
-        wave_(rocdl::readfirstlane(thread_idx().x / form.lanes).to<Int32>()),
+        wave_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
         column_((block_idx().x * waves_ + wave_) * 16 + lane_.product().row()) {}
 
   void run() {
@@ -110,7 +109,7 @@ private:
     for (int tile = 0; tile < tiles(); ++tile)
       for (int v = 0; v < sums(); ++v) {
         const Int32 row = lane_.element(tile, lane_.product().sumRow(v));
-        body(tile, v, memory_.state(again ? computedAgain(row).to<Int32>() : row, column_));
+        body(tile, v, memory_.state(again ? rematerialised(row).to<Int32>() : row, column_));
       }
   }
 
@@ -131,7 +130,7 @@ private:
     gpu::barrier();
     const std::vector<std::vector<Tensor>> found = products({&shared_.k, &shared_.q}, state);
     for (const Tensor &seen : found[1])
-      computedHere(seen);
+      seen.store(materialised(seen.load()));
     loadsStay();
     rightSide(base, end, found[0]);
     gpu::barrier();
@@ -218,7 +217,7 @@ private:
   /// What is loaded behind it is not loaded before, where there are no registers to hold it.
   void loadsStay() const {
     if (fewRegisters())
-      rocdl::sched_barrier(0);
+      gpu::schedule_fence();
   }
   /// A piece of the lane's elements of a row.
   Vector pieceOf(const SharedRows &rows, const Int32 &row, int piece) const {

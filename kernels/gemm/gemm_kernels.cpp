@@ -72,8 +72,7 @@ void multiply(const GemmProblem &problem, const GemmConfig &config, const Place 
   // The compiler must see that a wave's lanes agree on their step, or their part of it.
   const bool shared = shape.wavesK > 1;
   const Int32 thread = shared ? Int32(thread_idx().x % shape.threads()) : Int32(thread_idx().x),
-              wave =
-                  shared ? Int32(rocdl::readfirstlane(thread_idx().x / shape.threads())) : Int32(0);
+              wave = shared ? Int32(gpu::uniform(thread_idx().x / shape.threads())) : Int32(0);
   const Int64 part = place.firstK(shape);
   // The start of a tile of an operand that is not prepared, at a row and the block's part of K.
   const auto tileAt = [&](DType dtype, int size, OperandLayout layout, const Int64 &address,

@@ -24,7 +24,7 @@ public:
       : problem_(problem), tiles_(tilesOfWave(config, target())),
         lane_(form, form.part() / form.across), product_(form), memory_(memory), n_(n),
         firstKey_(block_idx().x * config.keys +
-                  rocdl::readfirstlane(thread_idx().x / form.lanes).to<Int32>() * (16 * tiles_)) {
+                  gpu::uniform(thread_idx().x / form.lanes).to<Int32>() * (16 * tiles_)) {
     for (int tile = 0; tile < tiles_; ++tile) {
       // Keys past the last one are the last one again, and their logits are not stored.
       const Int32 key = min(firstKey_ + tile * 16 + lane_.row(), n - 1);

@@ -62,7 +62,7 @@ private:
         weights_[kind.in] = weight(kind.in == kQ ? kQWeight : kKWeight);
     loadScales();
     // All loads are issued before anything waits for the first.
-    rocdl::sched_barrier(0);
+    gpu::schedule_fence();
     const Boolean kept((slot >= 0) & (slot < numbers_[kPlaces]));
     const Numeric place = select(kept, slot, 0).to(u32);
     for (const Round &round : rounds)

@@ -12,7 +12,6 @@
 
 #include "blocks/attention/attention_products.h"
 #include "blocks/attention/combine.h"
-#include "blocks/common/computed_again.h"
 #include "blocks/products/wave_product.h"
 
 #include <flydsl/flydsl.h>
@@ -33,7 +32,7 @@ public:
   }
   /// The same, of which nothing that follows from the lane's number is known from before.
   DecodeLane again() const {
-    return {*this, ProductLane(form(), lane_.piece(), computedAgain(lane_.lane()).to<Int32>())};
+    return {*this, ProductLane(form(), lane_.piece(), rematerialised(lane_.lane()).to<Int32>())};
   }
 
   const ProductLane &product() const { return lane_; }

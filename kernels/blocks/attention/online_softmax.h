@@ -145,7 +145,7 @@ private:
     std::vector<Boolean> any{now[0] > largest_[0] + most_};
     for (std::size_t row = 1; row < now.size(); ++row)
       any.push_back(Boolean(any.back() | (now[row] > largest_[row] + most_)));
-    return Boolean(rocdl::ballot(any.back()) != 0);
+    return gpu::any_of_wave(any.back());
   }
 
   Float32 factor_;

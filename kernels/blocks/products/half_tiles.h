@@ -51,7 +51,7 @@ public:
   HalfTiles(const LoopShape &shape, const TiledMma &mma, const OperandTile &a, const OperandTile &b,
             SharedAllocator &shared, const Sums &sums, const HalfTileWaits &weaker = {})
       : shape_(shape), sums_(sums), weaker_(weaker),
-        second_(rocdl::readfirstlane(thread_idx().x / (shape.loaders() / 2)) == 1) {
+        second_(gpu::uniform(thread_idx().x / (shape.loaders() / 2)) == 1) {
     LoopShape half = shape;
     half.tileM /= 2;
     half.tileN /= 2;
@@ -74,7 +74,7 @@ public:
     else
       half.fetch(step, step % kStages);
     if (number < std::min(kStages, shape_.steps()) * kHalves)
-      rocdl::sched_barrier(0); // The counts of loads that may be under way go by their order.
+      gpu::schedule_fence(); // The counts of loads that may be under way go by their order.
   }
   void sentFirst(int sent) const {
     sums_.start();
@@ -95,9 +95,9 @@ public:
       read(half, 1 - now.stage);
     meetGroups(underWay(now.landed, now.sent) + (now.looped ? weaker_.loop : weaker_.last),
                weaker_.reads);
-    rocdl::s_setprio(1);
+    gpu::wave_priority(1);
     multiply(now.phase / 2, now.phase % 2, now.stage);
-    rocdl::s_setprio(0);
+    gpu::wave_priority(0);
     meetGroups();
   }
   void end() const {

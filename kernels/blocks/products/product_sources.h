@@ -100,7 +100,7 @@ public:
         slice_(make_tiled_copy_A(atom_, mma).get_slice(thread)),
         inRound_(shape.slices() == 1
                      ? Int32(0)
-                     : Int32(rocdl::readfirstlane(thread / shape.threads()) * shape.form.part())) {
+                     : Int32(gpu::uniform(thread / shape.threads()) * shape.form.part())) {
     for (const Int64 &address : first)
       tiles_.push_back(slice_.partition_S(buffer(shape, weights, address, blocks)));
   }

@@ -47,14 +47,14 @@ public:
     }
     sums_.fetch(step, stage, shape_.parts(), guarded);
     // Otherwise the scheduler moves the loads down to where they are waited for.
-    rocdl::sched_barrier(0);
+    gpu::schedule_fence();
   }
   void multiply(int stage) const {
     for (int part = 0; part < shape_.parts(); ++part)
       for (int half = 0; half < shape_.halves; ++half)
         sums_.add(half, stage, part, shape_.parts(), fragmentB(stage, part, half),
                   fragmentA(stage, part));
-    rocdl::sched_barrier(0);
+    gpu::schedule_fence();
   }
 
 private:

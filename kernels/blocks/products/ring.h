@@ -67,7 +67,7 @@ public:
     sums_.fetch(step, set, parts, false);
   }
   // The counts of loads that may be under way go by their order.
-  static void tilesSent() { rocdl::sched_barrier(0); }
+  static void tilesSent() { gpu::schedule_fence(); }
   void start() const {
     sums_.start();
     write(0);
@@ -120,7 +120,7 @@ public:
     }
     for (const Interleave &order : orders)
       order.say(shape_.products());
-    rocdl::sched_barrier(0); // It keeps the order of loads, too.
+    gpu::schedule_fence(); // It keeps the order of loads, too.
   }
 
 private:
@@ -164,11 +164,8 @@ private:
   /// registers are nobody else's. A barrier of all memory would wait for them on RDNA, whose waves
   /// of a block may have two caches.
   void meet(int underWay) const {
-    rocdl::WaitCounts counts{.lgkmcnt = 0};
-    if (shape_.dma)
-      counts.vmcnt = std::min(underWay, wait_limits(target()).loads);
-    rocdl::s_waitcnt(counts);
-    rocdl::s_barrier();
+    gpu::wait_for({.loads = shape_.dma ? std::optional(underWay) : std::nullopt, .reads = 0});
+    gpu::meet();
   }
 
   LoopShape shape_;

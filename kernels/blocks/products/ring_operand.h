@@ -234,7 +234,7 @@ public:
             const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, tile, shared, toFragments, std::move(fragments)),
         buffer_(rowsOf(tile.dtype, tile.size, shape, tile.first, tile.distance, tile.exist).iter()),
-        wave_(rocdl::readfirstlane(thread_idx().x / shape.form.lanes)) {
+        wave_(gpu::uniform(thread_idx().x / shape.form.lanes)) {
     const Int32 apart(tile.distance.to(i32));
     for (int pass = 0; pass < loads(); ++pass) {
       const Int32 index = swizzled((thread_idx().x + pass * shape.loaders()) * piece());

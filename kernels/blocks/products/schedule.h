@@ -38,22 +38,22 @@ public:
     for (int i = 0; i < count; ++i) {
       switch (ops[static_cast<std::size_t>(i)].kind) {
       case Kind::ldsRead:
-        rocdl::sched_dsrd(1);
+        gpu::schedule_next(gpu::Scheduled::lds_reads, 1);
         break;
       case Kind::ldsWrite:
-        rocdl::sched_dswr(1);
+        gpu::schedule_next(gpu::Scheduled::lds_writes, 1);
         break;
       case Kind::vectorMemory:
-        rocdl::sched_vmem(1);
+        gpu::schedule_next(gpu::Scheduled::loads, 1);
         break;
       }
       const int due = (i + 1) * products / count;
       if (due > said)
-        rocdl::sched_mfma(due - said);
+        gpu::schedule_next(gpu::Scheduled::products, due - said);
       said = due;
     }
     if (said < products)
-      rocdl::sched_mfma(products - said);
+      gpu::schedule_next(gpu::Scheduled::products, products - said);
   }
 
 private:

@@ -73,7 +73,7 @@ inline void ifLast(const PartsShape &shape, const Int64 &flag, const Int32 &part
         atomic(AtomicOp::add, word, own.to(i64) * PartFlags::kMark, MemoryOrder::acq_rel));
     const Int32 others(before.to(i32));
     if_(before != others.to(i64) * PartFlags::kMark || (others & (own | ~all)) != 0,
-        [&] { rocdl::inline_asm("s_trap 2", "", {}); });
+        [&] { gpu::trap(); });
     if_((others | own) == all, [&] { atomic_store(word, 0, MemoryOrder::relaxed); });
     arrived(0) = others | own;
   });

@@ -11,16 +11,16 @@ namespace kernels::impl {
 
 /// Lets the waves of a block go on together.
 inline void meetGroups() {
-  rocdl::sched_barrier(0);
-  rocdl::s_barrier();
-  rocdl::sched_barrier(0);
+  gpu::schedule_fence();
+  gpu::meet();
+  gpu::schedule_fence();
 }
 
 /// The same when of the wave's loads all but the last `loads` have ended, and of its reads of LDS
 /// all but `reads`.
 inline void meetGroups(int loads, int reads = 0) {
-  rocdl::sched_barrier(0);
-  rocdl::s_waitcnt({.vmcnt = std::min(loads, wait_limits(target()).loads), .lgkmcnt = reads});
+  gpu::schedule_fence();
+  gpu::wait_for({.loads = loads, .reads = reads});
   meetGroups();
 }
 

@@ -170,7 +170,7 @@ private:
   }
   /// All loads are issued before anything waits for the first.
   static RowValues issued(RowValues loads) {
-    rocdl::sched_barrier(0);
+    gpu::schedule_fence();
     return loads;
   }
   template <class F> RowValues each(F value) const {
@@ -201,7 +201,7 @@ public:
   /// are not to fill the registers.
   void limitLoadsAhead() const {
     if (number_ % 4 == 0)
-      rocdl::sched_barrier(0);
+      gpu::schedule_fence();
   }
   /// The number of a slot that is visited.
   std::size_t slot() const { return number_; }

@@ -1,9 +1,9 @@
 #include "builder/coop/block.h"
 #include "builder/kernel/lanes.h"
+#include "builder/vendors/vendors.h"
 
 #include <flydsl/error.h>
 #include <flydsl/memory_order.h>
-#include <flydsl/rocdl/intrinsics.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace coop {
@@ -59,8 +59,7 @@ void waitForBlock(Loc loc) { gpu::barrier(loc); }
 
 void waitForWave(Loc loc) {
   fence(MemoryOrder::acq_rel, MemoryScope::wave, loc);
-  // The compiler's scheduler moves no access past it; it is no instruction.
-  rocdl::intrinsic("llvm.amdgcn.wave.barrier", {}, loc);
+  builder::instructionsFor("a meeting of a wave", loc).meetOfWave(loc);
 }
 
 /// The type that a field has in memory.

@@ -6,10 +6,10 @@
 // the result, bits that leave a float's mantissa by that are lost, as many of the highest random
 // bits are added as the result has no room for, and the rest is cut off. `round_stochastic` for the
 // host and the arithmetic below are that definition.
-#include <flydsl/rocdl/intrinsics.h>
 #include <flydsl/target.h>
 
 #include "builder/random/traced.h"
+#include "builder/vendors/vendors.h"
 
 #include <cmath>
 #include <vector>
@@ -73,29 +73,15 @@ static Traced saturated(const Traced &x, const FloatFormat &format) {
   return choose(magnitude > most, limit, x); // a NaN is not larger
 }
 
-/// Rounds into element `at` of a word.
-static Int32 insert(const Float32 &x, const Int32 &bits, const Int32 &word, int at, DType type,
-                    Loc loc) {
-  switch (type.kind()) {
-  case DType::Kind::f16:
-    return rocdl::cvt_sr_f16_f32(x, bits, word, at == 1, loc);
-  case DType::Kind::bf16:
-    return rocdl::cvt_sr_bf16_f32(x, bits, word, at == 1, loc);
-  case DType::Kind::f8E4M3FN:
-  case DType::Kind::f8E4M3FNUZ:
-    return rocdl::cvt_sr_fp8_f32(x, bits, word, at, loc);
-  default:
-    return rocdl::cvt_sr_bf8_f32(x, bits, word, at, loc);
-  }
-}
-
 static Handle byInstructions(const Traced &x, bool isVector, const Traced &bits, DType type,
                              Loc loc) {
+  const builder::VendorInstructions &instructions =
+      builder::instructionsFor("rounding by random bits", loc);
   // What a word holds at first does not matter: all of it that is kept is written. The random bits
   // are at hand, and need no register of their own for that.
   if (!isVector) {
     const Int32 random{Handle(bits.handle)};
-    const Int32 word = insert(Float32(x.handle), random, random, 0, type, loc);
+    const Int32 word = instructions.rounded(Float32(x.handle), random, random, 0, type, loc);
     return word.to(type.bits() == 16 ? u16 : u8, loc).bitcast(type, loc).handle();
   }
   const Vector values(x.handle), randoms(bits.handle);
@@ -109,7 +95,8 @@ static Handle byInstructions(const Traced &x, bool isVector, const Traced &bits,
     if (at == 0)
       words.push_back(random.handle());
     words.back() =
-        insert(value, random, Int32(Handle(words.back())), static_cast<int>(at), type, loc)
+        instructions
+            .rounded(value, random, Int32(Handle(words.back())), static_cast<int>(at), type, loc)
             .handle();
   }
   std::vector<const Handle *> each;

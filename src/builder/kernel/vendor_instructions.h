@@ -1,0 +1,38 @@
+// The seam between the functions of flydsl/gpu.h that no neutral dialect has an operation for, and
+// the instructions of a vendor's targets.
+#pragma once
+
+#include <flydsl/gpu.h>
+#include <flydsl/target.h>
+
+namespace flydsl::builder {
+
+/// What a vendor's targets do for these functions; see flydsl/gpu.h for what each means. They create
+/// operations in the running trace. Arguments are checked already.
+class VendorInstructions {
+public:
+  virtual ~VendorInstructions() = default;
+  virtual Vendor vendor() const = 0;
+
+  virtual Numeric uniform(const Numeric &value, Loc loc) const = 0;
+  virtual Boolean anyOfWave(const Boolean &condition, Loc loc) const = 0;
+  /// At least one kind of `left` is named.
+  virtual void waitFor(const gpu::UnderWay &left, Loc loc) const = 0;
+  virtual void meet(Loc loc) const = 0;
+  virtual void scheduleFence(Loc loc) const = 0;
+  virtual void scheduleNext(gpu::Scheduled kind, int count, Loc loc) const = 0;
+  virtual void wavePriority(int priority, Loc loc) const = 0;
+  virtual void trap(Loc loc) const = 0;
+  virtual Numeric rematerialised(const Numeric &value, Loc loc) const = 0;
+  virtual Numeric rematerialisedUniform(const Numeric &value, Loc loc) const = 0;
+  virtual Vector materialised(const Vector &values, Loc loc) const = 0;
+
+  /// The accesses of a wave's lanes to memory before it come before those after it.
+  virtual void meetOfWave(Loc loc) const = 0;
+  /// Rounds to element `at` of a word by random bits, where the target has an instruction for the
+  /// type; see builder/random.
+  virtual Int32 rounded(const Float32 &x, const Int32 &bits, const Int32 &word, int at, DType type,
+                        Loc loc) const = 0;
+};
+
+} // namespace flydsl::builder

@@ -1,0 +1,96 @@
+#include "builder/rocdl/vendor.h"
+
+#include "builder/kernel/vendor_instructions.h"
+#include "builder/trace/tracer.h"
+
+#include <flydsl/product.h>
+#include <flydsl/rocdl/intrinsics.h>
+#include <flydsl/rocdl/schedule.h>
+
+#include <algorithm>
+
+namespace flydsl::builder {
+
+namespace {
+
+class AmdInstructions final : public VendorInstructions {
+public:
+  Vendor vendor() const override { return Vendor::amd; }
+
+  Numeric uniform(const Numeric &value, Loc loc) const override {
+    return rocdl::readfirstlane(value, loc);
+  }
+  Boolean anyOfWave(const Boolean &condition, Loc loc) const override {
+    return Boolean(rocdl::ballot(condition, loc) != 0);
+  }
+
+  /// One instruction for both counters where there is one, otherwise one for each (gfx1250).
+  void waitFor(const gpu::UnderWay &left, Loc loc) const override {
+    const Target &target =
+        Tracer::require("gpu::wait_for", loc).kernel.targetFor("gpu::wait_for", loc);
+    const WaitLimits most = wait_limits(target);
+    const auto counted = [](const std::optional<int> &count, int limit) {
+      return count ? std::optional(std::min(*count, limit)) : std::nullopt;
+    };
+    const auto loads = counted(left.loads, most.loads), reads = counted(left.reads, most.lds);
+    if (target.has(Feature::s_waitcnt))
+      return rocdl::s_waitcnt({.vmcnt = loads, .lgkmcnt = reads}, loc);
+    if (loads)
+      rocdl::s_wait_loadcnt(*loads, loc);
+    if (reads)
+      rocdl::s_wait_dscnt(*reads, loc);
+  }
+  void meet(Loc loc) const override { rocdl::s_barrier(loc); }
+  void scheduleFence(Loc loc) const override { rocdl::sched_barrier(0, loc); }
+  void scheduleNext(gpu::Scheduled kind, int count, Loc loc) const override {
+    switch (kind) {
+    case gpu::Scheduled::products:
+      return rocdl::sched_mfma(count, loc);
+    case gpu::Scheduled::loads:
+      return rocdl::sched_vmem(count, loc);
+    case gpu::Scheduled::lds_reads:
+      return rocdl::sched_dsrd(count, loc);
+    case gpu::Scheduled::lds_writes:
+      return rocdl::sched_dswr(count, loc);
+    }
+  }
+  void wavePriority(int priority, Loc loc) const override { rocdl::s_setprio(priority, loc); }
+  void trap(Loc loc) const override { rocdl::inline_asm("s_trap 2", "", {}, loc); }
+
+  // An empty instruction that takes a register and gives it back: LLVM sees a new number.
+  Numeric rematerialised(const Numeric &value, Loc loc) const override {
+    return rocdl::inline_asm("", "=v,0", value.dtype(loc), {value}, true, loc);
+  }
+  Numeric rematerialisedUniform(const Numeric &value, Loc loc) const override {
+    return rocdl::inline_asm("", "=s,0", value.dtype(loc), {value}, true, loc);
+  }
+  Vector materialised(const Vector &values, Loc loc) const override {
+    return rocdl::inline_asm("", "=v,0", values.dtype(loc), values.size(loc), {values}, true, loc);
+  }
+
+  // The compiler's scheduler moves no access past it; it is no instruction.
+  void meetOfWave(Loc loc) const override { rocdl::intrinsic("llvm.amdgcn.wave.barrier", {}, loc); }
+  Int32 rounded(const Float32 &x, const Int32 &bits, const Int32 &word, int at, DType type,
+                Loc loc) const override {
+    switch (type.kind()) {
+    case DType::Kind::f16:
+      return rocdl::cvt_sr_f16_f32(x, bits, word, at == 1, loc);
+    case DType::Kind::bf16:
+      return rocdl::cvt_sr_bf16_f32(x, bits, word, at == 1, loc);
+    case DType::Kind::f8E4M3FN:
+    case DType::Kind::f8E4M3FNUZ:
+      return rocdl::cvt_sr_fp8_f32(x, bits, word, at, loc);
+    default:
+      return rocdl::cvt_sr_bf8_f32(x, bits, word, at, loc);
+    }
+  }
+};
+
+} // namespace
+
+const VendorInstructions &amdInstructions() {
+  static const AmdInstructions instructions;
+  return instructions;
+}
+
+} // namespace flydsl::builder

@@ -1,0 +1,10 @@
+// AMD's instructions for the functions of flydsl/gpu.h.
+#pragma once
+
+namespace flydsl::builder {
+
+class VendorInstructions;
+
+const VendorInstructions &amdInstructions();
+
+} // namespace flydsl::builder

@@ -1,0 +1,145 @@
+// The functions of flydsl/gpu.h that each vendor has instructions of its own for: what they are on
+// AMD's targets, what they refuse, and what a vendor without them is told.
+#include "builder/vendors/vendors.h"
+#include "target/processors.h"
+#include "trace_text.h"
+
+#include <catch2/catch.hpp>
+
+#include <functional>
+
+namespace fx = flydsl;
+namespace gpu = flydsl::gpu;
+using namespace trace_test;
+
+namespace {
+
+std::string trace(const std::function<void(fx::Float32, fx::Int32)> &body, const char *target) {
+  return traceText([body](fx::Float32 x, fx::Int32 n) { body(x, n); },
+                   {scalarArg(fx::f32), scalarArg(fx::i32)}, false, {64, 1, 1}, {}, target);
+}
+std::string waits(const gpu::UnderWay &left, const char *target) {
+  return trace([&](auto, auto) { gpu::wait_for(left); }, target);
+}
+
+/// Another vendor, whose functions leave a number in the order in which they are called.
+constexpr fx::detail::Processor kOther{.name = "other1",
+                                       .vendor = fx::Vendor::other,
+                                       .family = fx::Family::other,
+                                       .waveSize = 1,
+                                       .ldsBytes = 1 << 10,
+                                       .maxBlockSize = 64,
+                                       .ldsBanks = 0,
+                                       .registers = {},
+                                       .wavesOfSimd = 1,
+                                       .waitCounters = {},
+                                       .switches = {},
+                                       .features = {}};
+
+class OtherInstructions final : public fx::builder::VendorInstructions {
+public:
+  mutable std::string calls;
+  fx::Vendor vendor() const override { return fx::Vendor::other; }
+  fx::Numeric uniform(const fx::Numeric &value, fx::Loc) const override { return value; }
+  fx::Boolean anyOfWave(const fx::Boolean &condition, fx::Loc) const override { return condition; }
+  void waitFor(const gpu::UnderWay &left, fx::Loc) const override {
+    calls += "wait " + std::to_string(left.loads.value_or(-1)) + ";";
+  }
+  void meet(fx::Loc) const override { calls += "meet;"; }
+  void scheduleFence(fx::Loc) const override { calls += "fence;"; }
+  void scheduleNext(gpu::Scheduled, int, fx::Loc) const override {}
+  void wavePriority(int, fx::Loc) const override {}
+  void trap(fx::Loc) const override {}
+  fx::Numeric rematerialised(const fx::Numeric &value, fx::Loc) const override { return value; }
+  fx::Numeric rematerialisedUniform(const fx::Numeric &value, fx::Loc) const override {
+    return value;
+  }
+  fx::Vector materialised(const fx::Vector &values, fx::Loc) const override { return values; }
+  void meetOfWave(fx::Loc) const override {}
+  fx::Int32 rounded(const fx::Float32 &, const fx::Int32 &, const fx::Int32 &word, int, fx::DType,
+                    fx::Loc) const override {
+    return word;
+  }
+};
+
+} // namespace
+
+TEST_CASE("waits are one instruction for both counters, or one for each") {
+  using Catch::Contains;
+  // gfx9: vmcnt [3:0] and [15:14], expcnt [6:4], lgkmcnt [11:8]: 2 loads, 0 reads.
+  CHECK_THAT(waits({.loads = 2, .reads = 0}, "gfx942"), Contains("rocdl.s.waitcnt 114\n"));
+  // gfx11: expcnt [2:0], lgkmcnt [9:4], vmcnt [15:10].
+  CHECK_THAT(waits({.loads = 2, .reads = 0}, "gfx1100"), Contains("rocdl.s.waitcnt 2055\n"));
+  const std::string split = waits({.loads = 2, .reads = 1}, "gfx1250");
+  CHECK_THAT(split, Contains("rocdl.s.wait.loadcnt 2") && Contains("rocdl.s.wait.dscnt 1"));
+  CHECK_THAT(waits({.reads = 1}, "gfx1250"), !Contains("loadcnt"));
+  // More than a counter holds is the most that it holds.
+  CHECK(waits({.loads = 1000}, "gfx942") == waits({.loads = 63}, "gfx942"));
+  CHECK_THAT(waits({.loads = 1000}, "gfx1250"), Contains("rocdl.s.wait.loadcnt 63"));
+  CHECK_THROWS_WITH(waits({}, "gfx942"),
+                    Contains("names nothing to wait for") && Contains("vendor_test.cpp"));
+  CHECK_THROWS_WITH(waits({.loads = -1}, "gfx942"),
+                    Contains("leaves -1 loads under way; it is 0 or more"));
+}
+
+TEST_CASE("the order of instructions, priorities and numbers of a wave are the vendor's") {
+  using Catch::Contains;
+  const std::string text = trace(
+      [](const fx::Float32 &x, const fx::Int32 &n) {
+        gpu::schedule_fence();
+        gpu::schedule_next(gpu::Scheduled::products, 4);
+        gpu::wave_priority(2);
+        gpu::meet();
+        fx::if_(gpu::any_of_wave(n > 1), [] { gpu::trap(); });
+        (void)gpu::uniform(x);
+      },
+      "gfx1201");
+  for (const char *part :
+       {"rocdl.sched.barrier 0", "rocdl.sched.group.barrier 8, 4, 0", "rocdl.s.setprio 2",
+        "rocdl.s.barrier", "rocdl.ballot", "s_trap 2", "rocdl.readfirstlane"})
+    CHECK_THAT(text, Contains(part));
+  CHECK_THROWS_WITH(trace([](auto, auto) { gpu::wave_priority(4); }, "gfx942"),
+                    Contains("0 to 3, not 4"));
+  CHECK_THROWS_WITH(
+      trace([](auto, auto) { gpu::schedule_next(gpu::Scheduled::loads, 0); }, "gfx942"),
+      Contains("orders 0 instructions; it is 1 or more"));
+}
+
+TEST_CASE("a rematerialised number is one that the compiler knows nothing of") {
+  using Catch::Contains;
+  CHECK_THAT(trace([](auto, const fx::Int32 &n) { (void)(fx::rematerialised(n) + 1); }, "gfx942"),
+             Contains("llvm.inline_asm has_side_effects") && Contains("\"=v,0\""));
+  CHECK_THAT(trace([](auto, const fx::Int32 &n) { (void)fx::rematerialised_uniform(n); }, "gfx942"),
+             Contains("\"=s,0\""));
+  CHECK_THAT(trace(
+                 [](const fx::Float32 &x, auto) {
+                   (void)fx::materialised(fx::Vector::of({x, x * 2.0f}));
+                 },
+                 "gfx942"),
+             Contains("vector<2xf32>"));
+  CHECK_THROWS_WITH(
+      trace([](auto, const fx::Int32 &n) { (void)fx::rematerialised(n.to(fx::i64)); }, "gfx942"),
+      Contains("rematerialised takes a number of 32 bits, not of type i64") &&
+          Contains("vendor_test.cpp"));
+}
+
+TEST_CASE("another vendor registers its instructions, and is told until it has") {
+  using Catch::Contains;
+  REQUIRE(fx::detail::addProcessor(kOther));
+  CHECK_THROWS_WITH(waits({.loads = 1}, "other1"),
+                    Contains("there is no gpu::wait_for for other1, whose vendor has not "
+                             "registered its instructions"));
+  static const OtherInstructions others;
+  fx::builder::registerInstructions(others);
+  CHECK_THROWS_WITH(fx::builder::registerInstructions(others), Contains("a vendor that has some"));
+  const std::string text = trace(
+      [](const fx::Float32 &x, auto) {
+        gpu::schedule_fence();
+        gpu::wait_for({.loads = 3});
+        gpu::meet();
+        (void)gpu::uniform(x);
+      },
+      "other1");
+  CHECK(others.calls == "fence;wait 3;meet;");
+  CHECK_THAT(text, !Contains("rocdl"));
+}
