@@ -1,6 +1,8 @@
 // Products of operands that are not prepared, in all layouts, and loads of LDS's own.
 #include "support/product.h"
 
+#include <flydsl/product.h>
+
 using namespace kernel_tests;
 
 namespace {
