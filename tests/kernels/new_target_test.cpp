@@ -1,5 +1,5 @@
 // A new target is rows of the tables in src/target, which docs/house.md lists, and nothing else.
-// Here rows of a processor that nobody makes are added while the program runs, and the whole
+// Here rows of a made-up processor are added while the program runs, and the whole
 // library for hosts is asked about it: the kernel library's objects are linked with the rooms below
 // them. The processor is of gfx942's generation and has numbers of its own.
 #include "target/processors.h"
