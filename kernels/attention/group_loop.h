@@ -316,7 +316,6 @@ private:
   /// The values, which the compiler computes here and not where they are used, as it would to round
   /// them: until then their f32 would take twice the registers.
   Vector inRegisters(const Vector &values) const {
-    const int words = static_cast<int>(values.size()) * bytes() / 4;
     return materialised(values.bitcast(i32)).bitcast(values.dtype());
   }
   /// Multiplies before the other group does.
