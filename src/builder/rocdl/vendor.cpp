@@ -21,7 +21,9 @@ public:
     return rocdl::readfirstlane(value, loc);
   }
   Boolean anyOfWave(const Boolean &condition, Loc loc) const override {
-    return Boolean(rocdl::ballot(condition, loc) != 0);
+    const Numeric lanes = rocdl::ballot(condition, loc);
+    const Numeric::Arg none(0, loc);
+    return Boolean(detail::binary(detail::BinaryOp::ne, lanes.handle(), none.handle, loc));
   }
 
   /// One instruction for both counters where there is one, otherwise one for each (gfx1250).
