@@ -59,8 +59,8 @@ private:
   std::span<const std::uint8_t> left_;
 };
 
-/// Throws unless the words are those of whole arguments, all of them passed by a launch or none. What
-/// reads the words later relies on the lengths in them.
+/// Throws unless the words are those of whole arguments, all of them passed by a launch or none.
+/// What reads the words later relies on the lengths in them.
 void expectArguments(std::span<const std::uint64_t> words, bool passed) {
   while (!words.empty()) {
     const std::uint64_t head = words[0];

@@ -105,7 +105,7 @@ uint16_t findEffects(const llvm::MCInstrDesc &d, const llvm::MCRegisterInfo &reg
 } // namespace
 
 struct McTarget::Impl {
-  bool gfx9 = false; ///< the generation by LLVM's features
+  bool gfx9 = false, gfx12 = false; ///< the generation by LLVM's features
   llvm::Triple triple{"amdgcn-amd-amdhsa"};
   llvm::MCTargetOptions options;
   std::unique_ptr<llvm::MCRegisterInfo> registers;
@@ -119,6 +119,11 @@ struct McTarget::Impl {
   // and 10,000 registers, and a program uses few.
   std::unordered_map<unsigned, RegisterFacts> registerFacts;
   std::unordered_map<unsigned, uint16_t> effects;
+
+  /// Decodes with zeros after the end of the bytes, because LLVM reads a literal without looking
+  /// whether it is there.
+  llvm::MCDisassembler::DecodeStatus decode(const void *code, size_t bytes, uint64_t address,
+                                            llvm::MCInst &inst, uint64_t &size) const;
 
   const RegisterFacts &factsOf(unsigned reg) {
     const auto [found, isNew] = registerFacts.try_emplace(reg);
@@ -141,10 +146,22 @@ namespace {
 bool lacksItsLiteral(const uint32_t *words) {
   constexpr uint32_t kLiteral = 255;
   const uint32_t encoding = words[0] >> 26, second = words[1];
-  if (encoding == 0x34) // VOP3, VOP3P
+  if (encoding == 0x34) { // VOP3, VOP3P
+    // A comparison and v_readlane_b32 write a scalar register.
+    const uint32_t opcode = words[0] >> 16 & 1023;
+    const bool writesScalar = opcode < 256 || opcode == 0x289;
     return (second & 511) == kLiteral || (second >> 9 & 511) == kLiteral ||
-           (second >> 18 & 511) == kLiteral;
+           (second >> 18 & 511) == kLiteral || (writesScalar && (words[0] & 255) == kLiteral);
+  }
   return (encoding == 0x38 || encoding == 0x3a) && second >> 24 == kLiteral; // MUBUF, MTBUF
+}
+
+/// The same of gfx12's instructions of barriers (SOP1, s_barrier_signal to s_barrier_join), which take
+/// a constant or M0.
+bool namesNoBarrier(uint32_t word) {
+  constexpr uint32_t kSop1 = 0x17d, kLiteral = 255, kFirst = 0x4e, kLast = 0x52;
+  const uint32_t opcode = word >> 8 & 255;
+  return word >> 23 == kSop1 && (word & 255) == kLiteral && opcode >= kFirst && opcode <= kLast;
 }
 
 /// Returns true if LLVM 22's disassembler would crash: it takes A and B of v_mfma_*_f8f6f4 (gfx950)
@@ -157,24 +174,42 @@ bool lacksItsRegisters(const uint32_t *words) {
          !(words[1] & kVgpr && words[1] >> 9 & kVgpr);
 }
 
-/// Decodes with zeros after the end of the bytes, because LLVM reads a literal without looking
-/// whether it is there.
-llvm::MCDisassembler::DecodeStatus decodeOne(const llvm::MCDisassembler &disassembler, bool gfx9,
-                                             const void *code, size_t bytes, uint64_t address,
-                                             llvm::MCInst &inst, uint64_t &size) {
+/// Returns true if LLVM 22's printer would crash: it has no names for the reserved values of what an
+/// SDWA encoding selects (7) and of what becomes of the other bits of its result (3), and jumps past
+/// the end of a table of them.
+bool lacksItsSelections(const uint32_t *words) {
+  constexpr uint32_t kSdwa = 0xf9, kVop1 = 0x3f, kVopc = 0x3e;
+  constexpr uint32_t kNoSelection = 7, kNoUnused = 3;
+  const uint32_t encoding = words[0] >> 25, second = words[1];
+  if (words[0] >> 31 || (words[0] & 511) != kSdwa)
+    return false;
+  if ((second >> 16 & 7) == kNoSelection ||
+      (encoding != kVop1 && (second >> 24 & 7) == kNoSelection))
+    return true;
+  return encoding != kVopc &&
+         ((second >> 8 & 7) == kNoSelection || (second >> 11 & 3) == kNoUnused);
+}
+
+} // namespace
+
+llvm::MCDisassembler::DecodeStatus McTarget::Impl::decode(const void *code, size_t bytes,
+                                                          uint64_t address, llvm::MCInst &inst,
+                                                          uint64_t &size) const {
   constexpr size_t kLongest = 32; // no instruction is longer
   uint8_t padded[kLongest] = {};
   const size_t given = bytes < kLongest ? bytes : kLongest;
   std::memcpy(padded, code, given);
   uint32_t words[2];
   std::memcpy(words, padded, sizeof words);
-  if (given < 4 || (gfx9 && (lacksItsLiteral(words) || lacksItsRegisters(words))))
+  const bool crashes =
+      gfx9 ? lacksItsLiteral(words) || lacksItsRegisters(words) || lacksItsSelections(words)
+           : gfx12 && namesNoBarrier(words[0]);
+  if (given < 4 || crashes)
     return llvm::MCDisassembler::Fail;
-  auto status = disassembler.getInstruction(inst, size, llvm::ArrayRef<uint8_t>(padded, kLongest),
-                                            address, llvm::nulls());
+  auto status = disassembler->getInstruction(inst, size, llvm::ArrayRef<uint8_t>(padded, kLongest),
+                                             address, llvm::nulls());
   return size > given ? llvm::MCDisassembler::Fail : status;
 }
-} // namespace
 
 McTarget::McTarget(std::string_view cpu, std::string_view features)
     : impl_(std::make_unique<Impl>()) {
@@ -199,6 +234,7 @@ McTarget::McTarget(std::string_view cpu, std::string_view features)
       target->createMCSubtargetInfo(i.triple, llvm::StringRef(cpu.data(), cpu.size()),
                                     llvm::StringRef(features.data(), features.size())));
   i.gfx9 = i.subtarget->checkFeatures("+gfx9");
+  i.gfx12 = i.subtarget->checkFeatures("+gfx12");
   i.context = std::make_unique<llvm::MCContext>(i.triple, i.asmInfo.get(), i.registers.get(),
                                                 i.subtarget.get());
   i.disassembler.reset(target->createMCDisassembler(*i.subtarget, *i.context));
@@ -211,7 +247,7 @@ McTarget::~McTarget() = default;
 McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address) const {
   llvm::MCInst inst;
   uint64_t size = 0;
-  auto status = decodeOne(*impl_->disassembler, impl_->gfx9, code, bytes, address, inst, size);
+  auto status = impl_->decode(code, bytes, address, inst, size);
   if (status != llvm::MCDisassembler::Success)
     return {};
   McInstruction result{inst.getOpcode(), static_cast<unsigned>(size),
@@ -241,7 +277,7 @@ McInstruction McTarget::decode(const void *code, size_t bytes, uint64_t address)
 std::vector<McRegisters> McTarget::registers(const void *code, size_t bytes) const {
   llvm::MCInst inst;
   uint64_t size = 0;
-  auto status = decodeOne(*impl_->disassembler, impl_->gfx9, code, bytes, 0, inst, size);
+  auto status = impl_->decode(code, bytes, 0, inst, size);
   std::vector<McRegisters> result;
   if (status == llvm::MCDisassembler::Fail)
     return result;
@@ -275,7 +311,7 @@ std::vector<McRegisters> McTarget::registers(const void *code, size_t bytes) con
 std::string McTarget::print(const void *code, size_t bytes, uint64_t address) const {
   llvm::MCInst inst;
   uint64_t size = 0;
-  auto status = decodeOne(*impl_->disassembler, impl_->gfx9, code, bytes, address, inst, size);
+  auto status = impl_->decode(code, bytes, address, inst, size);
   if (status == llvm::MCDisassembler::Fail)
     return {};
   std::string text;

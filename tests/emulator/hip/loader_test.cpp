@@ -373,7 +373,9 @@ TEST_CASE("A move between accumulation registers whose source is none is refused
 TEST_CASE("A literal where the encoding has no room for one is no instruction, and no crash") {
   const uint32_t cases[][2] = {{0xd2080000, 0x0001ffff},  // v_lshl_add_u64
                                {0xd1cb0000, 0x03fe0100},  // v_fma_f32, the third operand
-                               {0xe0501000, 0xff000000}}; // buffer_load_dword
+                               {0xe0501000, 0xff000000},  // buffer_load_dword
+                               {0xd07a00ff, 0x04020100},  // v_cmpx_eq_f64, the result
+                               {0xd28900ff, 0x00020100}}; // v_readlane_b32, the result
   for (const auto &words : cases) {
     auto program = decodeProgram("gfx942", words, sizeof words);
     CHECK(program->insts.size() == 3);
@@ -381,6 +383,29 @@ TEST_CASE("A literal where the encoding has no room for one is no instruction, a
   }
   const uint32_t cut = 0x8000ff00; // s_add_u32 with a literal that the segment's end cuts off
   CHECK(decodeProgram("gfx942", &cut, 4)->text(0) == "");
+}
+
+TEST_CASE("A barrier of gfx12 by a literal is no instruction, and no crash") {
+  for (const uint32_t opcode : {0x4eu, 0x4fu, 0x50u, 0x51u, 0x52u}) {
+    const uint32_t words[] = {0xbe8000ff | opcode << 8, 0x12345678};
+    CHECK(decodeProgram("gfx1201", words, sizeof words)->text(0) == "");
+  }
+  const uint32_t signal = 0xbe804ec1; // s_barrier_signal -1
+  CHECK(decodeProgram("gfx1201", &signal, sizeof signal)->text(0) == "s_barrier_signal -1");
+}
+
+TEST_CASE("An SDWA encoding that selects what there is not is no instruction, and no crash") {
+  // v_add_u16_sdwa v4, v5, v6 dst_sel:DWORD dst_unused:UNUSED_PRESERVE src0_sel:BYTE_2 src1_sel:WORD_1
+  const uint32_t good[] = {0x4c080cf9, 0x05021605};
+  CHECK(decodeProgram("gfx942", good, sizeof good)->text(0).starts_with("v_add_u16_sdwa"));
+  const uint32_t reserved[] = {0x05021705,  // the result's place
+                               0x05021e05,  // what becomes of its other bits
+                               0x05071605,  // the first operand's
+                               0x07021605}; // the second one's
+  for (const uint32_t second : reserved) {
+    const uint32_t words[] = {good[0], second};
+    CHECK(decodeProgram("gfx942", words, sizeof words)->text(0) == "");
+  }
 }
 
 TEST_CASE("Target ids: features decide, generic code covers its family") {

@@ -26,8 +26,8 @@ template <class T> std::string converted(const std::string &specifier, T value) 
   return text;
 }
 
-/// Makes widths and precisions 4095 at most, the characters that C (7.21.6.1) promises of one conversion: a
-/// kernel's number could ask for gigabytes of blanks.
+/// Makes widths and precisions 4095 at most, the characters that C (7.21.6.1) promises of one
+/// conversion: a kernel's number could ask for gigabytes of blanks.
 void limitNumbers(std::string &specifier) {
   constexpr std::string_view kMost = "4095";
   const auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
@@ -72,8 +72,8 @@ std::string formatPrintf(const std::string &format, const uint8_t *at, const uin
     const size_t last = format.find_first_not_of("-+ #0123456789.*hlzjtL", percent + 1);
     if (last == std::string::npos)
       return text;
-    // The host's printf sees nothing but what is known here: another conversion (%S, %m) or the number
-    // of an argument (%1$s) would have it read arguments that are not there.
+    // The host's printf sees nothing but what is known here: another conversion (%S, %m) or the
+    // number of an argument (%1$s) would have it read arguments that are not there.
     if (std::string_view("diouxXcsfFeEgGaApn%").find(format[last]) == std::string_view::npos) {
       text.append(format, percent, last - percent);
       i = last;
