@@ -112,28 +112,30 @@ namespace rocdl {
 
 std::vector<MatrixProduct> matrix_products(const Target &target, DType a, DType b) {
   std::vector<MatrixProduct> all;
+  const auto add = [&](const MatrixProduct &product) {
+    const auto hasMore = [](const MatrixProduct &x, const MatrixProduct &y) { return x.k > y.k; };
+    all.insert(std::upper_bound(all.begin(), all.end(), product, hasMore), product);
+  };
   const Family family = target.family();
   for (const detail::MatrixInstruction &row : detail::matrixInstructions())
     if (row.isOn(family) && row.isAtom() && row.a == a && row.b == b)
-      all.push_back({.target = target,
-                     .name = row.name,
-                     .feature = row.feature,
-                     .m = row.m,
-                     .n = row.atomN(),
-                     .k = row.k,
-                     .a = row.a,
-                     .b = row.b,
-                     .acc = row.acc,
-                     .scale_block = row.scaleBlock,
-                     .lanes = row.lanes(),
-                     .registers_a = row.registersA.bits() / 32,
-                     .registers_b = row.registersB.bits() / 32,
-                     .registers_c = detail::fragmentC(row).bits() / 32,
-                     .layout_a = row.layoutA,
-                     .layout_b = row.layoutB,
-                     .layout_c = row.layoutC});
-  std::stable_sort(all.begin(), all.end(),
-                   [](const MatrixProduct &x, const MatrixProduct &y) { return x.k > y.k; });
+      add({.target = target,
+           .name = row.name,
+           .feature = row.feature,
+           .m = row.m,
+           .n = row.atomN(),
+           .k = row.k,
+           .a = row.a,
+           .b = row.b,
+           .acc = row.acc,
+           .scale_block = row.scaleBlock,
+           .lanes = row.lanes(),
+           .registers_a = row.registersA.bits() / 32,
+           .registers_b = row.registersB.bits() / 32,
+           .registers_c = detail::fragmentC(row).bits() / 32,
+           .layout_a = row.layoutA,
+           .layout_b = row.layoutB,
+           .layout_c = row.layoutC});
   return all;
 }
 
