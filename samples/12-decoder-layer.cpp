@@ -92,7 +92,8 @@ public:
   std::size_t workspace() const { return workspace_; }
   void operator()(const fx::TensorArg &a, const fx::TensorArg &c, const fx::TensorArg &workspace,
                   fx::StreamRef stream) const {
-    fk::GemmArgs args{.a = a, .b = weights_, .c = c};
+    const fk::PreparedWeight b{.matrix = plan_.problem().weight(), .memory = weights_};
+    fk::GemmArgs args{.a = a, .b = b, .c = c};
     if (workspace_)
       args.workspace = workspace;
     plan_(args, stream);

@@ -32,8 +32,9 @@ TEST_CASE("a product of a decoder layer: gates and ups of a few tokens") {
   if (const fk::Support answer = fk::supported(problem); !answer)
     throw fx::Error(answer.why);
   // When the model is loaded: weights in the layout that products read.
-  const fx::DeviceArray<fx::bfloat16_t> prepared({fk::prepared_size(problem.weight())});
-  fk::run(problem.weight(), {.raw = w.tensor(), .out = prepared.tensor()}, stream);
+  const fx::DeviceArray<fx::bfloat16_t> memory({fk::prepared_size(problem.weight())});
+  const fk::PreparedWeight prepared{.matrix = problem.weight(), .memory = memory};
+  fk::run(problem.weight(), {.raw = w.tensor(), .out = prepared}, stream);
   // A plan for a few sizes of m; each is right for any m.
   const fk::GemmPlan few(problem, fk::choose(problem, 16)),
       many(problem, fk::choose(problem, 2048));
@@ -43,7 +44,7 @@ TEST_CASE("a product of a decoder layer: gates and ups of a few tokens") {
   const auto product = [&](const fx::DeviceArray<fx::bfloat16_t> &rows,
                            const fx::DeviceArray<fx::bfloat16_t> &out, std::int64_t m) {
     const fk::GemmPlan &plan = m <= 16 ? few : many;
-    plan({.a = rows.tensor(), .b = prepared.tensor(), .c = out.tensor()}, stream);
+    plan({.a = rows.tensor(), .b = prepared, .c = out.tensor()}, stream);
   };
   product(x, y, tokens);
   // endregion

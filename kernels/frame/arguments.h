@@ -218,11 +218,12 @@ public:
   static bool shareMemory(const TensorArg &a, const TensorArg &b);
 
   [[noreturn]] void fail(const std::string &text) const;
+  /// Says that an operand is missing, or given without need.
+  [[noreturn]] void failGiven(const char *name, bool needed) const;
 
 private:
   static constexpr std::int64_t kMostRows = 0x7fffffff;
   [[noreturn]] void refuse(const TensorArg &, const Expected &, Finding) const;
-  [[noreturn]] void failGiven(const char *name, bool needed) const;
   [[noreturn]] void failRows(const TensorArg &, const char *name) const;
 
   std::string_view family_;

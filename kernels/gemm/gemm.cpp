@@ -70,6 +70,25 @@ void checkColumns(const Arguments &arguments, const Expected &expected) {
                    ", because " + expected.reason);
 }
 
+/// Whether weights are prepared or not is as the problem says: nothing else tells them apart.
+void checkLayout(const Arguments &arguments, const GemmProblem &problem, const WeightArg &b) {
+  const bool isPrepared = problem.b_layout == OperandLayout::prepared;
+  if (b.prepared().has_value() == isPrepared) [[likely]]
+    return;
+  if (isPrepared)
+    arguments.fail(
+        "b is a plain tensor, and the problem takes prepared weights, whose elements lie in "
+        "another order. Pass PreparedWeight{.matrix = problem.weight(), .memory = ...} for memory "
+        "that prepare_weight, WeightPlan or another program prepared; weights as they are go with "
+        "b_layout = OperandLayout::rows");
+  const char *layout = problem.b_layout == OperandLayout::rows ? "rows" : "columns";
+  arguments.fail(std::string("b is prepared weights, and the problem takes a tensor (n, k) as it "
+                             "lies: b_layout is OperandLayout::") +
+                 layout +
+                 ". Pass the weights as they were before, or make the plan with b_layout = "
+                 "OperandLayout::prepared");
+}
+
 } // namespace
 
 void Gemm::launch(const Call<GemmProblem> &call) {
@@ -84,18 +103,16 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   arguments.check(args.a, a);
   const std::int64_t strideA = lineStride(args.a, problem.a_layout);
   std::int64_t strideB = 0;
+  const TensorArg &weights = args.b.tensor();
+  checkLayout(arguments, problem, args.b);
   if (problem.b_layout == OperandLayout::prepared) {
-    arguments.check(args.b, {.name = "b",
-                             .dtype = problem.b,
-                             .shape = {"prepared_size", weightsOf(problem).size()},
-                             .align = kPieceBytes * 8 / problem.b.memory_bits(),
-                             .reason = kPieces});
+    checkPrepared(arguments, "b", *args.b.prepared(), weights, problem.weight(), Use::read);
   } else {
     const Expected b = unprepared(problem, config, "b", problem.b, {"n, k", n, k}, problem.b_layout,
                                   config.tile_n, hasFarColumns(problem, config));
     checkColumns(arguments, b);
-    arguments.check(args.b, b);
-    strideB = lineStride(args.b, problem.b_layout);
+    arguments.check(weights, b);
+    strideB = lineStride(weights, problem.b_layout);
   }
   arguments.check(
       args.c,
@@ -103,7 +120,7 @@ void Gemm::launch(const Call<GemmProblem> &call) {
                   {.counts = {config.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"}));
   const std::int64_t strideC = strideOr(args.c, 0, n);
   arguments.apart(args.c, "c", args.a, "a");
-  arguments.apart(args.c, "c", args.b, "b");
+  arguments.apart(args.c, "c", weights, "b");
   std::array<std::int64_t, 2> stridesOfScales{};
   if (hasBlockScales(problem)) {
     stridesOfScales = blockScales(arguments, problem, config, args, m);
@@ -141,12 +158,12 @@ void Gemm::launch(const Call<GemmProblem> &call) {
     const std::int64_t flags =
         PartFlags::place(args.workspace->shape()[0], tilesOf(problem, config, m));
     call.launches.at(0, kGemmSplit)(
-        call.on(blocks, threads), call.where, address(args.a), address(args.b), address(args.c),
+        call.on(blocks, threads), call.where, address(args.a), address(weights), address(args.c),
         address(args.scale_a), address(args.scale_b), address(args.bias), workspace,
         workspace + flags, strideA, strideB, strideC, stridesOfScales, args.seed, rows);
   } else if (config.split_k > 1) {
     call.launches.at(0, kGemmParts)(call.on(blocks, threads), call.where, address(args.a),
-                                    address(args.b), address(args.scale_a), address(args.scale_b),
+                                    address(weights), address(args.scale_a), address(args.scale_b),
                                     workspace, strideA, strideB, stridesOfScales, rows);
     call.launches.at(1, kGemmSum)(
         call.on(grid((m + kSumTileM - 1) / kSumTileM * sumTilesAcross(problem)), kSumThreads),
@@ -154,7 +171,7 @@ void Gemm::launch(const Call<GemmProblem> &call) {
         address(args.bias), strideC, args.seed, rows);
   } else {
     call.launches.at(0, kGemm)(call.on(blocks, threads), call.where, address(args.a),
-                               address(args.b), address(args.c), address(args.scale_a),
+                               address(weights), address(args.c), address(args.scale_a),
                                address(args.scale_b), address(args.bias), strideA, strideB, strideC,
                                stridesOfScales, args.seed, rows);
   }
@@ -184,8 +201,10 @@ GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::i
   };
   return {.a = matrix("a", problem.a, problem.a_layout, m),
           .b = problem.b_layout == OperandLayout::prepared
-                   ? sampler("b", problem.b, Extents{weightsOf(problem).size()}, Role::input)
-                   : matrix("b", problem.b, problem.b_layout, problem.n),
+                   ? WeightArg(PreparedWeight{
+                         problem.weight(),
+                         sampler("b", problem.b, Extents{weightsOf(problem).size()}, Role::input)})
+                   : WeightArg(matrix("b", problem.b, problem.b_layout, problem.n)),
           .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output),
           .scale_a = maybe(problem.scale_a != Scales::none, "scale_a", problem.scale, scalesA),
           .scale_b = maybe(problem.scale_b != Scales::none, "scale_b", problem.scale, scalesB),

@@ -1,6 +1,8 @@
 // Weights in ggml's block formats on the host.
 #include "ggml/ggml_rules.h"
 
+#include "frame/arguments.h"
+
 #include <flydsl/error.h>
 #include <flydsl/host_float.h>
 
@@ -84,6 +86,16 @@ void dequantiseBlock(const impl::GgmlRow &row, Bytes block, double *out) {
   }
 }
 
+std::int64_t bytesOf(const GgmlWeight &weight) {
+  const impl::GgmlRow &row = impl::ggmlRow(weight.format);
+  return weight.n * (weight.k / row.weights) * row.bytes;
+}
+std::string textOf(const GgmlWeight &weight) {
+  return "(n, k) = (" + std::to_string(weight.n) + ", " + std::to_string(weight.k) + ") of " +
+         std::string(impl::ggmlRow(weight.format).name) + " in the layout " +
+         (weight.layout == GgmlLayout::planes ? "planes" : "blocks");
+}
+
 void expectWeight(const GgmlWeight &weight) {
   if (const Support answer = impl::ggmlSupported(weight); !answer)
     throw Error("weights of ggml: " + answer.why);
@@ -106,6 +118,21 @@ Support impl::ggmlSupported(const GgmlWeight &weight) {
   return {};
 }
 
+void impl::checkBlocks(const Arguments &arguments, const char *name, const GgmlTensor &given,
+                       const GgmlWeight &expected) {
+  if (given.weight != expected) [[unlikely]]
+    arguments.fail(std::string(name) + " is weights " + textOf(given.weight) +
+                   "; the problem's are " + textOf(expected) +
+                   (given.weight.layout != expected.layout
+                        ? "; prepare_weight brings weights as they are in a file into a layout"
+                        : ""));
+  arguments.check(given.bytes, {.name = name,
+                                .dtype = u8,
+                                .shape = {"weight_bytes", bytesOf(expected)},
+                                .align = 16,
+                                .reason = "16 bytes are loaded at a time"});
+}
+
 GgmlBlock ggml_block(GgmlFormat format) {
   const impl::GgmlRow &row = impl::ggmlRow(format);
   return {row.name, row.weights, row.bytes};
@@ -120,8 +147,7 @@ std::uint32_t ggml_type(GgmlFormat format) { return impl::ggmlRow(format).type; 
 
 std::size_t weight_bytes(const GgmlWeight &weight) {
   expectWeight(weight);
-  const impl::GgmlRow &row = impl::ggmlRow(weight.format);
-  return static_cast<std::size_t>(weight.n * (weight.k / row.weights) * row.bytes);
+  return static_cast<std::size_t>(bytesOf(weight));
 }
 
 void prepare_weight(const GgmlWeight &weight, const void *raw, void *out) {

@@ -232,15 +232,11 @@ void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
                            .reach = tile});
   arguments.check(args.c, productRows(problem.c, m, n, tile));
   arguments.apart(args.c, "c", args.a, "a");
-  const auto blocks = [&](const char *name) {
-    return Expected{.name = name,
-                    .dtype = u8,
-                    .shape = {"weight_bytes", weight_bytes(problem.weight())},
-                    .align = kPieceBytes,
-                    .reason = kPieces};
-  };
-  arguments.check(args.b, blocks("b"));
-  arguments.checkIf(problem.gated, args.up, blocks("up"));
+  checkBlocks(arguments, "b", args.b, problem.weight());
+  if (args.up.has_value() != problem.gated) [[unlikely]]
+    arguments.failGiven("up", problem.gated);
+  if (problem.gated)
+    checkBlocks(arguments, "up", *args.up, problem.weight());
   if (m == 0)
     return;
   const std::int64_t across = config.matrix ? config.tile_n : ggmlRowsOfBlock(config);
@@ -248,18 +244,20 @@ void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
   if (grid > std::numeric_limits<std::int32_t>::max()) [[unlikely]]
     arguments.fail("c has " + text(grid) + " tiles; a grid has at most 2147483647");
   call.launches.at(0, config.matrix ? kGgmlMatrix : kGgmlVector)(
-      call.on(grid, config.threads), call.where, address(args.a), address(args.b), address(args.up),
-      address(args.c), strideOr(args.a, 0, k), strideOr(args.c, 0, n),
-      static_cast<std::int32_t>(m));
+      call.on(grid, config.threads), call.where, address(args.a), address(args.b.bytes),
+      args.up ? address(args.up->bytes) : 0, address(args.c), strideOr(args.a, 0, k),
+      strideOr(args.c, 0, n), static_cast<std::int32_t>(m));
 }
 
 GgmlGemmArgs GgmlGemm::args(const GgmlGemmProblem &problem, const GgmlGemmConfig &, std::int64_t m,
                             const Sampler &sampler) {
-  const Extents weights{weight_bytes(problem.weight())};
-  const Role blocks = Role::blocks(problem.format, problem.layout);
+  const auto weights = [&](const char *name) {
+    return GgmlTensor{problem.weight(), sampler(name, u8, Extents{weight_bytes(problem.weight())},
+                                                Role::blocks(problem.format, problem.layout))};
+  };
   return {.a = sampler("a", problem.a, Extents{m, problem.k}, Role::input),
-          .b = sampler("b", u8, weights, blocks),
-          .up = sampleIf(problem.gated, sampler, "up", u8, weights, blocks),
+          .b = weights("b"),
+          .up = problem.gated ? std::optional(weights("up")) : std::nullopt,
           .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output)};
 }
 

@@ -49,11 +49,7 @@ void Rows::launch(const Call<GgmlRowsProblem> &call) {
   const Arguments arguments(FamilyOf<GgmlRowsProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.y, "y");
   arguments.check(args.ids, {.name = "ids", .dtype = problem.index, .shape = {"m", m}});
-  arguments.check(args.b, {.name = "b",
-                           .dtype = u8,
-                           .shape = {"weight_bytes", weight_bytes(problem.weight())},
-                           .align = 16,
-                           .reason = "16 bytes are loaded at a time"});
+  checkBlocks(arguments, "b", args.b, problem.weight());
   arguments.check(args.y, {.name = "y",
                            .dtype = problem.y,
                            .shape = {"m, k", m, problem.k},
@@ -64,14 +60,14 @@ void Rows::launch(const Call<GgmlRowsProblem> &call) {
   if (m == 0)
     return;
   call.launches.at(0, kGgmlRowsName)(call.on(m, call.config.block), call.where, address(args.ids),
-                                     address(args.b), address(args.y), strideOf(args.y, 0));
+                                     address(args.b.bytes), address(args.y), strideOf(args.y, 0));
 }
 
 GgmlRowsArgs Rows::args(const GgmlRowsProblem &problem, const GgmlRowsConfig &, std::int64_t m,
                         const Sampler &sampler) {
   return {.ids = sampler("ids", problem.index, Extents{m}, Role::index),
-          .b = sampler("b", u8, Extents{weight_bytes(problem.weight())},
-                       Role::blocks(problem.format, problem.layout)),
+          .b = {problem.weight(), sampler("b", u8, Extents{weight_bytes(problem.weight())},
+                                          Role::blocks(problem.format, problem.layout))},
           .y = sampler("y", problem.y, Extents{m, problem.k}, Role::output)};
 }
 

@@ -9,6 +9,8 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
+class Arguments;
+
 /// A format: its blocks, and the pieces in which threads take them.
 ///
 /// A block is a head of factors and a body whose length is a multiple of 16 bytes; formats whose
@@ -60,6 +62,10 @@ inline const GgmlRow &ggmlRow(GgmlFormat format) {
 
 /// Whether there is such a matrix.
 Support ggmlSupported(const GgmlWeight &weight);
+
+/// Checks weights of a call: they are those of `expected`, of the problem.
+void checkBlocks(const Arguments &arguments, const char *name, const GgmlTensor &given,
+                 const GgmlWeight &expected);
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -21,6 +21,11 @@ void expectWeight(const WeightProblem &problem) {
     throw Error(std::string(FamilyOf<WeightProblem>::name) + ": " + answer.why);
 }
 
+std::string textOf(const WeightProblem &matrix) {
+  return "(n, k) = (" + std::to_string(matrix.n) + ", " + std::to_string(matrix.k) + ") of " +
+         std::string(matrix.dtype.name());
+}
+
 } // namespace
 
 Support weightSupported(const WeightProblem &problem) {
@@ -39,6 +44,20 @@ Support weightSupported(const WeightProblem &problem) {
     return Support::no("k is " + std::to_string(problem.k) + ": a row of " + std::to_string(bytes) +
                        " bytes is no multiple of 16 bytes");
   return {};
+}
+
+void checkPrepared(const Arguments &arguments, const char *name, const WeightProblem &given,
+                   const TensorArg &memory, const WeightProblem &expected, Use use) {
+  if (given != expected) [[unlikely]]
+    arguments.fail(std::string(name) + " is prepared weights " + textOf(given) +
+                   "; the problem's are " + textOf(expected));
+  const Preshuffled weights = preshuffled(expected);
+  arguments.check(memory, {.name = name,
+                           .dtype = expected.dtype,
+                           .shape = {"prepared_size", weights.size()},
+                           .use = use,
+                           .align = weights.piece(),
+                           .reason = kPieces});
 }
 
 Support Weight::supported(const WeightProblem &problem, const Target &) {
@@ -67,22 +86,20 @@ void Weight::launch(const Call<WeightProblem> &call) {
                                   .free = 1,
                                   .align = weights.piece(),
                                   .reason = kPieces});
-  arguments.check(call.args.out, {.name = "out",
-                                  .dtype = problem.dtype,
-                                  .shape = {"prepared_size", weights.size()},
-                                  .use = Use::written,
-                                  .align = weights.piece(),
-                                  .reason = kPieces});
+  checkPrepared(arguments, "out", call.args.out.matrix, call.args.out.memory, problem,
+                Use::written);
+  arguments.apart(call.args.out.memory, "out", call.args.raw, "raw");
   const std::int64_t blocks = weights.blocksN() * weights.blocksK(), waves = call.config.block / 64;
   call.launches.at(0, kWeight)(call.on((blocks + waves - 1) / waves, call.config.block), call.where,
-                               address(call.args.raw), address(call.args.out),
+                               address(call.args.raw), address(call.args.out.memory),
                                strideOf(call.args.raw, 0));
 }
 
 WeightArgs Weight::args(const WeightProblem &problem, const WeightConfig &, std::int64_t,
                         const Sampler &sampler) {
   return {.raw = sampler("raw", problem.dtype, Extents{problem.n, problem.k}, Role::input),
-          .out = sampler("out", problem.dtype, Extents{preshuffled(problem).size()}, Role::output)};
+          .out = {problem, sampler("out", problem.dtype, Extents{preshuffled(problem).size()},
+                                   Role::output)}};
 }
 
 } // namespace kernels::impl

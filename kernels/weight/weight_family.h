@@ -2,12 +2,15 @@
 #pragma once
 
 #include "blocks/products/preshuffle.h"
+#include "frame/expected.h"
 #include "frame/family.h"
 
 #include <flydsl/kernels/weight.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
+
+class Arguments;
 
 /// raw, out, the distance of raw's rows.
 inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t> kWeight{"weight"};
@@ -33,6 +36,10 @@ template <> struct Family<WeightProblem> : FamilyDefaults<WeightProblem, &Weight
 
 /// What weights can be prepared, on any target.
 Support weightSupported(const WeightProblem &problem);
+
+/// Checks prepared weights of a call: they are those of `expected`, of the problem.
+void checkPrepared(const Arguments &arguments, const char *name, const WeightProblem &given,
+                   const TensorArg &memory, const WeightProblem &expected, Use use);
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -228,8 +228,8 @@ private:
   /// A product with weights that are on the device.
   struct Product {
     fk::GgmlGemmPlan plan[2]; ///< for steps, and for prompts
-    fx::TensorArg b;
-    std::optional<fx::TensorArg> up;
+    fk::GgmlTensor b;
+    std::optional<fk::GgmlTensor> up;
   };
   struct DeviceLayer {
     fx::TensorArg attentionNorm, mlpNorm;
@@ -281,10 +281,10 @@ private:
     return made;
   }
   // region: weights
-  fx::TensorArg weights(const fk::GgmlWeight &weight, const std::uint8_t *raw) {
+  fk::GgmlTensor weights(const fk::GgmlWeight &weight, const std::uint8_t *raw) {
     std::vector<std::uint8_t> prepared(fk::weight_bytes(weight));
     fk::prepare_weight(weight, raw, prepared.data());
-    return upload(prepared, {prepared.size()});
+    return {weight, upload(prepared, {prepared.size()})};
   }
   // endregion
 
@@ -436,7 +436,7 @@ private:
   std::vector<DeviceLayer> layers_;
   Product output_; ///< gives logits
   fk::GgmlRowsPlan embed_;
-  fx::TensorArg embedding_;
+  fk::GgmlTensor embedding_;
   fk::NormPlan norm_, addAndNorm_;
   fk::RopePlan rope_;
   fk::AttentionPlan attention_;

@@ -221,15 +221,19 @@ TEST_CASE("products refuse arguments that do not fit") {
                 b = prepared(problem, std::vector<double>(64 * 64)),
                 c = Operand::output(fx::f16, 4, 64),
                 bias = Operand::input(fx::f16, 1, 64, std::vector<double>(64));
-  const fk::GemmArgs good{.a = a.tensor(), .b = b.vector(), .c = c.tensor(), .bias = bias.vector()};
+  const fk::GemmArgs good{
+      .a = a.tensor(), .b = preparedArg(problem, b), .c = c.tensor(), .bias = bias.vector()};
   const auto expect = [&](const auto &change, const char *part) {
     expectRefused(plan, good, change, part);
   };
   void *data = a.tensor().data();
   expect([&](auto &args) { args.c = fx::tensor(data, fx::f16, {3, 64}); },
          "gemm: c has the shape (3, 64); (m, n) = (4, 64) is expected");
-  expect([&](auto &args) { args.b = fx::tensor(data, fx::f16, {64, 64}); },
-         "gemm: b has the shape (64, 64); (prepared_size) = (4096) is expected");
+  expect(
+      [&](auto &args) {
+        args.b = fk::PreparedWeight{problem.weight(), fx::tensor(data, fx::f16, {64, 64})};
+      },
+      "gemm: b has the shape (64, 64); (prepared_size) = (4096) is expected");
   expect([&](auto &args) { args.bias = std::nullopt; },
          "gemm: bias is missing; the problem has it");
   expect([&](auto &args) { args.scale_a = args.bias; },
@@ -262,7 +266,7 @@ TEST_CASE("products refuse arguments that do not fit") {
                            {.tile_m = 32, .tile_n = 64, .tile_k = 64, .split_k = 2});
   const Operand a2 = Operand::input(fx::f16, 4, 128, std::vector<double>(512)),
                 b2 = prepared({.n = 64, .k = 128}, std::vector<double>(64 * 128));
-  fk::GemmArgs args{.a = a2.tensor(), .b = b2.vector(), .c = c.tensor()};
+  fk::GemmArgs args{.a = a2.tensor(), .b = preparedArg({.n = 64, .k = 128}, b2), .c = c.tensor()};
   CHECK(messageOf([&] {
           split(args);
         }).find("gemm: workspace is missing; this call needs 2048 bytes") != std::string::npos);
@@ -270,6 +274,61 @@ TEST_CASE("products refuse arguments that do not fit") {
   CHECK(messageOf([&] { split(args); })
             .find("gemm: workspace has the shape (2047); a vector of at least 2048 bytes is "
                   "expected") != std::string::npos);
+}
+
+TEST_CASE("products refuse weights that are not declared as what they take") {
+  // Each memory has the size that the product takes.
+  const GemmProblem problem{.n = 64, .k = 128};
+  const fk::GemmPlan plan(problem, fk::choose(problem, 4));
+  const Operand a = Operand::input(fx::f16, 4, 128, std::vector<double>(4 * 128)),
+                b = prepared(problem, std::vector<double>(64 * 128)),
+                c = Operand::output(fx::f16, 4, 64);
+  const auto refusal = [&](const fk::GemmPlan &plan, const fk::WeightArg &b) {
+    return messageOf([&] { plan({.a = a.tensor(), .b = b, .c = c.tensor()}); });
+  };
+  const auto contains = [](const std::string &text, const char *part) {
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  CHECK(refusal(plan, preparedArg(problem, b)) == "no error");
+  const char *plain = "gemm: b is a plain tensor, and the problem takes prepared weights, whose "
+                      "elements lie in another order. Pass PreparedWeight{.matrix = "
+                      "problem.weight(), .memory = ...}";
+  contains(refusal(plan, b.vector()), plain);
+  contains(refusal(plan, fx::tensor(b.vector().data(), fx::f16, {64, 128})), plain);
+  contains(refusal(plan, fk::PreparedWeight{{.n = 128, .k = 64}, b.vector()}),
+           "gemm: b is prepared weights (n, k) = (128, 64) of f16; the problem's are (n, k) = (64, "
+           "128) of f16");
+  contains(refusal(plan, fk::PreparedWeight{{.dtype = fx::bf16, .n = 64, .k = 128}, b.vector()}),
+           "gemm: b is prepared weights (n, k) = (64, 128) of bf16");
+  contains(refusal(plan, fk::PreparedWeight{problem.weight(),
+                                            fx::tensor(b.vector().data(), fx::bf16, {64 * 128})}),
+           "gemm: b is of type bf16; the problem says f16");
+
+  GemmProblem rows = problem;
+  rows.b_layout = OperandLayout::rows;
+  const fk::GemmPlan ofRows(rows, fk::choose(rows, 4));
+  contains(
+      refusal(ofRows, preparedArg(problem, b)),
+      "gemm: b is prepared weights, and the problem takes a tensor (n, k) as it lies: b_layout "
+      "is OperandLayout::rows");
+
+  // The kernel that prepares them.
+  const Operand raw = Operand::input(fx::f16, 64, 128, std::vector<double>(64 * 128)),
+                out = Operand::output(fx::f16, 1, 64 * 128);
+  const fk::WeightPlan weights(problem.weight(), {});
+  contains(messageOf([&] {
+             weights({.raw = raw.tensor(), .out = {{.n = 128, .k = 64}, out.vector()}});
+           }),
+           "weight: out is prepared weights (n, k) = (128, 64) of f16; the problem's are (n, k) = "
+           "(64, 128) of f16");
+  contains(messageOf([&] {
+             weights(
+                 {.raw = raw.tensor(),
+                  .out = {problem.weight(), fx::tensor(raw.tensor().data(), fx::f16, {64 * 128})}});
+           }),
+           "weight: out shares memory with raw");
+  fx::Device::current().synchronize();
 }
 
 TEST_CASE("products refuse scales of blocks that do not fit") {
@@ -286,7 +345,7 @@ TEST_CASE("products refuse scales of blocks that do not fit") {
                 scaleA = Operand::input(fx::f32, 4, 3, std::vector<double>(12)),
                 scaleB = Operand::input(fx::f32, 1, 3, std::vector<double>(3));
   const fk::GemmArgs good{.a = a.tensor(),
-                          .b = b.vector(),
+                          .b = preparedArg(problem, b),
                           .c = c.tensor(),
                           .scale_a = scaleA.tensor(),
                           .scale_b = scaleB.tensor()};

@@ -32,7 +32,8 @@ public:
         a_(Operand::input(problem.a, m, problem.k, values_.a)), b_(prepared(problem, values_.b)),
         c_(Operand::output(problem.c, m, problem.n)) {}
   fk::GemmArgs args(const fx::TensorArg &workspace) const {
-    return {.a = a_.tensor(), .b = b_.vector(), .c = c_.tensor(), .workspace = workspace};
+    return {
+        .a = a_.tensor(), .b = preparedArg(problem_, b_), .c = c_.tensor(), .workspace = workspace};
   }
   void expectRight() const {
     const Reference expected = reference(problem_, m_, values_);
@@ -256,7 +257,7 @@ public:
     };
     // As in gemm_family.h: operands, distances, the seed, and m.
     std::int64_t numbers[] = {address(args.a),
-                              address(args.b),
+                              address(args.b.tensor()),
                               address(args.c),
                               0,
                               0,

@@ -180,7 +180,7 @@ TEST_CASE("products with many rows, and with operands over 4 GiB", "[large]") {
   const fx::Stream stream;
   fk::GemmPlan(problem, {.tile_m = 16, .tile_n = 64, .tile_k = 256})(
       {.a = fx::tensor(a.data(), {m, problem.k}, {apart, 1}),
-       .b = b.vector(),
+       .b = preparedArg(problem, b),
        .c = fx::tensor(c.data(), {m, problem.n}, {apart, 1})},
       stream);
   stream.synchronize();
@@ -228,7 +228,7 @@ TEST_CASE("a product of no rows launches nothing") {
   const Operand b = prepared(problem, std::vector<double>(64 * 64));
   const fx::TensorArg none(nullptr, fx::f16, fx::Extents{0, 64});
   CHECK(fx::Device::current()
-            .count_launches([&] { plan({.a = none, .b = b.vector(), .c = none}); })
+            .count_launches([&] { plan({.a = none, .b = preparedArg(problem, b), .c = none}); })
             .empty());
 }
 
@@ -307,7 +307,7 @@ TEST_CASE("weights are prepared on the device as on the host", "[run]") {
                                       16 / problem.dtype.bytes()),
                   out = Operand::output(problem.dtype, 1, fk::prepared_size(problem));
     const fx::Stream stream;
-    fk::run(problem, {.raw = in.tensor(), .out = out.vector()}, stream);
+    fk::run(problem, {.raw = in.tensor(), .out = {problem, out.vector()}}, stream);
     stream.synchronize();
     out.expectUntouched();
     CHECK(out.bytes() == host);

@@ -41,9 +41,9 @@ void expectProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
   const Operand inA = Operand::input(problem.a, m, k, a, gaps.a), inB = operand(b),
                 inUp = operand(up), c = Operand::output(problem.c, m, n, gaps.c);
   const fx::Stream stream;
-  fk::GgmlGemmArgs args{.a = inA.tensor(), .b = inB.vector(), .c = c.tensor()};
+  fk::GgmlGemmArgs args{.a = inA.tensor(), .b = {problem.weight(), inB.vector()}, .c = c.tensor()};
   if (problem.gated)
-    args.up = inUp.vector();
+    args.up = {problem.weight(), inUp.vector()};
   fk::GgmlGemmPlan(problem, config)(args, stream);
   stream.synchronize();
   const reference::GgmlValues values(problem.format, b), upValues(problem.format, up);
@@ -90,7 +90,7 @@ TEST_CASE("ggml's rows are those of the format's own reference", "[run]") {
                     y = Operand::output(fx::f32, 4, problem.k, 4);
       const fx::Stream stream;
       fk::GgmlRowsPlan(problem, fk::choose(problem, 4))(
-          {.ids = ids.vector(), .b = b.vector(), .y = y.tensor()}, stream);
+          {.ids = ids.vector(), .b = {problem.weight(), b.vector()}, .y = y.tensor()}, stream);
       stream.synchronize();
       std::vector<double> exact(vector.weights.size()), expected;
       fk::dequantise(vector.format, vector.blocks.data(), blocks, exact.data());
@@ -267,9 +267,32 @@ TEST_CASE("ggml_gemm says what it does not support") {
   const Operand a = Operand::input(fx::f32, 2, 64, std::vector<double>(128)),
                 b = Operand::input(fx::u8, 1, 100, std::vector<double>(100)),
                 c = Operand::output(fx::f32, 2, 64);
+  const auto refusal = [&](const fk::GgmlWeight &weight) {
+    return messageOf([&] { plan({.a = a.tensor(), .b = {weight, b.vector()}, .c = c.tensor()}); });
+  };
+  CHECK(refusal(problem.weight())
+            .find("ggml_gemm: b has the shape (100); (weight_bytes) = (2304) is expected") !=
+        std::string::npos);
+  // Q4_K has as many bytes as Q4_0, and both layouts have.
+  CHECK(refusal({.format = GgmlFormat::q4_k, .n = 64, .k = 64})
+            .find("ggml_gemm: b is weights (n, k) = (64, 64) of Q4_K in the layout blocks; the "
+                  "problem's are (n, k) = (64, 64) of Q4_0 in the layout blocks") !=
+        std::string::npos);
+  CHECK(refusal({.layout = GgmlLayout::planes, .n = 64, .k = 64})
+            .find("in the layout planes; the problem's are (n, k) = (64, 64) of Q4_0 in the layout "
+                  "blocks; prepare_weight brings weights as they are in a file into a layout") !=
+        std::string::npos);
+  CHECK(refusal({.n = 32, .k = 128}).find("ggml_gemm: b is weights (n, k) = (32, 128)") !=
+        std::string::npos);
+  const GgmlGemmProblem pair{.n = 64, .k = 64, .activation = Activation::silu, .gated = true};
+  const Operand whole = Operand::input(fx::u8, 1, 2304, std::vector<double>(2304));
   CHECK(messageOf([&] {
-          plan({.a = a.tensor(), .b = b.vector(), .c = c.tensor()});
-        }).find("ggml_gemm: b has the shape (100); (weight_bytes) = (2304) is expected") != std::string::npos);
+          fk::GgmlGemmPlan(pair, fk::choose(pair, 1))(
+              {.a = a.tensor(),
+               .b = {pair.weight(), whole.vector()},
+               .up = fk::GgmlTensor{{.format = GgmlFormat::q4_1, .n = 64, .k = 64}, whole.vector()},
+               .c = c.tensor()});
+        }).find("ggml_gemm: up is weights (n, k) = (64, 64) of Q4_1") != std::string::npos);
 }
 
 TEST_CASE("ggml_rows says what it does not support") {
@@ -278,6 +301,19 @@ TEST_CASE("ggml_rows says what it does not support") {
         "index is u8; it is i32 or i64");
   CHECK(fk::supported(GgmlRowsProblem{.n = 4, .k = 32}, {.block = 48}, target).why ==
         "block is 48; it is a number of waves of 64, up to 1024 threads");
+  const GgmlRowsProblem rows{.n = 4, .k = 32};
+  const Operand ids = Operand::input(fx::i32, 1, 2, std::vector<double>(2)),
+                bytes = Operand::input(fx::u8, 1, 72, std::vector<double>(72)),
+                y = Operand::output(fx::f32, 2, 32);
+  CHECK(messageOf([&] {
+          fk::GgmlRowsPlan(rows, fk::choose(rows, 2))(
+              {.ids = ids.vector(),
+               .b = {{.layout = GgmlLayout::planes, .n = 4, .k = 32}, bytes.vector()},
+               .y = y.tensor()});
+        })
+            .find("ggml_rows: b is weights (n, k) = (4, 32) of Q4_0 in the layout planes; the "
+                  "problem's are (n, k) = (4, 32) of Q4_0 in the layout blocks") !=
+        std::string::npos);
   CHECK(messageOf([] { (void)fk::weight_bytes({.format = GgmlFormat::q8_0, .n = 2, .k = 48}); }) ==
         "weights of ggml: k is 48; rows of Q8_0 are multiples of 32 weights");
   CHECK(!fk::ggml_format(7)); // Q5_1

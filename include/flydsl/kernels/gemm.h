@@ -112,7 +112,9 @@ struct FLYDSL_API GemmConfig {
 /// Where pairs are gated, b, scale_b and bias have 2 n rows instead of n.
 struct FLYDSL_API GemmArgs {
   TensorArg a; ///< (m, k), contiguous rows or columns as a_layout says
-  TensorArg b; ///< prepared weights, as a vector; otherwise (n, k), as b_layout says
+  /// A PreparedWeight of problem.weight(), if b_layout is prepared; otherwise a tensor (n, k), as
+  /// b_layout says.
+  WeightArg b;
   TensorArg c; ///< (m, n), contiguous rows
   /// (m) and (n), f32. Of blocks: (m, k / 128), which may lie in any order, and (n / 128, k / 128)
   /// with contiguous rows; quotients are rounded up.

@@ -1,7 +1,7 @@
 // The block formats in which GGUF files keep weights, of which ggml is the source.
 #pragma once
 
-#include <flydsl/export.h>
+#include <flydsl/host_tensor.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +58,15 @@ struct FLYDSL_API GgmlWeight {
   std::int64_t n = 0; ///< rows
   std::int64_t k = 0; ///< weights of a row, a multiple of a block's and of 16 bytes
   friend bool operator==(const GgmlWeight &, const GgmlWeight &) = default;
+};
+
+/// Weights in device memory: which matrix, in which format and layout, and its bytes. Vectors of bytes
+/// of several formats and of both layouts have the same size, so that nothing but this type tells them
+/// apart. Plans compare the weight with that of their problem; no plan looks at the bytes. It owns
+/// nothing.
+struct FLYDSL_API GgmlTensor {
+  GgmlWeight weight;
+  TensorArg bytes; ///< (weight_bytes(weight)), u8, at a multiple of 16 bytes
 };
 
 /// The bytes of the matrix; they are the same in both layouts. Throws Error with the reason if the

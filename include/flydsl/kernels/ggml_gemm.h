@@ -45,10 +45,10 @@ struct FLYDSL_API GgmlGemmConfig {
 
 /// The tensors of a call with m rows. Rows of a start at multiples of 16 bytes.
 struct FLYDSL_API GgmlGemmArgs {
-  TensorArg a;                      ///< (m, k), contiguous rows
-  TensorArg b;                      ///< (weight_bytes), u8, at a multiple of 16 bytes
-  std::optional<TensorArg> up = {}; ///< as b, if the product is gated
-  TensorArg c;                      ///< (m, n), contiguous rows
+  TensorArg a;                       ///< (m, k), contiguous rows
+  GgmlTensor b;                      ///< of problem.weight()
+  std::optional<GgmlTensor> up = {}; ///< as b, if the product is gated
+  TensorArg c;                       ///< (m, n), contiguous rows
 };
 
 template <> struct FamilyOf<GgmlGemmProblem> {

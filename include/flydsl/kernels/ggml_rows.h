@@ -30,7 +30,7 @@ struct FLYDSL_API GgmlRowsConfig {
 /// The tensors of a call with m rows.
 struct FLYDSL_API GgmlRowsArgs {
   TensorArg ids; ///< (m)
-  TensorArg b;   ///< (weight_bytes), u8, at a multiple of 16 bytes
+  GgmlTensor b;  ///< of problem.weight()
   TensorArg y;   ///< (m, k), contiguous rows that start at multiples of 4 elements
 };
 

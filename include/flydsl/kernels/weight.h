@@ -1,9 +1,12 @@
 // Weights in the layout that products read.
 #pragma once
 
+#include <flydsl/host_tensor.h>
 #include <flydsl/kernels/plan.h>
 #include <flydsl/stream.h>
 
+#include <concepts>
+#include <optional>
 #include <span>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -23,6 +26,33 @@ struct FLYDSL_API WeightProblem {
   friend bool operator==(const WeightProblem &, const WeightProblem &) = default;
 };
 
+/// Prepared weights in device memory: which matrix was prepared, and where it is.
+///
+/// Weights that are not prepared have the same type and often the same size, so that nothing but this
+/// type tells them apart. To make one is to declare that the memory holds this matrix in the layout
+/// above, or that WeightPlan is about to write it there: made by `prepare_weight` or WeightPlan in this
+/// process or another, read from a file, or shuffled by FlyDSL or aiter. Plans compare the matrix with
+/// that of their problem; no plan looks at the bytes. It owns nothing.
+struct FLYDSL_API PreparedWeight {
+  WeightProblem matrix; ///< GemmProblem::weight() of the products that take it
+  TensorArg memory;     ///< a vector of prepared_size(matrix) elements of type matrix.dtype
+};
+
+/// The weights of a product's call: prepared ones, or a tensor (n, k) as it lies.
+class WeightArg {
+public:
+  WeightArg(const PreparedWeight &weight) : tensor_(weight.memory), prepared_(weight.matrix) {}
+  template <std::convertible_to<TensorArg> T> WeightArg(const T &matrix) : tensor_(matrix) {}
+  /// The memory of prepared weights, or the matrix.
+  const TensorArg &tensor() const { return tensor_; }
+  /// The matrix that was prepared; none if the weights are as they lie.
+  const std::optional<WeightProblem> &prepared() const { return prepared_; }
+
+private:
+  TensorArg tensor_;
+  std::optional<WeightProblem> prepared_;
+};
+
 /// How the preparation is shared among threads.
 struct FLYDSL_API WeightConfig {
   int block = 256; ///< threads
@@ -31,8 +61,8 @@ struct FLYDSL_API WeightConfig {
 
 /// The tensors of a call.
 struct FLYDSL_API WeightArgs {
-  TensorArg raw; ///< (n, k), contiguous rows that start at multiples of 16 bytes
-  TensorArg out; ///< a vector of prepared_size elements
+  TensorArg raw;      ///< (n, k), contiguous rows that start at multiples of 16 bytes
+  PreparedWeight out; ///< of the plan's problem; its memory is written
 };
 
 template <> struct FamilyOf<WeightProblem> {

@@ -148,6 +148,11 @@ inline Operand prepared(const GemmProblem &problem, std::span<const double> b) {
                         decode(problem.b, out));
 }
 
+/// Such weights as the operand of a call.
+inline fk::PreparedWeight preparedArg(const GemmProblem &problem, const Operand &memory) {
+  return {.matrix = problem.weight(), .memory = memory.vector()};
+}
+
 using fk::OperandLayout;
 
 /// A matrix (rows, k) as a kernel takes it.
@@ -228,7 +233,12 @@ inline std::vector<double> product(const GemmProblem &problem, const GemmConfig 
                                         gaps.a),
                     b = weights();
   const Operand c = Operand::output(problem.c, m, problem.n, gaps.c);
-  fk::GemmArgs args{.a = a.argument, .b = b.argument, .c = c.tensor(), .seed = seed};
+  const bool isPrepared = problem.b_layout == OperandLayout::prepared;
+  fk::GemmArgs args{.a = a.argument,
+                    .b = isPrepared ? fk::WeightArg(preparedArg(problem, b.memory))
+                                    : fk::WeightArg(b.argument),
+                    .c = c.tensor(),
+                    .seed = seed};
   std::vector<ScalesOperand> scales;
   const auto scale = [&](Scales kind, std::int64_t rows, const std::vector<double> &data,
                          bool turned) -> std::optional<fx::TensorArg> {
