@@ -4,7 +4,7 @@
 
 #include "frame/family.h"
 #include "frame/index_checks_kernel.h"
-#include "frame/random_memory.h"
+#include "host/sampled_memory.h"
 
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/compile.h>
@@ -341,7 +341,7 @@ Tuned<P> Compiling<P>::tune(const P &problem, std::int64_t m, const AutotuneOpti
         // What is measured is the kernel, not the check of random data.
         const Plan<P> plan(problem, config, {.check_indices = false}, target);
         // Two sets of arguments take turns: a caller's data are not in the caches either.
-        auto memory = std::make_shared<RandomMemory>();
+        auto memory = std::make_shared<host::SampledMemory>();
         const std::array<ArgsOf<P>, 2> args{make_args(problem, config, m, memory->sampler()),
                                             make_args(problem, config, m, memory->sampler())};
         return {plan.executables().back(), [plan, args, memory](StreamRef stream, int iteration) {

@@ -50,8 +50,14 @@ template <class F> auto withType(DType dtype, F f) {
   }
 }
 
-/// The bytes of values, each rounded to the type.
+/// The bytes of values, each rounded to the type; of f8E8M0FNU to the power of two next to it.
 inline std::vector<std::uint8_t> encode(DType dtype, std::span<const double> values) {
+  if (dtype == f8E8M0FNU) {
+    std::vector<std::uint8_t> bytes;
+    for (double value : values)
+      bytes.push_back(static_cast<std::uint8_t>(std::lround(std::log2(value)) + 127));
+    return bytes;
+  }
   return withType(dtype, [&]<class T>(T) {
     std::vector<std::uint8_t> bytes(values.size() * sizeof(T));
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -63,6 +69,12 @@ inline std::vector<std::uint8_t> encode(DType dtype, std::span<const double> val
 }
 /// The values of bytes.
 inline std::vector<double> decode(DType dtype, std::span<const std::uint8_t> bytes) {
+  if (dtype == f8E8M0FNU) {
+    std::vector<double> values;
+    for (std::uint8_t byte : bytes)
+      values.push_back(byte == 255 ? NAN : std::ldexp(1.0, byte - 127));
+    return values;
+  }
   return withType(dtype, [&]<class T>(T value) {
     std::vector<double> values(bytes.size() / sizeof(T));
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -73,12 +85,14 @@ inline std::vector<double> decode(DType dtype, std::span<const std::uint8_t> byt
   });
 }
 /// Random numbers of a seed, the same on every machine: floats in [-1, 1), integers from -8 to 7,
-/// unsigned ones from 0 to 15.
+/// unsigned ones from 0 to 15, f8E8M0FNU's powers of two from 2^-3 to 1.
 inline std::vector<double> randomValues(DType dtype, std::int64_t count, std::uint64_t seed) {
   std::vector<double> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint64_t bits = detail::randomBits(seed, i);
-    if (dtype.is_float())
+    if (dtype == f8E8M0FNU)
+      values[i] = std::ldexp(1.0, -static_cast<int>(bits >> 62));
+    else if (dtype.is_float())
       values[i] = static_cast<double>(bits >> 11) * 0x1p-52 - 1;
     else
       values[i] = static_cast<double>(bits >> 60) - (dtype.is_signed() ? 8 : 0);

@@ -1,6 +1,6 @@
 #include "family.h"
 
-#include "host/operand_values.h"
+#include "host/sampled_memory.h"
 
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/decode.h>
@@ -20,49 +20,8 @@ namespace {
 
 namespace reference = fk::reference;
 
-/// Operands in device memory; the inputs' values are kept for the reference.
-class Memory {
-public:
-  fk::Sampler sampler() {
-    return [this](const char *name, fx::DType dtype, fx::TensorArg::Dims shape, fk::Role role) {
-      return make(name, dtype, shape, role);
-    };
-  }
-  const reference::Inputs &inputs() const { return inputs_; }
-  /// The values of an output.
-  std::vector<double> values(const std::string &name) const {
-    for (const Output &output : outputs_)
-      if (output.name == name)
-        return fk::host::decode(output.dtype, output.memory->to_host());
-    throw fx::Error("there is no output " + name);
-  }
-
-private:
-  struct Output {
-    std::string name;
-    fx::DType dtype;
-    std::shared_ptr<fx::DeviceArray<std::uint8_t>> memory;
-  };
-  fx::TensorArg make(const char *name, fx::DType dtype, fx::TensorArg::Dims shape, fk::Role role) {
-    std::int64_t elements = 1;
-    for (std::int64_t extent : shape)
-      elements *= extent;
-    auto memory = std::make_shared<fx::DeviceArray<std::uint8_t>>(
-        fx::Extents{(elements * dtype.memory_bits() + 7) / 8});
-    if (role.read()) {
-      const auto bytes =
-          fk::host::encode(dtype, fk::host::valuesFor(role, dtype, elements, outputs_.size() + 1));
-      memory->copy_from(bytes);
-      inputs_[name] = fk::host::decode(dtype, bytes);
-    } else {
-      memory->poison();
-    }
-    outputs_.push_back({name, dtype, memory});
-    return fx::tensor(static_cast<void *>(memory->data()), dtype, shape);
-  }
-  std::vector<Output> outputs_; ///< inputs too, which only have to live
-  reference::Inputs inputs_;
-};
+/// Bytes around what a kernel writes, by which stray writes are found on any device.
+constexpr std::int64_t kAround = 256;
 
 template <class P> class FamilyOf final : public LibraryFamily {
   using C = fk::ConfigOf<P>;
@@ -98,16 +57,19 @@ public:
     const P problem = problemOf(named);
     const C config = given ? fx::from_config<C>(*given) : fk::choose(problem, m);
     const fk::Plan<P> plan(problem, config);
-    Memory memory;
+    fk::host::SampledMemory memory(kAround);
     const auto args = fk::make_args(problem, config, m, memory.sampler());
+    const reference::Inputs inputs =
+        against == Against::nothing ? reference::Inputs() : memory.inputs();
     RunReport report{.config = fx::to_config(config)};
     const fx::Stream stream;
     report.microseconds = time([&] { plan(args, stream); }, stream);
     if (against == Against::nothing)
       return report;
-    if constexpr (requires { reference::expected(problem, config, m, memory.inputs()); })
-      for (const auto &[output, expected] :
-           reference::expected(problem, config, m, memory.inputs()))
+    if (const std::string operand = memory.writtenAround(); !operand.empty())
+      throw fx::Error("a kernel wrote outside of " + operand);
+    if constexpr (requires { reference::expected(problem, config, m, inputs); })
+      for (const auto &[output, expected] : reference::expected(problem, config, m, inputs))
         compare(report, output, memory.values(output), expected);
     return report;
   }

@@ -194,9 +194,7 @@ private:
     if (!roles_[at].read())
       return std::vector<std::uint8_t>(
           static_cast<std::size_t>(own.size() * own.dtype.memory_bits() / 8), 0xff);
-    if (own.dtype == fx::f8E8M0FNU) // scales near 1
-      return std::vector<std::uint8_t>(static_cast<std::size_t>(own.size()), 127);
-    return encode(own.dtype, valuesFor(roles_[at], own.dtype, own.size(), at + 1));
+    return sampleBytes(roles_[at], own.dtype, own.size(), at + 1);
   }
   /// The numbers of an operand in another shape: those that both have, and zeros.
   static std::vector<std::uint8_t> reshaped(const std::vector<std::uint8_t> &from,

@@ -11,7 +11,6 @@ namespace kernel_tests {
 using fk::Activation, fk::GemmConfig, fk::GemmProblem, fk::Scales;
 using fk::reference::activated;
 
-inline fx::Target here() { return fx::Device::current().target(); }
 /// The 8-bit float of the target's instructions; none on gfx90a.
 inline fx::DType float8() {
   return here().has(fx::feature::ocp_fp8)    ? fx::f8E4M3FN

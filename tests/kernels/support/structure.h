@@ -4,6 +4,7 @@
 
 #include "emulated_targets.h"
 #include "hip_function.h"
+#include "host/sampled_memory.h"
 #include "support/operand.h"
 
 #include <flydsl/flydsl.h>
@@ -24,35 +25,18 @@ namespace fk = flydsl::kernels;
 template <class P> class Operands {
 public:
   Operands(const P &problem, const fk::ConfigOf<P> &config, std::int64_t m)
-      : args_(fk::make_args(problem, config, m,
-                            [this](const char *, fx::DType dtype, fx::TensorArg::Dims shape,
-                                   fk::Role role) { return make(dtype, shape, role); })) {}
+      : args_(fk::make_args(problem, config, m, memory_.sampler())) {}
 
   const fk::ArgsOf<P> &args() const { return args_; }
   /// New inputs for a seed, and outputs that hold nothing.
-  void fill(std::uint64_t seed) {
-    for (std::size_t i = 0; i < all_.size(); ++i) {
-      Made &made = all_[i];
-      if (made.role == fk::Role::flagged)
-        continue; // zero at first, and whatever calls left since
-      const bool free = made.role == fk::Role::input || made.role == fk::Role::both;
-      const fx::DType dtype = made.operand.dtype();
-      if (free)
-        made.operand.set(dtype.is_float() ? uniform(dtype, made.count, seed + i)
-                                          : integers(made.count, seed + i, 0, 3));
-      else if (made.role.read())
-        made.operand.set(valuesFor(made.role, dtype, made.count, seed + i));
-      else
-        made.operand.clear();
-    }
-  }
+  void fill(std::uint64_t seed) { memory_.fill(seed); }
   /// The bytes of all outputs, around which nothing was written.
   std::vector<std::uint8_t> results() const {
+    REQUIRE(memory_.writtenAround() == "");
     std::vector<std::uint8_t> all;
-    for (const Made &made : all_)
-      if (written(made.role)) {
-        made.operand.expectUntouched();
-        const std::vector<std::uint8_t> bytes = made.operand.bytes();
+    for (const Made &made : memory_.operands())
+      if (made.written()) {
+        const std::vector<std::uint8_t> bytes = made.bytes();
         all.insert(all.end(), bytes.begin(), bytes.end());
       }
     return all;
@@ -60,43 +44,25 @@ public:
   /// The bytes of all inputs and outputs: each has to be moved once.
   std::size_t bytes() const {
     std::size_t sum = 0;
-    for (const Made &made : all_)
+    for (const Made &made : memory_.operands())
       if (made.role != fk::Role::flagged)
-        sum += made.operand.bytes().size() *
-               ((made.role.read() ? 1u : 0u) + (written(made.role) ? 1u : 0u));
+        sum += made.bytes().size() * ((made.role.read() ? 1u : 0u) + (made.written() ? 1u : 0u));
+    return sum;
+  }
+  /// The bytes of the inputs that are vectors.
+  std::size_t sharedBytes() const {
+    std::size_t sum = 0;
+    for (const Made &made : memory_.operands())
+      if (made.role.read() && !made.written() && made.role != fk::Role::flagged &&
+          made.shape.size() == 1)
+        sum += made.bytes().size();
     return sum;
   }
 
-  /// The bytes of the inputs that are vectors.
-  std::size_t sharedBytes() const { return sharedBytes_; }
-
 private:
-  fx::TensorArg make(fx::DType dtype, fx::TensorArg::Dims shape, fk::Role role) {
-    // Scales, and elements that share a byte, are bytes here.
-    const bool whole = dtype.memory_bits() >= 8 && dtype != fx::f8E8M0FNU;
-    const fx::DType stored = whole ? dtype : fx::DType(fx::u8);
-    const std::int64_t n = whole ? shape.back() : shape.back() * dtype.memory_bits() / 8;
-    std::int64_t m = 1;
-    for (std::int64_t extent : shape.first(shape.size() - 1))
-      m *= extent;
-    const std::vector<double> zeros(static_cast<std::size_t>(m * n));
-    const bool changed = role == fk::Role::both || role == fk::Role::flagged;
-    Operand operand = changed       ? Operand::both(stored, m, n, zeros)
-                      : role.read() ? Operand::input(stored, m, n, zeros)
-                                    : Operand::output(stored, m, n);
-    if (role.read() && !changed && shape.size() == 1)
-      sharedBytes_ += operand.bytes().size();
-    all_.push_back({operand, role, m * n});
-    return fx::TensorArg(operand.tensor().data(), dtype, shape);
-  }
-  struct Made {
-    Operand operand;
-    fk::Role role;
-    std::int64_t count;
-  };
-  static bool written(fk::Role role) { return role == fk::Role::output || role == fk::Role::both; }
-  std::size_t sharedBytes_ = 0;
-  std::vector<Made> all_;
+  using Made = SampledMemory::Operand;
+  static constexpr std::int64_t kAround = 256; // bytes, which keep any alignment
+  SampledMemory memory_{kAround};
   fk::ArgsOf<P> args_;
 };
 
@@ -213,6 +179,8 @@ void expectTraffic(const P &problem, const fk::ConfigOf<P> &config, std::int64_t
   CHECK(double(touched) <= 1.05 * double(minimum));
 }
 
+/// The target of the device.
+inline fx::Target here() { return fx::Device::current().target(); }
 /// The targets that the library is for.
 inline const std::vector<fx::Target> &targets() {
   static const std::vector<fx::Target> all = [] {

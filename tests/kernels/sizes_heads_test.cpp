@@ -1,0 +1,285 @@
+// Families over heads, and products with ggml's blocks, at every size where what the library answers
+// for them changes: see support/size_sweep.h. A share of the runs is made by default, all by "[all]".
+#include "ggml/ggml_rules.h"
+#include "support/size_sweep.h"
+
+using namespace kernel_tests;
+
+namespace {
+
+using fk::AttentionProblem, fk::DecodeProblem, fk::DeltaRuleProblem, fk::GgmlGemmProblem,
+    fk::GgmlRowsProblem, fk::MqaLogitsProblem, fk::RopeProblem;
+using Rows = std::vector<std::int64_t>;
+
+fx::DType float8Here() { return here().has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN; }
+/// Numbers of a set of limits, and their neighbours.
+Rows around(std::initializer_list<std::int64_t> limits, std::int64_t most) {
+  std::set<std::int64_t> all;
+  for (const std::int64_t limit : limits)
+    for (const std::int64_t number : {limit - 1, limit, limit + 1})
+      if (number > 0 && number <= most)
+        all.insert(number);
+  return {all.begin(), all.end()};
+}
+
+/// Heads of q and of k and v of models, as few of them as have the same shape: Llama, Qwen, SmolLM,
+/// GLM, gpt-oss, Gemma, and multi-query attention.
+constexpr int kHeads[][2] = {{4, 1}, {7, 1}, {5, 1}, {8, 8}, {9, 3}, {12, 1}, {8, 1}, {16, 2}};
+
+void sweepAttention(const SweepShare &share) {
+  std::vector<AttentionProblem> all;
+  for (int head = 32; head <= 256; head += 32)
+    for (const auto &[q, kv] : {std::pair(2, 1), std::pair(3, 3), std::pair(7, 1)})
+      for (int kind = 0; kind < 8; ++kind) {
+        AttentionProblem problem{.q_heads = q, .kv_heads = kv, .head = head};
+        problem.causal = kind % 2;
+        switch (kind) {
+        case 2: // DeepSeek's heads of 192 have values of 128
+          problem.head_v = head == 192 ? 128 : 32;
+          problem.lse = true;
+          break;
+        case 3:
+          problem.q = problem.kv = problem.y = fx::bf16;
+          problem.cache = fk::KvCache::pages;
+          problem.page = 5;
+          break;
+        case 4:
+          problem.q = problem.kv = float8Here();
+          problem.float8_products = true;
+          break;
+        case 5:
+          problem.kv = float8Here();
+          problem.sink = problem.alibi = true;
+          break;
+        case 6:
+          problem.cache = fk::KvCache::packed;
+          problem.pack = 16;
+          break;
+        case 7:
+          problem.varlen = problem.bias = true;
+          break;
+        default:
+          break;
+        }
+        all.push_back(problem);
+      }
+  sweep<AttentionProblem>(
+      all,
+      [](const AttentionProblem &problem, const fk::AttentionConfig &config) {
+        const int most = problem.head > 128 ? 140 : 300;
+        return around({1, 16, 32, config.tile_q, config.tile_k, config.tile_k * 2,
+                       config.tile_k * config.splits},
+                      most);
+      },
+      share);
+}
+
+void sweepDecode(const SweepShare &share) {
+  std::vector<DecodeProblem> all;
+  for (int head = 32; head <= 256; head += 32)
+    for (const auto &[q, kv] : kHeads)
+      for (const int page : {1, 3, 16, 64})
+        for (const int context : {1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 129, 255, 257, 511, 513})
+          for (int kind = 0; kind < 4; ++kind) {
+            DecodeProblem problem{
+                .q_heads = q, .kv_heads = kv, .head = head, .page = page, .context = context};
+            problem.queries = context % 4 + 1 <= context ? context % 4 + 1 : 1;
+            problem.lse = kind == 1;
+            if (kind == 2) {
+              problem.kv = float8Here();
+              problem.scales = page == 3 ? fk::KvScales::token : fk::KvScales::tensor;
+            }
+            if (kind == 3) {
+              problem.q = problem.y = problem.kv = fx::f16;
+              problem.cache = fk::KvCache::packed;
+              problem.page = page * 8;
+            }
+            all.push_back(problem);
+          }
+  // Latent attention: DeepSeek's and Kimi's 512 of 576, and other sizes that are taken.
+  for (const auto &[head, latent] :
+       {std::pair(576, 512), std::pair(192, 128), std::pair(320, 256), std::pair(640, 512),
+        std::pair(448, 384), std::pair(640, 640), std::pair(128, 128)})
+    for (const int heads : {1, 8, 15, 16, 17, 32, 33, 64, 65, 128})
+      for (const int context : {1, 17, 63, 64, 65, 127, 129, 300})
+        all.push_back({.q_heads = heads,
+                       .kv_heads = 1,
+                       .head = head,
+                       .page = context % 2 ? 1 : 64,
+                       .queries = heads == 16 && context > 1 ? 2 : 1,
+                       .latent = latent,
+                       .context = context});
+  sweep<DecodeProblem>(
+      all,
+      [](const DecodeProblem &problem, const fk::DecodeConfig &) {
+        return Rows{problem.queries, 3 * problem.queries};
+      },
+      share);
+}
+
+void sweepMqaLogits(const SweepShare &share) {
+  std::vector<MqaLogitsProblem> all;
+  for (const fx::DType type : {fx::DType(fx::bf16), float8Here()})
+    for (int heads = 16; heads <= 128; heads += heads < 64 ? 16 : 32)
+      for (int head = 64; head <= 256; head += 64)
+        for (bool scale : {false, true})
+          all.push_back({.x = type, .heads = heads, .head = head, .k_scale = scale});
+  sweep<MqaLogitsProblem>(
+      all,
+      [](const MqaLogitsProblem &, const fk::MqaLogitsConfig &config) {
+        return around({1, 8, 16, 32, config.rows, config.keys}, 140);
+      },
+      share);
+}
+
+void sweepDeltaRule(const SweepShare &share) {
+  std::vector<DeltaRuleProblem> all;
+  for (int key = 16; key <= 256; key += 16)
+    for (const int value : {16, 48, 64, 128, 144, 256, 512})
+      for (int kind = 0; kind < 3; ++kind)
+        all.push_back({.x = kind == 0 ? fx::DType(fx::f32) : fx::DType(fx::bf16),
+                       .heads = 1,
+                       .v_heads = kind == 0 ? 1 : 2,
+                       .key = key,
+                       .value = value,
+                       .normalise = kind == 1,
+                       .fresh = kind == 0,
+                       .prefill = kind == 2});
+  sweep<DeltaRuleProblem>(
+      all,
+      [](const DeltaRuleProblem &problem, const fk::DeltaRuleConfig &) {
+        return problem.prefill ? Rows{1, 15, 16, 17, 31, 32, 33, 65} : Rows{1, 3};
+      },
+      share);
+}
+
+void sweepRope(const SweepShare &share) {
+  std::vector<RopeProblem> all;
+  for (const int head : {2, 6, 16, 30, 32, 64, 80, 96, 112, 120, 128, 192, 256, 512, 576})
+    for (const auto &[q, kv] : kHeads)
+      for (int kind = 0; kind < 7; ++kind) {
+        RopeProblem problem{.q_heads = q, .kv_heads = kv, .head = head};
+        switch (kind) {
+        case 1: // GLM and Phi turn a part of a head
+          problem.rotary = head / 4 * 2;
+          problem.style = fk::RopeStyle::gptj;
+          break;
+        case 2: // DeepSeek's rotary part is the end
+          problem.rotary = head / 4 / 2 * 2;
+          problem.tail = true;
+          break;
+        case 3: // Qwen3 norms each head
+          problem.q_norm = problem.k_norm = fk::HeadNorm::weighted;
+          problem.x = problem.y = problem.cached = problem.weight = fx::bf16;
+          problem.cache = fk::KvCache::pages;
+          problem.page = 3;
+          break;
+        case 4:
+          problem.quantise = fk::Quantisation::row;
+          problem.y = fx::i8;
+          problem.group = head % 32 == 0 ? 32 : 0;
+          break;
+        case 5:
+          problem.cache = fk::KvCache::packed;
+          problem.pack = head % 8 == 0 ? 8 : 2;
+          problem.cached = fx::i8;
+          break;
+        case 6:
+          problem.q_heads = 0;
+          problem.quantise = fk::Quantisation::fixed;
+          problem.y = float8Here();
+          break;
+        default:
+          break;
+        }
+        all.push_back(problem);
+      }
+  sweep<RopeProblem>(
+      all,
+      [](const RopeProblem &problem, const fk::RopeConfig &config) {
+        // Groups of lanes that a block has, and one more.
+        const std::int64_t heads = problem.q_heads + 2 * problem.kv_heads,
+                           groups = config.block / config.lanes;
+        return Rows{1, 3, std::min<std::int64_t>(40, groups / heads + 1)};
+      },
+      share);
+}
+
+/// Rows of weights at the limits of what threads share, and of models.
+std::vector<std::int64_t> blockRows(fk::GgmlFormat format, std::int64_t most) {
+  const std::int64_t unit = fk::ggml_block(format).weights,
+                     ofThread = fk::impl::ggmlRow(format).unitWeights();
+  std::set<std::int64_t> all{unit, 2 * unit, 3 * unit};
+  for (const int lanes : {4, 8, 16, 32, 64})
+    for (const std::int64_t more : {-unit, std::int64_t(0), unit})
+      all.insert((lanes * ofThread + unit - 1) / unit * unit + more);
+  for (const std::int64_t size : kModelSizes)
+    if (size % unit == 0)
+      all.insert(size);
+  all.erase(all.begin(), all.lower_bound(unit));
+  all.erase(all.upper_bound(most), all.end());
+  return {all.begin(), all.end()};
+}
+constexpr fk::GgmlFormat kFormats[] = {
+    fk::GgmlFormat::f32,  fk::GgmlFormat::f16,  fk::GgmlFormat::bf16, fk::GgmlFormat::q8_0,
+    fk::GgmlFormat::q4_0, fk::GgmlFormat::q4_1, fk::GgmlFormat::q4_k, fk::GgmlFormat::q6_k};
+
+void sweepGgmlGemm(const SweepShare &share) {
+  std::vector<GgmlGemmProblem> all;
+  for (const fk::GgmlFormat format : kFormats)
+    for (const fx::DType type : {fx::DType(fx::f32), fx::DType(fx::bf16)})
+      for (const std::int64_t k : blockRows(format, 14336))
+        for (const std::int64_t n : {1, 3, 15, 16, 17, 63, 64, 65, 129})
+          for (bool gated : {false, true})
+            if (k <= 2048 || n <= 65)
+              all.push_back({.format = format,
+                             .layout = n % 2 ? fk::GgmlLayout::planes : fk::GgmlLayout::blocks,
+                             .a = type,
+                             .n = n,
+                             .k = k,
+                             .activation = gated ? fk::Activation::silu : fk::Activation::none,
+                             .gated = gated});
+  sweep<GgmlGemmProblem>(
+      all,
+      [](const GgmlGemmProblem &problem, const fk::GgmlGemmConfig &config) {
+        return around({1, 8, 16, config.tile_m}, problem.k > 2048 ? 17 : 70);
+      },
+      share);
+}
+void sweepGgmlRows(const SweepShare &share) {
+  std::vector<GgmlRowsProblem> all;
+  for (const fk::GgmlFormat format : kFormats)
+    for (const std::int64_t k : blockRows(format, 18432))
+      for (const std::int64_t n : {1, 5})
+        all.push_back({.format = format,
+                       .layout = k % 5 ? fk::GgmlLayout::planes : fk::GgmlLayout::blocks,
+                       .y = k % 3 ? fx::DType(fx::f16) : fx::DType(fx::f32),
+                       .n = n,
+                       .k = k});
+  sweep<GgmlRowsProblem>(
+      all,
+      [](const GgmlRowsProblem &, const fk::GgmlRowsConfig &) {
+        return Rows{1, 3};
+      },
+      share);
+}
+
+constexpr struct {
+  void (*run)(const SweepShare &);
+  std::uint64_t every; ///< of a default run
+} kFamilies[] = {
+    {sweepAttention, 1500}, {sweepDecode, 8000},    {sweepMqaLogits, 600}, {sweepDeltaRule, 300},
+    {sweepRope, 600},       {sweepGgmlGemm, 16000}, {sweepGgmlRows, 150},
+};
+
+} // namespace
+
+TEST_CASE("heads and blocks at the limits of tables, a share of all runs", "[run]") {
+  for (const auto &family : kFamilies)
+    family.run({.every = family.every, .seed = 3});
+}
+
+TEST_CASE("heads and blocks at the limits of tables and of models", "[.][sizes]") {
+  for (const auto &family : kFamilies)
+    family.run({.every = std::max<std::uint64_t>(1, family.every / 30), .seed = 1});
+}

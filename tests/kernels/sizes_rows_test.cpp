@@ -1,0 +1,173 @@
+// Families over rows, and those with few sizes, at every size where what the library answers for
+// them changes: see support/size_sweep.h. A share of the runs is made by default, all by "[all]".
+#include "support/size_sweep.h"
+
+using namespace kernel_tests;
+
+namespace {
+
+using fk::NormBackwardProblem, fk::NormProblem, fk::QuantiseProblem, fk::RowConfig,
+    fk::SoftmaxBackwardProblem, fk::SoftmaxProblem, fk::TopkGatingProblem, fk::MoeReduceProblem,
+    fk::WeightProblem, fk::WorklistProblem;
+
+fx::DType float8Here() { return here().has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN; }
+
+/// The problems that differ by n, for each kind of them.
+template <class P>
+std::vector<P> ofSizes(const std::vector<P> &kinds, std::int64_t P::*size, std::int64_t most) {
+  std::vector<P> all;
+  for (const P &kind : kinds) {
+    const std::function<P(std::int64_t)> problemOf = [&](std::int64_t n) {
+      P problem = kind;
+      problem.*size = n;
+      return problem;
+    };
+    for (const std::int64_t n : rowSizes<P>(problemOf, most))
+      all.push_back(problemOf(n));
+  }
+  return all;
+}
+
+/// One row, and a row more than a block has, if they are short.
+template <class P>
+std::vector<std::int64_t> blockOfRows(std::int64_t length, const fk::ConfigOf<P> &config) {
+  const std::int64_t rows = config.block / config.threads;
+  if (length > 20000)
+    return {1};
+  return rows * length > 40000 ? std::vector<std::int64_t>{1, 3}
+                               : std::vector<std::int64_t>{1, rows, rows + 1};
+}
+
+/// Rows are at most a little longer than what the registers of the largest block hold.
+constexpr std::int64_t kMostElements = 66000, kMostOfBackward = 40000;
+
+template <class P>
+void sweepRows(const std::vector<P> &kinds, const SweepShare &share,
+               std::int64_t most = kMostElements) {
+  sweep<P>(
+      ofSizes<P>(kinds, &P::n, most),
+      [](const P &problem, const fk::ConfigOf<P> &config) {
+        return blockOfRows<P>(problem.n, config);
+      },
+      share);
+}
+
+void sweepSoftmax(const SweepShare &share) {
+  sweepRows<SoftmaxProblem>({{}, {.x = fx::f32, .y = fx::bf16}}, share);
+}
+void sweepSoftmaxBackward(const SweepShare &share) {
+  sweepRows<SoftmaxBackwardProblem>({{}, {.dx = fx::f32}}, share, kMostOfBackward);
+}
+void sweepNorm(const SweepShare &share) {
+  sweepRows<NormProblem>(
+      {{.x = fx::bf16, .weight = fx::bf16, .y = fx::bf16, .residual = true},
+       {.kind = fk::NormKind::layer, .x = fx::f32, .bias = true, .statistics = true},
+       {.y = fx::i8, .quantise = fk::Quantisation::row, .smooth = true},
+       {.y = float8Here(), .residual = true, .quantise = fk::Quantisation::row}},
+      share);
+}
+void sweepNormBackward(const SweepShare &share) {
+  sweepRows<NormBackwardProblem>(
+      {{}, {.kind = fk::NormKind::layer, .x = fx::f32, .bias = true, .residual = true}}, share,
+      kMostOfBackward);
+  // As many rows as the blocks of a call take, and one more: each number of blocks.
+  std::vector<NormBackwardProblem> narrow{{.n = 8}, {.n = 40, .bias = true}};
+  sweep<NormBackwardProblem>(narrow,
+                             [](const NormBackwardProblem &, const fk::NormBackwardConfig &config) {
+                               const std::int64_t each = config.block / config.threads;
+                               return std::vector<std::int64_t>{
+                                   64, 65, 512, 513, 2048, 2049, each, each * config.programs + 1};
+                             },
+                             {.every = share.every * 4, .seed = share.seed});
+}
+void sweepQuantise(const SweepShare &share) {
+  sweepRows<QuantiseProblem>({{},
+                              {.x = fx::f32, .q = float8Here(), .scale = fk::ScaleOf::tensor},
+                              {.x = fx::bf16, .scale = fk::ScaleOf::given},
+                              {.q = fx::f8E4M3FN, .scale = fk::ScaleOf::block},
+                              {.x = fx::bf16, .q = fx::f4E2M1FN, .scale = fk::ScaleOf::block}},
+                             share);
+}
+void sweepMoeReduce(const SweepShare &share) {
+  sweepRows<MoeReduceProblem>({{.topk = 8, .weights = true},
+                               {.x = fx::bf16, .y = fx::f32, .topk = 3, .mask = true},
+                               {.topk = 64, .weights = true, .mask = true}},
+                              share, 20000);
+}
+void sweepTopkGating(const SweepShare &share) {
+  // DeepSeek has 256 experts of 8, Kimi 384, GLM 160, gpt-oss 128 of 4, Qwen 60 and 128, Mixtral 8 of
+  // 2; up to the most, and the neighbours of what a thread has.
+  std::vector<TopkGatingProblem> all;
+  for (const fx::DType type : {fx::DType(fx::f32), fx::DType(fx::bf16)}) {
+    const std::function<TopkGatingProblem(std::int64_t)> problemOf = [&](std::int64_t experts) {
+      return TopkGatingProblem{.logits = type, .experts = experts};
+    };
+    std::set<std::int64_t> sizes{1,   2,   3,   8,   16,  60,  63,  64,   65,   96,  127,
+                                 128, 129, 160, 256, 257, 384, 512, 1023, 2047, 2048};
+    for (const std::int64_t size : limitsOf<TopkGatingProblem>(problemOf, 1, 2048))
+      sizes.insert(size);
+    for (const std::int64_t experts : sizes)
+      for (const int topk : {1, 2, 4, 8, 33, 64})
+        if (topk <= experts)
+          all.push_back({.logits = type,
+                         .experts = experts,
+                         .topk = topk,
+                         .renormalise = topk % 4 == 0,
+                         .source_rows = topk % 2 == 0});
+  }
+  sweep<TopkGatingProblem>(
+      all,
+      [](const TopkGatingProblem &problem, const RowConfig &config) {
+        return blockOfRows<TopkGatingProblem>(problem.experts, config);
+      },
+      share);
+}
+void sweepWeight(const SweepShare &share) {
+  std::vector<WeightProblem> all;
+  for (const fx::DType type :
+       {fx::DType(fx::i8), fx::DType(fx::bf16), fx::DType(fx::f32), float8Here()})
+    for (const std::int64_t n : {1, 15, 16, 17, 33, 576})
+      for (const std::int64_t bytes : {16, 48, 64, 80, 128, 1008, 1024, 1040, 5760})
+        all.push_back({.dtype = type, .n = n, .k = bytes / type.bytes()});
+  sweep<WeightProblem>(
+      all,
+      [](const WeightProblem &problem, const fk::WeightConfig &) {
+        return std::vector<std::int64_t>{problem.n};
+      },
+      share);
+}
+void sweepWorklist(const SweepShare &share) {
+  std::vector<WorklistProblem> all;
+  for (const int workers : {1, 2, 63, 64, 65, 256, 304, 1023, 1025, 5000})
+    for (const int unit : {32, 256, 4096, 65536})
+      for (const int queries : {1, 4})
+        all.push_back({.workers = workers, .unit = unit, .queries = queries});
+  sweep<WorklistProblem>(
+      all,
+      [](const WorklistProblem &, const fk::WorklistConfig &config) {
+        return std::vector<std::int64_t>{1,  2,   31,  32,  33,   63,   64,
+                                         65, 255, 256, 257, 1023, 1025, config.block * 3 + 1};
+      },
+      share);
+}
+
+constexpr struct {
+  void (*run)(const SweepShare &);
+  std::uint64_t every; ///< of a default run
+} kFamilies[] = {
+    {sweepSoftmax, 150},       {sweepSoftmaxBackward, 200}, {sweepNorm, 250},
+    {sweepNormBackward, 2000}, {sweepQuantise, 300},        {sweepMoeReduce, 200},
+    {sweepTopkGating, 400},    {sweepWeight, 100},          {sweepWorklist, 150},
+};
+
+} // namespace
+
+TEST_CASE("rows at the limits of tables, a share of all runs", "[run]") {
+  for (const auto &family : kFamilies)
+    family.run({.every = family.every, .seed = 3});
+}
+
+TEST_CASE("rows at the limits of tables and of models", "[.][sizes]") {
+  for (const auto &family : kFamilies)
+    family.run({.every = std::max<std::uint64_t>(1, family.every / 30), .seed = 1});
+}
