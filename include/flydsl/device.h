@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -80,5 +81,18 @@ public:
 private:
   int ordinal_;
 };
+
+/// Memory that was allocated as one.
+struct FLYDSL_API Allocation {
+  void *data = nullptr; ///< the first byte
+  std::size_t bytes = 0;
+};
+/// The allocation that an address is in, as the driver knows it: of hipMalloc and DeviceArray, of a
+/// memory pool, or pinned memory of the host. None if the driver does not know the address, which is
+/// one of memory that was freed, or the host's own. Of a block that a framework's allocator deals out
+/// in parts, it is the block. It waits for nothing, and may be called while a graph is captured.
+/// Throws RuntimeError if the driver can't tell.
+FLYDSL_API std::optional<Allocation>
+allocation_of(const void *pointer, std::source_location where = std::source_location::current());
 
 FLYDSL_NAMESPACE_END

@@ -10,6 +10,8 @@ namespace environment {
 /// Whether FLYDSL_KERNELS_CHECK_INDICES asks for checked plans of the kernel library: the default of
 /// kernels::PlanOptions::check_indices. Throws Error if the variable can't be read.
 FLYDSL_API bool kernels_check_indices();
+/// The same of FLYDSL_KERNELS_CHECK_MEMORY and kernels::PlanOptions::check_memory.
+FLYDSL_API bool kernels_check_memory();
 
 } // namespace environment
 FLYDSL_NAMESPACE_END

@@ -339,7 +339,7 @@ Tuned<P> Compiling<P>::tune(const P &problem, std::int64_t m, const AutotuneOpti
       [&](const flydsl::Config &entries) -> Candidate {
         const auto config = from_config<ConfigOf<P>>(entries);
         // What is measured is the kernel, not the check of random data.
-        const Plan<P> plan(problem, config, {.check_indices = false}, target);
+        const Plan<P> plan(problem, config, {.check_indices = false, .check_memory = false}, target);
         // Two sets of arguments take turns: a caller's data are not in the caches either.
         auto memory = std::make_shared<host::SampledMemory>();
         const std::array<ArgsOf<P>, 2> args{make_args(problem, config, m, memory->sampler()),
@@ -383,7 +383,7 @@ Plan<P>::Plan(const P &problem, const Config &config, const PlanOptions &options
   const impl::Spec<P> spec{problem, config};
   const bool checked = impl::checksIndices(spec, options);
   state_ = std::make_shared<const impl::PlanState<P>>(
-      spec, impl::Compiler<P>::compile(spec, target, checked, where), checked);
+      spec, impl::Compiler<P>::compile(spec, target, checked, where), checked, options.check_memory);
 }
 template <Problem P> std::vector<Executable> Plan<P>::executables() const {
   std::vector<Executable> all;

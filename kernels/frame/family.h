@@ -4,6 +4,7 @@
 
 #include "frame/enumerators.h"
 #include "frame/launches.h"
+#include "frame/memory_checks.h"
 
 #include <flydsl/constexpr.h>
 #include <flydsl/kernels/operands.h>
@@ -86,8 +87,9 @@ template <class P> std::string variantOf(const Spec<P> &spec, bool checked) {
 }
 
 template <class P> struct PlanState {
-  PlanState(const Spec<P> &spec, Launches launches, bool checked)
-      : spec(spec), launches(std::move(launches)) {
+  PlanState(const Spec<P> &spec, Launches launches, bool checked, bool checksMemory)
+      : spec(spec), launches(std::move(launches)), checksMemory(checksMemory),
+        isChecked(checked || checksMemory) {
     if (!checked)
       return;
     rows = Family<P>::indexRows(spec.problem, spec.config);
@@ -95,6 +97,8 @@ template <class P> struct PlanState {
   }
   Spec<P> spec;
   Launches launches;
+  bool checksMemory; ///< PlanOptions::check_memory
+  bool isChecked;    ///< anything is looked at before a call's own checks
   /// Of a checked plan, whose last kernel is the check.
   std::vector<typename Family<P>::IndexRow> rows = {};
   std::unique_ptr<IndexChecks> checks = {};
@@ -255,7 +259,7 @@ Plan<P> Plan<P>::load(const AotModule &module, const P &problem, const Config &c
     launches.push_back(
         impl::IndexCheckName<P>::kName.load(module, impl::variantOf(spec, false), where));
   return Plan(std::make_shared<const impl::PlanState<P>>(spec, impl::Launches(std::move(launches)),
-                                                         checked));
+                                                         checked, options.check_memory));
 }
 template <Problem P>
 void Plan<P>::operator()(const Args &args, StreamRef stream, std::source_location where) const {
@@ -264,7 +268,11 @@ void Plan<P>::operator()(const Args &args, StreamRef stream, std::source_locatio
     impl::Family<P>::launch({state.spec.problem, state.spec.config, args,
                              impl::CallLaunches(state.launches, check), stream, where});
   };
-  if (!state.checks) [[likely]]
+  if (!state.isChecked) [[likely]]
+    return launch(nullptr);
+  if (state.checksMemory)
+    impl::checkMemory(FamilyOf<P>::name, args, where);
+  if (!state.checks)
     return launch(nullptr);
   state.checks->expectNone(where);
   impl::PendingCheckOf<P> check(state, args, stream, where);

@@ -171,6 +171,16 @@ void Device::synchronize(std::source_location where) const {
   check(driver().synchronizeDevice(), "waiting for device " + std::to_string(ordinal_), where);
 }
 
+std::optional<Allocation> allocation_of(const void *pointer, std::source_location where) {
+  const Driver &used = driver();
+  const char *what = "asking for the allocation of an address";
+  if (!used.allocationOf)
+    throw RuntimeError(std::string(what) + ": " + used.path + " can't tell", 0, where);
+  Allocation found;
+  check(used.allocationOf(pointer, &found.data, &found.bytes), what, where);
+  return found.data ? std::optional(found) : std::nullopt;
+}
+
 void Device::reset(std::source_location where) const {
   const Driver &used = driver();
   const std::string what = "resetting device " + std::to_string(ordinal_);

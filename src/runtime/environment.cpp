@@ -5,5 +5,6 @@
 FLYDSL_NAMESPACE_BEGIN
 
 bool environment::kernels_check_indices() { return support::env::kKernelsCheckIndices.get(); }
+bool environment::kernels_check_memory() { return support::env::kKernelsCheckMemory.get(); }
 
 FLYDSL_NAMESPACE_END

@@ -143,6 +143,9 @@ inline constexpr Env<std::string> kAutotuneConfigDir{
 inline constexpr Env<bool> kKernelsCheckIndices{
     "FLYDSL_KERNELS_CHECK_INDICES", false,
     "1: plans of the kernel library look at the indices and lengths of each call first"};
+inline constexpr Env<bool> kKernelsCheckMemory{
+    "FLYDSL_KERNELS_CHECK_MEMORY", false,
+    "1: plans of the kernel library ask the driver how large the memory of each operand is"};
 
 //===-- emulator ----------------------------------------------------------===//
 

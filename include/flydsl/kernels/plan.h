@@ -59,6 +59,12 @@ struct PlanOptions {
   /// exported plans too. Families whose kernels read no such numbers have the same code with it and
   /// without.
   bool check_indices = environment::kernels_check_indices();
+  /// Each call first asks the driver how large the memory of each operand is, and is refused by a
+  /// TraceError if an operand's extents and strides reach past it, or if the driver knows no such
+  /// memory. It is the host's work alone, one question for each operand, and the same for plans from files
+  /// and while a graph is captured. Of memory that a program's own allocator deals out in parts, the
+  /// block is looked at.
+  bool check_memory = environment::kernels_check_memory();
 };
 
 /// A number in device memory that a checked plan found wrong.

@@ -40,9 +40,13 @@ struct FLYDSL_API PreparedWeight {
 
 /// The weights of a product's call: prepared ones, or a tensor (n, k) as it lies.
 class WeightArg {
+  struct Other {}; // what converts to this too converts to anything
+
 public:
   WeightArg(const PreparedWeight &weight) : tensor_(weight.memory), prepared_(weight.matrix) {}
-  template <std::convertible_to<TensorArg> T> WeightArg(const T &matrix) : tensor_(matrix) {}
+  template <std::convertible_to<TensorArg> T>
+    requires(!std::convertible_to<T, Other>)
+  WeightArg(const T &matrix) : tensor_(matrix) {}
   /// The memory of prepared weights, or the matrix.
   const TensorArg &tensor() const { return tensor_; }
   /// The matrix that was prepared; none if the weights are as they lie.

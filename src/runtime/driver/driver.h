@@ -100,6 +100,9 @@ struct Driver {
   Status (*copyToHost)(void *host, const void *device, std::size_t bytes) = nullptr;
   /// May return before it is done; the default stream is then to be waited for.
   Status (*fill)(void *pointer, int byte, std::size_t bytes) = nullptr;
+  /// The allocation that an address is in; `base` is null if the driver knows none. May be null. It
+  /// may be asked while this thread captures a graph.
+  Status (*allocationOf)(const void *pointer, void **base, std::size_t *bytes) = nullptr;
 
   // Memory of the host that every device reaches at the same address, and that the host sees while
   // kernels write it. Both may be null. It may be allocated while this thread captures a graph.

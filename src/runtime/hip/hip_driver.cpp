@@ -182,6 +182,16 @@ std::unique_ptr<Driver> driverOver(std::unique_ptr<HipFunctions> library) {
   driver->fill = [](void *pointer, int byte, std::size_t bytes) -> Status {
     return hip->hipMemset(pointer, byte, bytes);
   };
+  if (hip->hipMemGetAddressRange)
+    driver->allocationOf = [](const void *pointer, void **base, std::size_t *bytes) -> Status {
+      hipDeviceptr_t begin = nullptr;
+      const hipError_t status =
+          hip->hipMemGetAddressRange(&begin, bytes, const_cast<void *>(pointer));
+      *base = status == hipSuccess ? begin : nullptr;
+      const bool isUnknown = status == hipErrorNotFound || status == hipErrorInvalidValue ||
+                             status == hipErrorInvalidDevicePointer;
+      return isUnknown ? hipSuccess : status;
+    };
 
   if (hip->hostMalloc && hip->hipHostFree) {
     driver->allocateHost = [](void **pointer, std::size_t bytes) -> Status {

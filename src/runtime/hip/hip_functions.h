@@ -47,6 +47,7 @@ namespace flydsl::runtime {
 #define FLYDSL_HIP_OPTIONAL(X)                                                                     \
   X(hipDeviceReset)                                                                                \
   X(hipDeviceTotalMem)                                                                             \
+  X(hipMemGetAddressRange)                                                                         \
   X(hipHostFree)                                                                             \
   X(hipThreadExchangeStreamCaptureMode)                                                            \
   X(hipStreamBeginCapture)                                                                         \
