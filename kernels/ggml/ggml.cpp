@@ -155,6 +155,10 @@ void prepare_weight(const GgmlWeight &weight, const void *raw, void *out) {
   if (!raw || !out)
     throw Error("prepare_weight: a null pointer is given for the memory of raw or out, which the "
                 "host reads and writes");
+  const auto from = reinterpret_cast<std::uintptr_t>(raw),
+             to = reinterpret_cast<std::uintptr_t>(out);
+  if (from < to + bytes && to < from + bytes)
+    throw Error("prepare_weight: raw and out share memory; give out memory of its own");
   const impl::GgmlRow &row = impl::ggmlRow(weight.format);
   if (weight.layout == GgmlLayout::blocks) {
     std::memcpy(out, raw, bytes);

@@ -21,6 +21,20 @@ void expectWeight(const WeightProblem &problem) {
     throw Error(std::string(FamilyOf<WeightProblem>::name) + ": " + answer.why);
 }
 
+/// What prepare_weight reads and writes.
+void expectHostMemory(const WeightProblem &problem, const void *raw, const void *out) {
+  expectWeight(problem);
+  if (!raw || !out)
+    throw Error("prepare_weight: a null pointer is given for the memory of raw or out, which the "
+                "host reads and writes");
+  const Preshuffled weights = preshuffled(problem);
+  const auto from = reinterpret_cast<std::uintptr_t>(raw),
+             to = reinterpret_cast<std::uintptr_t>(out);
+  if (from < to + static_cast<std::uintptr_t>(weights.size() * weights.bytes) &&
+      to < from + static_cast<std::uintptr_t>(problem.n * problem.k * weights.bytes))
+    throw Error("prepare_weight: raw and out share memory; give out memory of its own");
+}
+
 std::string textOf(const WeightProblem &matrix) {
   return "(n, k) = (" + std::to_string(matrix.n) + ", " + std::to_string(matrix.k) + ") of " +
          std::string(matrix.dtype.name());
@@ -112,10 +126,7 @@ std::int64_t prepared_size(const WeightProblem &problem) {
 }
 
 void prepare_weight(const WeightProblem &problem, const void *raw, void *out) {
-  impl::expectWeight(problem);
-  if (!raw || !out)
-    throw Error("prepare_weight: a null pointer is given for the memory of raw or out, which the "
-                "host reads and writes");
+  impl::expectHostMemory(problem, raw, out);
   const impl::Preshuffled weights = impl::preshuffled(problem);
   const int bytes = weights.bytes, piece = weights.piece();
   const auto *from = static_cast<const char *>(raw);
@@ -128,32 +139,72 @@ void prepare_weight(const WeightProblem &problem, const void *raw, void *out) {
                   impl::Preshuffled::kPieceBytes);
 }
 
-void prepare_weight_as_fnuz(const WeightProblem &problem, const void *raw, void *out,
-                            std::span<float> scales) {
-  const DType ocp = problem.dtype == f8E4M3FNUZ   ? f8E4M3FN
-                    : problem.dtype == f8E5M2FNUZ ? f8E5M2
-                                                  : DType();
-  if (ocp == DType())
-    throw Error("prepare_weight_as_fnuz: dtype is " + std::string(problem.dtype.name()) +
-                "; it is what the product takes, f8E4M3FNUZ for weights of f8E4M3FN or f8E5M2FNUZ "
-                "for those of f8E5M2");
+namespace {
+
+/// Doubles scales; throws Error, before any is changed, for one whose double is no finite number.
+template <class Scale, class IsLarge, class Double>
+void doubled(std::span<Scale> scales, IsLarge isLarge, Double twice) {
   if (scales.empty())
     throw Error("prepare_weight_as_fnuz: there are no scales; the weights' scales are doubled, and "
                 "weights without any have a scale of 1");
   for (std::size_t i = 0; i < scales.size(); ++i)
-    if (!std::isfinite(2 * scales[i]))
+    if (isLarge(scales[i]))
       throw Error("prepare_weight_as_fnuz: scale " + std::to_string(i) + " is " +
                   std::to_string(scales[i]) + ", whose double is no finite number");
+  for (Scale &scale : scales)
+    scale = twice(scale);
+}
+
+/// The 8-bit float of OCP whose weights become those of a problem.
+const detail::FloatFormat &ocpFormat(const WeightProblem &problem) {
+  if (problem.dtype == f8E4M3FNUZ)
+    return detail::kE4m3fn;
+  if (problem.dtype == f8E5M2FNUZ)
+    return detail::kE5m2;
+  throw Error(
+      "prepare_weight_as_fnuz: dtype is " + std::string(problem.dtype.name()) +
+      "; it is what the product takes, f8E4M3FNUZ for weights of f8E4M3FN or f8E5M2FNUZ for "
+      "those of f8E5M2");
+}
+
+void prepareAsFnuz(const WeightProblem &problem, const void *raw, void *out) {
+  const detail::FloatFormat &from = ocpFormat(problem);
   prepare_weight(problem, raw, out);
   const auto size = static_cast<std::size_t>(prepared_size(problem));
-  const detail::FloatFormat &from = *detail::smallFloatFormat(ocp);
   for (std::uint8_t &pattern : std::span(static_cast<std::uint8_t *>(out), size))
     if (pattern == from.signBit())
       pattern = 0;
     else if ((pattern & from.magnitudeMask()) > from.largest())
       pattern = static_cast<std::uint8_t>(from.signBit()); // the one NaN of FNUZ
-  for (float &scale : scales)
-    scale *= 2;
+}
+
+/// Whatever can be wrong with a call but its scales.
+void expectFnuz(const WeightProblem &problem, const void *raw, const void *out) {
+  (void)ocpFormat(problem);
+  impl::expectHostMemory(problem, raw, out);
+}
+
+} // namespace
+
+void prepare_weight_as_fnuz(const WeightProblem &problem, const void *raw, void *out,
+                            std::span<float> scales) {
+  expectFnuz(problem, raw, out);
+  doubled(
+      scales, [](float scale) { return !std::isfinite(2 * scale); },
+      [](float scale) { return 2 * scale; });
+  prepareAsFnuz(problem, raw, out);
+}
+
+void prepare_weight_as_fnuz(const WeightProblem &problem, const void *raw, void *out,
+                            std::span<std::uint8_t> exponents) {
+  constexpr int kNan = 255; // of f8E8M0FNU, which stays one
+  expectFnuz(problem, raw, out);
+  doubled(
+      exponents, [](std::uint8_t exponent) { return exponent == kNan - 1; },
+      [](std::uint8_t exponent) {
+        return static_cast<std::uint8_t>(exponent == kNan ? kNan : exponent + 1);
+      });
+  prepareAsFnuz(problem, raw, out);
 }
 
 FLYDSL_KERNEL_FAMILY(WeightProblem)

@@ -289,6 +289,21 @@ TEST_CASE("weights of OCP's 8-bit floats become FNUZ's, and their scales twice a
   CHECK(message(fx::f8E4M3FNUZ, {}).find("there are no scales") != std::string::npos);
   CHECK(message(fx::f8E4M3FNUZ, scales).find("scale 1 is ") != std::string::npos);
   CHECK(scales[0] == 1.0f);
+  // Scales that are powers of two: 2^-1, 2^-127, NaN, and 2^127, whose double is none.
+  const fk::WeightProblem problem{.dtype = fx::f8E4M3FNUZ, .n = 16, .k = 16};
+  std::vector<std::uint8_t> exponents{126, 0, 255};
+  bytes[1] = 0x38; // 1 of f8E4M3FN
+  fk::prepare_weight_as_fnuz(problem, bytes.data(), bytes.data() + 512, exponents);
+  CHECK(exponents == std::vector<std::uint8_t>{127, 1, 255});
+  CHECK(decode(fx::f8E4M3FNUZ, std::span(bytes).subspan(512, 16))[1] == 0.5);
+  std::vector<std::uint8_t> large{3, 254};
+  CHECK(messageOf([&] {
+          fk::prepare_weight_as_fnuz(problem, bytes.data(), bytes.data() + 512, large);
+        }).find("scale 1 is 254, whose double is no finite number") != std::string::npos);
+  CHECK(large[0] == 3);
+  CHECK(messageOf([&] {
+          fk::prepare_weight_as_fnuz(problem, bytes.data(), bytes.data() + 255, exponents);
+        }) == "prepare_weight: raw and out share memory; give out memory of its own");
 }
 
 TEST_CASE("weights are prepared on the device as on the host", "[run]") {

@@ -316,6 +316,11 @@ TEST_CASE("ggml_rows says what it does not support") {
         std::string::npos);
   CHECK(messageOf([] { (void)fk::weight_bytes({.format = GgmlFormat::q8_0, .n = 2, .k = 48}); }) ==
         "weights of ggml: k is 48; rows of Q8_0 are multiples of 32 weights");
+  std::vector<std::uint8_t> memory(100);
+  CHECK(messageOf([&] {
+          fk::prepare_weight({.format = GgmlFormat::q8_0, .n = 2, .k = 32}, memory.data(),
+                             memory.data() + 67);
+        }) == "prepare_weight: raw and out share memory; give out memory of its own");
   CHECK(!fk::ggml_format(7)); // Q5_1
   for (GgmlFormat format : kFormats)
     CHECK(fk::ggml_format(fk::ggml_type(format)) == format);

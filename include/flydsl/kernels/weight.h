@@ -6,6 +6,7 @@
 #include <flydsl/stream.h>
 
 #include <concepts>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -80,7 +81,7 @@ using WeightPlan = Plan<WeightProblem>;
 /// the reason if the problem is not supported.
 FLYDSL_API std::int64_t prepared_size(const WeightProblem &problem);
 /// Prepares weights in the host's memory: `raw` holds n * k elements, row after row, and `out` gets
-/// prepared_size elements.
+/// prepared_size elements. They do not overlap, which is an Error.
 FLYDSL_API void prepare_weight(const WeightProblem &problem, const void *raw, void *out);
 /// The same for gfx942, whose products take 8-bit floats of the FNUZ formats alone, of weights in
 /// OCP's: `problem.dtype` is f8E4M3FNUZ or f8E5M2FNUZ, and `raw` holds f8E4M3FN or f8E5M2. A pattern
@@ -91,6 +92,10 @@ FLYDSL_API void prepare_weight(const WeightProblem &problem, const void *raw, vo
 /// changed then.
 FLYDSL_API void prepare_weight_as_fnuz(const WeightProblem &problem, const void *raw, void *out,
                                        std::span<float> scales);
+/// The same with scales that are powers of two: the bytes of f8E8M0FNU. One more in each is twice the
+/// scale; NaN stays. Throws Error for a scale of 2^127, which has no double.
+FLYDSL_API void prepare_weight_as_fnuz(const WeightProblem &problem, const void *raw, void *out,
+                                       std::span<std::uint8_t> exponents);
 
 } // namespace kernels
 FLYDSL_NAMESPACE_END
