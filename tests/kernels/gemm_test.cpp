@@ -276,7 +276,7 @@ TEST_CASE("weights of OCP's 8-bit floats become FNUZ's, and their scales twice a
         CHECK(std::isnan(after[i]));
     }
   }
-  std::vector<std::uint8_t> bytes(1024);
+  std::vector<std::uint8_t> bytes(2048); // raw weights, and from 512 on a block of prepared ones
   std::vector<float> scales{1.0f, 3e38f};
   const auto message = [&](fx::DType dtype, std::span<float> of) {
     return messageOf([&] {

@@ -305,13 +305,15 @@ TEST_CASE("ggml_rows says what it does not support") {
   const Operand ids = Operand::input(fx::i32, 1, 2, std::vector<double>(2)),
                 bytes = Operand::input(fx::u8, 1, 72, std::vector<double>(72)),
                 y = Operand::output(fx::f32, 2, 32);
-  CHECK(messageOf([&] {
-          fk::GgmlRowsPlan(rows, fk::choose(rows, 2))(
-              {.ids = ids.vector(),
-               .b = {{.layout = GgmlLayout::planes, .n = 4, .k = 32}, bytes.vector()},
-               .y = y.tensor()});
-        })
-            .find("ggml_rows: b is weights (n, k) = (4, 32) of Q4_0 in the layout planes; the "
+  const std::string said = messageOf([&] {
+    fk::GgmlRowsPlan(rows, fk::choose(rows, 2))(
+        {.ids = ids.vector(),
+         .b = {{.format = GgmlFormat::q4_0, .layout = GgmlLayout::planes, .n = 4, .k = 32},
+               bytes.vector()},
+         .y = y.tensor()});
+  });
+  INFO(said);
+  CHECK(said.find("ggml_rows: b is weights (n, k) = (4, 32) of Q4_0 in the layout planes; the "
                   "problem's are (n, k) = (4, 32) of Q4_0 in the layout blocks") !=
         std::string::npos);
   CHECK(messageOf([] { (void)fk::weight_bytes({.format = GgmlFormat::q8_0, .n = 2, .k = 48}); }) ==

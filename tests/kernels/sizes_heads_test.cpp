@@ -274,12 +274,12 @@ constexpr struct {
 
 } // namespace
 
-TEST_CASE("heads and blocks at the limits of tables, a share of all runs", "[run]") {
+TEST_CASE("a share of the runs of heads and blocks at the limits of tables", "[run][heads]") {
   for (const auto &family : kFamilies)
     family.run({.every = family.every, .seed = 3});
 }
 
-TEST_CASE("heads and blocks at the limits of tables and of models", "[.][sizes]") {
+TEST_CASE("heads and blocks at the limits of tables and of models", "[.][sizes][heads]") {
   for (const auto &family : kFamilies)
     family.run({.every = std::max<std::uint64_t>(1, family.every / 30), .seed = 1});
 }

@@ -89,10 +89,15 @@ void sweepQuantise(const SweepShare &share) {
                              share);
 }
 void sweepMoeReduce(const SweepShare &share) {
-  sweepRows<MoeReduceProblem>({{.topk = 8, .weights = true},
-                               {.x = fx::bf16, .y = fx::f32, .topk = 3, .mask = true},
-                               {.topk = 64, .weights = true, .mask = true}},
-                              share, 20000);
+  const std::vector<MoeReduceProblem> kinds{{.topk = 8, .weights = true},
+                                            {.x = fx::bf16, .y = fx::f32, .topk = 3, .mask = true},
+                                            {.topk = 64, .weights = true, .mask = true}};
+  sweep<MoeReduceProblem>(
+      ofSizes<MoeReduceProblem>(kinds, &MoeReduceProblem::n, 20000),
+      [](const MoeReduceProblem &problem, const RowConfig &config) {
+        return blockOfRows<MoeReduceProblem>(problem.n * problem.topk, config);
+      },
+      share);
 }
 void sweepTopkGating(const SweepShare &share) {
   // DeepSeek has 256 experts of 8, Kimi 384, GLM 160, gpt-oss 128 of 4, Qwen 60 and 128, Mixtral 8 of
@@ -155,19 +160,19 @@ constexpr struct {
   void (*run)(const SweepShare &);
   std::uint64_t every; ///< of a default run
 } kFamilies[] = {
-    {sweepSoftmax, 150},       {sweepSoftmaxBackward, 200}, {sweepNorm, 250},
-    {sweepNormBackward, 2000}, {sweepQuantise, 300},        {sweepMoeReduce, 200},
+    {sweepSoftmax, 500},       {sweepSoftmaxBackward, 600}, {sweepNorm, 900},
+    {sweepNormBackward, 4000}, {sweepQuantise, 900},        {sweepMoeReduce, 900},
     {sweepTopkGating, 400},    {sweepWeight, 100},          {sweepWorklist, 150},
 };
 
 } // namespace
 
-TEST_CASE("rows at the limits of tables, a share of all runs", "[run]") {
+TEST_CASE("a share of the runs of rows at the limits of tables", "[run][rows]") {
   for (const auto &family : kFamilies)
     family.run({.every = family.every, .seed = 3});
 }
 
-TEST_CASE("rows at the limits of tables and of models", "[.][sizes]") {
+TEST_CASE("rows at the limits of tables and of models", "[.][sizes][rows]") {
   for (const auto &family : kFamilies)
     family.run({.every = std::max<std::uint64_t>(1, family.every / 30), .seed = 1});
 }
