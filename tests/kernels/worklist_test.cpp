@@ -130,24 +130,23 @@ TEST_CASE("a worklist of no sequences", "[run]") {
 TEST_CASE("worklist: another run, a graph, a file", "[run]") {
   const WorklistProblem problem{.workers = 4, .unit = 32};
   const fk::WorklistPlan plan(problem, fk::choose(problem, 70));
-  const Operands<WorklistProblem> operands(problem, plan.config(), 70);
+  Operands<WorklistProblem> operands(problem, plan.config(), 70);
   const ScratchFile file;
   fk::export_aot(problem, plan.config(), file.path(), {});
   const auto loaded = fk::WorklistPlan::load(fx::load_aot(file.path()), problem, plan.config());
   const fx::Stream stream;
   std::vector<std::vector<std::uint8_t>> results;
-  Operands<WorklistProblem> again = operands;
   const auto run = [&](const auto &launch) {
-    again.fill(1);
+    operands.fill(1);
     launch();
     stream.synchronize();
-    results.push_back(again.results());
+    results.push_back(operands.results());
   };
-  run([&] { plan(again.args(), stream); });
-  run([&] { plan(again.args(), stream); });
-  const Replay replay(stream, [&] { plan(again.args(), stream); });
+  run([&] { plan(operands.args(), stream); });
+  run([&] { plan(operands.args(), stream); });
+  const Replay replay(stream, [&] { plan(operands.args(), stream); });
   run(replay);
-  run([&] { loaded(again.args(), stream); });
+  run([&] { loaded(operands.args(), stream); });
   for (const auto &bytes : results)
     CHECK(bytes == results[0]);
 }
