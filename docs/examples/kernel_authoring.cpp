@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <cstdint>
 
 namespace {
@@ -213,6 +214,34 @@ void run_copy_window(const fx::DeviceArray<float> &from, const fx::DeviceArray<f
 }
 // endregion
 
+// region: strided
+template <class Side> struct ScaledParams {
+  fx::Strided<Side, 1> x, y; // (m, 64): rows at any stride
+  fx::Strided<Side, 0> bias; // (64), or none
+  fx::Param<Side, fx::Int32> m;
+};
+
+const fx::Kernel scale_rows{
+    "scale_rows",
+    [](ScaledParams<fx::OnDevice> p, fx::Constexpr<fx::DType> type, fx::Constexpr<bool> has_bias) {
+  auto row = fx::block_idx().x, column = fx::thread_idx().x;
+  auto x = p.x.view(type, {p.m, 64}), y = p.y.view(type, {p.m, 64}); // (m, 64)
+  auto twice = 2.0f * x(row, column).to(fx::f32);
+  y(row, column) = (has_bias ? twice + p.bias.view(fx::f32, 64)(column) : twice).to(type);
+}};
+
+void run_scale_rows(const fx::TensorArg &x, const fx::TensorArg &y,
+                    const std::optional<fx::TensorArg> &bias) {
+  const std::int64_t m = x.shape()[0];
+  scale_rows({.x = fx::strided<1>(x),
+              .y = fx::strided<1>(y),
+              .bias = fx::strided<0>(bias),
+              .m = std::int32_t(m)},
+             x.dtype(), bias.has_value())
+      .launch({.grid = m, .block = 64});
+}
+// endregion
+
 TEST_CASE("kernel authoring: the first kernel", "[authoring]") {
   auto x = fx::DeviceArray<float>::random({1000}, 1);
   fx::DeviceArray<float> y({1000});
@@ -324,6 +353,21 @@ TEST_CASE("kernel authoring: hints and own parameters", "[authoring]") {
   for (std::size_t i = 0; i < 32; ++i)
     REQUIRE(part[i] == in[100 + i]);
   CHECK(std::isnan(part[32]));
+}
+
+TEST_CASE("kernel authoring: memory of strides of the call", "[authoring]") {
+  // Rows of 64 elements in matrices of 80 and 64 columns.
+  auto x = fx::DeviceArray<float>::random({5, 80}, 7), bias = fx::DeviceArray<float>::random({64}, 8);
+  fx::DeviceArray<float> y({5, 64});
+  const auto in = x.to_host(), b = bias.to_host();
+  for (const bool has : {true, false}) {
+    y.poison();
+    run_scale_rows(fx::tensor(x.data(), {5, 64}, {80, 1}), y,
+                   has ? std::optional<fx::TensorArg>(bias) : std::nullopt);
+    const auto out = y.to_host();
+    for (std::size_t i = 0; i < out.size(); ++i)
+      REQUIRE(out[i] == 2 * in[i / 64 * 80 + i % 64] + (has ? b[i % 64] : 0.0f));
+  }
 }
 
 TEST_CASE("kernel authoring: arithmetic as it is written", "[authoring]") {

@@ -112,6 +112,25 @@ TEST_CASE("running kernels: compiling ahead", "[running]") {
   CHECK(scaled(x, y, 3));
 }
 
+TEST_CASE("running kernels: bound constants", "[running]") {
+  auto x = fx::DeviceArray<float>::random({256}, 1);
+  fx::DeviceArray<float> y({256});
+  y.fill(0);
+  fx::Stream stream;
+  // region: bound
+  fx::Kernel times{"times", [](fx::Tensor x, fx::Tensor y, fx::Constexpr<int> factor) {
+    auto i = fx::block_idx().x * 64 + fx::thread_idx().x;
+    y(i) = factor * x(i);
+  }};
+  auto thrice = times(x, y, 3).compile({.block = 64}).bound(); // takes (x, y)
+  thrice(x, y).launch({.grid = 4, .block = 64, .stream = stream});
+  // endregion
+  stream.synchronize();
+  const auto in = x.to_host(), out = y.to_host();
+  for (std::size_t i = 0; i < in.size(); ++i)
+    REQUIRE(out[i] == 3 * in[i]);
+}
+
 TEST_CASE("running kernels: many at once", "[running]") {
   // region: compile-all
   float *unknown = nullptr;

@@ -16,6 +16,7 @@
 #include <concepts>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -29,6 +30,7 @@ public:
   static constexpr std::size_t maxWords = 384;
   static constexpr std::size_t maxBytes = 2048;
   static constexpr std::size_t maxStatics = 32;
+  static constexpr std::size_t maxParameters = 256;
   static constexpr unsigned maxDepth = 4; // structs inside of structs, as far as messages name them
 
   ArgPack() {} // the arrays stay uninitialised; a call writes only the part that it uses
@@ -36,6 +38,11 @@ public:
   ArgPack &operator=(const ArgPack &) = delete;
 
   void beginArgument() { ++argument_; }
+  /// A parameter of a kernel begins; `parameterStarts` tells later which words are its own.
+  void beginParameter() {
+    beginArgument();
+    start_[argument_] = static_cast<std::uint16_t>(words_);
+  }
   /// What is packed until `endField` belongs to this field of a struct; messages name it.
   void beginField(std::string_view name) {
     if (depth_ < maxDepth)
@@ -87,6 +94,11 @@ public:
     addWord(constantTag);
     addWord(bits);
   }
+  /// Whether an argument that a call may leave out is there: a constant of the code.
+  [[gnu::always_inline]] void presence(bool isThere) {
+    addWord(constantTag | presenceBit);
+    addWord(isThere);
+  }
   void constant(std::string_view text) {
     addWord(textTag | static_cast<std::uint64_t>(text.size()) << 4);
     for (std::size_t at = 0; at < text.size(); at += 8) {
@@ -104,6 +116,13 @@ public:
     errorArgument_ = argument_;
     nullOnly_ = false;
   }
+  /// Takes an error that names the field, of a pack of the struct alone, in the place of the last one.
+  [[gnu::noinline]] void nameError(const ArgPack &named) {
+    if (!named.error_)
+      return;
+    errorText_[std::string_view(named.error_).copy(errorText_, sizeof errorText_ - 1)] = 0;
+    error_ = depth_ ? inField(errorText_) : errorText_;
+  }
   std::size_t words() const { return words_; }
   const std::uint64_t *word() const { return word_; }
   const std::byte *bytes() const { return byte_; }
@@ -112,6 +131,10 @@ public:
   int errorArgument() const { return errorArgument_; }
   /// The number of arguments of the call; a struct or an array is one.
   int argumentCount() const { return argument_ + 1; }
+  /// Where the words of each parameter begin, of a call that packed them by `packAll`.
+  std::span<const std::uint16_t> parameterStarts() const {
+    return {start_, static_cast<std::size_t>(argumentCount())};
+  }
   /// True if the only error is a null pointer of a tensor.
   bool nullOnly() const { return nullOnly_; }
 
@@ -138,6 +161,7 @@ public:
   // Tags, in the low four bits of an argument's first word.
   static constexpr std::uint64_t tensorTag = 1, scalarTag = 2, staticTag = 3, constantTag = 4,
                                  textTag = 5, pointerTag = 6;
+  static constexpr std::uint64_t presenceBit = 16; ///< in the head of a constant
 
 private:
   /// "field b.scale: " and the error.
@@ -195,6 +219,7 @@ private:
   unsigned depth_ = 0;
   FieldName field_[maxDepth];
   char errorText_[256];
+  std::uint16_t start_[maxParameters];
 };
 
 template <class P>
@@ -319,7 +344,8 @@ template <class P, std::size_t N, class F> std::array<P, N> arrayOf(F next) {
 
 /// Several parameters of one type: the buffers of all devices, the weights of all experts.
 template <class P, std::size_t N> struct ArgTraits<std::array<P, N>> {
-  template <class Host> static void pack(ArgPack &to, const std::array<Host, N> &hosts) {
+  template <class Host>
+  [[gnu::always_inline]] static void pack(ArgPack &to, const std::array<Host, N> &hosts) {
     for (const Host &host : hosts)
       ArgTraits<P>::pack(to, host);
   }

@@ -22,4 +22,5 @@
 #include <flydsl/rocdl/rocdl.h>
 #include <flydsl/shared.h>
 #include <flydsl/stream.h>
+#include <flydsl/strided_view.h>
 #include <flydsl/target.h>

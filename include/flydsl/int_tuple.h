@@ -7,12 +7,14 @@
 #include <array>
 #include <concepts>
 #include <initializer_list>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 FLYDSL_NAMESPACE_BEGIN
 
 class Numeric;
+class IntTuple;
 
 /// The type of `fx::_`, which stands for all positions of a mode in a coordinate that slices.
 struct Wildcard {};
@@ -37,6 +39,7 @@ template <HostInt T> Handle staticLeafOf(T value, Loc loc) {
   return staticLeaf(static_cast<std::int64_t>(value));
 }
 FLYDSL_API Handle wildcardLeaf();
+FLYDSL_API Handle tupleOf(std::span<const IntTuple> modes, Loc loc);
 FLYDSL_API Handle basisLeaf(std::int64_t scale, std::initializer_list<int> modes, Loc loc);
 
 /// The number of a mode, with the source location of the expression.

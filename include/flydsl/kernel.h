@@ -8,8 +8,10 @@
 #include <flydsl/launch.h>
 #include <flydsl/params.h>
 
+#include <cstdint>
 #include <memory>
 #include <source_location>
+#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -60,6 +62,13 @@ FLYDSL_API void exportAot(KernelState &kernel, ArgPack &pack, const std::string 
                           const AotConfig &config, const std::source_location &where);
 FLYDSL_API std::shared_ptr<BoundExecutable> bindSignature(const Executable &executable,
                                                           const ArgPack &pack);
+/// The same, which knows its parameters apart: `starts` has where the words of each begin.
+FLYDSL_API std::shared_ptr<BoundExecutable> bindSignature(const Executable &executable,
+                                                          const ArgPack &pack,
+                                                          std::span<const std::uint16_t> starts);
+/// The same executable with the parameters that are kept, as a mask has them in order.
+FLYDSL_API std::shared_ptr<BoundExecutable> bindConstants(const BoundExecutable &executable,
+                                                          std::span<const bool> kept);
 /// Launches the executable. Throws if `pack` does not have its signature.
 FLYDSL_API void launchBound(BoundExecutable &executable, ArgPack &pack, const LaunchConfig &config,
                             const std::source_location &where);
@@ -99,12 +108,34 @@ template <class R, class... Ps> struct SignatureOf<R (*)(Ps...)> : SignatureOfCa
 template <class R, class... Ps>
 struct SignatureOf<R (*)(Ps...) noexcept> : SignatureOfCall<R, Ps...> {};
 
+/// Whether a parameter is known while tracing as a whole: a Constexpr, a static value, or an array
+/// of such. A launch passes nothing for it.
+template <class P> inline constexpr bool isConstantParam = [] {
+  if constexpr (TracedParam<P>)
+    return P::param_kind == ArgType::Kind::staticValue;
+  return false;
+}();
+template <class T> inline constexpr bool isConstantParam<Constexpr<T>> = true;
+template <class P, std::size_t N>
+inline constexpr bool isConstantParam<std::array<P, N>> = isConstantParam<P>;
+
+/// A signature without its constants: void(Tensor, Int32) of void(Tensor, Constexpr<int>, Int32).
+template <class Left, class... Ps> struct WithoutConstants;
+template <class... Left> struct WithoutConstants<void(Left...)> {
+  using type = void(Left...);
+};
+template <class... Left, class P, class... Ps>
+struct WithoutConstants<void(Left...), P, Ps...>
+    : std::conditional_t<isConstantParam<P>, WithoutConstants<void(Left...), Ps...>,
+                         WithoutConstants<void(Left..., P), Ps...>> {};
+
 /// Whether a call may be written in braces: some parameter is a struct that both sides share.
 template <class... Ps> inline constexpr bool takesBraces = (... || HasBothSides<Ps>::value);
 
 template <class... Ps, class... As>
 [[gnu::always_inline]] inline void packAll(ArgPack &pack, const As &...arguments) {
-  (..., (pack.beginArgument(), ArgTraits<Ps>::pack(pack, arguments)));
+  static_assert(sizeof...(Ps) <= ArgPack::maxParameters, "a kernel has so many parameters at most");
+  (..., (pack.beginParameter(), ArgTraits<Ps>::pack(pack, arguments)));
 }
 
 } // namespace detail
@@ -112,7 +143,8 @@ template <class... Ps, class... As>
 template <class Signature> class CompiledKernel;
 template <class Signature> class Kernel;
 
-/// A kernel compiled for one signature. A launch of it needs no look-up.
+/// A kernel compiled for one signature. A launch of it needs no look-up. `bound()` is the same kernel
+/// without its constants: they are part of the code, and a call does not pass them again.
 template <class... Ps> class CompiledKernel<void(Ps...)> : public Executable {
 public:
   CompiledKernel(Executable executable, std::shared_ptr<detail::BoundExecutable> bound)
@@ -150,6 +182,21 @@ public:
     requires detail::takesBraces<Ps...>
   {
     return Call(*bound_, arguments...);
+  }
+  /// The kernel whose calls take its run-time parameters alone: without Constexpr parameters,
+  /// static values such as a TiledCopy, and arrays of these. A struct of parameters stays whole; a
+  /// constant among its fields is given with the others, and has the value of the compile.
+  ///
+  ///   auto compiled = scale(x, fx::Constexpr(4)).compile();   // (Tensor, Constexpr<int>)
+  ///   auto bound = compiled.bound();                          // (Tensor)
+  ///   bound(x).launch({.grid = 8, .block = 64});
+  CompiledKernel<typename detail::WithoutConstants<void(), Ps...>::type> bound() const {
+    if constexpr ((... || detail::isConstantParam<Ps>)) {
+      static constexpr bool kept[] = {!detail::isConstantParam<Ps>...};
+      return {*this, detail::bindConstants(*bound_, kept)};
+    } else {
+      return *this;
+    }
   }
 
 private:
@@ -191,7 +238,7 @@ public:
     compile(const CompileConfig &config = {},
             const std::source_location &where = std::source_location::current()) && {
       Executable executable = detail::compile(state_, pack_, config, where);
-      return {executable, detail::bindSignature(executable, pack_)};
+      return {executable, detail::bindSignature(executable, pack_, pack_.parameterStarts())};
     }
     /// Compiles for the types of this call and for each target, and writes a file that `load_aot`
     /// reads; the file appears by one rename. A call of the loaded kernel takes the tensors and

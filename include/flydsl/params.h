@@ -21,6 +21,7 @@
 
 #include <flydsl/constexpr.h>
 #include <flydsl/pointer_arg.h>
+#include <flydsl/scalars.h>
 
 #include <cstddef>
 #include <optional>
@@ -31,6 +32,7 @@
 FLYDSL_NAMESPACE_BEGIN
 
 class Pointer;
+class Tensor;
 
 /// The side of a struct of parameters that the kernel's lambda takes: its fields are traced values.
 struct OnDevice {};
@@ -44,22 +46,32 @@ template <class T> struct IsOptional<std::optional<T>> : std::true_type {};
 template <class T>
 concept AnOptional = IsOptional<T>::value;
 
-/// What a call passes for a parameter of type P.
-template <class P> struct HostParam {
+/// What a call passes for a traced number of a kind.
+template <DType::Kind K> struct NumberOnHost : ScalarStorage<K> {};
+template <> struct NumberOnHost<DType::Kind::boolean> {
+  using type = bool;
+};
+
+/// What a call passes for a parameter of a type that says itself what it is.
+template <class P> struct TracedOnHost {
   using type = P; // a static value, such as a TiledCopy or a Layout
 };
 template <TracedParam P>
   requires(P::param_kind == ArgType::Kind::tensor)
-struct HostParam<P> {
+struct TracedOnHost<P> {
   using type = TensorArg;
 };
 template <TracedParam P>
   requires(P::param_kind == ArgType::Kind::scalar)
-struct HostParam<P> {
-  static constexpr DType::Kind kind = DType(P::param_dtype).kind();
-  using type =
-      std::conditional_t<kind == DType::Kind::boolean, bool, typename ScalarStorage<kind>::type>;
+struct TracedOnHost<P> : NumberOnHost<DType(P::param_dtype).kind()> {};
+
+/// What a call passes for a parameter of type P. The traced types that most structs are made of are
+/// known by their names, so that a program without the builder's headers shares these structs.
+template <class P> struct HostParam : TracedOnHost<P> {};
+template <> struct HostParam<Tensor> {
+  using type = TensorArg;
 };
+template <DType::Kind K> struct HostParam<Scalar<K>> : NumberOnHost<K> {};
 template <> struct HostParam<Pointer> {
   using type = PointerArg;
 };
@@ -75,6 +87,9 @@ template <class P, std::size_t N> struct HostParam<std::array<P, N>> {
 template <template <class> class S> struct HostParam<S<OnDevice>> {
   using type = S<OnHost>;
 };
+template <template <class, int> class S, int N> struct HostParam<S<OnDevice, N>> {
+  using type = S<OnHost, N>;
+};
 
 template <class Side, class P> struct ParamOn {
   static_assert(std::is_same_v<Side, OnDevice> || std::is_same_v<Side, OnHost>,
@@ -86,10 +101,16 @@ template <class P> struct ParamOn<OnHost, P> : HostParam<P> {};
 /// A parameter whose call may be written in braces, because its type names the host's side.
 template <class P> struct HasBothSides : std::false_type {};
 template <template <class> class S> struct HasBothSides<S<OnDevice>> : std::true_type {};
+template <template <class, int> class S, int N>
+struct HasBothSides<S<OnDevice, N>> : std::true_type {};
 
 /// A plain struct that is a kernel's parameter.
 template <class P>
 concept ParamStruct = PlainStruct<P> && !TracedParam<P> && !AnOptional<P>;
+
+/// A struct that is packed by its fields, not by an ArgTraits of its author's.
+template <class P>
+concept PacksFields = requires { typename ArgTraits<P>::PackedByFields; };
 
 /// Whether two plain structs have fields of the same names in the same order.
 template <class P, class H> consteval bool haveSameFields() {
@@ -115,13 +136,13 @@ template <class Side, class P> using Param = typename detail::ParamOn<Side, P>::
 template <class P> struct ArgTraits<std::optional<P>> {
   template <class Host> [[gnu::always_inline]] static void pack(ArgPack &to, const Host &host) {
     if constexpr (std::is_same_v<Host, std::nullopt_t>) {
-      to.constant(std::uint64_t{0});
+      to.presence(false);
     } else if constexpr (detail::AnOptional<Host>) {
-      to.constant(std::uint64_t{host.has_value()});
+      to.presence(host.has_value());
       if (host)
         ArgTraits<P>::pack(to, *host);
     } else {
-      to.constant(std::uint64_t{1});
+      to.presence(true);
       ArgTraits<P>::pack(to, host);
     }
   }
@@ -134,24 +155,57 @@ template <class P> struct ArgTraits<std::optional<P>> {
 
 /// A struct of parameters: its fields one after the other.
 template <detail::ParamStruct P> struct ArgTraits<P> {
+  using PackedByFields = P;
+  /// Which field is wrong is looked for only if one is: names cost a launch nothing.
   template <class Host> [[gnu::always_inline]] static void pack(ArgPack &to, const Host &host) {
-    static_assert(detail::PlainStruct<Host>,
-                  "the parameter is a struct: pass a plain struct with fields of the same names");
-    static_assert(detail::haveSameFields<P, Host>(),
-                  "the fields of the argument are not those of the kernel's parameter: they have "
-                  "the same names in the same order");
-    [&]<class... Field>(std::type_identity<std::tuple<const Field *...>>) {
-      detail::withFields(host, [&](const auto &...value) {
-        std::size_t at = 0;
-        (..., (to.beginField(detail::fieldNames<P>[at++]), ArgTraits<Field>::pack(to, value),
-               to.endField()));
-      });
-    }(std::type_identity<detail::FieldPointers<P>>{});
+    const char *before = to.error();
+    packFields<false>(to, host);
+    if (to.error() != before) [[unlikely]]
+      nameError(to, host);
   }
   static P make(ParamReader &from) {
     return [&]<class... Field>(std::type_identity<std::tuple<const Field *...>>) {
       return P{ArgTraits<Field>::make(from)...}; // braces: in order
     }(std::type_identity<detail::FieldPointers<P>>{});
+  }
+
+private:
+  template <class> friend struct ArgTraits;
+
+  /// `Named`: an error says in which field it is.
+  template <bool Named, class Host>
+  [[gnu::always_inline]] static void packFields(ArgPack &to, const Host &host) {
+    static_assert(detail::PlainStruct<Host>,
+                  "the parameter is a struct: pass a plain struct with fields of the same names");
+    static_assert(detail::haveSameFields<P, Host>(),
+                  "the fields of the argument are not those of the kernel's parameter: they have "
+                  "the same names in the same order");
+    packEach<Named>(to, host, std::type_identity<detail::FieldPointers<P>>{});
+  }
+  template <bool Named, class Host, class... Field>
+  [[gnu::always_inline]] static void
+  packEach(ArgPack &to, const Host &host, std::type_identity<std::tuple<const Field *...>>) {
+    detail::withFields(host, [&](const auto &...value) __attribute__((always_inline)) {
+      std::size_t at = 0;
+      (..., packField<Named, Field>(to, detail::fieldNames<P>[at++], value));
+    });
+  }
+  template <bool Named, class Field, class Value>
+  [[gnu::always_inline]] static void packField(ArgPack &to, std::string_view name,
+                                               const Value &value) {
+    if constexpr (Named)
+      to.beginField(name);
+    if constexpr (detail::PacksFields<Field>)
+      ArgTraits<Field>::template packFields<Named>(to, value);
+    else
+      ArgTraits<Field>::pack(to, value);
+    if constexpr (Named)
+      to.endField();
+  }
+  template <class Host> [[gnu::noinline]] static void nameError(ArgPack &to, const Host &host) {
+    ArgPack named;
+    packFields<true>(named, host);
+    to.nameError(named);
   }
 };
 

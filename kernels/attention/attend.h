@@ -8,23 +8,22 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 /// Computes the results of a block's queries over all keys, or over the block's part of them.
-inline void attend(const AttentionTraced &numbers, const AttentionProblem &problem,
+inline void attend(const AttentionTraced &p, const AttentionProblem &problem,
                    const AttentionConfig &config, bool parts, Thrift thrift) {
   const AttentionShape shape = *AttentionShape::of(problem, config, target(), thrift);
-  BlockPlace::of(problem, config, numbers, parts)
-      .eachTile(problem, config, [&](const BlockPlace &tile) {
-        const BlockPlace place = shape.isThrifty() ? tile.again() : tile;
-        const AttentionRows rows(problem, config, numbers, place);
-        WaveQueries queries(problem, config, shape, place, rows, numbers);
-        const auto over = [&](auto loop) {
-          loop.run(parts);
-          loop.store(parts);
-        };
-        if (config.loop == AttentionLoop::groups)
-          over(GroupLoop(shape, rows.source(), place.keys, queries));
-        else
-          over(TileLoop(shape, rows.source(), place.keys, queries));
-      });
+  BlockPlace::of(problem, config, p, parts).eachTile(problem, config, [&](const BlockPlace &tile) {
+    const BlockPlace place = shape.isThrifty() ? tile.again() : tile;
+    const AttentionRows rows(problem, config, p, place);
+    WaveQueries queries(problem, config, shape, place, rows, p);
+    const auto over = [&](auto loop) {
+      loop.run(parts);
+      loop.store(parts);
+    };
+    if (config.loop == AttentionLoop::groups)
+      over(GroupLoop(shape, rows.source(), place.keys, queries));
+    else
+      over(TileLoop(shape, rows.source(), place.keys, queries));
+  });
 }
 
 } // namespace kernels::impl

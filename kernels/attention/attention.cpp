@@ -185,7 +185,7 @@ Support groupsSupported(const AttentionProblem &problem, const AttentionShape &s
   return {};
 }
 
-/// The operands of a call, checked and in the kernels' order.
+/// The operands of a call, checked, as the kernels take them.
 class Operands {
 public:
   Operands(const Call<AttentionProblem> &call)
@@ -194,25 +194,25 @@ public:
     queries();
     keys();
     scores();
-    numbers[kAttentionWorkspace] = arguments_.workspace(
+    params.workspace = arguments_.workspace(
         args_.workspace,
-        any() ? Attention::workspaceBytes(problem_, config_, numbers[kAttentionTokens]) : 0);
+        any() ? Attention::workspaceBytes(problem_, config_, params.size.tokens) : 0);
   }
   /// Whether there is anything to do.
-  bool any() const { return numbers[kAttentionTokens] > 0 && numbers[kAttentionBatch] > 0; }
+  bool any() const { return params.size.tokens > 0 && params.size.batch > 0; }
   /// Tiles of queries of all sequences and heads.
   std::int64_t tiles() const {
-    const std::int64_t tiles = (numbers[kAttentionQueries] + config_.tile_q - 1) / config_.tile_q;
+    const std::int64_t tiles = (params.size.queries + config_.tile_q - 1) / config_.tile_q;
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
     const std::int64_t each = tiles * problem_.q_heads * config_.splits; // below 2^53
-    if (each > kMost || numbers[kAttentionBatch] > kMost / std::max<std::int64_t>(1, each))
-      arguments_.fail("q has " + std::to_string(numbers[kAttentionBatch]) + " sequences of " +
+    if (each > kMost || params.size.batch > kMost / std::max<std::int64_t>(1, each))
+      arguments_.fail("q has " + std::to_string(params.size.batch) + " sequences of " +
                       std::to_string(each) +
                       " blocks each, which is more than the 2147483647 of a grid");
-    return tiles * problem_.q_heads * numbers[kAttentionBatch];
+    return tiles * problem_.q_heads * params.size.batch;
   }
 
-  AttentionNumbers numbers{};
+  AttentionParams<OnHost> params{};
 
 private:
   /// What is expected of a tensor whose elements are moved in pieces of 16 bytes or of 8 elements.
@@ -243,85 +243,82 @@ private:
     rank(args_.q, "q", modes);
     const TensorArg::Dims shape = args_.q.shape();
     if (problem_.varlen) {
-      starts(args_.cu_seqlens_q, "cu_seqlens_q", true, kAttentionStartsQ);
-      numbers[kAttentionBatch] = args_.cu_seqlens_q->shape()[0] - 1;
-      numbers[kAttentionTokens] = shape[0];
-      numbers[kAttentionQueries] = queriesOfSequence();
+      params.sequences.startsQ = starts(true, args_.cu_seqlens_q, "cu_seqlens_q");
+      params.size.batch = args_.cu_seqlens_q->shape()[0] - 1;
+      params.size.tokens = shape[0];
+      params.size.queries = queriesOfSequence();
       if (args_.max_seqlen_q < 0 || args_.max_seqlen_q > shape[0])
         arguments_.fail(is("max_seqlen_q", args_.max_seqlen_q) + "; q has " +
                         std::to_string(shape[0]) + " tokens");
     } else {
-      starts(args_.cu_seqlens_q, "cu_seqlens_q", false, kAttentionStartsQ);
-      numbers[kAttentionBatch] = shape[0];
-      numbers[kAttentionQueries] = shape[1];
+      arguments_.given(args_.cu_seqlens_q, "cu_seqlens_q", false);
+      params.size.batch = shape[0];
+      params.size.queries = shape[1];
       // Each is looked at first, so that the product has less than 64 bits.
-      numbers[kAttentionTokens] =
+      params.size.tokens =
           std::max(shape[0], shape[1]) < kMostTokens ? shape[0] * shape[1] : kMostTokens;
     }
-    if (numbers[kAttentionTokens] >= kMostTokens)
-      arguments_.fail("q has " + std::to_string(numbers[kAttentionTokens]) +
+    if (params.size.tokens >= kMostTokens)
+      arguments_.fail("q has " + std::to_string(params.size.tokens) +
                       " queries of all sequences or more; there are less than " +
                       std::to_string(kMostTokens));
-    heads(args_.q, "q", problem_.q, modes, shape, problem_.q_heads, problem_.head, Use::read,
-          kAttentionQ);
-    heads(args_.o, "o", problem_.y,
-          ofTokens("tokens, q_heads, head_v", "batch, queries, q_heads, head_v"), shape,
-          problem_.q_heads, headV(problem_), Use::written, kAttentionO);
-    descale(args_.q_descale, "q_descale", problem_.q, kAttentionQDescale);
+    params.q = heads(args_.q, "q", problem_.q, modes, shape, problem_.q_heads, problem_.head,
+                     Use::read, false);
+    params.o = heads(args_.o, "o", problem_.y,
+                     ofTokens("tokens, q_heads, head_v", "batch, queries, q_heads, head_v"), shape,
+                     problem_.q_heads, headV(problem_), Use::written, false);
+    params.descale.q = descale(args_.q_descale, "q_descale", problem_.q);
   }
   /// The queries of a sequence for which there are blocks: of the longest one, or without that
   /// number, which has to be at least 0, of an average one.
   std::int64_t queriesOfSequence() const {
-    const std::int64_t batch = std::max<std::int64_t>(1, numbers[kAttentionBatch]);
-    return args_.max_seqlen_q ? args_.max_seqlen_q
-                              : (numbers[kAttentionTokens] + batch - 1) / batch;
+    const std::int64_t batch = std::max<std::int64_t>(1, params.size.batch);
+    return args_.max_seqlen_q ? args_.max_seqlen_q : (params.size.tokens + batch - 1) / batch;
   }
   /// Checks a tensor of heads, whose modes before them are as those of `tokens`.
-  void heads(const TensorArg &tensor, const char *name, DType type, const char *modes,
-             const TensorArg::Dims &tokens, int count, int elements, Use use, AttentionNumber at) {
+  Strided<OnHost, 3> heads(const TensorArg &tensor, const char *name, DType type, const char *modes,
+                           const TensorArg::Dims &tokens, int count, int elements, Use use,
+                           bool isOfKeys) const {
     const Shape shape = problem_.varlen ? Shape{modes, tokens[0], count, elements}
                                         : Shape{modes, tokens[0], tokens[1], count, elements};
     Expected expected = inPieces(name, type, shape, shape.rank - 1, use);
-    const bool isOfKeys = at == kAttentionK || at == kAttentionV;
     if (isOfKeys) { // those of a tile have offsets of 32 bits
       expected.reach = {.bytes = kMostTileBytes, .what = "a tile"};
       expected.reach.counts[problem_.varlen ? 0 : 1] = config_.tile_k;
     }
-    place(at, tensor, expected);
+    return ofBatch(tensor, expected);
   }
-  /// Checks an operand and puts its address and strides where the kernels look for them. With
-  /// varlen it has no mode of sequences, whose stride is 0.
-  void place(std::size_t at, const TensorArg &tensor, const Expected &expected) {
-    arguments_.check(tensor, expected);
-    numbers[at++] = address(tensor);
-    if (problem_.varlen)
-      numbers[at++] = 0;
-    for (int mode = 0; mode < expected.free; ++mode)
-      numbers[at++] = strideOf(tensor, mode);
+  /// Checks an operand. With varlen it has no mode of sequences, whose stride is 0.
+  Strided<OnHost, 3> ofBatch(const TensorArg &tensor, const Expected &expected) const {
+    if (!problem_.varlen)
+      return arguments_.operand<3>(tensor, expected);
+    const auto [address, stride] = arguments_.operand<2>(tensor, expected);
+    return {.address = address, .stride = {0, stride[0], stride[1]}};
   }
 
   void keys() {
     const bool cache = problem_.cache != KvCache::none;
-    starts(args_.cu_seqlens_kv, "cu_seqlens_kv", problem_.varlen && !cache, kAttentionStartsKv);
-    const std::int64_t batch = numbers[kAttentionBatch];
-    arguments_.placeIf(cache, numbers, kAttentionLengthsKv, args_.seqlens_kv,
-                       {.name = "seqlens_kv", .dtype = i32, .shape = {"batch", batch}});
+    const std::int64_t batch = params.size.batch;
+    params.sequences.startsKv =
+        starts(problem_.varlen && !cache, args_.cu_seqlens_kv, "cu_seqlens_kv", batch + 1);
+    params.sequences.lengthsKv = arguments_.operandIf<0>(
+        cache, args_.seqlens_kv, {.name = "seqlens_kv", .dtype = i32, .shape = {"batch", batch}});
     if (arguments_.given(args_.block_table, "block_table", cache)) {
       const std::int64_t blocks =
           args_.block_table->rank() == 2 ? args_.block_table->shape()[1] : 0;
-      arguments_.place(numbers, kAttentionTable, *args_.block_table,
-                       {.name = "block_table",
-                        .dtype = i32,
-                        .shape = {"batch, blocks", batch, blocks},
-                        .free = 1});
+      params.table =
+          arguments_.operand<1>(*args_.block_table, {.name = "block_table",
+                                                     .dtype = i32,
+                                                     .shape = {"batch, blocks", batch, blocks},
+                                                     .free = 1});
       if (blocks > (kMostTokens - 1) / problem_.page)
         arguments_.fail("block_table has " + std::to_string(blocks) + " blocks of " +
                         std::to_string(problem_.page) +
                         " keys for a sequence; there are less than " + std::to_string(kMostTokens) +
                         " keys");
     }
-    descale(args_.k_descale, "k_descale", problem_.kv, kAttentionKDescale);
-    descale(args_.v_descale, "v_descale", problem_.kv, kAttentionVDescale);
+    params.descale.k = descale(args_.k_descale, "k_descale", problem_.kv);
+    params.descale.v = descale(args_.v_descale, "v_descale", problem_.kv);
     if (cache)
       return caches();
     const char *modes = ofTokens("tokens, kv_heads, head", "batch, keys, kv_heads, head");
@@ -334,26 +331,25 @@ private:
     if (!problem_.varlen && shape[0] != batch)
       arguments_.fail("k has " + std::to_string(shape[0]) + " sequences, and q has " +
                       std::to_string(batch));
-    numbers[kAttentionKeys] = keys;
-    heads(args_.k, "k", problem_.kv, modes, shape, problem_.kv_heads, problem_.head, Use::read,
-          kAttentionK);
-    heads(args_.v, "v", problem_.kv,
-          ofTokens("tokens, kv_heads, head_v", "batch, keys, kv_heads, head_v"), shape,
-          problem_.kv_heads, headV(problem_), Use::read, kAttentionV);
+    params.size.keys = keys;
+    params.k = heads(args_.k, "k", problem_.kv, modes, shape, problem_.kv_heads, problem_.head,
+                     Use::read, true);
+    params.v = heads(args_.v, "v", problem_.kv,
+                     ofTokens("tokens, kv_heads, head_v", "batch, keys, kv_heads, head_v"), shape,
+                     problem_.kv_heads, headV(problem_), Use::read, true);
   }
   /// Checks the factors of an operand, which there are if the operand has 8 bits.
-  void descale(const std::optional<TensorArg> &tensor, const char *name, DType type,
-               AttentionNumber at) {
+  Strided<OnHost, 2> descale(const std::optional<TensorArg> &tensor, const char *name,
+                             DType type) const {
     if (!arguments_.given(tensor, name, isFloat8(type)))
-      return;
+      return {};
     if (tensor->rank() == 2)
-      arguments_.place(numbers, at, *tensor,
-                       {.name = name,
-                        .dtype = f32,
-                        .shape = {"batch, kv_heads", numbers[kAttentionBatch], problem_.kv_heads},
-                        .free = 2});
-    else
-      arguments_.place(numbers, at, *tensor, {.name = name, .dtype = f32, .shape = {"1", 1}});
+      return arguments_.operand<2>(
+          *tensor, {.name = name,
+                    .dtype = f32,
+                    .shape = {"batch, kv_heads", params.size.batch, problem_.kv_heads},
+                    .free = 2});
+    return arguments_.operand<2>(*tensor, {.name = name, .dtype = f32, .shape = {"1", 1}});
   }
   void caches() {
     const std::int64_t blocks = args_.k.shape()[0], page = problem_.page, kv = problem_.kv_heads,
@@ -363,86 +359,84 @@ private:
       const auto pages = [&](const char *name, const char *modes, std::int64_t elements) {
         return inPieces(name, problem_.kv, {modes, blocks, page, kv, elements}, 3);
       };
-      arguments_.place(numbers, kAttentionK, args_.k,
-                       pages("k", "blocks, page, kv_heads, head", head));
-      arguments_.place(numbers, kAttentionV, args_.v,
-                       pages("v", "blocks, page, kv_heads, head_v", head_v));
+      params.k = arguments_.operand<3>(args_.k, pages("k", "blocks, page, kv_heads, head", head));
+      params.v =
+          arguments_.operand<3>(args_.v, pages("v", "blocks, page, kv_heads, head_v", head_v));
       return;
     }
-    const auto packs = [&](AttentionNumber at, const TensorArg &tensor, const char *name,
-                           const Shape &shape) {
-      arguments_.check(tensor, inPieces(name, problem_.kv, shape, 2));
-      numbers[at] = address(tensor);
-      numbers[at + 1] = strideOf(tensor, 0);
-      numbers[at + 3] = strideOf(tensor, 1);
+    const auto packs = [&](const TensorArg &tensor, const char *name,
+                           const Shape &shape) -> Strided<OnHost, 3> {
+      const auto [address, stride] =
+          arguments_.operand<2>(tensor, inPieces(name, problem_.kv, shape, 2));
+      return {.address = address, .stride = {stride[0], 0, stride[1]}};
     };
-    packs(kAttentionK, args_.k, "k",
-          {"blocks, kv_heads, head / pack, page, pack", blocks, kv, head / x, page, x});
-    packs(kAttentionV, args_.v, "v",
-          {"blocks, kv_heads, page / v_pack, head_v, v_pack", blocks, kv, page / y, head_v, y});
+    params.k = packs(args_.k, "k",
+                     {"blocks, kv_heads, head / pack, page, pack", blocks, kv, head / x, page, x});
+    params.v =
+        packs(args_.v, "v",
+              {"blocks, kv_heads, page / v_pack, head_v, v_pack", blocks, kv, page / y, head_v, y});
   }
 
   void scores() {
-    const std::int64_t batch = numbers[kAttentionBatch], heads = problem_.q_heads,
-                       queries = numbers[kAttentionQueries], tokens = numbers[kAttentionTokens];
+    const std::int64_t batch = params.size.batch, heads = problem_.q_heads,
+                       queries = params.size.queries, tokens = params.size.tokens;
     const bool own = problem_.varlen || problem_.cache != KvCache::none;
     if (arguments_.given(args_.bias, "bias", problem_.bias)) {
       const TensorArg &bias = *args_.bias;
       const std::int64_t columns = own && bias.rank() > 0
                                        ? bias.shape()[static_cast<std::size_t>(bias.rank() - 1)]
-                                       : numbers[kAttentionKeys];
+                                       : params.size.keys;
       if (own && columns == 0 && any())
         arguments_.fail("bias has no columns; it has one for each key of a sequence");
-      place(kAttentionBias, bias,
-            {.name = "bias",
-             .dtype = problem_.bias_type,
-             .shape = problem_.varlen
-                          ? Shape{"q_heads, tokens, keys", heads, tokens, columns}
-                          : Shape{"batch, q_heads, queries, keys", batch, heads, queries, columns},
-             .free = problem_.varlen ? 2 : 3});
-      numbers[kAttentionBias + 4] = columns;
+      params.bias.rows = ofBatch(
+          bias, {.name = "bias",
+                 .dtype = problem_.bias_type,
+                 .shape = problem_.varlen ? Shape{"q_heads, tokens, keys", heads, tokens, columns}
+                                          : Shape{"batch, q_heads, queries, keys", batch, heads,
+                                                  queries, columns},
+                 .free = problem_.varlen ? 2 : 3});
+      params.bias.columns = columns;
     }
     if (arguments_.given(args_.lse, "lse", problem_.lse))
-      place(kAttentionLse, *args_.lse,
-            {.name = "lse",
-             .dtype = f32,
-             .shape = problem_.varlen ? Shape{"q_heads, tokens", heads, tokens}
-                                      : Shape{"batch, q_heads, queries", batch, heads, queries},
-             .free = problem_.varlen ? 2 : 3,
-             .use = Use::written});
-    const auto ofHeads = [&](bool has, const std::optional<TensorArg> &tensor, const char *name,
-                             AttentionNumber at) {
-      arguments_.placeIf(has, numbers, at, tensor,
-                         {.name = name, .dtype = f32, .shape = {"q_heads", heads}});
+      params.lse = ofBatch(*args_.lse,
+                           {.name = "lse",
+                            .dtype = f32,
+                            .shape = problem_.varlen
+                                         ? Shape{"q_heads, tokens", heads, tokens}
+                                         : Shape{"batch, q_heads, queries", batch, heads, queries},
+                            .free = problem_.varlen ? 2 : 3,
+                            .use = Use::written});
+    const auto ofHeads = [&](bool has, const std::optional<TensorArg> &tensor, const char *name) {
+      return arguments_.operandIf<0>(has, tensor,
+                                     {.name = name, .dtype = f32, .shape = {"q_heads", heads}});
     };
-    ofHeads(problem_.alibi, args_.alibi_slopes, "alibi_slopes", kAttentionSlopes);
-    ofHeads(problem_.sink, args_.sink, "sink", kAttentionSink);
-    const auto side = [&](std::int64_t keys, const char *name, AttentionNumber at) {
+    params.slopes = ofHeads(problem_.alibi, args_.alibi_slopes, "alibi_slopes");
+    params.sink = ofHeads(problem_.sink, args_.sink, "sink");
+    const auto side = [&](std::int64_t keys, const char *name) {
       if (keys < -1 || keys >= kMostTokens)
         arguments_.fail(is(name, keys) + "; it is a number of keys, or -1 for all");
       if (!problem_.window && keys != -1)
         arguments_.fail(std::string(name) + " is given, and the problem has no window");
-      numbers[at] = keys;
+      return keys;
     };
-    side(args_.window_left, "window_left", kAttentionLeft);
-    side(args_.window_right, "window_right", kAttentionRight);
+    params.window.left = side(args_.window_left, "window_left");
+    params.window.right = side(args_.window_right, "window_right");
   }
 
-  /// Where the sequences start.
-  void starts(const std::optional<TensorArg> &tensor, const char *name, bool needed,
-              AttentionNumber at) {
+  /// Where the sequences start: so many numbers, if that is known.
+  Strided<OnHost, 0> starts(bool needed, const std::optional<TensorArg> &tensor, const char *name,
+                            std::optional<std::int64_t> count = {}) const {
     if (!arguments_.given(tensor, name, needed))
-      return;
+      return {};
     const std::int64_t size = tensor->rank() == 1 ? tensor->shape()[0] : 0;
     if (size < 1)
       arguments_.fail(std::string(name) +
                       " is a vector of the starts of all sequences and the end");
-    if (at == kAttentionStartsKv && size != numbers[kAttentionBatch] + 1)
+    if (count && size != *count)
       arguments_.fail(std::string(name) + " has " + std::to_string(size) +
-                      " elements, and cu_seqlens_q has " +
-                      std::to_string(numbers[kAttentionBatch] + 1));
-    arguments_.place(numbers, at, *tensor,
-                     {.name = name, .dtype = i32, .shape = {"batch + 1", size}});
+                      " elements, and cu_seqlens_q has " + std::to_string(*count));
+    return arguments_.operand<0>(*tensor,
+                                 {.name = name, .dtype = i32, .shape = {"batch + 1", size}});
   }
   const AttentionProblem &problem_;
   const AttentionConfig &config_;
@@ -539,10 +533,10 @@ void Attention::launch(const Call<AttentionProblem> &call) {
   const int threads = call.config.threads;
   if (call.config.splits > 1) {
     call.launches.at(0, kAttentionParts)(call.on(tiles * call.config.splits, threads), call.where,
-                                         operands.numbers);
-    call.launches.at(1, kAttentionCombine)(call.on(tiles, threads), call.where, operands.numbers);
+                                         operands.params);
+    call.launches.at(1, kAttentionCombine)(call.on(tiles, threads), call.where, operands.params);
   } else {
-    call.launches.at(0, kAttention)(call.on(tiles, threads), call.where, operands.numbers);
+    call.launches.at(0, kAttention)(call.on(tiles, threads), call.where, operands.params);
   }
 }
 

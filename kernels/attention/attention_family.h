@@ -1,17 +1,17 @@
 // Attention of many queries, between its host file and its kernels.
 #pragma once
 
-#include "attention/attention_numbers.h"
+#include "attention/attention_params.h"
 #include "attention/attention_shape.h"
 #include "frame/family.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-inline constexpr KernelName<AttentionNumbers> kAttention{"attention"};
+inline constexpr KernelOf<AttentionParams> kAttention{"attention"};
 /// A part of the keys for each block, into the workspace; and what combines the parts.
-inline constexpr KernelName<AttentionNumbers> kAttentionParts{"attention_parts"};
-inline constexpr KernelName<AttentionNumbers> kAttentionCombine{"attention_combine"};
+inline constexpr KernelOf<AttentionParams> kAttentionParts{"attention_parts"};
+inline constexpr KernelOf<AttentionParams> kAttentionCombine{"attention_combine"};
 
 template <> struct Family<AttentionProblem> : FamilyDefaults<AttentionProblem> {
   static Support supported(const P &problem, const Target &target);

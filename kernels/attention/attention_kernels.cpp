@@ -9,34 +9,34 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-using Numbers = AttentionTraced;
+using SpecOf = Constexpr<Spec<AttentionProblem>>;
+using AttentionKernel = FamilyKernel<AttentionProblem, AttentionParams>;
 
 /// Registers for two waves of a SIMD, see AttentionShape::registers.
 const KernelHints kHints{.waves_per_eu = 2};
 
-using AttentionKernel = Kernel<void(Numbers, Constexpr<Spec<AttentionProblem>>)>;
 /// A kernel in each of the ways that take fewer and fewer registers.
-std::vector<AttentionKernel> withThrift(const char *name, bool parts) {
+std::vector<AttentionKernel> withThrift(const KernelOf<AttentionParams> &name, bool parts) {
   std::vector<AttentionKernel> all;
   for (Thrift thrift : {Thrift::none, Thrift::ends, Thrift::loads, Thrift::addresses, Thrift::tiles,
                         Thrift::queries})
     all.emplace_back(
         name,
-        [parts, thrift](Numbers numbers, Constexpr<Spec<AttentionProblem>> spec) {
-          attend(numbers, spec->problem, spec->config, parts, thrift);
+        [parts, thrift](const AttentionTraced &p, const SpecOf &spec) {
+          attend(p, spec->problem, spec->config, parts, thrift);
         },
         kHints);
   return all;
 }
-const std::vector<AttentionKernel> attention = withThrift(kAttention.name(), false),
-                                   attentionParts = withThrift(kAttentionParts.name(), true);
+const std::vector<AttentionKernel> attention = withThrift(kAttention, false),
+                                   attentionParts = withThrift(kAttentionParts, true);
 
 /// Combines the parts of a tile of queries: a thread takes four neighbours of a row.
-void combineTile(const Numbers &numbers, const Spec<AttentionProblem> &spec,
+void combineTile(const AttentionTraced &p, const Spec<AttentionProblem> &spec,
                  const BlockPlace &place) {
   constexpr int kEach = 4;
   const auto &[problem, config] = spec;
-  const AttentionRows rows(problem, config, numbers, place);
+  const AttentionRows rows(problem, config, p, place);
   const int across = headV(problem) / kEach;
   const Int32 count = min(place.queries - place.first, config.tile_q) * across;
   const std::optional<Numeric> sink = rows.sink();
@@ -54,19 +54,18 @@ void combineTile(const Numbers &numbers, const Spec<AttentionProblem> &spec,
          },
          config.splits},
         kEach, sink);
-    Pointer::from_address(rows.row(kAttentionO, problem.y, query) +
-                              element.to(i64) * problem.y.bytes(),
+    Pointer::from_address(rows.row(p.o, problem.y, query) + element.to(i64) * problem.y.bytes(),
                           problem.y, AddressSpace::global, kEach * problem.y.bytes())
         .store(row.values.to(problem.y));
     if (problem.lse)
       if_(element == 0, [&] { rows.storeLse(query, row.lse); });
   }
 }
-const Kernel attentionCombine{
-    kAttentionCombine.name(), [](Numbers numbers, Constexpr<Spec<AttentionProblem>> spec) {
-      BlockPlace::of(spec->problem, spec->config, numbers, false)
+const AttentionKernel attentionCombine{
+    kAttentionCombine, [](const AttentionTraced &p, const SpecOf &spec) {
+      BlockPlace::of(spec->problem, spec->config, p, false)
           .eachTile(spec->problem, spec->config,
-                    [&](const BlockPlace &place) { combineTile(numbers, spec.value(), place); });
+                    [&](const BlockPlace &place) { combineTile(p, spec.value(), place); });
     }};
 
 } // namespace
@@ -74,10 +73,10 @@ const Kernel attentionCombine{
 void Family<AttentionProblem>::compile(const Compiler<AttentionProblem> &compiler) {
   const int threads = compiler.config().threads;
   if (compiler.config().splits > 1) {
-    compiler(kAttentionParts, attentionParts, threads);
-    compiler(kAttentionCombine, attentionCombine, threads);
+    compiler(std::span(attentionParts), threads);
+    compiler(attentionCombine, threads);
   } else {
-    compiler(kAttention, attention, threads);
+    compiler(std::span(attention), threads);
   }
 }
 

@@ -30,20 +30,20 @@ class WaveQueries {
 public:
   WaveQueries(const AttentionProblem &problem, const AttentionConfig &config,
               const AttentionShape &shape, const BlockPlace &place, const AttentionRows &rows,
-              const AttentionTraced &numbers)
-      : problem_(problem), config_(config), shape_(shape), place_(place), rows_(rows),
-        rules_{.scale = scaleOf(problem),
-               .soft_cap = problem.soft_cap,
-               .bias = problem.bias,
-               .alibi = problem.alibi,
-               .causal = problem.causal,
-               .window = problem.window},
+              const AttentionTraced &p)
+      : problem_(problem), config_(config), shape_(shape), place_(place),
+        rows_(rows), rules_{.scale = scaleOf(problem),
+                            .soft_cap = problem.soft_cap,
+                            .bias = problem.bias,
+                            .alibi = problem.alibi,
+                            .causal = problem.causal,
+                            .window = problem.window},
         sight_{problem.causal,
                problem.window,
                place.queries,
                place.keys,
-               BlockPlace::number(numbers, kAttentionLeft),
-               BlockPlace::number(numbers, kAttentionRight)},
+               p.window.left.to<Int32>(),
+               p.window.right.to<Int32>()},
         runs_(RunsOfEight::of(shape.form)), descale_(rows.scoreDescale()),
         softmax_(shape.repeats(), factor(), probabilityType(problem), overLanes(16),
                  config.loop != AttentionLoop::groups) {
@@ -69,7 +69,7 @@ public:
   Vector load(int repeat, const Int32 &element, int size, DType as) const {
     const Int32 query = min(queries_[std::size_t(repeat)], place_.queries - 1);
     const int bytes = problem_.q.bytes();
-    const Numeric row = rows_.row(kAttentionQ, problem_.q, query);
+    const Numeric row = rows_.row(rows_.params().q, problem_.q, query);
     const Vector loaded = Pointer::from_address(row + element.to(i64) * bytes, problem_.q,
                                                 AddressSpace::global, size * bytes)
                               .load(size);
@@ -97,8 +97,9 @@ public:
     for (std::size_t r = 0; r < scores.size() && rules_.changed(); ++r) {
       const Int32 query = min(queries_[r], place_.queries - 1);
       const ScoreTerms terms{.bias = problem_.bias ? rows_.bias(query) : nullptr,
-                             .slope = problem_.alibi ? std::optional(rows_.ofHead(kAttentionSlopes))
-                                                     : std::nullopt,
+                             .slope = problem_.alibi
+                                          ? std::optional(rows_.ofHead(rows_.params().slopes))
+                                          : std::nullopt,
                              .descale = descale_,
                              .at = query + (place_.keys - place_.queries)};
       some(again ? 8 : all, [&](const ScoreKeys &of, int from, int count) {
@@ -121,7 +122,7 @@ public:
   /// `sums(repeat)` are the sums of the probabilities where the loop keeps them.
   void store(const ResultsOf &results, const ResultRuns &runs, bool parts,
              const std::function<Numeric(int repeat)> &sums = nullptr) const {
-    const std::optional<Numeric> descale = rows_.descale(kAttentionVDescale, problem_.kv);
+    const std::optional<Numeric> descale = rows_.descale(rows_.params().descale.v, problem_.kv);
     for (std::size_t r = 0; r < queries_.size(); ++r) {
       const int repeat = static_cast<int>(r);
       const std::optional<Numeric> sink = parts ? std::nullopt : rows_.sink();
@@ -159,7 +160,7 @@ private:
   void storeRow(const Int32 &query, const SoftmaxEnd &end, const Values &values,
                 const ResultRuns &runs) const {
     const DType type = problem_.y;
-    const Numeric row = rows_.row(kAttentionO, type, query);
+    const Numeric row = rows_.row(rows_.params().o, type, query);
     for (int i = 0; i < results(); i += runs.length)
       Pointer::from_address(row + runs.element(i).to(i64) * type.bytes(), type,
                             AddressSpace::global, runs.length * type.bytes())

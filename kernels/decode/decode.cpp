@@ -106,7 +106,7 @@ DecodeConfig chooseLatent(const DecodeProblem &problem, std::int64_t m, const Ta
                     target);
 }
 
-/// The operands of a call, checked and in the kernels' order.
+/// The operands of a call, checked, as the kernels take them.
 class Operands {
 public:
   explicit Operands(const Call<DecodeProblem> &call)
@@ -120,35 +120,37 @@ public:
     if (m_ % problem_.queries || m_ / problem_.queries != n_)
       arguments_.fail("q has " + std::to_string(m_) + " tokens and contexts " + std::to_string(n_) +
                       " sequences; each sequence has " + std::to_string(problem_.queries));
-    place(kDecodeQ, args_.q,
-          {.name = "q",
-           .dtype = problem_.q,
-           .shape = {"m, q_heads, head", m_, problem_.q_heads, problem_.head},
-           .free = 2,
-           .align = kPieceBytes / problem_.q.bytes(),
-           .reason = kPieces});
-    place(kDecodeY, args_.y,
-          {.name = "y",
-           .dtype = problem_.y,
-           .shape = {problem_.latent ? "m, q_heads, latent" : "m, q_heads, head", m_,
-                     problem_.q_heads, valueOf(problem_)},
-           .free = 2,
-           .use = Use::written,
-           .align = kCombineElements,
-           .reason = kPieces});
+    params.q = arguments_.operand<2>(
+        args_.q, {.name = "q",
+                  .dtype = problem_.q,
+                  .shape = {"m, q_heads, head", m_, problem_.q_heads, problem_.head},
+                  .free = 2,
+                  .align = kPieceBytes / problem_.q.bytes(),
+                  .reason = kPieces});
+    params.y = arguments_.operand<2>(
+        args_.y, {.name = "y",
+                  .dtype = problem_.y,
+                  .shape = {problem_.latent ? "m, q_heads, latent" : "m, q_heads, head", m_,
+                            problem_.q_heads, valueOf(problem_)},
+                  .free = 2,
+                  .use = Use::written,
+                  .align = kCombineElements,
+                  .reason = kPieces});
     caches();
-    place(kDecodeContexts, args_.contexts, {.name = "contexts", .dtype = i32, .shape = {"n", n_}});
+    params.contexts = arguments_.operand<0>(args_.contexts,
+                                            {.name = "contexts", .dtype = i32, .shape = {"n", n_}});
     const std::int64_t blocks = args_.tables.rank() == 2 ? args_.tables.shape()[1] : 0;
-    place(kDecodeTables, args_.tables,
-          {.name = "tables", .dtype = i32, .shape = {"n, blocks", n_, blocks}, .free = 1});
-    arguments_.placeIf(problem_.lse, numbers, kDecodeLse, args_.lse,
-                       {.name = "lse",
-                        .dtype = f32,
-                        .shape = {"m, q_heads", m_, problem_.q_heads},
-                        .use = Use::written});
+    params.tables = arguments_.operand<1>(
+        args_.tables,
+        {.name = "tables", .dtype = i32, .shape = {"n, blocks", n_, blocks}, .free = 1});
+    params.lse = arguments_.operandIf<0>(problem_.lse, args_.lse,
+                                         {.name = "lse",
+                                          .dtype = f32,
+                                          .shape = {"m, q_heads", m_, problem_.q_heads},
+                                          .use = Use::written});
     if (!problem_.window && args_.before != -1)
       arguments_.fail("before is given, and the problem has no window");
-    numbers[kDecodeBefore] = args_.before;
+    params.before = args_.before;
     const DecodeConfig &config = call.config;
     if (args_.worklist) {
       if (!config.workers)
@@ -158,19 +160,19 @@ public:
                                          .shape = {"n + 1 + workers", n_ + 1 + config.workers}});
     }
     if (hasParts(config) && m_ > 0) {
-      numbers[kDecodePartValues] =
+      params.parts.values =
           arguments_.workspace(args_.workspace, Decode::workspaceBytes(problem_, config, m_));
       const std::int64_t parts = partsOf(problem_, config, m_);
-      numbers[kDecodePartLse] = numbers[kDecodePartValues] + parts * valueOf(problem_) * 4;
-      numbers[kDecodeWorklist] =
-          args_.worklist ? address(args_.worklist) : numbers[kDecodePartLse] + parts * 4;
+      params.parts.lse = params.parts.values + parts * valueOf(problem_) * 4;
+      params.worklist.address =
+          args_.worklist ? address(args_.worklist) : params.parts.lse + parts * 4;
     }
-    numbers[kDecodeTokens] = m_;
+    params.tokens = m_;
   }
   std::int64_t m() const { return m_; }
   std::int64_t sequences() const { return n_; }
 
-  DecodeNumbers numbers{};
+  DecodeParams<OnHost> params{};
 
 private:
   static constexpr const char *kPieces = "rows are moved in pieces of 16 bytes";
@@ -183,48 +185,43 @@ private:
       arguments_.fail("k_cache has " + std::to_string(blocks) + " blocks of " +
                       std::to_string(page) + " tokens; a cache has at most " +
                       std::to_string(kMostTokens) + " tokens");
-    const auto cache = [&](std::size_t at, const TensorArg &tensor, const char *name,
-                           const Shape &packed) {
+    const auto cache = [&](const TensorArg &tensor, const char *name,
+                           const Shape &packed) -> Strided<OnHost, 3> {
       if (problem_.cache == KvCache::pages)
-        return place(at, tensor,
-                     {.name = name,
-                      .dtype = problem_.kv,
-                      .shape = {"blocks, page, kv_heads, head", blocks, page, kv, head},
-                      .free = 3,
-                      .align = align,
-                      .reason = kPieces});
+        return arguments_.operand<3>(
+            tensor, {.name = name,
+                     .dtype = problem_.kv,
+                     .shape = {"blocks, page, kv_heads, head", blocks, page, kv, head},
+                     .free = 3,
+                     .align = align,
+                     .reason = kPieces});
       arguments_.check(tensor, {.name = name,
                                 .dtype = problem_.kv,
                                 .shape = packed,
                                 .free = 2,
                                 .align = 8,
                                 .reason = kPieces});
-      numbers[at] = address(tensor);
-      numbers[at + 1] = strideOf(tensor, 0);
-      numbers[at + 3] = strideOf(tensor, 1);
+      return {.address = address(tensor), .stride = {strideOf(tensor, 0), 0, strideOf(tensor, 1)}};
     };
-    cache(kDecodeK, args_.k_cache, "k_cache",
-          {"blocks, kv_heads, head / pack, page, pack", blocks, kv, head / x, page, x});
+    params.k = cache(args_.k_cache, "k_cache",
+                     {"blocks, kv_heads, head / pack, page, pack", blocks, kv, head / x, page, x});
     if (arguments_.given(args_.v_cache, "v_cache", !problem_.latent))
-      cache(kDecodeV, *args_.v_cache, "v_cache",
-            {"blocks, kv_heads, page / v_pack, head, v_pack", blocks, kv, page / y, head, y});
+      params.v =
+          cache(*args_.v_cache, "v_cache",
+                {"blocks, kv_heads, page / v_pack, head, v_pack", blocks, kv, page / y, head, y});
     const bool perTensor = problem_.scales == KvScales::tensor;
-    const auto scale = [&](std::size_t at, const std::optional<TensorArg> &tensor, const char *name,
-                           bool has) {
-      arguments_.placeIf(
-          has && problem_.scales != KvScales::none, numbers, at, tensor,
+    const auto scale = [&](bool has, const std::optional<TensorArg> &tensor, const char *name) {
+      return arguments_.operandIf<3>(
+          has && problem_.scales != KvScales::none, tensor,
           {.name = name,
            .dtype = f32,
            .shape = perTensor ? Shape{"1", 1} : Shape{"blocks, page, kv_heads", blocks, page, kv},
            .free = perTensor ? 0 : 3});
     };
-    scale(kDecodeKScale, args_.k_scale, "k_scale", true);
-    scale(kDecodeVScale, args_.v_scale, "v_scale", !problem_.latent);
-    arguments_.placeIf(scalesQueries(problem_), numbers, kDecodeQScale, args_.q_scale,
-                       {.name = "q_scale", .dtype = f32, .shape = {"1", 1}});
-  }
-  void place(std::size_t at, const TensorArg &tensor, const Expected &expected) {
-    arguments_.place(numbers, at, tensor, expected);
+    params.kScale = scale(true, args_.k_scale, "k_scale");
+    params.vScale = scale(!problem_.latent, args_.v_scale, "v_scale");
+    params.qScale = arguments_.operandIf<0>(scalesQueries(problem_), args_.q_scale,
+                                            {.name = "q_scale", .dtype = f32, .shape = {"1", 1}});
   }
 
   const DecodeProblem &problem_;
@@ -375,18 +372,18 @@ void Decode::launch(const Call<DecodeProblem> &call) {
     return;
   const DecodeProblem &problem = call.problem;
   const DecodeConfig &config = call.config;
-  const DecodeNumbers &numbers = operands.numbers;
+  const DecodeParams<OnHost> &params = operands.params;
   const std::int64_t heads = problem.kv_heads * rowBlocks(problem, config);
   if (config.workers && !call.args.worklist)
-    call.launches.at(2, kDecodeWorklistKernel)(call.on(1, kWorklistThreads), call.where, numbers);
+    call.launches.at(2, kDecodeWorklistKernel)(call.on(1, kWorklistThreads), call.where, params);
   const Dim3 grid = config.workers ? Dim3(config.workers, heads)
                                    : Dim3(config.splits, heads, operands.sequences());
-  call.launches.at(0, kDecode)(call.on(grid, config.block), call.where, numbers);
+  call.launches.at(0, kDecode)(call.on(grid, config.block), call.where, params);
   if (hasParts(config))
     call.launches.at(1, kDecodeCombine)(
         call.over(operands.m() * problem.q_heads * (valueOf(problem) / kCombineElements),
                   kCombineThreads, kCombineThreads),
-        call.where, numbers);
+        call.where, params);
 }
 
 DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config, std::int64_t m,

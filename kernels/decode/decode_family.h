@@ -7,36 +7,28 @@
 
 #include <flydsl/kernels/decode.h>
 
-#include <array>
-
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// The numbers that the kernels take.
-enum DecodeNumber : std::size_t {
-  // The address, and the distances of tokens and of heads.
-  kDecodeQ,
-  kDecodeY = kDecodeQ + 3,
-  // The address, and the distances of blocks, of places in a block and of heads.
-  kDecodeK = kDecodeY + 3,
-  kDecodeV = kDecodeK + 4,
-  kDecodeKScale = kDecodeV + 4,
-  kDecodeVScale = kDecodeKScale + 4,
-  kDecodeQScale = kDecodeVScale + 4, ///< the address
-  // The address, and the distance of rows.
-  kDecodeTables,
-  kDecodeContexts = kDecodeTables + 2,
-  kDecodeBefore,
-  kDecodeLse,
-  kDecodePartValues, ///< of the workspace
-  kDecodePartLse,
-  kDecodeWorklist,
-  kDecodeTokens, ///< m
-  kDecodeNumbers,
+/// Results of parts of the keys in the workspace: addresses.
+template <class Side> struct DecodeParts { Param<Side, Int64> values, lse; };
+/// What all kernels take.
+template <class Side> struct DecodeParams {
+  Strided<Side, 2> q, y; // (m, q_heads, head), (m, q_heads, value)
+  /// The strides of blocks, of places in a block, which KvCache::packed does not have, and of heads.
+  Strided<Side, 3> k, v;
+  Strided<Side, 3> kScale, vScale; // KvScales::tensor: one; (blocks, page, kv_heads)
+  Strided<Side, 0> qScale;         // one
+  Strided<Side, 1> tables;         // (n, blocks)
+  Strided<Side, 0> contexts;       // (n)
+  Param<Side, Int64> before;
+  Strided<Side, 0> lse; // (m, q_heads)
+  DecodeParts<Side> parts;
+  Strided<Side, 0> worklist; // (n + 1 + workers)
+  Param<Side, Int64> tokens; // m
 };
-using DecodeNumbers = std::array<std::int64_t, kDecodeNumbers>;
-inline constexpr KernelName<DecodeNumbers> kDecodeWorklistKernel{"decode_worklist"},
-    kDecode{"decode"}, kDecodeCombine{"decode_combine"};
+inline constexpr KernelOf<DecodeParams> kDecodeWorklistKernel{"decode_worklist"}, kDecode{"decode"},
+    kDecodeCombine{"decode_combine"};
 
 /// The threads of a block that combines parts, and the elements that each takes.
 inline constexpr int kCombineThreads = 256, kCombineElements = 4;

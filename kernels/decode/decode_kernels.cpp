@@ -11,32 +11,33 @@ namespace {
 
 /// Calls `block` with the block's part of its sequence, or with a worker's parts one after another.
 template <class Block>
-void eachPart(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &numbers,
+void eachPart(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p,
               const Block &block) {
   if (config.workers)
-    work(problem, config, numbers, block);
+    work(problem, config, p, block);
   else
     block(DecodePart{.sequence = block_idx().z});
 }
 
-const Kernel decode{kDecode.name(), [](DecodeTraced numbers, Constexpr<Spec<DecodeProblem>> spec) {
-                      const DecodeProblem problem = spec->problem;
-                      const DecodeConfig config = spec->config;
-                      const MatrixForm form = *decodeForm(problem, target());
-                      if (problem.latent) {
-                        const LatentMemory memory(problem, config.block / form.lanes);
-                        return eachPart(problem, config, numbers, [&](const DecodePart &part) {
-                          LatentBlock(problem, config, numbers, form, memory, part).run();
-                        });
-                      }
-                      const PagedMemory memory(problem, config, form);
-                      eachPart(problem, config, numbers, [&](const DecodePart &part) {
-                        PagedBlock(problem, config, numbers, form, memory, part).run();
-                      });
-                    }};
+const FamilyKernel decode{kDecode,
+                          [](const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec) {
+                            const DecodeProblem problem = spec->problem;
+                            const DecodeConfig config = spec->config;
+                            const MatrixForm form = *decodeForm(problem, target());
+                            if (problem.latent) {
+                              const LatentMemory memory(problem, config.block / form.lanes);
+                              return eachPart(problem, config, p, [&](const DecodePart &part) {
+                                LatentBlock(problem, config, p, form, memory, part).run();
+                              });
+                            }
+                            const PagedMemory memory(problem, config, form);
+                            eachPart(problem, config, p, [&](const DecodePart &part) {
+                              PagedBlock(problem, config, p, form, memory, part).run();
+                            });
+                          }};
 
-const Kernel combineRows{
-    kDecodeCombine.name(), [](DecodeTraced numbers, Constexpr<Spec<DecodeProblem>> spec) {
+const FamilyKernel combineRows{
+    kDecodeCombine, [](const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec) {
       const auto &[problem, config] = spec.value();
       const int across = valueOf(problem) / kCombineElements;
       const Numeric number =
@@ -45,8 +46,8 @@ const Kernel combineRows{
       const Int32 token = (row / UInt32(problem.q_heads)).to<Int32>(),
                   head = (row % UInt32(problem.q_heads)).to<Int32>(),
                   first = (number % UInt32(across)).to<Int32>() * kCombineElements;
-      exit_if(token >= numbers[kDecodeTokens].to<Int32>());
-      const DecodeRows rows(problem, numbers, Int32(0), Int32(0));
+      exit_if(token >= p.tokens.to<Int32>());
+      const DecodeRows rows(problem, p, Int32(0), Int32(0));
       const auto write = [&](const Int32 &count,
                              const std::function<Numeric(const Int32 &)> &part) {
         rows.store(rows.place(token, head), first,
@@ -67,7 +68,7 @@ const Kernel combineRows{
         return write(Int32(config.splits), [&, splits = config.splits](const Int32 &split) {
           return rows.ofSplit(token, head, splits, split);
         });
-      const DecodeWorklist list(problem, config, numbers);
+      const DecodeWorklist list(problem, config, p);
       const Int32 sequence = token / problem.queries;
       const auto parts = SequenceParts<Int32>::of(list.deal, list.unitsBefore(sequence),
                                                   list.unitsBefore(sequence + 1));
@@ -79,22 +80,22 @@ const Kernel combineRows{
       });
     }};
 
-const Kernel worklist{
-    kDecodeWorklistKernel.name(), [](DecodeTraced numbers, Constexpr<Spec<DecodeProblem>> spec) {
+const FamilyKernel worklist{
+    kDecodeWorklistKernel, [](const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec) {
       const auto &[problem, config] = spec.value();
-      makeWorklist(worklist_of(problem, config), kWorklistThreads, numbers[kDecodeContexts],
-                   numbers[kDecodeWorklist], (numbers[kDecodeTokens] / problem.queries).to<Int32>(),
-                   numbers[kDecodeBefore].to<Int32>());
+      makeWorklist(worklist_of(problem, config), kWorklistThreads, p.contexts.address,
+                   p.worklist.address, (p.tokens / problem.queries).to<Int32>(),
+                   p.before.to<Int32>());
     }};
 
 } // namespace
 
 void Family<DecodeProblem>::compile(const Compiler<DecodeProblem> &compiler) {
-  compiler(kDecode, decode, compiler.config().block);
+  compiler(decode, compiler.config().block);
   if (hasParts(compiler.config()))
-    compiler(kDecodeCombine, combineRows, kCombineThreads);
+    compiler(combineRows, kCombineThreads);
   if (compiler.config().workers)
-    compiler(kDecodeWorklistKernel, worklist, kWorklistThreads);
+    compiler(worklist, kWorklistThreads);
 }
 
 } // namespace kernels::impl

@@ -13,7 +13,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-using DecodeTraced = std::array<Int64, kDecodeNumbers>;
+using DecodeTraced = DecodeParams<OnDevice>;
 
 constexpr float kLn2 = 0.693147180559945309f;
 
@@ -22,9 +22,9 @@ inline Numeric scaleAt(const Numeric &address) {
   return Pointer::from_address(address, f32).load();
 }
 /// The factor of the products of keys: their scale, and that of a q of 8 bits.
-inline Numeric scoreScale(const DecodeProblem &problem, const DecodeTraced &numbers,
+inline Numeric scoreScale(const DecodeProblem &problem, const DecodeTraced &p,
                           const Numeric &ofKeys) {
-  return scalesQueries(problem) ? Numeric(ofKeys * scaleAt(numbers[kDecodeQScale])) : ofKeys;
+  return scalesQueries(problem) ? Numeric(ofKeys * scaleAt(p.qScale.address)) : ofKeys;
 }
 
 /// A lane's pieces of a row of queries, as the products take them, and by what its scores are
@@ -67,24 +67,24 @@ struct ResultPlace {
 /// Where results are: those of the rows of a group of heads of a sequence.
 class DecodeRows {
 public:
-  DecodeRows(const DecodeProblem &problem, const DecodeTraced &numbers, const Int32 &sequence,
+  DecodeRows(const DecodeProblem &problem, const DecodeTraced &p, const Int32 &sequence,
              const Int32 &kvHead)
-      : problem_(problem), numbers_(numbers), firstToken_(sequence * problem.queries),
+      : problem_(problem), p_(p), firstToken_(sequence * problem.queries),
         firstHead_(kvHead * groupOf(problem)) {}
 
   Int32 token(const Int32 &row) const { return firstToken_ + row / groupOf(problem_); }
   Int32 head(const Int32 &row) const { return firstHead_ + row % groupOf(problem_); }
   /// The address of an element of q or y.
-  Numeric element(DecodeNumber at, DType dtype, const Int32 &token, const Int32 &head,
-                  const Int32 &element) const {
-    return numbers_[at] +
-           (token.to(i64) * numbers_[at + 1] + head.to(i64) * numbers_[at + 2] + element.to(i64)) *
+  Numeric element(const Strided<OnDevice, 2> &of, DType dtype, const Int32 &token,
+                  const Int32 &head, const Int32 &element) const {
+    return of.address +
+           (token.to(i64) * of.stride[0] + head.to(i64) * of.stride[1] + element.to(i64)) *
                dtype.bytes();
   }
   /// The addresses of a row's result and of its logarithm.
   ResultPlace place(const Int32 &token, const Int32 &head) const {
-    return {.values = element(kDecodeY, problem_.y, token, head, Int32(0)),
-            .lse = numbers_[kDecodeLse] + (token.to(i64) * problem_.q_heads + head.to(i64)) * 4};
+    return {.values = element(p_.y, problem_.y, token, head, Int32(0)),
+            .lse = p_.lse.address + (token.to(i64) * problem_.q_heads + head.to(i64)) * 4};
   }
   /// Writes elements of a row's result, and with the first of them its logarithm, unless the caller
   /// knows that it is not among them.
@@ -111,8 +111,8 @@ public:
     return part.to(i64) * (problem_.queries * problem_.q_heads) + row.to(i64);
   }
   ResultPlace partPlace(const Numeric &part) const {
-    return {.values = numbers_[kDecodePartValues] + part * (valueOf(problem_) * 4),
-            .lse = numbers_[kDecodePartLse] + part * 4};
+    return {.values = p_.parts.values + part * (valueOf(problem_) * 4),
+            .lse = p_.parts.lse + part * 4};
   }
   static Pointer partValues(const ResultPlace &part, const Int32 &first) {
     return Pointer::from_address(behind(part.values, first, 4), f32, AddressSpace::global, 16);
@@ -121,7 +121,7 @@ public:
 
 private:
   const DecodeProblem &problem_;
-  const DecodeTraced &numbers_;
+  const DecodeTraced &p_;
   Int32 firstToken_, firstHead_;
 };
 
@@ -135,18 +135,16 @@ struct DecodePart {
 };
 
 /// Tokens of a sequence.
-inline Int32 contextOf(const DecodeTraced &numbers, const Int32 &sequence) {
-  return Pointer::from_address(numbers[kDecodeContexts] + sequence.to(i64) * 4, i32)
-      .load()
-      .to<Int32>();
+inline Int32 contextOf(const DecodeTraced &p, const Int32 &sequence) {
+  return Pointer::from_address(p.contexts.address + sequence.to(i64) * 4, i32).load().to<Int32>();
 }
-inline Sight<Int32> sightOf(const DecodeProblem &problem, const DecodeTraced &numbers,
+inline Sight<Int32> sightOf(const DecodeProblem &problem, const DecodeTraced &p,
                             const Int32 &sequence) {
   return {.causal = true,
           .window = problem.window,
           .queries = Int32(problem.queries),
-          .keys = contextOf(numbers, sequence),
-          .before = numbers[kDecodeBefore].to<Int32>(),
+          .keys = contextOf(p, sequence),
+          .before = p.before.to<Int32>(),
           .behind = Int32(0)};
 }
 
@@ -225,11 +223,10 @@ inline Boolean masksDecode(const Sight<Int32> &sight, const Int32 &base, int cou
 /// The worklist of a call.
 class DecodeWorklist {
 public:
-  DecodeWorklist(const DecodeProblem &problem, const DecodeConfig &config,
-                 const DecodeTraced &numbers)
-      : address_(numbers[kDecodeWorklist]),
-        sequences_((numbers[kDecodeTokens] / problem.queries).to<Int32>()),
-        deal{number(sequences_), Int32(config.workers)} {}
+  DecodeWorklist(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p)
+      : address_(p.worklist.address),
+        sequences_((p.tokens / problem.queries).to<Int32>()), deal{number(sequences_),
+                                                                   Int32(config.workers)} {}
 
   /// The units before a sequence.
   Int32 unitsBefore(const Int32 &sequence) const { return number(sequence); }
@@ -249,16 +246,16 @@ public:
 
 /// What a worker does: its units, sequence by sequence.
 template <class Body>
-void work(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &numbers,
+void work(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p,
           Body body) {
-  const DecodeWorklist list(problem, config, numbers);
+  const DecodeWorklist list(problem, config, p);
   const Int32 worker = block_idx().x, end = list.deal.begin(worker + 1);
   const Var<Int32> unit(list.deal.begin(worker)), sequence(list.firstOf(worker));
   while_([&] { return Boolean(unit < end); },
          [&] {
            const Int32 own = sequence, first = list.unitsBefore(own),
                        last = list.unitsBefore(own + 1), from = unit, to = min(last, end);
-           const Span<Int32> keys = keysOfSequence(sightOf(problem, numbers, own));
+           const Span<Int32> keys = keysOfSequence(sightOf(problem, p, own));
            const Int32 begin = keys.first + (from - first) * config.unit;
            const Int32 later = min(from - list.deal.begin(worker), 1);
            body(DecodePart{

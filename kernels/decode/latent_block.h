@@ -48,30 +48,26 @@ public:
 /// A block with one sequence.
 class LatentBlock {
 public:
-  LatentBlock(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &numbers,
+  LatentBlock(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p,
               const MatrixForm &form, const LatentMemory &memory, const DecodePart &part)
-      : problem_(problem), config_(config), memory_(memory), part_(part),
+      : problem_(problem), config_(config), p_(p), memory_(memory), part_(part),
         shares_(valueShares(config, form.lanes)),
         lane_(form, form.piece(), problem.latent / shares_, form.piece()),
         wave_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
         firstRow_(block_idx().y * config.rows + wave_ / shares_ * 16),
         firstValue_(wave_ % shares_ * (problem.latent / shares_)),
-        rows_(problem, numbers, part.sequence, Int32(0)),
-        sight_(sightOf(problem, numbers, part.sequence)),
+        rows_(problem, p, part.sequence, Int32(0)), sight_(sightOf(problem, p, part.sequence)),
         source_({.cache = KvCache::pages,
                  .page = problem.page,
                  .head_v = problem.latent,
                  .bytes = problem.kv.bytes()},
-                {.start = numbers[kDecodeK],
-                 .block = numbers[kDecodeK + 1],
-                 .token = numbers[kDecodeK + 2]},
-                {.start = numbers[kDecodeK], .token = Int64(0)},
-                Int64(numbers[kDecodeTables] +
-                      part.sequence.to(i64) * numbers[kDecodeTables + 1] * 4)) {
+                {.start = p.k.address, .block = p.k.stride[0], .token = p.k.stride[1]},
+                {.start = p.k.address, .token = Int64(0)},
+                Int64(p.tables.address + part.sequence.to(i64) * p.tables.stride[0] * 4)) {
     rules_.scale = scaleOf(problem);
     if (problem.scales == KvScales::tensor) {
-      scale_.emplace(scaleAt(numbers[kDecodeKScale]));
-      scoreScale_.emplace(scoreScale(problem, numbers, *scale_));
+      scale_.emplace(scaleAt(p.kScale.address));
+      scoreScale_.emplace(scoreScale(problem, p, *scale_));
     }
   }
 
@@ -131,8 +127,8 @@ private:
     std::vector<Vector> pieces;
     for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
       pieces.push_back(
-          Pointer::from_address(rows_.element(kDecodeQ, problem_.q, rows_.token(row),
-                                              rows_.head(row), lane_.product().element(i)),
+          Pointer::from_address(rows_.element(p_.q, problem_.q, rows_.token(row), rows_.head(row),
+                                              lane_.product().element(i)),
                                 problem_.q, AddressSpace::global, kPieceBytes)
               .load(lane_.product().piece()));
     return laneQuery(problem_, lane_.product(), pieces, scoreScale_);
@@ -237,6 +233,7 @@ private:
 
   const DecodeProblem &problem_;
   const DecodeConfig &config_;
+  const DecodeTraced &p_;
   const LatentMemory &memory_;
   const DecodePart &part_;
   int shares_;

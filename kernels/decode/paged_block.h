@@ -74,9 +74,9 @@ struct PagedMemory {
 /// A block with one sequence.
 class PagedBlock {
 public:
-  PagedBlock(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &numbers,
+  PagedBlock(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p,
              const MatrixForm &form, const PagedMemory &memory, const DecodePart &part)
-      : problem_(problem), config_(config), numbers_(numbers), memory_(memory), part_(part),
+      : problem_(problem), config_(config), p_(p), memory_(memory), part_(part),
         step_(DecodeStep::of(problem, config.rows, form)),
         lane_(form, keyPiece(problem, form), problem.head / step_.shares,
               valueWidth(problem, step_), step_.repeats),
@@ -85,18 +85,16 @@ public:
         number_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
         wave_(number_ / step_.shares),
         firstValue_(number_ % step_.shares * (problem.head / step_.shares)),
-        waves_(config.block / form.lanes / step_.shares),
-        rows_(problem, numbers, part.sequence, kvHead_),
-        sight_(sightOf(problem, numbers, part.sequence)),
-        source_(kvLayout(problem), strides(kDecodeK), strides(kDecodeV),
-                Int64(numbers[kDecodeTables] +
-                      part.sequence.to(i64) * numbers[kDecodeTables + 1] * 4)) {
+        waves_(config.block / form.lanes / step_.shares), rows_(problem, p, part.sequence, kvHead_),
+        sight_(sightOf(problem, p, part.sequence)),
+        source_(kvLayout(problem), strides(p.k), strides(p.v),
+                Int64(p.tables.address + part.sequence.to(i64) * p.tables.stride[0] * 4)) {
     rules_.scale = scaleOf(problem);
     rules_.causal = true;
     rules_.window = problem.window;
     if (problem.scales == KvScales::tensor) {
-      kScale_.emplace(scoreScale(problem, numbers, scaleAt(numbers[kDecodeKScale])));
-      vScale_.emplace(scaleAt(numbers[kDecodeVScale]));
+      kScale_.emplace(scoreScale(problem, p, scaleAt(p.kScale.address)));
+      vScale_.emplace(scaleAt(p.vScale.address));
     }
   }
 
@@ -113,11 +111,11 @@ public:
 private:
   static constexpr int kRun = RunsOfEight::kRun;
 
-  KvStrides strides(DecodeNumber at) const {
+  KvStrides strides(const Strided<OnDevice, 3> &of) const {
     const int bytes = problem_.kv.bytes();
-    return {.start = Int64(numbers_[at] + kvHead_.to(i64) * numbers_[at + 3] * bytes),
-            .block = numbers_[at + 1],
-            .token = numbers_[at + 2]};
+    return {.start = Int64(of.address + kvHead_.to(i64) * of.stride[2] * bytes),
+            .block = of.stride[0],
+            .token = of.stride[1]};
   }
   int tiles() const { return config_.rows / 16; }
   /// The row of the block's rows that the lane has in a tile; rows past the last one are the first
@@ -177,7 +175,7 @@ private:
   }
   Vector loadQuery(const Int32 &row, const Int32 &element, int count) const {
     return Pointer::from_address(
-               rows_.element(kDecodeQ, problem_.q, rows_.token(row), rows_.head(row), element),
+               rows_.element(p_.q, problem_.q, rows_.token(row), rows_.head(row), element),
                problem_.q, AddressSpace::global, std::min(kPieceBytes, count * problem_.q.bytes()))
         .load(count);
   }
@@ -209,8 +207,8 @@ private:
         const KvRun run(source_, base + lane_.scoreKey() + lane_.scoreOffset(first), last);
         for (int i = 0; i < kRun; ++i) {
           const KvPlace place = run(Int32(i));
-          kScales.push_back(tokenScale(kDecodeKScale, place));
-          vScales.push_back(tokenScale(kDecodeVScale, place));
+          kScales.push_back(tokenScale(p_.kScale, place));
+          vScales.push_back(tokenScale(p_.vScale, place));
         }
       }
     const Boolean partial = masksDecode(sight_, base, lane_.keys(), part.end);
@@ -242,11 +240,10 @@ private:
           return weighed.load();
         });
   }
-  Numeric tokenScale(DecodeNumber at, const KvPlace &place) const {
-    return scaleAt(numbers_[at] +
-                   (place.block * numbers_[at + 1] + place.inside * numbers_[at + 2] +
-                    kvHead_.to(i64) * numbers_[at + 3]) *
-                       4);
+  Numeric tokenScale(const Strided<OnDevice, 3> &of, const KvPlace &place) const {
+    return scaleAt(of.address + (place.block * of.stride[0] + place.inside * of.stride[1] +
+                                 kvHead_.to(i64) * of.stride[2]) *
+                                    4);
   }
   Vector asOperand(const Vector &values) const {
     return problem_.kv == operandOf(problem_) ? values : values.to(operandOf(problem_));
@@ -355,7 +352,7 @@ private:
   }
   const DecodeProblem &problem_;
   const DecodeConfig &config_;
-  const DecodeTraced &numbers_;
+  const DecodeTraced &p_;
   const PagedMemory &memory_;
   const DecodePart &part_;
   DecodeStep step_;

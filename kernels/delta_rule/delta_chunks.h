@@ -63,8 +63,8 @@ private:
 class DeltaChunks {
 public:
   DeltaChunks(const DeltaRuleProblem &problem, const DeltaRuleConfig &config,
-              const DeltaTraced &numbers, const MatrixForm &form)
-      : problem_(problem), config_(config), memory_(numbers, problem),
+              const DeltaTraced &params, const MatrixForm &form)
+      : problem_(problem), config_(config), memory_(params, problem),
         lane_(form, std::max(kPiece, form.perLane()), problem.key, kPiece), product_(form),
         waves_(config.block / form.lanes), shared_(problem, lane_.keys(), waves_),
         wave_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
@@ -122,8 +122,8 @@ private:
 
   void chunk(const Int32 &base, const Int32 &end, const std::vector<Tensor> &state) {
     gpu::barrier(); // all waves are done with the chunk before
-    rowsOf(kDeltaK, base, end, shared_.k);
-    rowsOf(kDeltaQ, base, end, shared_.q);
+    rowsOf(memory_.params().k, base, end, shared_.k);
+    rowsOf(memory_.params().q, base, end, shared_.q);
     gates(base, end);
     gpu::barrier();
     pairs();
@@ -141,7 +141,8 @@ private:
 
   /// Brings rows of q or k into shared memory, normed if the problem says so; rows past the last
   /// token are 0.
-  void rowsOf(DeltaNumber of, const Int32 &base, const Int32 &end, const SharedRows &into) const {
+  void rowsOf(const Strided<OnDevice, 2> &of, const Int32 &base, const Int32 &end,
+              const SharedRows &into) const {
     const int across = problem_.key / kPiece;
     for (int first = 0; first < tokens() * across; first += config_.block) {
       const Int32 number = wave_ * lane_.form().lanes + lane_.product().lane() + first;
@@ -167,8 +168,8 @@ private:
     if_(i < tokens(), [&] {
       const Int32 token = min(base + i, end - 1);
       const Boolean inside(base + i < end);
-      const Numeric g = select(inside, memory_.gate(kDeltaG, token), 0.0f),
-                    beta = select(inside, memory_.gate(kDeltaBeta, token), 0.0f);
+      const Numeric g = select(inside, memory_.gate(memory_.params().g, token), 0.0f),
+                    beta = select(inside, memory_.gate(memory_.params().beta, token), 0.0f);
       shared_.sums(i) = gpu::warp_inclusive_scan(g, Reduction::add, tokens());
       shared_.beta(i) = beta;
     });

@@ -37,7 +37,7 @@ Support chunksSupported(const DeltaRuleProblem &problem, const DeltaRuleConfig &
   return {};
 }
 
-/// The operands of a call, checked and in the kernel's order.
+/// The operands of a call, checked, as the kernel takes them.
 class Operands {
 public:
   explicit Operands(const Call<DeltaRuleProblem> &call)
@@ -46,7 +46,7 @@ public:
     const DeltaRuleArgs &args = call.args;
     const std::int64_t m = leading(args.q, "q"), heads = problem.heads, ofV = problem.v_heads;
     sequences_ = leading(args.state_slots, "state_slots");
-    numbers[kDeltaSlots] = leading(args.state, "state");
+    params.slots = leading(args.state, "state");
     const auto ofTokens = [&](const char *name, DType dtype, const Shape &shape, Use use) {
       return Expected{.name = name,
                       .dtype = dtype,
@@ -62,31 +62,31 @@ public:
     };
     const Shape keys{"m, heads, key", m, heads, problem.key},
         values{"m, v_heads, value", m, ofV, problem.value};
-    place(kDeltaQ, args.q, ofTokens("q", problem.x, keys, Use::read));
-    place(kDeltaK, args.k, ofTokens("k", problem.x, keys, Use::read));
-    place(kDeltaV, args.v, ofTokens("v", problem.x, values, Use::read));
-    place(kDeltaY, args.y, ofTokens("y", problem.y, values, Use::written));
-    place(kDeltaG, args.g, gates("g"));
-    place(kDeltaBeta, args.beta, gates("beta"));
-    place(kDeltaState, args.state,
-          {.name = "state",
-           .dtype = f32,
-           .shape = {"slots, v_heads, key, value", numbers[kDeltaSlots], ofV, problem.key,
-                     problem.value},
-           .free = 2,
-           .use = Use::written,
-           .align = kDeltaColumns,
-           .reason = kPieces});
-    place(kDeltaStateSlots, args.state_slots,
-          {.name = "state_slots", .dtype = i32, .shape = {"n", sequences_}});
-    place(kDeltaStarts, args.starts,
-          {.name = "starts", .dtype = i32, .shape = {"n + 1", sequences_ + 1}});
-    arguments_.placeIf(problem.fresh, numbers, kDeltaFresh, args.fresh,
-                       {.name = "fresh", .dtype = u8, .shape = {"n", sequences_}});
+    params.q = arguments_.operand<2>(args.q, ofTokens("q", problem.x, keys, Use::read));
+    params.k = arguments_.operand<2>(args.k, ofTokens("k", problem.x, keys, Use::read));
+    params.v = arguments_.operand<2>(args.v, ofTokens("v", problem.x, values, Use::read));
+    params.y = arguments_.operand<2>(args.y, ofTokens("y", problem.y, values, Use::written));
+    params.g = arguments_.operand<1>(args.g, gates("g"));
+    params.beta = arguments_.operand<1>(args.beta, gates("beta"));
+    params.state = arguments_.operand<2>(
+        args.state,
+        {.name = "state",
+         .dtype = f32,
+         .shape = {"slots, v_heads, key, value", params.slots, ofV, problem.key, problem.value},
+         .free = 2,
+         .use = Use::written,
+         .align = kDeltaColumns,
+         .reason = kPieces});
+    params.stateSlots = arguments_.operand<0>(
+        args.state_slots, {.name = "state_slots", .dtype = i32, .shape = {"n", sequences_}});
+    params.starts = arguments_.operand<0>(
+        args.starts, {.name = "starts", .dtype = i32, .shape = {"n + 1", sequences_ + 1}});
+    params.fresh = arguments_.operandIf<0>(
+        problem.fresh, args.fresh, {.name = "fresh", .dtype = u8, .shape = {"n", sequences_}});
   }
   std::int64_t sequences() const { return sequences_; }
 
-  DeltaNumbers numbers{};
+  DeltaRuleParams<OnHost> params{};
 
 private:
   static constexpr const char *kPieces = "a lane loads four neighbours at a time";
@@ -96,9 +96,6 @@ private:
     if (extent > 0x7fffffff)
       arguments_.fail(is(name, extent) + " long; 2147483647 is the most");
     return extent;
-  }
-  void place(std::size_t at, const TensorArg &tensor, const Expected &expected) {
-    arguments_.place(numbers, at, tensor, expected);
   }
 
   Arguments arguments_;
@@ -178,7 +175,7 @@ void Delta::launch(const Call<DeltaRuleProblem> &call) {
     return;
   const Dim3 grid(blocksOfHead(call.problem, call.config), call.problem.v_heads,
                   operands.sequences());
-  call.launches.at(0, kDeltaRule)(call.on(grid, call.config.block), call.where, operands.numbers);
+  call.launches.at(0, kDeltaRule)(call.on(grid, call.config.block), call.where, operands.params);
 }
 
 DeltaRuleArgs Delta::args(const DeltaRuleProblem &problem, const DeltaRuleConfig &, std::int64_t m,

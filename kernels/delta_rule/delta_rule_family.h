@@ -7,31 +7,18 @@
 
 #include <flydsl/kernels/delta_rule.h>
 
-#include <array>
-
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// The numbers that the kernels take.
-enum DeltaNumber : std::size_t {
-  // For each tensor of heads its address, and the distances of tokens and of heads.
-  kDeltaQ,
-  kDeltaK = kDeltaQ + 3,
-  kDeltaV = kDeltaK + 3,
-  kDeltaY = kDeltaV + 3,
-  // The address, and the distance of tokens.
-  kDeltaG = kDeltaY + 3,
-  kDeltaBeta = kDeltaG + 2,
-  // The address, and the distances of slots and of heads.
-  kDeltaState = kDeltaBeta + 2,
-  kDeltaSlots = kDeltaState + 3, ///< of the state
-  kDeltaStarts,
-  kDeltaStateSlots,
-  kDeltaFresh,
-  kDeltaNumbers,
+template <class Side> struct DeltaRuleParams {
+  Strided<Side, 2> q, k, v, y;        // (m, heads, key), (m, v_heads, value)
+  Strided<Side, 1> g, beta;           // (m, v_heads)
+  Strided<Side, 2> state;             // (slots, v_heads, key, value)
+  Param<Side, Int64> slots;           // of the state
+  Strided<Side, 0> starts;            // (n + 1)
+  Strided<Side, 0> stateSlots, fresh; // (n)
 };
-using DeltaNumbers = std::array<std::int64_t, kDeltaNumbers>;
-inline constexpr KernelName<DeltaNumbers> kDeltaRule{"delta_rule"};
+inline constexpr KernelOf<DeltaRuleParams> kDeltaRule{"delta_rule"};
 
 /// Columns of a state that a lane holds: 16 bytes of them.
 inline constexpr int kDeltaColumns = 4;

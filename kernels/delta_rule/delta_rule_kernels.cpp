@@ -14,10 +14,10 @@ using RowPieces = std::vector<Vector>;
 class DeltaThread {
 public:
   DeltaThread(const DeltaRuleProblem &problem, const DeltaRuleConfig &config,
-              const DeltaTraced &numbers)
+              const DeltaTraced &params)
       : problem_(problem), keyLanes_(config.key_lanes),
         columns_(config.block / config.key_lanes * kDeltaColumns),
-        rows_(problem.key / config.key_lanes), memory_(numbers, problem),
+        rows_(problem.key / config.key_lanes), memory_(params, problem),
         rowLane_(thread_idx().x % config.key_lanes),
         column_((block_idx().x * (config.block / config.key_lanes) +
                  thread_idx().x / config.key_lanes) *
@@ -54,10 +54,11 @@ private:
   }
 
   void token(const Int32 &t, const std::vector<Var<Vector>> &state) const {
-    const RowPieces rawQ = load(kDeltaQ, t), rawK = load(kDeltaK, t);
-    const Vector v =
-        memory_.columns(kDeltaV, t, column_, problem_.x, kDeltaColumns).load(kDeltaColumns);
-    const Numeric g = memory_.gate(kDeltaG, t), beta = memory_.gate(kDeltaBeta, t);
+    const RowPieces rawQ = load(memory_.params().q, t), rawK = load(memory_.params().k, t);
+    const Vector v = memory_.columns(memory_.params().v, t, column_, problem_.x, kDeltaColumns)
+                         .load(kDeltaColumns);
+    const Numeric g = memory_.gate(memory_.params().g, t),
+                  beta = memory_.gate(memory_.params().beta, t);
     const RowPieces k = scaled(rawK, 1), q = scaled(rawQ, scaleOf(problem_));
     const Numeric decay = powerOf2(Numeric(g * static_cast<float>(kLog2E)));
     std::vector<Vector> decayed;
@@ -73,13 +74,13 @@ private:
     }
     const Vector y = product(now, q);
     if_(rowLane_ == 0, [&] {
-      memory_.columns(kDeltaY, t, column_, problem_.y, kDeltaColumns)
+      memory_.columns(memory_.params().y, t, column_, problem_.y, kDeltaColumns)
           .store(problem_.y == f32 ? y : y.to(problem_.y));
     });
   }
 
   /// The lane's rows of q or k, in f32.
-  RowPieces load(DeltaNumber of, const Int32 &t) const {
+  RowPieces load(const Strided<OnDevice, 2> &of, const Int32 &t) const {
     RowPieces pieces;
     for (int r = 0; r < rows_; r += 4) {
       const Vector piece = memory_.head(of, t, rowLane_ * rows_ + r, 4);
@@ -132,20 +133,20 @@ private:
   Int32 rowLane_, column_;
 };
 
-const Kernel deltaRule{
-    kDeltaRule.name(), [](DeltaTraced numbers, Constexpr<Spec<DeltaRuleProblem>> spec) {
+const FamilyKernel deltaRule{
+    kDeltaRule, [](const DeltaTraced &params, const Constexpr<Spec<DeltaRuleProblem>> &spec) {
       const DeltaRuleProblem problem = spec->problem;
       const DeltaRuleConfig config = spec->config;
       if (config.chunks)
-        DeltaChunks(problem, config, numbers, *chunkForm(problem, target())).run();
+        DeltaChunks(problem, config, params, *chunkForm(problem, target())).run();
       else
-        DeltaThread(problem, config, numbers).run();
+        DeltaThread(problem, config, params).run();
     }};
 
 } // namespace
 
 void Family<DeltaRuleProblem>::compile(const Compiler<DeltaRuleProblem> &compiler) {
-  compiler(kDeltaRule, deltaRule, compiler.config().block);
+  compiler(deltaRule, compiler.config().block);
 }
 
 } // namespace kernels::impl

@@ -16,7 +16,9 @@
 #include "frame/expected.h"
 
 #include <flydsl/error.h>
+#include <flydsl/strided.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <source_location>
@@ -49,6 +51,18 @@ inline std::int64_t strideOf(const std::optional<TensorArg> &tensor, int mode) {
 inline std::int64_t strideOr(const TensorArg &tensor, int mode, std::int64_t unit) {
   const auto at = static_cast<std::size_t>(mode);
   return tensor.shape()[at] > 1 ? tensor.strides()[at] : unit;
+}
+
+/// What a kernel takes of an operand that has been checked: its address, and the strides of so many
+/// leading modes. One that is left out has the address 0.
+template <int Modes> Strided<OnHost, Modes> operandOf(const TensorArg &tensor) {
+  Strided<OnHost, Modes> result{.address = address(tensor), .stride = {}};
+  for (int mode = 0; mode < Modes; ++mode)
+    result.stride[static_cast<std::size_t>(mode)] = strideOf(tensor, mode);
+  return result;
+}
+template <int Modes> Strided<OnHost, Modes> operandOf(const std::optional<TensorArg> &tensor) {
+  return tensor ? operandOf<Modes>(*tensor) : Strided<OnHost, Modes>{};
 }
 
 /// What is wrong with an operand, and in which mode.
@@ -160,22 +174,22 @@ public:
     if (given(tensor, expected.name, has))
       check(*tensor, expected);
   }
-  /// Checks an operand, and puts its address and the strides of its free modes into `numbers`, from
-  /// `at` on.
-  template <std::size_t N>
-  void place(std::array<std::int64_t, N> &numbers, std::size_t at, const TensorArg &tensor,
-             const Expected &expected) const {
+  /// Checks an operand, and gives what a kernel takes of it: its address, and the strides of its free
+  /// modes, which are the first ones. Modes that this problem's operand does not have, have stride 0.
+  template <int Modes>
+  Strided<OnHost, Modes> operand(const TensorArg &tensor, const Expected &expected) const {
     check(tensor, expected);
-    numbers[at++] = address(tensor);
-    for (int mode = 0; mode < expected.free; ++mode)
-      numbers[at++] = strideOf(tensor, mode);
+    Strided<OnHost, Modes> result{.address = address(tensor), .stride = {}};
+    for (int mode = 0; mode < std::min(Modes, expected.free); ++mode)
+      result.stride[static_cast<std::size_t>(mode)] = strideOf(tensor, mode);
+    return result;
   }
-  /// The same of one that is there if the problem has it, and only then.
-  template <std::size_t N>
-  void placeIf(bool has, std::array<std::int64_t, N> &numbers, std::size_t at,
-               const std::optional<TensorArg> &tensor, const Expected &expected) const {
-    if (given(tensor, expected.name, has))
-      place(numbers, at, *tensor, expected);
+  /// The same of one that is there if the problem has it, and only then; else its address is 0.
+  template <int Modes>
+  Strided<OnHost, Modes> operandIf(bool has, const std::optional<TensorArg> &tensor,
+                                   const Expected &expected) const {
+    return given(tensor, expected.name, has) ? operand<Modes>(*tensor, expected)
+                                             : Strided<OnHost, Modes>{};
   }
   /// Checks a workspace, and gives its address: contiguous bytes, at least so many, at a multiple of
   /// 16. One that the call does not need is not looked at.

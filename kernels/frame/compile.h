@@ -10,7 +10,6 @@
 #include <flydsl/kernels/compile.h>
 
 #include <array>
-#include <map>
 #include <mutex>
 #include <shared_mutex>
 #include <span>
@@ -18,97 +17,85 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// A kernel's parameter for a number of its name, or for an array of numbers.
-template <class N> struct ParameterOf {
-  using type = Scalar<DTypeOf<N>::value>;
-};
-template <class N, std::size_t Size> struct ParameterOf<std::array<N, Size>> {
-  using type = std::array<Scalar<DTypeOf<N>::value>, Size>;
-};
-
-/// A problem and its configuration in a signature: 64 bits that stand for all of their fields, so
-/// that a launch packs and compares one number. After it stand the numbers of a checked call.
-template <class P> struct SpecDigest {
-  std::uint64_t bits;
-  bool checked = false;
-  IndexTicket ticket = {};
-};
-/// What kernels are traced for: a problem and a configuration, and whether they end where the check
-/// of their call failed.
-template <class P> struct TracedSpec {
-  Spec<P> spec;
-  bool checked;
-};
-
-/// The problems and configurations that kernels are traced for, by their digests.
-template <class P> class SpecTable {
-public:
-  /// Remembers a spec for traces. Throws Error if another one has the same digest.
-  SpecDigest<P> add(const Spec<P> &spec, bool checked) {
-    const std::uint64_t bits = digestOf(spec, checked);
-    std::lock_guard lock(mutex_);
-    const TracedSpec<P> &kept = specs_.try_emplace(bits, spec, checked).first->second;
-    if (kept.spec.problem != spec.problem || kept.spec.config != spec.config ||
-        kept.checked != checked)
-      throw Error(std::string(FamilyOf<P>::name) + ": " + variantOf(spec, checked) + " and " +
-                  variantOf(kept.spec, kept.checked) + " have the same digest");
-    return {bits, checked};
-  }
-  TracedSpec<P> find(std::uint64_t bits) const {
-    std::lock_guard lock(mutex_);
-    return specs_.at(bits);
-  }
-  static SpecTable &instance() {
-    static SpecTable *table = new SpecTable; // outlives every thread that may trace
-    return *table;
-  }
-
-private:
-  /// FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv: it is the same in every process, as files
-  /// of compiled kernels need it.
-  static std::uint64_t digestOf(const Spec<P> &spec, bool checked) {
-    ArgPack fields;
-    detail::ConstantTraits<Spec<P>>::pack(fields, spec);
-    if (checked)
-      fields.constant(std::string_view(kCheckedVariant));
-    std::uint64_t hash = 0xcbf29ce484222325u;
-    for (std::size_t i = 1; i < fields.words(); ++i) // the first word is the workgroup's
-      for (int byte = 0; byte < 64; byte += 8)
-        hash = (hash ^ (fields.word()[i] >> byte & 0xff)) * 0x100000001b3u;
-    return hash;
-  }
-  mutable std::mutex mutex_;
-  std::map<std::uint64_t, TracedSpec<P>> specs_;
-};
+/// The parameter of each of a family's kernels that its lambda does not see: in a checked plan, what
+/// tells whether the check of the call failed.
+struct CheckOfCall {};
 
 } // namespace kernels::impl
 
-template <class P> struct ArgTraits<Constexpr<kernels::impl::Spec<P>>> {
-  static void pack(ArgPack &to, const kernels::impl::SpecDigest<P> &digest) {
-    to.constant(digest.bits);
-    if (!digest.checked) [[likely]]
+template <> struct ArgTraits<kernels::impl::CheckOfCall> {
+  [[gnu::always_inline]] static void pack(ArgPack &to, const kernels::impl::IndexTicket *ticket) {
+    to.presence(ticket != nullptr);
+    if (!ticket) [[likely]]
       return;
-    ArgTraits<Int64>::pack(to, digest.ticket.lane);
-    ArgTraits<Int64>::pack(to, digest.ticket.ticket);
+    ArgTraits<Int64>::pack(to, ticket->lane);
+    ArgTraits<Int64>::pack(to, ticket->ticket);
   }
   /// It is made before the kernel's body is traced, so a checked kernel ends here if its call was
   /// found wrong: no kernel of a family can forget it, and their bodies do not know of it.
-  static Constexpr<kernels::impl::Spec<P>> make(ParamReader &from) {
-    const auto [spec, checked] =
-        kernels::impl::SpecTable<P>::instance().find(from.next().type->bits);
-    detail::addToSymbol(from.symbol(), {}, spec);
-    detail::addToSymbol(from.variant(), {}, spec);
-    if (checked) {
-      detail::addToSymbol(from.symbol(), {}, std::string_view(kernels::impl::kCheckedVariant));
-      detail::addToSymbol(from.variant(), {}, std::string_view(kernels::impl::kCheckedVariant));
+  static kernels::impl::CheckOfCall make(ParamReader &from) {
+    if (from.next().type->bits) {
+      constexpr std::string_view checked = kernels::impl::kCheckedVariant;
+      detail::addToSymbol(from.symbol(), {}, checked);
+      detail::addToSymbol(from.variant(), {}, checked);
       const Int64 lane = ArgTraits<Int64>::make(from), ticket = ArgTraits<Int64>::make(from);
       kernels::impl::exitIfMarked(lane, ticket);
     }
-    return spec;
+    return {};
   }
 };
 
 namespace kernels::impl {
+
+/// The problem of the signature of a kernel's lambda.
+template <class Signature> struct ProblemOfBody;
+template <class Params, class P> struct ProblemOfBody<void(Params, Constexpr<Spec<P>>)> {
+  using type = P;
+};
+
+/// A kernel of a family with its body, a lambda that takes the struct of its run-time arguments and
+/// the problem and the configuration that it is traced for.
+template <class P, template <class> class Params> class FamilyKernel {
+public:
+  template <class F>
+  FamilyKernel(const KernelOf<Params> &name, F body, KernelHints hints = {},
+               std::source_location where = std::source_location::current())
+      : name_(&name),
+        kernel_(
+            name.name(),
+            [body = std::move(body)](const Params<OnDevice> &params, const Constexpr<Spec<P>> &spec,
+                                     CheckOfCall) { body(params, spec); },
+            hints, where) {}
+  const KernelOf<Params> &name() const { return *name_; }
+  /// The call that is compiled. What it passes does not matter, but for the spec and whether there
+  /// is a ticket.
+  auto call(const Spec<P> &spec, bool checked) const {
+    static constexpr IndexTicket any;
+    return kernel_(Params<OnHost>{}, spec, checked ? &any : nullptr);
+  }
+
+private:
+  const KernelOf<Params> *name_;
+  Kernel<void(Params<OnDevice>, Constexpr<Spec<P>>, CheckOfCall)> kernel_;
+};
+template <template <class> class Params, class F>
+FamilyKernel(const KernelOf<Params> &, F)
+    -> FamilyKernel<typename ProblemOfBody<typename detail::SignatureOf<F>::type>::type, Params>;
+
+/// A compiled kernel of a plan. Its constants are part of the code.
+template <template <class> class Params> class CompiledOf final : public LaunchOf<Params> {
+public:
+  using Code = CompiledKernel<void(Params<OnDevice>, CheckOfCall)>;
+  explicit CompiledOf(Code code) : code_(std::move(code)) {}
+  void operator()(const LaunchConfig &config, const std::source_location &where,
+                  const IndexTicket *ticket, const Params<OnHost> &params) const override {
+    code_(params, ticket).launch(config, where);
+  }
+  const Executable *executable() const override { return &code_; }
+
+private:
+  Code code_;
+};
 
 /// Where the kernels of a problem and a configuration go: into a plan, or into a file.
 template <class P> class Compiler {
@@ -118,58 +105,23 @@ public:
   const ConfigOf<P> &config() const { return spec_.config; }
   const Target &target() const { return target_; }
 
-  /// Compiles a kernel for blocks of `block` threads. Its lambda takes the numbers of its name, in
-  /// order, and fx::Constexpr<Spec<P>>.
-  template <class... N>
-  void operator()(const KernelName<N...> &name,
-                  const Kernel<void(typename ParameterOf<N>::type..., Constexpr<Spec<P>>)> &kernel,
-                  Dim3 block) const {
-    names_.push_back(&name);
-    if (file_) {
-      AotConfig aot = *aot_;
-      aot.block = block;
-      aot.append |= names_.size() > 1; // the first kernel may begin the file
-      aot.archs = {target_.id()};
-      kernel(N{}..., digestFor(name)).export_aot(*file_, aot, where_);
-      return;
-    }
-    using Code = CompiledKernel<void(typename ParameterOf<N>::type..., Constexpr<Spec<P>>)>;
-    class Compiled final : public Launch<N...> {
-    public:
-      Compiled(Code code, SpecDigest<P> digest) : code_(std::move(code)), digest_(digest) {}
-      void operator()(const LaunchConfig &config, const std::source_location &where,
-                      const IndexTicket *ticket, N... numbers) const override {
-        if (!ticket) [[likely]]
-          return code_(numbers..., digest_).launch(config, where);
-        SpecDigest<P> digest = digest_;
-        digest.ticket = *ticket;
-        code_(numbers..., digest).launch(config, where);
-      }
-      const Executable *executable() const override { return &code_; }
-
-    private:
-      Code code_;
-      SpecDigest<P> digest_;
-    };
-    launches_.push_back(std::make_unique<Compiled>(
-        kernel(N{}..., digestFor(name)).compile({.block = block, .arch = target_.id()}, where_),
-        digestFor(name)));
+  /// Compiles a kernel for blocks of `block` threads.
+  template <template <class> class Params>
+  void operator()(const FamilyKernel<P, Params> &kernel, Dim3 block) const {
+    add(kernel, block, checked_);
   }
-
   /// Compiles the first of several kernels that compute the same, each in fewer registers than the
   /// one before, whose code takes no scratch memory; the last one if all do.
-  template <class... N>
-  void operator()(
-      const KernelName<N...> &name,
-      std::span<const Kernel<void(typename ParameterOf<N>::type..., Constexpr<Spec<P>>)>> kernels,
-      Dim3 block) const {
+  template <template <class> class Params>
+  void operator()(std::span<const FamilyKernel<P, Params>> kernels, Dim3 block) const {
     std::size_t fits = 0;
     while (fits + 1 < kernels.size() &&
-           kernels[fits](N{}..., digestFor(name))
+           kernels[fits]
+                   .call(spec_, checked_)
                    .compile({.block = block, .arch = target_.id()}, where_)
                    .scratch_bytes() > 0)
       ++fits;
-    (*this)(name, kernels[fits], block);
+    (*this)(kernels[fits], block);
   }
 
   /// Compiles the kernels for a plan.
@@ -190,40 +142,50 @@ public:
   }
 
 private:
+  template <template <class> class Params>
+  void add(const FamilyKernel<P, Params> &kernel, Dim3 block, bool checked) const {
+    names_.push_back(&kernel.name());
+    auto call = kernel.call(spec_, checked);
+    if (file_) {
+      AotConfig aot = *aot_;
+      aot.block = block;
+      aot.append |= names_.size() > 1; // the first kernel may begin the file
+      aot.archs = {target_.id()};
+      std::move(call).export_aot(*file_, aot, where_);
+      return;
+    }
+    launches_.push_back(std::make_unique<CompiledOf<Params>>(
+        std::move(call).compile({.block = block, .arch = target_.id()}, where_).bound()));
+  }
   Compiler(const Spec<P> &spec, const Target &target, bool checked,
            const std::source_location &where)
-      : spec_(spec), digest_(SpecTable<P>::instance().add(spec, checked)), target_(target),
-        where_(where) {}
-  /// The check itself is not ended by what it finds.
-  SpecDigest<P> digestFor(const AnyKernelName &name) const {
-    return &name == &IndexCheckName<P>::kName ? SpecTable<P>::instance().add(spec_, false)
-                                              : digest_;
-  }
+      : spec_(spec), checked_(checked), target_(target), where_(where) {}
   void all() {
     expectSupported(spec_.problem, &spec_.config, target_);
     Family<P>::compile(*this);
     if (names_ != Family<P>::kernels(spec_.problem, spec_.config))
       throw Error(std::string(FamilyOf<P>::name) +
                   ": the kernels that are compiled are not those that the family names");
-    if (digest_.checked)
-      (*this)(IndexCheckName<P>::kName, checkKernel(), kIndexThreads);
+    if (checked_) // the check itself is not ended by what it finds
+      add(checkKernel(), kIndexThreads, false);
   }
   /// The kernel that checks: the family's rows are all that it knows of the family.
-  static const Kernel<void(IndexTraced, Constexpr<Spec<P>>)> &checkKernel() {
-    static const Kernel<void(IndexTraced, Constexpr<Spec<P>>)> kernel{
-        IndexCheckName<P>::kName.name(), [](IndexTraced numbers, Constexpr<Spec<P>> spec) {
-          traceIndexChecks(indexRules(spec.value()), numbers);
+  static const FamilyKernel<P, IndexCheckParams> &checkKernel() {
+    static const FamilyKernel<P, IndexCheckParams> kernel{
+        IndexCheckOf<P>::kKernel,
+        [](const IndexCheckParams<OnDevice> &params, const Constexpr<Spec<P>> &spec) {
+          traceIndexChecks(indexRules(spec.value()), params);
         }};
     return kernel;
   }
 
   const Spec<P> &spec_;
-  const SpecDigest<P> digest_;
+  const bool checked_;
   const Target &target_;
   const std::source_location &where_;
   const std::string *file_ = nullptr;
   const AotConfig *aot_ = nullptr;
-  mutable std::vector<const AnyKernelName *> names_;
+  mutable std::vector<const AnyKernelOf *> names_;
   mutable std::vector<std::unique_ptr<AnyLaunch>> launches_;
 };
 

@@ -45,7 +45,7 @@ template <Problem Of, auto Rows = nullptr> struct FamilyDefaults {
   using P = Of;
   using C = ConfigOf<Of>;
   using A = ArgsOf<Of>;
-  using KernelNames = std::vector<const AnyKernelName *>;
+  using KernelNames = std::vector<const AnyKernelOf *>;
   using IndexRow = IndexRowOf<P, A>;
   static std::vector<IndexRow> indexRows(const P &, const C &) { return {}; }
   static std::size_t workspaceBytes(const P &, const C &, std::int64_t) { return 0; }
@@ -58,8 +58,8 @@ template <class P> struct Spec {
   ConfigOf<P> config;
 };
 
-/// The name of a family's kernel that checks indices: "check_decode".
-template <class P> struct IndexCheckName {
+/// A family's kernel that checks indices: "check_decode".
+template <class P> struct IndexCheckOf {
   static constexpr auto kText = [] {
     std::array<char, 64> text{};
     char *end = text.data();
@@ -67,7 +67,7 @@ template <class P> struct IndexCheckName {
       end = std::copy(part.begin(), part.end(), end);
     return text;
   }();
-  static constexpr KernelName<IndexNumbers> kName{kText.data()};
+  static constexpr KernelOf<IndexCheckParams> kKernel{kText.data()};
 };
 
 /// Whether a plan has a check: it is asked for, and the family's kernels read indices.
@@ -132,16 +132,13 @@ public:
 
 private:
   IndexTicket start() override {
-    IndexNumbers numbers{};
-    const IndexTicket ticket = state_.checks->begin(stream_, numbers, where_);
-    auto at = numbers.begin() + kIndexHead;
-    for (const auto &row : state_.rows) {
-      const auto values = valuesOf(row.values(state_.spec.problem, args_));
-      at = std::copy(values.begin(), values.end(), at);
-    }
+    IndexCheckParams<OnHost> params{};
+    const IndexTicket ticket = state_.checks->begin(stream_, params, where_);
+    for (std::size_t row = 0; row < state_.rows.size(); ++row)
+      params.rows[row] = state_.rows[row].values(state_.spec.problem, args_);
     const std::size_t last = state_.launches.all().size() - 1;
-    state_.launches.at(last, IndexCheckName<P>::kName)(
-        {.grid = 1, .block = kIndexThreads, .stream = stream_}, where_, nullptr, numbers);
+    state_.launches.at(last, IndexCheckOf<P>::kKernel)(
+        {.grid = 1, .block = kIndexThreads, .stream = stream_}, where_, nullptr, params);
     return ticket;
   }
 
@@ -253,11 +250,11 @@ Plan<P> Plan<P>::load(const AotModule &module, const P &problem, const Config &c
   const bool checked = impl::checksIndices(spec, options);
   const std::string variant = impl::variantOf(spec, checked);
   std::vector<std::unique_ptr<impl::AnyLaunch>> launches;
-  for (const impl::AnyKernelName *kernel : impl::Family<P>::kernels(problem, config))
+  for (const impl::AnyKernelOf *kernel : impl::Family<P>::kernels(problem, config))
     launches.push_back(kernel->load(module, variant, where));
   if (checked)
     launches.push_back(
-        impl::IndexCheckName<P>::kName.load(module, impl::variantOf(spec, false), where));
+        impl::IndexCheckOf<P>::kKernel.load(module, impl::variantOf(spec, false), where));
   return Plan(std::make_shared<const impl::PlanState<P>>(spec, impl::Launches(std::move(launches)),
                                                          checked, options.check_memory));
 }

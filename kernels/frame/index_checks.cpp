@@ -63,7 +63,7 @@ DeviceArray<std::int64_t> &IndexChecks::wordsOf(int device, const std::source_lo
   return devices_.insert_or_assign(device, std::move(words)).first->second;
 }
 
-IndexTicket IndexChecks::begin(StreamRef stream, IndexNumbers &numbers,
+IndexTicket IndexChecks::begin(StreamRef stream, IndexCheckParams<OnHost> &params,
                                const std::source_location &where) {
   const int device = stream.device() >= 0 ? stream.device() : Device::current(where).ordinal();
   const std::lock_guard lock(mutex_);
@@ -73,12 +73,11 @@ IndexTicket IndexChecks::begin(StreamRef stream, IndexNumbers &numbers,
       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(wordsOf(device, where).data()));
   const std::int64_t lane =
       words + (static_cast<std::int64_t>(kIndexLanesAt) + ticket % kIndexLanes * kIndexWays) * 8;
-  numbers[kIndexLane] = lane;
-  numbers[kIndexWords] = words;
-  numbers[kIndexTicket] = ticket;
-  numbers[kIndexReport] =
-      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(report_->data(where)));
-  return {lane, ticket};
+  params.lane = lane;
+  params.words = words;
+  params.ticket = ticket;
+  params.report = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(report_->data(where)));
+  return {.lane = lane, .ticket = ticket};
 }
 
 void IndexChecks::expectNone(const std::source_location &where) {

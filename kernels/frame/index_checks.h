@@ -28,9 +28,10 @@ public:
   /// Takes the memory of the current device if there is one.
   IndexChecks(std::string_view family, std::vector<IndexRule> rules);
 
-  /// A new call's numbers that stand before the rows, and what its kernels take. The first call on
-  /// a device takes memory there.
-  IndexTicket begin(StreamRef stream, IndexNumbers &numbers, const std::source_location &where);
+  /// Fills in what a new call's check takes besides the rows, and gives what the call's kernels
+  /// take. The first call on a device takes memory there.
+  IndexTicket begin(StreamRef stream, IndexCheckParams<OnHost> &params,
+                    const std::source_location &where);
   /// Throws IndexError if a call failed since the last error.
   void expectNone(const std::source_location &where);
 

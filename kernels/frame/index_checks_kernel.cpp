@@ -31,13 +31,13 @@ Pointer word(const Numeric &address, std::size_t index) {
 
 class IndexBlock {
 public:
-  IndexBlock(const std::vector<IndexRule> &rules, const IndexTraced &numbers)
-      : rules_(rules), numbers_(numbers), thread_(thread_idx().x),
+  IndexBlock(const std::vector<IndexRule> &rules, const IndexCheckParams<OnDevice> &params)
+      : rules_(rules), p_(params), thread_(thread_idx().x),
         memory_(shared_.allocate(kBits / 8, 16)) {}
 
   void run() {
     if_(thread_ == 0, [&] {
-      const Numeric first = atomic_load(word(numbers_[kIndexLane], 0), MemoryOrder::relaxed);
+      const Numeric first = atomic_load(word(p_.lane, 0), MemoryOrder::relaxed);
       note(first == kIndexStopped, kFullKey, Int64(0), Int64(0), Int64(0), Int64(0));
     });
     for (std::size_t row = 0; row < rules_.size(); ++row) {
@@ -59,9 +59,6 @@ public:
   }
 
 private:
-  Int64 value(std::size_t row, IndexValue which) const {
-    return numbers_[kIndexHead + row * kIndexValues + which];
-  }
   /// Remembers a wrong number if the thread has found none with a smaller key.
   void note(const Boolean &wrong, std::int64_t kind, const Numeric &place, const Numeric &number,
             const Numeric &low, const Numeric &end, const Numeric &other = Int64(0)) {
@@ -90,20 +87,20 @@ private:
   }
 
   template <class Body> void eachNumber(std::size_t row, const Body &body) {
-    for (Numeric i : range(thread_.to(i64), value(row, kIndexCount), kIndexThreads))
-      body(Int64(i), Int64(numberAt(value(row, kIndexAddress), i, rules_[row].dtype)));
+    for (Numeric i : range(thread_.to(i64), p_.rows[row].count, kIndexThreads))
+      body(Int64(i), Int64(numberAt(p_.rows[row].address, i, rules_[row].dtype)));
   }
   void within(std::size_t row) {
-    const Int64 low(rules_[row].orNone ? -1 : 0), end = value(row, kIndexEnd);
+    const Int64 low(rules_[row].orNone ? -1 : 0), end = p_.rows[row].end;
     eachNumber(row, [&](const Int64 &i, const Int64 &number) {
       note(Boolean((number < low) | (number >= end)), wrongKey(row), i, number, low, end);
     });
   }
   void rising(std::size_t row) {
-    const Int64 end = value(row, kIndexEnd), most = value(row, kIndexMost);
+    const Int64 end = p_.rows[row].end, most = p_.rows[row].most;
     eachNumber(row, [&](const Int64 &i, const Int64 &number) {
       const Boolean first(i == 0);
-      const Numeric before = numberAt(value(row, kIndexAddress), select(first, i, i - 1)),
+      const Numeric before = numberAt(p_.rows[row].address, select(first, i, i - 1)),
                     low = select(first, Int64(0), before),
                     above = select(first, end, min(end, before + most + 1));
       note(Boolean((number < low) | (number >= above)), wrongKey(row), i, number, low, above);
@@ -112,8 +109,8 @@ private:
 
   /// The first key of a sequence with a window that kernels read.
   Numeric firstKey(std::size_t row, const Numeric &sequence, const Numeric &length) const {
-    const Int64 starts = value(row, kIndexStarts), before = value(row, kIndexBefore);
-    const Var<Int64> queries(value(row, kIndexQueries));
+    const Int64 starts = p_.rows[row].starts, before = p_.rows[row].before;
+    const Var<Int64> queries(p_.rows[row].queries);
     if_(starts != 0,
         [&] { queries = Int64(numberAt(starts, sequence + 1) - numberAt(starts, sequence)); });
     const Numeric seen = min(max(length - queries.get() - before, Int64(0)), length),
@@ -125,21 +122,20 @@ private:
   /// been noted in an earlier row; here it reaches no further than the table's row.
   void pages(std::size_t row) {
     const IndexRule &rule = rules_[row];
-    const Int64 columns = value(row, kIndexColumns), room = Int64(columns * rule.page);
+    const Int64 columns = p_.rows[row].columns, room = Int64(columns * rule.page);
     const Int32 lane = thread_ % kPageThreads;
-    for (Numeric sequence : range((thread_ / kPageThreads).to(i64), value(row, kIndexCount),
+    for (Numeric sequence : range((thread_ / kPageThreads).to(i64), p_.rows[row].count,
                                   kIndexThreads / kPageThreads)) {
-      const Numeric length =
-          max(min(numberAt(value(row, kIndexLengths), sequence), room), Int64(0));
+      const Numeric length = max(min(numberAt(p_.rows[row].lengths, sequence), room), Int64(0));
       const Numeric first = rule.window ? firstKey(row, sequence, length) : Int64(0);
       const auto pageOf = [&](const Numeric &key) {
         return (key.to(u32) / UInt32(rule.page)).to(u64).to(i64);
       };
-      const Int64 end = value(row, kIndexEnd);
+      const Int64 end = p_.rows[row].end;
       for (Numeric page :
            range(pageOf(first) + lane.to(i64), pageOf(length + (rule.page - 1)), kPageThreads)) {
         const Numeric number =
-            numberAt(value(row, kIndexAddress), sequence * value(row, kIndexStride) + page);
+            numberAt(p_.rows[row].address, sequence * p_.rows[row].stride + page);
         note(Boolean((number < 0) | (number >= end)), wrongKey(row), sequence * columns + page,
              number, Int64(0), end, columns);
       }
@@ -149,7 +145,7 @@ private:
   /// A worklist's numbers by its definition (flydsl/kernels/worklist.h), each from those before it.
   void worklist(std::size_t row) {
     const IndexRule &rule = rules_[row];
-    const Int64 address = value(row, kIndexAddress), n = value(row, kIndexCount);
+    const Int64 address = p_.rows[row].address, n = p_.rows[row].count;
     const Boolean given(address != 0);
     const Int64 sequences(select(given, n + 1, Int64(0))),
         workers(select(given, Int64(rule.workers), Int64(0)));
@@ -159,8 +155,8 @@ private:
         const Sight<Int32> sight{true,
                                  rule.window,
                                  Int32(rule.queries),
-                                 numberAt(value(row, kIndexLengths), i - 1).to<Int32>(),
-                                 value(row, kIndexBefore).to<Int32>(),
+                                 numberAt(p_.rows[row].lengths, i - 1).to<Int32>(),
+                                 p_.rows[row].before.to<Int32>(),
                                  Int32(0)};
         expected =
             Int64(numberAt(address, i - 1) + unitsOf(keysOfSequence(sight), rule.unit).to(i64));
@@ -187,7 +183,7 @@ private:
   /// Numbers of which none is there twice. The key of a number that is has the number instead of a
   /// place, so that of several the smallest is reported, whatever the order of threads.
   void expectDistinct(std::size_t row) {
-    const Int64 count = value(row, kIndexCount), end = value(row, kIndexEnd);
+    const Int64 count = p_.rows[row].count, end = p_.rows[row].end;
     const auto noteEqual = [&](const Boolean &wrong, const Numeric &number) {
       note(wrong, equalKey(row), number, number, Int64(0), end);
     };
@@ -234,8 +230,8 @@ private:
         if_(Boolean(equal & (kind == equalKey(row))), [&] {
           const Int64 number(first - (equalKey(row) << kKeyShift));
           const Var<Int64> one(Int64(-1)), two(Int64(-1));
-          for (Numeric i : range(Int64(0), value(row, kIndexCount))) {
-            const Boolean same(numberAt(value(row, kIndexAddress), i, rules_[row].dtype) == number);
+          for (Numeric i : range(Int64(0), p_.rows[row].count)) {
+            const Boolean same(numberAt(p_.rows[row].address, i, rules_[row].dtype) == number);
             const Boolean isFirst(same & (one < 0)), isSecond(same & (one >= 0) & (two < 0));
             two = Int64(select(isSecond, i, two.get()));
             one = Int64(select(isFirst, i, one.get()));
@@ -248,7 +244,7 @@ private:
 
   /// Writes the report for the host, unless there is one that it has not taken yet.
   void report(const Numeric &kind) {
-    const Int64 to = numbers_[kIndexReport], words = numbers_[kIndexWords];
+    const Int64 to = p_.report, words = p_.words;
     const Numeric failures =
         atomic(AtomicOp::add, word(words, kIndexFailures), Int64(1), MemoryOrder::relaxed) + 1;
     const auto put = [&](IndexReportWord at, const Numeric &number) {
@@ -274,7 +270,7 @@ private:
 
   /// Puts the call's ticket into its lane, or takes away what an earlier replay left there.
   void mark(const Boolean &failed) {
-    const Int64 lane = numbers_[kIndexLane], ticket = numbers_[kIndexTicket];
+    const Int64 lane = p_.lane, ticket = p_.ticket;
     if_(
         failed,
         [&] {
@@ -294,7 +290,7 @@ private:
   }
 
   const std::vector<IndexRule> &rules_;
-  const IndexTraced &numbers_;
+  const IndexCheckParams<OnDevice> &p_;
   Int32 thread_;
   SharedAllocator shared_;
   Pointer memory_;
@@ -304,8 +300,9 @@ private:
 
 } // namespace
 
-void traceIndexChecks(const std::vector<IndexRule> &rules, const IndexTraced &numbers) {
-  IndexBlock(rules, numbers).run();
+void traceIndexChecks(const std::vector<IndexRule> &rules,
+                      const IndexCheckParams<OnDevice> &params) {
+  IndexBlock(rules, params).run();
 }
 
 void exitIfMarked(const Int64 &lane, const Int64 &ticket) {

@@ -10,10 +10,9 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-using IndexTraced = std::array<Int64, std::tuple_size_v<IndexNumbers>>;
-
 /// Traces the body of the kernel that checks these rows.
-void traceIndexChecks(const std::vector<IndexRule> &rules, const IndexTraced &numbers);
+void traceIndexChecks(const std::vector<IndexRule> &rules,
+                      const IndexCheckParams<OnDevice> &params);
 /// Ends the kernel for all threads if the check of its call failed.
 void exitIfMarked(const Int64 &lane, const Int64 &ticket);
 

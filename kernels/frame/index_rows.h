@@ -3,6 +3,7 @@
 #pragma once
 
 #include <flydsl/dtype.h>
+#include <flydsl/params.h>
 
 #include <array>
 #include <cstddef>
@@ -41,45 +42,30 @@ struct IndexRule {
 };
 
 /// A row in one call. An argument that a call leaves out has the count 0.
-struct IndexValues {
-  std::int64_t address = 0;
-  std::int64_t count = 0; ///< numbers; IndexKind::pages and IndexKind::worklist: sequences
-  std::int64_t end = 0;   ///< the first number that is too large
-  std::int64_t most = INT64_C(1) << 40; ///< IndexKind::rising
-  std::int64_t stride = 0, columns = 0; ///< IndexKind::pages: of the table
-  std::int64_t lengths =
-      0; ///< IndexKind::pages and IndexKind::worklist: keys of each sequence, i32
+template <class Side> struct IndexValuesOf {
+  Param<Side, Int64> address = 0;
+  Param<Side, Int64> count = 0; ///< numbers; IndexKind::pages and IndexKind::worklist: sequences
+  Param<Side, Int64> end = 0;   ///< the first number that is too large
+  Param<Side, Int64> most = INT64_C(1) << 40; ///< IndexKind::rising
+  Param<Side, Int64> stride = 0, columns = 0; ///< IndexKind::pages: of the table
+  /// IndexKind::pages and IndexKind::worklist: keys of each sequence, i32
+  Param<Side, Int64> lengths = 0;
   /// IndexKind::pages with a window: where the queries of each sequence start, i32; 0: each has
   /// `queries`.
-  std::int64_t starts = 0, queries = 1;
-  std::int64_t before = -1; ///< keys of a window before a query; negative: all
+  Param<Side, Int64> starts = 0, queries = 1;
+  Param<Side, Int64> before = -1; ///< keys of a window before a query; negative: all
 };
+using IndexValues = IndexValuesOf<OnHost>;
 
-/// The most rows of a family, the numbers of a row, and those before the rows.
-inline constexpr std::size_t kMostIndexRows = 4, kIndexValues = 10, kIndexHead = 4;
-/// The numbers before the rows: addresses of the lane and of the words of the device, the call's
-/// number, and the address of the report.
-enum IndexHead : std::size_t { kIndexLane, kIndexWords, kIndexTicket, kIndexReport };
+/// The most rows of a family.
+inline constexpr std::size_t kMostIndexRows = 4;
+
 /// The run-time arguments of the kernel that checks.
-using IndexNumbers = std::array<std::int64_t, kIndexHead + kMostIndexRows * kIndexValues>;
-
-/// The values of a row in the order in which the kernel takes them.
-inline std::array<std::int64_t, kIndexValues> valuesOf(const IndexValues &values) {
-  return {values.address, values.count,   values.end,    values.most,    values.stride,
-          values.columns, values.lengths, values.starts, values.queries, values.before};
-}
-/// The same order, of the kernel's numbers: struct and enumeration meet in traceIndexChecks.
-enum IndexValue : std::size_t {
-  kIndexAddress,
-  kIndexCount,
-  kIndexEnd,
-  kIndexMost,
-  kIndexStride,
-  kIndexColumns,
-  kIndexLengths,
-  kIndexStarts,
-  kIndexQueries,
-  kIndexBefore,
+template <class Side> struct IndexCheckParams {
+  Param<Side, Int64> lane, words; ///< addresses of the lane and of the words of the device
+  Param<Side, Int64> ticket;      ///< the call's number
+  Param<Side, Int64> report;      ///< the address of the report
+  std::array<IndexValuesOf<Side>, kMostIndexRows> rows;
 };
 
 /// A row of a family: what must hold, and where the numbers of a call are.
@@ -121,11 +107,10 @@ enum IndexWord : std::size_t { kIndexLock, kIndexFailures, kIndexLanesAt = 8 };
 inline constexpr int kIndexThreads = 1024;
 inline constexpr const char *kCheckedVariant = "checked";
 
-/// What the kernels of a checked call take besides their numbers.
-struct IndexTicket {
-  std::int64_t lane = 0; ///< its address
-  std::int64_t ticket = 0;
-};
+/// What the kernels of a checked call take besides their own arguments: the address of the call's
+/// lane, and the call's number.
+template <class Side> struct IndexTicketParams { Param<Side, Int64> lane = 0, ticket = 0; };
+using IndexTicket = IndexTicketParams<OnHost>;
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -4,11 +4,11 @@
 #include "frame/index_checks.h"
 
 #include <flydsl/aot.h>
+#include <flydsl/strided.h>
 
 #include <memory>
 #include <source_location>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -24,42 +24,43 @@ public:
   virtual const Executable *executable() const = 0;
 };
 
-/// A kernel whose run-time arguments are these numbers, or std::array of them. Addresses of global
-/// memory are 64-bit integers, so that neither shapes nor strides are part of a signature, and a
-/// missing operand is 0.
-template <class... Numbers> class Launch : public AnyLaunch {
-public:
-  /// `ticket`: of a checked plan's call; null for other plans.
-  virtual void operator()(const LaunchConfig &config, const std::source_location &where,
-                          const IndexTicket *ticket, Numbers... numbers) const = 0;
-};
-
-/// Makes a Launch of a variant of a kernel in a file.
-class AnyKernelName {
+/// A kernel of a family, of which a launch is made from a variant in a file.
+class AnyKernelOf {
 public:
   virtual std::unique_ptr<AnyLaunch> load(const AotModule &module, const std::string &variant,
                                           const std::source_location &where) const = 0;
 
 protected:
-  constexpr ~AnyKernelName() = default;
+  constexpr ~AnyKernelOf() = default;
 };
 
-/// The name of a kernel, as profilers show it, and the types of its run-time arguments.
-template <class... Numbers> class KernelName final : public AnyKernelName {
+/// A kernel whose run-time arguments are a plain struct, compiled or loaded.
+template <template <class> class Params> class LaunchOf : public AnyLaunch {
 public:
-  explicit constexpr KernelName(const char *name) : name_(name) {}
+  /// `ticket`: of a checked plan's call; null for other plans.
+  virtual void operator()(const LaunchConfig &config, const std::source_location &where,
+                          const IndexTicket *ticket, const Params<OnHost> &params) const = 0;
+};
+
+/// A kernel of a family: its name, as profilers show it, and the struct of its run-time arguments,
+/// which its launches and its lambda share (flydsl/params.h). The struct has numbers and Strided
+/// operands, so that neither shapes nor strides are part of a signature, and a missing operand has
+/// the address 0.
+template <template <class> class Params> class KernelOf final : public AnyKernelOf {
+public:
+  explicit constexpr KernelOf(const char *name) : name_(name) {}
   constexpr const char *name() const { return name_; }
   std::unique_ptr<AnyLaunch> load(const AotModule &module, const std::string &variant,
                                   const std::source_location &where) const override {
-    class Loaded final : public Launch<Numbers...> {
+    class Loaded final : public LaunchOf<Params> {
     public:
       explicit Loaded(AotKernel kernel) : kernel_(std::move(kernel)) {}
       void operator()(const LaunchConfig &config, const std::source_location &where,
-                      const IndexTicket *ticket, Numbers... numbers) const override {
+                      const IndexTicket *ticket, const Params<OnHost> &params) const override {
         if (ticket)
-          kernel_(numbers..., ticket->lane, ticket->ticket).launch(config, where);
+          kernel_(params, *ticket).launch(config, where);
         else
-          kernel_(numbers...).launch(config, where);
+          kernel_(params).launch(config, where);
       }
       const Executable *executable() const override { return nullptr; }
 
@@ -79,9 +80,9 @@ public:
   explicit Launches(std::vector<std::unique_ptr<AnyLaunch>> launches)
       : launches_(std::move(launches)) {}
   /// The kernel at a place, which the family knows to have this name.
-  template <class... Numbers>
-  const Launch<Numbers...> &at(std::size_t place, const KernelName<Numbers...> &) const {
-    return static_cast<const Launch<Numbers...> &>(*launches_[place]);
+  template <template <class> class Params>
+  const LaunchOf<Params> &at(std::size_t place, const KernelOf<Params> &) const {
+    return static_cast<const LaunchOf<Params> &>(*launches_[place]);
   }
   const std::vector<std::unique_ptr<AnyLaunch>> &all() const { return launches_; }
 
@@ -95,22 +96,22 @@ public:
   CallLaunches(const Launches &launches, PendingCheck *check)
       : launches_(launches), check_(check) {}
 
-  /// A kernel in this call.
-  template <class... Numbers> class Bound {
+  /// A kernel in this call: `kernel(config, where, {.x = ..., .m = ...})`.
+  template <template <class> class Params> class BoundOf {
   public:
-    Bound(const Launch<Numbers...> &launch, PendingCheck *check) : launch_(launch), check_(check) {}
+    BoundOf(const LaunchOf<Params> &launch, PendingCheck *check) : launch_(launch), check_(check) {}
     void operator()(const LaunchConfig &config, const std::source_location &where,
-                    const std::type_identity_t<Numbers> &...numbers) const {
-      launch_(config, where, check_ ? &check_->started() : nullptr, numbers...);
+                    const Params<OnHost> &params) const {
+      launch_(config, where, check_ ? &check_->started() : nullptr, params);
     }
 
   private:
-    const Launch<Numbers...> &launch_;
+    const LaunchOf<Params> &launch_;
     PendingCheck *check_;
   };
   /// The kernel at a place, which the family knows to have this name.
-  template <class... Numbers>
-  Bound<Numbers...> at(std::size_t place, const KernelName<Numbers...> &name) const {
+  template <template <class> class Params>
+  BoundOf<Params> at(std::size_t place, const KernelOf<Params> &name) const {
     return {launches_.at(place, name), check_};
   }
 

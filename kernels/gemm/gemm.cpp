@@ -5,7 +5,6 @@
 #include "frame/arguments.h"
 #include "weight/weight_family.h"
 
-#include <array>
 #include <limits>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -17,24 +16,21 @@ using std::to_string;
 
 constexpr const char *kPieces = "16 bytes are loaded at a time";
 
-/// Checks scales of blocks, and gives the strides of scale_a's rows and blocks in elements. Those of
-/// a tile lie in one buffer.
-std::array<std::int64_t, 2> blockScales(const Arguments &arguments, const GemmProblem &problem,
-                                        const GemmConfig &config, const GemmArgs &args,
-                                        std::int64_t m) {
+/// Checks scales of blocks, and gives scale_a. Those of a tile lie in one buffer.
+Strided<OnHost, 2> blockScales(const Arguments &arguments, const GemmProblem &problem,
+                               const GemmConfig &config, const GemmArgs &args, std::int64_t m) {
   const std::int64_t blocks = scaleBlocks(problem.k);
-  arguments.checkIf(
+  arguments.checkIf(true, args.scale_b,
+                    {.name = "scale_b",
+                     .dtype = problem.scale,
+                     .shape = {"n / 128, k / 128", scaleBlocks(problem.columns()), blocks}});
+  return arguments.operandIf<2>(
       true, args.scale_a,
       {.name = "scale_a",
        .dtype = problem.scale,
        .shape = {"m, k / 128", m, blocks},
        .free = 2,
        .reach = {.counts = {config.tile_m, blocks}, .bytes = kMostBufferBytes, .what = "a tile"}});
-  arguments.checkIf(true, args.scale_b,
-                    {.name = "scale_b",
-                     .dtype = problem.scale,
-                     .shape = {"n / 128, k / 128", scaleBlocks(problem.columns()), blocks}});
-  return {strideOf(args.scale_a, 0), strideOf(args.scale_a, 1)};
 }
 
 /// An operand (rows, k) that is not prepared. Inside of a tile's buffer offsets have 32 bits.
@@ -57,10 +53,11 @@ Expected unprepared(const GemmProblem &problem, const GemmConfig &config, const 
                     .bytes = kMostBufferBytes,
                     .what = "a tile"}};
 }
-/// The stride of its rows or columns.
-std::int64_t lineStride(const TensorArg &matrix, OperandLayout layout) {
-  return layout == OperandLayout::columns ? strideOf(matrix, 1)
-                                          : strideOr(matrix, 0, matrix.shape()[1]);
+/// Its rows or columns as a kernel takes them.
+Strided<OnHost, 1> lines(const TensorArg &matrix, OperandLayout layout) {
+  return {.address = address(matrix),
+          .stride = {layout == OperandLayout::columns ? strideOf(matrix, 1)
+                                                      : strideOr(matrix, 0, matrix.shape()[1])}};
 }
 /// By columns, their starts are aligned only if their number of rows is a multiple.
 void checkColumns(const Arguments &arguments, const Expected &expected) {
@@ -101,9 +98,9 @@ void Gemm::launch(const Call<GemmProblem> &call) {
       unprepared(problem, config, "a", problem.a, {"m, k", m, k}, problem.a_layout, config.tile_m);
   checkColumns(arguments, a);
   arguments.check(args.a, a);
-  const std::int64_t strideA = lineStride(args.a, problem.a_layout);
-  std::int64_t strideB = 0;
+  const Strided<OnHost, 1> linesA = lines(args.a, problem.a_layout);
   const TensorArg &weights = args.b.tensor();
+  Strided<OnHost, 1> linesB{.address = address(weights), .stride = {}};
   checkLayout(arguments, problem, args.b);
   if (problem.b_layout == OperandLayout::prepared) {
     checkPrepared(arguments, "b", *args.b.prepared(), weights, problem.weight(), Use::read);
@@ -112,21 +109,21 @@ void Gemm::launch(const Call<GemmProblem> &call) {
                                   config.tile_n, hasFarColumns(problem, config));
     checkColumns(arguments, b);
     arguments.check(weights, b);
-    strideB = lineStride(weights, problem.b_layout);
+    linesB = lines(weights, problem.b_layout);
   }
   arguments.check(
       args.c,
       productRows(problem.c, m, n,
                   {.counts = {config.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"}));
-  const std::int64_t strideC = strideOr(args.c, 0, n);
+  const Strided<OnHost, 1> rowsC{.address = address(args.c), .stride = {strideOr(args.c, 0, n)}};
   arguments.apart(args.c, "c", args.a, "a");
   arguments.apart(args.c, "c", weights, "b");
-  std::array<std::int64_t, 2> stridesOfScales{};
+  Strided<OnHost, 2> scaleA{};
   if (hasBlockScales(problem)) {
-    stridesOfScales = blockScales(arguments, problem, config, args, m);
+    scaleA = blockScales(arguments, problem, config, args, m);
   } else {
-    arguments.checkIf(problem.scale_a == Scales::per_row, args.scale_a,
-                      {.name = "scale_a", .dtype = f32, .shape = {"m", m}});
+    scaleA = arguments.operandIf<2>(problem.scale_a == Scales::per_row, args.scale_a,
+                                    {.name = "scale_a", .dtype = f32, .shape = {"m", m}});
     arguments.checkIf(problem.scale_b == Scales::per_row, args.scale_b,
                       {.name = "scale_b",
                        .dtype = f32,
@@ -154,26 +151,50 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   const std::int64_t blocks = grid(tilesOf(problem, config, m) * config.split_k);
   const auto rows = static_cast<std::int32_t>(m);
   const int threads = config.threads;
+  const Strided<OnHost, 0> scaleB{.address = address(args.scale_b), .stride = {}},
+      bias{.address = address(args.bias), .stride = {}};
   if (addsInLaunch(config)) {
     const std::int64_t flags =
         PartFlags::place(args.workspace->shape()[0], tilesOf(problem, config, m));
-    call.launches.at(0, kGemmSplit)(
-        call.on(blocks, threads), call.where, address(args.a), address(weights), address(args.c),
-        address(args.scale_a), address(args.scale_b), address(args.bias), workspace,
-        workspace + flags, strideA, strideB, strideC, stridesOfScales, args.seed, rows);
+    call.launches.at(0, kGemmSplit)(call.on(blocks, threads), call.where,
+                                    {.a = linesA,
+                                     .b = linesB,
+                                     .c = rowsC,
+                                     .scaleA = scaleA,
+                                     .scaleB = scaleB,
+                                     .bias = bias,
+                                     .workspace = workspace,
+                                     .flags = workspace + flags,
+                                     .seed = args.seed,
+                                     .m = rows});
   } else if (config.split_k > 1) {
-    call.launches.at(0, kGemmParts)(call.on(blocks, threads), call.where, address(args.a),
-                                    address(weights), address(args.scale_a), address(args.scale_b),
-                                    workspace, strideA, strideB, stridesOfScales, rows);
+    call.launches.at(0, kGemmParts)(call.on(blocks, threads), call.where,
+                                    {.workspace = workspace,
+                                     .a = linesA,
+                                     .b = linesB,
+                                     .scaleA = scaleA,
+                                     .scaleB = scaleB,
+                                     .m = rows});
     call.launches.at(1, kGemmSum)(
         call.on(grid((m + kSumTileM - 1) / kSumTileM * sumTilesAcross(problem)), kSumThreads),
-        call.where, workspace, address(args.c), address(args.scale_a), address(args.scale_b),
-        address(args.bias), strideC, args.seed, rows);
+        call.where,
+        {.workspace = workspace,
+         .c = rowsC,
+         .scaleA = {.address = scaleA.address, .stride = {}},
+         .scaleB = scaleB,
+         .bias = bias,
+         .seed = args.seed,
+         .m = rows});
   } else {
-    call.launches.at(0, kGemm)(call.on(blocks, threads), call.where, address(args.a),
-                               address(weights), address(args.c), address(args.scale_a),
-                               address(args.scale_b), address(args.bias), strideA, strideB, strideC,
-                               stridesOfScales, args.seed, rows);
+    call.launches.at(0, kGemm)(call.on(blocks, threads), call.where,
+                               {.a = linesA,
+                                .b = linesB,
+                                .c = rowsC,
+                                .scaleA = scaleA,
+                                .scaleB = scaleB,
+                                .bias = bias,
+                                .seed = args.seed,
+                                .m = rows});
   }
 }
 

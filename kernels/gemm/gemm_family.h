@@ -4,33 +4,48 @@
 #include "frame/family.h"
 #include "gemm/gemm_shape.h"
 
-#include <array>
-
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// a, b, c, scale_a, scale_b, bias; the distances of the rows of a, b and c, and of the rows and
-/// blocks of scale_a; the seed; m.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::array<std::int64_t, 2>, std::int64_t, std::int32_t>
-    kGemm{"gemm"};
-/// The sums of parts of K: a, b, scale_a, scale_b, workspace; the distances of the rows of a and b,
-/// and of the rows and blocks of scale_a; m.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int64_t, std::array<std::int64_t, 2>, std::int32_t>
-    kGemmParts{"gemm_parts"};
-/// Both in one launch: a, b, c, scale_a, scale_b, bias, workspace and the first flag in it; the
-/// distances of the rows of a, b and c, and of the rows and blocks of scale_a; the seed; m.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::array<std::int64_t, 2>, std::int64_t, std::int32_t>
-    kGemmSplit{"gemm_split"};
-/// What adds them: workspace, c, scale_a, scale_b, bias; the distance
-/// of the rows of c; the seed; m.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int64_t, std::int32_t>
-    kGemmSum{"gemm_sum"};
+template <class Side> struct GemmParams {
+  Strided<Side, 1> a, b, c;      // (m, k), (n, k), (m, n); the stride is that of rows, or columns
+  Strided<Side, 2> scaleA;       // (m); of blocks: (m, k / 128)
+  Strided<Side, 0> scaleB, bias; // (n); of blocks: (n / 128, k / 128)
+  Param<Side, Int64> seed;
+  Param<Side, Int32> m;
+};
+inline constexpr KernelOf<GemmParams> kGemm{"gemm"};
+
+/// The sums of parts of K.
+template <class Side> struct GemmPartsParams {
+  Param<Side, Int64> workspace; // an address
+  Strided<Side, 1> a, b;
+  Strided<Side, 2> scaleA;
+  Strided<Side, 0> scaleB;
+  Param<Side, Int32> m;
+};
+inline constexpr KernelOf<GemmPartsParams> kGemmParts{"gemm_parts"};
+
+/// What adds them.
+template <class Side> struct GemmSumParams {
+  Param<Side, Int64> workspace; // an address
+  Strided<Side, 1> c;
+  Strided<Side, 0> scaleA, scaleB, bias;
+  Param<Side, Int64> seed;
+  Param<Side, Int32> m;
+};
+inline constexpr KernelOf<GemmSumParams> kGemmSum{"gemm_sum"};
+
+/// Both in one launch.
+template <class Side> struct GemmSplitParams {
+  Strided<Side, 1> a, b, c;
+  Strided<Side, 2> scaleA;
+  Strided<Side, 0> scaleB, bias;
+  Param<Side, Int64> workspace, flags; // addresses; the flags are in the workspace
+  Param<Side, Int64> seed;
+  Param<Side, Int32> m;
+};
+inline constexpr KernelOf<GemmSplitParams> kGemmSplit{"gemm_split"};
 
 template <> struct Family<GemmProblem> : FamilyDefaults<GemmProblem, &GemmArgs::a> {
   static Support supported(const P &problem, const Target &target);
@@ -43,7 +58,7 @@ template <> struct Family<GemmProblem> : FamilyDefaults<GemmProblem, &GemmArgs::
     return partsShape(problem, config).bytes(m) +
            (addsInLaunch(config) ? PartFlags::bytes(tilesOf(problem, config, m)) : 0);
   }
-  static std::vector<const AnyKernelName *> kernels(const P &, const GemmConfig &config) {
+  static KernelNames kernels(const P &, const GemmConfig &config) {
     if (addsInLaunch(config))
       return {&kGemmSplit};
     if (config.split_k > 1)

@@ -30,6 +30,11 @@ struct Operands {
   std::array<Int64, 2> apartScales;
 };
 
+template <class Params> Operands operandsOf(const Params &p) {
+  return {p.a.address,   p.b.address,   p.scaleA.address, p.scaleB.address,
+          p.a.stride[0], p.b.stride[0], p.scaleA.stride};
+}
+
 /// The scales of blocks of a tile, from the start of its part of K on.
 BlockScales blockScalesOf(const GemmProblem &problem, const LoopShape &shape, const Place &place,
                           const Operands &operands) {
@@ -142,6 +147,9 @@ struct Factors {
   Int64 scaleA, scaleB, bias;
   Int64 seed; ///< of stochastic rounding
 };
+template <class Params> Factors factorsOf(const Params &p) {
+  return {p.scaleA.address, p.scaleB.address, p.bias.address, p.seed};
+}
 /// What follows the sums of a half of B, but for the activation.
 std::vector<EpilogueStage> stagesOf(const GemmProblem &problem, const TileOfC &tile,
                                     const Factors &factors, int half) {
@@ -171,9 +179,11 @@ void finishTile(const GemmProblem &problem, const TileOfC &tile, const Factors &
   stages.insert(stages.end(), last.begin(), last.end());
   finish(tile, ofHalf(0), stages, c);
 }
-TileMemory tileInC(const GemmProblem &problem, const Int64 &c, const Int64 &apartC,
-                   const Int32 &row, const Int32 &column) {
-  return {c + (row.to(i64) * apartC + column.to(i64)) * problem.c.bytes(), problem.c, apartC};
+TileMemory tileInC(const GemmProblem &problem, const Strided<OnDevice, 1> &c, const Int32 &row,
+                   const Int32 &column) {
+  const Int64 &stride = c.stride[0];
+  return {c.address + (row.to(i64) * stride + column.to(i64)) * problem.c.bytes(), problem.c,
+          stride};
 }
 TileOfC tileOfC(const GemmProblem &problem, const GemmConfig &config, std::int64_t n,
                 const Place &place) {
@@ -188,21 +198,18 @@ TileOfC tileOfC(const GemmProblem &problem, const GemmConfig &config, std::int64
           config.waves_m};
 }
 
-const Kernel kGemmCode{
-    kGemm.name(), [](Int64 a, Int64 b, Int64 c, Int64 scaleA, Int64 scaleB, Int64 bias,
-                     Int64 apartA, Int64 apartB, Int64 apartC, std::array<Int64, 2> apartScales,
-                     Int64 seed, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
+const FamilyKernel kGemmCode{
+    kGemm, [](const GemmParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
       const auto &[problem, config] = spec.value();
-      const Place place = placeOf(problem, config, m);
-      multiply(problem, config, place, {a, b, scaleA, scaleB, apartA, apartB, apartScales},
+      const Place place = placeOf(problem, config, p.m);
+      multiply(problem, config, place, operandsOf(p),
                [&, &problem = problem, &config = config](const Sums &sums) {
                  finishTile(
-                     problem, tileOfC(problem, config, problem.n, place),
-                     {scaleA, scaleB, bias, seed},
+                     problem, tileOfC(problem, config, problem.n, place), factorsOf(p),
                      [&](int half) {
                        return groupsOf(*gemmForm(problem, config, target()), sums.of(half));
                      },
-                     tileInC(problem, c, apartC, place.row, place.column));
+                     tileInC(problem, p.c, place.row, place.column));
                });
     }};
 
@@ -223,35 +230,28 @@ void finishParts(const GemmProblem &problem, const TileOfC &tile, const TileOfC 
       problem, tile, factors, [&](int half) { return parts.total(inParts, half * problem.n); }, c);
 }
 
-const Kernel kGemmPartsCode{kGemmParts.name(),
-                            [](Int64 a, Int64 b, Int64 scaleA, Int64 scaleB, Int64 workspace,
-                               Int64 apartA, Int64 apartB, std::array<Int64, 2> apartScales,
-                               Int32 m, Constexpr<Spec<GemmProblem>> spec) {
-                              const auto &[problem, config] = spec.value();
-                              writePart(problem, config, placeOf(problem, config, m),
-                                        {a, b, scaleA, scaleB, apartA, apartB, apartScales},
-                                        PartSums(partsShape(problem, config), workspace, m));
-                            }};
-
-const Kernel kGemmSplitCode{
-    kGemmSplit.name(),
-    [](Int64 a, Int64 b, Int64 c, Int64 scaleA, Int64 scaleB, Int64 bias, Int64 workspace,
-       Int64 flags, Int64 apartA, Int64 apartB, Int64 apartC, std::array<Int64, 2> apartScales,
-       Int64 seed, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
+const FamilyKernel kGemmPartsCode{
+    kGemmParts, [](const GemmPartsParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
       const auto &[problem, config] = spec.value();
-      const Place place = placeOf(problem, config, m);
+      writePart(problem, config, placeOf(problem, config, p.m), operandsOf(p),
+                PartSums(partsShape(problem, config), p.workspace, p.m));
+    }};
+
+const FamilyKernel kGemmSplitCode{
+    kGemmSplit, [](const GemmSplitParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
+      const auto &[problem, config] = spec.value();
+      const Place place = placeOf(problem, config, p.m);
       const PartsShape shape = partsShape(problem, config);
-      const PartSums parts(shape, workspace, m);
-      writePart(problem, config, place, {a, b, scaleA, scaleB, apartA, apartB, apartScales}, parts);
+      const PartSums parts(shape, p.workspace, p.m);
+      writePart(problem, config, place, operandsOf(p), parts);
       const auto add = [&, &problem = problem, &config = config] {
         finishParts(problem, tileOfC(problem, config, problem.n, place),
                     tileOfC(problem, config, columnsOfParts(problem, config), place), parts,
-                    {scaleA, scaleB, bias, seed},
-                    tileInC(problem, c, apartC, place.row, place.column));
+                    factorsOf(p), tileInC(problem, p.c, place.row, place.column));
       };
       // Of waves that share K, the first ones hold the tile.
       const int holders = config.threads / config.waves_k;
-      ifLast(shape, flags + place.tile.to(i64) * PartFlags::kBytes, place.part,
+      ifLast(shape, p.flags + place.tile.to(i64) * PartFlags::kBytes, place.part,
              [&, &config = config] {
                if (config.waves_k == 1)
                  return add();
@@ -259,21 +259,20 @@ const Kernel kGemmSplitCode{
              });
     }};
 
-const Kernel kGemmSumCode{
-    kGemmSum.name(), [](Int64 workspace, Int64 c, Int64 scaleA, Int64 scaleB, Int64 bias,
-                        Int64 apartC, Int64 seed, Int32 m, Constexpr<Spec<GemmProblem>> spec) {
+const FamilyKernel kGemmSumCode{
+    kGemmSum, [](const GemmSumParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
       const auto &[problem, config] = spec.value();
       const std::int64_t across = sumTilesAcross(problem);
       const Int32 row = block_idx().x / across * kSumTileM,
                   column = block_idx().x % across * kSumTileN;
-      const Int32 rows = min(m - row, kSumTileM);
+      const Int32 rows = min(p.m - row, kSumTileM);
       const auto tileOver = [&](std::int64_t n) {
         return TileOfC(target().wave_size(), kSumTileM, kSumTileN, kSumThreads, n, row, column,
                        rows);
       };
       finishParts(problem, tileOver(problem.n), tileOver(columnsOfParts(problem, config)),
-                  PartSums(partsShape(problem, config), workspace, m), {scaleA, scaleB, bias, seed},
-                  tileInC(problem, c, apartC, row, column));
+                  PartSums(partsShape(problem, config), p.workspace, p.m), factorsOf(p),
+                  tileInC(problem, p.c, row, column));
     }};
 
 } // namespace
@@ -281,12 +280,12 @@ const Kernel kGemmSumCode{
 void Family<GemmProblem>::compile(const Compiler<GemmProblem> &compiler) {
   const int threads = compiler.config().threads;
   if (addsInLaunch(compiler.config())) {
-    compiler(kGemmSplit, kGemmSplitCode, threads);
+    compiler(kGemmSplitCode, threads);
   } else if (compiler.config().split_k > 1) {
-    compiler(kGemmParts, kGemmPartsCode, threads);
-    compiler(kGemmSum, kGemmSumCode, kSumThreads);
+    compiler(kGemmPartsCode, threads);
+    compiler(kGemmSumCode, kSumThreads);
   } else {
-    compiler(kGemm, kGemmCode, threads);
+    compiler(kGemmCode, threads);
   }
 }
 

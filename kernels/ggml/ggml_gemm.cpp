@@ -244,9 +244,12 @@ void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
   if (grid > std::numeric_limits<std::int32_t>::max()) [[unlikely]]
     arguments.fail("c has " + text(grid) + " tiles; a grid has at most 2147483647");
   call.launches.at(0, config.matrix ? kGgmlMatrix : kGgmlVector)(
-      call.on(grid, config.threads), call.where, address(args.a), address(args.b.bytes),
-      args.up ? address(args.up->bytes) : 0, address(args.c), strideOr(args.a, 0, k),
-      strideOr(args.c, 0, n), static_cast<std::int32_t>(m));
+      call.on(grid, config.threads), call.where,
+      {.a = {.address = address(args.a), .stride = {strideOr(args.a, 0, k)}},
+       .c = {.address = address(args.c), .stride = {strideOr(args.c, 0, n)}},
+       .b = operandOf<0>(args.b.bytes),
+       .up = args.up ? operandOf<0>(args.up->bytes) : Strided<OnHost, 0>{},
+       .m = static_cast<std::int32_t>(m)});
 }
 
 GgmlGemmArgs GgmlGemm::args(const GgmlGemmProblem &problem, const GgmlGemmConfig &, std::int64_t m,

@@ -13,11 +13,13 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// a, b, up, c; the distances of the rows of a and c; m.
-using GgmlGemmName = KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                                std::int64_t, std::int64_t, std::int32_t>;
+template <class Side> struct GgmlGemmParams {
+  Strided<Side, 1> a, c;  // (m, k), (m, n)
+  Strided<Side, 0> b, up; // (weight_bytes)
+  Param<Side, Int32> m;
+};
 /// By threads that read blocks, and by matrix instructions.
-inline constexpr GgmlGemmName kGgmlVector{"ggml_vector"}, kGgmlMatrix{"ggml_matrix"};
+inline constexpr KernelOf<GgmlGemmParams> kGgmlVector{"ggml_vector"}, kGgmlMatrix{"ggml_matrix"};
 
 /// The sizes of the kernel with matrix instructions.
 struct GgmlMatrixShape {

@@ -9,11 +9,7 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-/// The operands of a call.
-struct Operands {
-  Int64 a, b, up, c, apartA, apartC;
-  Int32 m;
-};
+using Operands = GgmlGemmParams<OnDevice>;
 
 //===-- Few rows: threads read blocks ---------------------------------------===//
 
@@ -24,10 +20,10 @@ public:
              const Int32 &row, const Int32 &column)
       : problem_(problem), format_(ggmlRow(problem.format)) {
     for (int i = 0; i < config.tile_m; ++i)
-      rowsOfA_.push_back(operands.a + min(row + i, operands.m - 1).to(i64) * operands.apartA *
-                                          problem.a.bytes());
-    for (const Int64 &weights :
-         problem.gated ? std::vector{operands.b, operands.up} : std::vector{operands.b}) {
+      rowsOfA_.push_back(operands.a.address + min(row + i, operands.m - 1).to(i64) *
+                                                  operands.a.stride[0] * problem.a.bytes());
+    for (const Int64 &weights : problem.gated ? std::vector{operands.b.address, operands.up.address}
+                                              : std::vector{operands.b.address}) {
       const GgmlSource source(problem.weight(), weights);
       for (int r = 0; r < config.rows; ++r)
         sources_.push_back({source, source.row(Int32(min(column + r, problem.n - 1)))});
@@ -142,17 +138,16 @@ void vectorProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
       Boolean mine(thread % lanes == 0);
       const Boolean rowThere = config.tile_m == 1 ? mine : Boolean(mine & (row + i < operands.m));
       if_(ragged ? Boolean(rowThere & (column + r < problem.n)) : rowThere, [&] {
-        const Int64 place = (row + i).to(i64) * operands.apartC + (column + r).to(i64);
-        Pointer::from_address(operands.c + place * problem.c.bytes(), problem.c)
+        const Int64 place = (row + i).to(i64) * operands.c.stride[0] + (column + r).to(i64);
+        Pointer::from_address(operands.c.address + place * problem.c.bytes(), problem.c)
             .store(values.at(0));
       });
     }
 }
 
-const Kernel ggmlVector{
-    kGgmlVector.name(), [](Int64 a, Int64 b, Int64 up, Int64 c, Int64 apartA, Int64 apartC, Int32 m,
-                           Constexpr<Spec<GgmlGemmProblem>> spec) {
-      vectorProduct(spec->problem, spec->config, {a, b, up, c, apartA, apartC, m});
+const FamilyKernel ggmlVector{
+    kGgmlVector, [](const Operands &operands, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
+      vectorProduct(spec->problem, spec->config, operands);
     }};
 
 //===-- Many rows: matrix instructions --------------------------------------===//
@@ -220,7 +215,8 @@ private:
     return if_(
         valid,
         [&] {
-          const Int64 at = operands_.a + (row.to(i64) * operands_.apartA + column.to(i64)) * bytes;
+          const Int64 at =
+              operands_.a.address + (row.to(i64) * operands_.a.stride[0] + column.to(i64)) * bytes;
           const auto load = [&](const Numeric &from, int count) {
             return Pointer::from_address(from, problem_.a, AddressSpace::global, kPieceBytes)
                 .load(count);
@@ -240,9 +236,10 @@ private:
     const Int32 column =
         column_ + (problem_.gated ? Int32((turn / 2 * waves + wave) * 16) : Int32(tile * 16)) +
         row % 16;
-    const GgmlSource source(problem_.weight(),
-                            problem_.gated ? Int64(select(turn % 2 == 0, operands_.b, operands_.up))
-                                           : operands_.b);
+    const GgmlSource source(
+        problem_.weight(),
+        problem_.gated ? Int64(select(turn % 2 == 0, operands_.b.address, operands_.up.address))
+                       : operands_.b.address);
     const Boolean valid =
         (column < problem_.n) & (unit < source.unitsOfRow()) & (number < unitsB());
     return source.fetch(source.row(column), unit, valid);
@@ -257,7 +254,8 @@ private:
                 first = number / shape_.units * shape_.tileK +
                         (format_.firstOf(unit) - step * shape_.tileK);
     int place = 0;
-    for (const GgmlGroup &group : GgmlSource(problem_.weight(), operands_.b).groups(raw, unit)) {
+    for (const GgmlGroup &group :
+         GgmlSource(problem_.weight(), operands_.b.address).groups(raw, unit)) {
       const auto numbers = [&](std::size_t word) {
         return group.weights(word).to(problem_.product);
       };
@@ -356,9 +354,9 @@ void matrixProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
   const TileOfC tile(target().wave_size(), shape.tileM, shape.tileN, shape.threads, problem.n, row,
                      column, Int32(min(operands.m - row, shape.tileM)));
   const GroupSums plain = groupsOf(shape.form, product.sums());
-  const TileMemory c{operands.c +
-                         (row.to(i64) * operands.apartC + column.to(i64)) * problem.c.bytes(),
-                     problem.c, operands.apartC};
+  const TileMemory c{operands.c.address +
+                         (row.to(i64) * operands.c.stride[0] + column.to(i64)) * problem.c.bytes(),
+                     problem.c, operands.c.stride[0]};
   if (problem.gated)
     finish(
         tile,
@@ -374,19 +372,18 @@ void matrixProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
            c);
 }
 
-const Kernel ggmlMatrix{
-    kGgmlMatrix.name(), [](Int64 a, Int64 b, Int64 up, Int64 c, Int64 apartA, Int64 apartC, Int32 m,
-                           Constexpr<Spec<GgmlGemmProblem>> spec) {
-      matrixProduct(spec->problem, spec->config, {a, b, up, c, apartA, apartC, m});
+const FamilyKernel ggmlMatrix{
+    kGgmlMatrix, [](const Operands &operands, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
+      matrixProduct(spec->problem, spec->config, operands);
     }};
 
 } // namespace
 
 void Family<GgmlGemmProblem>::compile(const Compiler<GgmlGemmProblem> &compiler) {
   if (compiler.config().matrix)
-    compiler(kGgmlMatrix, ggmlMatrix, compiler.config().threads);
+    compiler(ggmlMatrix, compiler.config().threads);
   else
-    compiler(kGgmlVector, ggmlVector, compiler.config().threads);
+    compiler(ggmlVector, compiler.config().threads);
 }
 
 } // namespace kernels::impl

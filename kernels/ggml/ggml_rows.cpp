@@ -59,8 +59,9 @@ void Rows::launch(const Call<GgmlRowsProblem> &call) {
                            .reason = "4 elements are stored at a time"});
   if (m == 0)
     return;
-  call.launches.at(0, kGgmlRowsName)(call.on(m, call.config.block), call.where, address(args.ids),
-                                     address(args.b.bytes), address(args.y), strideOf(args.y, 0));
+  call.launches.at(0, kGgmlRowsName)(
+      call.on(m, call.config.block), call.where,
+      {.ids = operandOf<0>(args.ids), .b = operandOf<0>(args.b.bytes), .y = operandOf<1>(args.y)});
 }
 
 GgmlRowsArgs Rows::args(const GgmlRowsProblem &problem, const GgmlRowsConfig &, std::int64_t m,

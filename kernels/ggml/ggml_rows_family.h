@@ -9,9 +9,12 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// ids, b, y; the distance of the rows of y.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t> kGgmlRowsName{
-    "ggml_rows"};
+template <class Side> struct GgmlRowsParams {
+  Strided<Side, 0> ids; // (m)
+  Strided<Side, 0> b;   // (weight_bytes)
+  Strided<Side, 1> y;   // (m, k)
+};
+inline constexpr KernelOf<GgmlRowsParams> kGgmlRowsName{"ggml_rows"};
 
 template <> struct Family<GgmlRowsProblem> : FamilyDefaults<GgmlRowsProblem, &GgmlRowsArgs::y> {
   static Support supported(const P &problem, const Target &target);

@@ -7,18 +7,20 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-const Kernel ggmlRows{
-    kGgmlRowsName.name(),
-    [](Int64 ids, Int64 b, Int64 y, Int64 apart, Constexpr<Spec<GgmlRowsProblem>> spec) {
+const FamilyKernel ggmlRows{
+    kGgmlRowsName,
+    [](const GgmlRowsParams<OnDevice> &p, const Constexpr<Spec<GgmlRowsProblem>> &spec) {
       const auto &[problem, config] = spec.value();
       const GgmlRow &format = ggmlRow(problem.format);
-      const GgmlSource source(problem.weight(), b);
+      const GgmlSource source(problem.weight(), p.b.address);
       const Int64 row = block_idx().x.to(i64);
       const Int64 id =
-          Pointer::from_address(ids + row * problem.index.bytes(), problem.index).load().to(i64);
+          Pointer::from_address(p.ids.address + row * problem.index.bytes(), problem.index)
+              .load()
+              .to(i64);
       const Boolean there = (id >= 0) & (id < problem.n);
       const GgmlSource::Row from = source.row(Int32(select(there, id, Int64(0)).to(i32)));
-      const Int64 to = y + row * apart * problem.y.bytes();
+      const Int64 to = p.y.address + row * p.y.stride[0] * problem.y.bytes();
       for (Int32 unit : range(thread_idx().x, source.unitsOfRow(), config.block)) {
         const GgmlRaw raw = source.fetch(from, unit, there);
         const Int32 first = format.firstOf(Int32(unit));
@@ -39,7 +41,7 @@ const Kernel ggmlRows{
 } // namespace
 
 void Family<GgmlRowsProblem>::compile(const Compiler<GgmlRowsProblem> &compiler) {
-  compiler(kGgmlRowsName, ggmlRows, compiler.config().block);
+  compiler(ggmlRows, compiler.config().block);
 }
 
 } // namespace kernels::impl

@@ -72,10 +72,13 @@ void Reduce::launch(const Call<MoeReduceProblem> &call) {
   arguments.checkIf(problem.mask, args.mask, {.name = "mask", .dtype = u8, .shape = perRow});
   if (m == 0)
     return;
-  call.launches.at(0, kMoeReduce)(
-      onRows(call, m * piecesOf(problem, call.config).count), call.where, address(args.x),
-      address(args.weights), address(args.mask), address(args.y), strideOf(args.x, 0),
-      strideOf(args.x, 1), strideOf(args.y, 0), static_cast<std::int32_t>(m));
+  call.launches.at(0, kMoeReduce)(onRows(call, m * piecesOf(problem, call.config).count),
+                                  call.where,
+                                  {.x = operandOf<2>(args.x),
+                                   .y = operandOf<1>(args.y),
+                                   .m = static_cast<std::int32_t>(m),
+                                   .weights = operandOf<0>(args.weights),
+                                   .mask = operandOf<0>(args.mask)});
 }
 
 MoeReduceArgs Reduce::args(const MoeReduceProblem &problem, const RowConfig &, std::int64_t m,

@@ -8,10 +8,13 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// x, weights, mask, y; the distances of x's tokens, of x's rows of a token, and of y's rows; m.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int64_t, std::int32_t>
-    kMoeReduce{"moe_reduce"};
+template <class Side> struct MoeReduceParams {
+  Strided<Side, 2> x; // (m, topk, n)
+  Strided<Side, 1> y; // (m, n)
+  Param<Side, Int32> m;
+  Strided<Side, 0> weights, mask; // (m, topk)
+};
+inline constexpr KernelOf<MoeReduceParams> kMoeReduce{"moe_reduce"};
 
 /// Nothing crosses the threads of a token, so blocks may share its rows.
 struct RowPieces {

@@ -10,16 +10,15 @@ namespace {
 
 using Cursor = RowThread::Cursor;
 
-const Kernel reduce{
-    kMoeReduce.name(),
-    [](Int64 x, Int64 weights, Int64 mask, Int64 y, Int64 apartTokens, Int64 apartRows,
-       Int64 apartY, Int32 m, Constexpr<Spec<MoeReduceProblem>> spec) {
+const FamilyKernel reduce{
+    kMoeReduce,
+    [](const MoeReduceParams<OnDevice> &p, const Constexpr<Spec<MoeReduceProblem>> &spec) {
       const auto &[problem, config] = spec.value();
       const auto [pieces, shape] = piecesOf(problem, config);
       const Int32 block = block_idx().x;
       const Int32 first = pieces == 1 ? Int32(block * RowThread::rowsPerBlock(config))
                                       : Int32(block / static_cast<int>(pieces));
-      const RowThread thread(shape, config, m, first);
+      const RowThread thread(shape, config, p.m, first);
       // The elements of a row in front of the block's piece.
       const Int64 before =
           pieces == 1 ? Int64(0) : Int64((block % static_cast<int>(pieces)).to(i64) * shape.n);
@@ -31,16 +30,16 @@ const Kernel reduce{
       std::vector<Boolean> wanted;
       for (int k = 0; k < problem.topk; ++k) {
         if (problem.weights)
-          factors.push_back(number(weights, f32, k));
+          factors.push_back(number(p.weights.address, f32, k));
         if (problem.mask)
-          wanted.push_back(number(mask, u8, k) != UInt8(0));
+          wanted.push_back(number(p.mask.address, u8, k) != UInt8(0));
       }
       const auto token = [&](const Cursor &at) {
         std::vector<Vector> rows;
         // Each row's address is the one before it and a step: two scalar instructions a row.
-        const Int64 step = apartRows * problem.x.bytes();
-        std::vector<Int64> starts{
-            Int64(x + (before + thread.row().to(i64) * apartTokens) * problem.x.bytes())};
+        const Int64 step = p.x.stride[1] * problem.x.bytes();
+        std::vector<Int64> starts{Int64(
+            p.x.address + (before + thread.row().to(i64) * p.x.stride[0]) * problem.x.bytes())};
         while (std::ssize(starts) < problem.topk)
           starts.emplace_back(starts.back() + step);
         for (std::size_t i = 0; i < starts.size(); ++i) {
@@ -57,7 +56,8 @@ const Kernel reduce{
           const Vector term = problem.weights ? wide * factors[i] : wide;
           sums.push_back(sums.empty() ? term : sums.back() + term);
         }
-        at.store({Int64(y + before * problem.y.bytes()), apartY, problem.y}, sums.back());
+        at.store({Int64(p.y.address + before * problem.y.bytes()), p.y.stride[0], problem.y},
+                 sums.back());
       };
       if (config.resident)
         thread.visit(token);
@@ -68,7 +68,7 @@ const Kernel reduce{
 } // namespace
 
 void Family<MoeReduceProblem>::compile(const Compiler<MoeReduceProblem> &compiler) {
-  compiler(kMoeReduce, reduce, compiler.config().block);
+  compiler(reduce, compiler.config().block);
 }
 
 } // namespace kernels::impl

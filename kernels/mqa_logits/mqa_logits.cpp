@@ -111,10 +111,16 @@ void Logits::launch(const Call<MqaLogitsProblem> &call) {
   const std::int64_t keys = config.keys;
   call.launches.at(0, kMqaLogits)(
       call.on(Dim3((n + keys - 1) / keys, (m + config.rows - 1) / config.rows), config.block),
-      call.where, address(args.q), address(args.k), address(args.k_scale), address(args.weights),
-      address(args.first), address(args.last), address(args.logits), strideOf(args.q, 0),
-      strideOf(args.q, 1), strideOf(args.k, 0), strideOf(args.weights, 0), strideOf(args.logits, 0),
-      static_cast<std::int32_t>(m), static_cast<std::int32_t>(n));
+      call.where,
+      {.q = operandOf<2>(args.q),
+       .k = operandOf<1>(args.k),
+       .weights = operandOf<1>(args.weights),
+       .logits = operandOf<1>(args.logits),
+       .first = operandOf<0>(args.first),
+       .last = operandOf<0>(args.last),
+       .m = static_cast<std::int32_t>(m),
+       .n = static_cast<std::int32_t>(n),
+       .kScale = operandOf<0>(args.k_scale)});
 }
 
 MqaLogitsArgs Logits::args(const MqaLogitsProblem &problem, const MqaLogitsConfig &, std::int64_t m,

@@ -9,12 +9,16 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// q, k, scales, weights, first, last, logits; the distances of q's tokens and heads, and of the
-/// rows of k, weights and logits; m, n.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int64_t, std::int32_t, std::int32_t>
-    kMqaLogits{"mqa_logits"};
+template <class Side> struct MqaLogitsParams {
+  Strided<Side, 2> q;           // (m, heads, head)
+  Strided<Side, 1> k;           // (n, head)
+  Strided<Side, 1> weights;     // (m, heads)
+  Strided<Side, 1> logits;      // (m, n)
+  Strided<Side, 0> first, last; // (m)
+  Param<Side, Int32> m, n;
+  Strided<Side, 0> kScale; // (n)
+};
+inline constexpr KernelOf<MqaLogitsParams> kMqaLogits{"mqa_logits"};
 
 /// The matrix instruction for a head; none if the target has none for the type.
 inline std::optional<MatrixForm> logitsForm(const MqaLogitsProblem &problem, const Target &target) {

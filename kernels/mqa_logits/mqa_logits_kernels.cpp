@@ -12,34 +12,29 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-struct LogitsMemory {
-  Int64 q, k, kScale, weights, first, last, logits;
-  Int64 apartTokens, apartHeads, apartK, apartWeights, apartLogits;
-};
-
 class LogitsWave {
 public:
   LogitsWave(const MqaLogitsProblem &problem, const MqaLogitsConfig &config, const MatrixForm &form,
-             const LogitsMemory &memory, const Int32 &n)
+             const MqaLogitsParams<OnDevice> &params)
       : problem_(problem), tiles_(tilesOfWave(config, target())),
-        lane_(form, form.part() / form.across), product_(form), memory_(memory), n_(n),
+        lane_(form, form.part() / form.across), product_(form), p_(params),
         firstKey_(block_idx().x * config.keys +
                   gpu::uniform(thread_idx().x / form.lanes).to<Int32>() * (16 * tiles_)) {
     for (int tile = 0; tile < tiles_; ++tile) {
       // Keys past the last one are the last one again, and their logits are not stored.
-      const Int32 key = min(firstKey_ + tile * 16 + lane_.row(), n - 1);
-      keys_.push_back(rowOf(memory.k + key.to(i64) * memory.apartK * bytes()));
+      const Int32 key = min(firstKey_ + tile * 16 + lane_.row(), p_.n - 1);
+      keys_.push_back(rowOf(p_.k.address + key.to(i64) * p_.k.stride[0] * bytes()));
       if (problem.k_scale)
-        scales_.push_back(Pointer::from_address(memory.kScale + key.to(i64) * 4, f32).load());
+        scales_.push_back(Pointer::from_address(p_.kScale.address + key.to(i64) * 4, f32).load());
     }
   }
 
   /// The logits of a token.
   void token(const Int32 &i) const {
-    const auto bound = [&](const Int64 &vector) {
-      return Int32(Pointer::from_address(vector + i.to(i64) * 4, i32).load());
+    const auto bound = [&](const Strided<OnDevice, 0> &vector) {
+      return Int32(Pointer::from_address(vector.address + i.to(i64) * 4, i32).load());
     };
-    const Int32 first = bound(memory_.first), last = bound(memory_.last);
+    const Int32 first = bound(p_.first), last = bound(p_.last);
     std::vector<Var<Float32>> sums;
     for (int tile = 0; tile < tiles_; ++tile)
       sums.emplace_back(Float32(0.0f));
@@ -64,11 +59,11 @@ private:
   }
 
   void products(const Int32 &i, const std::vector<Var<Float32>> &sums) const {
-    const Numeric token = memory_.q + i.to(i64) * memory_.apartTokens * bytes(),
-                  weights = memory_.weights + i.to(i64) * memory_.apartWeights * 4;
+    const Numeric token = p_.q.address + i.to(i64) * p_.q.stride[0] * bytes(),
+                  weights = p_.weights.address + i.to(i64) * p_.weights.stride[0] * 4;
     for (int head = 0; head < problem_.heads; head += 16) {
       const std::vector<Vector> q =
-          rowOf(token + (lane_.row() + head).to(i64) * memory_.apartHeads * bytes());
+          rowOf(token + (lane_.row() + head).to(i64) * p_.q.stride[1] * bytes());
       std::vector<Numeric> factors;
       for (int v = 0; v < lane_.sums(); ++v)
         factors.push_back(
@@ -101,12 +96,11 @@ private:
       own.push_back(tile == 0 ? scaled : select(lane_.group() == tile, scaled, own.back()));
     }
     const Int32 key = firstKey_ + at * 16 + lane_.group() * 16 + lane_.row();
-    const Boolean inside(key < n_);
+    const Boolean inside(key < p_.n);
     if_(count < lane_.groups() ? Boolean(inside & (lane_.group() < count)) : inside, [&] {
       const Numeric value = select(Boolean((key >= first) & (key < last)), own.back(), -kInfinity);
-      Pointer::from_address(memory_.logits + (i.to(i64) * memory_.apartLogits + key.to(i64)) * 4,
-                            f32)
-          .store(value);
+      const Numeric at = i.to(i64) * p_.logits.stride[0] + key.to(i64);
+      Pointer::from_address(p_.logits.address + at * 4, f32).store(value);
     });
   }
 
@@ -114,31 +108,26 @@ private:
   int tiles_;
   ProductLane lane_;
   WaveProduct product_;
-  const LogitsMemory &memory_;
-  Int32 n_, firstKey_;
+  const MqaLogitsParams<OnDevice> &p_;
+  Int32 firstKey_;
   std::vector<std::vector<Vector>> keys_; ///< of each tile, the lane's pieces of its key
   std::vector<Numeric> scales_;
 };
 
-const Kernel mqaLogits{
-    kMqaLogits.name(),
-    [](Int64 q, Int64 k, Int64 kScale, Int64 weights, Int64 first, Int64 last, Int64 logits,
-       Int64 apartTokens, Int64 apartHeads, Int64 apartK, Int64 apartWeights, Int64 apartLogits,
-       Int32 m, Int32 n, Constexpr<Spec<MqaLogitsProblem>> spec) {
+const FamilyKernel mqaLogits{
+    kMqaLogits,
+    [](const MqaLogitsParams<OnDevice> &p, const Constexpr<Spec<MqaLogitsProblem>> &spec) {
       const auto &[problem, config] = spec.value();
-      const LogitsMemory memory{q,          k,      kScale,       weights,
-                                first,      last,   logits,       apartTokens,
-                                apartHeads, apartK, apartWeights, apartLogits};
-      const LogitsWave wave(problem, config, *logitsForm(problem, target()), memory, n);
+      const LogitsWave wave(problem, config, *logitsForm(problem, target()), p);
       const Int32 row = block_idx().y * config.rows;
-      for (Int32 i : range(row, Int32(min(row + config.rows, m))))
+      for (Int32 i : range(row, Int32(min(row + config.rows, p.m))))
         wave.token(i);
     }};
 
 } // namespace
 
 void Family<MqaLogitsProblem>::compile(const Compiler<MqaLogitsProblem> &compiler) {
-  compiler(kMqaLogits, mqaLogits, compiler.config().block);
+  compiler(mqaLogits, compiler.config().block);
 }
 
 } // namespace kernels::impl

@@ -77,12 +77,18 @@ void Norm::launch(const Call<NormProblem> &call) {
   }
   if (m == 0)
     return;
-  call.launches.at(0, kNorm)(onRows(call, m), call.where, address(args.x), address(args.weight),
-                             address(args.bias), address(args.residual), address(args.smooth),
-                             address(args.y), address(args.residual_out), address(args.scale),
-                             address(args.rstd), address(args.mean), strideOf(args.x, 0),
-                             strideOf(args.residual, 0), strideOf(args.y, 0),
-                             strideOf(args.residual_out, 0), static_cast<std::int32_t>(m));
+  call.launches.at(0, kNorm)(onRows(call, m), call.where,
+                             {.x = operandOf<1>(args.x),
+                              .y = operandOf<1>(args.y),
+                              .weight = operandOf<0>(args.weight),
+                              .m = static_cast<std::int32_t>(m),
+                              .residual = operandOf<1>(args.residual),
+                              .residualOut = operandOf<1>(args.residual_out),
+                              .bias = operandOf<0>(args.bias),
+                              .smooth = operandOf<0>(args.smooth),
+                              .scale = operandOf<0>(args.scale),
+                              .rstd = operandOf<0>(args.rstd),
+                              .mean = operandOf<0>(args.mean)});
 }
 
 NormArgs Norm::args(const NormProblem &problem, const RowConfig &, std::int64_t m,

@@ -8,12 +8,16 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// x, weight, bias, residual, smooth, y, residual_out, scale, rstd, mean; the distances of the rows
-/// of x, residual, y and residual_out; m.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int32_t>
-    kNorm{"norm"};
+template <class Side> struct NormParams {
+  Strided<Side, 1> x, y;   // (m, n)
+  Strided<Side, 0> weight; // (n)
+  Param<Side, Int32> m;
+  Strided<Side, 1> residual, residualOut; // (m, n)
+  Strided<Side, 0> bias, smooth;          // (n)
+  Strided<Side, 0> scale;                 // (m), or one
+  Strided<Side, 0> rstd, mean;            // (m)
+};
+inline constexpr KernelOf<NormParams> kNorm{"norm"};
 
 template <> struct Family<NormProblem> : RowFamily<NormProblem, &NormArgs::x> {
   /// A thread keeps the row in f32, and its weights beside.

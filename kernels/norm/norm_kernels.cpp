@@ -115,29 +115,27 @@ void normRow(const NormProblem &problem, const RowConfig &config, const Operands
   });
 }
 
-const Kernel norm{kNorm.name(), [](Int64 x, Int64 weight, Int64 bias, Int64 residual, Int64 smooth,
-                                   Int64 y, Int64 residualOut, Int64 scale, Int64 rstd, Int64 mean,
-                                   Int64 apartX, Int64 apartIn, Int64 apartY, Int64 apartOut,
-                                   Int32 m, Constexpr<Spec<NormProblem>> spec) {
-                    const NormProblem &problem = spec->problem;
-                    normRow(problem, spec->config,
-                            {.x = {x, apartX, problem.x},
-                             .residual = {residual, apartIn, problem.x},
-                             .y = {y, apartY, problem.y},
-                             .residualOut = {residualOut, apartOut, problem.x},
-                             .weight = weight,
-                             .bias = bias,
-                             .smooth = smooth,
-                             .scale = scale,
-                             .rstd = rstd,
-                             .mean = mean},
-                            m);
-                  }};
+const FamilyKernel norm{
+    kNorm, [](const NormParams<OnDevice> &p, const Constexpr<Spec<NormProblem>> &spec) {
+      const NormProblem &problem = spec->problem;
+      normRow(problem, spec->config,
+              {.x = rowMemory(p.x, problem.x),
+               .residual = rowMemory(p.residual, problem.x),
+               .y = rowMemory(p.y, problem.y),
+               .residualOut = rowMemory(p.residualOut, problem.x),
+               .weight = p.weight.address,
+               .bias = p.bias.address,
+               .smooth = p.smooth.address,
+               .scale = p.scale.address,
+               .rstd = p.rstd.address,
+               .mean = p.mean.address},
+              p.m);
+    }};
 
 } // namespace
 
 void Family<NormProblem>::compile(const Compiler<NormProblem> &compiler) {
-  compiler(kNorm, norm, compiler.config().block);
+  compiler(norm, compiler.config().block);
 }
 
 } // namespace kernels::impl

@@ -119,20 +119,29 @@ void Backward::launch(const Call<NormBackwardProblem> &call) {
   if (addsToSums(config)) {
     const std::int64_t numbers = shares.sums * n * (problem.bias ? 2 : 1);
     if (m)
-      call.launches.at(place, kClearSums)(call.over(numbers, kClearBlock, kClearBlock), call.where,
-                                          sums, static_cast<std::int32_t>(numbers));
+      call.launches.at(place,
+                       kClearSums)(call.over(numbers, kClearBlock, kClearBlock), call.where,
+                                   {.sums = sums, .count = static_cast<std::int32_t>(numbers)});
     ++place;
   }
   if (m)
-    call.launches.at(place, kNormBackward)(
-        call.on(shares.blocks, config.block), call.where, address(args.x), address(args.weight),
-        address(args.dy), address(args.rstd), address(args.mean), address(args.dresidual),
-        address(args.dx), sums, strideOf(args.x, 0), strideOf(args.dy, 0),
-        strideOf(args.dresidual, 0), strideOf(args.dx, 0), static_cast<std::int32_t>(m));
+    call.launches.at(place, kNormBackward)(call.on(shares.blocks, config.block), call.where,
+                                           {.x = operandOf<1>(args.x),
+                                            .dy = operandOf<1>(args.dy),
+                                            .dx = operandOf<1>(args.dx),
+                                            .weight = operandOf<0>(args.weight),
+                                            .rstd = operandOf<0>(args.rstd),
+                                            .sums = sums,
+                                            .m = static_cast<std::int32_t>(m),
+                                            .dresidual = operandOf<1>(args.dresidual),
+                                            .mean = operandOf<0>(args.mean)});
   // Of no rows the sums are 0.
   call.launches.at(place + 1, kFinish)(call.over(n, kColumns, kColumns * kThreadsOfColumn),
-                                       call.where, sums, address(args.dweight), address(args.dbias),
-                                       sumsOfColumn);
+                                       call.where,
+                                       {.sums = sums,
+                                        .dweight = operandOf<0>(args.dweight),
+                                        .dbias = operandOf<0>(args.dbias),
+                                        .rows = sumsOfColumn});
 }
 
 NormBackwardArgs Backward::args(const NormBackwardProblem &problem,

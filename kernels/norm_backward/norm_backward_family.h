@@ -8,17 +8,31 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// Sets partial sums to 0: their address and count.
-inline constexpr KernelName<std::int64_t, std::int32_t> kClearSums{"norm_backward_clear"};
-/// x, weight, dy, rstd, mean, dresidual, dx, partial sums; the distances of the rows of x, dy,
-/// dresidual and dx; m.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int64_t, std::int32_t>
-    kNormBackward{"norm_backward"};
-/// Partial sums, dweight, dbias, the number of partial sums of a column.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int32_t> kFinish{
-    "norm_backward_finish"};
+/// Sets partial sums to 0.
+template <class Side> struct NormBackwardClearParams {
+  Param<Side, Int64> sums; // an address
+  Param<Side, Int32> count;
+};
+inline constexpr KernelOf<NormBackwardClearParams> kClearSums{"norm_backward_clear"};
+
+template <class Side> struct NormBackwardParams {
+  Strided<Side, 1> x, dy, dx; // (m, n)
+  Strided<Side, 0> weight;    // (n)
+  Strided<Side, 0> rstd;      // (m)
+  Param<Side, Int64> sums;    // the address of the partial sums
+  Param<Side, Int32> m;
+  Strided<Side, 1> dresidual; // (m, n)
+  Strided<Side, 0> mean;      // (m)
+};
+inline constexpr KernelOf<NormBackwardParams> kNormBackward{"norm_backward"};
+
+/// Adds the partial sums of each column up.
+template <class Side> struct NormBackwardFinishParams {
+  Param<Side, Int64> sums;         // the address of the partial sums
+  Strided<Side, 0> dweight, dbias; // (n)
+  Param<Side, Int32> rows;         // partial sums of a column
+};
+inline constexpr KernelOf<NormBackwardFinishParams> kFinish{"norm_backward_finish"};
 
 /// The threads of a configuration.
 inline RowConfig rowConfig(const NormBackwardConfig &config) {

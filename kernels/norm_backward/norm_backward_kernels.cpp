@@ -135,46 +135,44 @@ void backwardRow(const NormBackwardProblem &problem, const NormBackwardConfig &c
   });
 }
 
-const Kernel backward{
-    kNormBackward.name(), [](Int64 x, Int64 weight, Int64 dy, Int64 rstd, Int64 mean,
-                             Int64 dresidual, Int64 dx, Int64 sums, Int64 apartX, Int64 apartDy,
-                             Int64 apartIn, Int64 apartDx, Int32 m, SpecOf spec) {
+const FamilyKernel backward{
+    kNormBackward, [](const NormBackwardParams<OnDevice> &p, const SpecOf &spec) {
       const auto &[problem, config] = spec.value();
-      const Operands operands{.x = {x, apartX, problem.x},
-                              .dy = {dy, apartDy, problem.dy},
-                              .dresidual = {dresidual, apartIn, problem.dy},
-                              .dx = {dx, apartDx, problem.dy},
-                              .weight = weight,
-                              .rstd = rstd,
-                              .mean = mean,
-                              .sums = sums};
+      const Operands operands{.x = rowMemory(p.x, problem.x),
+                              .dy = rowMemory(p.dy, problem.dy),
+                              .dresidual = rowMemory(p.dresidual, problem.dy),
+                              .dx = rowMemory(p.dx, problem.dy),
+                              .weight = p.weight.address,
+                              .rstd = p.rstd.address,
+                              .mean = p.mean.address,
+                              .sums = p.sums};
       const RowConfig rows = rowConfig(config);
       const int ofBlock = RowThread::rowsPerBlock(rows);
       const Int32 block = block_idx().x, blocks = grid_dim().x;
-      const RowThread any(rowShape(problem), rows, m);
+      const RowThread any(rowShape(problem), rows, p.m);
       const Numeric group = thread_idx().x / config.threads;
-      Sums parts(problem, config, sums,
+      Sums parts(problem, config, p.sums,
                  config.atomic ? Numeric(Int32(0)) : Numeric(block * ofBlock + group),
                  config.atomic ? Numeric(Int32(1)) : Numeric(blocks * ofBlock));
       RowValues columns;
       if (config.resident) {
         parts.start(any);
-        columns = any.loadShared(weight, problem.weight, 0);
+        columns = any.loadShared(p.weight.address, problem.weight, 0);
       }
       RowReduce reduce(rows, /*again=*/true);
-      for (Int32 first : range(block * ofBlock, m, blocks * ofBlock)) {
-        const RowThread thread(rowShape(problem), rows, m, Int32(first));
+      for (Int32 first : range(block * ofBlock, p.m, blocks * ofBlock)) {
+        const RowThread thread(rowShape(problem), rows, p.m, Int32(first));
         backwardRow(problem, config, thread, operands, columns, reduce, parts);
       }
       parts.finish(any);
     }};
 
-const Kernel clear{kClearSums.name(), [](Int64 sums, Int32 count, SpecOf) {
-                     const Numeric i = block_idx().x * kClearBlock + thread_idx().x;
-                     if_(i < count, [&] {
-                       Pointer::from_address(sums + i.to(i64) * 4, f32).store(Float32(0.0f));
-                     });
-                   }};
+const FamilyKernel clear{
+    kClearSums, [](const NormBackwardClearParams<OnDevice> &p, const SpecOf &) {
+      const Numeric i = block_idx().x * kClearBlock + thread_idx().x;
+      if_(i < p.count,
+          [&] { Pointer::from_address(p.sums + i.to(i64) * 4, f32).store(Float32(0.0f)); });
+    }};
 
 /// One column of partial sums, of which each of its threads adds every kThreadsOfColumn-th.
 void finishColumn(const Int64 &sums, const Int64 &to, DType dtype, std::int64_t n,
@@ -207,24 +205,24 @@ void finishColumn(const Int64 &sums, const Int64 &to, DType dtype, std::int64_t 
   });
 }
 
-const Kernel finish{kFinish.name(),
-                    [](Int64 sums, Int64 dweight, Int64 dbias, Int32 rows, SpecOf spec) {
-                      const NormBackwardProblem &problem = spec->problem;
-                      const Numeric column = block_idx().x * kColumns + thread_idx().x % kColumns;
-                      SharedAllocator shared;
-                      finishColumn(sums, dweight, problem.weight, problem.n, column, rows, shared);
-                      if (problem.bias)
-                        finishColumn(Int64(sums + rows.to(i64) * (problem.n * 4)), dbias,
-                                     problem.weight, problem.n, column, rows, shared);
-                    }};
+const FamilyKernel finish{
+    kFinish, [](const NormBackwardFinishParams<OnDevice> &p, const SpecOf &spec) {
+      const NormBackwardProblem &problem = spec->problem;
+      const Numeric column = block_idx().x * kColumns + thread_idx().x % kColumns;
+      SharedAllocator shared;
+      finishColumn(p.sums, p.dweight.address, problem.weight, problem.n, column, p.rows, shared);
+      if (problem.bias)
+        finishColumn(Int64(p.sums + p.rows.to(i64) * (problem.n * 4)), p.dbias.address,
+                     problem.weight, problem.n, column, p.rows, shared);
+    }};
 
 } // namespace
 
 void Family<NormBackwardProblem>::compile(const Compiler<NormBackwardProblem> &compiler) {
   if (addsToSums(compiler.config()))
-    compiler(kClearSums, clear, kClearBlock);
-  compiler(kNormBackward, backward, compiler.config().block);
-  compiler(kFinish, finish, kColumns * kThreadsOfColumn);
+    compiler(clear, kClearBlock);
+  compiler(backward, compiler.config().block);
+  compiler(finish, kColumns * kThreadsOfColumn);
 }
 
 } // namespace kernels::impl

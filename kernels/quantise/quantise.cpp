@@ -87,17 +87,21 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
   if (m == 0)
     return;
   const LaunchConfig all = onRows(call, m), one = call.on(1, kOneBlock);
-  const std::int64_t x = address(args.x), scale = address(args.scale);
+  const Strided<OnHost, 1> x = operandOf<1>(args.x);
+  const Strided<OnHost, 0> scale{.address = address(args.scale), .stride = {}};
   const auto count = static_cast<std::int32_t>(m);
   std::size_t place = 0;
   if (problem.scale == ScaleOf::tensor) {
-    call.launches.at(place++, kClear)(one, call.where, scale);
-    call.launches.at(place++, kLargest)(all, call.where, x, scale, strideOf(args.x, 0), count);
-    call.launches.at(place++, kScale)(one, call.where, scale);
+    call.launches.at(place++, kClear)(one, call.where, {.scale = scale});
+    call.launches.at(place++, kLargest)(all, call.where, {.x = x, .scale = scale, .m = count});
+    call.launches.at(place++, kScale)(one, call.where, {.scale = scale});
   }
-  call.launches.at(place, kQuantise)(all, call.where, x, address(args.q), scale,
-                                     strideOf(args.x, 0), strideOf(args.q, 0),
-                                     blocks ? strideOf(args.scale, 0) : 0, count);
+  call.launches.at(place, kQuantise)(
+      all, call.where,
+      {.x = x,
+       .q = operandOf<1>(args.q),
+       .scale = {.address = scale.address, .stride = {blocks ? strideOf(args.scale, 0) : 0}},
+       .m = count});
 }
 
 QuantiseArgs Quantise::args(const QuantiseProblem &problem, const RowConfig &, std::int64_t m,

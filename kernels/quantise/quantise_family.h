@@ -8,17 +8,27 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// x, q, scale, the distances of the rows of x, q and the scales of blocks, m.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int32_t>
-    kQuantise{"quantise"};
+template <class Side> struct QuantiseParams {
+  Strided<Side, 1> x, q;  // (m, n)
+  Strided<Side, 1> scale; // (m, n / 32) of blocks; else (m) or one, without a stride
+  Param<Side, Int32> m;
+};
+inline constexpr KernelOf<QuantiseParams> kQuantise{"quantise"};
+
 /// A scale for the whole tensor takes three kernels before that one. The scale's place holds the
 /// bits of the largest magnitude meanwhile: they are cleared, each row adds its own, and they
 /// become the scale.
-inline constexpr KernelName<std::int64_t> kClear{"quantise_clear"};
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int32_t> kLargest{
-    "quantise_largest"};
-inline constexpr KernelName<std::int64_t> kScale{"quantise_scale"};
+template <class Side> struct QuantiseScaleParams {
+  Strided<Side, 0> scale; // one
+};
+template <class Side> struct QuantiseLargestParams {
+  Strided<Side, 1> x;     // (m, n)
+  Strided<Side, 0> scale; // one
+  Param<Side, Int32> m;
+};
+inline constexpr KernelOf<QuantiseScaleParams> kClear{"quantise_clear"};
+inline constexpr KernelOf<QuantiseLargestParams> kLargest{"quantise_largest"};
+inline constexpr KernelOf<QuantiseScaleParams> kScale{"quantise_scale"};
 
 /// The block of a kernel of which one thread works: a wave of any target.
 inline constexpr int kOneBlock = 64;

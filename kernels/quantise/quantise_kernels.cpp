@@ -66,36 +66,38 @@ void quantiseBlocks(const QuantiseProblem &problem, const RowConfig &config, con
   }
 }
 
-const Kernel quantise{kQuantise.name(), [](Int64 x, Int64 q, Int64 scale, Int64 apartX,
-                                           Int64 apartQ, Int64 apartScale, Int32 m, SpecOf spec) {
-                        const QuantiseProblem &problem = spec->problem;
-                        const RowMemory from{x, apartX, problem.x}, into{q, apartQ, problem.q};
-                        if (problem.scale == ScaleOf::block)
-                          quantiseBlocks(problem, spec->config, from, into, {scale, apartScale, u8},
-                                         m);
-                        else
-                          quantiseRows(problem, spec->config, from, into, scale, m);
-                      }};
+const FamilyKernel quantise{
+    kQuantise, [](const QuantiseParams<OnDevice> &p, const SpecOf &spec) {
+      const QuantiseProblem &problem = spec->problem;
+      const RowMemory x = rowMemory(p.x, problem.x), q = rowMemory(p.q, problem.q);
+      if (problem.scale == ScaleOf::block)
+        quantiseBlocks(problem, spec->config, x, q, rowMemory(p.scale, u8), p.m);
+      else
+        quantiseRows(problem, spec->config, x, q, p.scale.address, p.m);
+    }};
 
 /// One thread does the work on the scale of a whole tensor.
 void once(const std::function<void()> &body) { if_(thread_idx().x == 0, body); }
 
-const Kernel clear{kClear.name(), [](Int64 scale, SpecOf) {
-                     once([&] { Pointer::from_address(scale, u32).store(UInt32(0)); });
-                   }};
-const Kernel largest{
-    kLargest.name(), [](Int64 x, Int64 scale, Int64 apartX, Int32 m, SpecOf spec) {
-      const RowThread thread(rowShape(spec->problem), spec->config, m);
+const FamilyKernel clear{kClear, [](const QuantiseScaleParams<OnDevice> &p, const SpecOf &) {
+                           once([&] {
+                             Pointer::from_address(p.scale.address, u32).store(UInt32(0));
+                           });
+                         }};
+const FamilyKernel largest{
+    kLargest, [](const QuantiseLargestParams<OnDevice> &p, const SpecOf &spec) {
+      const RowThread thread(rowShape(spec->problem), spec->config, p.m);
       RowReduce reduce(spec->config);
-      RowPasses row = passes(thread, spec->config, reduce, {x, apartX, spec->problem.x});
+      RowPasses row = passes(thread, spec->config, reduce, rowMemory(p.x, spec->problem.x));
       const Numeric bits = largestOfRow(row);
-      thread.once([&] { atomic(AtomicOp::max, Pointer::from_address(scale, u32), bits); });
+      thread.once(
+          [&] { atomic(AtomicOp::max, Pointer::from_address(p.scale.address, u32), bits); });
     }};
-const Kernel scaleKernel{
-    kScale.name(), [](Int64 scale, SpecOf spec) {
+const FamilyKernel scaleKernel{
+    kScale, [](const QuantiseScaleParams<OnDevice> &p, const SpecOf &spec) {
       once([&] {
-        const Numeric bits = Pointer::from_address(scale, u32).load();
-        Pointer::from_address(scale, f32).store(scaleOf(bits, spec->problem.q));
+        const Numeric bits = Pointer::from_address(p.scale.address, u32).load();
+        Pointer::from_address(p.scale.address, f32).store(scaleOf(bits, spec->problem.q));
       });
     }};
 
@@ -104,11 +106,11 @@ const Kernel scaleKernel{
 void Family<QuantiseProblem>::compile(const Compiler<QuantiseProblem> &compiler) {
   const int block = compiler.config().block;
   if (compiler.problem().scale == ScaleOf::tensor) {
-    compiler(kClear, clear, kOneBlock);
-    compiler(kLargest, largest, block);
-    compiler(kScale, scaleKernel, kOneBlock);
+    compiler(clear, kOneBlock);
+    compiler(largest, block);
+    compiler(scaleKernel, kOneBlock);
   }
-  compiler(kQuantise, quantise, block);
+  compiler(quantise, block);
 }
 
 } // namespace kernels::impl

@@ -153,7 +153,7 @@ int chooseHeads(const RopeProblem &problem, int most) {
   return std::min(most, all);
 }
 
-/// The operands of a call, checked and in the kernel's order.
+/// The operands of a call, checked, as the kernel takes them.
 class Operands {
 public:
   Operands(const Call<RopeProblem> &call)
@@ -169,85 +169,90 @@ public:
       arguments_.fail(std::string(q ? "q" : "k") + " has " + std::to_string(m_) + " tokens; " +
                       std::to_string(kMost / groupsOf(problem_, call.config)) +
                       " tokens are the most that one launch takes");
-    heads(args_.q, "q", problem_.x, problem_.q_heads, q, kQ);
-    heads(args_.k, "k", problem_.x, problem_.kv_heads, k, kK);
-    heads(args_.v, "v", problem_.x, problem_.kv_heads, v, kV);
-    heads(args_.q_out, "q_out", problem_.y, problem_.q_heads, q, kQOut);
-    heads(args_.k_out, "k_out", problem_.y, problem_.kv_heads, k && problem_.k_out, kKOut);
+    params.q = heads(q, args_.q, "q", kOfQ, Use::read);
+    params.k = heads(k, args_.k, "k", kOfK, Use::read);
+    params.v = heads(v, args_.v, "v", kOfK, Use::read);
+    params.qOut = heads(q, args_.q_out, "q_out", kOfQ, Use::written);
+    params.kOut = heads(k && problem_.k_out, args_.k_out, "k_out", kOfK, Use::written);
     tables();
-    arguments_.placeIf(cache, numbers, kSlots, args_.slots,
-                       {.name = "slots", .dtype = problem_.index, .shape = {"m", m_}});
+    params.slots = arguments_.operandIf<0>(
+        cache, args_.slots, {.name = "slots", .dtype = problem_.index, .shape = {"m", m_}});
     caches(cache, v);
     const bool quantised = quantisesCache(problem_);
-    arguments_.placeIf(quantised, numbers, kKCacheScale, args_.k_cache_scale,
-                       {.name = "k_cache_scale", .dtype = f32, .shape = {"1", 1}});
-    arguments_.placeIf(quantised && v, numbers, kVCacheScale, args_.v_cache_scale,
-                       {.name = "v_cache_scale", .dtype = f32, .shape = {"1", 1}});
-    const auto weight = [&](const std::optional<TensorArg> &tensor, const char *name, HeadNorm norm,
-                            RopeNumber at) {
-      arguments_.placeIf(norm == HeadNorm::weighted, numbers, at, tensor,
-                         {.name = name,
-                          .dtype = problem_.weight,
-                          .shape = {"head", problem_.head},
-                          .align = align_});
+    params.kCacheScale = arguments_.operandIf<0>(
+        quantised, args_.k_cache_scale, {.name = "k_cache_scale", .dtype = f32, .shape = {"1", 1}});
+    params.vCacheScale =
+        arguments_.operandIf<0>(quantised && v, args_.v_cache_scale,
+                                {.name = "v_cache_scale", .dtype = f32, .shape = {"1", 1}});
+    const auto weight = [&](HeadNorm norm, const std::optional<TensorArg> &tensor,
+                            const char *name) {
+      return arguments_.operandIf<0>(norm == HeadNorm::weighted, tensor,
+                                     {.name = name,
+                                      .dtype = problem_.weight,
+                                      .shape = {"head", problem_.head},
+                                      .align = align_});
     };
-    weight(args_.q_weight, "q_weight", problem_.q_norm, kQWeight);
-    weight(args_.k_weight, "k_weight", problem_.k_norm, kKWeight);
-    scales(args_.q_scale, "q_scale", problem_.q_heads, q, kQScale);
-    scales(args_.k_scale, "k_scale", problem_.kv_heads, k && problem_.k_out, kKScale);
-    numbers[kTokens] = m_;
+    params.qWeight = weight(problem_.q_norm, args_.q_weight, "q_weight");
+    params.kWeight = weight(problem_.k_norm, args_.k_weight, "k_weight");
+    params.qScale = scales(q, args_.q_scale, "q_scale", kOfQ);
+    params.kScale = scales(k && problem_.k_out, args_.k_scale, "k_scale", kOfK);
+    params.tokens = m_;
   }
   std::int64_t m() const { return m_; }
 
-  RopeNumbers numbers{};
+  RopeParams<OnHost> params{};
 
 private:
-  void heads(const std::optional<TensorArg> &tensor, const char *name, DType dtype, int count,
-             bool needed, RopeNumber at) {
-    const bool written = at == kQOut || at == kKOut, ofQ = at == kQ || at == kQOut;
-    arguments_.placeIf(
-        needed, numbers, at, tensor,
+  /// Whose heads an operand has.
+  enum OfHeads : bool { kOfQ, kOfK };
+
+  Strided<OnHost, 2> heads(bool needed, const std::optional<TensorArg> &tensor, const char *name,
+                           OfHeads of, Use use) const {
+    const int count = of == kOfQ ? problem_.q_heads : problem_.kv_heads;
+    return arguments_.operandIf<2>(
+        needed, tensor,
         {.name = name,
-         .dtype = dtype,
-         .shape = {ofQ ? "m, q_heads, head" : "m, kv_heads, head", m_, count, problem_.head},
+         .dtype = use == Use::written ? problem_.y : problem_.x,
+         .shape = {of == kOfQ ? "m, q_heads, head" : "m, kv_heads, head", m_, count, problem_.head},
          .free = 2,
-         .use = written ? Use::written : Use::read,
+         .use = use,
          .align = align_});
   }
-  void scales(const std::optional<TensorArg> &tensor, const char *name, int count, bool needed,
-              RopeNumber at) {
+  Strided<OnHost, 0> scales(bool needed, const std::optional<TensorArg> &tensor, const char *name,
+                            OfHeads of) const {
     const bool fixed = problem_.quantise == Quantisation::fixed;
-    arguments_.placeIf(needed && problem_.quantise != Quantisation::none, numbers, at, tensor,
-                       {.name = name,
-                        .dtype = fixed ? f32 : problem_.scale,
-                        .shape = fixed ? Shape{"1", 1}
-                                       : Shape{at == kQScale ? "m, q_heads, head / group"
-                                                             : "m, kv_heads, head / group",
-                                               m_, count, problem_.head / groupSize(problem_)},
-                        .use = fixed ? Use::read : Use::written});
+    const int count = of == kOfQ ? problem_.q_heads : problem_.kv_heads;
+    return arguments_.operandIf<0>(
+        needed && problem_.quantise != Quantisation::none, tensor,
+        {.name = name,
+         .dtype = fixed ? f32 : problem_.scale,
+         .shape = fixed
+                      ? Shape{"1", 1}
+                      : Shape{of == kOfQ ? "m, q_heads, head / group" : "m, kv_heads, head / group",
+                              m_, count, problem_.head / groupSize(problem_)},
+         .use = fixed ? Use::read : Use::written});
   }
   void tables() {
     const int rotary = rotaryOf(problem_);
-    arguments_.placeIf(rotary > 0, numbers, kPositions, args_.positions,
-                       {.name = "positions", .dtype = problem_.index, .shape = {"m", m_}});
+    params.positions =
+        arguments_.operandIf<0>(rotary > 0, args_.positions,
+                                {.name = "positions", .dtype = problem_.index, .shape = {"m", m_}});
     const bool pairs = problem_.style == RopeStyle::gptj;
-    const auto table = [&](const std::optional<TensorArg> &tensor, const char *name,
-                           RopeNumber at) {
-      if (!arguments_.given(tensor, name, rotary > 0))
-        return;
-      if (at == kCos)
-        numbers[kRows] = arguments_.rows(*tensor, name);
-      if (numbers[kRows] == 0)
-        arguments_.fail(std::string(name) + " has no rows; it has one for each position");
-      arguments_.place(numbers, at, *tensor,
-                       {.name = name,
-                        .dtype = problem_.table,
-                        .shape = {"positions, rotary / 2", numbers[kRows], rotary / 2},
-                        .free = 1,
-                        .align = pairs ? align_ / 2 : align_});
+    if (arguments_.given(args_.cos, "cos", rotary > 0)) {
+      params.rows = arguments_.rows(*args_.cos, "cos");
+      if (params.rows == 0)
+        arguments_.fail("cos has no rows; it has one for each position");
+    }
+    const auto table = [&](const std::optional<TensorArg> &tensor, const char *name) {
+      return arguments_.operandIf<1>(rotary > 0, tensor,
+                                     {.name = name,
+                                      .dtype = problem_.table,
+                                      .shape = {"positions, rotary / 2", params.rows, rotary / 2},
+                                      .free = 1,
+                                      .align = pairs ? align_ / 2 : align_});
     };
-    table(args_.cos, "cos", kCos);
-    table(args_.sin, "sin", kSin);
+    params.cos = table(args_.cos, "cos");
+    params.sin = table(args_.sin, "sin");
   }
   void caches(bool needed, bool v) {
     if (arguments_.given(args_.k_cache, "k_cache", needed)) {
@@ -256,46 +261,44 @@ private:
         arguments_.fail("k_cache has " + std::to_string(blocks) + " blocks of " +
                         std::to_string(problem_.page) + " tokens; a cache has at most " +
                         std::to_string(kMost) + " tokens");
-      numbers[kPlaces] = blocks * problem_.page;
+      params.places = blocks * problem_.page;
     }
-    const std::int64_t blocks = numbers[kPlaces] / problem_.page, page = problem_.page,
+    const std::int64_t blocks = params.places / problem_.page, page = problem_.page,
                        kv = problem_.kv_heads, head = problem_.head;
     const bool packed = problem_.cache == KvCache::packed;
     const auto cache = [&](const std::optional<TensorArg> &tensor, const char *name,
-                           const Shape &packed, std::int64_t align, RopeNumber at) {
+                           const Shape &packed, std::int64_t align) -> Strided<OnHost, 3> {
       if (!tensor)
-        return;
-      if (problem_.cache == KvCache::pages) {
-        arguments_.place(numbers, at, *tensor,
-                         {.name = name,
-                          .dtype = problem_.cached,
-                          .shape = {"blocks, page, kv_heads, head", blocks, page, kv, head},
-                          .free = 3,
-                          .use = Use::written,
-                          .align = align_});
-        return;
-      }
+        return {};
+      if (problem_.cache == KvCache::pages)
+        return arguments_.operand<3>(
+            *tensor, {.name = name,
+                      .dtype = problem_.cached,
+                      .shape = {"blocks, page, kv_heads, head", blocks, page, kv, head},
+                      .free = 3,
+                      .use = Use::written,
+                      .align = align_});
       arguments_.check(*tensor, {.name = name,
                                  .dtype = problem_.cached,
                                  .shape = packed,
                                  .free = 2,
                                  .use = Use::written,
                                  .align = align});
-      numbers[at] = address(*tensor);
-      numbers[at + 1] = strideOf(*tensor, 0);
-      numbers[at + 3] = strideOf(*tensor, 1);
+      return {.address = address(*tensor),
+              .stride = {strideOf(*tensor, 0), 0, strideOf(*tensor, 1)}};
     };
     const std::int64_t x = problem_.pack, y = vPackOf(problem_);
-    cache(args_.k_cache, "k_cache",
-          packed ? Shape{"blocks, kv_heads, head / pack, page, pack", blocks, kv, head / x, page, x}
-                 : Shape{"blocks", blocks},
-          align_, kKCache);
+    params.kCache = cache(
+        args_.k_cache, "k_cache",
+        packed ? Shape{"blocks, kv_heads, head / pack, page, pack", blocks, kv, head / x, page, x}
+               : Shape{"blocks", blocks},
+        align_);
     arguments_.given(args_.v_cache, "v_cache", v);
-    cache(args_.v_cache, "v_cache",
-          packed ? Shape{"blocks, kv_heads, page / v_pack, head, v_pack", blocks, kv, page / y,
-                         head, y}
-                 : Shape{"blocks", blocks},
-          1, kVCache);
+    params.vCache = cache(args_.v_cache, "v_cache",
+                          packed ? Shape{"blocks, kv_heads, page / v_pack, head, v_pack", blocks,
+                                         kv, page / y, head, y}
+                                 : Shape{"blocks", blocks},
+                          1);
   }
 
   const RopeProblem &problem_;
@@ -391,7 +394,7 @@ void Rope::launch(const Call<RopeProblem> &call) {
   const std::int64_t groups = operands.m() * groupsOf(call.problem, call.config);
   call.launches.at(0, kRope)(
       call.over(groups, call.config.block / call.config.lanes, call.config.block), call.where,
-      operands.numbers);
+      operands.params);
 }
 
 RopeArgs Rope::args(const RopeProblem &problem, const RopeConfig &, std::int64_t m,

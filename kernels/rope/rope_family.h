@@ -5,40 +5,24 @@
 #include "frame/family.h"
 #include "rope/head_shape.h"
 
-#include <array>
-
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// The run-time arguments of the kernel by place: addresses, and distances in elements.
-enum RopeNumber : std::size_t {
-  // For each tensor of heads its address, and the distances of tokens and of heads.
-  kQ,
-  kK = kQ + 3,
-  kV = kK + 3,
-  kQOut = kV + 3,
-  kKOut = kQOut + 3,
-  // The address, and the distances of blocks, of places in a block (KvCache::pages) and of heads.
-  kKCache = kKOut + 3,
-  kVCache = kKCache + 4,
-  kPositions = kVCache + 4,
-  kSlots,
-  // The address, and the distance of rows.
-  kCos,
-  kSin = kCos + 2,
-  kRows = kSin + 2, ///< rows of cos and sin
-  kPlaces,          ///< tokens that the cache holds
-  kKCacheScale,
-  kVCacheScale,
-  kQWeight,
-  kKWeight,
-  kQScale,
-  kKScale,
-  kTokens,
-  kRopeNumbers,
+template <class Side> struct RopeParams {
+  Strided<Side, 2> q, k, v;    // (m, heads, head)
+  Strided<Side, 2> qOut, kOut; // (m, heads, head)
+  /// The strides of blocks, of places in a block, which KvCache::packed does not have, and of heads.
+  Strided<Side, 3> kCache, vCache;
+  Strided<Side, 0> positions, slots;         // (m)
+  Strided<Side, 1> cos, sin;                 // (rows, rotary / 2)
+  Param<Side, Int64> rows;                   // of cos and sin
+  Param<Side, Int64> places;                 // tokens that the cache holds
+  Strided<Side, 0> kCacheScale, vCacheScale; // one
+  Strided<Side, 0> qWeight, kWeight;         // (head)
+  Strided<Side, 0> qScale, kScale;           // Quantisation::fixed: one; (m, heads, head / group)
+  Param<Side, Int64> tokens;
 };
-using RopeNumbers = std::array<std::int64_t, kRopeNumbers>;
-inline constexpr KernelName<RopeNumbers> kRope{"rope"};
+inline constexpr KernelOf<RopeParams> kRope{"rope"};
 
 /// The groups of lanes that share the heads of a token.
 inline int groupsOf(const RopeProblem &problem, const RopeConfig &config) {

@@ -14,11 +14,15 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-using Numbers = std::array<Int64, kRopeNumbers>;
+using Params = RopeParams<OnDevice>;
+using Vectors = Strided<OnDevice, 0>;
+
+/// Whose head it is.
+enum class HeadOf : std::uint8_t { q, k, v };
 
 /// The heads of q, k or v among all heads of a token.
 struct HeadKind {
-  RopeNumber in;  ///< where they are read
+  HeadOf of;
   int begin, end; ///< their numbers
 };
 
@@ -33,37 +37,37 @@ struct Round {
 class RopeThread {
 public:
   RopeThread(const RopeProblem &problem, const RopeConfig &config, const HeadShape &shape,
-             const Numbers &numbers)
-      : problem_(problem), groups_(groupsOf(problem, config)), numbers_(numbers),
+             const Params &params)
+      : problem_(problem), groups_(groupsOf(problem, config)), p_(params),
         lane_(shape, thread_idx().x % config.lanes), group_(groupOf(config)),
         token_((group_ / UInt32(groups_)).to(i32)), first_((group_ % UInt32(groups_)).to(i32)) {}
 
   /// Groups of lanes behind the last token do nothing. They stay, because a group's lanes reduce.
   void run() {
-    if_(token_ < numbers_[kTokens].to<Int32>(), [&] { token(); });
+    if_(token_ < p_.tokens.to<Int32>(), [&] { token(); });
   }
 
 private:
   void token() {
     const bool rotates = rotaryOf(problem_), cached = problem_.cache != KvCache::none;
-    const Numeric position = rotates ? index(kPositions) : Numeric(Int64(0)),
-                  slot = cached ? index(kSlots) : Numeric(Int64(0));
+    const Numeric position = rotates ? index(p_.positions) : Numeric(Int64(0)),
+                  slot = cached ? index(p_.slots) : Numeric(Int64(0));
     std::vector<Round> rounds;
     for (int i = 0; i * groups_ < headsOf(problem_); ++i)
       rounds.push_back(load(i));
     std::optional<Rotation> rotation;
     if (rotates) {
-      const Boolean known((position >= 0) & (position < numbers_[kRows]));
+      const Boolean known((position >= 0) & (position < p_.rows));
       const Numeric row = select(known, position, 0);
-      rotation.emplace(lane_, tableRow(kCos, row), tableRow(kSin, row), known, problem_.table);
+      rotation.emplace(lane_, tableRow(p_.cos, row), tableRow(p_.sin, row), known, problem_.table);
     }
     for (const HeadKind &kind : kinds())
       if (normOf(kind) == HeadNorm::weighted)
-        weights_[kind.in] = weight(kind.in == kQ ? kQWeight : kKWeight);
+        weights_[kind.of] = weight(kind.of == HeadOf::q ? p_.qWeight : p_.kWeight);
     loadScales();
     // All loads are issued before anything waits for the first.
     gpu::schedule_fence();
-    const Boolean kept((slot >= 0) & (slot < numbers_[kPlaces]));
+    const Boolean kept((slot >= 0) & (slot < p_.places));
     const Numeric place = select(kept, slot, 0).to(u32);
     for (const Round &round : rounds)
       for (const HeadKind &kind : round.kinds)
@@ -77,25 +81,29 @@ private:
   std::vector<HeadKind> kinds() const {
     const int q = problem_.q_heads, k = q + problem_.kv_heads;
     std::vector<HeadKind> all;
-    for (const HeadKind &kind : {HeadKind{kQ, 0, q}, {kK, q, k}, {kV, k, headsOf(problem_)}})
+    for (const HeadKind &kind :
+         {HeadKind{HeadOf::q, 0, q}, {HeadOf::k, q, k}, {HeadOf::v, k, headsOf(problem_)}})
       if (kind.begin < kind.end)
         all.push_back(kind);
     return all;
   }
   /// An index of the token, in 64 bits.
-  Numeric index(RopeNumber at) const {
+  Numeric index(const Vectors &of) const {
     const DType type = problem_.index;
-    return Pointer::from_address(numbers_[at] + token_.to(i64) * type.bytes(), type).load().to(i64);
+    return Pointer::from_address(of.address + token_.to(i64) * type.bytes(), type).load().to(i64);
   }
-  Numeric tableRow(RopeNumber at, const Numeric &row) const {
-    return numbers_[at] + row * numbers_[at + 1] * problem_.table.bytes();
+  Numeric tableRow(const Strided<OnDevice, 1> &table, const Numeric &row) const {
+    return table.address + row * table.stride[0] * problem_.table.bytes();
   }
   /// The lane's address in the token's head of a tensor.
-  Numeric headStart(RopeNumber at, const Numeric &head, DType dtype) const {
-    const Numeric elements = token_.to(i64) * numbers_[at + 1] + head.to(i64) * numbers_[at + 2];
-    return lane_.start(numbers_[at] + elements * dtype.bytes(), dtype);
+  Numeric headStart(const Strided<OnDevice, 2> &tensor, const Numeric &head, DType dtype) const {
+    const Numeric elements = token_.to(i64) * tensor.stride[0] + head.to(i64) * tensor.stride[1];
+    return lane_.start(tensor.address + elements * dtype.bytes(), dtype);
   }
 
+  const Strided<OnDevice, 2> &tensorOf(const HeadKind &kind) const {
+    return kind.of == HeadOf::q ? p_.q : kind.of == HeadOf::k ? p_.k : p_.v;
+  }
   /// Whether a head of a round is of a kind; none: all are.
   std::optional<Boolean> ofKind(const Round &round, const HeadKind &kind) const {
     std::optional<Boolean> low, high;
@@ -124,7 +132,7 @@ private:
   /// The lane's address in a round's head, which is of the kind `at` or one after it.
   Numeric startOf(const Round &round, std::size_t at) const {
     const HeadKind &kind = round.kinds[at];
-    const Numeric start = headStart(kind.in, round.head - kind.begin, problem_.x);
+    const Numeric start = headStart(tensorOf(kind), round.head - kind.begin, problem_.x);
     if (at + 1 == round.kinds.size())
       return start;
     return select(round.head < kind.end, start, startOf(round, at + 1));
@@ -134,33 +142,35 @@ private:
   void head(const Round &round, const HeadKind &kind, const std::optional<Rotation> &rotation,
             const Boolean &kept, const Numeric &place) const {
     const Int32 head = round.head - kind.begin;
-    if (kind.in == kV) {
-      if_(kept, [&] { store(cache(kVCache, head, place), round.raw, kVCacheScale); });
+    if (kind.of == HeadOf::v) {
+      if_(kept, [&] { store(cache(kind, head, place), round.raw, p_.vCacheScale); });
       return;
     }
     const HeadValues input = inF32(round.raw);
     const HeadValues normed = normOf(kind) == HeadNorm::none ? input : normalised(kind, input);
     const HeadValues values = rotation ? (*rotation)(normed) : normed;
-    if (kind.in == kQ || problem_.k_out)
+    if (kind.of == HeadOf::q || problem_.k_out)
       output(kind, head, values);
-    if (kind.in == kK && problem_.cache != KvCache::none)
-      if_(kept, [&] { store(cache(kKCache, head, place), values, kKCacheScale); });
+    if (kind.of == HeadOf::k && problem_.cache != KvCache::none)
+      if_(kept, [&] { store(cache(kind, head, place), values, p_.kCacheScale); });
   }
 
   /// The scales that are given.
   void loadScales() {
     const bool cache = quantisesCache(problem_), fixed = problem_.quantise == Quantisation::fixed;
-    const auto load = [&](bool needed, RopeNumber at) {
+    const auto load = [&](bool needed, const Vectors &scale) {
       if (needed)
-        scales_.emplace(at, Pointer::from_address(numbers_[at], f32).load());
+        scales_.emplace(&scale, Pointer::from_address(scale.address, f32).load());
     };
-    load(cache, kKCacheScale);
-    load(cache && problem_.v_cached, kVCacheScale);
-    load(fixed && problem_.q_heads > 0, kQScale);
-    load(fixed && problem_.kv_heads > 0 && problem_.k_out, kKScale);
+    load(cache, p_.kCacheScale);
+    load(cache && problem_.v_cached, p_.vCacheScale);
+    load(fixed && problem_.q_heads > 0, p_.qScale);
+    load(fixed && problem_.kv_heads > 0 && problem_.k_out, p_.kScale);
   }
   HeadNorm normOf(const HeadKind &kind) const {
-    return kind.in == kQ ? problem_.q_norm : kind.in == kK ? problem_.k_norm : HeadNorm::none;
+    return kind.of == HeadOf::q   ? problem_.q_norm
+           : kind.of == HeadOf::k ? problem_.k_norm
+                                  : HeadNorm::none;
   }
   static HeadValues inF32(const HeadValues &raw) {
     HeadValues values;
@@ -169,9 +179,9 @@ private:
     return values;
   }
   /// The lane's part of a weight.
-  HeadValues weight(RopeNumber at) const {
+  HeadValues weight(const Vectors &of) const {
     HeadValues values;
-    const Numeric start = lane_.start(numbers_[at], problem_.weight);
+    const Numeric start = lane_.start(of.address, problem_.weight);
     for (const HeadSlot &slot : lane_.shape().slots)
       values.push_back(HeadLane::load(start, slot.first, lane_.shape().vector, problem_.weight,
                                       lane_.inside(slot), 0));
@@ -187,7 +197,7 @@ private:
         gpu::warp_reduce(combine(squares, Reduction::add), Reduction::add, lane_.shape().lanes);
     const Numeric rstd = math::rsqrt(sum * (1.0f / static_cast<float>(problem_.head)) +
                                      static_cast<float>(problem_.eps));
-    const HeadValues weight = weights_.count(kind.in) ? weights_.at(kind.in) : HeadValues();
+    const HeadValues weight = weights_.count(kind.of) ? weights_.at(kind.of) : HeadValues();
     HeadValues results;
     for (std::size_t i = 0; i < x.size(); ++i)
       results.push_back(weight.empty() ? x[i] * rstd : x[i] * rstd * converted(weight[i], f32));
@@ -196,17 +206,17 @@ private:
 
   /// Writes a head of q or k to its output.
   void output(const HeadKind &kind, const Int32 &head, const HeadValues &values) const {
-    const bool ofQ = kind.in == kQ;
+    const bool ofQ = kind.of == HeadOf::q;
     const DType dtype = problem_.y;
-    const Numeric start = headStart(ofQ ? kQOut : kKOut, head, dtype);
-    const RopeNumber scale = ofQ ? kQScale : kKScale;
+    const Numeric start = headStart(ofQ ? p_.qOut : p_.kOut, head, dtype);
+    const Vectors &scale = ofQ ? p_.qScale : p_.kScale;
     switch (problem_.quantise) {
     case Quantisation::none:
       return each([&](const HeadSlot &slot, std::size_t i) {
         HeadLane::store(start, slot.first, converted(values[i], dtype));
       });
     case Quantisation::fixed: {
-      const Numeric inverse = 1.0f / scales_.at(scale);
+      const Numeric inverse = 1.0f / scales_.at(&scale);
       return each([&](const HeadSlot &slot, std::size_t i) {
         HeadLane::store(start, slot.first, quantised(values[i], inverse, dtype, true));
       });
@@ -215,7 +225,7 @@ private:
       const std::int64_t groups = problem_.head / groupSize(problem_);
       const Numeric row = token_.to(i64) * (kind.end - kind.begin) + head.to(i64);
       const std::vector<Numeric> inverses =
-          scaled(values, numbers_[scale] + row * (groups * problem_.scale.bytes()));
+          scaled(values, scale.address + row * (groups * problem_.scale.bytes()));
       return each([&](const HeadSlot &slot, std::size_t i) {
         HeadLane::store(start, slot.first, quantised(values[i], inverses[i], dtype, false));
       });
@@ -275,18 +285,19 @@ private:
     int run = 0;
     std::int64_t apart = 0;
   };
-  CacheHead cache(RopeNumber at, const Int32 &head, const Numeric &place) const {
+  CacheHead cache(const HeadKind &kind, const Int32 &head, const Numeric &place) const {
+    const Strided<OnDevice, 3> &tensor = kind.of == HeadOf::k ? p_.kCache : p_.vCache;
     const DType dtype = problem_.cached;
     const Numeric block = (place / UInt32(problem_.page)).to(u64).to(i64),
                   inside = (place % UInt32(problem_.page)).to(u64).to(i64);
     const Numeric ofHead =
-        block * numbers_[at + 1] + inside * numbers_[at + 2] + head.to(i64) * numbers_[at + 3];
+        block * tensor.stride[0] + inside * tensor.stride[1] + head.to(i64) * tensor.stride[2];
     const auto address = [&](const Numeric &elements) {
-      return numbers_[at] + elements * dtype.bytes();
+      return tensor.address + elements * dtype.bytes();
     };
     if (problem_.cache == KvCache::pages)
       return {address(ofHead)};
-    if (at == kKCache) {
+    if (kind.of == HeadOf::k) {
       const int x = problem_.pack;
       return {address(ofHead + inside * x), x, std::int64_t(problem_.page) * x};
     }
@@ -294,11 +305,11 @@ private:
     return {address(ofHead + inside / y * (y * problem_.head) + inside % y), 1, y};
   }
   /// Writes a head into a cache.
-  void store(const CacheHead &to, const HeadValues &values, RopeNumber scaleAt) const {
+  void store(const CacheHead &to, const HeadValues &values, const Vectors &scale) const {
     const DType dtype = problem_.cached;
     const int vector = lane_.shape().vector;
     const bool quantise = quantisesCache(problem_);
-    const Numeric inverse = quantise ? 1.0f / scales_.at(scaleAt) : Numeric(Float32(1.0f));
+    const Numeric inverse = quantise ? 1.0f / scales_.at(&scale) : Numeric(Float32(1.0f));
     const auto rounded = [&](const Vector &v) {
       return quantise ? quantised(converted(v, f32), inverse, dtype, true) : converted(v, dtype);
     };
@@ -322,24 +333,24 @@ private:
 
   const RopeProblem &problem_;
   int groups_;
-  const Numbers &numbers_;
+  const Params &p_;
   HeadLane lane_;
   Numeric group_;
   Int32 token_, first_;
-  std::map<RopeNumber, HeadValues> weights_; // by where the heads are read
-  std::map<RopeNumber, Numeric> scales_;
+  std::map<HeadOf, HeadValues> weights_;
+  std::map<const Vectors *, Numeric> scales_; // of the fields of p_
 };
 
-const Kernel rope{kRope.name(), [](Numbers numbers, Constexpr<Spec<RopeProblem>> spec) {
-                    const auto &[problem, config] = spec.value();
-                    const HeadShape shape(problem, config.lanes);
-                    RopeThread(problem, config, shape, numbers).run();
-                  }};
+const FamilyKernel rope{kRope, [](const Params &params, const Constexpr<Spec<RopeProblem>> &spec) {
+                          const auto &[problem, config] = spec.value();
+                          const HeadShape shape(problem, config.lanes);
+                          RopeThread(problem, config, shape, params).run();
+                        }};
 
 } // namespace
 
 void Family<RopeProblem>::compile(const Compiler<RopeProblem> &compiler) {
-  compiler(kRope, rope, compiler.config().block);
+  compiler(rope, compiler.config().block);
 }
 
 } // namespace kernels::impl

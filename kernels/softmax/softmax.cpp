@@ -30,9 +30,10 @@ void Softmax::launch(const Call<SoftmaxProblem> &call) {
   arguments.apartOrSame(call.args.y, "y", call.args.x, "x");
   if (m == 0)
     return;
-  call.launches.at(0, kSoftmax)(onRows(call, m), call.where, address(call.args.x),
-                                address(call.args.y), strideOf(call.args.x, 0),
-                                strideOf(call.args.y, 0), static_cast<std::int32_t>(m));
+  call.launches.at(0, kSoftmax)(onRows(call, m), call.where,
+                                {.x = operandOf<1>(call.args.x),
+                                 .y = operandOf<1>(call.args.y),
+                                 .m = static_cast<std::int32_t>(m)});
 }
 
 SoftmaxArgs Softmax::args(const SoftmaxProblem &problem, const RowConfig &, std::int64_t m,

@@ -8,9 +8,11 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// x, y, the distances of their rows, m.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int32_t>
-    kSoftmax{"softmax"};
+template <class Side> struct SoftmaxParams {
+  Strided<Side, 1> x, y; // (m, n)
+  Param<Side, Int32> m;
+};
+inline constexpr KernelOf<SoftmaxParams> kSoftmax{"softmax"};
 
 template <> struct Family<SoftmaxProblem> : RowFamily<SoftmaxProblem, &SoftmaxArgs::x> {
   /// The rows of a problem, in accesses as wide as its wider operand allows.

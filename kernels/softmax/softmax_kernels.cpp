@@ -43,22 +43,22 @@ void streamed(const RowThread &thread, RowReduce &reduce, const RowMemory &x, co
   });
 }
 
-const Kernel softmax{kSoftmax.name(), [](Int64 x, Int64 y, Int64 apartX, Int64 apartY, Int32 m,
-                                         Constexpr<Spec<SoftmaxProblem>> spec) {
-                       const auto &[problem, config] = spec.value();
-                       const RowThread thread(rowShape(problem), config, m);
-                       RowReduce reduce(config);
-                       const RowMemory from{x, apartX, problem.x}, into{y, apartY, problem.y};
-                       if (config.resident)
-                         resident(thread, reduce, from, into);
-                       else
-                         streamed(thread, reduce, from, into);
-                     }};
+const FamilyKernel softmax{
+    kSoftmax, [](const SoftmaxParams<OnDevice> &p, const Constexpr<Spec<SoftmaxProblem>> &spec) {
+      const auto &[problem, config] = spec.value();
+      const RowThread thread(rowShape(problem), config, p.m);
+      RowReduce reduce(config);
+      const RowMemory x = rowMemory(p.x, problem.x), y = rowMemory(p.y, problem.y);
+      if (config.resident)
+        resident(thread, reduce, x, y);
+      else
+        streamed(thread, reduce, x, y);
+    }};
 
 } // namespace
 
 void Family<SoftmaxProblem>::compile(const Compiler<SoftmaxProblem> &compiler) {
-  compiler(kSoftmax, softmax, compiler.config().block);
+  compiler(softmax, compiler.config().block);
 }
 
 } // namespace kernels::impl

@@ -73,10 +73,11 @@ void Backward::launch(const Call<SoftmaxBackwardProblem> &call) {
                             .align = align});
   if (m == 0)
     return;
-  call.launches.at(0, kSoftmaxBackward)(onRows(call, m), call.where, address(args.y),
-                                        address(args.dy), address(args.dx), strideOf(args.y, 0),
-                                        strideOf(args.dy, 0), strideOf(args.dx, 0),
-                                        static_cast<std::int32_t>(m));
+  call.launches.at(0, kSoftmaxBackward)(onRows(call, m), call.where,
+                                        {.y = operandOf<1>(args.y),
+                                         .dy = operandOf<1>(args.dy),
+                                         .dx = operandOf<1>(args.dx),
+                                         .m = static_cast<std::int32_t>(m)});
 }
 
 SoftmaxBackwardArgs Backward::args(const SoftmaxBackwardProblem &problem,

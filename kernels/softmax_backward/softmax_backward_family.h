@@ -8,10 +8,11 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// y, dy, dx, the distances of their rows, m.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, std::int32_t>
-    kSoftmaxBackward{"softmax_backward"};
+template <class Side> struct SoftmaxBackwardParams {
+  Strided<Side, 1> y, dy, dx; // (m, n)
+  Param<Side, Int32> m;
+};
+inline constexpr KernelOf<SoftmaxBackwardParams> kSoftmaxBackward{"softmax_backward"};
 
 /// The threads of a configuration.
 inline RowConfig rowConfig(const SoftmaxBackwardConfig &config) {

@@ -44,19 +44,19 @@ void backwardRow(const SoftmaxBackwardConfig &config, const RowThread &thread,
   thread.visit([&](const Cursor &at) { at.store(dx, result(y[at.slot()], dy(at), all)); });
 }
 
-const Kernel backward{kSoftmaxBackward.name(),
-                      [](Int64 y, Int64 dy, Int64 dx, Int64 apartY, Int64 apartIn, Int64 apartOut,
-                         Int32 m, Constexpr<Spec<SoftmaxBackwardProblem>> spec) {
-                        const auto &[problem, config] = spec.value();
-                        const RowThread thread(rowShape(problem), rowConfig(config), m);
-                        backwardRow(config, thread, {y, apartY, problem.y},
-                                    {dy, apartIn, problem.dy}, {dx, apartOut, problem.dx});
-                      }};
+const FamilyKernel backward{kSoftmaxBackward,
+                            [](const SoftmaxBackwardParams<OnDevice> &p,
+                               const Constexpr<Spec<SoftmaxBackwardProblem>> &spec) {
+                              const auto &[problem, config] = spec.value();
+                              const RowThread thread(rowShape(problem), rowConfig(config), p.m);
+                              backwardRow(config, thread, rowMemory(p.y, problem.y),
+                                          rowMemory(p.dy, problem.dy), rowMemory(p.dx, problem.dx));
+                            }};
 
 } // namespace
 
 void Family<SoftmaxBackwardProblem>::compile(const Compiler<SoftmaxBackwardProblem> &compiler) {
-  compiler(kSoftmaxBackward, backward, compiler.config().block);
+  compiler(backward, compiler.config().block);
 }
 
 } // namespace kernels::impl

@@ -71,9 +71,12 @@ void Gating::launch(const Call<TopkGatingProblem> &call) {
                    std::to_string(k) + " experts each have numbers past 32 bits");
   if (m == 0)
     return;
-  call.launches.at(0, kTopkGating)(
-      onRows(call, m), call.where, address(args.logits), address(args.weights), address(args.ids),
-      address(args.source_rows), strideOf(args.logits, 0), static_cast<std::int32_t>(m));
+  call.launches.at(0, kTopkGating)(onRows(call, m), call.where,
+                                   {.logits = operandOf<1>(args.logits),
+                                    .weights = operandOf<0>(args.weights),
+                                    .ids = operandOf<0>(args.ids),
+                                    .m = static_cast<std::int32_t>(m),
+                                    .sourceRows = operandOf<0>(args.source_rows)});
 }
 
 TopkGatingArgs Gating::args(const TopkGatingProblem &problem, const RowConfig &, std::int64_t m,

@@ -8,10 +8,13 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// logits, weights, ids, source_rows; the distance of the logits' rows; m.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int32_t>
-    kTopkGating{"topk_gating"};
+template <class Side> struct TopkGatingParams {
+  Strided<Side, 1> logits;       // (m, experts)
+  Strided<Side, 0> weights, ids; // (m, topk)
+  Param<Side, Int32> m;
+  Strided<Side, 0> sourceRows; // (m, topk)
+};
+inline constexpr KernelOf<TopkGatingParams> kTopkGating{"topk_gating"};
 
 template <>
 struct Family<TopkGatingProblem> : RowFamily<TopkGatingProblem, &TopkGatingArgs::logits> {

@@ -23,14 +23,14 @@ Numeric candidate(const Numeric &logit, const Numeric &expert) {
   return (high.to(i64) << 32) | (kLastExpert - expert).to(i64);
 }
 
-const Kernel gating{
-    kTopkGating.name(), [](Int64 logits, Int64 weights, Int64 ids, Int64 sourceRows, Int64 apart,
-                           Int32 m, Constexpr<Spec<TopkGatingProblem>> spec) {
+const FamilyKernel gating{
+    kTopkGating,
+    [](const TopkGatingParams<OnDevice> &p, const Constexpr<Spec<TopkGatingProblem>> &spec) {
       const auto &[problem, config] = spec.value();
       constexpr double kInfinity = std::numeric_limits<double>::infinity();
-      const RowThread thread(rowShape(problem), config, m);
+      const RowThread thread(rowShape(problem), config, p.m);
       RowReduce reduce(config);
-      const RowValues row = to(thread.load({logits, apart, problem.logits}, -kInfinity), f32);
+      const RowValues row = to(thread.load(rowMemory(p.logits, problem.logits), -kInfinity), f32);
 
       const Numeric largest = reduce.max(combine(row, Reduction::max));
       const auto power = [&](const auto &x) {
@@ -68,14 +68,14 @@ const Kernel gating{
       thread.once([&] {
         const Numeric first = thread.row().to(i64) * (problem.topk * 4);
         for (int k = 0; k < problem.topk; ++k) {
-          const auto place = [&](const Int64 &matrix, DType dtype) {
-            return Pointer::from_address(matrix + first + std::int64_t(k) * 4, dtype);
+          const auto place = [&](const Strided<OnDevice, 0> &matrix, DType dtype) {
+            return Pointer::from_address(matrix.address + first + std::int64_t(k) * 4, dtype);
           };
           const std::size_t i = static_cast<std::size_t>(k);
-          place(weights, f32).store(powers[i] * inverse);
-          place(ids, i32).store(chosen[i]);
+          place(p.weights, f32).store(powers[i] * inverse);
+          place(p.ids, i32).store(chosen[i]);
           if (problem.source_rows)
-            place(sourceRows, i32).store(m * k + thread.row());
+            place(p.sourceRows, i32).store(p.m * k + thread.row());
         }
       });
     }};
@@ -83,7 +83,7 @@ const Kernel gating{
 } // namespace
 
 void Family<TopkGatingProblem>::compile(const Compiler<TopkGatingProblem> &compiler) {
-  compiler(kTopkGating, gating, compiler.config().block);
+  compiler(gating, compiler.config().block);
 }
 
 } // namespace kernels::impl

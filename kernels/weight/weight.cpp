@@ -104,9 +104,9 @@ void Weight::launch(const Call<WeightProblem> &call) {
                 Use::written);
   arguments.apart(call.args.out.memory, "out", call.args.raw, "raw");
   const std::int64_t blocks = weights.blocksN() * weights.blocksK(), waves = call.config.block / 64;
-  call.launches.at(0, kWeight)(call.on((blocks + waves - 1) / waves, call.config.block), call.where,
-                               address(call.args.raw), address(call.args.out.memory),
-                               strideOf(call.args.raw, 0));
+  call.launches.at(0,
+                   kWeight)(call.on((blocks + waves - 1) / waves, call.config.block), call.where,
+                            {.raw = operandOf<1>(call.args.raw), .out = operandOf<0>(call.args.out.memory)});
 }
 
 WeightArgs Weight::args(const WeightProblem &problem, const WeightConfig &, std::int64_t,

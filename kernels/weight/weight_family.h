@@ -12,8 +12,11 @@ namespace kernels::impl {
 
 class Arguments;
 
-/// raw, out, the distance of raw's rows.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int64_t> kWeight{"weight"};
+template <class Side> struct WeightParams {
+  Strided<Side, 1> raw; // (n, k)
+  Strided<Side, 0> out; // (prepared_size)
+};
+inline constexpr KernelOf<WeightParams> kWeight{"weight"};
 
 inline Preshuffled preshuffled(const WeightProblem &problem) {
   return {problem.n, problem.k, problem.dtype.memory_bits() / 8};
@@ -25,9 +28,7 @@ template <> struct Family<WeightProblem> : FamilyDefaults<WeightProblem, &Weight
   static WeightConfig choose(const P &, std::int64_t, const Target &) { return {}; }
   static std::vector<WeightConfig> candidates(const P &problem, std::int64_t m,
                                               const Target &target);
-  static std::vector<const AnyKernelName *> kernels(const P &, const WeightConfig &) {
-    return {&kWeight};
-  }
+  static KernelNames kernels(const P &, const WeightConfig &) { return {&kWeight}; }
   static void launch(const Call<P> &call);
   static WeightArgs args(const P &problem, const WeightConfig &config, std::int64_t m,
                          const Sampler &sampler);

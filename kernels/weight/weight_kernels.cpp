@@ -7,8 +7,7 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-void moveBlock(const Preshuffled &weights, int threads, const Int64 &raw, const Int64 &out,
-               const Int64 &apart) {
+void moveBlock(const Preshuffled &weights, int threads, const WeightParams<OnDevice> &p) {
   constexpr int lanes = Preshuffled::kRows * Preshuffled::kPieces, words = 4;
   const Int32 thread = thread_idx().x, lane = thread % lanes;
   const Int32 block = block_idx().x * (threads / lanes) + thread / lanes;
@@ -17,8 +16,9 @@ void moveBlock(const Preshuffled &weights, int threads, const Int64 &raw, const 
   const Int32 column =
       block % weights.blocksK() * weights.blockK() + lane / Preshuffled::kRows * weights.piece();
   const auto read = [&] {
-    const Int64 place = row.to(i64) * apart + column.to(i64);
-    return Pointer::from_address(raw + place * weights.bytes, i32, AddressSpace::global, 16)
+    const Int64 place = row.to(i64) * p.raw.stride[0] + column.to(i64);
+    return Pointer::from_address(p.raw.address + place * weights.bytes, i32, AddressSpace::global,
+                                 16)
         .load(words);
   };
   const bool whole = weights.n % Preshuffled::kRows == 0 && weights.k % weights.blockK() == 0;
@@ -26,18 +26,18 @@ void moveBlock(const Preshuffled &weights, int threads, const Int64 &raw, const 
                              : if_(Boolean((row < weights.n) & (column < weights.k)), read,
                                    [&] { return Vector::splat(0, words, i32); });
   const Int64 place = (block.to(i64) * lanes + lane.to(i64)) * Preshuffled::kPieceBytes;
-  Pointer::from_address(out + place, i32, AddressSpace::global, 16).store(piece);
+  Pointer::from_address(p.out.address + place, i32, AddressSpace::global, 16).store(piece);
 }
 
-const Kernel weight{kWeight.name(),
-                    [](Int64 raw, Int64 out, Int64 apart, Constexpr<Spec<WeightProblem>> spec) {
-                      moveBlock(preshuffled(spec->problem), spec->config.block, raw, out, apart);
-                    }};
+const FamilyKernel weight{
+    kWeight, [](const WeightParams<OnDevice> &p, const Constexpr<Spec<WeightProblem>> &spec) {
+      moveBlock(preshuffled(spec->problem), spec->config.block, p);
+    }};
 
 } // namespace
 
 void Family<WeightProblem>::compile(const Compiler<WeightProblem> &compiler) {
-  compiler(kWeight, weight, compiler.config().block);
+  compiler(weight, compiler.config().block);
 }
 
 } // namespace kernels::impl

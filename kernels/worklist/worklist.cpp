@@ -57,8 +57,11 @@ void Worklist::launch(const Call<WorklistProblem> &call) {
                                   .use = Use::written});
   if (!call.problem.window && args.before != -1)
     arguments.fail("before is given, and the problem has no window");
-  call.launches.at(0, kWorklist)(call.on(1, call.config.block), call.where, address(args.contexts),
-                                 address(args.worklist), static_cast<std::int32_t>(n), args.before);
+  call.launches.at(0, kWorklist)(call.on(1, call.config.block), call.where,
+                                 {.contexts = operandOf<0>(args.contexts),
+                                  .worklist = operandOf<0>(args.worklist),
+                                  .n = static_cast<std::int32_t>(n),
+                                  .before = args.before});
 }
 
 WorklistArgs Worklist::args(const WorklistProblem &problem, const WorklistConfig &, std::int64_t m,

@@ -8,9 +8,12 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// contexts, worklist; n, before.
-inline constexpr KernelName<std::int64_t, std::int64_t, std::int32_t, std::int32_t> kWorklist{
-    "worklist"};
+template <class Side> struct WorklistParams {
+  Strided<Side, 0> contexts; // (n)
+  Strided<Side, 0> worklist; // (n + 1 + workers)
+  Param<Side, Int32> n, before;
+};
+inline constexpr KernelOf<WorklistParams> kWorklist{"worklist"};
 
 template <>
 struct Family<WorklistProblem> : FamilyDefaults<WorklistProblem, &WorklistArgs::contexts> {

@@ -6,16 +6,16 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-const Kernel worklist{kWorklist.name(), [](Int64 contexts, Int64 list, Int32 n, Int32 before,
-                                           Constexpr<Spec<WorklistProblem>> spec) {
-                        const auto &[problem, config] = spec.value();
-                        makeWorklist(problem, config.block, contexts, list, n, before);
-                      }};
+const FamilyKernel worklist{
+    kWorklist, [](const WorklistParams<OnDevice> &p, const Constexpr<Spec<WorklistProblem>> &spec) {
+      const auto &[problem, config] = spec.value();
+      makeWorklist(problem, config.block, p.contexts.address, p.worklist.address, p.n, p.before);
+    }};
 
 } // namespace
 
 void Family<WorklistProblem>::compile(const Compiler<WorklistProblem> &compiler) {
-  compiler(kWorklist, worklist, compiler.config().block);
+  compiler(worklist, compiler.config().block);
 }
 
 } // namespace kernels::impl

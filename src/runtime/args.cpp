@@ -32,7 +32,8 @@ bool sameType(const ArgType &a, const ArgType &b) {
   return a.kind == b.kind && a.dtype == b.dtype && a.shape == b.shape && a.stride == b.stride &&
          a.alignment == b.alignment && a.large == b.large && a.many == b.many &&
          a.staticArg.digest[0] == b.staticArg.digest[0] &&
-         a.staticArg.digest[1] == b.staticArg.digest[1] && a.bits == b.bits && a.text == b.text;
+         a.staticArg.digest[1] == b.staticArg.digest[1] && a.bits == b.bits && a.text == b.text &&
+         a.isPresence == b.isPresence;
 }
 
 std::string signatureText(const ArgType &type) {
@@ -86,6 +87,7 @@ std::vector<ArgType> typesOf(std::span<const std::uint64_t> words) {
       break;
     case constantTag:
       type.kind = ArgType::Kind::constant;
+      type.isPresence = head & ArgPack::presenceBit;
       type.bits = words[at++];
       break;
     case textTag: {
@@ -126,6 +128,8 @@ std::string ArgType::str() const {
   case Kind::staticValue:
     return "static value";
   case Kind::constant:
+    if (isPresence)
+      return bits ? "an argument that is given" : "an argument that is left out";
     return text.empty() ? "constant " + std::to_string(static_cast<std::int64_t>(bits))
                         : "constant \"" + text + "\"";
   }

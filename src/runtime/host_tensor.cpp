@@ -2,6 +2,7 @@
 #include "runtime/tensor_words.h"
 
 #include <flydsl/args.h>
+#include <flydsl/strided.h>
 
 #include <bit>
 #include <cstring>
@@ -251,6 +252,19 @@ void TensorArg::encode() {
               std::uint64_t{isLarge()} << kLargeAt | shapeWords << kShapeWordAt |
               strideWords << kStrideWordAt | std::uint64_t{isManyIn32Bits(wide)} << kManyAt;
   dynamicBytes_ = static_cast<std::uint8_t>(bytes);
+}
+
+void detail::refuseStrided(const TensorArg &tensor, int modes, const std::source_location &where) {
+  const std::string who = "strided<" + std::to_string(modes) + "> of a tensor of shape " +
+                          joined(tensor.shape()) + " and strides " + joined(tensor.strides());
+  if (tensor.rank() < modes)
+    throw TraceError(who + ": it has fewer modes than strides are asked for; strided<" +
+                         std::to_string(tensor.rank()) + "> takes all of its strides",
+                     where);
+  throw TraceError(who + ": the modes after the first " + std::to_string(modes) +
+                       " are not packed as in a contiguous tensor; take more strides, or pass a "
+                       "contiguous copy",
+                   where);
 }
 
 FLYDSL_NAMESPACE_END

@@ -279,13 +279,13 @@ struct WaitSpec {
   AttentionConfig config() const { return float8 ? bytesInGroups() : inGroups(); }
 };
 const fx::Kernel attend_waiting{
-    "attend_waiting", [](impl::AttentionTraced numbers, fx::Constexpr<WaitSpec> spec) {
+    "attend_waiting", [](const impl::AttentionTraced &params, fx::Constexpr<WaitSpec> spec) {
       const AttentionProblem problem = spec->problem();
       const AttentionConfig config = spec->config();
       const auto shape = *impl::AttentionShape::of(problem, config, fx::target());
-      const auto place = impl::BlockPlace::of(problem, config, numbers, false);
-      const impl::AttentionRows rows(problem, config, numbers, place);
-      impl::WaveQueries queries(problem, config, shape, place, rows, numbers);
+      const auto place = impl::BlockPlace::of(problem, config, params, false);
+      const impl::AttentionRows rows(problem, config, params, place);
+      impl::WaveQueries queries(problem, config, shape, place, rows, params);
       const impl::GroupWaits right = impl::GroupWaits::of(shape), &weaker = spec->weaker;
       impl::GroupLoop loop(shape, rows.source(), place.keys, queries,
                            {.first = right.first + weaker.first,
@@ -303,25 +303,19 @@ void attendWaiting(const WaitSpec &spec) {
   const Operand memory = Operand::input(problem.q, 1, keys * 64, uniform(problem.q, keys * 64, 1)),
                 results = Operand::output(problem.y, 128, 64),
                 descale = Operand::input(fx::f32, 1, 1, std::vector<double>{1});
-  impl::AttentionNumbers numbers{};
-  const auto put = [&](std::size_t at, const Operand &operand) {
-    numbers[at] =
-        static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(operand.tensor().data()));
+  const auto rowsOf = [](const Operand &operand) {
+    return fx::Strided<fx::OnHost, 3>{.address = fx::strided<0>(operand.tensor()).address,
+                                      .stride = {0, 64, 0}};
   };
-  for (std::size_t at : {impl::kAttentionQ, impl::kAttentionK, impl::kAttentionV}) {
-    put(at, memory);
-    numbers[at + 2] = 64;
-  }
-  put(impl::kAttentionO, results);
-  numbers[impl::kAttentionO + 2] = 64;
-  for (std::size_t at :
-       {impl::kAttentionQDescale, impl::kAttentionKDescale, impl::kAttentionVDescale})
-    put(at, descale);
-  numbers[impl::kAttentionQueries] = numbers[impl::kAttentionTokens] = 128;
-  numbers[impl::kAttentionKeys] = keys;
-  numbers[impl::kAttentionBatch] = 1;
+  const fx::Strided<fx::OnHost, 2> one{.address = fx::strided<0>(descale.tensor()).address,
+                                       .stride = {}};
+  impl::AttentionParams<fx::OnHost> params{};
+  params.q = params.k = params.v = rowsOf(memory);
+  params.o = rowsOf(results);
+  params.descale = {.q = one, .k = one, .v = one};
+  params.size = {.queries = 128, .keys = keys, .tokens = 128, .batch = 1};
   const fx::Stream stream;
-  attend_waiting(numbers, spec).launch({.grid = 1, .block = 512, .stream = stream});
+  attend_waiting(params, spec).launch({.grid = 1, .block = 512, .stream = stream});
   stream.synchronize();
 }
 /// The same with a weaker wait.

@@ -14,8 +14,8 @@ struct ThriftSpec {
   impl::Thrift thrift = impl::Thrift::none;
 };
 const fx::Kernel attend_thriftily{
-    "attend_thriftily", [](impl::AttentionTraced numbers, fx::Constexpr<ThriftSpec> spec) {
-      impl::attend(numbers, spec->problem, spec->config, false, spec->thrift);
+    "attend_thriftily", [](const impl::AttentionTraced &params, fx::Constexpr<ThriftSpec> spec) {
+      impl::attend(params, spec->problem, spec->config, false, spec->thrift);
     }};
 
 constexpr int kQueries = 150, kKeys = 203, kPage = 16, kPages = 13; // the last page is not full
@@ -42,36 +42,32 @@ std::vector<std::uint8_t> attended(const ThriftSpec &spec) {
                 o = Operand::output(problem.y, kQueries, head), starts = integers({0, kQueries}),
                 startsKv = integers({0, kKeys}), lengths = integers({kKeys}),
                 table = integers(order);
-  impl::AttentionNumbers numbers{};
-  const auto put = [&](std::size_t at, const Operand &operand,
-                       std::initializer_list<std::int64_t> distances = {}) {
-    numbers[at++] =
-        static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(operand.tensor().data()));
-    for (std::int64_t distance : distances)
-      numbers[at++] = distance;
+  const auto at = [](const Operand &operand) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(operand.tensor().data()));
   };
-  put(impl::kAttentionQ, q, {0, head, 0});
-  put(impl::kAttentionO, o, {0, head, 0});
   const std::int64_t block = problem.cache == KvCache::none ? 0 : kPage * head;
-  put(impl::kAttentionK, k, {block, head, 0});
-  put(impl::kAttentionV, v, {block, head, 0});
-  put(impl::kAttentionBias, bias, {0, 0, columns, 1, columns});
-  put(impl::kAttentionStartsQ, starts);
-  put(impl::kAttentionStartsKv, startsKv);
-  put(impl::kAttentionLengthsKv, lengths);
-  put(impl::kAttentionTable, table, {kPages});
-  put(impl::kAttentionSlopes, slope);
-  for (auto at : {impl::kAttentionQDescale, impl::kAttentionKDescale, impl::kAttentionVDescale})
-    put(at, descale);
-  numbers[impl::kAttentionQueries] = numbers[impl::kAttentionTokens] = kQueries;
-  numbers[impl::kAttentionKeys] = kKeys;
-  numbers[impl::kAttentionBatch] = 1;
-  numbers[impl::kAttentionLeft] = 90;
-  numbers[impl::kAttentionRight] = 20;
+  const fx::Strided<fx::OnHost, 2> one{.address = at(descale), .stride = {}};
+  const impl::AttentionParams<fx::OnHost> params{
+      .q = {.address = at(q), .stride = {0, head, 0}},
+      .k = {.address = at(k), .stride = {block, head, 0}},
+      .v = {.address = at(v), .stride = {block, head, 0}},
+      .o = {.address = at(o), .stride = {0, head, 0}},
+      .bias = {.rows = {.address = at(bias), .stride = {0, 0, columns}}, .columns = columns},
+      .lse = {},
+      .sequences = {.startsQ = fx::strided<0>(starts.tensor()),
+                    .startsKv = fx::strided<0>(startsKv.tensor()),
+                    .lengthsKv = fx::strided<0>(lengths.tensor())},
+      .table = {.address = at(table), .stride = {kPages}},
+      .slopes = fx::strided<0>(slope.tensor()),
+      .sink = {},
+      .descale = {.q = one, .k = one, .v = one},
+      .workspace = 0,
+      .size = {.queries = kQueries, .keys = kKeys, .tokens = kQueries, .batch = 1},
+      .window = {.left = 90, .right = 20}};
   const fx::Stream stream;
   const unsigned blocks =
       (kQueries + unsigned(spec.config.tile_q) - 1) / unsigned(spec.config.tile_q);
-  attend_thriftily(numbers, spec)
+  attend_thriftily(params, spec)
       .launch({.grid = blocks, .block = unsigned(spec.config.threads), .stream = stream});
   stream.synchronize();
   return o.bytes();

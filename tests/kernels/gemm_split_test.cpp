@@ -2,6 +2,7 @@
 #include "support/product.h"
 
 #include "blocks/products/split_k_rules.h"
+#include "gemm/gemm_family.h"
 
 #include <sstream>
 
@@ -252,33 +253,26 @@ public:
     fx::DeviceArray<std::uint8_t> workspace({bytes});
     workspace.fill(0);
     const fk::GemmArgs args = call.args(workspace.tensor());
-    const auto address = [](const fx::TensorArg &tensor) {
-      return reinterpret_cast<std::int64_t>(tensor.data());
-    };
-    // As in gemm_family.h: operands, distances, the seed, and m.
-    std::int64_t numbers[] = {address(args.a),
-                              address(args.b.tensor()),
-                              address(args.c),
-                              0,
-                              0,
-                              0,
-                              address(workspace.tensor()),
-                              address(workspace.tensor()) +
-                                  PartFlags::place(std::int64_t(bytes), kTiles),
-                              kProblem.k,
-                              0,
-                              kProblem.n,
-                              0,
-                              0,
-                              0};
-    std::int32_t m = kRows;
-    std::vector<void *> parameters;
-    for (std::int64_t &number : numbers)
-      parameters.push_back(&number);
-    parameters.push_back(&m);
+    const std::int64_t memory = fx::strided<0>(workspace.tensor()).address;
+    const fk::impl::GemmSplitParams<fx::OnHost> params{
+        .a = {.address = fx::strided<1>(args.a).address, .stride = {kProblem.k}},
+        .b = {.address = fx::strided<0>(args.b.tensor()).address, .stride = {}},
+        .c = {.address = fx::strided<1>(args.c).address, .stride = {kProblem.n}},
+        .scaleA = {},
+        .scaleB = {},
+        .bias = {},
+        .workspace = memory,
+        .flags = memory + PartFlags::place(std::int64_t(bytes), kTiles),
+        .seed = 0,
+        .m = kRows};
+    fx::ArgPack pack;
+    fx::ArgTraits<fk::impl::GemmSplitParams<fx::OnDevice>>::pack(pack, params);
+    std::size_t size = pack.byteCount();
+    void *packed[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte *>(pack.bytes()),
+                      HIP_LAUNCH_PARAM_BUFFER_SIZE, &size, HIP_LAUNCH_PARAM_END};
     REQUIRE(HIP(hipModuleLaunchKernel)(function, 16 * kTiles, 1, 1,
-                                       unsigned(plan_.config().threads), 1, 1, 0, nullptr,
-                                       parameters.data(), nullptr) == hipSuccess);
+                                       unsigned(plan_.config().threads), 1, 1, 0, nullptr, nullptr,
+                                       packed) == hipSuccess);
     REQUIRE(HIP(hipDeviceSynchronize)() == hipSuccess);
     const bool result = call.right();
     REQUIRE(HIP(hipModuleUnload)(module) == hipSuccess);

@@ -78,7 +78,7 @@ TEST_CASE("a struct of parameters is packed as its fields one after the other") 
                        .flag = true};
   const Packed asFields = packed([&](fx::ArgPack &to) {
     fx::ArgTraits<FakeTensor>::pack(to, tensor(4));
-    to.constant(std::uint64_t{1});
+    to.presence(true);
     fx::ArgTraits<FakeTensor>::pack(to, tensor(8));
     fx::ArgTraits<fx::Constexpr<int>>::pack(to, 64);
     fx::ArgTraits<FakeInt64>::pack(to, -5);

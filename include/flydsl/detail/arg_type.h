@@ -61,6 +61,8 @@ struct ArgType {
   /// string is in `text`.
   std::uint64_t bits = 0;
   std::string text;
+  /// Constant: `bits` say whether an argument that a call may leave out is there.
+  bool isPresence = false;
 
   /// The type as text for messages: "memref<f32, (?,?):(?{i64},1)>", "i32", "static", "constant 3".
   FLYDSL_API std::string str() const;

@@ -61,7 +61,8 @@ template <PlainStruct T> inline constexpr std::size_t fieldCount = countFields<T
 
 /// Calls f(field...) with references to all fields of `value`.
 // clang-format off
-template <class T, class F> constexpr decltype(auto) withFields(T &value, F &&f) {
+template <class T, class F>
+[[gnu::always_inline]] constexpr decltype(auto) withFields(T &value, F &&f) {
   constexpr std::size_t kCount = fieldCount<std::remove_const_t<T>>;
   static_assert(kCount <= maxFields, "a struct of parameters or of a configuration has at most 32 "
                                      "fields; group some into a struct of their own");

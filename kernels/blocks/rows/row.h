@@ -22,6 +22,9 @@ struct RowMemory {
   Int64 distance; ///< elements from row to row
   DType dtype;
 };
+inline RowMemory rowMemory(const Strided<OnDevice, 1> &rows, DType dtype) {
+  return {rows.address, rows.stride[0], dtype};
+}
 
 /// A thread's values of a row: a vector for each slot.
 using RowValues = std::vector<Vector>;

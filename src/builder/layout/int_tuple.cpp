@@ -154,20 +154,23 @@ Handle treeMode(const Handle &tuple, int mode, Loc loc) {
 
 IntTuple::IntTuple(const Numeric &value, Loc loc) : Value(detail::leafOfScalar(value, loc)) {}
 
-IntTuple::IntTuple(std::initializer_list<IntTuple> elements, Loc loc) : Value(detail::Handle()) {
-  handle_ = builder::layoutErrorsAt(loc, [&] {
+detail::Handle detail::tupleOf(std::span<const IntTuple> modes, Loc loc) {
+  return builder::layoutErrorsAt(loc, [&] {
     std::vector<layout::IntTuple> parts;
-    detail::Tree whole;
-    for (const IntTuple &e : elements) {
-      detail::Tree tree = detail::treeOf(e.handle(), loc);
+    Tree whole;
+    for (const IntTuple &mode : modes) {
+      Tree tree = treeOf(mode.handle(), loc);
       parts.push_back(std::move(tree.tuple));
-      for (detail::DynamicLeaf &leaf : tree.leaves)
+      for (DynamicLeaf &leaf : tree.leaves)
         whole.leaves.push_back(std::move(leaf));
     }
     whole.tuple = layout::IntTuple::tuple(std::move(parts));
-    return detail::handleOf(std::move(whole));
+    return handleOf(std::move(whole));
   });
 }
+
+IntTuple::IntTuple(std::initializer_list<IntTuple> elements, Loc loc)
+    : Value(detail::tupleOf({elements.begin(), elements.size()}, loc)) {}
 
 int IntTuple::rank(Loc loc) const { return detail::rankOf(handle_, loc); }
 int IntTuple::depth(Loc loc) const { return detail::depthOf(handle_, loc); }

@@ -18,12 +18,39 @@ using namespace flydsl::runtime;
 
 class BoundExecutable {
 public:
-  BoundExecutable(std::shared_ptr<const ExecutableState> executable, const ArgPack &pack)
-      : executable(std::move(executable)), block(pack.block()), entry(pack, kMaxDevices) {}
+  /// `starts`: where the words of each parameter begin.
+  BoundExecutable(std::shared_ptr<const ExecutableState> executable, const ArgPack &pack,
+                  std::span<const std::uint16_t> starts)
+      : executable(std::move(executable)), block(pack.block()), entry(pack, kMaxDevices),
+        starts(starts.begin(), starts.end()) {}
+  /// The same code, whose calls give the parameters that are kept.
+  BoundExecutable(const BoundExecutable &whole, std::span<const bool> kept)
+      : executable(whole.executable), block(whole.block),
+        entry(wordsOf(whole, kept), 0, kMaxDevices) {}
   // Devices are not counted here: what is compiled only may never meet one.
   const std::shared_ptr<const ExecutableState> executable;
   const std::uint64_t block; ///< the workgroup size that it was compiled for, as a word; 0: any
   jit::SignatureEntry entry;
+  const std::vector<std::uint16_t> starts; ///< none if its parameters are not known apart
+
+private:
+  static std::vector<std::uint64_t> wordsOf(const BoundExecutable &whole,
+                                            std::span<const bool> kept) {
+    const std::span<const std::uint64_t> all = whole.entry.words();
+    std::vector<std::uint64_t> words{all[0]}; // the workgroup's
+    if (whole.starts.size() != kept.size())
+      throw Error("kernel " + whole.executable->facts.name +
+                  ": it was compiled by a program that was made with an earlier release of the "
+                  "library, and its constants can't be told from its other parameters; make the "
+                  "program anew");
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      const std::size_t end = i + 1 < kept.size() ? whole.starts[i + 1] : all.size();
+      if (kept[i])
+        words.insert(words.end(), all.begin() + whole.starts[i],
+                     all.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+    return words;
+  }
 };
 
 std::shared_ptr<KernelState> makeKernel(KernelSpec spec) {
@@ -127,7 +154,18 @@ Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &conf
 }
 
 std::shared_ptr<BoundExecutable> bindSignature(const Executable &executable, const ArgPack &pack) {
-  return support::makeOutlivingExit<BoundExecutable>(ExecutableAccess::state(executable), pack);
+  return bindSignature(executable, pack, {});
+}
+
+std::shared_ptr<BoundExecutable> bindSignature(const Executable &executable, const ArgPack &pack,
+                                               std::span<const std::uint16_t> starts) {
+  return support::makeOutlivingExit<BoundExecutable>(ExecutableAccess::state(executable), pack,
+                                                     starts);
+}
+
+std::shared_ptr<BoundExecutable> bindConstants(const BoundExecutable &executable,
+                                               std::span<const bool> kept) {
+  return support::makeOutlivingExit<BoundExecutable>(executable, kept);
 }
 
 void launchBound(BoundExecutable &bound, ArgPack &pack, const LaunchConfig &config,

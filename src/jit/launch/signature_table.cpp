@@ -1,12 +1,18 @@
 // The table grows by a copy of its index; the old index stays for readers that are still in it.
 #include "jit/launch/signature_table.h"
 
+#include <algorithm>
+
 namespace flydsl::jit {
 
 SignatureEntry::SignatureEntry(const detail::ArgPack &pack, int deviceCount)
-    : hash_(SignatureTable::hashOf(pack)), count_(pack.words()),
-      words_(new std::uint64_t[pack.words()]), loaded_(deviceCount) {
-  std::memcpy(words_.get(), pack.word(), count_ * 8);
+    : SignatureEntry({pack.word(), pack.words()}, SignatureTable::hashOf(pack), deviceCount) {}
+
+SignatureEntry::SignatureEntry(std::span<const std::uint64_t> words, std::uint64_t hash,
+                               int deviceCount)
+    : hash_(hash), count_(words.size()), words_(new std::uint64_t[words.size()]),
+      loaded_(deviceCount) {
+  std::copy(words.begin(), words.end(), words_.get());
 }
 
 void SignatureTable::Index::put(SignatureEntry &entry) {

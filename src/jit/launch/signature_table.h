@@ -11,6 +11,7 @@
 #include <atomic>
 #include <bit>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace flydsl::jit {
@@ -19,6 +20,8 @@ namespace flydsl::jit {
 class SignatureEntry {
 public:
   SignatureEntry(const detail::ArgPack &pack, int deviceCount);
+  /// An entry that is compared alone: no table finds it by a hash of 0.
+  SignatureEntry(std::span<const std::uint64_t> words, std::uint64_t hash, int deviceCount);
 
   bool sameTypes(const detail::ArgPack &pack) const { return pack.sameTypes(words_.get(), count_); }
   bool matches(const detail::ArgPack &pack) const {

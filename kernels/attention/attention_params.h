@@ -1,0 +1,47 @@
+// The run-time arguments of the kernels of attention.
+#pragma once
+
+#include <flydsl/strided.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+template <class Side> struct AttentionBias {
+  Strided<Side, 3> rows; ///< the strides of sequences, heads and queries
+  Param<Side, Int64> columns;
+};
+/// Where sequences are among all tokens, and how many keys they have in a cache.
+template <class Side> struct AttentionSequences {
+  Strided<Side, 0> startsQ, startsKv; ///< (batch + 1): cu_seqlens_q, cu_seqlens_kv
+  Strided<Side, 0> lengthsKv;         ///< (batch): seqlens_kv
+};
+/// Factors of operands of 8 bits: (batch, kv_heads), or one.
+template <class Side> struct AttentionDescales { Strided<Side, 2> q, k, v; };
+template <class Side> struct AttentionSizes {
+  Param<Side, Int64> queries; ///< of a sequence; varlen: the largest number
+  Param<Side, Int64> keys;    ///< of a sequence, where all have the same
+  Param<Side, Int64> tokens;  ///< queries of all sequences
+  Param<Side, Int64> batch;   ///< sequences
+};
+/// The keys that a query sees before and after its own place; -1: all.
+template <class Side> struct AttentionWindow { Param<Side, Int64> left, right; };
+
+/// What all kernels take.
+template <class Side> struct AttentionParams {
+  /// Heads: the strides of sequences, of tokens and of heads. With varlen there is no mode of
+  /// sequences, whose stride is 0. Keys and values in a cache have blocks in the place of sequences,
+  /// and KvCache::packed has no stride of tokens.
+  Strided<Side, 3> q, k, v, o;
+  AttentionBias<Side> bias;
+  Strided<Side, 3> lse; ///< the strides of sequences, heads and queries
+  AttentionSequences<Side> sequences;
+  Strided<Side, 1> table;        ///< (batch, blocks)
+  Strided<Side, 0> slopes, sink; ///< (q_heads)
+  AttentionDescales<Side> descale;
+  Param<Side, Int64> workspace; ///< an address
+  AttentionSizes<Side> size;
+  AttentionWindow<Side> window;
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,13 @@
+// A call of a bound kernel has the types of the kernel's run-time parameters.
+// says: an integer parameter takes an integer
+#include <flydsl/kernel.h>
+#include <flydsl/numeric.h>
+#include <flydsl/tensor.h>
+void f(const flydsl::Kernel<void(flydsl::Tensor, flydsl::Constexpr<int>, flydsl::Int32)> &kernel,
+       const flydsl::TensorArg &x) {
+  auto bound = kernel(x, 4, 1).compile().bound();
+  bound(x, 7).launch({.block = 64});
+#ifdef MISUSE
+  bound(x, 7.5f).launch({.block = 64});
+#endif
+}
