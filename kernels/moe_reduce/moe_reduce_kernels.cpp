@@ -19,36 +19,34 @@ const FamilyKernel reduce{
       const Int32 first = pieces == 1 ? Int32(block * RowThread::rowsPerBlock(config))
                                       : Int32(block / static_cast<int>(pieces));
       const RowThread thread(shape, config, p.m, first);
-      // The elements of a row in front of the block's piece.
-      const Int64 before =
-          pieces == 1 ? Int64(0) : Int64((block % static_cast<int>(pieces)).to(i64) * shape.n);
-      const auto number = [&](const Int64 &matrix, DType dtype, int k) {
-        const Numeric at = thread.row().to(i64) * problem.topk + k;
-        return Pointer::from_address(matrix + at * (dtype.bits() / 8), dtype).load();
+      const int piece = static_cast<int>(shape.n), number = static_cast<int>(pieces);
+      const Tensor x = logical_divide(
+          p.x.view(problem.x, {p.m, problem.topk, problem.n}, accessBytes(problem.x, shape)),
+          make_tile(_, _, piece)); // (m, topk, (piece, pieces))
+      const Tensor y =
+          logical_divide(p.y.view(problem.y, {p.m, problem.n}, accessBytes(problem.y, shape)),
+                         make_tile(_, piece)); // (m, (piece, pieces))
+      const Int32 own = block % number;
+      const Tensor sum = y(_, IntTuple{_, own}); // (m, piece)
+      const auto ofToken = [&](const Strided<OnDevice, 0> &matrix, DType dtype) {
+        return matrix.view(dtype, {p.m, problem.topk})(thread.row(), _); // (topk)
       };
       std::vector<Numeric> factors;
       std::vector<Boolean> wanted;
       for (int k = 0; k < problem.topk; ++k) {
         if (problem.weights)
-          factors.push_back(number(p.weights.address, f32, k));
+          factors.push_back(ofToken(p.weights, f32)(k));
         if (problem.mask)
-          wanted.push_back(number(p.mask.address, u8, k) != UInt8(0));
+          wanted.push_back(ofToken(p.mask, u8)(k) != UInt8(0));
       }
       const auto token = [&](const Cursor &at) {
         std::vector<Vector> rows;
-        // Each row's address is the one before it and a step: two scalar instructions a row.
-        const Int64 step = p.x.stride[1] * problem.x.bytes();
-        std::vector<Int64> starts{Int64(
-            p.x.address + (before + thread.row().to(i64) * p.x.stride[0]) * problem.x.bytes())};
-        while (std::ssize(starts) < problem.topk)
-          starts.emplace_back(starts.back() + step);
-        for (std::size_t i = 0; i < starts.size(); ++i) {
-          const RowMemory row{starts[i], Int64(0), problem.x};
-          const auto load = [&] { return at.load(row, 0); };
-          rows.push_back(
-              problem.mask
-                  ? if_(wanted[i], load, [&] { return Vector::splat(0.0f, at.size(), problem.x); })
-                  : load());
+        for (int k = 0; k < problem.topk; ++k) {
+          const auto load = [&] { return at.load(x(_, k, IntTuple{_, own}), 0); }; // of (m, piece)
+          rows.push_back(problem.mask
+                             ? if_(wanted[static_cast<std::size_t>(k)], load,
+                                   [&] { return Vector::splat(0.0f, at.size(), problem.x); })
+                             : load());
         }
         std::vector<Vector> sums;
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -56,8 +54,7 @@ const FamilyKernel reduce{
           const Vector term = problem.weights ? wide * factors[i] : wide;
           sums.push_back(sums.empty() ? term : sums.back() + term);
         }
-        at.store({Int64(p.y.address + before * problem.y.bytes()), p.y.stride[0], problem.y},
-                 sums.back());
+        at.store(sum, sums.back());
       };
       if (config.resident)
         thread.visit(token);

@@ -9,15 +9,37 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-/// The run-time arguments of the kernel.
+/// The operands of the kernel, as far as the problem has them.
 struct Operands {
-  RowMemory x, residual, y, residualOut;
-  Int64 weight, bias, smooth, scale, rstd, mean;
+  Tensor x, y;                                 // (m, n)
+  Tensor weight;                               // (n)
+  std::optional<Tensor> residual, residualOut; // (m, n)
+  std::optional<Tensor> bias, smooth;          // (n)
+  std::optional<Tensor> rstd, mean, scale;     // (m); a fixed scale is (1)
 };
-
-/// One number of a vector of f32, a number for each row.
-Pointer rowNumber(const Int64 &vector, const RowThread &thread) {
-  return Pointer::from_address(vector + thread.row().to(i64) * 4, f32);
+Operands operandsOf(const NormProblem &problem, const NormParams<OnDevice> &p) {
+  const RowShape shape = rowShape(problem);
+  const auto rows = [&](bool has, const Strided<OnDevice, 1> &operand) {
+    return has ? std::optional(rowsOf(operand, problem.x, p.m, shape)) : std::nullopt;
+  };
+  const auto row = [&](bool has, const Strided<OnDevice, 0> &operand, DType type) {
+    return has ? std::optional(rowOf(operand, type, shape)) : std::nullopt;
+  };
+  const auto numbers = [&](bool has, const Strided<OnDevice, 0> &operand, const IntTuple &count) {
+    return has ? std::optional(operand.view(f32, count)) : std::nullopt;
+  };
+  const bool statistics = problem.statistics, fixed = problem.quantise == Quantisation::fixed;
+  return {.x = rowsOf(p.x, problem.x, p.m, shape),
+          .y = rowsOf(p.y, problem.y, p.m, shape),
+          .weight = rowOf(p.weight, problem.weight, shape),
+          .residual = rows(problem.residual, p.residual),
+          .residualOut = rows(problem.residual, p.residualOut),
+          .bias = row(problem.bias, p.bias, problem.weight),
+          .smooth = row(problem.smooth, p.smooth, f32),
+          .rstd = numbers(statistics, p.rstd, p.m),
+          .mean = numbers(statistics && problem.kind == NormKind::layer, p.mean, p.m),
+          .scale = numbers(problem.quantise != Quantisation::none, p.scale,
+                           fixed ? IntTuple(1) : IntTuple(p.m))};
 }
 
 /// Whether a thread has registers for the weights of its elements beside the row in f32.
@@ -30,33 +52,29 @@ bool affineFits(const NormProblem &problem, const RowConfig &config) {
 /// xhat * weight + bias, times smooth if there is one.
 class Affine {
 public:
-  Affine(const NormProblem &problem, const Operands &operands, const RowThread &thread, bool early)
-      : problem_(problem), operands_(operands) {
+  Affine(const Operands &operands, const RowThread &thread, bool early) : operands_(operands) {
     // The loads are under way while the row is reduced, if there are registers for what they bring.
     if (!early)
       return;
-    weight_ = thread.loadShared(operands.weight, problem.weight, 0);
-    if (problem.bias)
-      bias_ = thread.loadShared(operands.bias, problem.weight, 0);
-    if (problem.smooth)
-      smooth_ = thread.loadShared(operands.smooth, f32, 0);
+    weight_ = thread.load(operands.weight, 0);
+    if (operands.bias)
+      bias_ = thread.load(*operands.bias, 0);
+    if (operands.smooth)
+      smooth_ = thread.load(*operands.smooth, 0);
   }
   Vector operator()(const RowThread::Cursor &at, const Vector &xhat) const {
     if (weight_.empty())
       at.limitLoadsAhead();
-    const Vector scaled = xhat * get(at, weight_, operands_.weight, problem_.weight);
-    const Vector y =
-        problem_.bias ? scaled + get(at, bias_, operands_.bias, problem_.weight) : scaled;
-    return problem_.smooth ? y * get(at, smooth_, operands_.smooth, f32) : y;
+    const Vector scaled = xhat * get(at, weight_, operands_.weight);
+    const Vector y = operands_.bias ? scaled + get(at, bias_, *operands_.bias) : scaled;
+    return operands_.smooth ? y * get(at, smooth_, *operands_.smooth) : y;
   }
 
 private:
-  static Vector get(const RowThread::Cursor &at, const RowValues &kept, const Int64 &address,
-                    DType dtype) {
-    const Vector raw = kept.empty() ? at.loadShared(address, dtype, 0) : kept[at.slot()];
-    return dtype == f32 ? raw : raw.to(f32);
+  static Vector get(const RowThread::Cursor &at, const RowValues &kept, const Tensor &vector) {
+    const Vector raw = kept.empty() ? at.load(vector, 0) : kept[at.slot()];
+    return raw.dtype() == f32 ? raw : raw.to(f32);
   }
-  const NormProblem &problem_;
   const Operands &operands_;
   RowValues weight_, bias_, smooth_;
 };
@@ -67,19 +85,19 @@ void normRow(const NormProblem &problem, const RowConfig &config, const Operands
   RowReduce reduce(config);
   using Cursor = RowThread::Cursor;
 
-  std::vector<RowMemory> sources{operands.x};
+  std::vector<Tensor> sources{operands.x};
   if (problem.residual)
-    sources.push_back(operands.residual);
+    sources.push_back(*operands.residual);
   RowPasses row(thread, config, reduce, sources,
-                problem.residual ? operands.residualOut : operands.x,
+                problem.residual ? *operands.residualOut : operands.x,
                 [&](const Cursor &at, const std::vector<Vector> &parts) {
                   if (!problem.residual)
                     return parts[0].to(f32);
                   const Vector sum = (parts[0].to(f32) + parts[1].to(f32)).to(problem.x);
-                  at.store(operands.residualOut, sum);
+                  at.store(*operands.residualOut, sum);
                   return sum.to(f32);
                 });
-  const Affine affine(problem, operands, thread, config.resident && affineFits(problem, config));
+  const Affine affine(operands, thread, config.resident && affineFits(problem, config));
 
   const bool centred = problem.kind == NormKind::layer;
   const float one = 1.0f / static_cast<float>(problem.n);
@@ -93,9 +111,9 @@ void normRow(const NormProblem &problem, const RowConfig &config, const Operands
   const Numeric rstd = math::rsqrt(squares * one + static_cast<float>(problem.eps));
   if (problem.statistics)
     thread.once([&] {
-      rowNumber(operands.rstd, thread).store(rstd);
+      (*operands.rstd)(thread.row()) = rstd;
       if (centred)
-        rowNumber(operands.mean, thread).store(mean);
+        (*operands.mean)(thread.row()) = mean;
     });
   row.map([&](const Cursor &at, const Vector &v) { return affine(at, v * rstd); });
 
@@ -105,10 +123,10 @@ void normRow(const NormProblem &problem, const RowConfig &config, const Operands
   }
   const bool fixed = problem.quantise == Quantisation::fixed;
   const auto largest = [](const Cursor &at, const Vector &v) { return at.keep(magnitudes(v), 0); };
-  const Numeric scale = fixed ? Pointer::from_address(operands.scale, f32).load()
+  const Numeric scale = fixed ? Numeric((*operands.scale)(0))
                               : scaleOf(row.reduce(Reduction::max, largest, u32), problem.y);
   if (!fixed)
-    thread.once([&] { rowNumber(operands.scale, thread).store(scale); });
+    thread.once([&] { (*operands.scale)(thread.row()) = scale; });
   const Numeric inverse = 1.0f / scale;
   row.each([&](const Cursor &at, const Vector &v) {
     at.store(operands.y, quantised(v, inverse, problem.y, fixed));
@@ -117,19 +135,7 @@ void normRow(const NormProblem &problem, const RowConfig &config, const Operands
 
 const FamilyKernel norm{
     kNorm, [](const NormParams<OnDevice> &p, const Constexpr<Spec<NormProblem>> &spec) {
-      const NormProblem &problem = spec->problem;
-      normRow(problem, spec->config,
-              {.x = rowMemory(p.x, problem.x),
-               .residual = rowMemory(p.residual, problem.x),
-               .y = rowMemory(p.y, problem.y),
-               .residualOut = rowMemory(p.residualOut, problem.x),
-               .weight = p.weight.address,
-               .bias = p.bias.address,
-               .smooth = p.smooth.address,
-               .scale = p.scale.address,
-               .rstd = p.rstd.address,
-               .mean = p.mean.address},
-              p.m);
+      normRow(spec->problem, spec->config, operandsOf(spec->problem, p), p.m);
     }};
 
 } // namespace

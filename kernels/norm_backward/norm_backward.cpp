@@ -119,9 +119,9 @@ void Backward::launch(const Call<NormBackwardProblem> &call) {
   if (addsToSums(config)) {
     const std::int64_t numbers = shares.sums * n * (problem.bias ? 2 : 1);
     if (m)
-      call.launches.at(place,
-                       kClearSums)(call.over(numbers, kClearBlock, kClearBlock), call.where,
-                                   {.sums = sums, .count = static_cast<std::int32_t>(numbers)});
+      call.launches.at(place, kClearSums)(
+          call.over(numbers, kClearBlock, kClearBlock), call.where,
+          {.sums = {.address = sums, .stride = {}}, .count = static_cast<std::int32_t>(numbers)});
     ++place;
   }
   if (m)
@@ -131,14 +131,14 @@ void Backward::launch(const Call<NormBackwardProblem> &call) {
                                             .dx = operandOf<1>(args.dx),
                                             .weight = operandOf<0>(args.weight),
                                             .rstd = operandOf<0>(args.rstd),
-                                            .sums = sums,
+                                            .sums = {.address = sums, .stride = {}},
                                             .m = static_cast<std::int32_t>(m),
                                             .dresidual = operandOf<1>(args.dresidual),
                                             .mean = operandOf<0>(args.mean)});
   // Of no rows the sums are 0.
   call.launches.at(place + 1, kFinish)(call.over(n, kColumns, kColumns * kThreadsOfColumn),
                                        call.where,
-                                       {.sums = sums,
+                                       {.sums = {.address = sums, .stride = {}},
                                         .dweight = operandOf<0>(args.dweight),
                                         .dbias = operandOf<0>(args.dbias),
                                         .rows = sumsOfColumn});

@@ -10,7 +10,7 @@ namespace kernels::impl {
 
 /// Sets partial sums to 0.
 template <class Side> struct NormBackwardClearParams {
-  Param<Side, Int64> sums; // an address
+  Strided<Side, 0> sums; // (count)
   Param<Side, Int32> count;
 };
 inline constexpr KernelOf<NormBackwardClearParams> kClearSums{"norm_backward_clear"};
@@ -19,7 +19,7 @@ template <class Side> struct NormBackwardParams {
   Strided<Side, 1> x, dy, dx; // (m, n)
   Strided<Side, 0> weight;    // (n)
   Strided<Side, 0> rstd;      // (m)
-  Param<Side, Int64> sums;    // the address of the partial sums
+  Strided<Side, 0> sums;      // (parts, n): dweight's partial sums, then dbias's
   Param<Side, Int32> m;
   Strided<Side, 1> dresidual; // (m, n)
   Strided<Side, 0> mean;      // (m)
@@ -28,7 +28,7 @@ inline constexpr KernelOf<NormBackwardParams> kNormBackward{"norm_backward"};
 
 /// Adds the partial sums of each column up.
 template <class Side> struct NormBackwardFinishParams {
-  Param<Side, Int64> sums;         // the address of the partial sums
+  Strided<Side, 0> sums;           // (parts, n): dweight's partial sums, then dbias's
   Strided<Side, 0> dweight, dbias; // (n)
   Param<Side, Int32> rows;         // partial sums of a column
 };

@@ -13,21 +13,35 @@ using Cursor = RowThread::Cursor;
 
 Vector wide(const Vector &values) { return values.dtype() == f32 ? values : values.to(f32); }
 
-/// The run-time arguments of the kernel over rows.
+/// The operands of the kernel over rows, as far as the problem has them.
 struct Operands {
-  RowMemory x, dy, dresidual, dx;
-  Int64 weight, rstd, mean, sums;
+  Tensor x, dy, dx;                // (m, n)
+  Tensor weight;                   // (n)
+  Tensor rstd;                     // (m)
+  std::optional<Tensor> dresidual; // (m, n)
+  std::optional<Tensor> mean;      // (m)
 };
+Operands operandsOf(const NormBackwardProblem &problem, const NormBackwardParams<OnDevice> &p) {
+  const RowShape shape = rowShape(problem);
+  return {.x = rowsOf(p.x, problem.x, p.m, shape),
+          .dy = rowsOf(p.dy, problem.dy, p.m, shape),
+          .dx = rowsOf(p.dx, problem.dy, p.m, shape),
+          .weight = rowOf(p.weight, problem.weight, shape),
+          .rstd = p.rstd.view(f32, p.m),
+          .dresidual = problem.residual ? std::optional(rowsOf(p.dresidual, problem.dy, p.m, shape))
+                                        : std::nullopt,
+          .mean = problem.kind == NormKind::layer ? std::optional(p.mean.view(f32, p.m))
+                                                  : std::nullopt};
+}
 
-/// The partial sums of one row of them: dweight's, then dbias's.
+/// One row of the partial sums: dweight's, and dbias's.
 class Sums {
 public:
-  /// `row` of all partial sums, `rows` of which are dweight's.
-  Sums(const NormBackwardProblem &problem, const NormBackwardConfig &config, const Int64 &address,
-       const Numeric &row, const Numeric &rows)
-      : config_(config), weight_{Int64(address + row.to(i64) * (problem.n * 4)), Int64(0), f32},
-        bias_{Int64(address + (row + rows).to(i64) * (problem.n * 4)), Int64(0), f32},
-        hasBias_(problem.bias) {}
+  /// `row` of the partial sums (parts, n), `rows` of which are dweight's.
+  Sums(const NormBackwardProblem &problem, const NormBackwardConfig &config, const Tensor &sums,
+       const Int32 &row, const Int32 &rows)
+      : config_(config), weight_(sums(row, _)), bias_(sums(row + rows, _)), hasBias_(problem.bias) {
+  }
 
   /// Makes room for the sums of a slot of the thread, in the order of the slots.
   void start(const RowThread &thread) {
@@ -56,11 +70,11 @@ public:
       return;
     thread.visit([&](const Cursor &at) {
       const std::size_t place = at.slot() * (hasBias_ ? 2 : 1);
-      const auto write = [&](const RowMemory &to, const Vector &values) {
+      const auto write = [&](const Tensor &to, const Vector &values) {
         if (config_.atomic)
-          at.atomicAddShared(to.address, values);
+          at.atomicAdd(to, values);
         else
-          at.storeShared(to.address, values);
+          at.store(to, values);
       };
       write(weight_, sums_[place].get());
       if (hasBias_)
@@ -69,14 +83,14 @@ public:
   }
 
 private:
-  void toMemory(const Cursor &at, const RowMemory &to, const Vector &values) const {
+  void toMemory(const Cursor &at, const Tensor &to, const Vector &values) const {
     if (config_.atomic)
-      at.atomicAddShared(to.address, values);
+      at.atomicAdd(to, values);
     else
-      at.storeShared(to.address, at.loadShared(to.address, f32, 0) + values);
+      at.store(to, at.load(to, 0) + values);
   }
   const NormBackwardConfig &config_;
-  RowMemory weight_, bias_;
+  Tensor weight_, bias_; // (n)
   bool hasBias_;
   std::vector<Var<Vector>> sums_;
 };
@@ -86,11 +100,8 @@ void backwardRow(const NormBackwardProblem &problem, const NormBackwardConfig &c
                  const RowThread &thread, const Operands &operands, const RowValues &weight,
                  RowReduce &reduce, const Sums &sums) {
   const bool centred = problem.kind == NormKind::layer, resident = config.resident;
-  const auto number = [&](const Int64 &vector) {
-    return Pointer::from_address(vector + thread.row().to(i64) * 4, f32).load();
-  };
-  const Numeric rstd = number(operands.rstd),
-                mean = centred ? number(operands.mean) : Numeric(Float32(0.0f));
+  const Numeric rstd = operands.rstd(thread.row()),
+                mean = centred ? Numeric((*operands.mean)(thread.row())) : Numeric(Float32(0.0f));
   const RowValues x = resident ? thread.load(operands.x, 0) : RowValues(),
                   dy = resident ? thread.load(operands.dy, 0) : RowValues();
   /// Of one access: xhat, which is 0 past the row, dy, and dy * weight.
@@ -100,8 +111,7 @@ void backwardRow(const NormBackwardProblem &problem, const NormBackwardConfig &c
   const auto partsOf = [&](const Cursor &at) {
     const Vector rawX = resident ? x[at.slot()] : at.load(operands.x, 0),
                  rawDy = resident ? dy[at.slot()] : at.load(operands.dy, 0),
-                 w = resident ? weight[at.slot()]
-                              : at.loadShared(operands.weight, problem.weight, 0);
+                 w = resident ? weight[at.slot()] : at.load(operands.weight, 0);
     const Vector centre = centred ? wide(rawX) - mean : wide(rawX);
     return Parts{at.keep(centre * rstd, 0), wide(rawDy), wide(rawDy) * wide(w)};
   };
@@ -130,7 +140,7 @@ void backwardRow(const NormBackwardProblem &problem, const NormBackwardConfig &c
     const Parts parts = partsOf(at);
     const Vector inner = parts.g - parts.xhat * along;
     const Vector dx = (centred ? inner - shift : inner) * rstd;
-    at.store(operands.dx, problem.residual ? dx + wide(at.load(operands.dresidual, 0)) : dx);
+    at.store(operands.dx, problem.residual ? dx + wide(at.load(*operands.dresidual, 0)) : dx);
     sums.add(at, thread.keepInside(parts.dy * parts.xhat), thread.keepInside(parts.dy));
   });
 }
@@ -138,26 +148,21 @@ void backwardRow(const NormBackwardProblem &problem, const NormBackwardConfig &c
 const FamilyKernel backward{
     kNormBackward, [](const NormBackwardParams<OnDevice> &p, const SpecOf &spec) {
       const auto &[problem, config] = spec.value();
-      const Operands operands{.x = rowMemory(p.x, problem.x),
-                              .dy = rowMemory(p.dy, problem.dy),
-                              .dresidual = rowMemory(p.dresidual, problem.dy),
-                              .dx = rowMemory(p.dx, problem.dy),
-                              .weight = p.weight.address,
-                              .rstd = p.rstd.address,
-                              .mean = p.mean.address,
-                              .sums = p.sums};
+      const Operands operands = operandsOf(problem, p);
       const RowConfig rows = rowConfig(config);
       const int ofBlock = RowThread::rowsPerBlock(rows);
       const Int32 block = block_idx().x, blocks = grid_dim().x;
       const RowThread any(rowShape(problem), rows, p.m);
-      const Numeric group = thread_idx().x / config.threads;
-      Sums parts(problem, config, p.sums,
-                 config.atomic ? Numeric(Int32(0)) : Numeric(block * ofBlock + group),
-                 config.atomic ? Numeric(Int32(1)) : Numeric(blocks * ofBlock));
+      const Int32 group(thread_idx().x / config.threads);
+      const Int32 row = config.atomic ? Int32(0) : Int32(block * ofBlock + group);
+      const Int32 rowsOfSums = config.atomic ? Int32(1) : Int32(blocks * ofBlock);
+      const Tensor sums = p.sums.view(f32, {rowsOfSums * (problem.bias ? 2 : 1), problem.n},
+                                      accessBytes(f32, rowShape(problem))); // (parts, n)
+      Sums parts(problem, config, sums, row, rowsOfSums);
       RowValues columns;
       if (config.resident) {
         parts.start(any);
-        columns = any.loadShared(p.weight.address, problem.weight, 0);
+        columns = any.load(operands.weight, 0);
       }
       RowReduce reduce(rows, /*again=*/true);
       for (Int32 first : range(block * ofBlock, p.m, blocks * ofBlock)) {
@@ -167,16 +172,18 @@ const FamilyKernel backward{
       parts.finish(any);
     }};
 
-const FamilyKernel clear{
-    kClearSums, [](const NormBackwardClearParams<OnDevice> &p, const SpecOf &) {
-      const Numeric i = block_idx().x * kClearBlock + thread_idx().x;
-      if_(i < p.count,
-          [&] { Pointer::from_address(p.sums + i.to(i64) * 4, f32).store(Float32(0.0f)); });
-    }};
+const FamilyKernel clear{kClearSums,
+                         [](const NormBackwardClearParams<OnDevice> &p, const SpecOf &) {
+                           const Numeric i = block_idx().x * kClearBlock + thread_idx().x;
+                           const Tensor sums = p.sums.view(f32, p.count); // (count)
+                           if_(i < p.count, [&] { sums(i) = Float32(0.0f); });
+                         }};
 
-/// One column of partial sums, of which each of its threads adds every kThreadsOfColumn-th.
-void finishColumn(const Int64 &sums, const Int64 &to, DType dtype, std::int64_t n,
-                  const Numeric &column, const Numeric &rows, SharedAllocator &shared) {
+/// One column of `rows` partial sums from `firstRow` on. Each of its threads adds every
+/// kThreadsOfColumn-th.
+void finishColumn(const Tensor &sums, const Tensor &to, const Numeric &column, const Numeric &rows,
+                  const Numeric &firstRow, SharedAllocator &shared) {
+  const std::int64_t n = size(to).value();
   const Numeric inside = min(column, static_cast<std::int32_t>(n - 1));
   const Int32 thread = thread_idx().x;
   const auto plus = [](const Numeric &a, const Numeric &b) { return Numeric(a + b); };
@@ -185,8 +192,7 @@ void finishColumn(const Int64 &sums, const Int64 &to, DType dtype, std::int64_t 
     std::vector<Numeric> values;
     for (int i = 0; i < kLoadsOfColumn; ++i) {
       const Numeric wanted = row + i * kThreadsOfColumn;
-      const Numeric at = min(wanted, rows - 1).to(i64) * n + inside.to(i64);
-      const Numeric value = Pointer::from_address(sums + at * 4, f32).load();
+      const Numeric value = sums(firstRow + min(wanted, rows - 1), inside);
       values.push_back(select(wanted < rows, value, Float32(0.0f)));
     }
     sum += combine(values, plus);
@@ -200,8 +206,7 @@ void finishColumn(const Int64 &sums, const Int64 &to, DType dtype, std::int64_t 
     for (int i = 0; i < kThreadsOfColumn; ++i)
       all.push_back(parts(thread, i));
     const Numeric total = combine(all, plus);
-    Pointer::from_address(to + column.to(i64) * (dtype.bits() / 8), dtype)
-        .store(dtype == f32 ? total : total.to(dtype));
+    to(column) = to.dtype() == f32 ? total : total.to(to.dtype());
   });
 }
 
@@ -210,10 +215,13 @@ const FamilyKernel finish{
       const NormBackwardProblem &problem = spec->problem;
       const Numeric column = block_idx().x * kColumns + thread_idx().x % kColumns;
       SharedAllocator shared;
-      finishColumn(p.sums, p.dweight.address, problem.weight, problem.n, column, p.rows, shared);
+      const Tensor sums = p.sums.view(f32, {p.rows * (problem.bias ? 2 : 1), problem.n});
+      const auto result = [&](const Strided<OnDevice, 0> &to) {
+        return to.view(problem.weight, problem.n); // (n)
+      };
+      finishColumn(sums, result(p.dweight), column, p.rows, Int32(0), shared);
       if (problem.bias)
-        finishColumn(Int64(p.sums + p.rows.to(i64) * (problem.n * 4)), p.dbias.address,
-                     problem.weight, problem.n, column, p.rows, shared);
+        finishColumn(sums, result(p.dbias), column, p.rows, p.rows, shared);
     }};
 
 } // namespace

@@ -19,7 +19,7 @@ Numeric largestOfRow(RowPasses &row) {
 }
 
 RowPasses passes(const RowThread &thread, const RowConfig &config, RowReduce &reduce,
-                 const RowMemory &x) {
+                 const Tensor &x) {
   return RowPasses(thread, config, reduce, {x}, x,
                    [](const Cursor &, const std::vector<Vector> &parts) {
                      return parts[0].dtype() == f32 ? parts[0] : parts[0].to(f32);
@@ -27,17 +27,15 @@ RowPasses passes(const RowThread &thread, const RowConfig &config, RowReduce &re
 }
 
 /// Rows whose scale is given, or is one for each row.
-void quantiseRows(const QuantiseProblem &problem, const RowConfig &config, const RowMemory &x,
-                  const RowMemory &q, const Int64 &scales, const Int32 &m) {
+void quantiseRows(const QuantiseProblem &problem, const RowConfig &config, const Tensor &x,
+                  const Tensor &q, const Tensor &scales, const Int32 &m) {
   const RowThread thread(rowShape(problem), config, m);
   RowReduce reduce(config);
   RowPasses row = passes(thread, config, reduce, x);
   const bool own = problem.scale == ScaleOf::row;
-  const Pointer place = Pointer::from_address(
-      own ? Numeric(scales + thread.row().to(i64) * 4) : Numeric(scales), f32);
-  const Numeric scale = own ? scaleOf(largestOfRow(row), problem.q) : place.load();
+  const Numeric scale = own ? scaleOf(largestOfRow(row), problem.q) : Numeric(scales(0));
   if (own)
-    thread.once([&] { place.store(scale); });
+    thread.once([&] { scales(thread.row()) = scale; });
   const Numeric inverse = 1.0f / scale;
   row.each([&](const Cursor &at, const Vector &v) {
     at.store(q, quantised(v, inverse, problem.q, !own));
@@ -45,8 +43,8 @@ void quantiseRows(const QuantiseProblem &problem, const RowConfig &config, const
 }
 
 /// Blocks of 32 values, of which each thread has an access.
-void quantiseBlocks(const QuantiseProblem &problem, const RowConfig &config, const RowMemory &x,
-                    const RowMemory &q, const RowMemory &scales, const Int32 &m) {
+void quantiseBlocks(const QuantiseProblem &problem, const RowConfig &config, const Tensor &x,
+                    const Tensor &q, const Tensor &scales, const Int32 &m) {
   const RowShape shape = rowShape(problem);
   const RowThread thread(shape, config, m);
   const int lanes = kBlock / shape.vector;
@@ -69,37 +67,42 @@ void quantiseBlocks(const QuantiseProblem &problem, const RowConfig &config, con
 const FamilyKernel quantise{
     kQuantise, [](const QuantiseParams<OnDevice> &p, const SpecOf &spec) {
       const QuantiseProblem &problem = spec->problem;
-      const RowMemory x = rowMemory(p.x, problem.x), q = rowMemory(p.q, problem.q);
-      if (problem.scale == ScaleOf::block)
-        quantiseBlocks(problem, spec->config, x, q, rowMemory(p.scale, u8), p.m);
-      else
-        quantiseRows(problem, spec->config, x, q, p.scale.address, p.m);
+      const RowShape shape = rowShape(problem);
+      const Tensor x = rowsOf(p.x, problem.x, p.m, shape); // (m, n)
+      const Tensor q = rowsOf(p.q, problem.q, p.m, shape); // (m, n)
+      if (problem.scale == ScaleOf::block) {
+        const Tensor scales = p.scale.view(u8, {p.m, problem.n / kBlock}); // (m, n / 32)
+        quantiseBlocks(problem, spec->config, x, q, scales, p.m);
+      } else {
+        const bool own = problem.scale == ScaleOf::row;
+        const Tensor scales = Strided<OnDevice, 0>{.address = p.scale.address, .stride = {}}.view(
+            f32, own ? IntTuple(p.m) : IntTuple(1)); // (m), or one
+        quantiseRows(problem, spec->config, x, q, scales, p.m);
+      }
     }};
 
 /// One thread does the work on the scale of a whole tensor.
 void once(const std::function<void()> &body) { if_(thread_idx().x == 0, body); }
 
 const FamilyKernel clear{kClear, [](const QuantiseScaleParams<OnDevice> &p, const SpecOf &) {
-                           once([&] {
-                             Pointer::from_address(p.scale.address, u32).store(UInt32(0));
-                           });
+                           once([&] { p.scale.view(u32, 1)(0) = UInt32(0); });
                          }};
 const FamilyKernel largest{
     kLargest, [](const QuantiseLargestParams<OnDevice> &p, const SpecOf &spec) {
       const RowThread thread(rowShape(spec->problem), spec->config, p.m);
       RowReduce reduce(spec->config);
-      RowPasses row = passes(thread, spec->config, reduce, rowMemory(p.x, spec->problem.x));
+      RowPasses row = passes(thread, spec->config, reduce,
+                             rowsOf(p.x, spec->problem.x, p.m, rowShape(spec->problem)));
       const Numeric bits = largestOfRow(row);
-      thread.once(
-          [&] { atomic(AtomicOp::max, Pointer::from_address(p.scale.address, u32), bits); });
+      thread.once([&] { atomic(AtomicOp::max, p.scale.view(u32, 1).iter(), bits); });
     }};
-const FamilyKernel scaleKernel{
-    kScale, [](const QuantiseScaleParams<OnDevice> &p, const SpecOf &spec) {
-      once([&] {
-        const Numeric bits = Pointer::from_address(p.scale.address, u32).load();
-        Pointer::from_address(p.scale.address, f32).store(scaleOf(bits, spec->problem.q));
-      });
-    }};
+const FamilyKernel scaleKernel{kScale,
+                               [](const QuantiseScaleParams<OnDevice> &p, const SpecOf &spec) {
+                                 once([&] {
+                                   const Numeric bits = p.scale.view(u32, 1)(0);
+                                   p.scale.view(f32, 1)(0) = scaleOf(bits, spec->problem.q);
+                                 });
+                               }};
 
 } // namespace
 

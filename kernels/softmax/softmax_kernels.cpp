@@ -19,7 +19,7 @@ template <class X> X exponential(const X &x) {
   return math::exp2(x * kLog2E);
 }
 
-void resident(const RowThread &thread, RowReduce &reduce, const RowMemory &x, const RowMemory &y) {
+void resident(const RowThread &thread, RowReduce &reduce, const Tensor &x, const Tensor &y) {
   const RowValues row = to(thread.load(x, -kInfinity), f32);
   const Numeric largest = reduce.max(combine(row, Reduction::max));
   const RowValues powers = mapRow(row, [&](const Vector &v) { return exponential(v - largest); });
@@ -27,7 +27,7 @@ void resident(const RowThread &thread, RowReduce &reduce, const RowMemory &x, co
   thread.store(y, mapRow(powers, [&](const Vector &v) { return v * inverse; }));
 }
 
-void streamed(const RowThread &thread, RowReduce &reduce, const RowMemory &x, const RowMemory &y) {
+void streamed(const RowThread &thread, RowReduce &reduce, const Tensor &x, const Tensor &y) {
   // The least number, not -infinity, from which nothing but a NaN can be subtracted.
   const Var largest(Float32{std::numeric_limits<float>::lowest()}), sum(Float32{0.0f});
   thread.stream([&](const RowThread::Cursor &at) {
@@ -46,9 +46,11 @@ void streamed(const RowThread &thread, RowReduce &reduce, const RowMemory &x, co
 const FamilyKernel softmax{
     kSoftmax, [](const SoftmaxParams<OnDevice> &p, const Constexpr<Spec<SoftmaxProblem>> &spec) {
       const auto &[problem, config] = spec.value();
-      const RowThread thread(rowShape(problem), config, p.m);
+      const RowShape shape = rowShape(problem);
+      const Tensor x = rowsOf(p.x, problem.x, p.m, shape); // (m, n)
+      const Tensor y = rowsOf(p.y, problem.y, p.m, shape); // (m, n)
+      const RowThread thread(shape, config, p.m);
       RowReduce reduce(config);
-      const RowMemory x = rowMemory(p.x, problem.x), y = rowMemory(p.y, problem.y);
       if (config.resident)
         resident(thread, reduce, x, y);
       else

@@ -12,8 +12,8 @@ using Cursor = RowThread::Cursor;
 
 Vector wide(const Vector &values) { return values.dtype() == f32 ? values : values.to(f32); }
 
-void backwardRow(const SoftmaxBackwardConfig &config, const RowThread &thread,
-                 const RowMemory &fromY, const RowMemory &fromDy, const RowMemory &dx) {
+void backwardRow(const SoftmaxBackwardConfig &config, const RowThread &thread, const Tensor &fromY,
+                 const Tensor &fromDy, const Tensor &dx) {
   RowReduce reduce(rowConfig(config));
   const auto product = [](const Vector &y, const Vector &dy) { return wide(y) * wide(dy); };
   const auto result = [](const Vector &y, const Vector &dy, const Numeric &sum) {
@@ -44,14 +44,16 @@ void backwardRow(const SoftmaxBackwardConfig &config, const RowThread &thread,
   thread.visit([&](const Cursor &at) { at.store(dx, result(y[at.slot()], dy(at), all)); });
 }
 
-const FamilyKernel backward{kSoftmaxBackward,
-                            [](const SoftmaxBackwardParams<OnDevice> &p,
-                               const Constexpr<Spec<SoftmaxBackwardProblem>> &spec) {
-                              const auto &[problem, config] = spec.value();
-                              const RowThread thread(rowShape(problem), rowConfig(config), p.m);
-                              backwardRow(config, thread, rowMemory(p.y, problem.y),
-                                          rowMemory(p.dy, problem.dy), rowMemory(p.dx, problem.dx));
-                            }};
+const FamilyKernel backward{
+    kSoftmaxBackward, [](const SoftmaxBackwardParams<OnDevice> &p,
+                         const Constexpr<Spec<SoftmaxBackwardProblem>> &spec) {
+      const auto &[problem, config] = spec.value();
+      const RowShape shape = rowShape(problem);
+      const Tensor y = rowsOf(p.y, problem.y, p.m, shape);    // (m, n)
+      const Tensor dy = rowsOf(p.dy, problem.dy, p.m, shape); // (m, n)
+      const Tensor dx = rowsOf(p.dx, problem.dx, p.m, shape); // (m, n)
+      backwardRow(config, RowThread(shape, rowConfig(config), p.m), y, dy, dx);
+    }};
 
 } // namespace
 

@@ -28,9 +28,11 @@ const FamilyKernel gating{
     [](const TopkGatingParams<OnDevice> &p, const Constexpr<Spec<TopkGatingProblem>> &spec) {
       const auto &[problem, config] = spec.value();
       constexpr double kInfinity = std::numeric_limits<double>::infinity();
-      const RowThread thread(rowShape(problem), config, p.m);
+      const RowShape shape = rowShape(problem);
+      const Tensor logits = rowsOf(p.logits, problem.logits, p.m, shape); // (m, experts)
+      const RowThread thread(shape, config, p.m);
       RowReduce reduce(config);
-      const RowValues row = to(thread.load(rowMemory(p.logits, problem.logits), -kInfinity), f32);
+      const RowValues row = to(thread.load(logits, -kInfinity), f32);
 
       const Numeric largest = reduce.max(combine(row, Reduction::max));
       const auto power = [&](const auto &x) {
@@ -44,7 +46,7 @@ const FamilyKernel gating{
       thread.visit([&](const RowThread::Cursor &at) {
         const Vector &values = row[at.slot()];
         for (std::int64_t i = 0; i < values.size(); ++i) {
-          const Numeric number = candidate(values.at(i), (at.column() + i).to(i32));
+          const Numeric number = candidate(values.at(i), at.column() + i);
           const std::optional<Boolean> &valid = at.valid();
           left.push_back(valid ? select(*valid, number, Int64(kNone)) : number);
         }
@@ -66,16 +68,16 @@ const FamilyKernel gating{
       const Numeric whole = problem.renormalise ? combine(powers, both) + sum * 0.0f : sum;
       const Numeric inverse = 1.0f / whole;
       thread.once([&] {
-        const Numeric first = thread.row().to(i64) * (problem.topk * 4);
+        const auto ofRow = [&](const Strided<OnDevice, 0> &matrix, DType dtype) {
+          return matrix.view(dtype, {p.m, problem.topk})(thread.row(), _); // (topk)
+        };
+        const Tensor weights = ofRow(p.weights, f32), ids = ofRow(p.ids, i32);
         for (int k = 0; k < problem.topk; ++k) {
-          const auto place = [&](const Strided<OnDevice, 0> &matrix, DType dtype) {
-            return Pointer::from_address(matrix.address + first + std::int64_t(k) * 4, dtype);
-          };
           const std::size_t i = static_cast<std::size_t>(k);
-          place(p.weights, f32).store(powers[i] * inverse);
-          place(p.ids, i32).store(chosen[i]);
+          weights(k) = powers[i] * inverse;
+          ids(k) = chosen[i];
           if (problem.source_rows)
-            place(p.sourceRows, i32).store(p.m * k + thread.row());
+            ofRow(p.sourceRows, i32)(k) = p.m * k + thread.row();
         }
       });
     }};

@@ -16,14 +16,28 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// The rows of an operand: where they start, how far they are apart, and what they are made of.
-struct RowMemory {
-  Int64 address;  ///< of row 0
-  Int64 distance; ///< elements from row to row
-  DType dtype;
-};
-inline RowMemory rowMemory(const Strided<OnDevice, 1> &rows, DType dtype) {
-  return {rows.address, rows.stride[0], dtype};
+/// Rows of operands are tensors (M, N) of the kernel's M rows; a vector (N) is a row that all of
+/// them share. Their N is static: that of the RowShape, or, where several elements share a byte, the
+/// bytes of a row.
+
+/// The bytes of an access to an operand of this type, which divide the places of its rows.
+inline int accessBytes(DType type, const RowShape &row) {
+  return std::min(16, row.vector * type.memory_bits() / 8);
+}
+/// The kernel's m rows of an operand: (m, n). Elements that share a byte are read and written as
+/// bytes: (m, n / elements of a byte).
+inline Tensor rowsOf(const Strided<OnDevice, 1> &operand, DType type, const Int32 &m,
+                     const RowShape &row) {
+  if (type.memory_bits() >= 8)
+    return operand.view(type, {m, row.n}, accessBytes(type, row));
+  const int ofByte = 8 / type.memory_bits();
+  const Strided<OnDevice, 1> bytes{.address = operand.address,
+                                   .stride = {Int64(operand.stride[0] / ofByte)}};
+  return bytes.view(u8, {m, row.n / ofByte}, accessBytes(type, row));
+}
+/// A row that all rows share: (n).
+inline Tensor rowOf(const Strided<OnDevice, 0> &operand, DType type, const RowShape &row) {
+  return operand.view(type, row.n, accessBytes(type, row));
 }
 
 /// A thread's values of a row: a vector for each slot.
@@ -41,11 +55,11 @@ public:
         row_(rowOf(config, rows_, m, first)), inside_(insideOf(config, rows_, m, first)) {
     const std::int64_t wide = row.n / row.vector, threads = config.threads;
     for (std::int64_t first = 0; first < wide; first += threads)
-      slots_.push_back({row.vector, Int64(first * row.vector),
+      slots_.push_back({row.vector, Int32(static_cast<std::int32_t>(first)),
                         guard(first + threads <= wide, lane_ + first < wide)});
-    const std::int64_t start = wide * row.vector;
-    for (std::int64_t first = start; first < row.n; first += threads)
-      slots_.push_back({1, Int64(first), guard(first + threads <= row.n, lane_ + first < row.n)});
+    for (std::int64_t first = wide * row.vector; first < row.n; first += threads)
+      slots_.push_back({1, Int32(static_cast<std::int32_t>(first)),
+                        guard(first + threads <= row.n, lane_ + first < row.n)});
   }
 
   /// Rows of a block.
@@ -58,23 +72,15 @@ public:
   /// nothing of it: another wave may be writing it, where a kernel works in place.
   const Int32 &row() const { return row_; }
 
-  /// The row's elements of each slot, as they are in memory; `fill` stands where a slot is past the
-  /// row.
-  RowValues load(const RowMemory &from, double fill) const {
-    const Numeric start = rowStart(from);
-    return issued(each([&](const Slot &slot) { return loadOwn(slot, from, start, fill); }));
-  }
-  /// The same for a vector that all rows share, such as a weight.
-  RowValues loadShared(const Int64 &address, DType dtype, double fill) const {
-    const RowMemory from{address, Int64(0), dtype};
-    return issued(each([&](const Slot &slot) { return loadSlot(slot, from, from.address, fill); }));
+  /// The elements of each slot, as they are in memory; `fill` stands where a slot is past the row.
+  RowValues load(const Tensor &from, double fill) const {
+    return issued(each([&](const Slot &slot) { return loadSlot(slot, from, fill); }));
   }
   /// Writes the elements, rounded to the operand's type.
-  void store(const RowMemory &to, const RowValues &values) const {
-    const Numeric start = rowStart(to);
+  void store(const Tensor &to, const RowValues &values) const {
     ifInside([&] {
       for (std::size_t i = 0; i < slots_.size(); ++i)
-        storeSlot(slots_[i], to, start, values[i]);
+        storeSlot(slots_[i], to, values[i]);
     });
   }
 
@@ -99,7 +105,7 @@ public:
 private:
   struct Slot {
     int size;                     ///< elements
-    Int64 first;                  ///< element of thread 0, the same for the whole block
+    Int32 first;                  ///< access of thread 0, the same for the whole block
     std::optional<Boolean> valid; ///< whether it is in the row; none: always
   };
   friend class Cursor;
@@ -123,48 +129,32 @@ private:
     return rows == 1 ? std::nullopt : std::optional<Boolean>(number(config, rows, first) < m);
   }
 
-  /// The bytes of elements, which are whole ones also where several elements share a byte.
-  template <class N> static Numeric bytesOf(const N &elements, DType dtype) {
-    const int bits = dtype.memory_bits();
-    return bits < 8 ? Numeric(elements / (8 / bits)) : Numeric(elements * (bits / 8));
+  /// The thread's elements of a slot.
+  Tensor place(const Slot &slot, const Tensor &operand) const {
+    const Tensor row = operand.rank() == 1 ? operand : operand(row_, _); // (N)
+    const std::int64_t extent = flydsl::size(row).value();
+    const std::int64_t each = slot.size * extent / shape_.n; // less where elements share a byte
+    const Layout accesses = make_layout({each, extent / each}, {1, each});
+    return composition(row, accesses)(_, lane_ + slot.first); // (each)
   }
-  Numeric rowStart(const RowMemory &memory) const {
-    return memory.address + row_.to(i64) * bytesOf(memory.distance, memory.dtype);
-  }
-  /// The part of an address that is the same for the block is a pointer of its own, which the
-  /// scalar unit computes; the instruction adds the thread's offset. As one sum of integers, LLVM
-  /// adds the offset first and each slot's distance to that, in vector instructions.
-  Pointer place(const Slot &slot, DType dtype, const Numeric &start) const {
-    const DType stored = dtype.memory_bits() < 8 ? u8 : dtype;
-    const int bytes = slot.size * dtype.memory_bits() / 8, elements = bytes / stored.bytes();
-    const Pointer block = Pointer::from_address(start + bytesOf(slot.first, dtype), stored,
-                                                AddressSpace::global, std::min(16, bytes));
-    return block + IntTuple(lane_) * elements;
-  }
-  Vector loadSlot(const Slot &slot, const RowMemory &from, const Numeric &start,
-                  double fill) const {
-    return loadWhere(slot.valid, slot, from, start, fill);
-  }
-  /// Of the thread's row, if there is such a row. A wave has no other wave's row where it is alone
-  /// in its block.
-  Vector loadOwn(const Slot &slot, const RowMemory &from, const Numeric &start, double fill) const {
-    if (!inside_ || config_.block <= kFewestLanes)
-      return loadSlot(slot, from, start, fill);
-    return loadWhere(slot.valid ? Boolean(*slot.valid & *inside_) : *inside_, slot, from, start,
-                     fill);
-  }
-  Vector loadWhere(const std::optional<Boolean> &valid, const Slot &slot, const RowMemory &from,
-                   const Numeric &start, double fill) const {
-    const auto read = [&] { return place(slot, from.dtype, start).load(slot.size); };
-    if (!valid)
+  /// Of a row of the kernel's, if the thread has one. A wave has no other wave's row where it is
+  /// alone in its block.
+  Vector loadSlot(const Slot &slot, const Tensor &from, double fill) const {
+    const auto read = [&] { return place(slot, from).load(); };
+    const bool own = from.rank() == 2 && inside_ && config_.block > kFewestLanes;
+    if (!own && !slot.valid)
       return read();
-    return if_(*valid, read, [&] { return Vector::splat(fill, slot.size, from.dtype); });
+    const Boolean valid = !own          ? *slot.valid
+                          : !slot.valid ? *inside_
+                                        : Boolean(*slot.valid & *inside_);
+    return if_(valid, read, [&] {
+      return Vector::splat(fill, flydsl::size(place(slot, from)).value(), from.dtype());
+    });
   }
-  void storeSlot(const Slot &slot, const RowMemory &to, const Numeric &start,
-                 const Vector &values) const {
+  void storeSlot(const Slot &slot, const Tensor &to, const Vector &values) const {
     const auto write = [&] {
-      const bool ready = values.dtype() == to.dtype || to.dtype.memory_bits() < 8;
-      place(slot, to.dtype, start).store(ready ? values : values.to(to.dtype));
+      const bool ready = values.dtype() == to.dtype() || to.dtype() == u8;
+      place(slot, to).store(ready ? values : values.to(to.dtype()));
     };
     if (slot.valid)
       if_(*slot.valid, write);
@@ -209,32 +199,18 @@ public:
   /// The number of a slot that is visited.
   std::size_t slot() const { return number_; }
   /// The elements as they are in memory; `fill` where the access is past the row.
-  Vector load(const RowMemory &from, double fill) const {
-    return thread_.loadOwn(slot_, from, thread_.rowStart(from), fill);
+  Vector load(const Tensor &from, double fill) const { return thread_.loadSlot(slot_, from, fill); }
+  /// Writes the elements, rounded to the operand's type; those that share a byte are given as
+  /// bytes. A vector (N) is the thread's own, whatever row it is at.
+  void store(const Tensor &to, const Vector &values) const {
+    if (to.rank() == 1)
+      return thread_.storeSlot(slot_, to, values);
+    thread_.ifInside([&] { thread_.storeSlot(slot_, to, values); });
   }
-  Vector loadShared(const Int64 &address, DType dtype, double fill) const {
-    return thread_.loadSlot(slot_, {address, Int64(0), dtype}, address, fill);
-  }
-  /// Writes the elements, rounded to the operand's type; those that
-  /// share a byte are given as bytes.
-  void store(const RowMemory &to, const Vector &values) const {
-    thread_.ifInside([&] { thread_.storeSlot(slot_, to, thread_.rowStart(to), values); });
-  }
-
-  /// The element of the row that the access begins with.
-  Numeric column() const { return slot_.first + (thread_.lane_ * slot_.size).to(i64); }
-  /// Whether the access is in the row; none: always.
-  const std::optional<Boolean> &valid() const { return slot_.valid; }
-  /// The number of elements of the access.
-  std::int64_t size() const { return slot_.size; }
-  /// Writes to a vector of f32 that is the thread's own, whatever row it is at.
-  void storeShared(const Int64 &address, const Vector &values) const {
-    thread_.storeSlot(slot_, {address, Int64(0), f32}, address, values);
-  }
-  /// Adds to a vector of f32 that all threads of a column add to.
-  void atomicAddShared(const Int64 &address, const Vector &values) const {
+  /// Adds to a vector (N) that the threads of all rows add to.
+  void atomicAdd(const Tensor &to, const Vector &values) const {
     const auto add = [&] {
-      const Pointer first = thread_.place(slot_, f32, address);
+      const Pointer first = thread_.place(slot_, to).iter();
       for (std::int64_t i = 0; i < values.size(); ++i)
         atomic(AtomicOp::add, first + i, values.at(i));
     };
@@ -243,18 +219,21 @@ public:
     else
       add();
   }
+
+  /// The element of the row that the access begins with.
+  Int32 column() const { return Int32((thread_.lane_ + slot_.first) * slot_.size); }
+  /// Whether the access is in the row; none: always.
+  const std::optional<Boolean> &valid() const { return slot_.valid; }
+  /// The number of elements of the access.
+  std::int64_t size() const { return slot_.size; }
   /// Writes a number for each group of `lanes` neighbouring accesses, which has the same in all
-  /// its threads; the row of `to` has one element for each group.
-  void storeGroup(const RowMemory &to, int lanes, const Numeric &value) const {
+  /// its threads; a row of `to` has one element for each group.
+  void storeGroup(const Tensor &to, int lanes, const Numeric &value) const {
     const Int32 &lane = thread_.lane_;
-    const Numeric element = slot_.first / (slot_.size * lanes) + (lane / lanes).to(i64);
     thread_.ifInside([&] {
       const Boolean first(lane % lanes == 0);
-      if_(slot_.valid ? Boolean(first & *slot_.valid) : first, [&] {
-        Pointer::from_address(thread_.rowStart(to) + element * (to.dtype.memory_bits() / 8),
-                              to.dtype)
-            .store(value);
-      });
+      if_(slot_.valid ? Boolean(first & *slot_.valid) : first,
+          [&] { to(thread_.row_, slot_.first / lanes + lane / lanes) = value; });
     });
   }
   /// The values where they are in the row, otherwise `fill`.
@@ -288,7 +267,7 @@ inline void RowThread::stream(const std::function<void(const Cursor &)> &body) c
   const std::int64_t rounds = wide / threads;
   if (rounds)
     for (Int32 round : range(rounds)) {
-      const Slot slot{shape_.vector, Int64(round.to(i64) * (threads * shape_.vector)),
+      const Slot slot{shape_.vector, Int32(round * static_cast<std::int32_t>(threads)),
                       std::nullopt};
       body(Cursor(*this, slot));
     }

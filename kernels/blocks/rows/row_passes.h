@@ -21,13 +21,13 @@ public:
   /// `sources` are read once. Values that do not stay in registers are read from `again` in all
   /// passes but the first, which `make` has written if it is none of the sources.
   RowPasses(const RowThread &thread, const RowConfig &config, RowReduce &reduce,
-            std::vector<RowMemory> sources, RowMemory again, Make make)
+            std::vector<Tensor> sources, Tensor again, Make make)
       : thread_(thread), resident_(config.resident), reduce_(reduce), sources_(std::move(sources)),
         again_(std::move(again)), make_(std::move(make)) {
     if (!resident_)
       return;
     std::vector<RowValues> raw;
-    for (const RowMemory &source : sources_)
+    for (const Tensor &source : sources_)
       raw.push_back(thread_.load(source, 0));
     thread_.visit([&](const Cursor &at) {
       std::vector<Vector> parts;
@@ -79,7 +79,7 @@ private:
     thread_.stream([&](const Cursor &at) {
       std::vector<Vector> parts;
       if (first)
-        for (const RowMemory &source : sources_)
+        for (const Tensor &source : sources_)
           parts.push_back(at.load(source, 0));
       f(at, mapped(at, first ? make_(at, parts) : at.load(again_, 0).to(f32), maps_));
     });
@@ -92,8 +92,8 @@ private:
   const RowThread &thread_;
   bool resident_, first_ = true;
   RowReduce &reduce_;
-  std::vector<RowMemory> sources_;
-  RowMemory again_;
+  std::vector<Tensor> sources_;
+  Tensor again_;
   Make make_;
   RowValues values_;
   std::vector<Map> maps_;
