@@ -5,7 +5,6 @@
 #include "attention/attention_shape.h"
 #include "blocks/attention/kv_source.h"
 #include "blocks/attention/scores.h"
-#include "blocks/common/computed_again.h"
 #include "blocks/products/tile_order.h"
 
 #include <flydsl/flydsl.h>

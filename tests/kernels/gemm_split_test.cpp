@@ -2,7 +2,7 @@
 #include "support/product.h"
 
 #include "blocks/products/split_k_rules.h"
-#include "gemm/gemm_family.h"
+#include "gemm/gemm_params.h"
 
 #include <sstream>
 
