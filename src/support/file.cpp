@@ -1,12 +1,12 @@
 #include "support/file.h"
 
+#include "support/descriptor.h"
+
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <climits>
-#include <csignal>
 #include <cstring>
-#include <ctime>
 #include <fcntl.h>
 #include <random>
 #include <sys/file.h>
@@ -43,67 +43,6 @@ std::string folderOf(const std::string &path) {
   return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Closes the descriptor when it goes out of scope, unless `take` was called.
-class Descriptor {
-public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0)
-      ::close(fd_);
-  }
-  Descriptor(const Descriptor &) = delete;
-  Descriptor &operator=(const Descriptor &) = delete;
-  int get() const { return fd_; }
-  int take() { return std::exchange(fd_, -1); }
-
-private:
-  int fd_;
-};
-
-/// Blocks the signals by which a write into a pipe without a reader, or past the limit on a file's
-/// size, would end the process, so that such a write is an error instead. Both signals are sent to
-/// the thread that writes.
-class WithoutWriteSignals {
-public:
-  WithoutWriteSignals() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGPIPE);
-    sigaddset(&signals_, SIGXFSZ);
-    sigset_t pending;
-    sigpending(&pending);
-    for (int signal : {SIGPIPE, SIGXFSZ})
-      if (sigismember(&pending, signal))
-        sigdelset(&signals_, signal); // somebody else blocked this signal already
-    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-  }
-  ~WithoutWriteSignals() {
-    const timespec none{};
-    while (sigtimedwait(&signals_, nullptr, &none) > 0 || errno == EINTR) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  WithoutWriteSignals(const WithoutWriteSignals &) = delete;
-  WithoutWriteSignals &operator=(const WithoutWriteSignals &) = delete;
-
-private:
-  sigset_t signals_, before_;
-};
-
-std::string writeBytes(int fd, std::span<const std::uint8_t> data) {
-  WithoutWriteSignals quiet;
-  while (!data.empty()) {
-    const ssize_t n = ::write(fd, data.data(), data.size());
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n < 0)
-      return why("write");
-    if (n == 0)
-      return "write: nothing was taken";
-    data = data.subspan(static_cast<std::size_t>(n));
-  }
-  return {};
-}
-
 /// Flushes a file to disk. Devices and pipes have nothing to flush and report that, which is not an
 /// error.
 std::string flush(int fd) {
@@ -135,7 +74,7 @@ std::string writeThrough(const std::string &path, std::span<const std::uint8_t> 
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
   if (file.get() < 0)
     return why("open");
-  std::string problem = writeBytes(file.get(), data);
+  std::string problem = writeAll(file.get(), data);
   if (problem.empty() && durable)
     problem = flush(file.get());
   if (problem.empty())
@@ -211,7 +150,7 @@ std::string replaceFile(const std::string &path, std::span<const std::uint8_t> d
   if (setMode)
     problem = setAccess(file.get(), mode, options.ours ? options.group : std::nullopt);
   if (problem.empty())
-    problem = writeBytes(file.get(), data);
+    problem = writeAll(file.get(), data);
   if (problem.empty() && options.durable)
     problem = flush(file.get());
   if (problem.empty() && ::rename(temporary.c_str(), path.c_str()) != 0)

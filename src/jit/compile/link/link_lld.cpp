@@ -1,6 +1,7 @@
 // LLD works on files and keeps global state, so it gets anonymous files and runs under a lock.
 #include "jit/compile/link/link_lld.h"
 #include "jit/compile/guard/llvm_recovery.h"
+#include "support/descriptor.h"
 
 #include <flydsl/error.h>
 
@@ -15,7 +16,6 @@
 #include <mutex>
 #include <new>
 #include <string>
-#include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
 
@@ -25,34 +25,14 @@ namespace flydsl::jit {
 
 namespace {
 
-class Descriptor {
-public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  ~Descriptor() { close(); }
-  Descriptor(const Descriptor &) = delete;
-  Descriptor &operator=(const Descriptor &) = delete;
-  void reset(int fd) {
-    close();
-    fd_ = fd;
-  }
-  void close() {
-    if (fd_ >= 0)
-      ::close(fd_);
-    fd_ = -1;
-  }
-  int get() const { return fd_; }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
-
-private:
-  int fd_;
-};
+using support::Descriptor;
 
 /// Ends a thread that reads from a pipe, by closing the end that is written, when anything throws.
 class CloseFirst {
 public:
   CloseFirst(Descriptor &writeEnd, std::jthread &reader) : writeEnd_(writeEnd), reader_(reader) {}
   ~CloseFirst() {
-    writeEnd_.close();
+    writeEnd_.reset();
     reader_ = {};
   }
   CloseFirst(const CloseFirst &) = delete;
@@ -63,8 +43,8 @@ private:
   std::jthread &reader_;
 };
 
-[[noreturn]] void refuse(const char *what) {
-  throw CompileError(std::string("linking in memory: ") + what + ": " + std::strerror(errno));
+[[noreturn]] void refuse(const std::string &why) {
+  throw CompileError("linking in memory: " + why);
 }
 
 } // namespace
@@ -72,20 +52,15 @@ private:
 // LLD takes paths. The object is an anonymous file; the result goes into a pipe, because LLD
 // replaces a regular output file by renaming, while it writes to anything else in place.
 std::optional<Bytes> linkWithLld(std::span<const char> object, const Target &target) {
-  Descriptor input(memfd_create("flydsl-object", MFD_CLOEXEC));
-  if (input.get() < 0)
-    refuse("memfd_create");
-  for (std::size_t done = 0; done < object.size();) {
-    ssize_t n = ::write(input.get(), object.data() + done, object.size() - done);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      refuse("write");
-    done += static_cast<std::size_t>(n);
-  }
+  std::string problem;
+  const Descriptor input = support::memoryFile(
+      "flydsl-object", {reinterpret_cast<const std::uint8_t *>(object.data()), object.size()},
+      problem);
+  if (!input)
+    refuse(problem);
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0)
-    refuse("pipe");
+    refuse(std::string("pipe: ") + std::strerror(errno));
   Descriptor readEnd(ends[0]), writeEnd(ends[1]);
 
   Bytes linked;
@@ -129,7 +104,7 @@ std::optional<Bytes> linkWithLld(std::span<const char> object, const Target &tar
       usable = returned && result.canRunAgain;
     }
   }
-  writeEnd.close();
+  writeEnd.reset();
   drain.join();
   if (noRoom)
     std::rethrow_exception(noRoom);

@@ -2,6 +2,7 @@
 #include "jit/compile/module/bytecode_reader.h"
 
 #include "jit/compile/module/read_module.h"
+#include "support/descriptor.h"
 
 #include <flydsl/error.h>
 
@@ -12,9 +13,9 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <new>
 #include <poll.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,26 +27,11 @@ namespace flydsl::jit {
 
 namespace {
 
+using support::Descriptor;
+
 /// The most memory that the reader may take, and the most text that it may write.
 constexpr rlim_t kMemoryLimit = rlim_t(8) << 30;
 constexpr std::size_t kTextLimit = std::size_t(1) << 30, kMessageLimit = 4096;
-
-class File {
-public:
-  explicit File(int fd = -1) : fd_(fd) {}
-  ~File() { close(); }
-  File(const File &) = delete;
-  File &operator=(const File &) = delete;
-  void close() {
-    if (fd_ >= 0)
-      ::close(fd_);
-    fd_ = -1;
-  }
-  int get() const { return fd_; }
-
-private:
-  int fd_;
-};
 
 [[noreturn]] void fail(const std::string &name, const std::string &what) {
   throw CompileError(name + ": " + what);
@@ -69,19 +55,6 @@ std::string findReader(const std::string &name) {
                  "(CompileIrConfig::trusted)");
 }
 
-int anonymousFile(std::string_view contents) {
-  File file(memfd_create("flydsl-bytecode", MFD_CLOEXEC));
-  for (std::size_t done = 0; file.get() >= 0 && done < contents.size();) {
-    ssize_t n = write(file.get(), contents.data() + done, contents.size() - done);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      return -1;
-    done += static_cast<std::size_t>(n);
-  }
-  return file.get() < 0 || lseek(file.get(), 0, SEEK_SET) != 0 ? -1 : dup(file.get());
-}
-
 std::string head(int fd) {
   std::string text(kMessageLimit, '\0');
   ssize_t n = pread(fd, text.data(), text.size(), 0);
@@ -92,7 +65,7 @@ std::string head(int fd) {
 /// What the child wrote, and how it ended.
 struct Ended {
   std::string text;
-  bool inTime = true, tooLong = false;
+  bool inTime = true, tooLong = false, noRoom = false;
   int status = -1; ///< -1 where the host has taken it: its own wait() was for any child
 };
 
@@ -119,7 +92,12 @@ Ended waitFor(pid_t child, int output, unsigned timeoutSeconds) {
       continue;
     if (n <= 0)
       break;
-    ended.text.append(chunk.data(), static_cast<std::size_t>(n));
+    try {
+      ended.text.append(chunk.data(), static_cast<std::size_t>(n));
+    } catch (const std::bad_alloc &) { // the child must come to its end all the same
+      ended.noRoom = true;
+      break;
+    }
     if (ended.text.size() > kTextLimit) {
       ended.tooLong = true;
       break;
@@ -128,7 +106,7 @@ Ended waitFor(pid_t child, int output, unsigned timeoutSeconds) {
   // While a child can be waited for, no other process has its number.
   int status = 0;
   pid_t waited = 0;
-  if (!ended.inTime || ended.tooLong) {
+  if (!ended.inTime || ended.tooLong || ended.noRoom) {
     waited = waitpid(child, &status, WNOHANG);
     if (waited == 0)
       kill(child, SIGKILL);
@@ -144,11 +122,18 @@ Ended waitFor(pid_t child, int output, unsigned timeoutSeconds) {
 std::string bytecodeAsText(std::string_view bytecode, const std::string &name,
                            unsigned timeoutSeconds) {
   const std::string reader = findReader(name);
-  File input(anonymousFile(bytecode)), messages(memfd_create("flydsl-messages", MFD_CLOEXEC));
-  int ends[2];
-  if (input.get() < 0 || messages.get() < 0 || pipe2(ends, O_CLOEXEC) != 0)
-    fail(name, std::string("reading bytecode: ") + std::strerror(errno));
-  File output(ends[0]), written(ends[1]);
+  std::string problem;
+  const Descriptor input = support::memoryFile(
+      "flydsl-bytecode", {reinterpret_cast<const std::uint8_t *>(bytecode.data()), bytecode.size()},
+      problem);
+  const Descriptor messages = support::memoryFile("flydsl-messages", {}, problem);
+  int ends[2] = {-1, -1};
+  if (problem.empty() && pipe2(ends, O_CLOEXEC) != 0)
+    problem = std::string("pipe: ") + std::strerror(errno);
+  const Descriptor output(ends[0]);
+  Descriptor written(ends[1]);
+  if (!problem.empty())
+    fail(name, "reading bytecode: " + problem);
 
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -180,12 +165,14 @@ std::string bytecodeAsText(std::string_view bytecode, const std::string &name,
   const rlimit memory{kMemoryLimit, kMemoryLimit}, core{0, 0};
   (void)prlimit(child, RLIMIT_AS, &memory, nullptr);
   (void)prlimit(child, RLIMIT_CORE, &core, nullptr);
-  written.close();
+  written.reset();
 
   Ended ended = waitFor(child, output.get(), timeoutSeconds);
   if (!ended.inTime)
     fail(name, "reading the bytecode took longer than " + std::to_string(timeoutSeconds) +
                    " s and was given up");
+  if (ended.noRoom)
+    fail(name, "there is not enough memory for the text of the bytecode");
   if (ended.tooLong)
     fail(name,
          "the module in the bytecode is over " + std::to_string(kTextLimit >> 20) + " MiB of text");
