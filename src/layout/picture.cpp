@@ -2,8 +2,11 @@
 
 #include "layout/coord.h"
 #include "layout/error.h"
+#include "support/svg.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace flydsl::layout {
@@ -152,69 +155,45 @@ std::string shade(int64_t key, int shades) {
   return "hsl(" + std::to_string(hue) + ",70%," + std::to_string(light) + "%)";
 }
 
-std::string escaped(const std::string &s) {
-  std::string out;
-  for (char c : s) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else
-      out += c;
-  }
-  return out;
-}
-
 std::string svgOf(const Grid &g, int shades) {
   if (shades < 1 || shades > 64)
     fail("a picture has 1 to 64 shades, not ", shades);
   size_t letters = 2;
   for (const Cell &c : g.cells)
     letters = std::max(letters, c.text.size());
-  const int64_t width = static_cast<int64_t>(letters) * 8 + 10, height = 26, left = 40, top = 52;
-  const int64_t right = left + g.columns * width, bottom = top + g.rows * height;
-  const int64_t fullWidth =
-      std::max(right + 12, static_cast<int64_t>(g.title.size()) * 9 + 2 * left);
+  // All are whole numbers of pixels.
+  const double width = static_cast<double>(letters * 8 + 10), height = 26, left = 40, top = 52;
+  const auto columnAt = [&](int64_t c) { return left + static_cast<double>(c) * width; };
+  const auto rowAt = [&](int64_t r) { return top + static_cast<double>(r) * height; };
+  const double right = columnAt(g.columns), bottom = rowAt(g.rows);
+  const double fullWidth =
+      std::max(right + 12, static_cast<double>(g.title.size() * 9) + 2 * left);
 
-  auto n = [](int64_t v) { return std::to_string(v); };
-  auto text = [&](int64_t x, int64_t y, const std::string &s, const char *kind) {
-    return "<text class=\"" + std::string(kind) + "\" x=\"" + n(x) + "\" y=\"" + n(y) + "\">" +
-           escaped(s) + "</text>\n";
-  };
-  auto line = [&](int64_t x1, int64_t y1, int64_t x2, int64_t y2) {
-    return "<line x1=\"" + n(x1) + "\" y1=\"" + n(y1) + "\" x2=\"" + n(x2) + "\" y2=\"" + n(y2) +
-           "\"/>\n";
-  };
-
-  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + n(fullWidth) +
-                    "\" height=\"" + n(bottom + 12) + "\" viewBox=\"0 0 " + n(fullWidth) + " " +
-                    n(bottom + 12) + "\">\n";
-  out += "<style>text{font:13px monospace;text-anchor:middle;dominant-baseline:central}"
-         ".title{font-size:15px;text-anchor:start}.label{fill:#777}"
-         "rect{stroke:#999;stroke-width:.5}line{stroke:#000;stroke-width:1.6}</style>\n";
-  out += "<rect width=\"100%\" height=\"100%\" fill=\"#fff\" stroke=\"none\"/>\n";
-  out += text(left, 16, g.title, "title");
+  support::Svg svg(fullWidth, bottom + 12,
+                   "text{font:13px monospace;text-anchor:middle;dominant-baseline:central}"
+                   ".title{font-size:15px;text-anchor:start}.label{fill:#777}"
+                   "rect{stroke:#999;stroke-width:.5}line{stroke:#000;stroke-width:1.6}");
+  svg.text(left, 16, g.title, {{"class", "title"}});
+  const double middle = width / 2;
   for (int64_t c = 0; c < g.columns; ++c)
-    out += text(left + c * width + width / 2, top - 12, n(c), "label");
+    svg.text(columnAt(c) + middle, top - 12, std::to_string(c), {{"class", "label"}});
   for (int64_t r = 0; r < g.rows; ++r) {
-    out += text(left / 2, top + r * height + height / 2, n(r), "label");
+    svg.text(left / 2, rowAt(r) + height / 2, std::to_string(r), {{"class", "label"}});
     for (int64_t c = 0; c < g.columns; ++c) {
       const Cell &cell = g.at(r, c);
-      const int64_t x = left + c * width, y = top + r * height;
-      out += "<rect x=\"" + n(x) + "\" y=\"" + n(y) + "\" width=\"" + n(width) + "\" height=\"" +
-             n(height) + "\" fill=\"" + shade(cell.key, shades) + "\"/>";
-      out += text(x + width / 2, y + height / 2, cell.text, "cell");
+      svg.rect(columnAt(c), rowAt(r), width, height, {{"fill", shade(cell.key, shades)}});
+      svg.text(columnAt(c) + middle, rowAt(r) + height / 2, cell.text, {{"class", "cell"}});
     }
   }
   for (int64_t c = g.columnRule; g.columnRule != 0 && c < g.columns; c += g.columnRule)
-    out += line(left + c * width, top, left + c * width, bottom);
+    svg.line(columnAt(c), top, columnAt(c), bottom);
   for (int64_t r = g.rowRule; g.rowRule != 0 && r < g.rows; r += g.rowRule)
-    out += line(left, top + r * height, right, top + r * height);
-  out += line(left, top, right, top) + line(left, bottom, right, bottom);
-  out += line(left, top, left, bottom) + line(right, top, right, bottom);
-  return out + "</svg>\n";
+    svg.line(left, rowAt(r), right, rowAt(r));
+  svg.line(left, top, right, top);
+  svg.line(left, bottom, right, bottom);
+  svg.line(left, top, left, bottom);
+  svg.line(right, top, right, bottom);
+  return std::move(svg).finish();
 }
 
 } // namespace

@@ -19,7 +19,7 @@ struct Room {
 const std::vector<Room> kRooms{
     {.folder = "src/support", .may = {"support", "flydsl", "spdlog"}},
     {.folder = "src/target", .may = {"target", "support", "flydsl"}},
-    {.folder = "src/layout", .may = {"layout"}},
+    {.folder = "src/layout", .may = {"layout", "support"}},
     {.folder = "src/dialect",
      .may = {"dialect", "layout", "target", "support", "flydsl", "mlir", "llvm"}},
     {.folder = "src/builder",

@@ -1,10 +1,13 @@
 #include "emulator/observe/timeline.h"
 
 #include "emulator/core/program.h"
+#include "support/svg.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
+#include <utility>
 
 namespace flyemu {
 
@@ -39,14 +42,6 @@ std::string quoted(const std::string &text) {
       out += '\\';
     out += c;
   }
-  return out;
-}
-
-/// Text inside of an element of XML.
-std::string escaped(const std::string &text) {
-  std::string out;
-  for (const char c : text)
-    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
   return out;
 }
 
@@ -120,33 +115,25 @@ std::string timelineSvg(const std::vector<TimelineEvent> &events, const KernelCo
   auto x = [&](uint64_t cycles) {
     return kLeft + static_cast<double>(cycles) * (kWidth - kLeft - 10) / static_cast<double>(end);
   };
-  std::string out;
-  char text[512];
-  auto put = [&](const char *format, auto... values) {
-    std::snprintf(text, sizeof text, format, values...);
-    out += text;
-  };
   const double height = kTop + kRow * static_cast<double>(rows.size()) + 24;
-  put("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
-      "font-family=\"sans-serif\" font-size=\"11\">\n",
-      kWidth, height);
-  out += "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"4\" y=\"14\">" +
-         escaped(kernel.name) + ", " + std::to_string(end) + " cycles</text>\n";
+  flydsl::support::Svg svg(kWidth, height, {},
+                           {{"font-family", "sans-serif"}, {"font-size", "11"}});
+  svg.text(4, 14, kernel.name + ", " + std::to_string(end) + " cycles");
   double legend = kLeft;
-  for (size_t k = 0; k <= static_cast<size_t>(Activity::Contention); ++k, legend += 90)
-    put("<rect x=\"%.0f\" y=\"22\" width=\"10\" height=\"10\" fill=\"%s\" stroke=\"#999\" "
-        "stroke-width=\"0.4\"/><text x=\"%.0f\" y=\"31\">%s</text>\n",
-        legend, kLooks[k].colour, legend + 14, kLooks[k].name);
+  for (size_t k = 0; k <= static_cast<size_t>(Activity::Contention); ++k, legend += 90) {
+    svg.rect(legend, 22, 10, 10,
+             {{"fill", kLooks[k].colour}, {"stroke", "#999"}, {"stroke-width", "0.4"}});
+    svg.text(legend + 14, 31, kLooks[k].name);
+  }
   double y = kTop;
   for (const auto &[key, row] : rows) {
-    put("<text x=\"4\" y=\"%.0f\">%llu: wave %u</text>\n", y + 11,
-        static_cast<unsigned long long>(key.first), key.second);
+    svg.text(4, y + 11, std::to_string(key.first) + ": wave " + std::to_string(key.second));
     auto bar = [&](const TimelineEvent &e) {
       const bool thin = isUnderWay(e);
       const double lower = e.activity == Activity::LdsUnderWay ? 2.5 : 0;
-      put("<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"%s\"/>\n", x(e.start),
-          thin ? y + kBar + 0.5 + lower : y, std::max(0.05, x(e.end) - x(e.start)),
-          thin ? 2.0 : kBar, lookOf(e.activity).colour);
+      svg.rect(x(e.start), thin ? y + kBar + 0.5 + lower : y,
+               std::max(0.05, x(e.end) - x(e.start)), thin ? 2.0 : kBar,
+               {{"fill", lookOf(e.activity).colour}});
     };
     // Neighbours of one activity are one bar: a picture has no room for each instruction.
     for (size_t activity = 0; activity < std::size(kLooks); ++activity) {
@@ -170,9 +157,9 @@ std::string timelineSvg(const std::vector<TimelineEvent> &events, const KernelCo
     y += kRow;
   }
   for (unsigned k = 0; k <= 4; ++k)
-    put("<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"middle\">%llu</text>\n", x(end * k / 4),
-        height - 8, static_cast<unsigned long long>(end * k / 4));
-  return out + "</svg>\n";
+    svg.text(std::round(x(end * k / 4)), height - 8, std::to_string(end * k / 4),
+             {{"text-anchor", "middle"}});
+  return std::move(svg).finish();
 }
 
 } // namespace flyemu
