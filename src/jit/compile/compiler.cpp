@@ -10,6 +10,7 @@
 #include "jit/compile/module/context_pool.h"
 #include "jit/compile/module/kernel_module.h"
 #include "jit/compile/module/linked_bitcode.h"
+#include "jit/compile/module/print_module.h"
 #include "jit/compile/options/dump.h"
 #include "jit/compile/pipeline.h"
 #include "jit/compile/reproducer.h"
@@ -59,13 +60,6 @@ private:
                                       llvm::TargetMachine &machine, Guard &guard);
   bool verify(const llvm::Module &module);
 };
-
-std::string printed(const llvm::Module &module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module.print(stream, nullptr);
-  return text;
-}
 
 /// Checks the module. Nothing before has checked the intrinsics that the IR calls by name, and LLVM
 /// crashes on wrong ones.

@@ -5,6 +5,7 @@
 #include "jit/compile/guard/guard.h"
 #include "jit/compile/module/context_pool.h"
 #include "jit/compile/module/kernel_module.h"
+#include "jit/compile/module/print_module.h"
 #include "jit/compile/options/dump.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -83,23 +84,13 @@ std::shared_ptr<Prepared> prepare(mlir::MLIRContext &context, const std::string 
   return made;
 }
 
-std::string printed(mlir::ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  mlir::OpPrintingFlags flags;
-  flags.enableDebugInfo(/*enable=*/true, /*prettyForm=*/false);
-  module.print(stream, flags);
-  stream << '\n';
-  return text;
-}
-
 } // namespace
 
 PipelineResult runPipeline(mlir::ModuleOp module, const CompileOptions &options, Dump &dump,
                            const Guard &guard) {
   registerPasses();
   if (dump.enabled())
-    dump.write("origin", "mlir", printed(module));
+    dump.write("origin", "mlir", printed(module) + "\n");
   if (!keepDeviceCode(module))
     return {false, "gpu-kernel-outlining"};
   std::vector<std::string> stages = backendFor(options.target).stages(options, holdsFly(module));
@@ -128,10 +119,10 @@ PipelineResult runPipeline(mlir::ModuleOp module, const CompileOptions &options,
     if (mlir::failed(prepared->passes.run(module))) {
       if (result.failedPass.empty())
         result.failedPass = stage;
-      dump.write(stageName(stage) + "_failed", "mlir", printed(module));
+      dump.write(stageName(stage) + "_failed", "mlir", printed(module) + "\n");
       return result;
     }
-    dump.write(stageName(stage), "mlir", dump.enabled() ? printed(module) : std::string());
+    dump.write(stageName(stage), "mlir", dump.enabled() ? printed(module) + "\n" : std::string());
   }
   if (options.verify && !dump.enabled() && mlir::failed(mlir::verify(module)))
     return {false, "verifier"};

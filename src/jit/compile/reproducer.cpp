@@ -3,14 +3,13 @@
 
 #include "jit/compile/backends/backends.h"
 #include "jit/compile/guard/guard.h"
+#include "jit/compile/module/print_module.h"
 #include "jit/compile/options/dump.h"
 #include "jit/compile/options/options.h"
 #include "jit/compile/pipeline.h"
 
-#include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <memory>
 
@@ -24,20 +23,7 @@ static std::string reproducerText(mlir::ModuleOp module, const CompileOptions &o
   for (const std::string &stage : backendFor(options.target).stages(options, holdsFly(module)))
     pipeline += (pipeline.back() == '(' ? "" : ",") + stage;
   pipeline += ")";
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  mlir::OpPrintingFlags flags;
-  flags.enableDebugInfo(true, false);
-  mlir::AsmState state(module, flags);
-  state.attachResourcePrinter("mlir_reproducer",
-                              [&](mlir::Operation *, mlir::AsmResourceBuilder &builder) {
-                                builder.buildString("pipeline", pipeline);
-                                builder.buildBool("disable_threading", true);
-                                builder.buildBool("verify_each", options.verify);
-                              });
-  module.print(stream, state);
-  stream << '\n';
-  return text;
+  return printedReproducer(module, pipeline, options.verify) + "\n";
 }
 
 std::string writeReproducer(mlir::ModuleOp module, const CompileOptions &options,
@@ -54,11 +40,7 @@ std::string writeReproducer(mlir::ModuleOp module, const CompileOptions &options
   if (llvmModule) {
     text = std::make_shared<std::string>();
     outcome = runGuarded(
-        [text, llvmModule](Guard &) {
-          llvm::raw_string_ostream stream(*text);
-          llvmModule->print(stream, nullptr);
-        },
-        kPrintingSeconds);
+        [text, llvmModule](Guard &) { *text = printed(*llvmModule); }, kPrintingSeconds);
     if (outcome.kind == GuardOutcome::finished)
       (void)writeDump(dump.folder() + "/failed.ll", *text);
   }

@@ -9,6 +9,7 @@
 #include "jit/compile/module/context_pool.h"
 #include "jit/compile/module/kernel_module.h"
 #include "jit/compile/module/on_target.h"
+#include "jit/compile/module/print_module.h"
 #include "jit/launch/events.h"
 #include "runtime/current_driver.h"
 #include "runtime/profiler_range.h"
@@ -19,27 +20,15 @@
 
 #include <mlir/Dialect/GPU/IR/GPUDialect.h>
 #include <mlir/IR/BuiltinOps.h>
-#include <mlir/IR/OperationSupport.h>
 #include <mlir/Interfaces/FunctionInterfaces.h>
 
 #include <llvm/ADT/StringExtras.h>
-#include <llvm/Support/raw_ostream.h>
 
 #include <functional>
 #include <string>
 
 namespace flydsl::jit {
 namespace {
-
-std::string print(mlir::ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  mlir::OpPrintingFlags flags;
-  flags.enableDebugInfo();
-  flags.assumeVerified(); // else the printer verifies first what a trace or a parser has verified
-  module.print(stream, flags);
-  return text;
-}
 
 EventInfo::Kind eventOf(CacheTier tier) {
   switch (tier) {
@@ -199,7 +188,7 @@ buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> 
   support::log().debug("event=trace kernel={} target={} ms={:.3f}", spec.name, event.target,
                        state->traceMilliseconds);
   if (keepIr)
-    state->ir = print(*traced.module);
+    state->ir = printed(*traced.module, Verified::yes);
 
   {
     runtime::ProfilerRange range("flydsl compile", spec.name);
