@@ -2,6 +2,7 @@
 // once.
 #include "fake_params.h"
 #include "five_matrices.h"
+#include "forks.h"
 
 #include <flydsl/aot.h>
 #include <flydsl/device_array.h>
@@ -10,6 +11,7 @@
 
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <unistd.h>
 
 namespace fx = flydsl;
@@ -31,6 +33,21 @@ void kernelObject(benchmark::State &state) {
         .launch({.grid = {8, 8}, .block = 256, .stream = stream});
 }
 BENCHMARK(kernelObject)->ThreadRange(1, 2)->UseRealTime();
+
+/// In a process that forks every so many milliseconds (0: never).
+void besideForks(benchmark::State &state) {
+  static std::unique_ptr<Forks> forks;
+  auto &[t, stream] = setup();
+  if (state.thread_index() == 0)
+    forks = std::make_unique<Forks>(std::chrono::milliseconds(state.range(0)));
+  int i = 0;
+  for (auto _ : state)
+    kernel(t[0], t[1], t[2], t[3], t[4], ++i, 2, 3)
+        .launch({.grid = {8, 8}, .block = 256, .stream = stream});
+  if (state.thread_index() == 0)
+    forks = nullptr;
+}
+BENCHMARK(besideForks)->Arg(0)->Arg(10)->Threads(16)->UseRealTime();
 
 /// The engine passes raw pointers, so every launch describes the tensors anew.
 void kernelObjectRawPointers(benchmark::State &state) {

@@ -7,10 +7,13 @@
 #include "04-preshuffle-gemm.cpp"
 #undef main
 
+#include "forks.h"
+
 #include <benchmark/benchmark.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -56,6 +59,25 @@ void trace(benchmark::State &state) {
     state.SetIterationTime(compile("traced").trace_milliseconds() / 1e3);
 }
 BENCHMARK(trace)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+/// Sixteen threads that trace, in a process that forks every so many milliseconds (0: never).
+void traceBesideForks(benchmark::State &state) {
+  static std::unique_ptr<Forks> forks;
+  if (state.thread_index() == 0) {
+    compile("traced");
+    forks = std::make_unique<Forks>(std::chrono::milliseconds(state.range(0)));
+  }
+  for (auto _ : state)
+    compile("traced");
+  if (state.thread_index() == 0)
+    forks = nullptr;
+}
+BENCHMARK(traceBesideForks)
+    ->Arg(0)
+    ->Arg(10)
+    ->Threads(16)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 /// The key and the look-up in memory, for IR that was compiled before.
 void memoryHit(benchmark::State &state) {
