@@ -1,6 +1,8 @@
 // The metadata as bytes, and the summary for people.
 #include "jit/code_object/code_object.h"
 
+#include "jit/code_object/memory_of.h"
+
 #include "support/text.h"
 
 #include <flydsl/error.h>
@@ -23,6 +25,21 @@ const KernelMetadata &CodeObject::kernel() const {
   const std::string names = support::joined(kernels, &KernelMetadata::name);
   throw CompileError("a code object of one kernel was expected; it has " +
                      std::to_string(kernels.size()) + (names.empty() ? "" : ": " + names));
+}
+
+std::size_t memoryOf(const CodeObject &object) {
+  // Text of 15 characters lies in its string.
+  const auto apart = [](const std::string &text) {
+    return text.capacity() > 15 ? text.capacity() + 1 : std::size_t(0);
+  };
+  std::size_t bytes = sizeof object + apart(object.target) + object.bytes.capacity() +
+                      object.kernels.capacity() * sizeof(KernelMetadata);
+  for (const KernelMetadata &kernel : object.kernels) {
+    bytes += apart(kernel.name) + kernel.arguments.capacity() * sizeof(KernelArgument);
+    for (const KernelArgument &argument : kernel.arguments)
+      bytes += apart(argument.kind) + apart(argument.name);
+  }
+  return bytes;
 }
 
 //===-- encoding ----------------------------------------------------------===//

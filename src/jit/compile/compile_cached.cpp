@@ -2,6 +2,7 @@
 #include "jit/compile/guard/compiler_use.h"
 #include "jit/compile/ir_key.h"
 #include "jit/compile/kernel_cache.h"
+#include "jit/compile/module/context_pool.h"
 #include "jit/compile/module/kernel_module.h"
 #include "jit/compile/module/linked_bitcode.h"
 #include "support/clock.h"
@@ -20,6 +21,7 @@ CachedKernel KernelCache::compile(mlir::ModuleOp module, const CompileOptions &a
   auto start = support::Clock::now();
   cache::Key key = [&] {
     CompilerUse use; // exit() waits for it
+    noteWork(module);
     return irKey(module, options);
   }();
   const double hashMs = support::millisecondsSince(start);

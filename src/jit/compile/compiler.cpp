@@ -6,6 +6,7 @@
 #include "jit/compile/codegen/codegen.h"
 #include "jit/compile/codegen/llvm_options.h"
 #include "jit/compile/guard/guard.h"
+#include "jit/compile/guard/memory.h"
 #include "jit/compile/module/compile_diagnostics.h"
 #include "jit/compile/module/context_pool.h"
 #include "jit/compile/module/kernel_module.h"
@@ -28,7 +29,6 @@
 #include "llvm/Transforms/Utils/Cloning.h"
 
 #include <atomic>
-#include <new>
 
 namespace flydsl::jit {
 
@@ -85,6 +85,7 @@ std::unique_ptr<llvm::Module> Compile::lower(mlir::ModuleOp source, llvm::LLVMCo
       failedPass = result.failedPass;
       return nullptr;
     }
+    noteWork(*module);
   }
   support::Timer timer(object.times.translate);
   phase = "translating to LLVM IR";
@@ -149,54 +150,35 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
 }
 
 [[noreturn]] void fail(Compile &compile, mlir::ModuleOp source, const GuardOutcome &outcome) {
-  std::string what;
-  switch (outcome.kind) {
-  case GuardOutcome::finished:
-    what = compile.failedPass.empty() ? std::string(compile.phase) + " failed"
-                                      : "pass '" + compile.failedPass + "' failed";
-    break;
-  case GuardOutcome::threw:
-    try {
-      std::rethrow_exception(outcome.error);
-    } catch (const std::bad_alloc &) { // thrown through MLIR, which was not made for it
-      what = std::string(compile.phase) + " failed: there is not enough memory";
-      if (compile.inMlir)
-        abandonContext(*source.getContext());
-    } catch (const std::exception &error) {
-      what = std::string(compile.phase) + " failed: " + error.what();
-    }
-    break;
-  case GuardOutcome::fatal:
-    what = "LLVM gave up while " + std::string(compile.phase) + ": " + outcome.message;
-    break;
-  case GuardOutcome::crashed:
-    what = "the compiler crashed while " + std::string(compile.phase) + ": " + outcome.message;
-    break;
-  case GuardOutcome::timedOut:
-    what = std::string(compile.phase) + " took longer than " +
-           std::to_string(compile.options.timeoutSeconds) + " s and was given up" +
-           (outcome.message.empty() ? "" : "; " + outcome.message);
-    break;
-  case GuardOutcome::exiting:
+  // After a crash or a time-out the thread that wrote the diagnostics is not waited for any more.
+  const bool readable =
+      outcome.kind == GuardOutcome::finished || outcome.kind == GuardOutcome::threw;
+  if (compile.inMlir && (!readable || outcome.ranOutOfMemory()))
+    abandonContext(*source.getContext());
+  if (outcome.kind == GuardOutcome::exiting)
     throw CompileError("compiling kernel '" + compile.kernel + "' was given up: the process exits");
-  }
+  std::string what = outcome.kind == GuardOutcome::finished && !compile.failedPass.empty()
+                         ? "pass '" + compile.failedPass + "' failed"
+                         : describe(outcome, compile.phase.load(), compile.options.timeoutSeconds);
   if (outcome.kind == GuardOutcome::finished && compile.failedPass == kRegisterReadsStage)
     throw TraceError("kernel '" + compile.kernel + "': " + compile.diagnostics.first,
                      compile.diagnostics.where);
-  // After a crash or a time-out the thread that wrote the diagnostics is not waited for any more.
-  bool readable = outcome.kind == GuardOutcome::finished || outcome.kind == GuardOutcome::threw;
   if (readable && compile.diagnostics.failed())
     what += ":\n" + compile.diagnostics.errors;
   // A module that a time-out left half changed is not printed: its thread may still be at work.
   bool llvmFailed = outcome.kind == GuardOutcome::fatal || outcome.kind == GuardOutcome::crashed;
-  std::string file = writeReproducer(source, compile.options, compile.kernel,
-                                     llvmFailed ? compile.llvmModule : nullptr);
+  std::string file;
+  try {
+    if (!outcome.ranOutOfMemory()) // it is no fault of the module
+      file = writeReproducer(source, compile.options, compile.kernel,
+                             llvmFailed ? compile.llvmModule : nullptr);
+  } catch (const Error &) {
+    // The compiler can't be used any more. What went wrong first is what is told.
+  }
   std::string message =
       "compiling kernel '" + compile.kernel + "' for " + compile.options.target.id() + ": " + what;
   if (!file.empty())
     message += "\nreproducer: " + file;
-  if (!readable && compile.inMlir)
-    abandonContext(*source.getContext());
   throw CompileError(message, readable ? compile.diagnostics.where : SourceLocation());
 }
 
@@ -213,7 +195,9 @@ std::string problemWith(const CompileOptions &options) {
 
 std::shared_ptr<const CodeObject> compileModule(mlir::ModuleOp module,
                                                 const CompileOptions &options) {
-  auto compile = std::make_shared<Compile>(options, kernelName(module));
+  const std::string kernel = kernelName(module);
+  expectMemory(kCompilerMemory, "compiling kernel '" + kernel + "'");
+  auto compile = std::make_shared<Compile>(options, kernel);
   if (options.bitcode.empty())
     compile->options.bitcode = readLinkedBitcode(module);
   const LlvmOptionsScope llvmOptions(options.llvmOptions);

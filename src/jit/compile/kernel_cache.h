@@ -6,6 +6,7 @@
 #include "cache/memory_table.h"
 #include "cache/remote/remote_tier.h"
 #include "jit/code_object/code_object.h"
+#include "jit/code_object/memory_of.h"
 #include "jit/compile/compiler.h"
 
 #include <flydsl/executable.h>
@@ -69,10 +70,9 @@ private:
 
   cache::DiskCache disk_;
   cache::RemoteTier *const remote_;
-  /// Kernels of 7 KB, as most are, ten thousand of them; one that went is on disk.
+  /// Kernels of 7 KB, as most are, nine thousand of them; one that went is on disk.
   static constexpr std::size_t kMostBytesInMemory = std::size_t(64) << 20;
-  cache::MemoryTable<CodeObject> memory_{
-      kMostBytesInMemory, [](const CodeObject &object) { return object.bytes.size(); }};
+  cache::MemoryTable<CodeObject> memory_{kMostBytesInMemory, memoryOf};
   mutable std::mutex mutex_; ///< guards the counters
   CacheStats stats_;
 };

@@ -1,6 +1,7 @@
 // A trace, then the cache or the compiler, with the events that subscribers are told of.
 #include "jit/launch/build.h"
 
+#include "builder/trace/dialects.h"
 #include "builder/trace/trace.h"
 #include "dialect/Fly/IR/FlyOps.h"
 #include "jit/binding/read_parameters.h"
@@ -25,6 +26,7 @@
 #include <llvm/ADT/StringExtras.h>
 
 #include <functional>
+#include <new>
 #include <string>
 
 namespace flydsl::jit {
@@ -176,11 +178,17 @@ std::shared_ptr<const detail::ExecutableState>
 buildReporting(const detail::KernelSpec &spec, std::span<const detail::ArgType> types,
                std::array<unsigned, 3> block, const Target &target, bool keepIr, EventInfo &event) {
   auto state = std::make_shared<detail::ExecutableState>();
-  ContextLease context(Dialects::ofBackends);
+  ContextLease context(Dialects::ofBackends, builder::loadDialects);
   const support::Clock::time_point start = support::Clock::now();
   builder::TraceResult traced = [&] {
     runtime::ProfilerRange range("flydsl trace", spec.name);
-    return builder::traceKernel(spec, types, block, *context, target);
+    try {
+      return builder::traceKernel(spec, types, block, *context, target);
+    } catch (const std::bad_alloc &) {
+      context.ranOutOfMemory();
+      throw CompileError("tracing kernel " + spec.name + " failed: there is not enough memory",
+                         spec.where);
+    }
   }();
   state->traceMilliseconds = support::millisecondsSince(start);
   event.milliseconds = state->traceMilliseconds;

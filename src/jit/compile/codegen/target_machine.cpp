@@ -2,6 +2,8 @@
 // time.
 #include "jit/compile/codegen/codegen.h"
 
+#include "support/leak.h"
+
 #include <flydsl/error.h>
 
 #include "llvm/MC/TargetRegistry.h"
@@ -10,9 +12,11 @@
 #include "llvm/Target/TargetOptions.h"
 #include "llvm/TargetParser/Triple.h"
 
+#include <algorithm>
+#include <deque>
 #include <functional>
-#include <map>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <vector>
 
@@ -20,9 +24,21 @@ namespace flydsl::jit {
 
 namespace {
 
+/// How many machines wait for the next compile. There is one for each target, level and set of
+/// LLVM's options, of which a loop that tunes may try any number, and for each thread that compiles
+/// at the same time. A machine takes 6 MB.
+std::size_t mostFree() {
+  static const std::size_t most = std::max(8u, 2 * std::thread::hardware_concurrency());
+  return most;
+}
+
 struct Pool {
+  struct Free {
+    std::string key;
+    MadeMachine machine;
+  };
   std::mutex mutex;
-  std::map<std::string, std::vector<MadeMachine>> free;
+  std::deque<Free> free; ///< the one that waits longest first
 };
 
 Pool &pool() {
@@ -80,10 +96,12 @@ TargetMachineLease::TargetMachineLease(const Backend &backend, const CompileOpti
     key_ += "/llvm's groups";
   {
     std::lock_guard lock(pool().mutex);
-    auto &free = pool().free[key_];
-    if (!free.empty()) {
-      made_ = std::move(free.back());
-      free.pop_back();
+    auto &free = pool().free;
+    const auto found = std::find_if(free.rbegin(), free.rend(),
+                                    [&](const Pool::Free &one) { return one.key == key_; });
+    if (found != free.rend()) {
+      made_ = std::move(found->machine);
+      free.erase(std::next(found).base());
     }
   }
   if (!made_.machine) {
@@ -99,15 +117,26 @@ TargetMachineLease::~TargetMachineLease() {
   if (!made_.machine)
     return;
   made_.warming = {};
-  // An exception came through LLVM, which was not made for it (there was not enough memory): what the
-  // machine keeps may be half made, so it is neither used again nor destroyed.
+  // An exception came through LLVM, which was not made for it (there was not enough memory): what
+  // the machine keeps may be half made, so it is neither used again nor destroyed.
   if (std::uncaught_exceptions() > exceptions_ || (made_.warmingFailed && *made_.warmingFailed)) {
-    (void)made_.machine.release();
-    new std::shared_ptr<void>(std::move(made_.kept));
+    support::leak(std::move(made_.machine));
+    support::leak(std::move(made_.kept));
     return;
   }
+  MadeMachine gone; // destroyed without the lock
   std::lock_guard lock(pool().mutex);
-  pool().free[key_].push_back(std::move(made_));
+  auto &free = pool().free;
+  try {
+    free.push_back({std::move(key_), {}});
+  } catch (const std::bad_alloc &) {
+    return; // without room in the pool the machine goes, which gives memory back
+  }
+  free.back().machine = std::move(made_);
+  if (free.size() > mostFree()) {
+    gone = std::move(free.front().machine);
+    free.pop_front();
+  }
 }
 
 } // namespace flydsl::jit

@@ -31,6 +31,7 @@ State &only() {
   return made;
 }
 thread_local unsigned contextsHere = 0;
+constinit std::atomic<bool> lost{false};
 
 /// MLIR keeps caches that belong to a thread. They die with the thread's own objects, of which
 /// exit() destroys those of its thread first.
@@ -77,6 +78,10 @@ void refuseIfOver() {
   if (support::exiting() || cachesGone)
     throw CompileError("the process exits, or this thread has ended: kernels are compiled before "
                        "exit() is called or main() returns");
+  if (lost.load())
+    throw CompileError("the compiler can't be used in this process any more: it crashed, or memory "
+                       "ran out, while it held a lock. Kernels that are compiled can be launched; "
+                       "a new process can compile");
 }
 
 } // namespace
@@ -117,6 +122,8 @@ void requireCompiler() {
   (void)state();
 }
 
+void loseCompiler() { lost.store(true); }
+
 CompilerUse::CompilerUse() {
   support::enterLibrary();
   State &now = state();
@@ -156,20 +163,33 @@ ContextUse::~ContextUse() {
   now.changed.notify_all();
 }
 
-// Each is made when its line is reached; what is made first dies last.
+/// Whether there is memory for the note that an object of a thread must be destroyed. Where there
+/// is none, the C library ends the process.
+static bool canNoteDestructor() {
+  void *volatile note = std::malloc(64);
+  std::free(note);
+  return note != nullptr;
+}
+
+// Each is made when its line is reached; what is made first dies last. Without memory exit() does
+// not wait for the end of this thread, until the next use.
 void beforeMlir() {
+  if (!canNoteDestructor())
+    return;
   static thread_local EndIsOver here;
   (void)here;
 }
 void afterMlir() {
+  if (!canNoteDestructor())
+    return;
   static thread_local EndBegins here;
   (void)here;
 }
 
 void noteCompilerRan() {
   // Statics of the LLVM inside of this library wait by themselves (statics_end.cpp). This is for
-  // those of a shared one: what is made later dies earlier, so each time counts. All are made in the
-  // first runs, as a rule; the process's list of what to do at exit must not grow for ever.
+  // those of a shared one: what is made later dies earlier, so each time counts. All are made in
+  // the first runs, as a rule; the process's list of what to do at exit must not grow for ever.
   static std::atomic<unsigned> runs{0};
   const unsigned run = runs++;
   if (run < 512 || run % 64 == 0)

@@ -1,14 +1,19 @@
-// Who is inside LLVM and MLIR now. Both keep state of the whole process, which exit() destroys while
-// other threads still run.
+// Who is inside LLVM and MLIR now. Both keep state of the whole process, which exit() destroys
+// while other threads still run.
 #pragma once
 
 #include <chrono>
 
 namespace flydsl::jit {
 
-/// Throws where the compiler can't be used: CompileError while the process exits, RuntimeError in a
-/// child that was forked after its parent's first use of the library.
+/// Throws where the compiler can't be used: CompileError while the process exits and after
+/// loseCompiler(), RuntimeError in a child that was forked after its parent's first use of the
+/// library.
 void requireCompiler();
+
+/// For work that was left while it held a lock of the compiler, or made a static of it: whatever
+/// needs the same one would wait for ever, so nothing may begin from here on.
+void loseCompiler();
 
 /// While it lives, work of the compiler goes on. exit() waits for its end, and nothing may begin
 /// after that.
@@ -46,8 +51,8 @@ void afterMlir();
 /// exit() has been noticed here.
 void noteCompilerRan();
 
-/// What exit() does before statics die: from here on nothing begins, and what goes on is stopped and
-/// waited for, as long as kExitPatience in all. It may be called many times.
+/// What exit() does before statics die: from here on nothing begins, and what goes on is stopped
+/// and waited for, as long as kExitPatience in all. It may be called many times.
 void onExit();
 
 /// What exit() does to work that goes on: `stop` is called again and again until all has ended.

@@ -3,21 +3,28 @@
 
 #include "jit/compile/guard/compiler_use.h"
 #include "jit/compile/guard/interrupt.h"
+#include "jit/compile/guard/locks_held.h"
+#include "jit/compile/guard/memory.h"
 #include "jit/compile/guard/recovery.h"
 #include "jit/compile/guard/shared_signal.h"
 #include "support/exiting.h"
 
+#include <flydsl/error.h>
+
 #include "llvm/Support/ErrorHandling.h"
 
+#include <array>
+#include <cerrno>
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <pthread.h>
-#include <system_error>
+#include <span>
 #include <unistd.h>
 #include <vector>
 
@@ -30,6 +37,10 @@ constexpr std::size_t kStackBytes = std::size_t(256)
 
 /// Signals that end the work they hit; all are below 128.
 constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
+/// LLD keeps what it allocates in a link with the thread, until the thread ends: 2 KB for a small
+/// kernel (lld/Common/Memory.h, `makeThreadLocal`). So a thread ends after this many jobs.
+constexpr int kMostJobs = 64;
+
 constexpr int kTimedOutCode = 0x7e17;
 constexpr int kFatalCode = 0x7efa;
 
@@ -72,6 +83,7 @@ bool claimFault(int signal, siginfo_t *info, void *) {
 void watchFaults() {
   static const bool once = [] {
     llvm::install_fatal_error_handler(onFatalError);
+    letAllocationsThrow();
     return true;
   }();
   (void)once;
@@ -79,9 +91,8 @@ void watchFaults() {
     claimSignal(signal, claimFault);
 }
 
-/// False if the thread should not be used again.
-bool runJob(Job &job) {
-  watchFaults();
+/// False if the thread should not be used again. It throws nothing: memory may be what is missing.
+bool runJob(Job &job) noexcept {
   beforeMlir();
   {
     std::lock_guard lock(job.mutex);
@@ -103,15 +114,19 @@ bool runJob(Job &job) {
   fatalMessage = nullptr;
   afterMlir();
   noteCompilerRan();
+  if ((!survived || outcome.kind == GuardOutcome::threw) && locksHeld() > 0)
+    loseCompiler();
   if (!survived) {
-    if (recovery.code() == kTimedOutCode) {
-      outcome.kind = GuardOutcome::timedOut;
-    } else if (recovery.code() == kFatalCode) {
-      outcome.kind = GuardOutcome::fatal;
-      outcome.message = fatal;
-    } else {
-      outcome.kind = GuardOutcome::crashed;
-      outcome.message = sigdescr_np(recovery.code());
+    const int code = recovery.code();
+    outcome.kind = code == kTimedOutCode ? GuardOutcome::timedOut
+                   : code == kFatalCode  ? GuardOutcome::fatal
+                                         : GuardOutcome::crashed;
+    try {
+      if (outcome.kind == GuardOutcome::fatal)
+        outcome.message = std::move(fatal);
+      else if (outcome.kind == GuardOutcome::crashed)
+        outcome.message = sigdescr_np(code);
+    } catch (const std::bad_alloc &) { // the kind says what is needed
     }
   }
   {
@@ -134,19 +149,25 @@ public:
     bool start;
     {
       std::lock_guard lock(mutex_);
-      queue_.push_back(std::move(job));
+      std::erase_if(jobs_, [](const std::weak_ptr<Job> &weak) { return weak.expired(); });
+      jobs_.push_back(job);
+      queue_.push_back(job);
       start = idle_ < queue_.size();
       wake_.notify_one();
     }
-    if (start)
-      startThread();
+    if (const int error = start ? startThread() : 0; error && withdraw(job))
+      throw CompileError(std::string("no thread can be started to compile on: ") +
+                         std::strerror(error) +
+                         (error == EAGAIN || error == ENOMEM
+                              ? "; there is not enough memory, or a limit is reached"
+                              : ""));
   }
   /// Asks every job that may be interrupted to end now.
   void interruptAll() {
     std::vector<std::shared_ptr<Job>> jobs;
     {
       std::lock_guard lock(mutex_);
-      for (const std::weak_ptr<Job> &weak : running_)
+      for (const std::weak_ptr<Job> &weak : jobs_)
         if (std::shared_ptr<Job> job = weak.lock())
           jobs.push_back(std::move(job));
     }
@@ -158,7 +179,23 @@ public:
   }
 
 private:
-  void startThread() {
+  /// Takes a job back; false where a thread has begun with it.
+  bool withdraw(const std::shared_ptr<Job> &job) {
+    std::lock_guard lock(mutex_);
+    return std::erase(queue_, job) != 0;
+  }
+
+  /// What a thread is given: all that it needs before it can report an error.
+  struct Start {
+    Workers &workers;
+    std::array<char, 64 << 10> alternateStack; ///< for signal handlers
+  };
+
+  /// 0, or the error.
+  int startThread() {
+    std::unique_ptr<Start> start(new (std::nothrow) Start{*this, {}});
+    if (!start)
+      return ENOMEM;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, kStackBytes);
@@ -166,25 +203,26 @@ private:
     pthread_t thread;
     int error = pthread_create(
         &thread, &attributes,
-        [](void *self) -> void * {
-          static_cast<Workers *>(self)->loop();
+        [](void *given) -> void * {
+          const std::unique_ptr<Start> start(static_cast<Start *>(given));
+          start->workers.loop(start->alternateStack);
           return nullptr;
         },
-        this);
+        start.get());
     pthread_attr_destroy(&attributes);
-    if (error)
-      throw std::system_error(error, std::generic_category(), "starting a compile thread");
+    if (error == 0)
+      (void)start.release();
+    return error;
   }
 
-  void loop() {
-    std::vector<char> alternate(64 << 10);
+  void loop(std::span<char> alternate) {
     stack_t stack{};
     stack.ss_sp = alternate.data();
     stack.ss_size = alternate.size();
     sigaltstack(&stack, nullptr);
     blockSignalsOfTheHost();
     bool usable = true;
-    while (usable) {
+    for (int jobs = 0; usable && jobs < kMostJobs; ++jobs) {
       std::shared_ptr<Job> job;
       {
         std::unique_lock lock(mutex_);
@@ -195,8 +233,6 @@ private:
         --idle_;
         job = std::move(queue_.front());
         queue_.pop_front();
-        std::erase_if(running_, [](const std::weak_ptr<Job> &weak) { return weak.expired(); });
-        running_.push_back(job);
       }
       usable = runJob(*job);
     }
@@ -219,7 +255,7 @@ private:
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::shared_ptr<Job>> queue_;
-  std::vector<std::weak_ptr<Job>> running_;
+  std::vector<std::weak_ptr<Job>> jobs_; ///< that run or wait, and some that are over
   std::size_t idle_ = 0;
 };
 
@@ -255,6 +291,44 @@ static bool stop(Job &job, std::unique_lock<std::mutex> &lock) {
   return job.done;
 }
 
+bool GuardOutcome::ranOutOfMemory() const {
+  if (kind != threw)
+    return false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::bad_alloc &) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+std::string describe(const GuardOutcome &outcome, const std::string &doing,
+                     unsigned timeoutSeconds) {
+  switch (outcome.kind) {
+  case GuardOutcome::finished:
+    return doing + " failed";
+  case GuardOutcome::threw:
+    try {
+      std::rethrow_exception(outcome.error);
+    } catch (const std::bad_alloc &) {
+      return doing + " failed: there is not enough memory";
+    } catch (const std::exception &error) {
+      return doing + " failed: " + error.what();
+    }
+  case GuardOutcome::fatal:
+    return "LLVM gave up while " + doing + ": " + outcome.message;
+  case GuardOutcome::crashed:
+    return "the compiler crashed while " + doing + ": " + outcome.message;
+  case GuardOutcome::timedOut:
+    return doing + " took longer than " + std::to_string(timeoutSeconds) + " s and was given up" +
+           (outcome.message.empty() ? "" : "; " + outcome.message);
+  case GuardOutcome::exiting:
+    return doing + " was given up: the process exits";
+  }
+  return {};
+}
+
 static GuardOutcome outcomeOf(const Job &job) {
   GuardOutcome outcome = job.outcome;
   if (outcome.kind == GuardOutcome::timedOut && support::exiting())
@@ -263,6 +337,7 @@ static GuardOutcome outcomeOf(const Job &job) {
 }
 
 GuardOutcome runGuarded(std::function<void(Guard &)> work, unsigned timeoutSeconds) {
+  watchFaults();
   auto deadline = timeoutSeconds ? Guard::Clock::now() + std::chrono::seconds(timeoutSeconds)
                                  : Guard::Clock::time_point::max();
   auto job = std::make_shared<Job>(std::move(work), deadline);

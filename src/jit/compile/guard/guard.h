@@ -34,18 +34,27 @@ private:
   std::atomic<bool> interruptible_{true};
 };
 
+/// How guarded work ended.
 struct GuardOutcome {
   enum Kind { finished, threw, fatal, crashed, timedOut, exiting } kind = finished;
   std::string message;      ///< for fatal, crashed and timedOut: what happened, where that is known
   std::exception_ptr error; ///< for threw
+
+  /// Whether std::bad_alloc was thrown, through MLIR or LLVM perhaps, which were not made for it.
+  bool ranOutOfMemory() const;
 };
+
+/// What went wrong in work that was `doing` something ("linking"), as a sentence without an end.
+std::string describe(const GuardOutcome &outcome, const std::string &doing,
+                     unsigned timeoutSeconds);
 
 /// Runs `work` and waits for it, for `timeoutSeconds` at most (0: for ever). What takes longer is
 /// stopped in its middle, at a moment when its thread executes the compiler's own code. If no such
 /// moment comes, its thread is left to itself once the work allows that it is abandoned, and waited
 /// for until then. After a crash or a stop what the work had allocated is lost, and its thread
-/// ends; the process goes on. When the process exits, work is stopped in the same way. Throws
-/// CompileError where the compiler can't be used any more (see compiler_use.h).
+/// ends; the process goes on. If it had a lock then, nothing more is compiled (loseCompiler). When
+/// the process exits, work is stopped in the same way. Throws CompileError where the compiler can't
+/// be used any more (see compiler_use.h), and where no thread can be started.
 GuardOutcome runGuarded(std::function<void(Guard &)> work, unsigned timeoutSeconds);
 
 } // namespace flydsl::jit

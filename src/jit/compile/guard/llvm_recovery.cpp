@@ -81,14 +81,13 @@ const void *fileOf(const void *address) {
   return dladdr(address, &info) ? info.dli_fbase : nullptr;
 }
 
-/// Whether this LLVM is inside of the library, where nobody else uses it.
+} // namespace
+
 bool isLlvmOurs() {
   static const bool ours = fileOf(reinterpret_cast<void *>(&isEnabled)) ==
                            fileOf(reinterpret_cast<void *>(&llvm::CrashRecoveryContext::Enable));
   return ours;
 }
-
-} // namespace
 
 bool runUnderLlvmRecovery(llvm::function_ref<void()> work) {
   // The host may use the same LLVM and have it enabled for itself.

@@ -11,4 +11,7 @@ namespace flydsl::jit {
 /// the work did not return. One thread at a time; on a guarded thread (see guard.h).
 bool runUnderLlvmRecovery(llvm::function_ref<void()> work);
 
+/// Whether this LLVM is inside of the library, where no other code uses it.
+bool isLlvmOurs();
+
 } // namespace flydsl::jit

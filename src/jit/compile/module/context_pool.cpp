@@ -1,33 +1,40 @@
 // The pool of MLIR contexts, and what is kept beside each.
 #include "jit/compile/module/context_pool.h"
 
+#include "jit/compile/guard/guard.h"
+#include "jit/compile/guard/locks_held.h"
+#include "jit/compile/guard/memory.h"
+#include "support/leak.h"
 #include "support/process_use.h"
 
+#include <flydsl/error.h>
+
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 
 #include <map>
 #include <mutex>
-#include <set>
+#include <new>
 #include <vector>
 
 namespace flydsl::jit {
 
 namespace {
 
-/// A context keeps every type and attribute that it ever made, so it is replaced after this many
-/// leases.
-constexpr unsigned kMaxUses = 1000;
+/// What the pool knows of one of its contexts.
+struct Room {
+  std::shared_ptr<void> kept;
+  std::size_t operations = 0;
+  bool hasAll = false; ///< every dialect is loaded
+  void (*also)(mlir::MLIRContext &) = nullptr; ///< has run
+  bool damaged = false;
+};
 
 struct Pool {
-  struct Item {
-    std::unique_ptr<mlir::MLIRContext> context;
-    unsigned uses;
-  };
   std::mutex mutex;
-  std::vector<Item> free;
-  std::set<mlir::MLIRContext *> damaged;
-  std::map<mlir::MLIRContext *, std::shared_ptr<void>> kept; ///< for each context of the pool
+  std::vector<std::unique_ptr<mlir::MLIRContext>> free;
+  std::map<mlir::MLIRContext *, Room> rooms; ///< of each context of the pool
 };
 
 Pool &pool() {
@@ -44,30 +51,62 @@ void load(mlir::MLIRContext &context, Dialects wanted) {
     context.getOrLoadDialect(name);
 }
 
+constexpr const char *kMaking = "making an MLIR context";
+
+/// A context that is made, or gets more dialects, on the guarded thread.
+struct Making {
+  std::unique_ptr<mlir::MLIRContext> context;
+  Dialects wanted;
+  void (*also)(mlir::MLIRContext &);
+
+  void run() {
+    if (!context) {
+      mlir::DialectRegistry registry;
+      registerDialects(registry);
+      context = std::make_unique<mlir::MLIRContext>(registry,
+                                                    mlir::MLIRContext::Threading::DISABLED);
+    }
+    load(*context, wanted);
+    if (also)
+      also(*context);
+  }
+};
+
+/// A context of the pool that nobody has; null if there is none. `hasWanted` is whether it has the
+/// dialects.
+std::unique_ptr<mlir::MLIRContext> takeFree(Dialects wanted, void (*also)(mlir::MLIRContext &),
+                                            bool &hasWanted) {
+  std::lock_guard lock(pool().mutex);
+  if (pool().free.empty())
+    return nullptr;
+  std::unique_ptr<mlir::MLIRContext> context = std::move(pool().free.back());
+  pool().free.pop_back();
+  const Room &room = pool().rooms[context.get()];
+  hasWanted = (wanted == Dialects::ofBackends || room.hasAll) && (!also || room.also == also);
+  return context;
+}
+
 } // namespace
 
-ContextLease::ContextLease(Dialects loaded) {
-  CompilerUse making; // of dialects too, where a context is there
-  {
-    std::lock_guard lock(pool().mutex);
-    if (!pool().free.empty()) {
-      context_ = std::move(pool().free.back().context);
-      uses_ = pool().free.back().uses + 1;
-      pool().free.pop_back();
-    }
-  }
-  if (context_) {
-    load(*context_, loaded);
+ContextLease::ContextLease(Dialects wanted, void (*also)(mlir::MLIRContext &))
+    : locksBefore_(locksHeld()) {
+  bool hasWanted = false;
+  context_ = takeFree(wanted, also, hasWanted);
+  if (context_ && hasWanted)
     return;
+  expectMemory(kCompilerMemory, kMaking);
+  auto making = std::make_shared<Making>(Making{std::move(context_), wanted, also});
+  const GuardOutcome outcome = runGuarded([making](Guard &) { making->run(); }, 0);
+  if (outcome.kind != GuardOutcome::finished) {
+    support::leak(std::move(making)); // half made, it can't be destroyed
+    throw CompileError(describe(outcome, kMaking, 0));
   }
-  mlir::DialectRegistry registry;
-  registerDialects(registry);
-  context_ = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
-  load(*context_, loaded);
-  uses_ = 1;
-  noteCompilerRan();
+  context_ = std::move(making->context);
   std::lock_guard lock(pool().mutex);
-  pool().kept[context_.get()];
+  Room &room = pool().rooms[context_.get()];
+  room.hasAll |= wanted == Dialects::all;
+  if (also)
+    room.also = also;
 }
 
 ContextLease::~ContextLease() {
@@ -79,29 +118,48 @@ ContextLease::~ContextLease() {
   }
   std::shared_ptr<void> kept; // goes before its context does
   std::lock_guard lock(pool().mutex);
-  if (pool().damaged.erase(context_.get())) {
+  auto room = pool().rooms.find(context_.get());
+  if (room->second.damaged) {
     // What is kept with the context may be half changed: it is neither used nor destroyed.
     context_.release();
     return;
   }
-  if (uses_ < kMaxUses) {
-    pool().free.push_back({std::move(context_), uses_});
-    return;
+  if (room->second.operations < kMostOperations) {
+    try {
+      pool().free.push_back(std::move(context_));
+      return;
+    } catch (const std::bad_alloc &) {
+      // Without room in the pool the context goes, which is what gives memory back.
+    }
   }
-  auto room = pool().kept.find(context_.get());
-  kept = std::move(room->second);
-  pool().kept.erase(room);
+  kept = std::move(room->second.kept);
+  pool().rooms.erase(room);
+}
+
+void ContextLease::ranOutOfMemory() {
+  abandonContext(*context_);
+  if (locksHeld() > locksBefore_)
+    loseCompiler();
+}
+
+void noteWork(mlir::ModuleOp module) {
+  std::size_t operations = 0;
+  module.walk([&](mlir::Operation *) { ++operations; });
+  std::lock_guard lock(pool().mutex);
+  if (auto room = pool().rooms.find(module.getContext()); room != pool().rooms.end())
+    room->second.operations += operations;
 }
 
 std::shared_ptr<void> *keptWith(mlir::MLIRContext &context) {
   std::lock_guard lock(pool().mutex);
-  auto room = pool().kept.find(&context);
-  return room == pool().kept.end() ? nullptr : &room->second;
+  auto room = pool().rooms.find(&context);
+  return room == pool().rooms.end() ? nullptr : &room->second.kept;
 }
 
 void abandonContext(mlir::MLIRContext &context) {
   std::lock_guard lock(pool().mutex);
-  pool().damaged.insert(&context);
+  if (auto room = pool().rooms.find(&context); room != pool().rooms.end())
+    room->second.damaged = true;
 }
 
 } // namespace flydsl::jit

@@ -3,6 +3,7 @@
 #include "jit/compile/guard/guard.h"
 #include "jit/compile/module/compile_diagnostics.h"
 #include "jit/compile/module/context_pool.h"
+#include "support/leak.h"
 
 #include <memory>
 
@@ -18,25 +19,9 @@ struct Work {
 
 std::string whatWentWrong(const GuardOutcome &outcome, const std::string &doing,
                           unsigned timeoutSeconds) {
-  switch (outcome.kind) {
-  case GuardOutcome::fatal:
-    return "LLVM gave up while " + doing + ": " + outcome.message;
-  case GuardOutcome::crashed:
+  if (outcome.kind == GuardOutcome::crashed)
     return "MLIR crashed while " + doing + " (" + outcome.message + "): it is damaged";
-  case GuardOutcome::timedOut:
-    return doing + " took longer than " + std::to_string(timeoutSeconds) + " s and was given up";
-  case GuardOutcome::exiting:
-    return doing + " was given up: the process exits";
-  case GuardOutcome::threw:
-    try {
-      std::rethrow_exception(outcome.error);
-    } catch (const std::exception &error) {
-      return doing + " failed: " + error.what();
-    }
-  case GuardOutcome::finished:
-    break;
-  }
-  return {};
+  return describe(outcome, doing, timeoutSeconds);
 }
 
 } // namespace
@@ -54,7 +39,7 @@ void runOnModule(mlir::MLIRContext &context, const std::string &name, const std:
   if (outcome.kind != GuardOutcome::finished) {
     // The work stopped in its middle, so its objects are neither used nor destroyed.
     abandonContext(context);
-    new std::shared_ptr<Work>(shared);
+    support::leak(std::move(shared));
     throw CompileError(name + ": " + whatWentWrong(outcome, doing, timeoutSeconds));
   }
   const CompileDiagnostics &diagnostics = shared->diagnostics;
