@@ -26,7 +26,7 @@ TEST_CASE("a view has the strides of the call, and packed modes after them") {
         view(1, 2) = view(3, 4);
       },
       memoryArgs(1));
-  CHECK_IR(ir, "fly.int_to_ptr", "fly.make_layout", "fly.make_view", "fly.memref.load",
+  CHECK_IR(ir, "fly.inttoptr", "fly.make_layout", "fly.make_view", "fly.memref.load",
            "fly.memref.store");
   (void)traceText(
       [](Memory<2> x) {
