@@ -6,6 +6,7 @@
 
 namespace fx = flydsl;
 using Catch::Contains;
+using Catch::EndsWith;
 
 namespace {
 float storage[4096];
@@ -50,14 +51,16 @@ TEST_CASE("an operand that is left out has the address 0") {
 }
 
 TEST_CASE("modes that are taken for packed and are not are refused") {
-  CHECK(
-      refusal<0>(fx::tensor(storage, {8, 16}, {40, 1})) ==
-      "strided<0> of a tensor of shape (8,16) and strides (40,1): the modes after the first 0 are "
-      "not packed as in a contiguous tensor; take more strides, or pass a contiguous copy");
+  CHECK_THAT(
+      refusal<0>(fx::tensor(storage, {8, 16}, {40, 1})),
+      EndsWith(": strided<0> of a tensor of shape (8,16) and strides (40,1): the modes after the "
+               "first 0 are not packed as in a contiguous tensor; take more strides, or pass a "
+               "contiguous copy"));
   CHECK_THAT(refusal<1>(fx::tensor(storage, {8, 16}, {1, 8})), Contains("are not packed"));
   CHECK_THAT(refusal<1>(fx::tensor(storage, {2, 4, 8}, {64, 16, 1})), Contains("are not packed"));
-  CHECK(
-      refusal<3>(fx::tensor(storage, {8, 16})) ==
-      "strided<3> of a tensor of shape (8,16) and strides (16,1): it has fewer modes than strides "
-      "are asked for; strided<2> takes all of its strides");
+  CHECK_THAT(
+      refusal<3>(fx::tensor(storage, {8, 16})),
+      EndsWith(
+          ": strided<3> of a tensor of shape (8,16) and strides (16,1): it has fewer modes than "
+          "strides are asked for; strided<2> takes all of its strides"));
 }

@@ -17,6 +17,7 @@ namespace rocdl {
 /// so that element `row + rows * column` is meant. In the modes of lanes and of values the first
 /// runs fastest.
 struct ThreadValues {
+  /// A mode of lanes or values: how many there are, and how many elements lie from one to the next.
   struct Mode {
     int size, stride;
   };
@@ -24,6 +25,7 @@ struct ThreadValues {
   std::array<Mode, 3> values{};
   int value_modes = 0; ///< of `values`, how many count; 0: the layout is not published
 
+  /// Whether the layout is published.
   constexpr bool is_known() const { return value_modes != 0; }
   /// The lanes of the wave.
   constexpr int lane_count() const { return lanes[0].size * lanes[1].size; }

@@ -240,3 +240,26 @@ func.func @promise_in_a_branch(%c: i1, %n: i32) -> i32 {
   }
   return %r : i32
 }
+
+// -----
+
+// A loop whose results are not read is erased with all that it holds.
+// CHECK-LABEL: @dead_loop
+// CHECK-NOT: scf.while
+// CHECK-NOT: arith.addi
+// CHECK: return %{{.*}} : i32
+func.func @dead_loop(%n: i32, %c: i1) -> i32 {
+  %layout = fly.make_int_tuple(%n) : (i32) -> !fly.int_tuple<?>
+  %many = scf.while (%a = %n) : (i32) -> i32 {
+    %next = arith.addi %a, %n : i32
+    %tuple = fly.make_int_tuple(%next) : (i32) -> !fly.int_tuple<?>
+    %x = fly.get_scalar(%tuple) : (!fly.int_tuple<?>) -> i32
+    scf.condition(%c) %x : i32
+  } do {
+  ^bb0(%x: i32):
+    %twice = arith.addi %x, %x : i32
+    scf.yield %twice : i32
+  }
+  %r = fly.get_scalar(%layout) : (!fly.int_tuple<?>) -> i32
+  return %r : i32
+}

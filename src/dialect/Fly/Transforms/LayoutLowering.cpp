@@ -68,7 +68,9 @@ LogicalResult lowerGuarded(Operation *op, AlgebraLowering &lowering) {
 
 void eraseDead(Operation *root) {
   SmallVector<Operation *> order;
-  root->walk([&](Operation *op) { order.push_back(op); });
+  // Backwards, users come before what they use, and what a loop or a branch holds before the loop:
+  // where that is erased, all that it held is erased with it.
+  root->walk<WalkOrder::PreOrder>([&](Operation *op) { order.push_back(op); });
   // Unused loads are kept here; see KeptLoads.
   for (Operation *op : llvm::reverse(order))
     if (isOpTriviallyDead(op) && !isa<PtrLoadOp>(op))
