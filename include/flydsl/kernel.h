@@ -110,14 +110,11 @@ struct SignatureOf<R (*)(Ps...) noexcept> : SignatureOfCall<R, Ps...> {};
 
 /// Whether a parameter is known while tracing as a whole: a Constexpr, a static value, or an array
 /// of such. A launch passes nothing for it.
-template <class P> inline constexpr bool isConstantParam = [] {
-  if constexpr (TracedParam<P>)
-    return P::param_kind == ArgType::Kind::staticValue;
-  return false;
-}();
-template <class T> inline constexpr bool isConstantParam<Constexpr<T>> = true;
-template <class P, std::size_t N>
-inline constexpr bool isConstantParam<std::array<P, N>> = isConstantParam<P>;
+template <class P> struct IsConstantParam : std::false_type {};
+template <TracedParam P>
+struct IsConstantParam<P> : std::bool_constant<P::param_kind == ArgType::Kind::staticValue> {};
+template <class T> struct IsConstantParam<Constexpr<T>> : std::true_type {};
+template <class P, std::size_t N> struct IsConstantParam<std::array<P, N>> : IsConstantParam<P> {};
 
 /// A signature without its constants: void(Tensor, Int32) of void(Tensor, Constexpr<int>, Int32).
 template <class Left, class... Ps> struct WithoutConstants;
@@ -126,7 +123,7 @@ template <class... Left> struct WithoutConstants<void(Left...)> {
 };
 template <class... Left, class P, class... Ps>
 struct WithoutConstants<void(Left...), P, Ps...>
-    : std::conditional_t<isConstantParam<P>, WithoutConstants<void(Left...), Ps...>,
+    : std::conditional_t<IsConstantParam<P>::value, WithoutConstants<void(Left...), Ps...>,
                          WithoutConstants<void(Left..., P), Ps...>> {};
 
 /// Whether a call may be written in braces: some parameter is a struct that both sides share.
@@ -191,8 +188,8 @@ public:
   ///   auto bound = compiled.bound();                          // (Tensor)
   ///   bound(x).launch({.grid = 8, .block = 64});
   CompiledKernel<typename detail::WithoutConstants<void(), Ps...>::type> bound() const {
-    if constexpr ((... || detail::isConstantParam<Ps>)) {
-      static constexpr bool kept[] = {!detail::isConstantParam<Ps>...};
+    if constexpr ((... || detail::IsConstantParam<Ps>::value)) {
+      static constexpr bool kept[] = {!detail::IsConstantParam<Ps>::value...};
       return {*this, detail::bindConstants(*bound_, kept)};
     } else {
       return *this;
