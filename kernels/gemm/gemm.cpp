@@ -20,17 +20,18 @@ constexpr const char *kPieces = "16 bytes are loaded at a time";
 Strided<OnHost, 2> blockScales(const Arguments &arguments, const GemmProblem &problem,
                                const GemmConfig &config, const GemmArgs &args, std::int64_t m) {
   const std::int64_t blocks = scaleBlocks(problem.k);
-  arguments.checkIf(true, args.scale_b,
-                    {.name = "scale_b",
-                     .dtype = problem.scale,
-                     .shape = {"n / 128, k / 128", scaleBlocks(problem.columns()), blocks}});
-  return arguments.operandIf<2>(
+  const Strided<OnHost, 2> scaleA = arguments.operandIf<2>(
       true, args.scale_a,
       {.name = "scale_a",
        .dtype = problem.scale,
        .shape = {"m, k / 128", m, blocks},
        .free = 2,
        .reach = {.counts = {config.tile_m, blocks}, .bytes = kMostBufferBytes, .what = "a tile"}});
+  arguments.checkIf(true, args.scale_b,
+                    {.name = "scale_b",
+                     .dtype = problem.scale,
+                     .shape = {"n / 128, k / 128", scaleBlocks(problem.columns()), blocks}});
+  return scaleA;
 }
 
 /// An operand (rows, k) that is not prepared. Inside of a tile's buffer offsets have 32 bits.
