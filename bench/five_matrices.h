@@ -4,8 +4,8 @@
 
 #include "fake.h"
 
-#include <flydsl/device_array.h>
-#include <flydsl/stream.h>
+#include <flydsl/host/device_array.h>
+#include <flydsl/host/stream.h>
 
 #include <array>
 

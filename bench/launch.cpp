@@ -4,8 +4,8 @@
 #include "five_matrices.h"
 #include "forks.h"
 
-#include <flydsl/aot.h>
-#include <flydsl/device_array.h>
+#include <flydsl/host/aot.h>
+#include <flydsl/host/device_array.h>
 
 #include <benchmark/benchmark.h>
 

@@ -2,9 +2,9 @@
 // returns at once; beside the launch of a compiled kernel with the same arguments.
 #include "five_matrices.h"
 
-#include <flydsl/compile_ir.h>
 #include <flydsl/flydsl.h>
-#include <flydsl/program.h>
+#include <flydsl/host/compile_ir.h>
+#include <flydsl/host/program.h>
 
 #include <benchmark/benchmark.h>
 

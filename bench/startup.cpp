@@ -7,7 +7,7 @@
 #include "startup_steps.h"
 
 #include <flydsl/flydsl.h>
-#include <flydsl/stats.h>
+#include <flydsl/host/stats.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -2,8 +2,8 @@
 //   bench_startup_aot file asked
 #include "startup_steps.h"
 
-#include <flydsl/aot.h>
-#include <flydsl/device_array.h>
+#include <flydsl/host/aot.h>
+#include <flydsl/host/device_array.h>
 
 #include <cstdlib>
 

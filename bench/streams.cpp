@@ -1,8 +1,8 @@
 // Copies and kernels in two streams of the emulator that events order: what the check of streams costs
 // (FLYDSL_EMULATOR_CHECK=streams, against none). CPU time of the process, over all its threads.
-#include <flydsl/device_array.h>
 #include <flydsl/flydsl.h>
-#include <flydsl/stream.h>
+#include <flydsl/host/device_array.h>
+#include <flydsl/host/stream.h>
 
 #include <benchmark/benchmark.h>
 

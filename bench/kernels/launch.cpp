@@ -2,7 +2,7 @@
 // at once.
 #include "fake.h"
 
-#include <flydsl/device_array.h>
+#include <flydsl/host/device_array.h>
 #include <flydsl/kernels/compile.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/softmax.h>

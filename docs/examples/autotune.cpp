@@ -1,7 +1,7 @@
 // Examples of docs/autotune.md.
 #include "example.h"
 
-#include <flydsl/autotune.h>
+#include <flydsl/host/autotune.h>
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // Examples of docs/configurations.md.
 #include "example.h"
 
-#include <flydsl/aot.h>
-#include <flydsl/autotune.h>
+#include <flydsl/host/aot.h>
+#include <flydsl/host/autotune.h>
 
 #include <cstdio>
 #include <filesystem>

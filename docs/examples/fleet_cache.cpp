@@ -1,8 +1,8 @@
 // Examples of docs/fleet-cache.md: a program of a fleet, which says where its kernel and its
 // winner came from. tests/jit/launch/fleet.sh runs it as machines that share a server.
-#include <flydsl/autotune.h>
 #include <flydsl/flydsl.h>
-#include <flydsl/stats.h>
+#include <flydsl/host/autotune.h>
+#include <flydsl/host/stats.h>
 
 #include <cstdio>
 

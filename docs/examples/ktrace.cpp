@@ -1,7 +1,7 @@
 // Examples of docs/ktrace.md.
 #include "example.h"
 
-#include <flydsl/ktrace.h>
+#include <flydsl/kernel/ktrace.h>
 
 #include <cstdio>
 #include <filesystem>

@@ -1,8 +1,8 @@
 // Examples of docs/programs.md.
 #include "example.h"
 
-#include <flydsl/compile_ir.h>
-#include <flydsl/program.h>
+#include <flydsl/host/compile_ir.h>
+#include <flydsl/host/program.h>
 
 #include <fstream>
 #include <iterator>

@@ -1,10 +1,10 @@
 // Examples of docs/running-kernels.md.
 #include "example.h"
 
-#include <flydsl/aot.h>
-#include <flydsl/compile_async.h>
-#include <flydsl/graph.h>
-#include <flydsl/stats.h>
+#include <flydsl/host/aot.h>
+#include <flydsl/host/compile_async.h>
+#include <flydsl/host/graph.h>
+#include <flydsl/host/stats.h>
 
 #include <cmath>
 #include <cstdio>

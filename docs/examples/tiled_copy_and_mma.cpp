@@ -1,7 +1,7 @@
 // Examples of docs/tiled-copy-and-mma.md.
 #include "example.h"
 
-#include <flydsl/picture.h>
+#include <flydsl/layout/picture.h>
 
 #include <algorithm>
 #include <cmath>

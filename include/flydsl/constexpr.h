@@ -1,8 +1,8 @@
 // Parameters that are known while tracing: single values, and configurations of several.
 #pragma once
 
-#include <flydsl/args.h>
 #include <flydsl/detail/fields.h>
+#include <flydsl/host/args.h>
 
 #include <string>
 #include <tuple>

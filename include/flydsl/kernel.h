@@ -4,8 +4,8 @@
 
 #include <flydsl/constexpr.h>
 #include <flydsl/detail/kernel_spec.h>
-#include <flydsl/executable.h>
-#include <flydsl/launch.h>
+#include <flydsl/host/executable.h>
+#include <flydsl/host/launch.h>
 #include <flydsl/params.h>
 
 #include <cstdint>

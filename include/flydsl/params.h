@@ -20,8 +20,8 @@
 #pragma once
 
 #include <flydsl/constexpr.h>
+#include <flydsl/kernel/scalars.h>
 #include <flydsl/pointer_arg.h>
-#include <flydsl/scalars.h>
 
 #include <cstddef>
 #include <optional>

@@ -1,7 +1,7 @@
 // Addresses as arguments: what a launch passes for a parameter of type fx::Pointer.
 #pragma once
 
-#include <flydsl/args.h>
+#include <flydsl/host/args.h>
 
 FLYDSL_NAMESPACE_BEGIN
 

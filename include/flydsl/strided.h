@@ -16,7 +16,7 @@
 //   scale({.x = fx::strided<1>(x), .y = fx::strided<1>(y), .m = m}).launch({.grid = m, .block = 64});
 #pragma once
 
-#include <flydsl/host_tensor.h>
+#include <flydsl/host/host_tensor.h>
 #include <flydsl/params.h>
 
 #include <array>
@@ -44,7 +44,7 @@ template <class Side, int Modes> struct Strided {
   /// host integers or traced ones. `alignment`: the bytes that the caller promises to divide the
   /// address and each stride, a power of two; 0: the size of an element. Throws TraceError for a
   /// shape with fewer modes than strides or with nested modes, and for a type of less than a byte.
-  /// Its definition is in flydsl/strided_view.h, which flydsl/flydsl.h includes.
+  /// Its definition is in flydsl/kernel/strided_view.h, which flydsl/flydsl.h includes.
   Tensor view(DType type, const IntTuple &shape, int alignment = 0,
               std::source_location where = std::source_location::current()) const
     requires std::is_same_v<Side, OnDevice>;

@@ -1,7 +1,7 @@
 // What a family states of an operand: one row, by which the frame checks the operand of each call.
 #pragma once
 
-#include <flydsl/host_tensor.h>
+#include <flydsl/host/host_tensor.h>
 
 #include <concepts>
 #include <cstdint>

@@ -9,8 +9,8 @@
 
 #include "frame/index_rows.h"
 
-#include <flydsl/device_array.h>
-#include <flydsl/host_memory.h>
+#include <flydsl/host/device_array.h>
+#include <flydsl/host/host_memory.h>
 #include <flydsl/kernels/plan.h>
 
 #include <atomic>

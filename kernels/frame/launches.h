@@ -3,7 +3,7 @@
 
 #include "frame/index_checks.h"
 
-#include <flydsl/aot.h>
+#include <flydsl/host/aot.h>
 #include <flydsl/strided.h>
 
 #include <memory>

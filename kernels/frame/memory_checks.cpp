@@ -1,7 +1,7 @@
 #include "frame/memory_checks.h"
 
-#include <flydsl/device.h>
 #include <flydsl/error.h>
+#include <flydsl/host/device.h>
 
 #include <cstdint>
 #include <string>

@@ -4,7 +4,7 @@
 #include "frame/arguments.h"
 
 #include <flydsl/error.h>
-#include <flydsl/host_float.h>
+#include <flydsl/host/host_float.h>
 
 #include <array>
 #include <cstring>

@@ -1,7 +1,7 @@
 // Operands of a call in device memory, made by their roles: for tuning, tools and tests.
 #pragma once
 
-#include <flydsl/device_array.h>
+#include <flydsl/host/device_array.h>
 #include <flydsl/kernels/operands.h>
 
 #include <cstdint>

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <flydsl/detail/float_format.h>
-#include <flydsl/device_array.h>
 #include <flydsl/dtype.h>
 #include <flydsl/error.h>
-#include <flydsl/host_float.h>
+#include <flydsl/host/device_array.h>
+#include <flydsl/host/host_float.h>
 
 #include <cmath>
 #include <cstdint>

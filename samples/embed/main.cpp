@@ -4,9 +4,9 @@
 //
 // The "model" is a chain of y = a * x + y over vectors of several sizes; a size class has a kernel
 // of its own.
-#include <flydsl/compile_async.h>
 #include <flydsl/flydsl.h>
-#include <flydsl/stats.h>
+#include <flydsl/host/compile_async.h>
+#include <flydsl/host/stats.h>
 
 #include <atomic>
 #include <chrono>

@@ -8,8 +8,8 @@
 #include "model.h"
 #include "plans.h"
 
-#include <flydsl/device_array.h>
-#include <flydsl/graph.h>
+#include <flydsl/host/device_array.h>
+#include <flydsl/host/graph.h>
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/ggml_gemm.h>

@@ -1,7 +1,7 @@
 // The choice of a token: the most likely one, or a random one of the most likely.
 #pragma once
 
-#include <flydsl/random.h>
+#include <flydsl/kernel/random.h>
 
 #include <algorithm>
 #include <cmath>

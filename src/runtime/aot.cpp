@@ -8,7 +8,7 @@
 #include "support/file.h"
 #include "support/text.h"
 
-#include <flydsl/aot.h>
+#include <flydsl/host/aot.h>
 
 #include <algorithm>
 #include <array>

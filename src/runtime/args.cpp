@@ -1,7 +1,7 @@
 // Signature words back to argument types, and those to text.
 #include "runtime/tensor_words.h"
 
-#include <flydsl/args.h>
+#include <flydsl/host/args.h>
 
 #include <algorithm>
 #include <string>

@@ -3,7 +3,7 @@
 
 #include "support/text.h"
 
-#include <flydsl/device.h>
+#include <flydsl/host/device.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -6,8 +6,8 @@
 #include "target/products.h"
 
 #include <flydsl/detail/resets.h>
-#include <flydsl/device.h>
-#include <flydsl/product.h>
+#include <flydsl/host/device.h>
+#include <flydsl/host/product.h>
 
 #include <array>
 #include <atomic>

@@ -1,7 +1,7 @@
 // Tensors of other libraries, through DLPack.
 #include "runtime/dlpack_abi.h"
 
-#include <flydsl/host_tensor.h>
+#include <flydsl/host/host_tensor.h>
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // Events own a handle of the driver's, which a reset of the device takes away.
 #include "runtime/current_driver.h"
 
-#include <flydsl/stream.h>
+#include <flydsl/host/stream.h>
 
 #include <utility>
 

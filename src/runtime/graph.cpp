@@ -3,7 +3,7 @@
 #include "runtime/device_info.h"
 #include "runtime/graph_capture.h"
 
-#include <flydsl/graph.h>
+#include <flydsl/host/graph.h>
 
 #include <string>
 #include <utility>

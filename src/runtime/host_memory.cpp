@@ -1,7 +1,7 @@
 // Memory of the host that devices reach too.
 #include "runtime/current_driver.h"
 
-#include <flydsl/host_memory.h>
+#include <flydsl/host/host_memory.h>
 
 #include <cstring>
 #include <string>

@@ -1,7 +1,7 @@
 // A tensor argument's shape, strides and alignment become signature words and packed values.
 #include "runtime/tensor_words.h"
 
-#include <flydsl/args.h>
+#include <flydsl/host/args.h>
 #include <flydsl/strided.h>
 
 #include <bit>

@@ -5,9 +5,9 @@
 #include "runtime/current_driver.h"
 #include "runtime/graph_capture.h"
 
-#include <flydsl/args.h>
 #include <flydsl/error.h>
-#include <flydsl/launch.h>
+#include <flydsl/host/args.h>
+#include <flydsl/host/launch.h>
 
 #include <array>
 #include <cstdint>

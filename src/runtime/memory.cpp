@@ -2,7 +2,7 @@
 #include "runtime/current_driver.h"
 #include "runtime/graph_capture.h"
 
-#include <flydsl/device_array.h>
+#include <flydsl/host/device_array.h>
 
 #include <limits>
 #include <string>

@@ -2,7 +2,7 @@
 #include "runtime/current_driver.h"
 #include "runtime/device_info.h"
 
-#include <flydsl/stream.h>
+#include <flydsl/host/stream.h>
 
 #include <utility>
 

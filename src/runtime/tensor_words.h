@@ -7,7 +7,7 @@
 // which do not hold the number of its elements (1).
 #pragma once
 
-#include <flydsl/args.h>
+#include <flydsl/host/args.h>
 
 #include <bit>
 #include <cstddef>

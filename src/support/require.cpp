@@ -1,4 +1,4 @@
-#include <flydsl/require.h>
+#include <flydsl/kernel/require.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {

@@ -1,8 +1,8 @@
 // Demands on layouts: what they accept, and what they say of what they do not.
 #include "errors_at.h"
 
-#include <flydsl/assert_layout.h>
 #include <flydsl/flydsl.h>
+#include <flydsl/layout/assert_layout.h>
 
 namespace fx = flydsl;
 using Catch::Contains;

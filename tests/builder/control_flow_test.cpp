@@ -2,7 +2,7 @@
 #include "trace_text.h"
 
 #include <catch2/catch.hpp>
-#include <flydsl/control_flow.h>
+#include <flydsl/kernel/control_flow.h>
 
 namespace fx = flydsl;
 using namespace trace_test;

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <flydsl/flydsl.h>
-#include <flydsl/picture.h>
+#include <flydsl/layout/picture.h>
 
 namespace fx = flydsl;
 using fx::_;

@@ -2,7 +2,7 @@
 #include "errors_at.h"
 
 #include <flydsl/flydsl.h>
-#include <flydsl/ktrace.h>
+#include <flydsl/kernel/ktrace.h>
 
 namespace fx = flydsl;
 using namespace trace_test;

@@ -2,8 +2,8 @@
 #include "trace_text.h"
 
 #include <catch2/catch.hpp>
-#include <flydsl/gather.h>
-#include <flydsl/reduce.h>
+#include <flydsl/kernel/gather.h>
+#include <flydsl/kernel/reduce.h>
 
 namespace fx = flydsl;
 using namespace trace_test;

@@ -1,8 +1,8 @@
 // Traces a lambda without launching it, and gives the IR as text.
 #pragma once
 
-#include <flydsl/args.h>
 #include <flydsl/flydsl.h>
+#include <flydsl/host/args.h>
 
 #include <array>
 #include <string>

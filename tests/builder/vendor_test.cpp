@@ -1,4 +1,4 @@
-// The functions of flydsl/gpu.h that each vendor has instructions of its own for: what they are on
+// The functions of flydsl/kernel/gpu.h that each vendor has instructions of its own for: what they are on
 // AMD's targets, what they refuse, and what a vendor without them is told.
 #include "builder/vendors/vendors.h"
 #include "target/processors.h"

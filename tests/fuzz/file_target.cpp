@@ -6,8 +6,8 @@
 #include "jit/code_object/code_object.h"
 #include "runtime/aot_file.h"
 
-#include <flydsl/aot.h>
 #include <flydsl/error.h>
+#include <flydsl/host/aot.h>
 
 #include <cstring>
 #include <span>

@@ -41,7 +41,11 @@ const std::vector<Neutral> kNeutral{
              "include/flydsl/rocdl_intrinsics.h", //
              "include/flydsl/emulator.h",         // the C interface of a HIP library
          }},
-    {.folder = "include/flydsl/detail", .isDeep = false, .except = {}},
+    {.folder = "include/flydsl/coop", .isDeep = true, .except = {}},
+    {.folder = "include/flydsl/detail", .isDeep = true, .except = {}},
+    {.folder = "include/flydsl/host", .isDeep = true, .except = {}},
+    {.folder = "include/flydsl/kernel", .isDeep = true, .except = {}},
+    {.folder = "include/flydsl/layout", .isDeep = true, .except = {}},
     {.folder = "src/builder",
      .isDeep = true,
      .except = {"src/builder/rocdl", "src/builder/vendors/vendors.cpp"}}, // and the vendors' table

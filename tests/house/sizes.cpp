@@ -8,10 +8,6 @@ namespace house {
 namespace {
 constexpr std::size_t kMostLines = 900, kMostFiles = 40;
 
-/// Folders that are larger still, with what they may have: no more than today. A folder that has
-/// got its rooms leaves the list.
-const std::map<std::string, std::size_t> kLargeFolders{{"include/flydsl", 60}};
-
 } // namespace
 
 Findings fileSizes(const Tree &tree) {
@@ -33,16 +29,10 @@ Findings folderSizes(const Tree &tree) {
   for (const File &file : tree.files)
     ++counts[file.folder()];
   Findings found;
-  for (const auto &[folder, count] : counts) {
-    const auto large = kLargeFolders.find(folder);
-    const std::size_t most = large == kLargeFolders.end() ? kMostFiles : large->second;
-    if (count > most)
-      found.push_back(folder + " has " + std::to_string(count) + " files; " + std::to_string(most) +
-                      " are the most. Make rooms inside");
-    else if (large != kLargeFolders.end() && count <= kMostFiles)
-      found.push_back(folder + " has " + std::to_string(count) +
-                      " files: take it out of the list of large folders");
-  }
+  for (const auto &[folder, count] : counts)
+    if (count > kMostFiles)
+      found.push_back(folder + " has " + std::to_string(count) + " files; " +
+                      std::to_string(kMostFiles) + " are the most. Make rooms inside");
   return found;
 }
 

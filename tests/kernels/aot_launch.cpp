@@ -1,6 +1,6 @@
 // Launches plans from a file that fly-kernels wrote. It links libflydsl_kernels_runtime alone: no
 // compiler is in this process.
-#include <flydsl/device_array.h>
+#include <flydsl/host/device_array.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/rocdl/matrix_products.h>

@@ -1,7 +1,7 @@
 // Products of operands that are not prepared, in all layouts, and loads of LDS's own.
 #include "support/product.h"
 
-#include <flydsl/product.h>
+#include <flydsl/host/product.h>
 
 using namespace kernel_tests;
 

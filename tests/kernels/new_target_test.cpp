@@ -5,6 +5,7 @@
 #include "target/processors.h"
 #include "target/products.h"
 
+#include <flydsl/host/product.h>
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
@@ -22,7 +23,6 @@
 #include <flydsl/kernels/topk_gating.h>
 #include <flydsl/kernels/weight.h>
 #include <flydsl/kernels/worklist.h>
-#include <flydsl/product.h>
 #include <flydsl/rocdl/matrix_products.h>
 
 #include <catch2/catch.hpp>

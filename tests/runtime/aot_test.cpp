@@ -3,8 +3,8 @@
 #include "fake_params.h"
 #include "runtime/aot_file.h"
 
-#include <flydsl/aot.h>
-#include <flydsl/device_array.h>
+#include <flydsl/host/aot.h>
+#include <flydsl/host/device_array.h>
 
 #include <catch2/catch.hpp>
 

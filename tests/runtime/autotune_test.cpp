@@ -1,7 +1,7 @@
 #include "fake.h"
 #include "fake_params.h"
 
-#include <flydsl/autotune.h>
+#include <flydsl/host/autotune.h>
 
 #include <catch2/catch.hpp>
 #include <sys/stat.h>

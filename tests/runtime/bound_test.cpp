@@ -2,7 +2,7 @@
 #include "fake.h"
 #include "fake_params.h"
 
-#include <flydsl/device_array.h>
+#include <flydsl/host/device_array.h>
 
 #include <catch2/catch.hpp>
 

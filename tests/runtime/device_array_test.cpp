@@ -1,8 +1,8 @@
 #include "fake.h"
 
-#include <flydsl/args.h>
-#include <flydsl/device_array.h>
-#include <flydsl/host_memory.h>
+#include <flydsl/host/args.h>
+#include <flydsl/host/device_array.h>
+#include <flydsl/host/host_memory.h>
 
 #include <catch2/catch.hpp>
 

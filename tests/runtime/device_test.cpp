@@ -1,9 +1,9 @@
 #include "fake.h"
 
-#include <flydsl/device_array.h>
-#include <flydsl/graph.h>
-#include <flydsl/product.h>
-#include <flydsl/stream.h>
+#include <flydsl/host/device_array.h>
+#include <flydsl/host/graph.h>
+#include <flydsl/host/product.h>
+#include <flydsl/host/stream.h>
 
 #include <catch2/catch.hpp>
 

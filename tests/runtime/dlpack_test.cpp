@@ -1,6 +1,6 @@
 #include "runtime/dlpack_abi.h"
 
-#include <flydsl/args.h>
+#include <flydsl/host/args.h>
 
 #include <catch2/catch.hpp>
 

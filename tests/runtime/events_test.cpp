@@ -2,7 +2,7 @@
 #include "fake_params.h"
 #include "jit/launch/events.h"
 
-#include <flydsl/stats.h>
+#include <flydsl/host/stats.h>
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include <flydsl/host_float.h>
+#include <flydsl/host/host_float.h>
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include <flydsl/args.h>
+#include <flydsl/host/args.h>
 
 #include <catch2/catch.hpp>
 

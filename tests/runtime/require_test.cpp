@@ -1,6 +1,6 @@
 // Demands with the caller's line.
 #include <flydsl/dtype.h>
-#include <flydsl/require.h>
+#include <flydsl/kernel/require.h>
 
 #include <catch2/catch.hpp>
 

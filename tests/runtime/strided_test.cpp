@@ -1,5 +1,5 @@
 // What a call passes for memory of run-time strides.
-#include <flydsl/device_array.h>
+#include <flydsl/host/device_array.h>
 #include <flydsl/strided.h>
 
 #include <catch2/catch.hpp>

@@ -2,8 +2,8 @@
 
 #include "gguf.h"
 
-#include <flydsl/device_array.h>
-#include <flydsl/host_float.h>
+#include <flydsl/host/device_array.h>
+#include <flydsl/host/host_float.h>
 
 #include <cmath>
 #include <cstring>

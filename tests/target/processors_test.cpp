@@ -2,7 +2,7 @@
 #include "target/products.h"
 
 #include <flydsl/error.h>
-#include <flydsl/product.h>
+#include <flydsl/host/product.h>
 
 #include <catch2/catch.hpp>
 

@@ -6,8 +6,8 @@
 #include "support/file.h"
 #include "support/text.h"
 
-#include <flydsl/compile_async.h>
-#include <flydsl/compile_ir.h>
+#include <flydsl/host/compile_async.h>
+#include <flydsl/host/compile_ir.h>
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // The names of a struct's enumerations, so that a command line can say scale_a=per_row.
 #pragma once
 
-#include <flydsl/autotune.h>
+#include <flydsl/host/autotune.h>
 
 #include <array>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include "progress.h"
 #include "support/text.h"
 
-#include <flydsl/product.h>
+#include <flydsl/host/product.h>
 
 #include <algorithm>
 #include <cmath>

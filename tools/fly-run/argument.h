@@ -2,8 +2,8 @@
 // elements and a sink for them.
 #pragma once
 
-#include <flydsl/any_arg.h>
-#include <flydsl/device_array.h>
+#include <flydsl/host/any_arg.h>
+#include <flydsl/host/device_array.h>
 
 #include <optional>
 #include <string>

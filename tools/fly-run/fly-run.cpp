@@ -3,7 +3,7 @@
 #include "argument.h"
 #include "command_line.h"
 
-#include <flydsl/program.h>
+#include <flydsl/host/program.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <flydsl/coop/block.h>
-#include <flydsl/var.h>
+#include <flydsl/kernel/var.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace coop {

@@ -1,7 +1,7 @@
 // Shared memory of a block's collectives.
 #pragma once
 
-#include <flydsl/shared.h>
+#include <flydsl/kernel/shared.h>
 
 #include <algorithm>
 #include <optional>

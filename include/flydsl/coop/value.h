@@ -1,7 +1,7 @@
 // The values of collectives: numbers, and records of numbers; and a thread's items.
 #pragma once
 
-#include <flydsl/vector.h>
+#include <flydsl/kernel/vector.h>
 
 #include <array>
 #include <tuple>

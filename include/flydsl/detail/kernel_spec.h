@@ -33,7 +33,7 @@ struct KernelHints {
   /// compiled, no other one is, and afterwards each option is what it was. An option that the
   /// process has set by itself is refused.
   std::vector<std::pair<std::string, std::string>> llvm_options = {};
-  /// True if the marks and ranges of the kernel's timeline are recorded (flydsl/ktrace.h). Without
+  /// True if the marks and ranges of the kernel's timeline are recorded (flydsl/kernel/ktrace.h). Without
   /// it, and without FLYDSL_KTRACE_ENABLE=1, they are no code at all.
   bool ktrace = false;
   friend bool operator==(const KernelHints &, const KernelHints &) = default;

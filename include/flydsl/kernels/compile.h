@@ -1,7 +1,7 @@
 // What needs the compiler: plans by the problem alone, files of compiled kernels, and tuning.
 #pragma once
 
-#include <flydsl/autotune.h>
+#include <flydsl/host/autotune.h>
 #include <flydsl/kernel.h>
 #include <flydsl/kernels/plan.h>
 

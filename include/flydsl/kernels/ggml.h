@@ -1,7 +1,7 @@
 // The block formats in which GGUF files keep weights, of which ggml is the source.
 #pragma once
 
-#include <flydsl/host_tensor.h>
+#include <flydsl/host/host_tensor.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -15,11 +15,11 @@
 // come from Plan::load.
 #pragma once
 
-#include <flydsl/aot.h>
-#include <flydsl/device.h>
 #include <flydsl/environment.h>
 #include <flydsl/error.h>
-#include <flydsl/stream.h>
+#include <flydsl/host/aot.h>
+#include <flydsl/host/device.h>
+#include <flydsl/host/stream.h>
 #include <flydsl/target.h>
 
 #include <concepts>

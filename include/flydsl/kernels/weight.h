@@ -1,9 +1,9 @@
 // Weights in the layout that products read.
 #pragma once
 
-#include <flydsl/host_tensor.h>
+#include <flydsl/host/host_tensor.h>
+#include <flydsl/host/stream.h>
 #include <flydsl/kernels/plan.h>
-#include <flydsl/stream.h>
 
 #include <concepts>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Atoms of AMD's instructions for copies and for products of matrices.
 #pragma once
 
-#include <flydsl/mma.h>
+#include <flydsl/kernel/mma.h>
 #include <flydsl/rocdl/cache.h>
 #include <flydsl/rocdl/matrix_products.h>
 

@@ -1,7 +1,7 @@
 // Global memory through buffer descriptors, whose range AMD's hardware checks.
 #pragma once
 
-#include <flydsl/tensor.h>
+#include <flydsl/kernel/tensor.h>
 
 #include <optional>
 

@@ -1,7 +1,7 @@
 // How AMD's memory instructions use the caches.
 #pragma once
 
-#include <flydsl/atom.h>
+#include <flydsl/kernel/atom.h>
 
 #include <cstdint>
 #include <string>

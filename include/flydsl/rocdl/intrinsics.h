@@ -3,7 +3,7 @@
 // a TraceError names the targets that have it.
 #pragma once
 
-#include <flydsl/gpu.h>
+#include <flydsl/kernel/gpu.h>
 #include <flydsl/rocdl/atoms.h>
 
 #include <optional>

@@ -1,7 +1,7 @@
 // Hints to the scheduler of instructions, priorities, barriers and waits.
 #pragma once
 
-#include <flydsl/gpu.h>
+#include <flydsl/kernel/gpu.h>
 
 #include <optional>
 

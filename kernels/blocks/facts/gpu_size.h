@@ -1,7 +1,7 @@
 // The size of the GPU that configurations are chosen for.
 #pragma once
 
-#include <flydsl/product.h>
+#include <flydsl/host/product.h>
 
 #include <optional>
 

@@ -18,8 +18,8 @@
 // "Rows" are those of the instruction: its row 4 b + a may be any row of the tile.
 #pragma once
 
-#include <flydsl/layout.h>
-#include <flydsl/product.h>
+#include <flydsl/host/product.h>
+#include <flydsl/layout/layout.h>
 
 #include <algorithm>
 #include <bit>

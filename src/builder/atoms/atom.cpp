@@ -1,5 +1,5 @@
 // Copy and mma atoms of any target.
-#include <flydsl/atom.h>
+#include <flydsl/kernel/atom.h>
 
 #include "builder/atoms/specs.h"
 #include "builder/trace/facade.h"

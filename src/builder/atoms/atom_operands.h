@@ -8,7 +8,7 @@
 
 #include "dialect/Fly/IR/FlyTypes.h"
 
-#include <flydsl/mma.h>
+#include <flydsl/kernel/mma.h>
 
 namespace flydsl::builder {
 

@@ -1,5 +1,5 @@
 // Tiled copies and the copy itself.
-#include <flydsl/copy.h>
+#include <flydsl/kernel/copy.h>
 
 #include "builder/atoms/atom_operands.h"
 #include "builder/atoms/specs.h"

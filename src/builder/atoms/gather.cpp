@@ -1,4 +1,4 @@
-#include <flydsl/gather.h>
+#include <flydsl/kernel/gather.h>
 
 #include "builder/trace/facade.h"
 #include "layout/tuple_ops.h"

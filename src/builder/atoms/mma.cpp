@@ -1,5 +1,5 @@
 // Tiled multiplications, their fragments and the gemm.
-#include <flydsl/mma.h>
+#include <flydsl/kernel/mma.h>
 
 #include "builder/atoms/atom_operands.h"
 #include "builder/atoms/specs.h"

@@ -1,5 +1,5 @@
 // Predicates of copies at a border: which calls of the atom lie inside of a shape.
-#include <flydsl/copy.h>
+#include <flydsl/kernel/copy.h>
 
 #include "builder/atoms/specs.h"
 #include "builder/trace/facade.h"

@@ -5,7 +5,7 @@
 #include "builder/trace/types.h"
 #include "dialect/Fly/IR/FlyTypes.h"
 
-#include <flydsl/atom.h>
+#include <flydsl/kernel/atom.h>
 
 #include <tuple>
 

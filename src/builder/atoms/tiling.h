@@ -3,7 +3,7 @@
 
 #include "layout/tile.h"
 
-#include <flydsl/mma.h>
+#include <flydsl/kernel/mma.h>
 
 namespace flydsl::builder {
 

@@ -3,7 +3,7 @@
 #include "builder/vendors/vendors.h"
 
 #include <flydsl/error.h>
-#include <flydsl/memory_order.h>
+#include <flydsl/kernel/memory_order.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace coop {

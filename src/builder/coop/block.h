@@ -4,7 +4,7 @@
 #include "builder/coop/lane_moves.h"
 
 #include <flydsl/coop/block.h>
-#include <flydsl/reduce.h>
+#include <flydsl/kernel/reduce.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace coop::impl {

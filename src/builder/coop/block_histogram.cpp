@@ -1,10 +1,10 @@
 #include "builder/coop/block.h"
 #include "builder/coop/wave.h"
 
-#include <flydsl/atomic.h>
 #include <flydsl/coop/block_histogram.h>
 #include <flydsl/coop/block_radix.h>
 #include <flydsl/error.h>
+#include <flydsl/kernel/atomic.h>
 
 #include <bit>
 

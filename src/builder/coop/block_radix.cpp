@@ -2,10 +2,10 @@
 #include "builder/coop/sort_keys.h"
 #include "builder/coop/wave.h"
 
-#include <flydsl/atomic.h>
 #include <flydsl/coop/block_radix.h>
 #include <flydsl/coop/block_scan.h>
 #include <flydsl/error.h>
+#include <flydsl/kernel/atomic.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace coop {

@@ -1,10 +1,10 @@
 #include "builder/coop/exchange.h"
 #include "builder/coop/sort_keys.h"
 
-#include <flydsl/atomic.h>
 #include <flydsl/coop/block_scan.h>
 #include <flydsl/coop/block_topk.h>
 #include <flydsl/error.h>
+#include <flydsl/kernel/atomic.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace coop {

@@ -1,10 +1,10 @@
 // Arithmetic of collectives: numbers with the place of the user's call.
 #pragma once
 
-#include <flydsl/control_flow.h>
 #include <flydsl/coop/operator.h>
-#include <flydsl/gpu.h>
-#include <flydsl/math.h>
+#include <flydsl/kernel/control_flow.h>
+#include <flydsl/kernel/gpu.h>
+#include <flydsl/kernel/math.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace coop::impl {

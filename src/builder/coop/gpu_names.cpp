@@ -2,7 +2,7 @@
 #include <flydsl/coop/block_reduce.h>
 #include <flydsl/coop/block_scan.h>
 #include <flydsl/coop/warp.h>
-#include <flydsl/reduce.h>
+#include <flydsl/kernel/reduce.h>
 
 #include "builder/coop/block.h"
 

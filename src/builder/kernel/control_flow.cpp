@@ -1,5 +1,5 @@
 // Loops, branches and variables as scf operations and register memory.
-#include <flydsl/control_flow.h>
+#include <flydsl/kernel/control_flow.h>
 
 #include "builder/trace/tracer.h"
 #include "builder/trace/types.h"

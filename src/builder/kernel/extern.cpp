@@ -1,4 +1,4 @@
-#include <flydsl/extern.h>
+#include <flydsl/kernel/extern.h>
 
 #include "builder/memory/address.h"
 #include "builder/trace/facade.h"

@@ -1,4 +1,4 @@
-#include <flydsl/gpu.h>
+#include <flydsl/kernel/gpu.h>
 
 #include "builder/trace/tracer.h"
 

@@ -1,6 +1,6 @@
 // Events of a kernel's timeline. Without the hint or the variable, nothing is emitted; what is
 // wrong is refused all the same.
-#include <flydsl/ktrace.h>
+#include <flydsl/kernel/ktrace.h>
 
 #include "builder/trace/tracer.h"
 #include "builder/trace/view.h"

@@ -1,7 +1,7 @@
 // What the collectives share.
 #pragma once
 
-#include <flydsl/reduce.h>
+#include <flydsl/kernel/reduce.h>
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include <flydsl/print.h>
+#include <flydsl/kernel/print.h>
 
 #include "builder/trace/tracer.h"
 #include "dialect/Fly/IR/FlyOps.h"

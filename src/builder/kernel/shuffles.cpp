@@ -1,5 +1,5 @@
 // Values of other lanes, and what all collectives ask of their lanes and operators.
-#include <flydsl/reduce.h>
+#include <flydsl/kernel/reduce.h>
 
 #include "builder/kernel/lanes.h"
 #include "builder/trace/tracer.h"

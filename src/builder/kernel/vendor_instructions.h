@@ -1,13 +1,13 @@
-// The seam between the functions of flydsl/gpu.h that no neutral dialect has an operation for, and
+// The seam between the functions of flydsl/kernel/gpu.h that no neutral dialect has an operation for, and
 // the instructions of a vendor's targets.
 #pragma once
 
-#include <flydsl/gpu.h>
+#include <flydsl/kernel/gpu.h>
 #include <flydsl/target.h>
 
 namespace flydsl::builder {
 
-/// What a vendor's targets do for these functions; see flydsl/gpu.h for what each means. They create
+/// What a vendor's targets do for these functions; see flydsl/kernel/gpu.h for what each means. They create
 /// operations in the running trace. Arguments are checked already.
 class VendorInstructions {
 public:

@@ -1,5 +1,5 @@
 // The algebra's entry: static operands are computed with, others leave an operation.
-#include <flydsl/layout.h>
+#include <flydsl/layout/layout.h>
 
 #include "builder/layout/algebra_ops.h"
 #include "builder/layout/own_places.h"

@@ -1,5 +1,5 @@
 // Layouts compared as functions, coordinate by coordinate.
-#include <flydsl/assert_layout.h>
+#include <flydsl/layout/assert_layout.h>
 
 #include "builder/trace/facade.h"
 #include "builder/trace/layout_errors.h"

@@ -1,5 +1,5 @@
 // Tuples: host trees whose leaves are numbers, or stand for values of the kernel.
-#include <flydsl/layout.h>
+#include <flydsl/layout/layout.h>
 
 #include "builder/trace/facade.h"
 #include "builder/trace/layout_errors.h"

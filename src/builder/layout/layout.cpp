@@ -1,5 +1,5 @@
 // The functions of layout.h that are not templates.
-#include <flydsl/layout.h>
+#include <flydsl/layout/layout.h>
 
 #include "builder/trace/facade.h"
 #include "builder/trace/layout_errors.h"

@@ -1,4 +1,4 @@
-#include <flydsl/picture.h>
+#include <flydsl/layout/picture.h>
 
 #include "builder/trace/layout_errors.h"
 #include "builder/trace/node.h"

@@ -1,4 +1,4 @@
-#include <flydsl/atomic.h>
+#include <flydsl/kernel/atomic.h>
 
 #include "builder/memory/address.h"
 #include "builder/memory/atomic_names.h"

@@ -1,7 +1,7 @@
 // What an atomic operation is called.
 #pragma once
 
-#include <flydsl/atom.h>
+#include <flydsl/kernel/atom.h>
 
 namespace flydsl::builder {
 

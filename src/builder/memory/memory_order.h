@@ -1,7 +1,7 @@
 // Orders and scopes of atomic accesses as LLVM's.
 #pragma once
 
-#include <flydsl/memory_order.h>
+#include <flydsl/kernel/memory_order.h>
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 

@@ -1,5 +1,5 @@
 // Pointers to numbers and back.
-#include <flydsl/tensor.h>
+#include <flydsl/kernel/tensor.h>
 
 #include "builder/memory/address.h"
 #include "builder/trace/facade.h"

@@ -1,4 +1,4 @@
-#include <flydsl/shared.h>
+#include <flydsl/kernel/shared.h>
 
 #include "builder/trace/facade.h"
 #include "builder/trace/types.h"

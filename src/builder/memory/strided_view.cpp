@@ -1,5 +1,5 @@
 // Tensors over memory whose address and strides are arguments.
-#include <flydsl/strided_view.h>
+#include <flydsl/kernel/strided_view.h>
 
 #include "builder/trace/facade.h"
 #include "builder/trace/node.h"

@@ -1,5 +1,5 @@
 // Tensors, pointers and their elements.
-#include <flydsl/tensor.h>
+#include <flydsl/kernel/tensor.h>
 
 #include "builder/memory/reach.h"
 #include "builder/trace/facade.h"

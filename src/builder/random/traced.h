@@ -2,7 +2,7 @@
 // kernels (support/random).
 #pragma once
 
-#include <flydsl/random.h>
+#include <flydsl/kernel/random.h>
 
 #include "support/random/distributions.h"
 #include "support/random/philox.h"

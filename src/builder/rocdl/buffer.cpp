@@ -1,5 +1,5 @@
 // Buffer descriptors, and the instructions that take one.
-#include <flydsl/control_flow.h>
+#include <flydsl/kernel/control_flow.h>
 #include <flydsl/rocdl/buffer.h>
 #include <flydsl/rocdl/intrinsics.h>
 

@@ -1,5 +1,5 @@
 // Hints to the scheduler, and waits.
-#include <flydsl/product.h>
+#include <flydsl/host/product.h>
 #include <flydsl/rocdl/intrinsics.h>
 #include <flydsl/rocdl/schedule.h>
 

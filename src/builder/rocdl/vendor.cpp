@@ -3,7 +3,7 @@
 #include "builder/kernel/vendor_instructions.h"
 #include "builder/trace/tracer.h"
 
-#include <flydsl/product.h>
+#include <flydsl/host/product.h>
 #include <flydsl/rocdl/intrinsics.h>
 #include <flydsl/rocdl/schedule.h>
 

@@ -1,4 +1,4 @@
-// AMD's instructions for the functions of flydsl/gpu.h.
+// AMD's instructions for the functions of flydsl/kernel/gpu.h.
 #pragma once
 
 namespace flydsl::builder {

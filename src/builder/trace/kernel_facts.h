@@ -26,7 +26,7 @@ struct KernelFacts {
   bool hasLargeTensor = false;
   /// The parameters that are tensors whose elements are too many for their extents' 32 bits.
   std::vector<unsigned> uncounted = {};
-  /// True if marks and ranges of the kernel's timeline are recorded (flydsl/ktrace.h).
+  /// True if marks and ranges of the kernel's timeline are recorded (flydsl/kernel/ktrace.h).
   bool recordsEvents = false;
 
   bool knowsBlock() const { return block[0] != 0; }

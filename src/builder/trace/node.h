@@ -4,8 +4,8 @@
 #include "builder/trace/atom_spec.h"
 #include "layout/tile.h"
 
-#include <flydsl/int_tuple.h>
-#include <flydsl/numeric.h>
+#include <flydsl/kernel/numeric.h>
+#include <flydsl/layout/int_tuple.h>
 
 #include "mlir/IR/Value.h"
 

@@ -6,7 +6,7 @@
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "support/env_variables.h"
 
-#include <flydsl/math.h>
+#include <flydsl/kernel/math.h>
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinTypes.h"

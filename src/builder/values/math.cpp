@@ -1,4 +1,4 @@
-#include <flydsl/math.h>
+#include <flydsl/kernel/math.h>
 
 #include "builder/trace/facade.h"
 #include "builder/trace/types.h"

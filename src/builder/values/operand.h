@@ -3,7 +3,7 @@
 
 #include "builder/trace/tracer.h"
 
-#include <flydsl/vector.h>
+#include <flydsl/kernel/vector.h>
 
 #include "mlir/IR/BuiltinTypes.h"
 

@@ -1,5 +1,5 @@
 // Operators of scalars and vectors: common types, and the operations of the IR that they are.
-#include <flydsl/control_flow.h>
+#include <flydsl/kernel/control_flow.h>
 
 #include "builder/values/short_circuit.h"
 #include "builder/trace/types.h"

@@ -1,5 +1,5 @@
-// The functions of flydsl/gpu.h that each vendor has instructions of its own for.
-#include <flydsl/gpu.h>
+// The functions of flydsl/kernel/gpu.h that each vendor has instructions of its own for.
+#include <flydsl/kernel/gpu.h>
 
 #include "builder/vendors/vendors.h"
 

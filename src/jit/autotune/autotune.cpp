@@ -6,7 +6,7 @@
 #include "support/env_variables.h"
 #include "support/log.h"
 
-#include <flydsl/device.h>
+#include <flydsl/host/device.h>
 
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
 // Configurations: named values that are read by their type and printed as text.
-#include <flydsl/autotune.h>
+#include <flydsl/host/autotune.h>
 
 FLYDSL_NAMESPACE_BEGIN
 

@@ -5,7 +5,7 @@
 #include "cache/remote/remote_tier.h"
 #include "support/trust.h"
 
-#include <flydsl/autotune.h>
+#include <flydsl/host/autotune.h>
 
 #include <functional>
 #include <optional>

@@ -2,7 +2,7 @@
 // that they take. No MLIR is here.
 #pragma once
 
-#include <flydsl/any_arg.h>
+#include <flydsl/host/any_arg.h>
 
 #include <cstddef>
 #include <memory>

@@ -2,7 +2,7 @@
 // is no LLVM and no MLIR here: the cache, launches and ahead-of-time loading do without.
 #pragma once
 
-#include <flydsl/executable.h>
+#include <flydsl/host/executable.h>
 
 #include <cstdint>
 #include <memory>

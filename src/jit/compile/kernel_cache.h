@@ -9,7 +9,7 @@
 #include "jit/code_object/memory_of.h"
 #include "jit/compile/compiler.h"
 
-#include <flydsl/executable.h>
+#include <flydsl/host/executable.h>
 
 #include <atomic>
 #include <functional>

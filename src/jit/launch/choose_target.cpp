@@ -5,7 +5,7 @@
 #include "support/log.h"
 #include "target/from_environment.h"
 
-#include <flydsl/device.h>
+#include <flydsl/host/device.h>
 
 namespace flydsl::jit {
 

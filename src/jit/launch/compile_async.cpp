@@ -1,7 +1,7 @@
 // The public functions over the pool of compile threads.
 #include "jit/compile/compile_pool.h"
 
-#include <flydsl/compile_async.h>
+#include <flydsl/host/compile_async.h>
 
 #include <cstdio>
 

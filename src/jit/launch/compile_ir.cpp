@@ -6,7 +6,7 @@
 #include "jit/launch/build.h"
 #include "jit/launch/choose_target.h"
 
-#include <flydsl/compile_ir.h>
+#include <flydsl/host/compile_ir.h>
 
 #include <mlir/IR/BuiltinOps.h>
 

@@ -1,7 +1,7 @@
 // Counters and subscribers of this process.
 #pragma once
 
-#include <flydsl/stats.h>
+#include <flydsl/host/stats.h>
 
 namespace flydsl::jit {
 

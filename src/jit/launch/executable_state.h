@@ -7,7 +7,7 @@
 #include "runtime/loaded_kernel.h"
 #include "runtime/per_device.h"
 
-#include <flydsl/executable.h>
+#include <flydsl/host/executable.h>
 
 #include <array>
 #include <memory>

@@ -1,5 +1,5 @@
 // The counters of the process as text for Prometheus: names, help and units are one table.
-#include <flydsl/stats.h>
+#include <flydsl/host/stats.h>
 
 #include <charconv>
 #include <string_view>

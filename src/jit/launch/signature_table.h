@@ -6,7 +6,7 @@
 #include "runtime/loaded_kernel.h"
 #include "runtime/per_device.h"
 
-#include <flydsl/args.h>
+#include <flydsl/host/args.h>
 
 #include <atomic>
 #include <bit>

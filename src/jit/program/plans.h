@@ -5,7 +5,7 @@
 #include "runtime/loaded_kernel.h"
 #include "runtime/per_device.h"
 
-#include <flydsl/launch.h>
+#include <flydsl/host/launch.h>
 
 #include <memory>
 #include <shared_mutex>

@@ -18,8 +18,8 @@
 #include "support/process_use.h"
 #include "target/from_environment.h"
 
+#include <flydsl/host/program.h>
 #include <flydsl/kernel.h>
-#include <flydsl/program.h>
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"

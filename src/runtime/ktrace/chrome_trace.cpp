@@ -1,7 +1,7 @@
 // The trace event format of Chrome ("Trace Event Format", chromium.org/developers): processes are
 // launches, threads are waves. Pushed ranges are duration events (B, E), which nest; ranges of
 // tokens are asynchronous ones (b, e), which need not; marks are instants (i).
-#include <flydsl/ktrace.h>
+#include <flydsl/kernel/ktrace.h>
 
 #include <algorithm>
 #include <cmath>

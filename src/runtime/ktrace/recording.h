@@ -3,7 +3,7 @@
 
 #include "support/ktrace_record.h"
 
-#include <flydsl/ktrace.h>
+#include <flydsl/kernel/ktrace.h>
 
 #include <span>
 #include <string>

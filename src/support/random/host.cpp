@@ -1,5 +1,5 @@
 // The host's draws.
-#include <flydsl/random.h>
+#include <flydsl/kernel/random.h>
 
 #include "support/random/distributions.h"
 #include "support/random/philox.h"

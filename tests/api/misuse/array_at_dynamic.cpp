@@ -2,8 +2,8 @@
 // compiler's own: a refused conversion to an integer, which could name the vector, would also make
 // C++'s own `long + int` a better match for `i + 1` than the operators of values, whose operands
 // take the source location as they convert.
-#include <flydsl/gpu.h>
-#include <flydsl/vector.h>
+#include <flydsl/kernel/gpu.h>
+#include <flydsl/kernel/vector.h>
 
 #include <array>
 void f() {

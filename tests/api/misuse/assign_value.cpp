@@ -1,6 +1,6 @@
 // A value never changes, so it can't be assigned to.
 // says: fx::Var holds what changes
-#include <flydsl/gpu.h>
+#include <flydsl/kernel/gpu.h>
 void f() {
   flydsl::Int32 x = flydsl::thread_idx().x;
   flydsl::Numeric y = x + 1;

@@ -1,6 +1,6 @@
 // A value never changes; a Var does.
 // says: fx::Var holds what changes
-#include <flydsl/var.h>
+#include <flydsl/kernel/var.h>
 void f(flydsl::Vector x) {
   flydsl::Var v(x);
   v = x + 1;

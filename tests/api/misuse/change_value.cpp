@@ -1,7 +1,7 @@
 // A value never changes; a Var does.
 // says: fx::Var holds what changes
-#include <flydsl/control_flow.h>
-#include <flydsl/gpu.h>
+#include <flydsl/kernel/control_flow.h>
+#include <flydsl/kernel/gpu.h>
 void f() {
   flydsl::Int32 x = flydsl::thread_idx().x;
   flydsl::Var v(x);

@@ -1,6 +1,6 @@
 // C++'s ?: chooses while the kernel is traced.
 // says: fx::select
-#include <flydsl/gpu.h>
+#include <flydsl/kernel/gpu.h>
 void f() {
   flydsl::Int32 x = flydsl::thread_idx().x;
   flydsl::Numeric y = flydsl::select(x < 3, x, 0);

@@ -1,6 +1,6 @@
 // tensor(i)++ reads and writes; a named element is a value.
 // says: fx::Var holds what changes
-#include <flydsl/tensor.h>
+#include <flydsl/kernel/tensor.h>
 void f(flydsl::Tensor t) {
   auto e = t(0);
   t(1)++;

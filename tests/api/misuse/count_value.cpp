@@ -1,7 +1,7 @@
 // A value never counts up or down; a Var and an element of a tensor do.
 // says: fx::Var holds what changes
-#include <flydsl/control_flow.h>
-#include <flydsl/gpu.h>
+#include <flydsl/kernel/control_flow.h>
+#include <flydsl/kernel/gpu.h>
 void f(flydsl::Tensor t, flydsl::IntTuple n, flydsl::Vector x) {
   const flydsl::Int32 i = flydsl::thread_idx().x;
   flydsl::Var v(i);

@@ -1,7 +1,7 @@
 // C++'s while runs while the kernel is traced.
 // says: fx::while_
-#include <flydsl/control_flow.h>
-#include <flydsl/gpu.h>
+#include <flydsl/kernel/control_flow.h>
+#include <flydsl/kernel/gpu.h>
 void f() {
   flydsl::Int32 x = flydsl::thread_idx().x;
   flydsl::Var n(x);

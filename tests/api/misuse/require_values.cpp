@@ -1,5 +1,5 @@
 // The text of a demand has one {} for each value.
-#include <flydsl/require.h>
+#include <flydsl/kernel/require.h>
 
 namespace fx = flydsl;
 

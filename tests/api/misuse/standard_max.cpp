@@ -1,6 +1,6 @@
 // std::max compares while the kernel is traced.
 // says: fx::max
-#include <flydsl/gpu.h>
+#include <flydsl/kernel/gpu.h>
 
 #include <algorithm>
 void f() {

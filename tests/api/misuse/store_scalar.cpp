@@ -1,5 +1,5 @@
 // A tensor's store takes a vector; fill takes a number.
-#include <flydsl/tensor.h>
+#include <flydsl/kernel/tensor.h>
 void f(flydsl::Tensor t) {
   t.fill(1.0f);
   t.store(t.load() + t.load());

@@ -1,7 +1,7 @@
 // Timelines of kernels on the emulator: what is recorded, where it goes, and what finds no room.
 #include "run.h"
 
-#include <flydsl/ktrace.h>
+#include <flydsl/kernel/ktrace.h>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

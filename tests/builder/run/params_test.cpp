@@ -1,7 +1,7 @@
 // Structs as parameters of kernels that run: traced, compiled, bound, exported.
 #include "run.h"
 
-#include <flydsl/aot.h>
+#include <flydsl/host/aot.h>
 
 #include <catch2/catch.hpp>
 

@@ -2,8 +2,8 @@
 // this process.
 #include "aot_config.h"
 
-#include <flydsl/aot.h>
-#include <flydsl/device_array.h>
+#include <flydsl/host/aot.h>
+#include <flydsl/host/device_array.h>
 
 #include <array>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include "scale.h"
 
-#include <flydsl/compile_async.h>
-#include <flydsl/stats.h>
+#include <flydsl/host/compile_async.h>
+#include <flydsl/host/stats.h>
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 // Autotuning as a whole on the emulator: kernels are compiled and ranked by the estimate of their
 // cycles, and the winner is kept.
-#include <flydsl/autotune.h>
 #include <flydsl/flydsl.h>
+#include <flydsl/host/autotune.h>
 
 #include <catch2/catch.hpp>
 

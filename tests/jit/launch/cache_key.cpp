@@ -2,8 +2,8 @@
 // a configuration and prints the origin of the result.
 #include "scale.h"
 
-#include <flydsl/autotune.h>
-#include <flydsl/device_array.h>
+#include <flydsl/host/autotune.h>
+#include <flydsl/host/device_array.h>
 
 #include <cstdio>
 

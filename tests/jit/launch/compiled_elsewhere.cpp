@@ -1,7 +1,7 @@
 // Names its device and launches a kernel, which fly_compile.sh compiles in another process.
 #include "scale.h"
 
-#include <flydsl/device_array.h>
+#include <flydsl/host/device_array.h>
 
 #include <cstdio>
 

@@ -3,7 +3,7 @@
 //   exits MODE [MILLISECONDS]
 #include "scale.h"
 
-#include <flydsl/compile_async.h>
+#include <flydsl/host/compile_async.h>
 
 #include <atomic>
 #include <cstdio>

@@ -3,7 +3,7 @@
 #include "hip_function.h"
 
 #include <flydsl/flydsl.h>
-#include <flydsl/graph.h>
+#include <flydsl/host/graph.h>
 
 #include <algorithm>
 #include <cstdlib>

@@ -2,11 +2,11 @@
 // once; one that is forked before is a process like any other.
 #include "scale.h"
 
-#include <flydsl/aot.h>
-#include <flydsl/autotune.h>
-#include <flydsl/compile_async.h>
-#include <flydsl/ktrace.h>
-#include <flydsl/stats.h>
+#include <flydsl/host/aot.h>
+#include <flydsl/host/autotune.h>
+#include <flydsl/host/compile_async.h>
+#include <flydsl/host/stats.h>
+#include <flydsl/kernel/ktrace.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>

@@ -2,7 +2,7 @@
 #include "hip_function.h"
 #include "scale.h"
 
-#include <flydsl/graph.h>
+#include <flydsl/host/graph.h>
 
 namespace fx = flydsl;
 

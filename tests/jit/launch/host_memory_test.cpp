@@ -1,8 +1,8 @@
 // Memory of the host that kernels reach.
-#include <flydsl/device_array.h>
 #include <flydsl/flydsl.h>
-#include <flydsl/graph.h>
-#include <flydsl/host_memory.h>
+#include <flydsl/host/device_array.h>
+#include <flydsl/host/graph.h>
+#include <flydsl/host/host_memory.h>
 
 #include <catch2/catch.hpp>
 

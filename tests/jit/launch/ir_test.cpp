@@ -1,8 +1,8 @@
 // Kernels given as Fly IR.
 #include "scale.h"
 
-#include <flydsl/compile_ir.h>
-#include <flydsl/stats.h>
+#include <flydsl/host/compile_ir.h>
+#include <flydsl/host/stats.h>
 
 #include <catch2/catch.hpp>
 

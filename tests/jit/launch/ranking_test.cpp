@@ -1,7 +1,7 @@
 // The purpose of the emulator's estimate: of configurations whose order is known, it must rank the
 // better ones first. The tests check the order, and what binds a launch, not the figures.
-#include <flydsl/autotune.h>
 #include <flydsl/flydsl.h>
+#include <flydsl/host/autotune.h>
 
 #include <catch2/catch.hpp>
 

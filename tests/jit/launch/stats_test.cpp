@@ -1,6 +1,6 @@
 #include "scale.h"
 
-#include <flydsl/stats.h>
+#include <flydsl/host/stats.h>
 
 #include <catch2/catch.hpp>
 

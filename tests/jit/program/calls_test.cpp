@@ -1,7 +1,7 @@
 // Calls among the functions of a module, of the host and of kernels.
 #include "host_module.h"
 
-#include <flydsl/compile_ir.h>
+#include <flydsl/host/compile_ir.h>
 
 using namespace host_module;
 using Catch::Contains;

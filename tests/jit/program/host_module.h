@@ -2,7 +2,7 @@
 #pragma once
 
 #include <flydsl/flydsl.h>
-#include <flydsl/program.h>
+#include <flydsl/host/program.h>
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,8 @@
 // What FlyDSL wrote (modules/README.md), called.
-#include <flydsl/compile_ir.h>
 #include <flydsl/flydsl.h>
-#include <flydsl/program.h>
-#include <flydsl/stats.h>
+#include <flydsl/host/compile_ir.h>
+#include <flydsl/host/program.h>
+#include <flydsl/host/stats.h>
 
 #include <catch2/catch.hpp>
 

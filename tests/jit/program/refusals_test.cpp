@@ -1,7 +1,7 @@
 // Arguments that do not fit, and modules that are none.
-#include <flydsl/compile_ir.h>
 #include <flydsl/flydsl.h>
-#include <flydsl/program.h>
+#include <flydsl/host/compile_ir.h>
+#include <flydsl/host/program.h>
 
 #include <catch2/catch.hpp>
 

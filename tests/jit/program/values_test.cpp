@@ -2,7 +2,7 @@
 // compile_ir has read.
 #include "host_module.h"
 
-#include <flydsl/compile_ir.h>
+#include <flydsl/host/compile_ir.h>
 
 #include <cmath>
 

@@ -4,7 +4,7 @@
 #include "runtime/current_driver.h"
 
 #include <flydsl/flydsl.h>
-#include <flydsl/stats.h>
+#include <flydsl/host/stats.h>
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 // The instructions of a kernel's hot loop.
 #pragma once
 
-#include <flydsl/executable.h>
+#include <flydsl/host/executable.h>
 
 #include <cstdint>
 #include <map>

@@ -7,7 +7,7 @@
 
 #include "support/values.h"
 
-#include <flydsl/device_array.h>
+#include <flydsl/host/device_array.h>
 
 #include <catch2/catch.hpp>
 

@@ -3,7 +3,7 @@
 
 #include "support/operand.h"
 
-#include <flydsl/device.h>
+#include <flydsl/host/device.h>
 #include <flydsl/target.h>
 
 namespace kernel_tests {

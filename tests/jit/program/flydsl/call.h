@@ -4,7 +4,7 @@
 #include "support/operand.h"
 
 #include <flydsl/flydsl.h>
-#include <flydsl/program.h>
+#include <flydsl/host/program.h>
 
 #include <cmath>
 #include <string>
