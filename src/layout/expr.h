@@ -46,6 +46,10 @@ struct ValueRange {
 
   static ValueRange nonNegative() { return {0, std::numeric_limits<int64_t>::max()}; }
   bool isNonNegative() const { return lo >= 0; }
+  /// Whether an integer of 32 bits with a sign holds all of it.
+  bool fits32() const {
+    return lo >= std::numeric_limits<int32_t>::min() && hi <= std::numeric_limits<int32_t>::max();
+  }
   bool operator==(const ValueRange &) const = default;
 };
 

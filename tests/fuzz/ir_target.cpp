@@ -27,7 +27,7 @@ constexpr int kModulesPerContext = 500;
 constexpr const char *kPasses =
     "fly-rewrite-func-signature,fly-canonicalize,fly-layout-lowering,fly-int-swizzle-simplify,"
     "canonicalize,fly-convert-atom-call-to-ssa-form,fly-promote-regmem-to-vectorssa{pieces=true},"
-    "convert-fly-to-rocdl,canonicalize,cse";
+    "convert-fly-to-rocdl,canonicalize,fly-split-addresses,cse";
 
 /// Fragments in register memory, which the passes before leave none of, go another way.
 constexpr const char *kShortWay = "fly-layout-lowering,convert-fly-to-rocdl";

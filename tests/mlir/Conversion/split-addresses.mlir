@@ -191,3 +191,26 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  // Addresses wrap at 64 bits, and so do constants and what is known of sums.
+  // CHECK-LABEL: gpu.func @wide
+  gpu.func @wide(%p: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %large = arith.constant 1099511627776 : i64
+    %largest = arith.constant 9223372036854775807 : i64
+    %t = gpu.thread_id x
+    %own = arith.index_cast %t : index to i64
+    %sum = arith.addi %large, %large : i64
+    %far = arith.addi %sum, %own : i64
+    %product = arith.muli %far, %large : i64
+    %once = arith.addi %product, %largest : i64
+    %twice = arith.addi %once, %largest : i64
+    %to = llvm.getelementptr %p[%twice] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+    // The constants are 2 * 4 * (2^63 - 1), which is -8.
+    // CHECK: llvm.getelementptr %{{.*}}[-8] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    %v = llvm.load %to : !llvm.ptr<1> -> f32
+    gpu.return
+  }
+}

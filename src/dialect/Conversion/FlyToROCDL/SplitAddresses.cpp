@@ -18,6 +18,7 @@
 #include "dialect/Conversion/FlyToROCDL/Uniformity.h"
 
 #include "dialect/Fly/Transforms/IntegerFacts.h"
+#include "layout/error.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -35,13 +36,17 @@ namespace {
 /// A sum of integers of 64 bits, by who computes it.
 struct Sum {
   SmallVector<Value> ofWave, ofLane; ///< of 32 or of 64 bits, which are extended with their sign
-  int64_t constant = 0;
+  uint64_t constant = 0;             ///< wraps, as addresses do
 };
 
-/// Whether the number fits an offset of 32 bits with a sign.
-bool fits32(Value value) {
-  const auto range = factsOf(value)->range();
-  return range.lo >= INT32_MIN && range.hi <= INT32_MAX;
+/// Whether 32 bits with a sign hold the number that `make` describes. The algebra refuses constants
+/// of more than 64 bits by an exception, which must not get into MLIR.
+bool fits32(function_ref<flydsl::layout::ExprRef()> make) {
+  try {
+    return make()->range().fits32();
+  } catch (const flydsl::layout::LayoutError &) {
+    return false;
+  }
 }
 
 /// Takes sums of integers apart. It makes operations where it multiplies out, at `builder`.
@@ -53,7 +58,7 @@ public:
   /// Adds the terms of an integer of 32 or 64 bits, as a number with a sign.
   void add(Value value, Sum &to) {
     if (std::optional<int64_t> constant = constantValue(value)) {
-      to.constant += *constant;
+      to.constant += static_cast<uint64_t>(*constant);
     } else if (uniformity_.isUniform(value)) {
       to.ofWave.push_back(value);
     } else if (!addParts(value, to)) {
@@ -105,15 +110,14 @@ private:
     return true;
   }
 
-  void addConstant(Operation *op, int64_t constant, Value factor, Sum &to) {
+  void addConstant(Operation *op, uint64_t constant, Value factor, Sum &to) {
     if (std::optional<int64_t> by = constantValue(factor)) {
-      const auto bits = static_cast<uint64_t>(constant);
-      to.constant += static_cast<int64_t>(
-          isa<arith::ShLIOp>(op) ? bits << *by : bits * static_cast<uint64_t>(*by));
+      to.constant +=
+          isa<arith::ShLIOp>(op) ? constant << *by : constant * static_cast<uint64_t>(*by);
       return;
     }
     Value number = arith::ConstantOp::create(
-        builder_, loc_, builder_.getIntegerAttr(builder_.getI64Type(), constant));
+        builder_, loc_, builder_.getI64IntegerAttr(static_cast<int64_t>(constant)));
     to.ofWave.push_back(times(op, number, factor));
   }
 
@@ -125,7 +129,7 @@ private:
     const ExprRef by =
         shifts ? exprConstant(int64_t(1) << *constantValue(factor)) : factsOf(factor);
     Type type = op->getResult(0).getType();
-    if (!holds32(exprMul(factsOf(part), by)))
+    if (!fits32([&] { return exprMul(factsOf(part), by); }))
       type = builder_.getI64Type();
     part = inType(part, type);
     factor = inType(factor, type);
@@ -153,16 +157,14 @@ private:
   }
   static bool isExactIn32(Operation *op) {
     using namespace flydsl::layout;
-    const ExprRef a = factsOf(op->getOperand(0)), b = factsOf(op->getOperand(1));
-    if (isa<arith::ShLIOp>(op)) {
-      if (!b->isConstant() || b->value() < 0 || b->value() > 30)
-        return false;
-      return holds32(exprMul(a, exprConstant(int64_t(1) << b->value())));
-    }
-    return holds32(isa<arith::AddIOp>(op) ? exprAdd(a, b) : exprMul(a, b));
-  }
-  static bool holds32(const flydsl::layout::ExprRef &e) {
-    return e->range().lo >= INT32_MIN && e->range().hi <= INT32_MAX;
+    if (isa<arith::ShLIOp>(op) && !isShift(op->getOperand(1)))
+      return false;
+    return fits32([&] {
+      const ExprRef a = factsOf(op->getOperand(0)), b = factsOf(op->getOperand(1));
+      return isa<arith::AddIOp>(op)   ? exprAdd(a, b)
+             : isa<arith::MulIOp>(op) ? exprMul(a, b)
+                                      : exprMul(a, exprConstant(int64_t(1) << b->value()));
+    });
   }
 
   OpBuilder &builder_;
@@ -237,10 +239,9 @@ struct Constant {
   int64_t common = 0, near = 0;
 
   /// `bits`: of the signed offset in the instruction.
-  static Constant of(int64_t bytes, unsigned bits) {
-    const int64_t range = int64_t(1) << bits;
-    const int64_t common = (bytes + range / 2) & ~(range - 1);
-    return {common, bytes - common};
+  static Constant of(uint64_t bytes, unsigned bits) {
+    const uint64_t range = uint64_t(1) << bits, common = (bytes + range / 2) & ~(range - 1);
+    return {static_cast<int64_t>(common), static_cast<int64_t>(bytes - common)};
   }
 };
 
@@ -269,14 +270,14 @@ public:
       const Step step = *stepOf(each);
       if (step.number)
         terms.add(step.number, moves.back().by);
-      moves.back().by.constant += step.constant;
+      moves.back().by.constant += static_cast<uint64_t>(step.constant);
     }
-    int64_t bytes = 0;
+    uint64_t bytes = 0;
     for (const Move &move : moves) {
       const std::optional<int64_t> step = bytesOf(move.step);
       if (!step)
         return {};
-      bytes += *step * move.by.constant;
+      bytes += static_cast<uint64_t>(*step) * move.by.constant;
     }
     const Constant constant = Constant::of(bytes, offsetBits_);
     const bool ofWave = llvm::any_of(moves, [](const Move &m) { return !m.by.ofWave.empty(); }),
@@ -341,16 +342,16 @@ private:
     }
     return sum;
   }
-  /// In 32 bits where the terms and their sums are known to fit.
+  /// In 32 bits where the sum is known to fit: its low bits depend on nothing but those of the terms.
   static Value sumOfLane(OpBuilder &builder, Location loc, ArrayRef<Value> terms) {
     using namespace flydsl::layout;
-    ExprRef all = exprConstant(0);
-    bool fit = true;
-    for (Value term : terms) {
-      all = exprAdd(all, factsOf(term));
-      fit &= fits32(term) && all->range().lo >= INT32_MIN && all->range().hi <= INT32_MAX;
-    }
-    if (!fit)
+    const bool fits = fits32([&] {
+      ExprRef all = exprConstant(0);
+      for (Value term : terms)
+        all = exprAdd(all, factsOf(term));
+      return all;
+    });
+    if (!fits)
       return sum64(builder, loc, terms);
     Value sum;
     for (Value term : terms) {

@@ -15,8 +15,6 @@ using namespace flydsl::layout;
 
 namespace {
 
-bool fits32(const Expr &e) { return e.range().lo >= INT32_MIN && e.range().hi <= INT32_MAX; }
-
 bool isLogic(ExprOp op) { return op == ExprOp::Less || op == ExprOp::Equal; }
 
 /// True for operations whose low 32 bits depend on nothing but the low 32 bits of their operands.
@@ -33,11 +31,11 @@ unsigned widthFor(const Expr &e, ExprMaterializer::Mode mode) {
   case ExprMaterializer::Mode::Typed:
     return e.width();
   case ExprMaterializer::Mode::Exact:
-    if (!fits32(e))
+    if (!e.range().fits32())
       return 64;
     if (e.isConstant() || e.isSymbol() || isModular(e.op()))
       return 32;
-    return fits32(*e.lhs()) && fits32(*e.rhs()) ? 32 : 64;
+    return e.lhs()->range().fits32() && e.rhs()->range().fits32() ? 32 : 64;
   case ExprMaterializer::Mode::Low32:
     if (e.isConstant() || e.isSymbol() || isModular(e.op()) || e.width() == 32)
       return 32;
