@@ -94,6 +94,22 @@ void vopdHalf(const Machine &target, Inst &half, unsigned src0, unsigned src1, u
 
 } // namespace
 
+const char *decodeRdnaScalar(const Machine &target, const uint32_t *words, Inst &inst,
+                             unsigned offsetBits) {
+  const uint32_t w = words[0], w1 = words[1];
+  if (rdnaPrefix(w) != RdnaPrefix::Smem)
+    return decodeScalar(target, words, inst);
+  inst.enc = Enc::Smem;
+  inst.scalarData = scalarDestination(target, bitField(w, 6, 7));
+  inst.src[0] = sgpr(bitField(w, 0, 6) * 2);
+  const unsigned above = 32 - offsetBits;
+  inst.offset = static_cast<int32_t>(w1 << above) >> above;
+  const unsigned soffset = bitField(w1, 25, 7);
+  if (soffset != target.nullSgpr)
+    inst.src[2] = sgpr(soffset);
+  return nullptr;
+}
+
 void rdnaMemoryOperands(Inst &inst, unsigned address, unsigned data, unsigned dst) {
   inst.src[0] = vgpr(address);
   inst.src[1] = vgpr(data);

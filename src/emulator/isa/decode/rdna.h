@@ -21,6 +21,11 @@ inline RdnaPrefix rdnaPrefix(uint32_t word) { return static_cast<RdnaPrefix>(wor
 /// VOP1, VOP2, VOPC, VOP3, VOP3P and DS. Returns false if it is none of them.
 bool decodeRdnaVector(const Machine &target, const uint32_t *words, Inst &inst);
 
+/// Scalar memory, whose signed offset has `offsetBits` bits, and all other scalar instructions. What
+/// it returns is as for decodeScalar.
+const char *decodeRdnaScalar(const Machine &target, const uint32_t *words, Inst &inst,
+                             unsigned offsetBits);
+
 /// The vector registers of a memory instruction.
 void rdnaMemoryOperands(Inst &inst, unsigned address, unsigned data, unsigned dst);
 

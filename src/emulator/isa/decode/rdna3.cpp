@@ -38,16 +38,6 @@ void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
                 (bitField(w, 14, 1) ? kGlc | kWideScope : 0);
 }
 
-void scalarMemory(const Machine &target, const uint32_t *words, Inst &inst) {
-  const uint32_t w = words[0], w1 = words[1];
-  inst.enc = Enc::Smem;
-  inst.scalarData = scalarDestination(target, bitField(w, 6, 7));
-  inst.src[0] = sgpr(bitField(w, 0, 6) * 2);
-  inst.offset = static_cast<int32_t>(w1 << 11) >> 11;
-  unsigned soffset = bitField(w1, 25, 7);
-  if (soffset != target.nullSgpr)
-    inst.src[2] = sgpr(soffset);
-}
 } // namespace
 
 const char *decodeRdna3(const Machine &target, const uint32_t *words, Inst &inst) {
@@ -61,11 +51,8 @@ const char *decodeRdna3(const Machine &target, const uint32_t *words, Inst &inst
   case kMtbuf:
     buffer(target, words, inst);
     return nullptr;
-  case static_cast<uint32_t>(RdnaPrefix::Smem):
-    scalarMemory(target, words, inst);
-    return nullptr;
   default:
-    return decodeScalar(target, words, inst);
+    return decodeRdnaScalar(target, words, inst, 21);
   }
 }
 

@@ -48,16 +48,6 @@ void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
                 (bitField(w1, 20, 1) ? kGlc : 0) | scopeFlags(bitField(w1, 18, 2));
 }
 
-void scalarMemory(const Machine &target, const uint32_t *words, Inst &inst) {
-  const uint32_t w = words[0], w1 = words[1];
-  inst.enc = Enc::Smem;
-  inst.scalarData = scalarDestination(target, bitField(w, 6, 7));
-  inst.src[0] = sgpr(bitField(w, 0, 6) * 2);
-  inst.offset = static_cast<int32_t>(w1 << 8) >> 8;
-  unsigned soffset = bitField(w1, 25, 7);
-  if (soffset != target.nullSgpr)
-    inst.src[2] = sgpr(soffset);
-}
 } // namespace
 
 const char *decodeRdna4(const Machine &target, const uint32_t *words, Inst &inst) {
@@ -70,11 +60,8 @@ const char *decodeRdna4(const Machine &target, const uint32_t *words, Inst &inst
   case kBuffer:
     buffer(target, words, inst);
     return nullptr;
-  case static_cast<uint32_t>(RdnaPrefix::Smem):
-    scalarMemory(target, words, inst);
-    return nullptr;
   default:
-    return decodeScalar(target, words, inst);
+    return decodeRdnaScalar(target, words, inst, 24);
   }
 }
 
