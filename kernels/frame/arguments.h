@@ -54,10 +54,10 @@ inline std::int64_t strideOr(const TensorArg &tensor, int mode, std::int64_t uni
 }
 
 /// What a kernel takes of an operand that has been checked: its address, and the strides of so many
-/// leading modes. One that is left out has the address 0.
-template <int Modes> Strided<OnHost, Modes> operandOf(const TensorArg &tensor) {
+/// leading modes. Those from `free` on stay 0. One that is left out has the address 0.
+template <int Modes> Strided<OnHost, Modes> operandOf(const TensorArg &tensor, int free = Modes) {
   Strided<OnHost, Modes> result{.address = address(tensor), .stride = {}};
-  for (int mode = 0; mode < Modes; ++mode)
+  for (int mode = 0; mode < std::min(Modes, free); ++mode)
     result.stride[static_cast<std::size_t>(mode)] = strideOf(tensor, mode);
   return result;
 }
@@ -179,10 +179,7 @@ public:
   template <int Modes>
   Strided<OnHost, Modes> operand(const TensorArg &tensor, const Expected &expected) const {
     check(tensor, expected);
-    Strided<OnHost, Modes> result{.address = address(tensor), .stride = {}};
-    for (int mode = 0; mode < std::min(Modes, expected.free); ++mode)
-      result.stride[static_cast<std::size_t>(mode)] = strideOf(tensor, mode);
-    return result;
+    return operandOf<Modes>(tensor, expected.free);
   }
   /// The same of one that is there if the problem has it, and only then; else its address is 0.
   template <int Modes>

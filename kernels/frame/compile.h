@@ -24,22 +24,18 @@ struct CheckOfCall {};
 } // namespace kernels::impl
 
 template <> struct ArgTraits<kernels::impl::CheckOfCall> {
+  using Ticket = std::optional<kernels::impl::IndexTicketParams<OnDevice>>;
   [[gnu::always_inline]] static void pack(ArgPack &to, const kernels::impl::IndexTicket *ticket) {
-    to.presence(ticket != nullptr);
-    if (!ticket) [[likely]]
-      return;
-    ArgTraits<Int64>::pack(to, ticket->lane);
-    ArgTraits<Int64>::pack(to, ticket->ticket);
+    ArgTraits<Ticket>::pack(to, ticket ? std::optional(*ticket) : std::nullopt);
   }
   /// It is made before the kernel's body is traced, so a checked kernel ends here if its call was
   /// found wrong: no kernel of a family can forget it, and their bodies do not know of it.
   static kernels::impl::CheckOfCall make(ParamReader &from) {
-    if (from.next().type->bits) {
+    if (const Ticket ticket = ArgTraits<Ticket>::make(from)) {
       constexpr std::string_view checked = kernels::impl::kCheckedVariant;
       detail::addToSymbol(from.symbol(), {}, checked);
       detail::addToSymbol(from.variant(), {}, checked);
-      const Int64 lane = ArgTraits<Int64>::make(from), ticket = ArgTraits<Int64>::make(from);
-      kernels::impl::exitIfMarked(lane, ticket);
+      kernels::impl::exitIfMarked(ticket->lane, ticket->ticket);
     }
     return {};
   }
@@ -301,7 +297,8 @@ Tuned<P> Compiling<P>::tune(const P &problem, std::int64_t m, const AutotuneOpti
       [&](const flydsl::Config &entries) -> Candidate {
         const auto config = from_config<ConfigOf<P>>(entries);
         // What is measured is the kernel, not the check of random data.
-        const Plan<P> plan(problem, config, {.check_indices = false, .check_memory = false}, target);
+        const Plan<P> plan(problem, config, {.check_indices = false, .check_memory = false},
+                           target);
         // Two sets of arguments take turns: a caller's data are not in the caches either.
         auto memory = std::make_shared<host::SampledMemory>();
         const std::array<ArgsOf<P>, 2> args{make_args(problem, config, m, memory->sampler()),
@@ -345,7 +342,8 @@ Plan<P>::Plan(const P &problem, const Config &config, const PlanOptions &options
   const impl::Spec<P> spec{problem, config};
   const bool checked = impl::checksIndices(spec, options);
   state_ = std::make_shared<const impl::PlanState<P>>(
-      spec, impl::Compiler<P>::compile(spec, target, checked, where), checked, options.check_memory);
+      spec, impl::Compiler<P>::compile(spec, target, checked, where), checked,
+      options.check_memory);
 }
 template <Problem P> std::vector<Executable> Plan<P>::executables() const {
   std::vector<Executable> all;

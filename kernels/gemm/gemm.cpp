@@ -206,12 +206,6 @@ GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::i
   const Extents rows{m}, columns{problem.columns()},
       scalesA = blocks ? Extents{m, across} : rows,
       scalesB = blocks ? Extents{scaleBlocks(problem.columns()), across} : columns;
-  const auto maybe = [&](bool needed, const char *name, DType dtype, const Extents &shape,
-                         Role role = Role::input) -> std::optional<TensorArg> {
-    if (!needed)
-      return std::nullopt;
-    return sampler(name, dtype, shape, role);
-  };
   const auto matrix = [&](const char *name, DType dtype, OperandLayout layout, std::int64_t size) {
     if (layout == OperandLayout::rows)
       return sampler(name, dtype, Extents{size, problem.k}, Role::input);
@@ -228,12 +222,14 @@ GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::i
                          sampler("b", problem.b, Extents{weightsOf(problem).size()}, Role::input)})
                    : WeightArg(matrix("b", problem.b, problem.b_layout, problem.n)),
           .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output),
-          .scale_a = maybe(problem.scale_a != Scales::none, "scale_a", problem.scale, scalesA),
-          .scale_b = maybe(problem.scale_b != Scales::none, "scale_b", problem.scale, scalesB),
-          .bias = maybe(problem.bias, "bias", problem.c, columns),
-          .workspace = maybe(config.split_k > 1, "workspace", u8,
-                             Extents{workspaceBytes(problem, config, m)},
-                             addsInLaunch(config) ? Role::flagged : Role::workspace)};
+          .scale_a =
+              sampleIf(problem.scale_a != Scales::none, sampler, "scale_a", problem.scale, scalesA),
+          .scale_b =
+              sampleIf(problem.scale_b != Scales::none, sampler, "scale_b", problem.scale, scalesB),
+          .bias = sampleIf(problem.bias, sampler, "bias", problem.c, columns),
+          .workspace = sampleIf(config.split_k > 1, sampler, "workspace", u8,
+                                Extents{workspaceBytes(problem, config, m)},
+                                addsInLaunch(config) ? Role::flagged : Role::workspace)};
 }
 
 } // namespace kernels::impl
