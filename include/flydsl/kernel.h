@@ -62,7 +62,7 @@ FLYDSL_API void exportAot(KernelState &kernel, ArgPack &pack, const std::string 
                           const AotConfig &config, const std::source_location &where);
 FLYDSL_API std::shared_ptr<BoundExecutable> bindSignature(const Executable &executable,
                                                           const ArgPack &pack);
-/// The same, which knows its parameters apart: `starts` has where the words of each begin.
+/// The same for `bindConstants`: `starts` tells where the words of each parameter begin.
 FLYDSL_API std::shared_ptr<BoundExecutable> bindSignature(const Executable &executable,
                                                           const ArgPack &pack,
                                                           std::span<const std::uint16_t> starts);

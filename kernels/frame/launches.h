@@ -24,7 +24,7 @@ public:
   virtual const Executable *executable() const = 0;
 };
 
-/// A kernel of a family, of which a launch is made from a variant in a file.
+/// A kernel of a family. A launch of it is made from a variant in a file.
 class AnyKernelOf {
 public:
   virtual std::unique_ptr<AnyLaunch> load(const AotModule &module, const std::string &variant,

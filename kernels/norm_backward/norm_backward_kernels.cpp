@@ -37,7 +37,7 @@ Operands operandsOf(const NormBackwardProblem &problem, const NormBackwardParams
 /// One row of the partial sums: dweight's, and dbias's.
 class Sums {
 public:
-  /// `row` of the partial sums (parts, n), `rows` of which are dweight's.
+  /// `row` of the partial sums (parts, n). The first `rows` rows are dweight's, then come dbias's.
   Sums(const NormBackwardProblem &problem, const NormBackwardConfig &config, const Tensor &sums,
        const Int32 &row, const Int32 &rows)
       : config_(config), weight_(sums(row, _)), bias_(sums(row + rows, _)), hasBias_(problem.bias) {

@@ -111,7 +111,7 @@ bool PromotionAnalysis::followUse(MakePtrOp root, VectorType vector, OpOperand &
     pointers.push_back({add.getResult(), offset + by.leaf().value()});
     return true;
   }
-  // The conversion of atom calls leaves views without users behind.
+  // The conversion of atom calls leaves views that have no users.
   if (isa<MakeViewOp, RecastIterOp>(user))
     return user->use_empty();
   Type accessed;

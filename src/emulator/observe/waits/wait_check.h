@@ -56,7 +56,7 @@ public:
   }
 
 private:
-  /// Operations each of which ends after those of its kind that were issued before.
+  /// Pending writes are counted by the kind of their operation.
   enum Kind : uint8_t {
     kVector, ///< of the vector counter alone, in order
     kLds,    ///< of the LDS counter alone, in order

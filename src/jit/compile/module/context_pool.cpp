@@ -72,7 +72,7 @@ struct Making {
   }
 };
 
-/// A context of the pool that nobody has; null if there is none. `hasWanted` is whether it has the
+/// A context of the pool that no thread has; null if there is none. `hasWanted` is whether it has the
 /// dialects.
 std::unique_ptr<mlir::MLIRContext> takeFree(Dialects wanted, void (*also)(mlir::MLIRContext &),
                                             bool &hasWanted) {
