@@ -63,7 +63,8 @@ public:
         against == Against::nothing ? reference::Inputs() : memory.inputs();
     RunReport report{.config = fx::to_config(config)};
     const fx::Stream stream;
-    report.microseconds = time([&] { plan(args, stream); }, stream);
+    report.microseconds = time([&] { plan(args, stream); }, stream, report.call.launches);
+    report.call.code = plan.executables();
     if (against == Against::nothing)
       return report;
     if (const std::string operand = memory.writtenAround(); !operand.empty())
@@ -82,13 +83,16 @@ public:
   }
 
 private:
-  template <class F> static double time(F launch, const fx::Stream &stream) {
+  template <class F>
+  static double time(F launch, const fx::Stream &stream,
+                     std::vector<fx::LaunchCounters> &launches) {
     if (fx::Device::current().is_emulator()) {
+      launches = fx::Device::current().count_launches([&] {
+        launch();
+        stream.synchronize();
+      });
       double sum = 0;
-      for (const fx::LaunchCounters &one : fx::Device::current().count_launches([&] {
-             launch();
-             stream.synchronize();
-           }))
+      for (const fx::LaunchCounters &one : launches)
         sum += one.estimate.microseconds;
       return sum;
     }

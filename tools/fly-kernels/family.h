@@ -2,6 +2,7 @@
 #pragma once
 
 #include "enumerations.h"
+#include "kept_figures.h"
 #include "reference/reference.h"
 
 #include <flydsl/flydsl.h>
@@ -22,6 +23,7 @@ struct RunReport {
   double microseconds = 0;          ///< of one run, estimated on the emulator
   std::optional<double> worst = {}; ///< of all outputs, error over bound; none: not checked
   std::string worstOutput = {};
+  CallRecord call = {}; ///< on the emulator
 };
 
 /// What the tool asks of a family.

@@ -1,8 +1,8 @@
 // fly-kernels: the kernel library from the command line.
 #include "command_line.h"
-#include "family.h"
+#include "kept_figures.h"
+#include "problem_text.h"
 #include "progress.h"
-#include "support/text.h"
 
 #include <flydsl/host/product.h>
 
@@ -10,9 +10,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
-#include <sstream>
+#include <set>
 
 using namespace fly_kernels;
 
@@ -24,18 +23,15 @@ constexpr const char *kFieldForms =
     "A field that is not given has its default. `list FAMILY` shows the fields, their defaults and "
     "the names that enumerations have.\n";
 
-struct Request {
-  const LibraryFamily *family = nullptr;
-  fx::Config problem;
-};
-
 struct Options {
   std::int64_t m = 64;
   std::vector<std::string> archs; ///< none: as the command has it
   std::vector<std::string> words;
-  std::string list;               ///< of export and time
-  std::string file;               ///< of export
-  std::string part;               ///< of time, tune and run: a product; empty: the target's default
+  std::string list;         ///< of export, time and figures
+  std::string file;         ///< of export and figures
+  bool write = false;       ///< of figures
+  bool allFamilies = false; ///< of figures
+  std::string part; ///< of time, tune, run and figures: a product; empty: the target's default
   std::vector<std::int64_t> rows; ///< of time
 
   /// The targets of show and export: of each generation that has products the newest processor.
@@ -55,67 +51,6 @@ struct Options {
     return names;
   }
 };
-
-std::int64_t number(const std::string &text, const std::string &what) {
-  char *end = nullptr;
-  const long long value = std::strtoll(text.c_str(), &end, 10);
-  if (text.empty() || *end)
-    throw fx::Error(what + "=" + text + ": a number is expected");
-  return value;
-}
-
-/// A value in the type that the field's default has.
-fx::Config::Value valueOf(const fx::Config::Entry &field, const Enumerations &enumerations,
-                          const std::string &text) {
-  if (const auto found = enumerations.find(field.name); found != enumerations.end())
-    return enumeratorNamed(field.name, found->second, text);
-  return std::visit(
-      [&]<class T>(const T &) -> fx::Config::Value {
-        if constexpr (std::is_same_v<T, bool>) {
-          if (text != "true" && text != "false")
-            throw fx::Error(field.name + "=" + text + ": true or false is expected");
-          return text == "true";
-        } else if constexpr (std::is_same_v<T, double>) {
-          char *end = nullptr;
-          const double value = std::strtod(text.c_str(), &end);
-          if (text.empty() || *end)
-            throw fx::Error(field.name + "=" + text + ": a number is expected");
-          return value;
-        } else if constexpr (std::is_same_v<T, std::int64_t>) {
-          return number(text, field.name);
-        } else {
-          return text;
-        }
-      },
-      field.value);
-}
-
-using Families = std::vector<std::unique_ptr<LibraryFamily>>;
-
-const LibraryFamily &familyNamed(const Families &all, const std::string &name) {
-  const auto found = std::find_if(all.begin(), all.end(),
-                                  [&](const auto &family) { return family->name() == name; });
-  if (found == all.end())
-    throw fx::Error("there is no family " + name + "; there are " +
-                    flydsl::support::joined(all, [](const auto &one) { return one->name(); }));
-  return **found;
-}
-
-Request parse(const Families &all, const std::vector<std::string> &words) {
-  const LibraryFamily &family = familyNamed(all, words.at(0));
-  std::vector<fx::Config::Entry> entries = family.defaults().entries();
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    const std::size_t equal = words[i].find('=');
-    const std::string name = words[i].substr(0, equal);
-    const auto field = std::find_if(entries.begin(), entries.end(),
-                                    [&](const auto &entry) { return entry.name == name; });
-    if (equal == std::string::npos || field == entries.end())
-      throw fx::Error(words[i] + ": expected FIELD=VALUE, with a field of " +
-                      shown(family.defaults(), family.problemEnumerations()));
-    field->value = valueOf(*field, family.problemEnumerations(), words[i].substr(equal + 1));
-  }
-  return {&family, fx::Config(std::move(entries))};
-}
 
 /// All families, a line each; or the fields of those that are named, with the names of
 /// enumerations.
@@ -230,27 +165,6 @@ int tune(const Request &request, const Options &options) {
   return 0;
 }
 
-/// Calls visit(request) for the problem of each line of a file. What it throws names the line.
-template <class F> void forEachOf(const std::string &path, const Families &all, F visit) {
-  std::ifstream file(path);
-  if (!file)
-    throw fx::Error("can't read " + path);
-  std::string line;
-  for (int at = 1; std::getline(file, line); ++at) {
-    std::istringstream parts(line.substr(0, line.find('#')));
-    std::vector<std::string> words;
-    for (std::string word; parts >> word;)
-      words.push_back(word);
-    if (words.empty())
-      continue;
-    try {
-      visit(parse(all, words), words);
-    } catch (const fx::Error &error) {
-      throw fx::Error(path + ":" + std::to_string(at) + ": " + flydsl::tools::messageOf(error));
-    }
-  }
-}
-
 /// A line for each problem and number of rows, with the configuration that is chosen.
 int timed(const Families &all, const Options &options) {
   if (options.words.empty() == options.list.empty())
@@ -260,30 +174,91 @@ int timed(const Families &all, const Options &options) {
               "us", "m");
   const std::vector<std::int64_t> rows =
       options.rows.empty() ? std::vector<std::int64_t>{options.m} : options.rows;
-  const auto print = [&](const Request &request, const std::vector<std::string> &words) {
-    std::string problem;
-    for (const std::string &word : words)
-      problem += (problem.empty() ? "" : " ") + word;
-    for (const std::int64_t m : rows) {
+  const auto print = [&](const Request &request) {
+    for (const std::int64_t m : request.rows.empty() ? rows : request.rows) {
       const RunReport report =
           request.family->run(request.problem, {}, m, LibraryFamily::Against::nothing);
       std::printf("%10.2f %8lld  %s | %s\n", report.microseconds, static_cast<long long>(m),
-                  problem.c_str(),
+                  request.text.c_str(),
                   shown(report.config, request.family->configEnumerations()).c_str());
       std::fflush(stdout);
     }
   };
   if (options.list.empty())
-    print(parse(all, options.words), options.words);
+    print(requestOf(all, options.words));
   else
-    forEachOf(options.list, all, print);
+    forEachRequest(options.list, all, print);
   return 0;
+}
+
+/// What decides about code and time besides the library: variables that `figures` leaves to nobody.
+void setForFigures() {
+  for (const char *name :
+       {"FLYDSL_EMULATOR_CHECK", "FLYDSL_EMULATOR_LANDING", "FLYDSL_EMULATOR_ORDER",
+        "FLYDSL_EMULATOR_SLICE", "FLYDSL_EMULATOR_MEMORY_MODEL", "FLYDSL_KERNELS_CHECK_INDICES",
+        "FLYDSL_KERNELS_CHECK_MEMORY", "FLYDSL_KTRACE_ENABLE"})
+    unsetenv(name);
+  setenv("FLYDSL_EMULATOR_MATRIX", "fast", 1);
+}
+
+/// The figures of a list's problems, compared with those that a file keeps, or written there.
+int figures(const Families &all, const Options &options) {
+  setForFigures();
+  chooseDevice(options);
+  const fx::Device device = fx::Device::current();
+  if (!device.is_emulator())
+    throw fx::Error("figures are estimates and counts of the emulator, and the current device is " +
+                    device.str() + "; FLYDSL_RUNTIME_KIND=emulator has one");
+  const fx::Target target = device.target();
+  KeptFigures now{device.name(), {}};
+  std::set<std::string> families, problems;
+  flydsl::tools::ProgressLine line(flydsl::tools::ProgressLine::Elsewhere::nothing);
+  forEachRequest(options.list, all, [&](const Request &request) {
+    families.insert(request.family->name());
+    for (const std::int64_t m :
+         request.rows.empty() ? std::vector<std::int64_t>{options.m} : request.rows) {
+      CallFigures call{.problem = request.text + " m=" + std::to_string(m)};
+      if (!problems.insert(call.problem).second)
+        throw fx::Error(call.problem + " is in the list twice");
+      line.show(call.problem);
+      if (request.family->supported(request.problem, target)) {
+        const RunReport report =
+            request.family->run(request.problem, {}, m, LibraryFamily::Against::nothing);
+        call.configuration = shown(report.config, request.family->configEnumerations());
+        call.values = figuresOf(report.call);
+      }
+      now.calls.push_back(std::move(call));
+    }
+  });
+  line.clear();
+  if (options.allFamilies)
+    for (const auto &family : all)
+      if (!families.contains(family->name()))
+        throw fx::Error(options.list + " has no problem of " + family->name());
+  if (options.write) {
+    now.write(options.file);
+    std::printf("%s keeps the figures of %zu calls\n", options.file.c_str(), now.calls.size());
+    return 0;
+  }
+  const FigureChanges changes = changesOf(KeptFigures::read(options.file), now);
+  for (const std::string &one : changes.worse)
+    std::printf("worse   %s\n", one.c_str());
+  for (const std::string &one : changes.better)
+    std::printf("changed %s\n", one.c_str());
+  std::printf("%zu calls on %s: %zu worse, %zu changed otherwise\n", now.calls.size(),
+              now.device.c_str(), changes.worse.size(), changes.better.size());
+  if (!changes.same())
+    std::printf("if that is meant, the same command with --write keeps these figures in %s\n",
+                options.file.c_str());
+  return changes.worse.empty() ? 0 : 1;
 }
 
 int exportList(const Families &all, const Options &options) {
   fk::ExportList plans;
-  forEachOf(options.list, all, [&](const Request &request, const std::vector<std::string> &) {
-    request.family->add(plans, request.problem, options.m);
+  forEachRequest(options.list, all, [&](const Request &request) {
+    for (const std::int64_t m :
+         request.rows.empty() ? std::vector<std::int64_t>{options.m} : request.rows)
+      request.family->add(plans, request.problem, m);
   });
   flydsl::tools::ProgressLine progress(flydsl::tools::ProgressLine::Elsewhere::nothing);
   const std::size_t written =
@@ -348,7 +323,18 @@ int main(int argc, char **argv) {
       ->allow_extra_args(false)
       ->check(CLI::Range(std::int64_t(1), std::numeric_limits<std::int64_t>::max()));
   takesTargets(times, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
-  for (CLI::App *command : {run, tune, times})
+  CLI::App *keep = app.add_subcommand(
+      "figures", "estimates, instructions, registers and memory of a list of problems, compared "
+                 "with those that a file keeps: 1 is returned if one is worse");
+  keep->add_option("LIST", options.list, "a problem a line, m=1,64 its rows; # begins a comment")
+      ->required();
+  keep->add_option("FILE", options.file, "the file that keeps the figures")->required();
+  keep->add_flag("--write", options.write, "writes the file");
+  keep->add_flag("--all-families", options.allFamilies,
+                 "the list must have a problem of each family");
+  takesRows(keep);
+  takesTargets(keep, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
+  for (CLI::App *command : {run, tune, times, keep})
     command->add_option("--part", options.part,
                         "the product that the emulator's device stands for, such as MI325X (the "
                         "target's first)");
@@ -366,13 +352,15 @@ int main(int argc, char **argv) {
     if (*write)
       return exportList(all, options);
     if (*show)
-      return ::show(parse(all, options.words), options);
+      return ::show(requestOf(all, options.words), options);
     if (*run)
-      return ::run(parse(all, options.words), options);
+      return ::run(requestOf(all, options.words), options);
+    if (*keep)
+      return figures(all, options);
     if (*times)
       return timed(all, options);
     if (*tune)
-      return ::tune(parse(all, options.words), options);
+      return ::tune(requestOf(all, options.words), options);
     return ::list(all, options);
   };
   // 1 says that a result is wrong.

@@ -1,0 +1,218 @@
+#include "kept_figures.h"
+
+#include <flydsl/error.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+
+namespace fx = flydsl;
+
+namespace fly_kernels {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kSlower = 0.03; // of a time
+constexpr double kMore = 0.01;   // of a number of instructions, which are counted exactly
+
+double counted(const CallRecord &call, const char *counter) {
+  double sum = 0;
+  for (const fx::LaunchCounters &launch : call.launches)
+    sum += static_cast<double>(launch[counter]);
+  return sum;
+}
+
+double microsecondsOf(const CallRecord &call) {
+  double sum = 0;
+  for (const fx::LaunchCounters &launch : call.launches)
+    sum += launch.estimate.microseconds;
+  return std::round(sum * 1000) / 1000;
+}
+
+double fewestGroups(const CallRecord &call) {
+  double fewest = HUGE_VAL;
+  for (const fx::LaunchCounters &launch : call.launches)
+    fewest = std::min<double>(fewest, launch.estimate.resident_groups);
+  return call.launches.empty() ? 0 : fewest;
+}
+
+/// The largest of a call's kernels.
+template <auto Of> double most(const CallRecord &call) {
+  double value = 0;
+  for (const fx::Executable &code : call.code)
+    value = std::max(value, static_cast<double>((code.*Of)()));
+  return value;
+}
+
+using Call = const CallRecord &;
+
+// Registers are given to waves in steps of 8 or more, which the last figure sees.
+constexpr std::array kKinds = {
+    FigureKind{"us", "microseconds, estimated", microsecondsOf, kSlower, 0.01},
+    FigureKind{"launches", "launches",
+               [](Call call) { return static_cast<double>(call.launches.size()); }, 0, 0},
+    FigureKind{"waves", "waves", [](Call call) { return counted(call, "SQ_WAVES"); }, kMore, 0},
+    FigureKind{
+        "vector", "vector instructions besides matrix instructions",
+        [](Call call) { return counted(call, "SQ_INSTS_VALU") - counted(call, "SQ_INSTS_MFMA"); },
+        kMore, 0},
+    FigureKind{"matrix", "matrix instructions",
+               [](Call call) { return counted(call, "SQ_INSTS_MFMA"); }, kMore, 0},
+    FigureKind{"scalar", "scalar instructions",
+               [](Call call) { return counted(call, "SQ_INSTS_SALU"); }, kMore, 0},
+    FigureKind{"scalar_memory", "scalar memory instructions",
+               [](Call call) { return counted(call, "SQ_INSTS_SMEM"); }, kMore, 0},
+    FigureKind{"memory", "vector memory instructions",
+               [](Call call) { return counted(call, "SQ_INSTS_VMEM"); }, kMore, 0},
+    FigureKind{"lines", "cache lines that accesses touch",
+               [](Call call) { return counted(call, "TCP_TOTAL_CACHE_ACCESSES"); }, kMore, 0},
+    FigureKind{"lds", "LDS instructions", [](Call call) { return counted(call, "SQ_INSTS_LDS"); },
+               kMore, 0},
+    FigureKind{"conflicts", "LDS cycles of bank conflicts",
+               [](Call call) { return counted(call, "SQ_LDS_BANK_CONFLICT"); }, 0, 0},
+    FigureKind{"registers", "vector registers of a lane", most<&fx::Executable::registers>, 0, 8},
+    FigureKind{"scalar_registers", "scalar registers of a wave",
+               most<&fx::Executable::scalar_registers>, 0, 8},
+    FigureKind{"lds_bytes", "bytes of LDS of a workgroup", most<&fx::Executable::shared_bytes>, 0,
+               0},
+    FigureKind{"scratch", "bytes of scratch memory of a lane", most<&fx::Executable::scratch_bytes>,
+               0, 0},
+    FigureKind{"spills", "spilled registers", most<&fx::Executable::spills>, 0, 0},
+    FigureKind{"groups", "workgroups that a multiprocessor holds", fewestGroups, 0, 0, true},
+};
+
+std::string text(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.10g", value);
+  return buffer;
+}
+
+bool isWorse(const FigureKind &kind, double kept, double now) {
+  const double grown = kind.moreIsBetter ? kept - now : now - kept;
+  return grown > kind.absolute && grown > kind.share * kept;
+}
+
+Json jsonOf(const CallFigures &call) {
+  Json row = {{"problem", call.problem}};
+  if (call.values.empty()) {
+    row["supported"] = false;
+    return row;
+  }
+  row["configuration"] = call.configuration;
+  for (std::size_t i = 0; i < kKinds.size(); ++i)
+    if (call.values[i] == std::floor(call.values[i]))
+      row[kKinds[i].name] = static_cast<std::int64_t>(call.values[i]);
+    else
+      row[kKinds[i].name] = call.values[i];
+  return row;
+}
+
+CallFigures callOf(const Json &row) {
+  CallFigures call{.problem = row.at("problem")};
+  if (row.contains("supported"))
+    return call;
+  call.configuration = row.at("configuration");
+  for (const FigureKind &kind : kKinds)
+    call.values.push_back(row.at(kind.name));
+  return call;
+}
+
+} // namespace
+
+std::span<const FigureKind> figureKinds() { return kKinds; }
+
+std::vector<double> figuresOf(const CallRecord &call) {
+  std::vector<double> values;
+  for (const FigureKind &kind : kKinds)
+    values.push_back(kind.of(call));
+  return values;
+}
+
+KeptFigures KeptFigures::read(const std::string &path) {
+  std::ifstream file(path);
+  if (!file)
+    throw fx::Error("can't read " + path + "; --write makes it");
+  try {
+    const Json json = Json::parse(file);
+    KeptFigures kept{json.at("device"), {}};
+    for (const Json &row : json.at("calls"))
+      kept.calls.push_back(callOf(row));
+    return kept;
+  } catch (const nlohmann::json::exception &error) {
+    throw fx::Error(path + " does not have the form of kept figures: " + error.what() +
+                    "; --write makes it anew");
+  }
+}
+
+void KeptFigures::write(const std::string &path) const {
+  std::string all = "{\n\"device\": " + Json(device).dump() + ",\n\"calls\": [";
+  for (const CallFigures &call : calls) // a line each, for those who compare versions
+    all += (&call == calls.data() ? "\n" : ",\n") + jsonOf(call).dump();
+  all += "\n]\n}\n";
+  std::ofstream file(path, std::ios::trunc);
+  file << all;
+  file.close();
+  if (!file)
+    throw fx::Error("can't write " + path);
+}
+
+FigureChanges changesOf(const KeptFigures &kept, const KeptFigures &now) {
+  FigureChanges changes;
+  if (kept.device != now.device) {
+    changes.worse.push_back("the file keeps figures of the device " + kept.device +
+                            ", and the current one is " + now.device);
+    return changes;
+  }
+  const auto find = [](const KeptFigures &all, const std::string &problem) {
+    const auto at = std::find_if(all.calls.begin(), all.calls.end(),
+                                 [&](const CallFigures &call) { return call.problem == problem; });
+    return at == all.calls.end() ? nullptr : &*at;
+  };
+  for (const CallFigures &call : kept.calls)
+    if (!find(now, call.problem))
+      changes.worse.push_back(call.problem + ": the list does not have this problem any more");
+  for (const CallFigures &call : now.calls) {
+    const CallFigures *before = find(kept, call.problem);
+    if (!before) {
+      changes.worse.push_back(call.problem + ": nothing is kept of it");
+      continue;
+    }
+    if (call == *before)
+      continue;
+    if (before->values.empty() || call.values.empty()) {
+      (call.values.empty() ? changes.worse : changes.better)
+          .push_back(call.problem + (call.values.empty() ? ": was supported, and is not any more"
+                                                         : ": is supported now"));
+      continue;
+    }
+    std::string worse, better;
+    for (std::size_t i = 0; i < kKinds.size(); ++i) {
+      const double was = before->values[i], is = call.values[i];
+      if (was == is)
+        continue;
+      std::string change = std::string(kKinds[i].what) + " " + text(was) + " -> " + text(is);
+      if (was > 0) {
+        char percent[32];
+        std::snprintf(percent, sizeof percent, " (%+.1f %%)", (is / was - 1) * 100);
+        change += percent;
+      }
+      std::string &to = isWorse(kKinds[i], was, is) ? worse : better;
+      to += (to.empty() ? "" : ", ") + change;
+    }
+    std::string chosen;
+    if (call.configuration != before->configuration)
+      chosen = "; the configuration was " + before->configuration + " and is " + call.configuration;
+    if (!worse.empty())
+      changes.worse.push_back(call.problem + ": " + worse + chosen);
+    else
+      changes.better.push_back(call.problem + ": " + better + chosen);
+  }
+  return changes;
+}
+
+} // namespace fly_kernels
