@@ -122,6 +122,7 @@ const std::vector<Inside> kInside{
              {"matrix", {}}, // arithmetic over registers, which knows no waves
              {"ops", {"core", "isa", "matrix"}},
              {"observe", {"core", "isa", "matrix"}},
+             {"fidelity", {"observe", "ops", "core", "isa", "matrix"}},
              {"loader", {"ops", "core", "isa"}},
              {"compat", {}}, // headers for programs, which no file of ours includes
              {"hip", {"observe", "loader", "ops", "core", "isa", "matrix"}},

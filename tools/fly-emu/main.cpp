@@ -5,6 +5,7 @@
 
 #include "emulator/core/checks.h"
 #include "emulator/core/dispatch.h"
+#include "emulator/fidelity/fidelity.h"
 #include "emulator/ops/coverage.h"
 
 #include <cstdio>
@@ -46,6 +47,11 @@ int printCoverage(const std::string &target) {
     std::printf("not counted:\n");
   for (const Exclusion &e : covered.excluded)
     std::printf("  %s: %s\n", e.name.c_str(), e.reason.c_str());
+  return 0;
+}
+
+int printFidelity() {
+  std::fputs(fidelityReport(supportedTargets()).c_str(), stdout);
   return 0;
 }
 
@@ -150,6 +156,8 @@ int main(int argc, char **argv) {
   CLI::App *covers = app.add_subcommand("coverage", "instructions implemented, and those missing");
   for (CLI::App *command : {runs, lists, covers})
     command->add_option("--target", options.target, "the emulated processor (gfx942)");
+  CLI::App *knows = app.add_subcommand("fidelity", "what is known of the instructions' results and "
+                                                   "times, as tables in Markdown");
   app.add_subcommand("targets", "the processors that can be run");
 
   const auto work = [&] {
@@ -161,6 +169,8 @@ int main(int argc, char **argv) {
       return list(options.file, options.target);
     if (covers->parsed())
       return printCoverage(options.target);
+    if (knows->parsed())
+      return printFidelity();
     for (const std::string &target : supportedTargets())
       std::printf("%s\n", target.c_str());
     return 0;

@@ -1,6 +1,5 @@
 #include "emulator/observe/timing.h"
 
-#include "emulator/isa/op.h"
 #include "emulator/matrix/execute.h"
 #include "emulator/matrix/passes.h"
 #include "emulator/observe/waits/wait_counts.h"
@@ -26,7 +25,6 @@ TimingFigures timingFigures(const Machine &target, unsigned lanes) {
   return {passes, 4 * passes, 4 * passes, passes, 32 * passes, 34 * passes, 1, 400, 160, 32, 2};
 }
 
-namespace {
 unsigned vectorCycles(const OpDef &op, const TimingFigures &f) {
   switch (op.cost) {
   case Cost::Transcendental:
@@ -43,6 +41,7 @@ unsigned vectorCycles(const OpDef &op, const TimingFigures &f) {
   return op.isDouble() ? f.wide : f.vector;
 }
 
+namespace {
 Activity activityOf(Pace pace) {
   switch (pace) {
   case Pace::Vector:

@@ -7,6 +7,7 @@
 #include "emulator/core/group.h"
 #include "emulator/core/program.h"
 #include "emulator/core/timeline_event.h"
+#include "emulator/isa/op.h"
 
 #include <array>
 #include <deque>
@@ -31,6 +32,8 @@ struct TimingFigures {
   unsigned lineCycles;    ///< that one cache line keeps the vector memory path busy
 };
 TimingFigures timingFigures(const Machine &target, unsigned lanes);
+/// The cycles for which a vector instruction that is no matrix instruction issues.
+unsigned vectorCycles(const OpDef &op, const TimingFigures &f);
 
 /// How an instruction moves its wave's clock.
 enum class Pace : uint8_t { Unknown, Vector, Matrix, Scalar, Load, Store, Lds, ScalarLoad, Wait };

@@ -648,6 +648,11 @@ const std::vector<uint64_t> &edgesOf(char kind) {
   return e;
 }
 
+std::set<std::string> &nearInTables() {
+  static std::set<std::string> names;
+  return names;
+}
+
 void runVectorTable(const std::vector<VectorOp> &table) {
   for (const char *target : kTargets) {
     struct Entry {
@@ -661,6 +666,8 @@ void runVectorTable(const std::vector<VectorOp> &table) {
     for (const VectorOp &def : table) {
       std::istringstream names(def.name);
       for (std::string name; names >> name;) {
+        if (def.flags & VectorOp::kApproximate)
+          nearInTables().insert(name);
         Entry e{&def, name, Writer(m, name, def).all(), 0};
         for (size_t i = 0; i < e.variants.size(); ++i) {
           const size_t n = m.add(e.variants[i].text);

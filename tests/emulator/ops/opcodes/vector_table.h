@@ -5,6 +5,7 @@
 #include "numbers.h"
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ struct VectorOp {
 /// Runs a table on all targets under several modes; fails the running test for each operation that
 /// gives something else than its reference anywhere.
 void runVectorTable(const std::vector<VectorOp> &table);
+/// The operations that the tables compare within an ulp, as far as the tests that ran have them.
+std::set<std::string> &nearInTables();
 
 /// Bits that an operand of the kind gets: the edges of its type first.
 const std::vector<uint64_t> &edgesOf(char kind);
