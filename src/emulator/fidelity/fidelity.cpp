@@ -43,7 +43,7 @@ constexpr std::array kResults = {
               },
               Measured,
               "sums in groups, aligned and truncated: MMA-Sim (arXiv 2511.10909), which compared "
-              "its model with MI300X"},
+              "its model with CDNA3 hardware"},
     ResultRow{"dense matrix products of 16 and 8 bits, CDNA4",
               [](Known i) { return isMatrix(i, Arithmetic::GroupTruncate); }, Assumed,
               "as CDNA3's"},
