@@ -12,29 +12,48 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+/// The operands of a call.
+struct LogitsOperands {
+  Tensor q, k;                  // (m, heads, head), (n, head)
+  Tensor weights;               // (m, heads)
+  Tensor logits;                // (m, n)
+  Tensor first, last;           // (m)
+  std::optional<Tensor> kScale; // (n)
+
+  static LogitsOperands of(const MqaLogitsProblem &problem, const MqaLogitsParams<OnDevice> &p) {
+    const int heads = problem.heads, head = problem.head;
+    return {.q = p.q.view(problem.x, {p.m, heads, head}, kPieceBytes),         // (m, heads, head)
+            .k = p.k.view(problem.x, {p.n, head}, kPieceBytes),                // (n, head)
+            .weights = p.weights.view(f32, {p.m, heads}),                      // (m, heads)
+            .logits = p.logits.view(f32, {p.m, p.n}),                          // (m, n)
+            .first = p.first.view(i32, p.m),                                   // (m)
+            .last = p.last.view(i32, p.m),                                     // (m)
+            .kScale = problem.k_scale ? std::optional(p.kScale.view(f32, p.n)) // (n)
+                                      : std::nullopt};
+  }
+};
+
 class LogitsWave {
 public:
   LogitsWave(const MqaLogitsProblem &problem, const MqaLogitsConfig &config, const MatrixForm &form,
-             const MqaLogitsParams<OnDevice> &params)
+             const MqaLogitsParams<OnDevice> &p)
       : problem_(problem), tiles_(tilesOfWave(config, target())),
-        lane_(form, form.part() / form.across), product_(form), p_(params),
+        lane_(form, form.part() / form.across), product_(form),
+        operands_(LogitsOperands::of(problem, p)), n_(p.n),
         firstKey_(block_idx().x * config.keys +
                   gpu::uniform(thread_idx().x / form.lanes).to<Int32>() * (16 * tiles_)) {
     for (int tile = 0; tile < tiles_; ++tile) {
       // Keys past the last one are the last one again, and their logits are not stored.
-      const Int32 key = min(firstKey_ + tile * 16 + lane_.row(), p_.n - 1);
-      keys_.push_back(rowOf(p_.k.address + key.to(i64) * p_.k.stride[0] * bytes()));
-      if (problem.k_scale)
-        scales_.push_back(Pointer::from_address(p_.kScale.address + key.to(i64) * 4, f32).load());
+      const Int32 key = min(firstKey_ + tile * 16 + lane_.row(), n_ - 1);
+      keys_.push_back(piecesOf(operands_.k(key, _)));
+      if (operands_.kScale)
+        scales_.push_back((*operands_.kScale)(key));
     }
   }
 
   /// The logits of a token.
   void token(const Int32 &i) const {
-    const auto bound = [&](const Strided<OnDevice, 0> &vector) {
-      return Int32(Pointer::from_address(vector.address + i.to(i64) * 4, i32).load());
-    };
-    const Int32 first = bound(p_.first), last = bound(p_.last);
+    const Int32 first(operands_.first(i)), last(operands_.last(i));
     std::vector<Var<Float32>> sums;
     for (int tile = 0; tile < tiles_; ++tile)
       sums.emplace_back(Float32(0.0f));
@@ -46,32 +65,27 @@ public:
   }
 
 private:
-  int bytes() const { return problem_.x.bytes(); }
-  /// The lane's pieces of a row of `head` elements.
-  std::vector<Vector> rowOf(const Numeric &start) const {
-    std::vector<Vector> row;
-    for (int i = 0; i < lane_.pieces(problem_.head); ++i) {
-      const Numeric at = start + (lane_.element(i) * bytes()).to(i64);
-      row.push_back(Pointer::from_address(at, problem_.x, AddressSpace::global, kPieceBytes)
-                        .load(lane_.piece()));
-    }
-    return row;
+  /// The lane's pieces of a row (head).
+  std::vector<Vector> piecesOf(const Tensor &row) const {
+    const Tensor own = lane_.partition(row); // (piece, pieces)
+    std::vector<Vector> pieces;
+    for (int i = 0; i < lane_.pieces(problem_.head); ++i)
+      pieces.push_back(own(_, i).load());
+    return pieces;
   }
 
   void products(const Int32 &i, const std::vector<Var<Float32>> &sums) const {
-    const Numeric token = p_.q.address + i.to(i64) * p_.q.stride[0] * bytes(),
-                  weights = p_.weights.address + i.to(i64) * p_.weights.stride[0] * 4;
+    const Tensor q = operands_.q(i, _, _),
+                 weights = operands_.weights(i, _); // (heads, head), (heads)
     for (int head = 0; head < problem_.heads; head += 16) {
-      const std::vector<Vector> q =
-          rowOf(token + (lane_.row() + head).to(i64) * p_.q.stride[1] * bytes());
+      const std::vector<Vector> own = piecesOf(q(lane_.row() + head, _));
       std::vector<Numeric> factors;
       for (int v = 0; v < lane_.sums(); ++v)
-        factors.push_back(
-            Pointer::from_address(weights + (lane_.sumRow(v) + head).to(i64) * 4, f32).load());
+        factors.push_back(weights(lane_.sumRow(v) + head));
       for (std::size_t tile = 0; tile < keys_.size(); ++tile) {
-        const Tensor scores = product_.zeros();
-        for (std::size_t piece = 0; piece < q.size(); ++piece)
-          product_.add(scores, q[piece], keys_[tile][piece]);
+        const Tensor scores = product_.zeros(); // (sums)
+        for (std::size_t piece = 0; piece < own.size(); ++piece)
+          product_.add(scores, own[piece], keys_[tile][piece]);
         for (int v = 0; v < lane_.sums(); ++v) {
           const Numeric score = scores(v);
           // A NaN is not below 0 and stays.
@@ -96,11 +110,10 @@ private:
       own.push_back(tile == 0 ? scaled : select(lane_.group() == tile, scaled, own.back()));
     }
     const Int32 key = firstKey_ + at * 16 + lane_.group() * 16 + lane_.row();
-    const Boolean inside(key < p_.n);
+    const Boolean inside(key < n_);
     if_(count < lane_.groups() ? Boolean(inside & (lane_.group() < count)) : inside, [&] {
-      const Numeric value = select(Boolean((key >= first) & (key < last)), own.back(), -kInfinity);
-      const Numeric at = i.to(i64) * p_.logits.stride[0] + key.to(i64);
-      Pointer::from_address(p_.logits.address + at * 4, f32).store(value);
+      operands_.logits(i, key) =
+          select(Boolean((key >= first) & (key < last)), own.back(), -kInfinity);
     });
   }
 
@@ -108,10 +121,10 @@ private:
   int tiles_;
   ProductLane lane_;
   WaveProduct product_;
-  const MqaLogitsParams<OnDevice> &p_;
-  Int32 firstKey_;
+  LogitsOperands operands_;
+  Int32 n_, firstKey_;
   std::vector<std::vector<Vector>> keys_; ///< of each tile, the lane's pieces of its key
-  std::vector<Numeric> scales_;
+  std::vector<Numeric> scales_;           ///< of each tile, that of the lane's key
 };
 
 const FamilyKernel mqaLogits{

@@ -43,6 +43,13 @@ public:
     return start + pieceAt(i);
   }
   int pieceAt(int i) const { return i * piece_ * form_.across; }
+  /// The lane's pieces of a row (elements) of an operand: (piece, pieces).
+  Tensor partition(const Tensor &row) const {
+    const int count = pieces(size(row).value());
+    const Tensor all =
+        composition(row, make_layout({piece_, form_.across, count})); // (piece, across, pieces)
+    return all(_, form_.replicated() ? Int32(0) : group_, _);
+  }
 
   /// Values of the result that a lane has.
   int sums() const { return form_.sums(); }
