@@ -21,7 +21,9 @@ template <class... T> void printf(const detail::Format &format, const T &...valu
 }
 
 /// Promises the compiler that the condition holds. If it does not hold, the behaviour of the kernel
-/// is undefined.
+/// is undefined. What a kernel promises of a number by comparing it with constants is known to the
+/// arithmetic of layouts, too, if it is promised in the same block of the code in which the number is
+/// made: `fx::assume((stride >= 0) & (stride < 1 << 20))` lets the places of a tile have 32 bits.
 FLYDSL_API void assume(const Boolean &condition, Loc loc = Loc::current());
 
 FLYDSL_NAMESPACE_END

@@ -36,6 +36,12 @@ inline Vector s_buffer_load(const Pointer &buffer, const Numeric &offset, DType 
 inline Numeric s_load(const Pointer &pointer, DType type, Loc loc = Loc::current()) {
   return Numeric(impl::scalarLoad(pointer, {type}, loc));
 }
+/// The same of a tensor's element: `s_load(table, {sequence, 0})`. Its place, too, is the same in all
+/// lanes.
+inline Numeric s_load(const Tensor &tensor, const IntTuple &coord, Loc loc = Loc::current()) {
+  return s_load(tensor.iter(loc) + IntTuple::Arg(crd2idx(coord, tensor.layout(loc), loc), loc),
+                tensor.dtype(loc), loc);
+}
 /// The same for `size` elements, which have 32, 64, 128, 256 or 512 bits together.
 inline Vector s_load(const Pointer &pointer, DType type, std::int64_t size,
                      Loc loc = Loc::current()) {

@@ -241,7 +241,7 @@ TEST_CASE("values that all lanes share are loaded once, into scalar registers") 
                             auto block = fx::block_idx().x;
                             auto buffer = fx::rocdl::make_buffer_ptr(x.iter());
                             auto four = fx::rocdl::s_buffer_load(buffer, block * 16, fx::i32, 4);
-                            auto one = fx::rocdl::s_load(x.iter() + (block + 8), fx::i32);
+                            auto one = fx::rocdl::s_load(x, block + 8);
                             auto wide = fx::rocdl::s_load(x.iter() + 16, fx::i64);
                             auto halves =
                                 fx::rocdl::s_buffer_load(buffer, fx::Int32(0), fx::i16, 4);
@@ -284,6 +284,9 @@ TEST_CASE("scalar loads are refused where they can't be") {
   });
   refuse("s_load of i16; it moves",
          [](fx::Tensor x, fx::Tensor) { (void)fx::rocdl::s_load(x.iter(), fx::i16); });
+  refuse("s_load of i8; it moves", [](fx::Tensor x, fx::Tensor) {
+    (void)fx::rocdl::s_load(fx::make_view(x.iter().recast(fx::i8), fx::make_layout(16)), 3);
+  });
   refuse("s_load reads global memory", [](fx::Tensor, fx::Tensor) {
     (void)fx::rocdl::s_load(fx::SharedAllocator().allocate(16), fx::i32);
   });

@@ -214,3 +214,78 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  // What the kernel assumes of a stride, in 64 bits, holds for its low 32 bits: rows of the thread lie less than 2^32 bytes from the block's first
+  // one. LLVM's code generator does not know what was assumed: the bytes are computed in 32 bits, and extended without a sign.
+  // CHECK-LABEL: gpu.func @assumed
+  // CHECK-SAME: (%[[P:.*]]: !llvm.ptr<1>, %{{.*}}: i64, %[[FIRST:.*]]: i64)
+  gpu.func @assumed(%p: !llvm.ptr<1>, %stride: i64, %first: i64) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %zero = arith.constant 0 : i64
+    %most = arith.constant 16777216 : i64
+    %least = arith.cmpi sge, %stride, %zero : i64
+    %below = arith.cmpi sgt, %most, %stride : i64
+    %both = arith.andi %least, %below : i1
+    llvm.intr.assume %both : i1
+    %thread = gpu.thread_id x
+    %t = arith.index_cast %thread : index to i32
+    %s = arith.trunci %stride : i64 to i32
+    // CHECK: %[[ROW:.*]] = arith.muli
+    %row = arith.muli %t, %s : i32
+    %wide = arith.extui %row : i32 to i64
+    %far = arith.muli %first, %stride : i64
+    %sum = arith.addi %far, %wide : i64
+    // CHECK: %[[BASE:.*]] = llvm.inttoptr
+    // CHECK: %[[BYTES:.*]] = arith.muli %[[ROW]], %c2_i32{{.*}} : i32
+    // CHECK: %[[OFFSET:.*]] = arith.extui %[[BYTES]] : i32 to i64
+    // CHECK: %[[TO:.*]] = llvm.getelementptr %[[BASE]][%[[OFFSET]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    // CHECK: llvm.load %[[TO]]
+    %to = llvm.getelementptr %p[%sum] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f16
+    %v = llvm.load %to : !llvm.ptr<1> -> f16
+    // Without a term of the wave too.
+    // CHECK: %[[OWN:.*]] = arith.extui %{{.*}} : i32 to i64
+    // CHECK: %[[THERE:.*]] = llvm.getelementptr %{{.*}}[%[[OWN]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    // CHECK: llvm.load %[[THERE]]
+    %there = llvm.getelementptr %p[%row] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+    %w = llvm.load %there : !llvm.ptr<1> -> f16
+    gpu.return
+  }
+
+  // Elements of 256 bytes would lie farther away than that.
+  // CHECK-LABEL: gpu.func @assumed_too_little
+  gpu.func @assumed_too_little(%p: !llvm.ptr<1>, %stride: i32) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %most = arith.constant 16777216 : i32
+    %below = arith.cmpi ult, %stride, %most : i32
+    llvm.intr.assume %below : i1
+    %thread = gpu.thread_id x
+    %t = arith.index_cast %thread : index to i32
+    %row = arith.muli %t, %stride : i32
+    // CHECK-NOT: arith.extui
+    // CHECK: llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f64
+    %to = llvm.getelementptr %p[%row] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f64
+    %v = llvm.load %to : !llvm.ptr<1> -> f64
+    gpu.return
+  }
+
+  // What a branch assumes does not hold outside of it, and neither does one of two conditions.
+  // CHECK-LABEL: gpu.func @assumed_elsewhere
+  gpu.func @assumed_elsewhere(%p: !llvm.ptr<1>, %stride: i32, %c: i1) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %most = arith.constant 65536 : i32
+    %below = arith.cmpi ult, %stride, %most : i32
+    scf.if %c {
+      llvm.intr.assume %below : i1
+    }
+    %either = arith.ori %below, %c : i1
+    llvm.intr.assume %either : i1
+    %thread = gpu.thread_id x
+    %t = arith.index_cast %thread : index to i32
+    %row = arith.muli %t, %stride : i32
+    // CHECK-NOT: arith.extui
+    // CHECK: llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+    %to = llvm.getelementptr %p[%row] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+    %v = llvm.load %to : !llvm.ptr<1> -> f16
+    gpu.return
+  }
+}

@@ -263,3 +263,29 @@ func.func @dead_loop(%n: i32, %c: i1) -> i32 {
   %r = fly.get_scalar(%layout) : (!fly.int_tuple<?>) -> i32
   return %r : i32
 }
+
+// -----
+
+// What the kernel assumes of a stride in 64 bits makes the arithmetic of a place 32 bits wide; the block's coordinate, of which nothing is assumed,
+// stays in 64 bits.
+// CHECK-LABEL: @assumed_stride
+// CHECK: arith.muli %{{.*}}, %{{.*}} : i64
+// CHECK: %[[STRIDE:.*]] = arith.trunci %{{.*}} : i64 to i32
+// CHECK: arith.muli %{{.*}}, %[[STRIDE]] : i32
+func.func @assumed_stride(%p: !fly.ptr<f16, global>, %s: i64, %block: i64) -> (f16, f16) {
+  %most = arith.constant 1000000 : i64
+  %below = arith.cmpi ult, %s, %most : i64
+  llvm.intr.assume %below : i1
+  %thread = gpu.thread_id x
+  %t = arith.index_cast %thread : index to i32
+  %stride = fly.make_int_tuple(%s) : (i64) -> !fly.int_tuple<?{i64}>
+  %row = fly.make_int_tuple(%t) : (i32) -> !fly.int_tuple<?>
+  %far = fly.make_int_tuple(%block) : (i64) -> !fly.int_tuple<?{i64}>
+  %near = fly.int_tuple_mul(%row, %stride) : (!fly.int_tuple<?>, !fly.int_tuple<?{i64}>) -> !fly.int_tuple<?{i64}>
+  %away = fly.int_tuple_mul(%far, %stride) : (!fly.int_tuple<?{i64}>, !fly.int_tuple<?{i64}>) -> !fly.int_tuple<?{i64}>
+  %q = fly.add_offset(%p, %near) : (!fly.ptr<f16, global>, !fly.int_tuple<?{i64}>) -> !fly.ptr<f16, global>
+  %x = fly.ptr.load(%q) : (!fly.ptr<f16, global>) -> f16
+  %r = fly.add_offset(%p, %away) : (!fly.ptr<f16, global>, !fly.int_tuple<?{i64}>) -> !fly.ptr<f16, global>
+  %y = fly.ptr.load(%r) : (!fly.ptr<f16, global>) -> f16
+  return %x, %y : f16, f16
+}

@@ -282,7 +282,7 @@ public:
     const Constant constant = Constant::of(bytes, offsetBits_);
     const bool ofWave = llvm::any_of(moves, [](const Move &m) { return !m.by.ofWave.empty(); }),
                ofLane = llvm::any_of(moves, [](const Move &m) { return !m.by.ofLane.empty(); });
-    if (!ofLane || (!ofWave && constant.common == 0))
+    if (!ofLane || (!ofWave && constant.common == 0 && !fitsByAssumptions(moves)))
       return {};
     return addUp(builder, end, base, moves, constant);
   }
@@ -295,9 +295,13 @@ private:
     auto moved = [&](Type step, LLVM::GEPArg by) {
       base = LLVM::GEPOp::create(builder, loc, end.getType(), step, base, by);
     };
-    for (const Move &move : moves)
-      if (!move.by.ofLane.empty())
-        moved(move.step, sumOfLane(builder, loc, move.by.ofLane));
+    if (Value bytes = bytesOfLane(builder, loc, moves)) {
+      moved(builder.getI8Type(), bytes);
+    } else {
+      for (const Move &move : moves)
+        if (!move.by.ofLane.empty())
+          moved(move.step, sumOfLane(builder, loc, move.by.ofLane));
+    }
     if (constant.near != 0)
       moved(builder.getI8Type(), static_cast<int32_t>(constant.near));
     return base;
@@ -327,6 +331,48 @@ private:
     if (common != 0)
       sum = arith::AddIOp::create(builder, loc, sum, constant(common));
     return LLVM::IntToPtrOp::create(builder, loc, pointer, sum);
+  }
+
+  /// Whether 32 bits without a sign hold the lane's terms in bytes.
+  static bool fitsBytes(ArrayRef<Move> moves, flydsl::layout::ExprRef (*facts)(Value)) {
+    using namespace flydsl::layout;
+    try {
+      ExprRef all = exprConstant(0);
+      for (const Move &move : moves)
+        for (Value term : move.by.ofLane)
+          all = exprAdd(all, exprMul(facts(term), exprConstant(*bytesOf(move.step))));
+      return all->range().isNonNegative() && all->range().hi <= int64_t(UINT32_MAX);
+    } catch (const LayoutError &) {
+      return false;
+    }
+  }
+  /// Whether they do because of what the kernel assumes. LLVM's code generator does not know what was
+  /// assumed; where they fit without that, it finds the offset itself.
+  static bool fitsByAssumptions(ArrayRef<Move> moves) {
+    return !fitsBytes(moves, factsWithoutAssumptions) && fitsBytes(moves, factsOf);
+  }
+  /// The lane's terms in bytes then, extended without a sign: the instruction takes such an offset as
+  /// it is. Null otherwise.
+  static Value bytesOfLane(OpBuilder &builder, Location loc, ArrayRef<Move> moves) {
+    if (!fitsByAssumptions(moves))
+      return {};
+    Value sum;
+    for (const Move &move : moves) {
+      Value ofMove;
+      for (Value term : move.by.ofLane) {
+        Value next = Low32(builder, loc).of(term);
+        ofMove = ofMove ? Value(arith::AddIOp::create(builder, loc, ofMove, next)) : next;
+      }
+      if (!ofMove)
+        continue;
+      if (const int64_t step = *bytesOf(move.step); step != 1)
+        ofMove = arith::MulIOp::create(
+            builder, loc, ofMove,
+            arith::ConstantOp::create(builder, loc,
+                                      builder.getI32IntegerAttr(static_cast<int32_t>(step))));
+      sum = sum ? Value(arith::AddIOp::create(builder, loc, sum, ofMove)) : ofMove;
+    }
+    return arith::ExtUIOp::create(builder, loc, builder.getI64Type(), sum);
   }
 
   static Value wide(OpBuilder &builder, Location loc, Value value) {

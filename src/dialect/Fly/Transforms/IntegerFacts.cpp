@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/DenseMap.h"
@@ -47,6 +48,7 @@ int64_t powerOfTwoIn(const ExprRef &e) {
 
 class Facts {
 public:
+  explicit Facts(bool withAssumptions) : withAssumptions_(withAssumptions) {}
   ExprRef of(Value value, unsigned depth) {
     auto it = known_.find(value);
     if (it != known_.end())
@@ -54,6 +56,8 @@ public:
     ExprRef e;
     try {
       e = compute(value, depth);
+      if (withAssumptions_)
+        e = assumed(value, e);
     } catch (const LayoutError &) { // constants whose exact result needs more than 64 bits
       e = symbol(value, fullRange(widthOf(value.getType())));
     }
@@ -83,6 +87,94 @@ private:
       if (std::optional<ArrayRef<int32_t>> sizes = func.getKnownBlockSize())
         return (*sizes)[static_cast<unsigned>(dim)];
     return launchLimits().blockSize;
+  }
+
+  /// The same with the bounds that the kernel assumes, of values of which nothing else is known. An
+  /// assumption counts where it stands in the block that has the value: wherever that is used, the
+  /// block runs to its end.
+  static ExprRef assumed(Value value, const ExprRef &e) {
+    Bounds range = e->range();
+    const Bounds full = fullRange(widthOf(value.getType()));
+    if (!e->isSymbol() || value.getType().isInteger(1) || range.lo != full.lo ||
+        range.hi != full.hi)
+      return e;
+    for (OpOperand &use : value.getUses())
+      if (auto comparison = dyn_cast<arith::CmpIOp>(use.getOwner()))
+        if (isAssumed(comparison.getResult(), value.getParentBlock()))
+          narrow(range, comparison, use.getOperandNumber());
+    return range.lo > range.hi ? e : symbol(value, range, e->divisor());
+  }
+  /// Whether a condition is one of those that a block assumes to hold together.
+  static bool isAssumed(Value condition, Block *block) {
+    return llvm::any_of(condition.getUsers(), [block](Operation *user) {
+      if (auto both = dyn_cast<arith::AndIOp>(user))
+        return isAssumed(both.getResult(), block);
+      auto assume = dyn_cast<LLVM::AssumeOp>(user);
+      return assume && assume->getBlock() == block;
+    });
+  }
+  /// Applies a comparison of the value with a constant; the value is operand `number`.
+  static void narrow(Bounds &range, arith::CmpIOp comparison, unsigned number) {
+    using arith::CmpIPredicate;
+    const std::optional<int64_t> limit = constantValue(comparison->getOperand(1 - number));
+    if (!limit)
+      return;
+    CmpIPredicate predicate = comparison.getPredicate();
+    if (number == 1)
+      predicate = swapped(predicate);
+    const int64_t least = *limit == INT64_MAX ? *limit : *limit + 1,
+                  most = *limit == INT64_MIN ? *limit : *limit - 1;
+    switch (predicate) {
+    case CmpIPredicate::ult:
+    case CmpIPredicate::ule:
+      if (*limit < 0) // above all numbers without a sign
+        return;
+      range.lo = std::max<int64_t>(range.lo, 0);
+      range.hi = std::min(range.hi, predicate == CmpIPredicate::ult ? most : *limit);
+      return;
+    case CmpIPredicate::slt:
+      range.hi = std::min(range.hi, most);
+      return;
+    case CmpIPredicate::sle:
+      range.hi = std::min(range.hi, *limit);
+      return;
+    case CmpIPredicate::sgt:
+      range.lo = std::max(range.lo, least);
+      return;
+    case CmpIPredicate::sge:
+      range.lo = std::max(range.lo, *limit);
+      return;
+    case CmpIPredicate::eq:
+    case CmpIPredicate::ne:
+    case CmpIPredicate::ugt:
+    case CmpIPredicate::uge:
+      return;
+    }
+  }
+  static arith::CmpIPredicate swapped(arith::CmpIPredicate predicate) {
+    using arith::CmpIPredicate;
+    switch (predicate) {
+    case CmpIPredicate::slt:
+      return CmpIPredicate::sgt;
+    case CmpIPredicate::sle:
+      return CmpIPredicate::sge;
+    case CmpIPredicate::sgt:
+      return CmpIPredicate::slt;
+    case CmpIPredicate::sge:
+      return CmpIPredicate::sle;
+    case CmpIPredicate::ult:
+      return CmpIPredicate::ugt;
+    case CmpIPredicate::ule:
+      return CmpIPredicate::uge;
+    case CmpIPredicate::ugt:
+      return CmpIPredicate::ult;
+    case CmpIPredicate::uge:
+      return CmpIPredicate::ule;
+    case CmpIPredicate::eq:
+    case CmpIPredicate::ne:
+      return predicate;
+    }
+    llvm_unreachable("a comparison of no kind");
   }
 
   ExprRef compute(Value value, unsigned depth) {
@@ -189,6 +281,7 @@ private:
     return unknown;
   }
 
+  const bool withAssumptions_;
   llvm::DenseMap<Value, ExprRef> known_;
 };
 
@@ -201,7 +294,8 @@ std::optional<int64_t> constantValue(Value value) {
   return c.getBitWidth() == 1 ? static_cast<int64_t>(c.getZExtValue()) : c.getSExtValue();
 }
 
-ExprRef factsOf(Value value) { return Facts().of(value, kMaxDepth); }
+ExprRef factsOf(Value value) { return Facts(true).of(value, kMaxDepth); }
+ExprRef factsWithoutAssumptions(Value value) { return Facts(false).of(value, kMaxDepth); }
 
 unsigned knownTrailingZeros(Value value) {
   ExprRef facts = factsOf(value);
