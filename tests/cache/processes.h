@@ -1,6 +1,8 @@
 // Child processes for tests.
 #pragma once
 
+#include "time_limit.h"
+
 #include <cerrno>
 #include <csignal>
 #include <exception>
@@ -38,22 +40,6 @@ template <class Work> int asUser(uid_t user, Work work) {
   }));
 }
 
-/// How much longer tests take with sanitizers; CTest gives them as much more.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr unsigned kTimesLonger = 4;
-#else
-inline constexpr unsigned kTimesLonger = 1;
-#endif
-#else
-inline constexpr unsigned kTimesLonger = 1;
-#endif
-
-/// Ends the process where a test hangs.
-class TimeLimit {
-public:
-  explicit TimeLimit(unsigned seconds) { alarm(kTimesLonger * seconds); }
-  ~TimeLimit() { alarm(0); }
-};
+using flydsl::testing::TimeLimit;
 
 } // namespace flydsl::cache::test

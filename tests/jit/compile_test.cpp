@@ -3,6 +3,7 @@
 #include "jit/compile/module/context_pool.h"
 #include "jit/compile/options/dump.h"
 #include "module_text.h"
+#include "time_limit.h"
 
 #include <flydsl/error.h>
 
@@ -122,7 +123,7 @@ TEST_CASE("Dumps of two kernels have two folders, and nothing in them is waited 
   namespace fs = std::filesystem;
   std::string pattern = fs::temp_directory_path() / "flydsl-dump-XXXXXX";
   const std::string root = mkdtemp(pattern.data());
-  alarm(30);
+  const flydsl::testing::TimeLimit limit(30);
   std::set<std::string> folders;
   for (const char *name : {"a/b", "a b", "a_b",
                            "a\x1b"
@@ -145,7 +146,6 @@ TEST_CASE("Dumps of two kernels have two folders, and nothing in them is waited 
   std::string kept;
   std::ifstream(elsewhere) >> kept;
   CHECK(kept == "kept");
-  alarm(0);
   fs::remove_all(root);
 }
 

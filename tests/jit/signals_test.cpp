@@ -3,6 +3,7 @@
 #include "jit/compile/guard/guard.h"
 #include "jit/compile/module/context_pool.h"
 #include "module_text.h"
+#include "time_limit.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -93,7 +94,7 @@ struct GuardPages {
 int endOf(const std::function<void()> &work) {
   pid_t child = fork();
   if (child == 0) {
-    alarm(60);
+    flydsl::testing::endAfter(60);
     work();
     _exit(0);
   }

@@ -2,6 +2,7 @@
 #include "fake.h"
 #include "fake_params.h"
 #include "runtime/aot_file.h"
+#include "time_limit.h"
 
 #include <flydsl/host/aot.h>
 #include <flydsl/host/device_array.h>
@@ -318,7 +319,7 @@ void exportNamed(const char *name, const std::string &path, fx::AotConfig config
 
 TEST_CASE("a file of kernels that is no regular file is refused, and nothing waits for it") {
   Folder folder;
-  alarm(60);
+  const flydsl::testing::TimeLimit limit(60);
   const std::string pipe = folder.path + "/pipe", holes = folder.path + "/holes";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   CHECK_THROWS_WITH(fx::load_aot(pipe), Contains(pipe) && Contains("a pipe"));
@@ -329,7 +330,6 @@ TEST_CASE("a file of kernels that is no regular file is refused, and nothing wai
   std::ofstream(holes) << "FLYAOT";
   REQUIRE(truncate(holes.c_str(), off_t(1) << 40) == 0);
   CHECK_THROWS_WITH(fx::load_aot(holes), Contains("1099511627776"));
-  alarm(0);
 }
 
 TEST_CASE("an export writes through devices and links, and tells what they answer") {

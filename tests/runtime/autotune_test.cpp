@@ -1,11 +1,11 @@
 #include "fake.h"
 #include "fake_params.h"
+#include "time_limit.h"
 
 #include <flydsl/host/autotune.h>
 
 #include <catch2/catch.hpp>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdlib>
@@ -150,7 +150,7 @@ TEST_CASE("a winner that is a pipe, or that others may write, is searched for ag
   namespace fs = std::filesystem;
   Directories directories;
   clockByBlock();
-  alarm(60);
+  const flydsl::testing::TimeLimit limit(60);
   auto source = [&] { return fx::autotune("guarded", configs, {}, candidate).source; };
   using Source = fx::AutotuneResult::Source;
   CHECK(source() == Source::search);
@@ -175,7 +175,6 @@ TEST_CASE("a winner that is a pipe, or that others may write, is searched for ag
   CHECK(source() == Source::search); // nothing is kept there either
   fs::permissions(cache, fs::perms(0700));
   CHECK(source() == Source::cache);
-  alarm(0);
 }
 
 TEST_CASE("configurations are read by name and type") {

@@ -1,6 +1,7 @@
 // A child that is forked after its parent's first use of the library is refused at every entry, at
 // once; one that is forked before is a process like any other.
 #include "scale.h"
+#include "time_limit.h"
 
 #include <flydsl/host/aot.h>
 #include <flydsl/host/autotune.h>
@@ -45,7 +46,7 @@ bool launches(const auto &kernel) {
 bool inChild(const std::function<bool()> &work, void (*end)(int) = _exit) {
   pid_t child = fork();
   if (child == 0) {
-    alarm(60);
+    flydsl::testing::endAfter(60);
     bool good = false;
     try {
       good = work();
@@ -182,7 +183,7 @@ TEST_CASE("a child that is forked inside of a kernel's lambda ends with the refu
   const fx::Kernel kernel{name, [&](fx::Tensor x) {
                             child = fork();
                             if (child == 0)
-                              alarm(60);
+                              flydsl::testing::endAfter(60);
                             x(fx::thread_idx().x) = x(0);
                           }};
   const bool refused = isRefused([&] { kernel(none()).compile({.block = axpyBlock}); });
@@ -202,7 +203,7 @@ TEST_CASE("compile_all throws in a child that its progress forks") {
   const bool refused = isRefused([&] {
     fx::compile_all(requests, [&](const fx::CompileOutcome &, std::size_t done, std::size_t) {
       if (done == 1 && (child = fork()) == 0)
-        alarm(60);
+        flydsl::testing::endAfter(60);
     });
   });
   if (child == 0)
