@@ -1,5 +1,8 @@
 // Tensors and layouts with run-time parts, inside a kernel.
+#include "errors_at.h"
 #include "trace_text.h"
+
+#include <flydsl/kernel/select.h>
 
 #include <catch2/catch.hpp>
 
@@ -89,4 +92,42 @@ TEST_CASE("unsigned element types keep their sign through views") {
       },
       {arrayArg(fx::u8, 16)});
   CHECK_IR(ir, "arith.divui");
+}
+
+TEST_CASE("a selected tensor is one of two of the same type, in memory") {
+  const std::vector<ArgType> two = {arrayArg(fx::f32, 16), arrayArg(fx::f32, 16)};
+  std::string ir = traceText(
+      [](fx::Tensor a, fx::Tensor b) {
+        const fx::Boolean first(fx::thread_idx().x < 5);
+        const fx::Tensor c = fx::select(first, a, b);
+        CHECK(c.dtype() == fx::f32);
+        CHECK(c.layout().str() == a.layout().str());
+        const fx::Pointer p = fx::select(first, a.iter() + 4, b.iter() + 4);
+        CHECK(p.dtype() == fx::f32);
+        p.store(c(1));
+      },
+      two);
+  CHECK_IR(ir, "arith.select", "!fly.memref<f32", "arith.select", "!fly.ptr<f32");
+  const auto refused = [&](auto body) {
+    return errorOf([&](fx::Tensor a, fx::Tensor b) { body(a, b); }, two);
+  };
+  CHECK_THAT(refused([](const fx::Tensor &a, const fx::Tensor &b) {
+               (void)fx::select(fx::thread_idx().x < 5, a, fx::logical_divide(b, 4)(_, 0));
+             }),
+             Catch::Contains("select takes two memories of one type, not") &&
+                 Catch::Contains("slices of one shape"));
+  CHECK_THAT(refused([](const fx::Tensor &a, const fx::Tensor &b) {
+               (void)fx::select(fx::thread_idx().x < 5, a.iter(), b.iter().recast(fx::i32));
+             }),
+             Catch::Contains("select takes two memories of one type, not"));
+  CHECK_THAT(refused([](const fx::Tensor &a, const fx::Tensor &) {
+               const fx::Tensor r = fx::make_fragment_like(a);
+               (void)fx::select(fx::thread_idx().x < 5, r, r);
+             }),
+             Catch::Contains("registers have no address to choose by"));
+  CHECK_THAT(refused([](const fx::Tensor &a, const fx::Tensor &) {
+               const fx::Tensor places = fx::make_identity_tensor(a.shape());
+               (void)fx::select(fx::thread_idx().x < 5, places, places);
+             }),
+             Catch::Contains("select takes numbers, vectors, or tensors and pointers of memory"));
 }

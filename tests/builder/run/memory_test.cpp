@@ -1,6 +1,8 @@
 // Shared memory, predicated and indexed copies, buffers, and tensors past 4 GiB.
 #include "run.h"
 
+#include <flydsl/kernel/select.h>
+
 #include <catch2/catch.hpp>
 
 #include <cstring>
@@ -378,4 +380,33 @@ TEST_CASE("a gather has the options of a copy") {
   for (std::size_t t = 0; t < 64; ++t)
     wrong += (h[t] != (t % 3 != 0 ? x[t] : 5)) + (h[t + 64] != x[t + 64]);
   CHECK(wrong == 0);
+}
+
+// Each thread reads four numbers of one of two tensors, and writes one of two others.
+TEST_CASE("threads select among tensors and among pointers, each for itself") {
+  constexpr int kThreads = 64, kEach = 4;
+  std::vector<float> even(kThreads * kEach), odd(kThreads * kEach);
+  std::iota(even.begin(), even.end(), 0.0f);
+  std::iota(odd.begin(), odd.end(), 1000.0f);
+  const auto a = fx::DeviceArray<float>::from_host(even, {kThreads * kEach}),
+             b = fx::DeviceArray<float>::from_host(odd, {kThreads * kEach});
+  fx::DeviceArray<float> y({kThreads * kEach}), z({kThreads});
+  y.poison();
+  z.poison();
+  const fx::Kernel kernel{
+      "either", [](fx::Tensor a, fx::Tensor b, fx::Tensor y, fx::Tensor z) {
+        const fx::Int32 thread = fx::thread_idx().x;
+        const fx::Boolean isEven(thread % 2 == 0);
+        auto rows = [](const fx::Tensor &x) { return fx::logical_divide(x, kEach); };
+        auto own = fx::select(isEven, rows(a)(_, thread), rows(b)(_, thread)); // (4)
+        rows(y)(_, thread).store(own.load());
+        const fx::Pointer first = fx::select(isEven, a.iter() + 1, b.iter() + 1);
+        z(thread) = first.load();
+      }};
+  kernel(a, b, y, z).launch({.block = kThreads});
+  const auto four = y.to_host(), one = z.to_host();
+  for (std::size_t i = 0; i < four.size(); ++i)
+    REQUIRE(four[i] == (i / kEach % 2 ? odd[i] : even[i]));
+  for (std::size_t i = 0; i < one.size(); ++i)
+    REQUIRE(one[i] == (i % 2 ? odd[1] : even[1]));
 }

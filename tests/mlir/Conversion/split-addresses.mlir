@@ -77,16 +77,19 @@ gpu.module @kernels {
       %next = arith.addi %at, %step : i64
       scf.yield %next : i64
     }
-    // A loop whose lanes leave it at different rounds gives them different values.
-    // CHECK: scf.for
+    // A loop whose lanes leave it at different rounds gives them different values: a sum of the lane's, of 64 bits, is added as a number.
+    // CHECK: %[[MINE:.*]] = scf.for
     %mine = scf.for %k = %c0 to %thread step %c1 iter_args(%at = %z) -> (i64) : i32 {
       %next = arith.addi %at, %step : i64
       scf.yield %next : i64
     }
     %sum = arith.addi %mine, %own : i64
     %to = llvm.getelementptr %p[%sum] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
-    // CHECK-NOT: llvm.inttoptr
-    // CHECK: llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    // CHECK: %[[START:.*]] = llvm.ptrtoint
+    // CHECK: %[[LANE:.*]] = arith.addi %[[MINE]], %{{.*}} : i64
+    // CHECK: %[[ADDRESS:.*]] = arith.addi %[[START]], %[[LANE]] : i64
+    // CHECK: %[[TO:.*]] = llvm.inttoptr %[[ADDRESS]] : i64
+    // CHECK: llvm.load %[[TO]]
     %v = llvm.load %to : !llvm.ptr<1> -> i8
     gpu.return
   }
@@ -114,8 +117,12 @@ gpu.module @kernels {
     %own = arith.extui %thread : i32 to i64
     %sum = arith.addi %either, %own : i64
     %there = llvm.getelementptr %p[%sum] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
-    // CHECK-NOT: llvm.inttoptr
-    // CHECK: llvm.load
+    // CHECK: %[[EITHER:.*]] = scf.if
+    // CHECK: %[[START:.*]] = llvm.ptrtoint
+    // CHECK: %[[LANE:.*]] = arith.addi %[[EITHER]], %{{.*}} : i64
+    // CHECK: %[[ADDRESS:.*]] = arith.addi %[[START]], %[[LANE]] : i64
+    // CHECK: %[[THERE:.*]] = llvm.inttoptr %[[ADDRESS]]
+    // CHECK: llvm.load %[[THERE]]
     %w = llvm.load %there : !llvm.ptr<1> -> i8
     %first = rocdl.readfirstlane %far : i32
     %sum2 = arith.addi %first, %thread : i32
@@ -146,8 +153,12 @@ gpu.module @kernels {
     }
     %first = arith.addi %few, %many#0 : i64
     %sum = arith.addi %first, %own : i64
-    // CHECK-NOT: llvm.inttoptr
-    // CHECK: llvm.load
+    // CHECK: %[[FEW:.*]] = scf.while
+    // CHECK: %[[MANY:.*]]:2 = scf.while
+    // CHECK: %[[START:.*]] = llvm.ptrtoint
+    // CHECK: %[[ADDRESS:.*]] = arith.addi %[[START]], %{{.*}} : i64
+    // CHECK: %[[TO:.*]] = llvm.inttoptr %[[ADDRESS]]
+    // CHECK: llvm.load %[[TO]]
     %to = llvm.getelementptr %p[%sum] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
     %v = llvm.load %to : !llvm.ptr<1> -> i8
     gpu.return
@@ -286,6 +297,71 @@ gpu.module @kernels {
     // CHECK: llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
     %to = llvm.getelementptr %p[%row] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
     %v = llvm.load %to : !llvm.ptr<1> -> f16
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // A row of the lane's own, at a stride of the call: its terms have 64 bits and are added as numbers, in one sum. The constant is taken
+  // out of the column, so that both accesses have one address.
+  // CHECK-LABEL: gpu.func @rows
+  // CHECK-SAME: (%[[P:.*]]: !llvm.ptr<1>, %[[STRIDE:.*]]: i64)
+  gpu.func @rows(%p: !llvm.ptr<1>, %stride: i64) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %c8 = arith.constant 8 : i32
+    %c64 = arith.constant 64 : i32
+    %t = gpu.thread_id x
+    %thread = arith.index_cast %t : index to i32
+    %wide = arith.index_cast %t : index to i64
+    %row = arith.muli %wide, %stride : i64
+    %column = arith.muli %thread, %c8 : i32
+    %next = arith.addi %column, %c64 : i32
+    %a64 = arith.extui %column : i32 to i64
+    %b64 = arith.extui %next : i32 to i64
+    %a = arith.addi %row, %a64 : i64
+    %b = arith.addi %row, %b64 : i64
+    // CHECK: %[[ROW:.*]] = arith.muli %{{.*}}, %[[STRIDE]] : i64
+    %pa = llvm.getelementptr %p[%a] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f16
+    // CHECK: %[[START:.*]] = llvm.ptrtoint %[[P]]
+    // CHECK: %[[SUM:.*]] = arith.addi %[[ROW]], %{{.*}} : i64
+    // CHECK: %[[BYTES:.*]] = arith.muli %[[SUM]], %c2_i64
+    // CHECK: %[[ADDRESS:.*]] = arith.addi %[[START]], %[[BYTES]] : i64
+    // CHECK: %[[A:.*]] = llvm.inttoptr %[[ADDRESS]] : i64 to !llvm.ptr<1>
+    // CHECK: llvm.load %[[A]]
+    %v = llvm.load %pa : !llvm.ptr<1> -> f16
+    %pb = llvm.getelementptr %p[%b] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f16
+    // CHECK: %[[BASE:.*]] = llvm.inttoptr
+    // CHECK: %[[B:.*]] = llvm.getelementptr %[[BASE]][128] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    // CHECK: llvm.store %{{.*}}, %[[B]]
+    llvm.store %v, %pb : f16, !llvm.ptr<1>
+    gpu.return
+  }
+
+  // Of a base that differs among lanes nothing is the wave's, and the constant stays last, whatever its size.
+  // CHECK-LABEL: gpu.func @either
+  gpu.func @either(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %n: i32) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %c5 = arith.constant 5 : i32
+    %c8 = arith.constant 8 : i32
+    %far = arith.constant 4294967296 : i64
+    %t = gpu.thread_id x
+    %thread = arith.index_cast %t : index to i32
+    %few = arith.cmpi slt, %thread, %c5 : i32
+    // CHECK: %[[OWN:.*]] = arith.select %{{.*}} : !llvm.ptr<1>
+    %own = arith.select %few, %p, %q : !llvm.ptr<1>
+    %column = arith.addi %thread, %c8 : i32
+    %to = llvm.getelementptr %own[%column] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    // CHECK: %[[LANE:.*]] = llvm.getelementptr %[[OWN]][%[[THREAD:.*]]] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    // CHECK: %[[TO:.*]] = llvm.getelementptr %[[LANE]][32] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    // CHECK: llvm.load %[[TO]]
+    %v = llvm.load %to : !llvm.ptr<1> -> f32
+    %wide = arith.extsi %thread : i32 to i64
+    %more = arith.addi %wide, %far : i64
+    %beyond = llvm.getelementptr %own[%more] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    // CHECK: %[[NEAR:.*]] = llvm.getelementptr %[[OWN]][%[[THREAD]]] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i8
+    // CHECK: %[[BEYOND:.*]] = llvm.getelementptr %[[NEAR]][%c4294967296_i64{{.*}}] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    // CHECK: llvm.store %{{.*}}, %[[BEYOND]]
+    llvm.store %v, %beyond : f32, !llvm.ptr<1>
     gpu.return
   }
 }

@@ -289,3 +289,78 @@ func.func @assumed_stride(%p: !fly.ptr<f16, global>, %s: i64, %block: i64) -> (f
   %y = fly.ptr.load(%r) : (!fly.ptr<f16, global>) -> f16
   return %x, %y : f16, f16
 }
+
+// -----
+
+// What a select takes is within the bounds of its condition: the place is not negative, and 32 bits hold it.
+// CHECK-LABEL: @guarded
+// CHECK-SAME: (%[[I:.*]]: i64, %[[N:.*]]: i32)
+func.func @guarded(%i: i64, %n: i32) -> (i64, i64) {
+  %c0 = arith.constant 0 : i64
+  %wide = arith.extsi %n : i32 to i64
+  %low = arith.cmpi sge, %i, %c0 : i64
+  %high = arith.cmpi slt, %i, %wide : i64
+  %inside = arith.andi %low, %high : i1
+  // CHECK: %[[PLACE:.*]] = arith.select
+  %place = arith.select %inside, %i, %c0 : i64
+  %at = fly.make_int_tuple(%place) : (i64) -> !fly.int_tuple<?{i64}>
+  %c16 = fly.make_int_tuple() : () -> !fly.int_tuple<16>
+  // CHECK: arith.shrui
+  // CHECK-NOT: arith.shrsi
+  %q = fly.int_tuple_div(%at, %c16) : (!fly.int_tuple<?{i64}>, !fly.int_tuple<16>) -> !fly.int_tuple<?{i64}>
+  %block = fly.get_scalar(%q) : (!fly.int_tuple<?{i64}>) -> i64
+  // The other branch of the other comparison, with the number on its right.
+  // CHECK: arith.select
+  %negative = arith.cmpi sgt, %c0, %i : i64
+  %floor = arith.select %negative, %c0, %i : i64
+  %at2 = fly.make_int_tuple(%floor) : (i64) -> !fly.int_tuple<?{i64}>
+  // CHECK: arith.shrui
+  // CHECK-NOT: arith.shrsi
+  %q2 = fly.int_tuple_div(%at2, %c16) : (!fly.int_tuple<?{i64}>, !fly.int_tuple<16>) -> !fly.int_tuple<?{i64}>
+  %block2 = fly.get_scalar(%q2) : (!fly.int_tuple<?{i64}>) -> i64
+  return %block, %block2 : i64, i64
+}
+
+// A condition on another number says nothing, and neither part of a disjunction holds if it does.
+// CHECK-LABEL: @not_guarded
+func.func @not_guarded(%i: i64, %j: i64) -> (i64, i64) {
+  %c0 = arith.constant 0 : i64
+  %c16 = fly.make_int_tuple() : () -> !fly.int_tuple<16>
+  %other = arith.cmpi sge, %j, %c0 : i64
+  %place = arith.select %other, %i, %c0 : i64
+  %at = fly.make_int_tuple(%place) : (i64) -> !fly.int_tuple<?{i64}>
+  // CHECK: arith.shrsi
+  %q = fly.int_tuple_div(%at, %c16) : (!fly.int_tuple<?{i64}>, !fly.int_tuple<16>) -> !fly.int_tuple<?{i64}>
+  %block = fly.get_scalar(%q) : (!fly.int_tuple<?{i64}>) -> i64
+  %own = arith.cmpi sge, %i, %c0 : i64
+  %either = arith.ori %own, %other : i1
+  %place2 = arith.select %either, %i, %c0 : i64
+  %at2 = fly.make_int_tuple(%place2) : (i64) -> !fly.int_tuple<?{i64}>
+  // CHECK: arith.shrsi
+  %q2 = fly.int_tuple_div(%at2, %c16) : (!fly.int_tuple<?{i64}>, !fly.int_tuple<16>) -> !fly.int_tuple<?{i64}>
+  %block2 = fly.get_scalar(%q2) : (!fly.int_tuple<?{i64}>) -> i64
+  return %block, %block2 : i64, i64
+}
+
+// Unsigned quotients, remainders and shifts by a constant are not negative, whatever they are of.
+// CHECK-LABEL: @unsigned
+func.func @unsigned(%i: i32) -> (i32, i32, i32) {
+  %c7 = arith.constant 7 : i32
+  %c16 = fly.make_int_tuple() : () -> !fly.int_tuple<16>
+  %quotient = arith.divui %i, %c7 : i32
+  %rest = arith.remui %i, %c7 : i32
+  %shifted = arith.shrui %i, %c7 : i32
+  %at = fly.make_int_tuple(%quotient) : (i32) -> !fly.int_tuple<?>
+  %at1 = fly.make_int_tuple(%rest) : (i32) -> !fly.int_tuple<?>
+  %at2 = fly.make_int_tuple(%shifted) : (i32) -> !fly.int_tuple<?>
+  // The remainder is below 16: its quotient is 0.
+  // CHECK-NOT: arith.shrsi
+  // CHECK: return %{{.*}}, %c0_i32, %{{.*}} : i32, i32, i32
+  %q = fly.int_tuple_div(%at, %c16) : (!fly.int_tuple<?>, !fly.int_tuple<16>) -> !fly.int_tuple<?>
+  %q1 = fly.int_tuple_div(%at1, %c16) : (!fly.int_tuple<?>, !fly.int_tuple<16>) -> !fly.int_tuple<?>
+  %q2 = fly.int_tuple_div(%at2, %c16) : (!fly.int_tuple<?>, !fly.int_tuple<16>) -> !fly.int_tuple<?>
+  %a = fly.get_scalar(%q) : (!fly.int_tuple<?>) -> i32
+  %b = fly.get_scalar(%q1) : (!fly.int_tuple<?>) -> i32
+  %c = fly.get_scalar(%q2) : (!fly.int_tuple<?>) -> i32
+  return %a, %b, %c : i32, i32, i32
+}

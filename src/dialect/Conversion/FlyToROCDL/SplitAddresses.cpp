@@ -8,7 +8,8 @@
 // This pass takes a chain of llvm.getelementptr apart into its terms, and adds them up anew: first
 // the terms that all lanes of a wave have in common, then those of the lane, in 32 bits where they
 // are known to fit, then the constant. What the scalar unit computes then costs no vector register,
-// and stands before a loop that does not change it. A constant that is too large for the instruction
+// and stands before a loop that does not change it. A lane whose row is its own has a base or terms of
+// 64 bits; its accesses share these, and differ in the constant. A constant that is too large for the instruction
 // is divided: what is left of it after whole multiples of the instruction's range stays the last
 // term, and the multiples, which neighbouring accesses have in common, go to the wave's terms.
 //
@@ -243,6 +244,8 @@ struct Constant {
     const uint64_t range = uint64_t(1) << bits, common = (bytes + range / 2) & ~(range - 1);
     return {static_cast<int64_t>(common), static_cast<int64_t>(bytes - common)};
   }
+  /// All of it as the part that the instruction adds.
+  static Constant nearby(uint64_t bytes) { return {0, static_cast<int64_t>(bytes)}; }
 };
 
 class Splitter {
@@ -259,7 +262,7 @@ public:
       chain.push_back(move);
       base = move.getBase();
     }
-    if (chain.empty() || !uniformity_.isUniform(base))
+    if (chain.empty())
       return {};
     OpBuilder builder(end);
     SmallVector<Move> moves;
@@ -279,58 +282,94 @@ public:
         return {};
       bytes += static_cast<uint64_t>(*step) * move.by.constant;
     }
-    const Constant constant = Constant::of(bytes, offsetBits_);
+    // Of a base that is each lane's own, nothing is the wave's.
+    if (!uniformity_.isUniform(base))
+      for (Move &move : moves) {
+        move.by.ofLane.append(move.by.ofWave);
+        move.by.ofWave.clear();
+      }
+    const Constant constant =
+        uniformity_.isUniform(base) ? Constant::of(bytes, offsetBits_) : Constant::nearby(bytes);
     const bool ofWave = llvm::any_of(moves, [](const Move &m) { return !m.by.ofWave.empty(); }),
                ofLane = llvm::any_of(moves, [](const Move &m) { return !m.by.ofLane.empty(); });
-    if (!ofLane || (!ofWave && constant.common == 0 && !fitsByAssumptions(moves)))
+    // LLVM would take a sum of 64 bits apart again.
+    const bool isWideSum = llvm::any_of(
+        moves, [](const Move &m) { return m.by.ofLane.size() > 1 && !fitsLane(m.by.ofLane); });
+    if (!ofLane || (!ofWave && constant.common == 0 && !isWideSum && !fitsByAssumptions(moves) &&
+                    isAddedUp(chain, constant.near)))
       return {};
     return addUp(builder, end, base, moves, constant);
   }
 
 private:
+  /// Whether the chain moves once by what its lanes have, and then by all of the constant.
+  static bool isAddedUp(ArrayRef<LLVM::GEPOp> chain, int64_t constant) {
+    int64_t atEnd = 0;
+    while (chain.size() > 1 && !stepOf(chain.front())->number) {
+      LLVM::GEPOp last = chain.front(); // of the chain, which goes back from the end
+      atEnd += *bytesOf(last.getElemType()) * stepOf(last)->constant;
+      chain = chain.drop_front();
+    }
+    return chain.size() == 1 && atEnd == constant;
+  }
+
+  /// Adds up the terms of the wave, then those of the lane, then the constant. Terms of 64 bits are
+  /// added as numbers: LLVM adds each index of a pointer by itself, while a sum of products is one
+  /// multiply-add for each. The wave's are numbers because of pointers that differ by a constant,
+  /// LLVM would add the lane's offset to one and the constant to the sum, in vector registers of 64
+  /// bits.
   static Value addUp(OpBuilder &builder, LLVM::GEPOp end, Value base, ArrayRef<Move> moves,
                      const Constant &constant) {
     const Location loc = end.getLoc();
-    base = ofWave(builder, loc, base, moves, constant.common);
+    const auto number = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
+    };
+    Value sum; // the base with what was added as numbers; none: nothing was
+    const auto add = [&](auto bytes) {
+      if (!sum)
+        sum = numberOf(builder, loc, base);
+      sum = arith::AddIOp::create(builder, loc, sum, bytes());
+    };
+    const auto addTerms = [&](Type step, ArrayRef<Value> terms) {
+      add([&]() -> Value {
+        Value by = sum64(builder, loc, terms);
+        const int64_t bytes = *bytesOf(step);
+        return bytes == 1 ? by : Value(arith::MulIOp::create(builder, loc, by, number(bytes)));
+      });
+    };
+    for (const Move &move : moves)
+      if (!move.by.ofWave.empty())
+        addTerms(move.step, move.by.ofWave);
+    if (constant.common != 0)
+      add([&] { return number(constant.common); });
+    const bool assumed = fitsByAssumptions(moves);
+    for (const Move &move : moves)
+      if (!assumed && !fitsLane(move.by.ofLane))
+        addTerms(move.step, move.by.ofLane);
+    if (sum)
+      base = LLVM::IntToPtrOp::create(builder, loc, end.getType(), sum);
     auto moved = [&](Type step, LLVM::GEPArg by) {
       base = LLVM::GEPOp::create(builder, loc, end.getType(), step, base, by);
     };
-    if (Value bytes = bytesOfLane(builder, loc, moves)) {
-      moved(builder.getI8Type(), bytes);
+    if (assumed) {
+      moved(builder.getI8Type(), bytesOfLane(builder, loc, moves));
     } else {
       for (const Move &move : moves)
-        if (!move.by.ofLane.empty())
-          moved(move.step, sumOfLane(builder, loc, move.by.ofLane));
+        if (!move.by.ofLane.empty() && fitsLane(move.by.ofLane))
+          moved(move.step, sum32(builder, loc, move.by.ofLane));
     }
-    if (constant.near != 0)
+    if (llvm::isInt<32>(constant.near) && constant.near != 0)
       moved(builder.getI8Type(), static_cast<int32_t>(constant.near));
+    else if (constant.near != 0)
+      moved(builder.getI8Type(), number(constant.near));
     return base;
   }
-
-  /// The base with all that the lanes of a wave have in common. It is added up as a number: of
-  /// pointers that differ by a constant, LLVM adds the lane's offset to one and the constant to the
-  /// sum, in vector registers of 64 bits.
-  static Value ofWave(OpBuilder &builder, Location loc, Value base, ArrayRef<Move> moves,
-                      int64_t common) {
-    const Type number = builder.getI64Type(), pointer = base.getType();
-    const auto constant = [&](int64_t value) -> Value {
-      return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
-    };
-    auto from = base.getDefiningOp<LLVM::IntToPtrOp>();
-    Value sum = from && from.getArg().getType() == number
-                    ? from.getArg()
-                    : Value(LLVM::PtrToIntOp::create(builder, loc, number, base));
-    for (const Move &move : moves) {
-      if (move.by.ofWave.empty())
-        continue;
-      Value by = sum64(builder, loc, move.by.ofWave);
-      if (const int64_t step = *bytesOf(move.step); step != 1)
-        by = arith::MulIOp::create(builder, loc, by, constant(step));
-      sum = arith::AddIOp::create(builder, loc, sum, by);
-    }
-    if (common != 0)
-      sum = arith::AddIOp::create(builder, loc, sum, constant(common));
-    return LLVM::IntToPtrOp::create(builder, loc, pointer, sum);
+  static Value numberOf(OpBuilder &builder, Location loc, Value pointer) {
+    const Type number = builder.getI64Type();
+    auto from = pointer.getDefiningOp<LLVM::IntToPtrOp>();
+    return from && from.getArg().getType() == number
+               ? from.getArg()
+               : Value(LLVM::PtrToIntOp::create(builder, loc, number, pointer));
   }
 
   /// Whether 32 bits without a sign hold the lane's terms in bytes.
@@ -352,19 +391,13 @@ private:
     return !fitsBytes(moves, factsWithoutAssumptions) && fitsBytes(moves, factsOf);
   }
   /// The lane's terms in bytes then, extended without a sign: the instruction takes such an offset as
-  /// it is. Null otherwise.
+  /// it is.
   static Value bytesOfLane(OpBuilder &builder, Location loc, ArrayRef<Move> moves) {
-    if (!fitsByAssumptions(moves))
-      return {};
     Value sum;
     for (const Move &move : moves) {
-      Value ofMove;
-      for (Value term : move.by.ofLane) {
-        Value next = Low32(builder, loc).of(term);
-        ofMove = ofMove ? Value(arith::AddIOp::create(builder, loc, ofMove, next)) : next;
-      }
-      if (!ofMove)
+      if (move.by.ofLane.empty())
         continue;
+      Value ofMove = sum32(builder, loc, move.by.ofLane);
       if (const int64_t step = *bytesOf(move.step); step != 1)
         ofMove = arith::MulIOp::create(
             builder, loc, ofMove,
@@ -388,17 +421,17 @@ private:
     }
     return sum;
   }
-  /// In 32 bits where the sum is known to fit: its low bits depend on nothing but those of the terms.
-  static Value sumOfLane(OpBuilder &builder, Location loc, ArrayRef<Value> terms) {
+  /// Whether 32 bits are known to hold the sum. Its low bits depend on nothing but those of the terms.
+  static bool fitsLane(ArrayRef<Value> terms) {
     using namespace flydsl::layout;
-    const bool fits = fits32([&] {
+    return fits32([&] {
       ExprRef all = exprConstant(0);
       for (Value term : terms)
         all = exprAdd(all, factsOf(term));
       return all;
     });
-    if (!fits)
-      return sum64(builder, loc, terms);
+  }
+  static Value sum32(OpBuilder &builder, Location loc, ArrayRef<Value> terms) {
     Value sum;
     for (Value term : terms) {
       Value next = Low32(builder, loc).of(term);

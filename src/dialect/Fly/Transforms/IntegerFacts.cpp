@@ -102,7 +102,7 @@ private:
       if (auto comparison = dyn_cast<arith::CmpIOp>(use.getOwner()))
         if (isAssumed(comparison.getResult(), value.getParentBlock()))
           narrow(range, comparison, use.getOperandNumber());
-    return range.lo > range.hi ? e : symbol(value, range, e->divisor());
+    return symbol(value, range, e->divisor());
   }
   /// Whether a condition is one of those that a block assumes to hold together.
   static bool isAssumed(Value condition, Block *block) {
@@ -115,66 +115,11 @@ private:
   }
   /// Applies a comparison of the value with a constant; the value is operand `number`.
   static void narrow(Bounds &range, arith::CmpIOp comparison, unsigned number) {
-    using arith::CmpIPredicate;
     const std::optional<int64_t> limit = constantValue(comparison->getOperand(1 - number));
     if (!limit)
       return;
-    CmpIPredicate predicate = comparison.getPredicate();
-    if (number == 1)
-      predicate = swapped(predicate);
-    const int64_t least = *limit == INT64_MAX ? *limit : *limit + 1,
-                  most = *limit == INT64_MIN ? *limit : *limit - 1;
-    switch (predicate) {
-    case CmpIPredicate::ult:
-    case CmpIPredicate::ule:
-      if (*limit < 0) // above all numbers without a sign
-        return;
-      range.lo = std::max<int64_t>(range.lo, 0);
-      range.hi = std::min(range.hi, predicate == CmpIPredicate::ult ? most : *limit);
-      return;
-    case CmpIPredicate::slt:
-      range.hi = std::min(range.hi, most);
-      return;
-    case CmpIPredicate::sle:
-      range.hi = std::min(range.hi, *limit);
-      return;
-    case CmpIPredicate::sgt:
-      range.lo = std::max(range.lo, least);
-      return;
-    case CmpIPredicate::sge:
-      range.lo = std::max(range.lo, *limit);
-      return;
-    case CmpIPredicate::eq:
-    case CmpIPredicate::ne:
-    case CmpIPredicate::ugt:
-    case CmpIPredicate::uge:
-      return;
-    }
-  }
-  static arith::CmpIPredicate swapped(arith::CmpIPredicate predicate) {
-    using arith::CmpIPredicate;
-    switch (predicate) {
-    case CmpIPredicate::slt:
-      return CmpIPredicate::sgt;
-    case CmpIPredicate::sle:
-      return CmpIPredicate::sge;
-    case CmpIPredicate::sgt:
-      return CmpIPredicate::slt;
-    case CmpIPredicate::sge:
-      return CmpIPredicate::sle;
-    case CmpIPredicate::ult:
-      return CmpIPredicate::ugt;
-    case CmpIPredicate::ule:
-      return CmpIPredicate::uge;
-    case CmpIPredicate::ugt:
-      return CmpIPredicate::ult;
-    case CmpIPredicate::uge:
-      return CmpIPredicate::ule;
-    case CmpIPredicate::eq:
-    case CmpIPredicate::ne:
-      return predicate;
-    }
-    llvm_unreachable("a comparison of no kind");
+    const arith::CmpIPredicate predicate = comparison.getPredicate();
+    range = within(range, number == 0 ? predicate : swapped(predicate), {*limit, *limit});
   }
 
   ExprRef compute(Value value, unsigned depth) {
@@ -269,16 +214,131 @@ private:
       ExprRef power = exprConstant(int64_t(1) << *by);
       if (isa<arith::ShLIOp>(op))
         return wrapped(value, exprMul(operand(0), power));
-      return operand(0)->range().isNonNegative() ? wrapped(value, exprDiv(operand(0), power))
-                                                 : unknown;
+      if (operand(0)->range().isNonNegative())
+        return wrapped(value, exprDiv(operand(0), power));
     }
-    if (isa<arith::SelectOp>(op)) {
+    if (auto select = dyn_cast<arith::SelectOp>(op)) {
       ExprRef a = operand(1), b = operand(2);
-      return symbol(
-          value, {std::min(a->range().lo, b->range().lo), std::max(a->range().hi, b->range().hi)},
-          std::min(powerOfTwoIn(a), powerOfTwoIn(b)));
+      const Value condition = select.getCondition();
+      const Bounds whenTrue = guarded(condition, true, select.getTrueValue(), a->range(), depth),
+                   whenFalse = guarded(condition, false, select.getFalseValue(), b->range(), depth);
+      return symbol(value,
+                    {std::min(whenTrue.lo, whenFalse.lo), std::max(whenTrue.hi, whenFalse.hi)},
+                    std::min(powerOfTwoIn(a), powerOfTwoIn(b)));
     }
+    if (std::optional<Bounds> range = unsignedByConstant(op))
+      return symbol(value, *range);
     return unknown;
+  }
+
+  /// The results of an unsigned quotient, remainder or shift by a constant, whatever the other number
+  /// is.
+  static std::optional<Bounds> unsignedByConstant(Operation *op) {
+    if (!isa<arith::DivUIOp, arith::RemUIOp, arith::ShRUIOp>(op))
+      return std::nullopt;
+    const unsigned bits = widthOf(op->getResult(0).getType());
+    const std::optional<int64_t> by = constantValue(op->getOperand(1));
+    if (!by || *by <= 0)
+      return std::nullopt;
+    const uint64_t largest = ~uint64_t(0) >> (64 - bits), number = static_cast<uint64_t>(*by);
+    if (isa<arith::RemUIOp>(op))
+      return Bounds{0, *by - 1};
+    if (isa<arith::DivUIOp>(op) && number > 1)
+      return Bounds{0, static_cast<int64_t>(largest / number)};
+    if (isa<arith::ShRUIOp>(op) && number < bits)
+      return Bounds{0, static_cast<int64_t>(largest >> number)};
+    return std::nullopt;
+  }
+
+  /// What remains of the range of `value` where `condition` holds, or where it does not.
+  Bounds guarded(Value condition, bool holds, Value value, Bounds range, unsigned depth) {
+    Operation *op = condition.getDefiningOp();
+    if (!op || depth == 0)
+      return range;
+    // Both parts of a conjunction hold if it does; neither part of a disjunction, if it does not.
+    if (holds ? isa<arith::AndIOp>(op) : isa<arith::OrIOp>(op)) {
+      range = guarded(op->getOperand(0), holds, value, range, depth - 1);
+      return guarded(op->getOperand(1), holds, value, range, depth - 1);
+    }
+    auto compare = dyn_cast<arith::CmpIOp>(op);
+    if (!compare || compare.getLhs().getType().isInteger(1))
+      return range;
+    arith::CmpIPredicate predicate = compare.getPredicate();
+    if (!holds)
+      predicate = arith::invertPredicate(predicate);
+    if (numberOf(compare.getLhs()) == numberOf(value))
+      return within(range, predicate, of(compare.getRhs(), depth - 1)->range());
+    if (numberOf(compare.getRhs()) == numberOf(value))
+      return within(range, swapped(predicate), of(compare.getLhs(), depth - 1)->range());
+    return range;
+  }
+  /// The value of which this one is the extension with its sign: the same number.
+  static Value numberOf(Value value) {
+    auto extended = value.getDefiningOp<arith::ExtSIOp>();
+    return extended && !extended.getIn().getType().isInteger(1) ? extended.getIn() : value;
+  }
+  /// The predicate of b and a that says what this one says of a and b.
+  static arith::CmpIPredicate swapped(arith::CmpIPredicate predicate) {
+    using Predicate = arith::CmpIPredicate;
+    switch (predicate) {
+    case Predicate::slt:
+      return Predicate::sgt;
+    case Predicate::sle:
+      return Predicate::sge;
+    case Predicate::sgt:
+      return Predicate::slt;
+    case Predicate::sge:
+      return Predicate::sle;
+    case Predicate::ult:
+      return Predicate::ugt;
+    case Predicate::ule:
+      return Predicate::uge;
+    case Predicate::ugt:
+      return Predicate::ult;
+    case Predicate::uge:
+      return Predicate::ule;
+    case Predicate::eq:
+    case Predicate::ne:
+      break;
+    }
+    return predicate;
+  }
+  /// The numbers of `range` that compare so with some number of `other`. All of them if there are
+  /// none: the program does not come there.
+  static Bounds within(Bounds range, arith::CmpIPredicate predicate, Bounds other) {
+    using Predicate = arith::CmpIPredicate;
+    const int64_t below = other.hi - (other.hi != INT64_MIN),
+                  above = other.lo + (other.lo != INT64_MAX);
+    Bounds part = range;
+    switch (predicate) {
+    case Predicate::slt:
+      part.hi = std::min(part.hi, below);
+      break;
+    case Predicate::sle:
+      part.hi = std::min(part.hi, other.hi);
+      break;
+    case Predicate::sgt:
+      part.lo = std::max(part.lo, above);
+      break;
+    case Predicate::sge:
+      part.lo = std::max(part.lo, other.lo);
+      break;
+    case Predicate::eq:
+      part = {std::max(part.lo, other.lo), std::min(part.hi, other.hi)};
+      break;
+    case Predicate::ult:
+    case Predicate::ule:
+      // What is below a number without a sign bit has none.
+      if (other.isNonNegative())
+        part = {std::max<int64_t>(part.lo, 0),
+                std::min(part.hi, predicate == Predicate::ult ? below : other.hi)};
+      break;
+    case Predicate::ugt:
+    case Predicate::uge:
+    case Predicate::ne:
+      break;
+    }
+    return part.lo <= part.hi ? part : range;
   }
 
   const bool withAssumptions_;

@@ -24,8 +24,10 @@ std::optional<int64_t> constantValue(Value value);
 /// the block come from `known_block_size` of the enclosing function if it is there, all others from
 /// the limits of all processors, because the target is not known here. Arithmetic and the induction
 /// variables of scf.for are followed. Of arithmetic that could wrap in its type, only the powers of
-/// two that divide it are known. What llvm.intr.assume promises by comparisons with constants, in the
-/// block that has a value, bounds it if nothing else is known of its range.
+/// two that divide it are known. What a select takes of a number is within the bounds that its
+/// condition compares the number with: `select(i >= 0 and i < n, i, 0)` is not negative. What
+/// llvm.intr.assume promises by comparisons with constants, in the block that has a value, bounds it
+/// if nothing else is known of its range.
 flydsl::layout::ExprRef factsOf(Value value);
 /// The same of what operations alone show, as LLVM finds it too.
 flydsl::layout::ExprRef factsWithoutAssumptions(Value value);
