@@ -1,10 +1,10 @@
 // How the elements of a head are shared among its threads.
 //
-// A head is a list of parts: the two halves of a rotary part whose pairs are far apart, and what is
-// beside them; or the head as a whole, where pairs are neighbours. Accesses of `vector` elements
-// cover a part from its start, and access k belongs to lane k % lanes. So both elements of a pair
-// are always one lane's, and no lane asks another for one. A slot is what all lanes access at a
-// time.
+// A head is a list of parts: the two halves of the rotary part, where the elements of a pair are half
+// of it from each other, and the rest; or the head as a whole, where pairs are neighbours. Accesses of
+// `vector` elements cover a part from its start, and access k belongs to lane k % lanes. So both
+// elements of a pair are always one lane's, and no lane asks another for one. A slot is what all lanes
+// access at a time.
 #pragma once
 
 #include "blocks/quant/quant_rules.h"

@@ -1,4 +1,4 @@
-// A thread of a head in the kernel: what it loads, and where it stores.
+// A lane of a head in the kernel: which elements of a row are its own.
 #pragma once
 
 #include "rope/head_shape.h"
@@ -22,11 +22,15 @@ public:
   const HeadShape &shape() const { return shape_; }
   /// The lane's number.
   const Int32 &number() const { return lane_; }
-  /// The address of the lane's part of a row of elements of which each lane takes `each`.
-  Numeric start(const Numeric &row, DType dtype, int each) const {
-    return row + (lane_.to(u32) * UInt32(each * dtype.bytes())).to(u64).to(i64);
+  /// The lane's access of a slot, in a row of the head's elements (head).
+  Tensor access(const Tensor &row, const HeadSlot &slot) const {
+    return access(row, slot.first, shape_.vector);
   }
-  Numeric start(const Numeric &row, DType dtype) const { return start(row, dtype, shape_.vector); }
+  /// The lane's access in a row of which the lanes take `each` elements, lane 0 those from `first` on.
+  Tensor access(const Tensor &row, int first, int each) const {
+    const Tensor accesses = logical_divide(row, each); // (each, accesses)
+    return accesses(_, lane_ + first / each);          // (each)
+  }
   /// Whether the lane has an access in a slot; none: all lanes have.
   std::optional<Boolean> inside(const HeadSlot &slot) const { return lanes(0, slot.accesses); }
   /// Whether the lane is among those from `from` to below `to`; none: all lanes are.
@@ -38,34 +42,20 @@ public:
       return Boolean(lane_ >= from);
     return high ? std::optional<Boolean>(lane_ < to) : std::nullopt;
   }
-  /// `elements` elements at `first` from the lane's start, and `fill` where the guard does not
-  /// hold.
-  static Vector load(const Numeric &start, int first, int elements, DType dtype,
-                     const std::optional<Boolean> &guard, double fill) {
-    const auto read = [&] { return place(start, first, elements, dtype).load(elements); };
-    if (!guard)
-      return read();
-    return if_(*guard, read, [&] { return Vector::splat(fill, elements, dtype); });
-  }
-  static void store(const Numeric &start, int first, const Vector &values) {
-    place(start, first, static_cast<int>(values.size()), values.dtype()).store(values);
-  }
-  /// The element of a head at which the lane's access starts.
-  Numeric element(const HeadSlot &slot) const {
-    return lane_.to(u32) * UInt32(shape_.vector) + UInt32(slot.first);
-  }
 
 private:
-  /// The start is added up first, so that an instruction's offset takes what is the same for all.
-  static Pointer place(const Numeric &start, int first, int elements, DType dtype) {
-    const int bytes = elements * dtype.bytes();
-    return Pointer::from_address(start + std::int64_t(first) * dtype.bytes(), dtype,
-                                 AddressSpace::global, std::min(16, bytes));
-  }
   const HeadShape &shape_;
   Int32 lane_;
 };
 
+/// The elements of an access, which is read where the guard holds; elsewhere they are 0.
+inline Vector loadWhere(const std::optional<Boolean> &guard, const Tensor &access) {
+  if (!guard)
+    return access.load();
+  return if_(
+      *guard, [&] { return access.load(); },
+      [&] { return Vector::splat(0, size(access).value(), access.dtype()); });
+}
 /// Two guards in one.
 inline std::optional<Boolean> both(const std::optional<Boolean> &a,
                                    const std::optional<Boolean> &b) {

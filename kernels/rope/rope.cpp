@@ -196,7 +196,7 @@ public:
     params.kWeight = weight(problem_.k_norm, args_.k_weight, "k_weight");
     params.qScale = scales(q, args_.q_scale, "q_scale", kOfQ);
     params.kScale = scales(k && problem_.k_out, args_.k_scale, "k_scale", kOfK);
-    params.tokens = m_;
+    params.tokens = static_cast<std::int32_t>(m_);
   }
   std::int64_t m() const { return m_; }
 
@@ -261,7 +261,7 @@ private:
         arguments_.fail("k_cache has " + std::to_string(blocks) + " blocks of " +
                         std::to_string(problem_.page) + " tokens; a cache has at most " +
                         std::to_string(kMost) + " tokens");
-      params.places = blocks * problem_.page;
+      params.places = static_cast<std::int32_t>(blocks * problem_.page);
     }
     const std::int64_t blocks = params.places / problem_.page, page = problem_.page,
                        kv = problem_.kv_heads, head = problem_.head;

@@ -16,11 +16,11 @@ template <class Side> struct RopeParams {
   Strided<Side, 0> positions, slots;         // (m)
   Strided<Side, 1> cos, sin;                 // (rows, rotary / 2)
   Param<Side, Int64> rows;                   // of cos and sin
-  Param<Side, Int64> places;                 // tokens that the cache holds
+  Param<Side, Int32> places;                 // tokens that the cache holds
   Strided<Side, 0> kCacheScale, vCacheScale; // one
   Strided<Side, 0> qWeight, kWeight;         // (head)
   Strided<Side, 0> qScale, kScale;           // Quantisation::fixed: one; (m, heads, head / group)
-  Param<Side, Int64> tokens;
+  Param<Side, Int32> tokens;                 // m
 };
 inline constexpr KernelOf<RopeParams> kRope{"rope"};
 

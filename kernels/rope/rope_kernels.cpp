@@ -1,116 +1,90 @@
-// The kernel of rotary position embedding. A group of lanes takes one or more heads of a token, one
-// after another: heads of q, then of k, then of v. All loads are issued first; the token's cosines
-// and sines are loaded once.
+// The kernel of rotary position embedding. The threads of a block are groups of lanes. A group has a
+// token and one or more of its heads, which are numbered through: those of q, then of k, then of v. It
+// loads its heads, a row (head) each, and the token's cosines and sines (rotary / 2); norms and rotates
+// the heads in registers; and writes them to the outputs, to their token's place in the cache, or to
+// both. All loads are issued first.
 #include "blocks/quant/quant.h"
 #include "frame/compile.h"
-#include "rope/rope_family.h"
+#include "rope/rope_operands.h"
 #include "rope/rotation.h"
 
+#include <flydsl/kernel/select.h>
+
 #include <functional>
-#include <map>
 #include <utility>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-using Params = RopeParams<OnDevice>;
-using Vectors = Strided<OnDevice, 0>;
-
-/// Whose head it is.
-enum class HeadOf : std::uint8_t { q, k, v };
-
-/// The heads of q, k or v among all heads of a token.
+/// The heads of q, k or v, and the lane's numbers that all of them share.
 struct HeadKind {
-  HeadOf of;
-  int begin, end; ///< their numbers
+  Heads heads;
+  HeadValues weight = {};                                  ///< HeadNorm::weighted
+  std::optional<Numeric> fixedScale = {}, cacheScale = {}; ///< those that are given
 };
 
 /// Heads of a token of which each group of lanes has one.
 struct Round {
-  Int32 head;
-  std::optional<Boolean> inside; ///< whether there is such a head; none: always
-  std::vector<HeadKind> kinds;   ///< that these heads may be of
-  HeadValues raw;                ///< as they are in memory
+  Int32 head;                          ///< its number among all heads of the token
+  std::optional<Boolean> inside;       ///< whether there is such a head; none: always
+  std::vector<const HeadKind *> kinds; ///< that these heads may be of
+  HeadValues raw;                      ///< as they are in memory
 };
 
 class RopeThread {
 public:
   RopeThread(const RopeProblem &problem, const RopeConfig &config, const HeadShape &shape,
-             const Params &params)
-      : problem_(problem), groups_(groupsOf(problem, config)), p_(params),
+             const RopeOperands &operands)
+      : problem_(problem), groups_(groupsOf(problem, config)), operands_(operands),
         lane_(shape, thread_idx().x % config.lanes), group_(groupOf(config)),
-        token_((group_ / UInt32(groups_)).to(i32)), first_((group_ % UInt32(groups_)).to(i32)) {}
+        token_((group_ / UInt32(groups_)).to(i32)), first_((group_ % UInt32(groups_)).to(i32)) {
+    for (const Heads &heads : operands.heads())
+      kinds_.push_back({.heads = heads});
+  }
 
-  /// Groups of lanes behind the last token do nothing. They stay, because a group's lanes reduce.
-  void run() {
-    if_(token_ < p_.tokens.to<Int32>(), [&] { token(); });
+  /// Groups of lanes after the last token do nothing. They stay, because a group's lanes reduce.
+  void run(const Int32 &tokens, const Int64 &rows, const Int32 &places) {
+    if_(token_ < tokens, [&] { token(rows, places); });
   }
 
 private:
-  void token() {
-    const bool rotates = rotaryOf(problem_), cached = problem_.cache != KvCache::none;
-    const Numeric position = rotates ? index(p_.positions) : Numeric(Int64(0)),
-                  slot = cached ? index(p_.slots) : Numeric(Int64(0));
+  void token(const Int64 &rows, const Int32 &places) {
+    const bool rotates = rotaryOf(problem_) > 0, cached = problem_.cache != KvCache::none;
+    const Numeric position = rotates ? Numeric(operands_.positions()(token_)) : Int32(0),
+                  slot = cached ? Numeric(operands_.slots()(token_)) : Int32(0);
     std::vector<Round> rounds;
     for (int i = 0; i * groups_ < headsOf(problem_); ++i)
       rounds.push_back(load(i));
     std::optional<Rotation> rotation;
     if (rotates) {
-      const Boolean known((position >= 0) & (position < p_.rows));
+      const Boolean known((position >= 0) & (position < rows));
       const Numeric row = select(known, position, 0);
-      rotation.emplace(lane_, tableRow(p_.cos, row), tableRow(p_.sin, row), known, problem_.table);
+      const Tensor cos = operands_.cos()(row, _), sin = operands_.sin()(row, _); // (rotary / 2)
+      rotation.emplace(lane_, cos, sin, known);
     }
-    for (const HeadKind &kind : kinds())
-      if (normOf(kind) == HeadNorm::weighted)
-        weights_[kind.of] = weight(kind.of == HeadOf::q ? p_.qWeight : p_.kWeight);
-    loadScales();
+    for (HeadKind &kind : kinds_)
+      loadShared(kind);
     // All loads are issued before anything waits for the first.
     gpu::schedule_fence();
-    const Boolean kept((slot >= 0) & (slot < p_.places));
-    const Numeric place = select(kept, slot, 0).to(u32);
+    const Boolean kept((slot >= 0) & (slot < places));
+    const Numeric place = select(kept, slot, 0);
     for (const Round &round : rounds)
-      for (const HeadKind &kind : round.kinds)
-        where(ofKind(round, kind), [&] { head(round, kind, rotation, kept, place); });
+      for (const HeadKind *kind : round.kinds)
+        where(ofKind(round, *kind), [&] { head(round, *kind, rotation, kept, place); });
   }
 
   static Numeric groupOf(const RopeConfig &config) {
     const int perBlock = config.block / config.lanes;
     return (block_idx().x * perBlock + thread_idx().x / config.lanes).to(u32);
   }
-  std::vector<HeadKind> kinds() const {
-    const int q = problem_.q_heads, k = q + problem_.kv_heads;
-    std::vector<HeadKind> all;
-    for (const HeadKind &kind :
-         {HeadKind{HeadOf::q, 0, q}, {HeadOf::k, q, k}, {HeadOf::v, k, headsOf(problem_)}})
-      if (kind.begin < kind.end)
-        all.push_back(kind);
-    return all;
-  }
-  /// An index of the token, in 64 bits.
-  Numeric index(const Vectors &of) const {
-    const DType type = problem_.index;
-    return Pointer::from_address(of.address + token_.to(i64) * type.bytes(), type).load().to(i64);
-  }
-  Numeric tableRow(const Strided<OnDevice, 1> &table, const Numeric &row) const {
-    return table.address + row * table.stride[0] * problem_.table.bytes();
-  }
-  /// The lane's address in the token's head of a tensor.
-  Numeric headStart(const Strided<OnDevice, 2> &tensor, const Numeric &head, DType dtype) const {
-    const Numeric elements = token_.to(i64) * tensor.stride[0] + head.to(i64) * tensor.stride[1];
-    return lane_.start(tensor.address + elements * dtype.bytes(), dtype);
-  }
-
-  const Strided<OnDevice, 2> &tensorOf(const HeadKind &kind) const {
-    return kind.of == HeadOf::q ? p_.q : kind.of == HeadOf::k ? p_.k : p_.v;
-  }
   /// Whether a head of a round is of a kind; none: all are.
   std::optional<Boolean> ofKind(const Round &round, const HeadKind &kind) const {
     std::optional<Boolean> low, high;
-    if (&kind != &round.kinds.front())
-      low.emplace(round.head >= kind.begin);
-    if (&kind != &round.kinds.back())
-      high.emplace(round.head < kind.end);
+    if (&kind != round.kinds.front())
+      low.emplace(round.head >= kind.heads.begin);
+    if (&kind != round.kinds.back())
+      high.emplace(round.head < kind.heads.end);
     return both(both(low, high), round.inside);
   }
 
@@ -120,57 +94,53 @@ private:
     Round round{.head = first_ + lowest, .inside = {}, .kinds = {}, .raw = {}};
     if (lowest + groups_ > all)
       round.inside.emplace(round.head < all);
-    for (const HeadKind &kind : kinds())
-      if (kind.begin < highest && kind.end > lowest)
-        round.kinds.push_back(kind);
-    const Numeric start = startOf(round, 0);
+    for (const HeadKind &kind : kinds_)
+      if (kind.heads.begin < highest && kind.heads.end > lowest)
+        round.kinds.push_back(&kind);
+    const Tensor row = given(round, 0); // (head)
     for (const HeadSlot &slot : lane_.shape().slots)
-      round.raw.push_back(HeadLane::load(start, slot.first, lane_.shape().vector, problem_.x,
-                                         both(lane_.inside(slot), round.inside), 0));
+      round.raw.push_back(
+          loadWhere(both(lane_.inside(slot), round.inside), lane_.access(row, slot)));
     return round;
   }
-  /// The lane's address in a round's head, which is of the kind `at` or one after it.
-  Numeric startOf(const Round &round, std::size_t at) const {
-    const HeadKind &kind = round.kinds[at];
-    const Numeric start = headStart(tensorOf(kind), round.head - kind.begin, problem_.x);
+  /// A round's head, which is of the kind `at` of the round or of one after it.
+  Tensor given(const Round &round, std::size_t at) const {
+    const Heads &heads = round.kinds[at]->heads;
+    const Tensor own = heads.x(token_, round.head - heads.begin, _); // (head)
     if (at + 1 == round.kinds.size())
-      return start;
-    return select(round.head < kind.end, start, startOf(round, at + 1));
+      return own;
+    return select(round.head < heads.end, own, given(round, at + 1)); // (head)
   }
 
-  /// What is done with a head of a kind.
+  /// What is done with a head of a kind. `place`: of its token in the cache.
   void head(const Round &round, const HeadKind &kind, const std::optional<Rotation> &rotation,
             const Boolean &kept, const Numeric &place) const {
-    const Int32 head = round.head - kind.begin;
-    if (kind.of == HeadOf::v) {
-      if_(kept, [&] { store(cache(kind, head, place), round.raw, p_.vCacheScale); });
-      return;
-    }
+    const Int32 head = round.head - kind.heads.begin;
+    const auto store = [&](const HeadValues &values) {
+      if (kind.heads.cache)
+        if_(kept, [&] { cache((*kind.heads.cache)(place, head, _), values, kind.cacheScale); });
+    };
+    if (kind.heads.of == HeadOf::v)
+      return store(round.raw);
     const HeadValues input = inF32(round.raw);
-    const HeadValues normed = normOf(kind) == HeadNorm::none ? input : normalised(kind, input);
+    const HeadValues normed =
+        kind.heads.norm == HeadNorm::none ? input : normalised(kind.weight, input);
     const HeadValues values = rotation ? (*rotation)(normed) : normed;
-    if (kind.of == HeadOf::q || problem_.k_out)
+    if (kind.heads.y)
       output(kind, head, values);
-    if (kind.of == HeadOf::k && problem_.cache != KvCache::none)
-      if_(kept, [&] { store(cache(kind, head, place), values, p_.kCacheScale); });
+    store(values);
   }
 
-  /// The scales that are given.
-  void loadScales() {
-    const bool cache = quantisesCache(problem_), fixed = problem_.quantise == Quantisation::fixed;
-    const auto load = [&](bool needed, const Vectors &scale) {
-      if (needed)
-        scales_.emplace(&scale, Pointer::from_address(scale.address, f32).load());
-    };
-    load(cache, p_.kCacheScale);
-    load(cache && problem_.v_cached, p_.vCacheScale);
-    load(fixed && problem_.q_heads > 0, p_.qScale);
-    load(fixed && problem_.kv_heads > 0 && problem_.k_out, p_.kScale);
-  }
-  HeadNorm normOf(const HeadKind &kind) const {
-    return kind.of == HeadOf::q   ? problem_.q_norm
-           : kind.of == HeadOf::k ? problem_.k_norm
-                                  : HeadNorm::none;
+  /// Loads what the heads of a kind share.
+  void loadShared(HeadKind &kind) const {
+    const Heads &heads = kind.heads;
+    if (heads.weight)
+      for (const HeadSlot &slot : lane_.shape().slots)
+        kind.weight.push_back(loadWhere(lane_.inside(slot), lane_.access(*heads.weight, slot)));
+    if (heads.cacheScale)
+      kind.cacheScale.emplace((*heads.cacheScale)(0));
+    if (heads.fixedScale)
+      kind.fixedScale.emplace((*heads.fixedScale)(0));
   }
   static HeadValues inF32(const HeadValues &raw) {
     HeadValues values;
@@ -178,18 +148,9 @@ private:
       values.push_back(converted(v, f32));
     return values;
   }
-  /// The lane's part of a weight.
-  HeadValues weight(const Vectors &of) const {
-    HeadValues values;
-    const Numeric start = lane_.start(of.address, problem_.weight);
-    for (const HeadSlot &slot : lane_.shape().slots)
-      values.push_back(HeadLane::load(start, slot.first, lane_.shape().vector, problem_.weight,
-                                      lane_.inside(slot), 0));
-    return values;
-  }
   /// x / sqrt(mean(x^2) + eps), times the weight if there is one. Where a lane has no access, x is
   /// 0.
-  HeadValues normalised(const HeadKind &kind, const HeadValues &x) const {
+  HeadValues normalised(const HeadValues &weight, const HeadValues &x) const {
     HeadValues squares;
     for (const Vector &v : x)
       squares.push_back(v * v);
@@ -197,7 +158,6 @@ private:
         gpu::warp_reduce(combine(squares, Reduction::add), Reduction::add, lane_.shape().lanes);
     const Numeric rstd = math::rsqrt(sum * (1.0f / static_cast<float>(problem_.head)) +
                                      static_cast<float>(problem_.eps));
-    const HeadValues weight = weights_.count(kind.of) ? weights_.at(kind.of) : HeadValues();
     HeadValues results;
     for (std::size_t i = 0; i < x.size(); ++i)
       results.push_back(weight.empty() ? x[i] * rstd : x[i] * rstd * converted(weight[i], f32));
@@ -206,34 +166,30 @@ private:
 
   /// Writes a head of q or k to its output.
   void output(const HeadKind &kind, const Int32 &head, const HeadValues &values) const {
-    const bool ofQ = kind.of == HeadOf::q;
     const DType dtype = problem_.y;
-    const Numeric start = headStart(ofQ ? p_.qOut : p_.kOut, head, dtype);
-    const Vectors &scale = ofQ ? p_.qScale : p_.kScale;
+    const Tensor row = (*kind.heads.y)(token_, head, _); // (head)
     switch (problem_.quantise) {
     case Quantisation::none:
       return each([&](const HeadSlot &slot, std::size_t i) {
-        HeadLane::store(start, slot.first, converted(values[i], dtype));
+        lane_.access(row, slot).store(converted(values[i], dtype));
       });
     case Quantisation::fixed: {
-      const Numeric inverse = 1.0f / scales_.at(&scale);
+      const Numeric inverse = 1.0f / *kind.fixedScale;
       return each([&](const HeadSlot &slot, std::size_t i) {
-        HeadLane::store(start, slot.first, quantised(values[i], inverse, dtype, true));
+        lane_.access(row, slot).store(quantised(values[i], inverse, dtype, true));
       });
     }
     case Quantisation::row: {
-      const std::int64_t groups = problem_.head / groupSize(problem_);
-      const Numeric row = token_.to(i64) * (kind.end - kind.begin) + head.to(i64);
-      const std::vector<Numeric> inverses =
-          scaled(values, scale.address + row * (groups * problem_.scale.bytes()));
+      const Tensor scales = (*kind.heads.groupScales)(token_, head, _); // (groups)
+      const std::vector<Numeric> inverses = scaled(values, scales);
       return each([&](const HeadSlot &slot, std::size_t i) {
-        HeadLane::store(start, slot.first, quantised(values[i], inverses[i], dtype, false));
+        lane_.access(row, slot).store(quantised(values[i], inverses[i], dtype, false));
       });
     }
     }
   }
-  /// The scales of a head's groups, which are written to `scales`; for each slot 1 / scale.
-  std::vector<Numeric> scaled(const HeadValues &values, const Numeric &scales) const {
+  /// The scales of a head's groups, which are written to `scales` (groups); for each slot 1 / scale.
+  std::vector<Numeric> scaled(const HeadValues &values, const Tensor &scales) const {
     const HeadShape &shape = lane_.shape();
     const std::vector<SlotGroups> groups = *slotGroups(shape, groupSize(problem_));
     std::vector<Numeric> inverses;
@@ -252,12 +208,10 @@ private:
           gpu::warp_reduce(combine(largest, Reduction::max), Reduction::max, lanes);
       const auto [stored, inverse] = scaleAndInverse(bits);
       inverses.push_back(inverse);
-      const Numeric place =
-          scales + (lane_.number() / lanes + groups[i].first).to(i64) * problem_.scale.bytes();
       const Boolean first(lane_.number() % lanes == 0);
       const std::optional<Boolean> inside = lane_.inside(shape.slots[i]);
       if_(inside ? Boolean(first & *inside) : first,
-          [&, stored = stored] { Pointer::from_address(place, stored.dtype()).store(stored); });
+          [&, stored = stored] { scales(lane_.number() / lanes + groups[i].first) = stored; });
     }
     return inverses;
   }
@@ -277,75 +231,34 @@ private:
       where(lane_.inside(slots[i]), [&] { body(slots[i], i); });
   }
 
-  /// A head's place in a cache: its start, and how its elements follow one another.
-  struct CacheHead {
-    Numeric start;
-    /// Runs of `run` elements lie together, `apart` elements after the run before; 0: all lie
-    /// together.
-    int run = 0;
-    std::int64_t apart = 0;
-  };
-  CacheHead cache(const HeadKind &kind, const Int32 &head, const Numeric &place) const {
-    const Strided<OnDevice, 3> &tensor = kind.of == HeadOf::k ? p_.kCache : p_.vCache;
+  /// Writes a head to its row of a cache (head).
+  void cache(const Tensor &row, const HeadValues &values,
+             const std::optional<Numeric> &scale) const {
     const DType dtype = problem_.cached;
-    const Numeric block = (place / UInt32(problem_.page)).to(u64).to(i64),
-                  inside = (place % UInt32(problem_.page)).to(u64).to(i64);
-    const Numeric ofHead =
-        block * tensor.stride[0] + inside * tensor.stride[1] + head.to(i64) * tensor.stride[2];
-    const auto address = [&](const Numeric &elements) {
-      return tensor.address + elements * dtype.bytes();
-    };
-    if (problem_.cache == KvCache::pages)
-      return {address(ofHead)};
-    if (kind.of == HeadOf::k) {
-      const int x = problem_.pack;
-      return {address(ofHead + inside * x), x, std::int64_t(problem_.page) * x};
-    }
-    const std::int64_t y = vPackOf(problem_);
-    return {address(ofHead + inside / y * (y * problem_.head) + inside % y), 1, y};
-  }
-  /// Writes a head into a cache.
-  void store(const CacheHead &to, const HeadValues &values, const Vectors &scale) const {
-    const DType dtype = problem_.cached;
-    const int vector = lane_.shape().vector;
-    const bool quantise = quantisesCache(problem_);
-    const Numeric inverse = quantise ? 1.0f / scales_.at(&scale) : Numeric(Float32(1.0f));
-    const auto rounded = [&](const Vector &v) {
-      return quantise ? quantised(converted(v, f32), inverse, dtype, true) : converted(v, dtype);
-    };
-    const Numeric start = lane_.start(to.start, dtype);
+    const std::optional<Numeric> inverse = scale ? std::optional(1.0f / *scale) : std::nullopt;
     each([&](const HeadSlot &slot, std::size_t i) {
-      const Vector v = rounded(values[i]);
-      if (to.run == 0)
-        return HeadLane::store(start, slot.first, v);
-      const Numeric element = lane_.element(slot);
-      if (to.run > 1) {
-        const Numeric elements =
-            element / UInt32(to.run) * UInt32(to.apart) + element % UInt32(to.run);
-        return HeadLane::store(to.start + elements.to(u64).to(i64) * dtype.bytes(), 0, v);
-      }
-      const Numeric lowest =
-          to.start + (element * UInt32(to.apart * dtype.bytes())).to(u64).to(i64);
-      for (int k = 0; k < vector; ++k)
-        Pointer::from_address(lowest + k * to.apart * dtype.bytes(), dtype).store(v.at(k));
+      const Vector &v = values[i];
+      lane_.access(row, slot).store(inverse ? quantised(converted(v, f32), *inverse, dtype, true)
+                                            : converted(v, dtype));
     });
   }
 
   const RopeProblem &problem_;
-  int groups_;
-  const Params &p_;
+  int groups_; ///< of lanes that share the heads of a token
+  const RopeOperands &operands_;
   HeadLane lane_;
   Numeric group_;
   Int32 token_, first_;
-  std::map<HeadOf, HeadValues> weights_;
-  std::map<const Vectors *, Numeric> scales_; // of the fields of p_
+  std::vector<HeadKind> kinds_;
 };
 
-const FamilyKernel rope{kRope, [](const Params &params, const Constexpr<Spec<RopeProblem>> &spec) {
-                          const auto &[problem, config] = spec.value();
-                          const HeadShape shape(problem, config.lanes);
-                          RopeThread(problem, config, shape, params).run();
-                        }};
+const FamilyKernel rope{
+    kRope, [](const RopeParams<OnDevice> &p, const Constexpr<Spec<RopeProblem>> &spec) {
+      const auto &[problem, config] = spec.value();
+      const HeadShape shape(problem, config.lanes);
+      const RopeOperands operands(problem, p);
+      RopeThread(problem, config, shape, operands).run(p.tokens, p.rows, p.places);
+    }};
 
 } // namespace
 

@@ -33,9 +33,9 @@ template <class F> Vector picked(const Vector &a, const Vector &b, std::int64_t 
 /// The cosines and sines of a token for the lane's pairs.
 class Rotation {
 public:
-  /// A lane's rows of the tables, which are read only if `known`: otherwise the angles are NaNs.
-  Rotation(const HeadLane &lane, const Numeric &cosRow, const Numeric &sinRow, const Boolean &known,
-           DType dtype)
+  /// `cos` and `sin`: the token's rows of the tables (rotary / 2), which are read only if `known`.
+  /// Otherwise the angles are NaNs.
+  Rotation(const HeadLane &lane, const Tensor &cos, const Tensor &sin, const Boolean &known)
       : lane_(lane) {
     for (const HeadSlot &slot : lane.shape().slots) {
       if (slot.turn != Turn::low && slot.turn != Turn::neighbours) {
@@ -46,14 +46,13 @@ public:
       const int each = lane.shape().vector / (slot.turn == Turn::low ? 1 : 2);
       const std::optional<Boolean> guard =
           slot.turn == Turn::low ? lane.inside(slot) : lane.lanes(slot.from, slot.to);
-      const auto read = [&](const Numeric &row) {
-        const Vector raw =
-            HeadLane::load(lane.start(row, dtype, each), slot.angle, each, dtype, guard, 0);
-        return select(Vector::splat(known, each), converted(raw, f32),
+      const auto read = [&](const Tensor &row) {
+        const Tensor pairs = lane.access(row, slot.angle, each); // (each)
+        return select(Vector::splat(known, each), converted(loadWhere(guard, pairs), f32),
                       Vector::splat(std::numeric_limits<double>::quiet_NaN(), each, f32));
       };
-      cos_.push_back(read(cosRow));
-      sin_.push_back(read(sinRow));
+      cos_.push_back(read(cos));
+      sin_.push_back(read(sin));
     }
   }
 
