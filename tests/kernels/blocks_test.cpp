@@ -218,7 +218,7 @@ TEST_CASE("a product takes the longest matrix instruction that divides its steps
   CHECK(k("gfx950", fx::f8E4M3FNUZ, 128, 640) == 0); // the other target's format
   CHECK(k("gfx90a", fx::f8E4M3FNUZ, 128, 640) == 0);
   CHECK(k("gfx942", fx::f32, 64, 640) == 0);
-  CHECK(k("gfx1250", fx::f16, 64, 640) == 0); // no loop of the library waits as gfx1250 does
+  CHECK(k("gfx1250", fx::f16, 64, 640) == 0); // no product of the library was run there
 }
 
 TEST_CASE("what a product's lanes share follows from the layouts of its instruction") {
