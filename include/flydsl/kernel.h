@@ -108,14 +108,6 @@ template <class R, class... Ps> struct SignatureOf<R (*)(Ps...)> : SignatureOfCa
 template <class R, class... Ps>
 struct SignatureOf<R (*)(Ps...) noexcept> : SignatureOfCall<R, Ps...> {};
 
-/// Whether a parameter is known while tracing as a whole: a Constexpr, a static value, or an array
-/// of such. A launch passes nothing for it.
-template <class P> struct IsConstantParam : std::false_type {};
-template <TracedParam P>
-struct IsConstantParam<P> : std::bool_constant<P::param_kind == ArgType::Kind::staticValue> {};
-template <class T> struct IsConstantParam<Constexpr<T>> : std::true_type {};
-template <class P, std::size_t N> struct IsConstantParam<std::array<P, N>> : IsConstantParam<P> {};
-
 /// A signature without its constants: void(Tensor, Int32) of void(Tensor, Constexpr<int>, Int32).
 template <class Left, class... Ps> struct WithoutConstants;
 template <class... Left> struct WithoutConstants<void(Left...)> {

@@ -112,6 +112,24 @@ concept ParamStruct = PlainStruct<P> && !TracedParam<P> && !AnOptional<P>;
 template <class P>
 concept PacksFields = requires { typename ArgTraits<P>::PackedByFields; };
 
+/// Whether a parameter is known while tracing as a whole: a Constexpr, a static value, or an array
+/// of such. A launch passes nothing for it.
+template <class P> struct IsConstantParam : std::false_type {};
+template <TracedParam P>
+struct IsConstantParam<P> : std::bool_constant<P::param_kind == ArgType::Kind::staticValue> {};
+template <class T> struct IsConstantParam<Constexpr<T>> : std::true_type {};
+template <class P, std::size_t N> struct IsConstantParam<std::array<P, N>> : IsConstantParam<P> {};
+
+/// Whether a launch passes nothing for a parameter, nor for any field of it.
+template <class P> struct PassesNothing : IsConstantParam<P> {};
+template <class P> struct PassesNothing<std::optional<P>> : PassesNothing<P> {};
+template <class P, std::size_t N> struct PassesNothing<std::array<P, N>> : PassesNothing<P> {};
+template <ParamStruct P>
+struct PassesNothing<P>
+    : std::bool_constant<[]<class... Field>(std::type_identity<std::tuple<const Field *...>>) {
+        return (... && PassesNothing<Field>::value);
+      }(std::type_identity<FieldPointers<P>>{})> {};
+
 /// Whether two plain structs have fields of the same names in the same order.
 template <class P, class H> consteval bool haveSameFields() {
   if constexpr (fieldCount<P> != fieldCount<H>) {
@@ -136,13 +154,13 @@ template <class Side, class P> using Param = typename detail::ParamOn<Side, P>::
 template <class P> struct ArgTraits<std::optional<P>> {
   template <class Host> [[gnu::always_inline]] static void pack(ArgPack &to, const Host &host) {
     if constexpr (std::is_same_v<Host, std::nullopt_t>) {
-      to.presence(false);
+      packPresence(to, false);
     } else if constexpr (detail::AnOptional<Host>) {
-      to.presence(host.has_value());
+      packPresence(to, host.has_value());
       if (host)
         ArgTraits<P>::pack(to, *host);
     } else {
-      to.presence(true);
+      packPresence(to, true);
       ArgTraits<P>::pack(to, host);
     }
   }
@@ -150,6 +168,15 @@ template <class P> struct ArgTraits<std::optional<P>> {
     if (!from.next().type->bits)
       return std::nullopt;
     return ArgTraits<P>::make(from);
+  }
+
+private:
+  /// Of an argument that no launch passes, this is a constant as its value is.
+  [[gnu::always_inline]] static void packPresence(ArgPack &to, bool isThere) {
+    if constexpr (detail::PassesNothing<P>::value)
+      to.constant(std::uint64_t{isThere});
+    else
+      to.presence(isThere);
   }
 };
 

@@ -7,6 +7,7 @@
 #include <flydsl/strided.h>
 
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -57,10 +58,7 @@ public:
       explicit Loaded(AotKernel kernel) : kernel_(std::move(kernel)) {}
       void operator()(const LaunchConfig &config, const std::source_location &where,
                       const IndexTicket *ticket, const Params<OnHost> &params) const override {
-        if (ticket)
-          kernel_(params, *ticket).launch(config, where);
-        else
-          kernel_(params).launch(config, where);
+        kernel_(params, ticket ? std::optional(*ticket) : std::nullopt).launch(config, where);
       }
       const Executable *executable() const override { return nullptr; }
 

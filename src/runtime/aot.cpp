@@ -37,13 +37,31 @@ struct AotLoaded {
   }
 };
 
+/// A mark or an argument of a code, as far as its kind decides how a call is packed.
+struct AotItem {
+  enum class Kind { isThere, isLeftOut, argument } kind;
+  DType dtype = {}; ///< of a scalar
+  bool isMark() const { return kind != Kind::argument; }
+  bool operator==(const AotItem &) const = default;
+};
+
 /// The codes of one variant of a kernel, in the order of the file. They differ in target, workgroup
-/// size and tensor types; their scalars are the same.
+/// size, tensor types and which of the optional arguments are there; their scalars are the same.
 struct AotEntry {
   std::string kernel, variant;
-  std::vector<DType> parameters; ///< none for a tensor or a pointer
+  /// What the codes take, each form once.
+  std::vector<std::vector<AotItem>> forms;
   std::vector<std::unique_ptr<AotLoaded>> codes;
   std::mutex mutex; ///< held while a code is loaded, so that each is loaded once
+
+  /// What a call at the place goes on with; null past the end, or where its form is none.
+  const AotItem *itemAt(const AotPlace &place) const {
+    return place.form < forms.size() && place.at < forms[place.form].size()
+               ? &forms[place.form][place.at]
+               : nullptr;
+  }
+  /// Steps over a mark, in another form if only that has it there. False if none has.
+  bool stepOver(AotPlace &place, AotItem::Kind mark) const;
 
   std::string title() const { return aotTitle(kernel, variant); }
   std::vector<std::string> targets() const {
@@ -132,16 +150,23 @@ using detail::AotState;
 
 namespace {
 
-std::vector<DType> parametersOf(const std::vector<std::uint64_t> &words) {
-  std::vector<DType> parameters;
+using detail::AotItem;
+using detail::AotPlace;
+
+std::vector<AotItem> itemsOf(const std::vector<std::uint64_t> &words) {
+  std::vector<AotItem> items;
   for (std::size_t at = 1; at < words.size();) {
     const std::uint64_t head = words[at];
-    const bool scalar = (head & 15) == ArgPack::scalarTag;
-    parameters.push_back(scalar ? DType(static_cast<DType::Kind>(field(head, kDtypeAt, 0xff)))
-                                : DType());
+    if (head == kPresenceHead)
+      items.push_back({words[at + 1] ? AotItem::Kind::isThere : AotItem::Kind::isLeftOut});
+    else if ((head & 15) == ArgPack::scalarTag)
+      items.push_back(
+          {AotItem::Kind::argument, DType(static_cast<DType::Kind>(field(head, kDtypeAt, 0xff)))});
+    else
+      items.push_back({AotItem::Kind::argument});
     at += argumentWords(head);
   }
-  return parameters;
+  return items;
 }
 
 AotModule open(std::span<const std::uint8_t> bytes, const std::string &what,
@@ -152,8 +177,9 @@ AotModule open(std::span<const std::uint8_t> bytes, const std::string &what,
       AotEntry &entry = state->kernels[code.kernel][code.variant];
       entry.kernel = code.kernel;
       entry.variant = code.variant;
-      if (entry.codes.empty())
-        entry.parameters = parametersOf(code.words);
+      std::vector<AotItem> form = itemsOf(code.words);
+      if (std::ranges::find(entry.forms, form) == entry.forms.end())
+        entry.forms.push_back(std::move(form));
       entry.codes.push_back(std::make_unique<AotLoaded>(std::move(code)));
       state->inOrder.push_back(entry.codes.back().get());
     }
@@ -221,7 +247,8 @@ std::vector<AotInfo> AotModule::contents() const {
     info.block = loaded->madeFor();
     info.shared_bytes = code.facts.sharedBytes;
     for (const detail::ArgType &type : detail::typesOf(code.words))
-      info.arguments.push_back(type.str());
+      if (!saysGiven(type)) // its type follows
+        info.arguments.push_back(type.str());
   }
   return all;
 }
@@ -255,8 +282,64 @@ const std::string &AotKernel::variant() const { return kernel_->variant; }
 
 std::vector<std::string> AotKernel::targets() const { return kernel_->targets(); }
 
+bool AotEntry::stepOver(AotPlace &place, AotItem::Kind mark) const {
+  const auto hasIt = [&](std::size_t form) {
+    const AotItem *item = itemAt({form, place.at});
+    return item && item->kind == mark;
+  };
+  std::size_t form = place.form;
+  if (!hasIt(form)) { // of those that began as this call did
+    for (form = 0; form < forms.size(); ++form)
+      if (place.form < forms.size() && hasIt(form) &&
+          std::ranges::equal(std::span(forms[form]).first(place.at),
+                             std::span(forms[place.form]).first(place.at)))
+        break;
+    if (form == forms.size())
+      return false;
+  }
+  place = {form, place.at + 1};
+  return true;
+}
+
+void AotKernel::packPresence(ArgPack &pack, AotPlace &place, bool isThere) const {
+  if (!isThere)
+    pack.beginArgument();
+  if (kernel_->stepOver(place, isThere ? AotItem::Kind::isThere : AotItem::Kind::isLeftOut))
+    return pack.presence(isThere);
+  const AotItem *item = kernel_->itemAt(place);
+  const bool isOptional = item && item->isMark();
+  if (isThere && !isOptional)
+    return; // a value for an argument that every call gives
+  if (isThere)
+    pack.beginArgument();
+  pack.fail(isThere ? "it is given, and the kernel was exported only for calls that leave it out"
+            : isOptional ? "it is left out, and the kernel was exported only for calls that give it"
+                         : "it is left out, and the kernel takes no optional argument there");
+  place.form = kernel_->forms.size(); // what follows is compared with nothing
+}
+
+DType AotKernel::nextParameter(ArgPack &pack, AotPlace &place) const {
+  const AotItem *item = kernel_->itemAt(place);
+  if (item && item->isMark()) [[unlikely]] {
+    if (kernel_->stepOver(place, AotItem::Kind::isThere)) {
+      pack.presence(true);
+    } else {
+      pack.fail("it is given, and the kernel was exported only for calls that leave it out");
+      place.form = kernel_->forms.size();
+    }
+    item = kernel_->itemAt(place);
+  }
+  if (!item || item->isMark())
+    return {};
+  ++place.at;
+  return item->dtype;
+}
+
 DType AotKernel::parameter(std::size_t index) const {
-  return index < kernel_->parameters.size() ? kernel_->parameters[index] : DType();
+  for (const AotItem &item : kernel_->forms.front())
+    if (!item.isMark() && index-- == 0)
+      return item.dtype;
+  return {};
 }
 
 /// The code that agrees with the most arguments, counted from the first one.

@@ -12,7 +12,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 constexpr char kMagic[6] = {'F', 'L', 'Y', 'A', 'O', 'T'};
-constexpr std::uint16_t kVersion = 4;
+constexpr std::uint16_t kVersion = 5;
 
 class Writer {
 public:
@@ -59,9 +59,9 @@ private:
   std::span<const std::uint8_t> left_;
 };
 
-/// Throws unless the words are those of whole arguments, all of them passed by a launch or none.
-/// What reads the words later relies on the lengths in them.
-void expectArguments(std::span<const std::uint64_t> words, bool passed) {
+/// Throws unless the words are those of whole arguments, all of them a launch's or none. What reads
+/// the words later relies on the lengths in them.
+void expectArguments(std::span<const std::uint64_t> words, bool ofLaunch) {
   while (!words.empty()) {
     const std::uint64_t head = words[0];
     if ((head & 15) == detail::ArgPack::tensorTag) {
@@ -72,7 +72,8 @@ void expectArguments(std::span<const std::uint64_t> words, bool passed) {
         throw RuntimeError("a tensor among the arguments of a kernel in it has no valid shape");
     }
     const std::size_t length = argumentWords(head);
-    if (length == 0 || length > words.size() || isPassed(head) != passed)
+    const bool isWhole = length != 0 && length <= words.size();
+    if (!isWhole || isOfLaunch(head) != ofLaunch || (head == kPresenceHead && words[1] > 1))
       throw RuntimeError("the types of the arguments of a kernel in it are damaged");
     words = words.subspan(length);
   }
@@ -123,7 +124,10 @@ std::vector<AotCode> decodeAot(std::span<const std::uint8_t> bytes) {
   std::memcpy(&found, bytes.data() + sizeof kMagic, sizeof found);
   if (found != kVersion)
     throw RuntimeError("it has version " + std::to_string(found) + "; this library reads version " +
-                       std::to_string(kVersion));
+                       std::to_string(kVersion) +
+                       (found < kVersion
+                            ? ". Export the kernels again with this library"
+                            : ". It was written by a newer library; load it with that"));
   std::uint64_t sum = 0;
   if (bytes.size() < sizeof kMagic + sizeof kVersion + sizeof sum)
     throw RuntimeError("it ends early");
@@ -166,7 +170,7 @@ void splitWords(std::span<const std::uint64_t> signature, AotCode &code) {
     const std::uint64_t head = signature[at];
     const std::size_t length = argumentWords(head);
     const auto part = signature.subspan(at, length);
-    auto &to = isPassed(head) ? code.words : code.constants;
+    auto &to = isOfLaunch(head) ? code.words : code.constants;
     to.insert(to.end(), part.begin(), part.end());
     at += length;
   }

@@ -5,6 +5,7 @@
 #include "runtime/device_info.h"
 #include "runtime/ktrace/recording.h"
 #include "runtime/profiler_range.h"
+#include "runtime/tensor_words.h"
 #include "support/env_variables.h"
 #include "support/exiting.h"
 #include "support/process_use.h"
@@ -245,15 +246,21 @@ void refuseTypes(const std::string &kernel, const detail::ArgPack &pack,
     refusePack(kernel, pack, where);
   const std::string who = "kernel " + kernel + ": ";
   const std::vector<detail::ArgType> given = pack.types(), wanted = detail::typesOf(made);
-  // The fields of structs and the elements of arrays are counted where there are such.
-  const bool isFlat = given.size() == static_cast<std::size_t>(pack.argumentCount());
+  // The fields of structs and the elements of arrays are counted where there are such. That an argument
+  // is there is not one more argument.
+  const auto marks = std::ranges::count_if(given, saysGiven);
+  const bool isFlat = given.size() - static_cast<std::size_t>(marks) ==
+                      static_cast<std::size_t>(pack.argumentCount());
   const std::string each = isFlat ? "argument " : "leaf argument ";
+  std::size_t number = 0;
   for (std::size_t i = 0; i < std::min(given.size(), wanted.size()); ++i) {
-    if (detail::sameType(given[i], wanted[i]))
+    if (detail::sameType(given[i], wanted[i])) {
+      number += !saysGiven(given[i]);
       continue;
+    }
     const std::string now = detail::signatureText(given[i]),
                       then = detail::signatureText(wanted[i]);
-    throw TraceError(who + each + std::to_string(i) + " is " +
+    throw TraceError(who + each + std::to_string(number) + " is " +
                          (now == then ? "another " + now : now) + ", it was compiled for " + then +
                          "; compile or export it for these arguments too, or launch the fx::Kernel "
                          "itself, which compiles for each new type",

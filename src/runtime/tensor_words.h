@@ -28,12 +28,20 @@ constexpr std::size_t tensorWords(std::uint64_t head) {
   return 1 + static_cast<std::size_t>(std::popcount(field(head, kShapeWordAt, 0xffff)));
 }
 
-/// True where a launch passes the argument that begins with `head`. Of static values and constants,
-/// a signature alone tells.
-constexpr bool isPassed(std::uint64_t head) {
+/// The head of the mark that says whether an argument that a call may leave out is there.
+inline constexpr std::uint64_t kPresenceHead =
+    detail::ArgPack::constantTag | detail::ArgPack::presenceBit;
+
+/// Whether a type says no more than that the argument after it is there.
+inline bool saysGiven(const detail::ArgType &type) { return type.isPresence && type.bits; }
+
+/// True where every launch says what begins with `head`: it passes an argument, or leaves one out. Of
+/// static values and other constants, a signature alone tells.
+constexpr bool isOfLaunch(std::uint64_t head) {
   using detail::ArgPack;
   const std::uint64_t tag = head & 15;
-  return tag == ArgPack::tensorTag || tag == ArgPack::scalarTag || tag == ArgPack::pointerTag;
+  return tag == ArgPack::tensorTag || tag == ArgPack::scalarTag || tag == ArgPack::pointerTag ||
+         head == kPresenceHead;
 }
 
 /// The words of the argument that begins with `head`; 0 if no argument begins with it.

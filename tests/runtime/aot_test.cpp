@@ -2,6 +2,7 @@
 #include "fake.h"
 #include "fake_params.h"
 #include "runtime/aot_file.h"
+#include "runtime/tensor_words.h"
 #include "time_limit.h"
 
 #include <flydsl/host/aot.h>
@@ -271,6 +272,10 @@ TEST_CASE("types of arguments that do not fit are refused, even under a right ch
   refused([](Code &code) { code.constants.push_back(3); }, "damaged");       // a digest is missing
   refused([](Code &code) { code.constants = {5 | ~0ull << 4}; }, "damaged"); // a text of 2^60 bytes
   refused([](Code &code) { code.constants.push_back(2); }, "damaged");       // a number, passed
+  const auto mark = flydsl::runtime::kPresenceHead;
+  refused([&](Code &code) { code.constants = {mark, 1}; }, "damaged"); // a launch says it
+  refused([&](Code &code) { code.words.push_back(mark); }, "damaged"); // it says nothing
+  refused([&](Code &code) { code.words.insert(code.words.end(), {mark, 2}); }, "damaged");
   // Whatever bit is another, the file is refused or tells what is in it.
   int taken = 0, refusals = 0;
   for (std::size_t word = 0; word < good[0].words.size(); ++word)
@@ -285,6 +290,121 @@ TEST_CASE("types of arguments that do not fit are refused, even under a right ch
   CHECK(refusals > 0);
   CHECK(taken > refusals); // the block and the types of elements may be any
   CHECK(taken + refusals == static_cast<int>(64 * good[0].words.size()));
+}
+
+namespace {
+/// Two operands that a call may leave out, a number between them, and a constant that may be missing.
+const fx::Kernel optionals{"optionals",
+                           [](std::optional<FakeTensor>, FakeInt32, std::optional<FakeTensor>,
+                              std::optional<fx::Constexpr<int>>, FakeFloat32) {}};
+
+template <class A, class B>
+void exportOptionals(const std::string &path, const A &a, const B &b, fx::AotConfig config) {
+  config.archs = {"gfx942"};
+  optionals(a, 1, b, std::optional<int>(3), 1.0f).export_aot(path, config);
+}
+} // namespace
+
+TEST_CASE("of two optional operands in a file the one that is given is not taken for the other") {
+  TemporaryFile file;
+  fx::DeviceArray<float> x({8, 8});
+  exportOptionals(file.path, x, std::nullopt, {.block = 64});
+  const fx::AotKernel one = fx::load_aot(file.path).kernel("optionals");
+  const std::optional<fx::TensorArg> some = fx::TensorArg(x), none;
+  one(x, 7, std::nullopt, 0.5).launch({});
+  one(some, 7, none, 0.5).launch({});
+  CHECK(fake().launches.back().block[0] == 64);
+  // The address, the number and the other number: nothing of the one that is left out.
+  CHECK(fake().launches.back().arguments.size() == 8 + 16 + 4 + 4);
+  const auto refused = [](auto call, const char *why) {
+    CHECK_THROWS_WITH(std::move(call).launch({}),
+                      Contains("kernel optionals") && Contains("aot_test.cpp:") && Contains(why));
+  };
+  refused(one(std::nullopt, 7, x, 0.5),
+          "argument 0: it is left out, and the kernel was exported only for calls that give it");
+  refused(one(none, 7, some, 0.5),
+          "argument 0: it is left out, and the kernel was exported only for calls that give it");
+  refused(one(x, 7, x, 0.5),
+          "argument 2: it is given, and the kernel was exported only for calls that leave it out");
+  refused(one(x, 7, some, 0.5),
+          "argument 2: it is given, and the kernel was exported only for calls that leave it out");
+  refused(one(x, 7, std::nullopt, std::nullopt),
+          "argument 3: it is left out, and the kernel takes no optional argument there");
+  refused(one(x, none, std::nullopt, 0.5),
+          "argument 1: it is left out, and the kernel takes no optional argument there");
+  CHECK_THROWS_AS(one(x, 7, 0.5).launch({}), fx::TraceError);
+  fx::DeviceArray<int> other({8, 8});
+  refused(one(other, 7, std::nullopt, 0.5), "argument 0 is tensor<i32, ");
+
+  // All forms of one variant; each call finds its own, by what it leaves out.
+  exportOptionals(file.path, std::nullopt, x, {.block = 128, .append = true});
+  exportOptionals(file.path, x, x, {.block = 192, .append = true});
+  exportOptionals(file.path, std::nullopt, std::nullopt, {.block = 256, .append = true});
+  exportOptionals(file.path, std::nullopt, x, {.block = 128, .append = true}); // replaces its own
+  const fx::AotModule module = fx::load_aot(file.path);
+  REQUIRE(module.contents().size() == 4);
+  const std::string tensor = "tensor<f32, (?,?):(?{i64},1)>",
+                    leftOut = "an argument that is left out";
+  CHECK(module.contents()[0].arguments == std::vector<std::string>{tensor, "i32", leftOut, "f32"});
+  CHECK(module.contents()[1].arguments == std::vector<std::string>{leftOut, "i32", tensor, "f32"});
+  CHECK(module.contents()[2].arguments == std::vector<std::string>{tensor, "i32", tensor, "f32"});
+  const fx::AotKernel all = module.kernel("optionals");
+  const auto block = [&](const auto &a, const auto &b) {
+    all(a, 7, b, 0.5).launch({});
+    return fake().launches.back().block[0];
+  };
+  for (int round = 0; round < 2; ++round) { // loaded by the first one
+    CHECK(block(x, std::nullopt) == 64);
+    CHECK(block(std::nullopt, x) == 128);
+    CHECK(block(x, x) == 192);
+    CHECK(block(some, x) == 192);
+    CHECK(block(none, std::nullopt) == 256);
+  }
+}
+
+TEST_CASE("an optional struct of an exported kernel is given whole or not at all") {
+  TemporaryFile file;
+  struct Affine {
+    FakeFloat32 factor;
+    std::optional<FakeTensor> bias;
+  };
+  struct HostAffine {
+    float factor;
+    std::optional<fx::TensorArg> bias;
+  };
+  const fx::Kernel kernel{"in_struct", [](FakeTensor, std::optional<Affine>, FakeInt32) {}};
+  fx::DeviceArray<float> x({8, 8});
+  const HostAffine with{2, fx::TensorArg(x)}, without{2, {}};
+  const std::optional<HostAffine> none;
+  kernel(x, with, 1).export_aot(file.path, {.block = 64, .archs = {"gfx942"}});
+  kernel(x, none, 1).export_aot(file.path, {.block = 128, .archs = {"gfx942"}, .append = true});
+  const fx::AotKernel loaded = fx::load_aot(file.path).kernel("in_struct");
+  loaded(x, with, 1).launch({});
+  CHECK(fake().launches.back().block[0] == 64);
+  loaded(x, std::optional(with), 1).launch({});
+  CHECK(fake().launches.back().block[0] == 64);
+  loaded(x, none, 1).launch({});
+  CHECK(fake().launches.back().block[0] == 128);
+  CHECK_THROWS_WITH(loaded(x, without, 1).launch({}),
+                    Contains("argument 2: it is left out, and the kernel was exported only for "
+                             "calls that give it"));
+}
+
+TEST_CASE("a file of another version is refused with what to do") {
+  TemporaryFile file;
+  exportTo(file.path, {.archs = {"gfx942"}});
+  std::ifstream in(file.path, std::ios::binary);
+  std::vector<unsigned char> bytes{std::istreambuf_iterator<char>(in), {}};
+  CHECK(bytes[6] == 5);
+  bytes[6] = 4;
+  CHECK_THROWS_WITH(fx::load_aot(bytes),
+                    Contains("version 4; this library reads version 5. Export the kernels again"));
+  bytes[6] = 6;
+  CHECK_THROWS_WITH(fx::load_aot(bytes), Contains("version 6") && Contains("a newer library"));
+  std::ofstream(file.path, std::ios::binary)
+      .write(reinterpret_cast<const char *>(bytes.data()), 20);
+  CHECK_THROWS_WITH(exportTo(file.path, {.archs = {"gfx942"}, .append = true}),
+                    Contains("adding to") && Contains("version 6"));
 }
 
 TEST_CASE("a file that can't be written is an error with the user's line") {

@@ -99,7 +99,7 @@ TEST_CASE(
                       "argument that is given"));
   CHECK_THAT(
       refusal([&] { bound({.x = x, .bias = x, .mode = 4, .count = 7}).launch({.block = 64}); }),
-      Contains("leaf argument 3 is constant 4, it was compiled for constant 3"));
+      Contains("leaf argument 2 is constant 4, it was compiled for constant 3"));
 }
 
 TEST_CASE("of two optional arguments the one that is given is not taken for the other") {

@@ -21,6 +21,12 @@ namespace detail {
 struct AotState;
 struct AotEntry;
 
+/// Where a call is among the arguments of a variant: in which of the forms that its codes have, which
+/// differ in what calls leave out, and how far.
+struct AotPlace {
+  std::size_t form = 0, at = 0;
+};
+
 /// Packs a scalar argument as the dtype that the kernel expects. A value that does not fit becomes
 /// the pack's error.
 FLYDSL_API void packInteger(ArgPack &pack, DType dtype, std::int64_t value, bool above63);
@@ -29,8 +35,8 @@ FLYDSL_API void packReal(ArgPack &pack, DType dtype, double value);
 } // namespace detail
 
 /// One variant of an exported kernel; it lives as long as any copy. A call takes only the run-time
-/// arguments: static values and constants are part of the code. The types of the arguments, the
-/// block and the device choose among the codes of the variant.
+/// arguments: static values and constants are part of the code. The types of the arguments, which of
+/// them are left out (std::nullopt), the block and the device choose among the codes of the variant.
 class FLYDSL_API AotKernel {
 public:
   explicit AotKernel(std::shared_ptr<detail::AotEntry> kernel);
@@ -58,23 +64,24 @@ public:
   private:
     friend class AotKernel;
     template <class... As> Call(const AotKernel &kernel, const As &...arguments) : kernel_(kernel) {
-      std::size_t index = 0;
-      (..., packOne(index, arguments));
+      detail::AotPlace place;
+      (..., packOne(place, arguments));
     }
-    template <class A> void packOne(std::size_t &index, const A &argument) {
+    template <class A> void packOne(detail::AotPlace &place, const A &argument) {
       if constexpr (detail::IsStdArray<A>::value) {
         for (const auto &one : argument)
-          packOne(index, one);
+          packOne(place, one);
       } else if constexpr (std::is_same_v<A, std::nullopt_t>) {
-        return; // the code was exported without it, or the types differ
+        kernel_.packPresence(pack_, place, false);
       } else if constexpr (detail::AnOptional<A>) {
+        kernel_.packPresence(pack_, place, argument.has_value());
         if (argument)
-          packOne(index, *argument);
+          packOne(place, *argument);
       } else if constexpr (detail::ParamStruct<A>) {
-        detail::withFields(argument, [&](const auto &...field) { (..., packOne(index, field)); });
+        detail::withFields(argument, [&](const auto &...field) { (..., packOne(place, field)); });
       } else {
         pack_.beginArgument();
-        packValue(kernel_.parameter(index++), argument);
+        packValue(kernel_.nextParameter(pack_, place), argument);
       }
     }
     template <class A> void packValue(DType dtype, const A &argument) {
@@ -107,8 +114,14 @@ public:
   }
 
 private:
-  /// The dtype of a scalar parameter; `none` for a tensor or a pointer, or for an index past the
-  /// end.
+  /// Says in the pack whether the argument at the place is there. It is the pack's error if no code
+  /// was exported so.
+  void packPresence(detail::ArgPack &pack, detail::AotPlace &place, bool isThere) const;
+  /// The dtype of the scalar parameter at the place; `none` for a tensor or a pointer, or past the
+  /// end. If a call may leave the argument out, the pack is told that it is there.
+  DType nextParameter(detail::ArgPack &pack, detail::AotPlace &place) const;
+  /// The same of a kernel that takes all its arguments, for programs that were compiled with
+  /// version 0.1.0.
   DType parameter(std::size_t index) const;
   void launch(detail::ArgPack &pack, const LaunchConfig &config,
               const std::source_location &where) const;
@@ -118,13 +131,15 @@ private:
 
 /// What a file says of one of its codes.
 struct AotInfo {
-  std::string kernel;                 ///< the name of the fx::Kernel
-  std::string variant;                ///< which of the kernel's configurations it is
-  std::string symbol;                 ///< its name in the code object, as profilers show it
-  std::string target;                 ///< "gfx942", with features if the code depends on them
-  Dim3 block = 0;                     ///< the workgroup size that it was compiled for; 0: any
-  std::size_t shared_bytes = 0;       ///< bytes of LDS of a workgroup, without dynamic ones
-  std::vector<std::string> arguments; ///< the types that a call gives: "tensor<f32, ?:1>", "i32"
+  std::string kernel;           ///< the name of the fx::Kernel
+  std::string variant;          ///< which of the kernel's configurations it is
+  std::string symbol;           ///< its name in the code object, as profilers show it
+  std::string target;           ///< "gfx942", with features if the code depends on them
+  Dim3 block = 0;               ///< the workgroup size that it was compiled for; 0: any
+  std::size_t shared_bytes = 0; ///< bytes of LDS of a workgroup, without dynamic ones
+  /// The types that a call gives, such as "tensor<f32, ?:1>" and "i32"; "an argument that is left out"
+  /// where the kernel was exported without an optional one.
+  std::vector<std::string> arguments;
 };
 
 /// A loaded file.
