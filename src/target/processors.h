@@ -2,10 +2,11 @@
 // processor's properties and features; tests/target compares the rows with LLVM's own tables.
 #pragma once
 
+#include "support/enum_set.h"
+
 #include <flydsl/target.h>
 
 #include <array>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -13,35 +14,8 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A set of features.
-class FeatureSet {
-public:
-  constexpr FeatureSet(std::initializer_list<Feature> features) {
-    for (Feature feature : features)
-      bits_ |= bit(feature);
-  }
-  constexpr bool has(Feature feature) const { return (bits_ & bit(feature)) != 0; }
-
-private:
-  static constexpr std::uint64_t bit(Feature feature) {
-    return std::uint64_t(1) << static_cast<unsigned>(feature);
-  }
-  std::uint64_t bits_ = 0;
-};
-
-/// A set of generations of processors.
-class FamilySet {
-public:
-  constexpr FamilySet(std::initializer_list<Family> families) {
-    for (Family family : families)
-      bits_ |= 1u << static_cast<unsigned>(family);
-  }
-  constexpr bool has(Family family) const { return (bits_ >> static_cast<unsigned>(family)) & 1; }
-  constexpr bool overlaps(FamilySet other) const { return (bits_ & other.bits_) != 0; }
-
-private:
-  std::uint32_t bits_ = 0;
-};
+using FeatureSet = support::EnumSet<Feature>;
+using FamilySet = support::EnumSet<Family, std::uint32_t>;
 
 /// The switchable features that a processor's target ids may carry.
 struct Switches {
