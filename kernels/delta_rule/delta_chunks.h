@@ -64,7 +64,7 @@ class DeltaChunks {
 public:
   DeltaChunks(const DeltaRuleProblem &problem, const DeltaRuleConfig &config,
               const DeltaTraced &params, const MatrixForm &form)
-      : problem_(problem), config_(config), memory_(params, problem),
+      : problem_(problem), config_(config), memory_(params, problem, 1),
         lane_(form, std::max(kPiece, form.perLane()), problem.key, kPiece), product_(form),
         waves_(config.block / form.lanes), shared_(problem, lane_.keys(), waves_),
         wave_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
@@ -87,10 +87,10 @@ private:
     std::vector<Tensor> state;
     for (int tile = 0; tile < tiles(); ++tile)
       state.push_back(product_.zeros());
-    const Boolean read =
-        problem_.fresh ? Boolean(hasColumn() & (memory_.fresh() == UInt8(0))) : hasColumn();
+    const Boolean read = problem_.fresh ? Boolean(hasColumn() & !memory_.isFresh()) : hasColumn();
+    const Tensor kept = memory_.state(); // (key, value)
     if_(read, [&] {
-      eachRow([&](int tile, int v, const Pointer &place) { state[at(tile)](v) = place.load(); },
+      eachRow([&](int tile, int v, const Int32 &row) { state[at(tile)](v) = kept(row, column_); },
               false);
     });
     for (Int32 base : range(begin, end, tokens()))
@@ -99,17 +99,17 @@ private:
       else
         chunk(base, end, state);
     if_(hasColumn(), [&] {
-      eachRow([&](int tile, int v, const Pointer &place) { place.store(state[at(tile)](v)); },
+      eachRow([&](int tile, int v, const Int32 &row) { kept(row, column_) = state[at(tile)](v); },
               fewRegisters());
     });
   }
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  /// The lane's places in the state. `again`: their addresses are not kept from earlier.
+  /// The lane's rows of the state. `again`: nothing that follows from them is kept from earlier.
   template <class Body> void eachRow(Body body, bool again) const {
     for (int tile = 0; tile < tiles(); ++tile)
       for (int v = 0; v < sums(); ++v) {
         const Int32 row = lane_.element(tile, lane_.product().sumRow(v));
-        body(tile, v, memory_.state(again ? rematerialised(row).to<Int32>() : row, column_));
+        body(tile, v, again ? rematerialised(row).to<Int32>() : row);
       }
   }
 
@@ -122,8 +122,8 @@ private:
 
   void chunk(const Int32 &base, const Int32 &end, const std::vector<Tensor> &state) {
     gpu::barrier(); // all waves are done with the chunk before
-    rowsOf(memory_.params().k, base, end, shared_.k);
-    rowsOf(memory_.params().q, base, end, shared_.q);
+    rowsOf(memory_.k(), base, end, shared_.k);
+    rowsOf(memory_.q(), base, end, shared_.q);
     gates(base, end);
     gpu::barrier();
     pairs();
@@ -139,17 +139,15 @@ private:
     change(state, delta);
   }
 
-  /// Brings rows of q or k into shared memory, normed if the problem says so; rows past the last
-  /// token are 0.
-  void rowsOf(const Strided<OnDevice, 2> &of, const Int32 &base, const Int32 &end,
-              const SharedRows &into) const {
+  /// Brings rows of q or k (m, key) into shared memory, normed if the problem says so; rows past the
+  /// last token are 0.
+  void rowsOf(const Tensor &of, const Int32 &base, const Int32 &end, const SharedRows &into) const {
     const int across = problem_.key / kPiece;
     for (int first = 0; first < tokens() * across; first += config_.block) {
       const Int32 number = wave_ * lane_.form().lanes + lane_.product().lane() + first;
-      const Int32 row = number / across, column = number % across * kPiece;
-      const Int32 token = base + row;
-      const Vector raw = memory_.head(of, min(token, end - 1), column, kPiece);
-      const Vector wide = raw.to(f32);
+      const Int32 row = number / across, piece = number % across, token = base + row;
+      const Tensor pieces = logical_divide(of(min(token, end - 1), _), kPiece); // (8, key / 8)
+      const Vector wide = pieces(_, piece).load().to(f32);
       const auto scale = [&]() -> Numeric {
         if (!problem_.normalise)
           return Float32(1.0f);
@@ -157,9 +155,8 @@ private:
             gpu::warp_reduce((wide * wide).reduce(Reduction::add), Reduction::add, across) +
             kNormEps);
       }();
-      const Vector kept =
-          wide * select(token < end, scale, 0.0f); // a NaN behind the end is not read
-      into.store(row, column, kept.to(problem_.x));
+      const Vector kept = wide * select(token < end, scale, 0.0f); // the last token may have a NaN
+      into.store(row, piece * kPiece, kept.to(problem_.x));
     }
   }
   /// The sums of g, and beta: 0 past the last token, which then changes nothing.
@@ -168,8 +165,8 @@ private:
     if_(i < tokens(), [&] {
       const Int32 token = min(base + i, end - 1);
       const Boolean inside(base + i < end);
-      const Numeric g = select(inside, memory_.gate(memory_.params().g, token), 0.0f),
-                    beta = select(inside, memory_.gate(memory_.params().beta, token), 0.0f);
+      const Numeric g = select(inside, inF32(memory_.g()(token)), 0.0f),
+                    beta = select(inside, inF32(memory_.beta()(token)), 0.0f);
       shared_.sums(i) = gpu::warp_inclusive_scan(g, Reduction::add, tokens());
       shared_.beta(i) = beta;
     });
@@ -215,7 +212,7 @@ private:
   bool fewRegisters() const {
     return holdsAll() || (!lane_.form().accumulates() && (problem_.key > 128 || waves_ > 4));
   }
-  /// What is loaded behind it is not loaded before, where there are no registers to hold it.
+  /// Loads that follow do not move before it, where there are no registers to hold what they bring.
   void loadsStay() const {
     if (fewRegisters())
       gpu::schedule_fence();
@@ -251,7 +248,7 @@ private:
                      lane_.elementOfTile(block) + v * (count / kPiece) * width, count);
   }
   /// The products of matrices of tokens with the state: for each matrix and each tile of tokens. An
-  /// operand of the state is made once, and no longer needed behind its products.
+  /// operand of the state is made once, and no longer needed after its products.
   std::vector<std::vector<Tensor>> products(const std::vector<const SharedRows *> &matrices,
                                             const std::vector<Tensor> &state) const {
     std::vector<std::vector<Tensor>> results(matrices.size());
@@ -278,9 +275,9 @@ private:
 
   /// beta (v - e^G transposed(S) k).
   void rightSide(const Int32 &base, const Int32 &end, const std::vector<Tensor> &known) const {
-    const Int32 column = min(column_, problem_.value - 1);
+    const Tensor column = memory_.v()(_, min(column_, problem_.value - 1)); // (m)
     eachToken([&](int tile, int v, const Int32 &i) {
-      const Numeric value = memory_.value(min(base + i, end - 1), column);
+      const Numeric value = inF32(column(min(base + i, end - 1)));
       shared_.right(wave_ * tokens() + i, lane_.product().row()) =
           shared_.beta(i) * (value - decayOf(shared_.sums(i)) * known[at(tile)](v));
     });
@@ -330,9 +327,10 @@ private:
       }
     for (int tile = 0; tile < lane_.keyTiles(); ++tile)
       product_.add(seen[at(tile)], runOf(shared_.scores, lane_.key(tile)), operand);
+    const Tensor column = memory_.y()(_, column_); // (m)
     if_(hasColumn(), [&] {
       eachToken([&](int tile, int v, const Int32 &i) {
-        if_(base + i < end, [&] { memory_.storeY(base + i, column_, seen[at(tile)](v)); });
+        if_(base + i < end, [&] { column(base + i) = asType(seen[at(tile)](v), problem_.y); });
       });
     });
   }

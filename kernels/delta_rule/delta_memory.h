@@ -1,5 +1,4 @@
-// The operands of the gated delta rule as a block sees them: those of
-// one sequence and one head of v.
+// The operands of the gated delta rule as tensors of a block: those of one sequence and one head of v.
 #pragma once
 
 #include "delta_rule/delta_rule_family.h"
@@ -18,71 +17,70 @@ inline constexpr float kNormEps = 1e-6f;
 
 class DeltaMemory {
 public:
-  /// Of the sequence block_idx().z and the head block_idx().y.
-  DeltaMemory(const DeltaTraced &params, const DeltaRuleProblem &problem)
-      : problem_(problem), p_(params), head_(block_idx().y), sequence_(block_idx().z),
-        slot_(perSequence(p_.stateSlots, i32).to(i64)) {}
+  /// Of the sequence block_idx().z and the head block_idx().y of v. `columns`: those of the state that
+  /// a lane loads together, whose places are aligned to so many.
+  DeltaMemory(const DeltaTraced &params, const DeltaRuleProblem &problem, int columns)
+      : problem_(problem), p_(params), columns_(columns), head_(block_idx().y),
+        keyHead_(head_ / (problem.v_heads / problem.heads)), sequence_(block_idx().z),
+        slot_(p_.stateSlots.view(i32, grid_dim().z)(sequence_)) {}
 
-  const DeltaTraced &params() const { return p_; }
   Boolean inState() const { return Boolean((slot_ >= 0) & (slot_ < p_.slots)); }
-  Int32 begin() const { return perSequence(p_.starts, i32).to<Int32>(); }
-  Int32 end() const { return perSequence(p_.starts, i32, 1).to<Int32>(); }
-  Numeric fresh() const { return perSequence(p_.fresh, u8); }
+  /// The sequence's tokens, and whether its state begins as zeros.
+  Int32 begin() const { return starts()(sequence_).to<Int32>(); }
+  Int32 end() const { return starts()(sequence_ + 1).to<Int32>(); }
+  Boolean isFresh() const {
+    return Boolean(p_.fresh.view(u8, grid_dim().z)(sequence_) != UInt8(0));
+  }
 
-  /// An element of the state; the others of its row follow.
-  Pointer state(const Int32 &row, const Int32 &column, int align = 1) const {
-    const Numeric start = slot_ * p_.state.stride[0] + head_.to(i64) * p_.state.stride[1] +
-                          (row * problem_.value + column).to(i64);
-    return Pointer::from_address(p_.state.address + start * 4, f32, AddressSpace::global,
-                                 4 * align);
-  }
-  /// Elements of a token's q or k.
-  Vector head(const Strided<OnDevice, 2> &of, const Int32 &token, const Int32 &first,
-              int count) const {
-    const Int32 keyHead = head_ / (problem_.v_heads / problem_.heads);
-    return place(of, token, keyHead, first, problem_.x, count).load(count);
-  }
-  /// Columns of a token's v or y.
-  Pointer columns(const Strided<OnDevice, 2> &of, const Int32 &token, const Int32 &first,
-                  DType dtype, int count) const {
-    return place(of, token, head_, first, dtype, count);
-  }
-  /// A column of a token's v, in f32; and the same of y, which is written.
-  Numeric value(const Int32 &token, const Int32 &column) const {
-    return inF32(columns(p_.v, token, column, problem_.x, 1).load());
-  }
-  void storeY(const Int32 &token, const Int32 &column, const Numeric &value) const {
-    columns(p_.y, token, column, problem_.y, 1)
-        .store(problem_.y == f32 ? value : value.to(problem_.y));
-  }
-  /// g or beta of a token, in f32.
-  Numeric gate(const Strided<OnDevice, 1> &of, const Int32 &token) const {
-    const Numeric element = token.to(i64) * of.stride[0] + head_.to(i64);
-    return inF32(
-        Pointer::from_address(of.address + element * problem_.gate.bytes(), problem_.gate).load());
+  Tensor q() const { return keys(p_.q); }               // (m, key)
+  Tensor k() const { return keys(p_.k); }               // (m, key)
+  Tensor v() const { return values(p_.v, problem_.x); } // (m, value)
+  Tensor y() const { return values(p_.y, problem_.y); } // (m, value)
+  Tensor g() const { return gates(p_.g); }              // (m)
+  Tensor beta() const { return gates(p_.beta); }        // (m)
+  /// Of a slot that there is.
+  Tensor state() const {
+    const Tensor all =
+        p_.state.view(f32, {p_.slots, problem_.v_heads, problem_.key, problem_.value},
+                      4 * columns_); // (slots, v_heads, key, value)
+    return all(slot_, head_, _, _);  // (key, value)
   }
 
 private:
-  Numeric perSequence(const Strided<OnDevice, 0> &of, DType dtype, int more = 0) const {
-    return Pointer::from_address(of.address + (sequence_ + more).to(i64) * dtype.bytes(), dtype)
-        .load();
+  Tensor starts() const { return p_.starts.view(i32, grid_dim().z + 1); } // (n + 1)
+  Tensor keys(const Strided<OnDevice, 2> &of) const {
+    const Tensor all = of.view(problem_.x, {p_.tokens, problem_.heads, problem_.key},
+                               problem_.x.bytes() * kDeltaAlign); // (m, heads, key)
+    return all(_, keyHead_, _);
   }
-  static Numeric inF32(const Numeric &value) {
-    return value.dtype() == f32 ? value : value.to(f32);
+  Tensor values(const Strided<OnDevice, 2> &of, DType type) const {
+    const Tensor all = of.view(type, {p_.tokens, problem_.v_heads, problem_.value},
+                               type.bytes() * columns_); // (m, v_heads, value)
+    return all(_, head_, _);
   }
-  Pointer place(const Strided<OnDevice, 2> &of, const Int32 &token, const Int32 &head,
-                const Int32 &first, DType dtype, int count) const {
-    const Numeric element =
-        token.to(i64) * of.stride[0] + head.to(i64) * of.stride[1] + first.to(i64);
-    return Pointer::from_address(of.address + element * dtype.bytes(), dtype, AddressSpace::global,
-                                 count * dtype.bytes());
+  Tensor gates(const Strided<OnDevice, 1> &of) const {
+    return of.view(problem_.gate, {p_.tokens, problem_.v_heads})(_, head_);
   }
 
   const DeltaRuleProblem &problem_;
   const DeltaTraced &p_;
-  Int32 head_, sequence_;
+  int columns_;
+  Int32 head_, keyHead_, sequence_;
   Numeric slot_;
 };
+
+/// A value in f32, the type of the state.
+inline Numeric inF32(const Numeric &value) { return value.dtype() == f32 ? value : value.to(f32); }
+inline Vector inF32(const Vector &values) {
+  return values.dtype() == f32 ? values : values.to(f32);
+}
+/// A value of the state in a type of the operands.
+inline Numeric asType(const Numeric &value, DType type) {
+  return type == f32 ? value : value.to(type);
+}
+inline Vector asType(const Vector &values, DType type) {
+  return type == f32 ? values : values.to(type);
+}
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -12,7 +12,7 @@ namespace {
 using Delta = Family<DeltaRuleProblem>;
 
 constexpr int kLargestKey = 256, kLargestValue = 512, kMostHeads = 65535;
-/// The most rows of a state that a lane holds: 128 registers, beside which k and q have room.
+/// The most rows of a state that a lane holds: 128 registers, which leave room for k and q.
 constexpr int kMostRowsOfLane = 32;
 
 Support sizeSupported(const char *name, int size, int most) {
@@ -47,13 +47,14 @@ public:
     const std::int64_t m = leading(args.q, "q"), heads = problem.heads, ofV = problem.v_heads;
     sequences_ = leading(args.state_slots, "state_slots");
     params.slots = leading(args.state, "state");
+    params.tokens = static_cast<std::int32_t>(m);
     const auto ofTokens = [&](const char *name, DType dtype, const Shape &shape, Use use) {
       return Expected{.name = name,
                       .dtype = dtype,
                       .shape = shape,
                       .free = 2,
                       .use = use,
-                      .align = 4,
+                      .align = kDeltaAlign,
                       .reason = kPieces};
     };
     const auto gates = [&](const char *name) {
@@ -75,7 +76,7 @@ public:
          .shape = {"slots, v_heads, key, value", params.slots, ofV, problem.key, problem.value},
          .free = 2,
          .use = Use::written,
-         .align = kDeltaColumns,
+         .align = kDeltaAlign,
          .reason = kPieces});
     params.stateSlots = arguments_.operand<0>(
         args.state_slots, {.name = "state_slots", .dtype = i32, .shape = {"n", sequences_}});
@@ -162,7 +163,7 @@ std::vector<DeltaRuleConfig> Delta::candidates(const DeltaRuleProblem &problem, 
   for (int lanes : {4, 8, 16})
     for (int waves : {1, 2, 4})
       all.push_back({.key_lanes = lanes, .block = waves * target.wave_size()});
-  // Beside a state of long keys a wave has no registers to bring more than a quarter of a chunk.
+  // With a state of long keys, a wave has no registers to bring more than a quarter of a chunk.
   for (int waves = problem.key > 128 ? 4 : 1; waves <= 8; waves *= 2)
     all.push_back(
         {.key_lanes = target.wave_size(), .block = waves * target.wave_size(), .chunks = true});

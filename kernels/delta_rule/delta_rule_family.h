@@ -17,11 +17,14 @@ template <class Side> struct DeltaRuleParams {
   Param<Side, Int64> slots;           // of the state
   Strided<Side, 0> starts;            // (n + 1)
   Strided<Side, 0> stateSlots, fresh; // (n)
+  Param<Side, Int32> tokens;          // m
 };
 inline constexpr KernelOf<DeltaRuleParams> kDeltaRule{"delta_rule"};
 
 /// Columns of a state that a lane holds: 16 bytes of them.
 inline constexpr int kDeltaColumns = 4;
+/// The elements that divide the places of rows of all operands, as a lane loads so many at a time.
+inline constexpr int kDeltaAlign = 4;
 /// The blocks of a head of a sequence.
 inline int blocksOfHead(const DeltaRuleProblem &problem, const DeltaRuleConfig &config) {
   // In chunks, each wave has 16 columns and key_lanes is the wave.

@@ -1,6 +1,8 @@
-// The kernels of the gated delta rule. In the recurrent form, a lane holds rows of the state, four
-// columns of each, from the first token of a sequence to the last; the lanes of a column are
-// neighbours, which add up what they have of a product with k or q.
+// The kernels of the gated delta rule. A block has columns of the state (key, value) of one sequence
+// and one head of v. In the recurrent form, a lane holds rows of the state, four columns of each, in
+// registers from the first token of the sequence to the last; the lanes of a column are neighbours,
+// which add up what they have of a product with k or q. For each token a lane loads its rows' elements
+// of q and k (rows), and its columns of v (4); the first lane of a column writes those of y.
 #include "delta_rule/delta_chunks.h"
 #include "frame/compile.h"
 
@@ -17,30 +19,32 @@ public:
               const DeltaTraced &params)
       : problem_(problem), keyLanes_(config.key_lanes),
         columns_(config.block / config.key_lanes * kDeltaColumns),
-        rows_(problem.key / config.key_lanes), memory_(params, problem),
+        rows_(problem.key / config.key_lanes), memory_(params, problem, kDeltaColumns),
         rowLane_(thread_idx().x % config.key_lanes),
-        column_((block_idx().x * (config.block / config.key_lanes) +
-                 thread_idx().x / config.key_lanes) *
-                kDeltaColumns) {}
+        columnLane_(block_idx().x * (config.block / config.key_lanes) +
+                    thread_idx().x / config.key_lanes) {}
 
   void run() {
     // All lanes of a column leave or stay together.
     const Boolean inState = memory_.inState();
-    if_(problem_.value % columns_ ? Boolean(inState & (column_ < problem_.value)) : inState,
+    if_(problem_.value % columns_
+            ? Boolean(inState & (columnLane_ * kDeltaColumns < problem_.value))
+            : inState,
         [&] { sequence(); });
   }
 
 private:
+  static constexpr int kPiece = kDeltaAlign; ///< elements of q or k that a lane loads at a time
+
   void sequence() const {
     const Int32 begin = memory_.begin(), end = memory_.end();
-    const auto row = [&](int r) {
-      return memory_.state(rowLane_ * rows_ + r, column_, kDeltaColumns);
-    };
+    const Tensor own = flat_divide(memory_.state(), {rows_, kDeltaColumns})(
+        _, _, rowLane_, columnLane_); // (rows, 4)
     std::vector<Var<Vector>> state;
-    const auto read = [&](int r) { return row(r).load(kDeltaColumns); };
+    const auto read = [&](int r) { return own(r, _).load(); };
     const auto zeros = [] { return Vector::splat(0.0f, kDeltaColumns, f32); };
     if (problem_.fresh) {
-      const Boolean fresh(memory_.fresh() != UInt8(0));
+      const Boolean fresh = memory_.isFresh();
       for (int r = 0; r < rows_; ++r)
         state.emplace_back(if_(fresh, zeros, [&] { return read(r); }));
     } else {
@@ -50,21 +54,19 @@ private:
     for (Int32 t : range(begin, end))
       token(t, state);
     for (int r = 0; r < rows_; ++r)
-      row(r).store(state[std::size_t(r)].get());
+      own(r, _).store(state[std::size_t(r)].get());
   }
 
   void token(const Int32 &t, const std::vector<Var<Vector>> &state) const {
-    const RowPieces rawQ = load(memory_.params().q, t), rawK = load(memory_.params().k, t);
-    const Vector v = memory_.columns(memory_.params().v, t, column_, problem_.x, kDeltaColumns)
-                         .load(kDeltaColumns);
-    const Numeric g = memory_.gate(memory_.params().g, t),
-                  beta = memory_.gate(memory_.params().beta, t);
+    const RowPieces rawQ = load(memory_.q()(t, _)), rawK = load(memory_.k()(t, _));
+    const Vector v = columns(memory_.v()(t, _)).load();
+    const Numeric g = inF32(memory_.g()(t)), beta = inF32(memory_.beta()(t));
     const RowPieces k = scaled(rawK, 1), q = scaled(rawQ, scaleOf(problem_));
     const Numeric decay = powerOf2(Numeric(g * static_cast<float>(kLog2E)));
     std::vector<Vector> decayed;
     for (const Var<Vector> &row : state)
       decayed.push_back(row.get() * decay);
-    const Vector delta = (v.dtype() == f32 ? v : v.to(f32)) - product(decayed, k);
+    const Vector delta = inF32(v) - product(decayed, k);
     const Vector change = delta * beta;
     std::vector<Vector> now;
     for (int r = 0; r < rows_; ++r) {
@@ -73,19 +75,20 @@ private:
       state[i] = now.back();
     }
     const Vector y = product(now, q);
-    if_(rowLane_ == 0, [&] {
-      memory_.columns(memory_.params().y, t, column_, problem_.y, kDeltaColumns)
-          .store(problem_.y == f32 ? y : y.to(problem_.y));
-    });
+    if_(rowLane_ == 0, [&] { columns(memory_.y()(t, _)).store(asType(y, problem_.y)); });
   }
 
-  /// The lane's rows of q or k, in f32.
-  RowPieces load(const Strided<OnDevice, 2> &of, const Int32 &t) const {
+  /// The lane's columns of a token's v or y (value): (4).
+  Tensor columns(const Tensor &row) const {
+    return logical_divide(row, kDeltaColumns)(_, columnLane_);
+  }
+  /// The lane's elements of a token's q or k (key), in f32.
+  RowPieces load(const Tensor &row) const {
+    const Layout lanes = make_layout({kPiece, rows_ / kPiece, keyLanes_});
+    const Tensor own = composition(row, lanes)(_, _, rowLane_); // (4, pieces)
     RowPieces pieces;
-    for (int r = 0; r < rows_; r += 4) {
-      const Vector piece = memory_.head(of, t, rowLane_ * rows_ + r, 4);
-      pieces.push_back(problem_.x == f32 ? piece : piece.to(f32));
-    }
+    for (int piece = 0; piece < rows_ / kPiece; ++piece)
+      pieces.push_back(inF32(own(_, piece).load()));
     return pieces;
   }
   /// The pieces times a factor, and over their head's root of the sum of squares if the problem
@@ -110,7 +113,7 @@ private:
     return results;
   }
   static Numeric element(const RowPieces &pieces, int row) {
-    return pieces[std::size_t(row / 4)].at(row % 4);
+    return pieces[std::size_t(row / kPiece)].at(row % kPiece);
   }
   /// The lane's columns of the transposed matrix times a vector, of which all lanes of the columns
   /// have rows.
@@ -130,7 +133,8 @@ private:
   const DeltaRuleProblem &problem_;
   int keyLanes_, columns_, rows_;
   DeltaMemory memory_;
-  Int32 rowLane_, column_;
+  Int32 rowLane_;    ///< among the lanes of a column, which have the rows
+  Int32 columnLane_; ///< among those of the head, each of which has four columns
 };
 
 const FamilyKernel deltaRule{
