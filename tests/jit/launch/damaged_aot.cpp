@@ -3,10 +3,12 @@
 // launches it is not taken down. The file is aot_export's.
 //   damaged_aot FILE FILES [SEED]   files with up to 8 changes that follow from the seed
 //   damaged_aot FILE each           a file for each other value of each byte of the kernel's code
+// Before these come files whose code ends the process if LLVM's disassembler is asked about it.
 #include <flydsl/host/aot.h>
 #include <flydsl/host/device_array.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +16,7 @@
 #include <iterator>
 #include <map>
 #include <random>
+#include <span>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,6 +83,24 @@ Bytes damaged(Bytes bytes, std::uint64_t seed) {
   return summed(std::move(bytes));
 }
 
+struct Change {
+  std::size_t at; ///< in the code
+  unsigned char bits;
+};
+/// v_lshlrev_b64 becomes v_readlane_b32 and v_cmp_class_f32 with a literal in the place of their scalar
+/// result.
+constexpr std::array<std::array<Change, 3>, 2> kDeadly = {{
+    {{{0x24, 0xff}, {0x26, 0x06}, {0x27, 0x00}}},
+    {{{0x24, 0xff}, {0x26, 0x9f}, {0x27, 0x02}}},
+}};
+
+Bytes withChanges(Bytes bytes, std::span<const Change> changes) {
+  const std::size_t first = codeOf(bytes).first;
+  for (const Change &change : changes)
+    bytes[first + change.at] ^= change.bits;
+  return summed(std::move(bytes));
+}
+
 /// Gives one byte of the code another value.
 Bytes withOtherByte(Bytes bytes, std::size_t number) {
   bytes[codeOf(bytes).first + number / kOtherValues] ^=
@@ -115,15 +136,17 @@ int main(int argc, char **argv) {
   std::ifstream file(argv[1], std::ios::binary);
   const Bytes whole{std::istreambuf_iterator<char>(file), {}};
   const bool isEach = std::string(argv[2]) == "each";
-  const int files = isEach ? 1 + kOtherValues * kCodeBytes : std::atoi(argv[2]);
+  constexpr int known = 1 + static_cast<int>(kDeadly.size());
+  const int files = isEach ? known + kOtherValues * kCodeBytes : std::atoi(argv[2]);
   const std::uint64_t seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
   std::map<int, int> ended;
   bool allWell = whole.size() > 1000;
   for (int i = 0; i < files; ++i) {
-    const auto number = static_cast<std::uint64_t>(i);
-    const Bytes bytes = i == 0   ? whole
-                        : isEach ? withOtherByte(whole, number - 1)
-                                 : damaged(whole, seed + number);
+    const auto number = static_cast<std::size_t>(i);
+    const Bytes bytes = i == 0      ? whole
+                        : i < known ? withChanges(whole, kDeadly[number - 1])
+                        : isEach    ? withOtherByte(whole, number - known)
+                                    : damaged(whole, seed + number);
     std::fflush(nullptr);
     const pid_t child = fork();
     if (child == 0) {
