@@ -16,7 +16,8 @@ inline constexpr std::size_t kCompilerMemory = std::size_t(64) << 20;
 void expectMemory(std::size_t bytes, std::string_view doing);
 
 /// Lets LLVM's own allocations fail by std::bad_alloc, as those by `new` do, and not by abort(), if
-/// the LLVM is this library's.
+/// the LLVM is this library's, and lets exceptions leave functions of the C library when no memory is
+/// left.
 void letAllocationsThrow();
 
 } // namespace flydsl::jit
