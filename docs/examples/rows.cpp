@@ -3,6 +3,7 @@
 
 #include <flydsl/kernels/compile.h>
 #include <flydsl/kernels/moe_reduce.h>
+#include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/quantise.h>
@@ -145,4 +146,41 @@ TEST_CASE("the experts of a token, and the sum of their results") {
   stream.synchronize();
   CHECK(std::fabs(float(y.to_host()[0]) - 2) < 2e-3f); // the weights of a token sum up to 1
   CHECK(ids.to_host()[0] != ids.to_host()[1]);
+}
+
+TEST_CASE("the slots of tokens sorted by expert") {
+  const auto ids = fx::DeviceArray<int>::from_host(std::vector<int>{0, 2, 2, 1}, {2, 2});
+  const auto weights =
+      fx::DeviceArray<float>::from_host(std::vector<float>{0.75f, 0.25f, 0.5f, 0.5f}, {2, 2});
+  const std::int64_t tokens = 2;
+  const fx::Stream stream;
+  // region: moe-sort
+  const fk::MoeSortProblem problem{.experts = 3, .topk = 2, .unit = 4, .places = true};
+  const fk::MoeSortPlan sort(problem, fk::choose(problem, tokens));
+
+  const std::int64_t places = fk::moe_sort_places(problem, tokens);
+  fx::DeviceArray<int> sorted({places}), units({places / 4}), counts({3}), offsets({4}),
+      totals({3}), slotPlaces({tokens, 2});
+  fx::DeviceArray<float> sortedWeights({places});
+  sort({.ids = ids,
+        .weights = weights,
+        .sorted_ids = sorted,
+        .sorted_weights = sortedWeights,
+        .unit_experts = units,
+        .counts = counts,
+        .offsets = offsets,
+        .totals = totals,
+        .slot_places = slotPlaces},
+       stream);
+  // endregion
+  stream.synchronize();
+  constexpr int pad = 2 << 24 | 2;
+  CHECK(sorted.to_host() ==
+        std::vector<int>{0, pad, pad, pad, 1 << 24 | 1, pad, pad, pad, 1 << 24, 1, pad, pad});
+  CHECK(sortedWeights.to_host()[8] == 0.25f);
+  CHECK(units.to_host() == std::vector<int>{0, 1, 2});
+  CHECK(counts.to_host() == std::vector<int>{1, 1, 2});
+  CHECK(offsets.to_host() == std::vector<int>{0, 4, 8, 12});
+  CHECK(totals.to_host() == std::vector<int>{12, 2, 0});
+  CHECK(slotPlaces.to_host() == std::vector<int>{0, 8, 9, 4});
 }

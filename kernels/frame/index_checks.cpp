@@ -119,6 +119,8 @@ void IndexChecks::fail(const std::array<std::int64_t, kReportWords> &report,
   const auto indexOf = [&](std::int64_t place) -> std::vector<std::int64_t> {
     if (isTable)
       return {place / report[kReportOther], place % report[kReportOther]};
+    if (rule.columns)
+      return {place / rule.columns, place % rule.columns};
     return {place};
   };
   const IndexError::Place place{rule.argument, indexOf(report[kReportPlace]), report[kReportValue]};

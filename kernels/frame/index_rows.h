@@ -32,6 +32,7 @@ struct IndexRule {
   DType dtype = i32;
   bool orNone = false;   ///< -1 stands for none, too
   bool distinct = false; ///< no two are equal, except -1
+  int columns = 0;       ///< IndexKind::within: of a matrix; 0: a vector
   /// IndexKind::pages: tokens of a page.
   int page = 1;
   /// Where kernels begin to read the keys of a window: at a multiple of so many.

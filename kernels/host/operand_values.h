@@ -24,6 +24,16 @@ inline std::vector<double> valuesFor(Role role, DType dtype, std::int64_t count,
       number *= static_cast<double>(role.number);
     return numbers;
   }
+  case Role::Kind::below:
+  case Role::Kind::first: {
+    std::vector<double> numbers(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = role.kind == Role::Kind::below
+                       ? static_cast<double>(detail::randomBits(seed, i) %
+                                             static_cast<std::uint64_t>(role.number))
+                       : (static_cast<std::int64_t>(i) < role.number ? static_cast<double>(i) : -1);
+    return numbers;
+  }
   case Role::Kind::flagged:
   case Role::Kind::equal:
     return std::vector<double>(static_cast<std::size_t>(count), static_cast<double>(role.number));

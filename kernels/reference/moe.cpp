@@ -1,4 +1,4 @@
-// What the gating and the sum of a mixture of experts must give.
+// What the gating, the sorting and the sum of a mixture of experts must give.
 #include "reference/reference.h"
 #include "reference/rows.h"
 
@@ -27,6 +27,69 @@ Outputs expected(const MoeReduceProblem &problem, const RowConfig &, std::int64_
       add(y, problem.y, sum, magnitude * double(k) * kRounding);
     }
   return {{"y", y}};
+}
+
+Outputs expected(const MoeSortProblem &problem, const MoeSortConfig &, std::int64_t m,
+                 const Inputs &inputs) {
+  const std::int64_t k = problem.topk, places = moe_sort_places(problem, m),
+                     experts = problem.local ? problem.local : problem.experts,
+                     tokens =
+                         problem.tokens ? static_cast<std::int64_t>(inputs.at("tokens")[0]) : m;
+  const std::vector<double> &numbers = inputs.at("ids");
+  const auto numberOf = [&](std::int64_t slot) {
+    const double id = numbers[static_cast<std::size_t>(slot)];
+    return problem.local && id >= 0 ? inputs.at("expert_map")[static_cast<std::size_t>(id)] : id;
+  };
+  const auto exact = [](std::vector<double> values) {
+    std::vector<double> bound(values.size());
+    return Expected{std::move(values), std::move(bound)};
+  };
+  const auto filled = [](std::int64_t count, double value) {
+    return std::vector<double>(static_cast<std::size_t>(count), value);
+  };
+  std::vector<double> ids = filled(places, static_cast<double>((k << 24) + tokens)),
+                      weights = filled(places, 0), units = filled(places / problem.unit, -1),
+                      slotPlaces = filled(m * k, -1), counts, offsets;
+  std::int64_t start = 0, dropped = 0;
+  for (std::int64_t expert = 0; expert < experts; ++expert) {
+    if (problem.capacity)
+      start = expert * problem.capacity;
+    std::int64_t place = start, taken = 0;
+    for (std::int64_t slot = 0; slot < tokens * k; ++slot) {
+      if (numberOf(slot) != double(expert))
+        continue;
+      if (problem.capacity && taken == problem.capacity) {
+        ++dropped;
+        continue;
+      }
+      ids[static_cast<std::size_t>(place)] = double(slot / k + (slot % k << 24));
+      if (problem.weights)
+        weights[static_cast<std::size_t>(place)] =
+            inputs.at("weights")[static_cast<std::size_t>(slot)];
+      slotPlaces[static_cast<std::size_t>(slot)] = double(place);
+      ++place;
+      ++taken;
+    }
+    counts.push_back(double(taken));
+    offsets.push_back(double(start));
+    for (; start < place; start += problem.unit)
+      if (!problem.capacity)
+        units[static_cast<std::size_t>(start / problem.unit)] = double(expert);
+  }
+  offsets.push_back(double(start));
+  Outputs outputs{{"sorted_ids", exact(ids)},
+                  {"counts", exact(counts)},
+                  {"totals", exact({double(problem.capacity ? places : start), double(tokens),
+                                    double(dropped)})}};
+  if (problem.weights)
+    outputs["sorted_weights"] = exact(weights);
+  if (!problem.capacity) {
+    outputs["unit_experts"] = exact(units);
+    outputs["offsets"] = exact(offsets);
+  }
+  if (problem.places)
+    outputs["slot_places"] = exact(slotPlaces);
+  return outputs;
 }
 
 Outputs expected(const TopkGatingProblem &problem, const RowConfig &config, std::int64_t m,

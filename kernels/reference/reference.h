@@ -11,6 +11,7 @@
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/moe_reduce.h>
+#include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
@@ -51,6 +52,8 @@ Outputs expected(const QuantiseProblem &problem, const RowConfig &config, std::i
 Outputs expected(const RopeProblem &problem, const RopeConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const MoeReduceProblem &problem, const RowConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const MoeSortProblem &problem, const MoeSortConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const TopkGatingProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs);

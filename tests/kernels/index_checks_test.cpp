@@ -8,6 +8,7 @@
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/ggml_rows.h>
+#include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/rope.h>
 #include <flydsl/kernels/softmax.h>
@@ -131,7 +132,8 @@ public:
     CHECK(resultsOf(checked_) == expected);
     for (const Wrong &wrong : case_.wrong) {
       put(wrong);
-      expectTold(wrong, [&] { checked_(args_, stream_); }, checked_);
+      expectTold(
+          wrong, [&] { checked_(args_, stream_); }, checked_);
       CHECK(operands_.results() == blank);
     }
     right();
@@ -153,7 +155,8 @@ public:
       put(wrong);
       expectTold(wrong, replay, checked_);
       CHECK(operands_.results() == blank);
-      expectTold(wrong, [&] { loaded(args_, stream_); }, loaded);
+      expectTold(
+          wrong, [&] { loaded(args_, stream_); }, loaded);
       CHECK(operands_.results() == blank);
       right();
       operands_.reset();
@@ -325,6 +328,29 @@ TEST_CASE("checked starts and states", "[run]") {
        {},
        wrong},
       5);
+}
+
+TEST_CASE("checked experts of slots, their map and the tokens", "[run]") {
+  const fk::MoeSortProblem problem{
+      .experts = 6, .topk = 2, .unit = 16, .local = 3, .tokens = true, .places = true};
+  std::vector<Wrong> wrong = outside("ids", 7, -1, 6);
+  for (const Wrong &other : outside("expert_map", 5, -1, 3))
+    wrong.push_back(other);
+  for (const Wrong &other : outside("tokens", 0, 0, 5))
+    wrong.push_back(other);
+  wrong.push_back({"ids", 5, 6, "ids[2, 1] is 6; it is -1 or from 0 to 5"});
+  wrong.push_back(
+      {"expert_map", 5, 2, "expert_map[5] is 2, as expert_map[3] is; no two are equal"});
+  for (const fk::MoeSortConfig &config :
+       {fk::MoeSortConfig{.block = 64}, fk::MoeSortConfig{.block = 64, .blocks = 3}})
+    expectCase<fk::MoeSortProblem>({problem,
+                                    config,
+                                    {{"ids", {0, 5, -1, 3, 3, 1, 2, 0}},
+                                     {"expert_map", {0, -1, -1, 2, -1, 1}},
+                                     {"tokens", {4}}},
+                                    {{"ids", 2}},
+                                    wrong},
+                                   4);
 }
 
 TEST_CASE("checked lengths for a worklist", "[run]") {
@@ -632,6 +658,7 @@ TEST_CASE("the operands that tools and tuning take are right") {
   delta.prefill = true;
   check(delta, 5);
   check(fk::GgmlRowsProblem{.n = 8, .k = 64}, 5);
+  check(fk::MoeSortProblem{.experts = 9, .topk = 2, .local = 4, .tokens = true}, 5);
   check(fk::MqaLogitsProblem{.x = fx::bf16, .heads = 16, .head = 64}, 5);
   check(fk::RopeProblem{.q_heads = 2, .kv_heads = 1, .head = 32, .cache = fk::KvCache::pages}, 6);
   check(fk::WorklistProblem{.workers = 3, .unit = 32}, 4);

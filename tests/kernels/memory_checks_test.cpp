@@ -9,6 +9,7 @@
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/moe_reduce.h>
+#include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
@@ -96,6 +97,9 @@ TEST_CASE("plans that check memory refuse each operand that reaches past its own
   expectMemory(NormBackwardProblem{.kind = NormKind::layer, .n = 24, .bias = true});
   expectMemory(QuantiseProblem{.q = fx::f4E2M1FN, .n = 64, .scale = ScaleOf::block});
   expectMemory(MoeReduceProblem{.n = 24, .topk = 3, .weights = true, .mask = true});
+  expectMemory(MoeSortProblem{
+      .experts = 12, .topk = 3, .unit = 16, .local = 5, .tokens = true, .places = true});
+  expectMemory(MoeSortProblem{.experts = 8, .topk = 2, .unit = 16, .capacity = 32});
   expectMemory(TopkGatingProblem{.experts = 12, .topk = 3, .source_rows = true});
   expectMemory(WeightProblem{.n = 24, .k = 40});
   expectMemory(WorklistProblem{.workers = 3, .unit = 32});

@@ -13,6 +13,7 @@
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/moe_reduce.h>
+#include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
@@ -150,6 +151,7 @@ TEST_CASE("every family answers for a target that was added") {
   expectAnswers(GgmlGemmProblem{.n = 4096, .k = 4096});
   expectAnswers(GgmlRowsProblem{.n = 64, .k = 4096});
   expectAnswers(MoeReduceProblem{.n = 4096, .topk = 8});
+  expectAnswers(MoeSortProblem{.experts = 64, .topk = 8});
   expectAnswers(MqaLogitsProblem{.x = fx::f8E4M3FNUZ});
   expectAnswers(NormProblem{.n = 4096});
   expectAnswers(NormBackwardProblem{.n = 4096});

@@ -9,6 +9,7 @@
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/moe_reduce.h>
+#include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
@@ -259,6 +260,10 @@ void expectRules(const Share &share) {
                                {.q = fx::f8E4M3FN, .n = 64, .scale = ScaleOf::block}},
                               share);
   expectRule<MoeReduceProblem>({{.n = 24, .topk = 3, .weights = true, .mask = true}}, share);
+  expectRule<MoeSortProblem>(
+      {{.experts = 12, .topk = 3, .unit = 16, .local = 5, .tokens = true, .places = true},
+       {.experts = 8, .topk = 2, .unit = 16, .capacity = 32}},
+      share);
   expectRule<TopkGatingProblem>({{.experts = 12, .topk = 3, .source_rows = true}}, share);
   expectRule<WeightProblem>({{.n = 24, .k = 40}}, share);
   expectRule<WorklistProblem>({{.workers = 3, .unit = 32}}, share);

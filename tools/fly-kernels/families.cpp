@@ -8,6 +8,7 @@
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
+#include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/weight.h>
 #include <flydsl/kernels/worklist.h>
@@ -133,12 +134,12 @@ std::vector<std::unique_ptr<LibraryFamily>> families() {
   add(std::type_identity<fk::AttentionProblem>(), std::type_identity<fk::DecodeProblem>(),
       std::type_identity<fk::DeltaRuleProblem>(), std::type_identity<fk::GemmProblem>(),
       std::type_identity<fk::GgmlGemmProblem>(), std::type_identity<fk::GgmlRowsProblem>(),
-      std::type_identity<fk::MoeReduceProblem>(), std::type_identity<fk::MqaLogitsProblem>(),
-      std::type_identity<fk::NormProblem>(), std::type_identity<fk::NormBackwardProblem>(),
-      std::type_identity<fk::QuantiseProblem>(), std::type_identity<fk::RopeProblem>(),
-      std::type_identity<fk::SoftmaxProblem>(), std::type_identity<fk::SoftmaxBackwardProblem>(),
-      std::type_identity<fk::TopkGatingProblem>(), std::type_identity<fk::WeightProblem>(),
-      std::type_identity<fk::WorklistProblem>());
+      std::type_identity<fk::MoeReduceProblem>(), std::type_identity<fk::MoeSortProblem>(),
+      std::type_identity<fk::MqaLogitsProblem>(), std::type_identity<fk::NormProblem>(),
+      std::type_identity<fk::NormBackwardProblem>(), std::type_identity<fk::QuantiseProblem>(),
+      std::type_identity<fk::RopeProblem>(), std::type_identity<fk::SoftmaxProblem>(),
+      std::type_identity<fk::SoftmaxBackwardProblem>(), std::type_identity<fk::TopkGatingProblem>(),
+      std::type_identity<fk::WeightProblem>(), std::type_identity<fk::WorklistProblem>());
   return all;
 }
 

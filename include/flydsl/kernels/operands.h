@@ -18,6 +18,8 @@ struct Role {
     index,     ///< read; different numbers from 0 to below their count
     offsets,   ///< read; 0, 1, 2, ..., times `number`
     equal,     ///< read; each element is `number`
+    below,     ///< read; any numbers from 0 to below `number`
+    first,     ///< read; 0, 1, 2, ... to below `number`, then -1
     blocks,    ///< read; bytes of weights in ggml's format `number / 2`, layout `number % 2`
     output,    ///< written in full, and not read before
     both,      ///< read, with any values, and written in full
@@ -35,6 +37,10 @@ struct Role {
   static constexpr Role equal(std::int64_t number) { return {Kind::equal, number}; }
   /// The elements are 0, 1, 2, ..., times `number`.
   static constexpr Role steps(std::int64_t number) { return {Kind::offsets, number}; }
+  /// Any numbers from 0 to below `number`.
+  static constexpr Role below(std::int64_t number) { return {Kind::below, number}; }
+  /// 0 to below `number`, then -1.
+  static constexpr Role first(std::int64_t number) { return {Kind::first, number}; }
   static constexpr Role blocks(GgmlFormat format, GgmlLayout layout) {
     return {Kind::blocks,
             2 * static_cast<std::int64_t>(format) + static_cast<std::int64_t>(layout)};

@@ -8,7 +8,7 @@ namespace {
 
 using fk::NormBackwardProblem, fk::NormProblem, fk::QuantiseProblem, fk::RowConfig,
     fk::SoftmaxBackwardProblem, fk::SoftmaxProblem, fk::TopkGatingProblem, fk::MoeReduceProblem,
-    fk::WeightProblem, fk::WorklistProblem;
+    fk::MoeSortProblem, fk::WeightProblem, fk::WorklistProblem;
 
 fx::DType float8Here() { return here().has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN; }
 
@@ -127,6 +127,30 @@ void sweepTopkGating(const SweepShare &share) {
       },
       share);
 }
+void sweepMoeSort(const SweepShare &share) {
+  // Experts and slots of models, and the neighbours of what one block's threads and LDS hold.
+  std::vector<MoeSortProblem> all;
+  for (const std::int64_t experts : {1,   2,   8,   31,  32,  33,   60,   64,   65,   128, 160,
+                                     255, 256, 257, 384, 512, 1023, 1024, 1025, 2047, 2048})
+    for (const int topk : {1, 2, 4, 8, 10, 32, 64})
+      for (const int unit : {1, 16, 48, 64, 128, 256})
+        all.push_back({.experts = experts,
+                       .topk = topk,
+                       .unit = unit,
+                       .capacity = unit % 3 ? 0 : 2 * unit,
+                       .local = topk == 8 ? (experts + 7) / 8 : 0,
+                       .weights = topk != 2,
+                       .tokens = topk == 10,
+                       .places = topk % 4 == 0});
+  sweep<MoeSortProblem>(
+      all,
+      [](const MoeSortProblem &problem, const fk::MoeSortConfig &config) {
+        const std::int64_t each = config.block / problem.topk + 1;
+        return std::vector<std::int64_t>{0,  1,    2,        7,
+                                         64, each, each - 1, 2 * each * config.blocks + 1};
+      },
+      share);
+}
 void sweepWeight(const SweepShare &share) {
   std::vector<WeightProblem> all;
   for (const fx::DType type :
@@ -162,7 +186,8 @@ constexpr struct {
 } kFamilies[] = {
     {sweepSoftmax, 500},       {sweepSoftmaxBackward, 600}, {sweepNorm, 900},
     {sweepNormBackward, 4000}, {sweepQuantise, 900},        {sweepMoeReduce, 900},
-    {sweepTopkGating, 400},    {sweepWeight, 100},          {sweepWorklist, 150},
+    {sweepMoeSort, 2000},      {sweepTopkGating, 400},      {sweepWeight, 100},
+    {sweepWorklist, 150},
 };
 
 } // namespace

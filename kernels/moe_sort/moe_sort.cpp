@@ -1,0 +1,247 @@
+#include "moe_sort/moe_sort_family.h"
+
+#include "frame/arguments.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Sort = Family<MoeSortProblem>;
+
+constexpr std::int64_t kMostExperts = 2048;
+constexpr int kMostSlots = 64, kLargestUnit = 256, kMostBlocks = 1024;
+/// A token's number has 24 bits of an id, and padding has the number after the last one.
+constexpr std::int64_t kMostTokens = 0xffffff;
+constexpr std::int64_t kMostPlaces = 0x7fffffff;
+
+/// The counters of a block's waves have at most so many bytes where `choose` decides, so that two
+/// blocks fit into 64 KiB of LDS.
+constexpr std::int64_t kCounterBytes = 32 << 10;
+/// Up to so many slots and places, one block takes less time than the launches of three kernels.
+constexpr std::int64_t kSlotsOfOne = 4096, kPlacesOfOne = 32768;
+/// Slots of a thread where several blocks share them.
+constexpr std::int64_t kSlotsOfThread = 4;
+constexpr std::int64_t kMostChosenBlocks = 256;
+
+Support problemSupported(const MoeSortProblem &problem) {
+  const auto range = [](const char *name, std::int64_t value, std::int64_t least,
+                        std::int64_t most) {
+    return value >= least && value <= most
+               ? Support()
+               : Support::no(is(name, value) + "; " + std::to_string(least) + " to " +
+                             std::to_string(most) + " are supported");
+  };
+  const Support numbers = firstRefusal({range("experts", problem.experts, 1, kMostExperts),
+                                        range("topk", problem.topk, 1, kMostSlots),
+                                        range("unit", problem.unit, 1, kLargestUnit)});
+  if (!numbers)
+    return numbers;
+  if (problem.local < 0 || problem.local > problem.experts)
+    return Support::no(is("local", problem.local) + "; a rank has 1 to " +
+                       std::to_string(problem.experts) + " of " + std::to_string(problem.experts) +
+                       " experts, or 0 for all without a map");
+  if (problem.capacity < 0 || problem.capacity % problem.unit)
+    return Support::no(is("capacity", problem.capacity) + "; it is a multiple of the unit, " +
+                       std::to_string(problem.unit) + ", or 0 for the contiguous layout");
+  if (problem.capacity > kMostPlaces / expertsHere(problem))
+    return Support::no(is("capacity", problem.capacity) + "; the places of " +
+                       std::to_string(expertsHere(problem)) + " experts have numbers past 32 bits");
+  return {};
+}
+
+/// Bytes of the counters of a block and the starts of experts.
+std::int64_t sharedBytes(const MoeSortProblem &problem, int block, const Target &target) {
+  const std::int64_t waves = block / target.wave_size();
+  return (expertsHere(problem) * (waves + 1) + 1 + 4 * waves) * 4;
+}
+
+std::int64_t placesFor(const MoeSortProblem &problem, std::int64_t m) {
+  const std::int64_t experts = expertsHere(problem), slots = m * problem.topk;
+  if (problem.capacity)
+    return experts * problem.capacity;
+  return (slots + std::min(slots, experts) * (problem.unit - 1)) / problem.unit * problem.unit;
+}
+
+} // namespace
+
+Support Sort::supported(const MoeSortProblem &problem, const Target &) {
+  return problemSupported(problem);
+}
+
+Support Sort::supported(const MoeSortProblem &problem, const MoeSortConfig &config,
+                        const Target &target) {
+  const Support block = blockSupported(config.block, target);
+  if (!block)
+    return block;
+  if (config.blocks < 1 || config.blocks > kMostBlocks)
+    return Support::no(is("blocks", config.blocks) + "; 1 to " + std::to_string(kMostBlocks) +
+                       " share the slots");
+  const std::int64_t bytes = sharedBytes(problem, config.block, target);
+  if (static_cast<std::size_t>(bytes) > target.lds_bytes())
+    return Support::no("the counters of " + std::to_string(config.block) + " threads for " +
+                       std::to_string(expertsHere(problem)) + " experts take " +
+                       std::to_string(bytes) + " bytes of LDS; there are " +
+                       std::to_string(static_cast<std::int64_t>(target.lds_bytes())));
+  return {};
+}
+
+MoeSortConfig Sort::choose(const MoeSortProblem &problem, std::int64_t m, const Target &target) {
+  const std::int64_t slots = m * problem.topk;
+  const auto fits = [&](int block) {
+    return sharedBytes(problem, block, target) <= kCounterBytes + 4 * kMostExperts;
+  };
+  const bool one = slots <= kSlotsOfOne && placesFor(problem, m) <= kPlacesOfOne;
+  int block = one ? 1024 : 256;
+  while (block > target.wave_size() && (!fits(block) || block / 2 >= slots))
+    block /= 2;
+  if (one)
+    return {.block = block, .blocks = 1};
+  const std::int64_t blocks = (slots + block * kSlotsOfThread - 1) / (block * kSlotsOfThread);
+  return {.block = block,
+          .blocks = static_cast<int>(std::clamp<std::int64_t>(blocks, 2, kMostChosenBlocks))};
+}
+
+std::vector<MoeSortConfig> Sort::candidates(const MoeSortProblem &, std::int64_t, const Target &) {
+  std::vector<MoeSortConfig> all;
+  for (int blocks : {1, 16, 64, 256})
+    for (int block : {64, 256, 1024})
+      all.push_back({block, blocks});
+  return all;
+}
+
+std::size_t Sort::workspaceBytes(const MoeSortProblem &problem, const MoeSortConfig &config,
+                                 std::int64_t) {
+  return config.blocks == 1
+             ? 0
+             : static_cast<std::size_t>(expertsHere(problem) * (config.blocks + 1) * 4);
+}
+
+Sort::KernelNames Sort::kernels(const MoeSortProblem &, const MoeSortConfig &config) {
+  if (config.blocks == 1)
+    return {&kMoeSort};
+  return {&kMoeSortCount, &kMoeSortScan, &kMoeSortScatter};
+}
+
+void Sort::launch(const Call<MoeSortProblem> &call) {
+  const MoeSortProblem &problem = call.problem;
+  const MoeSortConfig &config = call.config;
+  const MoeSortArgs &args = call.args;
+  const Arguments arguments(FamilyOf<MoeSortProblem>::name, call.where);
+  const std::int64_t m = arguments.rows(args.ids, "ids"), k = problem.topk, unit = problem.unit,
+                     experts = expertsHere(problem);
+  if (m > kMostTokens)
+    arguments.fail("ids has " + std::to_string(m) + " tokens; a number of 24 bits counts them, " +
+                   std::to_string(kMostTokens) + " are the most");
+  const std::int64_t needed = placesFor(problem, m),
+                     places = args.sorted_ids.rank() == 1 ? args.sorted_ids.shape()[0] : needed;
+  const bool isContiguous = !problem.capacity;
+  if (isContiguous && (places < needed || places % unit))
+    arguments.fail("sorted_ids has " + std::to_string(places) + " places; " + std::to_string(m) +
+                   " tokens need at least " + std::to_string(needed) +
+                   " (moe_sort_places), and units have " + std::to_string(unit) + " each");
+  if (places > kMostPlaces)
+    arguments.fail("sorted_ids has " + std::to_string(places) +
+                   " places, whose numbers are past 32 bits");
+  const auto written = [](const char *name, DType dtype, const Shape &shape) {
+    return Expected{.name = name, .dtype = dtype, .shape = shape, .use = Use::written};
+  };
+  const Shape slots{"m, topk", m, k}, sorted{"places", isContiguous ? places : needed};
+  arguments.check(args.ids, {.name = "ids", .dtype = i32, .shape = slots});
+  arguments.checkIf(problem.weights, args.weights,
+                    {.name = "weights", .dtype = f32, .shape = slots});
+  arguments.checkIf(problem.local != 0, args.expert_map,
+                    {.name = "expert_map", .dtype = i32, .shape = {"experts", problem.experts}});
+  arguments.checkIf(problem.tokens, args.tokens,
+                    {.name = "tokens", .dtype = i32, .shape = {"1", 1}});
+  arguments.check(args.sorted_ids, written("sorted_ids", i32, sorted));
+  arguments.checkIf(problem.weights, args.sorted_weights, written("sorted_weights", f32, sorted));
+  arguments.checkIf(isContiguous, args.unit_experts,
+                    written("unit_experts", i32, {"places / unit", places / unit}));
+  arguments.check(args.counts, written("counts", i32, {"local", experts}));
+  arguments.checkIf(isContiguous, args.offsets,
+                    written("offsets", i32, {"local + 1", experts + 1}));
+  arguments.check(args.totals, written("totals", i32, {"3", 3}));
+  arguments.checkIf(problem.places, args.slot_places, written("slot_places", i32, slots));
+  // Padding is written, and places of slots, while other slots are read.
+  const auto apartFromSlots = [&](const TensorArg &output, const char *name) {
+    arguments.apart(output, name, args.ids, "ids");
+    if (args.weights)
+      arguments.apart(output, name, *args.weights, "weights");
+  };
+  apartFromSlots(args.sorted_ids, "sorted_ids");
+  if (args.sorted_weights)
+    apartFromSlots(*args.sorted_weights, "sorted_weights");
+  if (args.slot_places)
+    apartFromSlots(*args.slot_places, "slot_places");
+  const std::int64_t workspace =
+      arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
+
+  const std::int64_t threads = std::int64_t(config.block) * config.blocks;
+  const MoeSortParams<OnHost> params{.ids = operandOf<0>(args.ids),
+                                     .sortedIds = operandOf<0>(args.sorted_ids),
+                                     .counts = operandOf<0>(args.counts),
+                                     .totals = operandOf<0>(args.totals),
+                                     .m = static_cast<std::int32_t>(m),
+                                     .places = static_cast<std::int32_t>(places),
+                                     .rounds =
+                                         static_cast<std::int32_t>((m * k + threads - 1) / threads),
+                                     .weights = operandOf<0>(args.weights),
+                                     .sortedWeights = operandOf<0>(args.sorted_weights),
+                                     .unitExperts = operandOf<0>(args.unit_experts),
+                                     .offsets = operandOf<0>(args.offsets),
+                                     .slotPlaces = operandOf<0>(args.slot_places),
+                                     .expertMap = operandOf<0>(args.expert_map),
+                                     .tokens = operandOf<0>(args.tokens),
+                                     .blockCounts = {.address = workspace, .stride = {}}};
+  const LaunchConfig all = call.on(config.blocks, config.block);
+  if (config.blocks == 1) {
+    call.launches.at(0, kMoeSort)(all, call.where, params);
+    return;
+  }
+  call.launches.at(0, kMoeSortCount)(all, call.where, params);
+  call.launches.at(1, kMoeSortScan)(call.over(experts, kScanExperts, kScanBlock), call.where,
+                                    params);
+  call.launches.at(2, kMoeSortScatter)(all, call.where, params);
+}
+
+MoeSortArgs Sort::args(const MoeSortProblem &problem, const MoeSortConfig &config, std::int64_t m,
+                       const Sampler &sampler) {
+  const std::int64_t experts = expertsHere(problem), places = placesFor(problem, m);
+  const Extents slots{m, problem.topk}, sorted{places}, one{1};
+  const bool isContiguous = !problem.capacity;
+  const auto out = [&](bool has, const char *name, DType dtype, const Extents &shape) {
+    return sampleIf(has, sampler, name, dtype, shape, Role::output);
+  };
+  const Extents bytes{static_cast<std::int64_t>(workspaceBytes(problem, config, m))};
+  return {
+      .ids = sampler("ids", i32, slots, Role::below(problem.experts)),
+      .weights = sampleIf(problem.weights, sampler, "weights", f32, slots),
+      .expert_map = sampleIf(problem.local != 0, sampler, "expert_map", i32,
+                             Extents{problem.experts}, Role::first(problem.local)),
+      .tokens = sampleIf(problem.tokens, sampler, "tokens", i32, one, Role::equal(m)),
+      .sorted_ids = sampler("sorted_ids", i32, sorted, Role::output),
+      .sorted_weights = out(problem.weights, "sorted_weights", f32, sorted),
+      .unit_experts = out(isContiguous, "unit_experts", i32, Extents{places / problem.unit}),
+      .counts = sampler("counts", i32, Extents{experts}, Role::output),
+      .offsets = out(isContiguous, "offsets", i32, Extents{experts + 1}),
+      .totals = sampler("totals", i32, Extents{3}, Role::output),
+      .slot_places = out(problem.places, "slot_places", i32, slots),
+      .workspace = sampleIf(config.blocks > 1, sampler, "workspace", u8, bytes, Role::workspace),
+  };
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+
+std::int64_t moe_sort_places(const MoeSortProblem &problem, std::int64_t m) {
+  using namespace impl;
+  if (const Support answer = problemSupported(problem); !answer)
+    throw Error("moe_sort: " + answer.why);
+  expectRows<MoeSortProblem>(m);
+  return placesFor(problem, m);
+}
+
+FLYDSL_KERNEL_FAMILY(MoeSortProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

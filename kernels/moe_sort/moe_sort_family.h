@@ -1,0 +1,56 @@
+// The sorting of slots by expert, between its host file and its kernels.
+#pragma once
+
+#include "frame/family.h"
+
+#include <flydsl/kernels/moe_sort.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// What all kernels of a call take. A slot's number is token * topk + slot.
+template <class Side> struct MoeSortParams {
+  Strided<Side, 0> ids;       // (m * topk)
+  Strided<Side, 0> sortedIds; // (places)
+  Strided<Side, 0> counts;    // (local)
+  Strided<Side, 0> totals;    // (3)
+  Param<Side, Int32> m, places;
+  Param<Side, Int32> rounds;               // slots that each thread of a block looks at
+  Strided<Side, 0> weights, sortedWeights; // (m * topk), (places)
+  Strided<Side, 0> unitExperts, offsets;   // (places / unit), (local + 1)
+  Strided<Side, 0> slotPlaces;             // (m * topk)
+  Strided<Side, 0> expertMap, tokens;      // (experts), (1)
+  Strided<Side, 0> blockCounts;            // (local, blocks + 1): see kMoeSortScan
+};
+/// One block does it all.
+inline constexpr KernelOf<MoeSortParams> kMoeSort{"moe_sort"};
+/// Each block counts its slots of each expert; together they write padding to all places.
+inline constexpr KernelOf<MoeSortParams> kMoeSortCount{"moe_sort_count"};
+/// The counts of blocks become the counts of the blocks before them, and after these that of all.
+inline constexpr KernelOf<MoeSortParams> kMoeSortScan{"moe_sort_scan"};
+/// Each block puts its slots into their places.
+inline constexpr KernelOf<MoeSortParams> kMoeSortScatter{"moe_sort_scatter"};
+
+/// Threads of a block of that kernel, and the experts that it has: 32 lanes each.
+inline constexpr int kScanBlock = 256, kScanExperts = 8;
+
+/// The experts whose slots have places.
+inline std::int64_t expertsHere(const MoeSortProblem &problem) {
+  return problem.local ? problem.local : problem.experts;
+}
+
+template <> struct Family<MoeSortProblem> : FamilyDefaults<MoeSortProblem, &MoeSortArgs::ids> {
+  static Support supported(const P &problem, const Target &target);
+  static Support supported(const P &problem, const C &config, const Target &target);
+  static C choose(const P &problem, std::int64_t m, const Target &target);
+  static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
+  static std::size_t workspaceBytes(const P &problem, const C &config, std::int64_t m);
+  static KernelNames kernels(const P &, const C &config);
+  static std::vector<IndexRow> indexRows(const P &problem, const C &config);
+  static void launch(const Call<P> &call);
+  static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
+  static void compile(const Compiler<P> &compiler);
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

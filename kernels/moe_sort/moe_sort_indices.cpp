@@ -1,0 +1,41 @@
+// The numbers by which slots are sorted.
+#include "moe_sort/moe_sort_family.h"
+
+#include "frame/arguments.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+std::vector<Family<MoeSortProblem>::IndexRow>
+Family<MoeSortProblem>::indexRows(const MoeSortProblem &problem, const MoeSortConfig &) {
+  // Without the check, a slot of any other number has no place.
+  std::vector<IndexRow> rows{{.rule = {.argument = "ids",
+                                       .meaning = "the experts",
+                                       .orNone = true,
+                                       .columns = problem.topk},
+                              .values = [](const P &p, const A &args) {
+                                return IndexValues{.address = address(args.ids),
+                                                   .count = args.ids.shape()[0] * p.topk,
+                                                   .end = p.experts};
+                              }}};
+  if (problem.local)
+    rows.push_back({.rule = {.argument = "expert_map",
+                             .meaning = "the experts of this rank",
+                             .orNone = true,
+                             .distinct = true},
+                    .values = [](const P &p, const A &args) {
+                      return IndexValues{
+                          .address = address(args.expert_map), .count = p.experts, .end = p.local};
+                    }});
+  if (problem.tokens)
+    rows.push_back({.rule = {.argument = "tokens", .meaning = "the rows of ids"},
+                    .values = [](const P &, const A &args) {
+                      return IndexValues{.address = address(args.tokens),
+                                         .count = 1,
+                                         .end = args.ids.shape()[0] + 1};
+                    }});
+  return rows;
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
