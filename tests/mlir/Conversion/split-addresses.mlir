@@ -365,3 +365,67 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  // The quotient of numbers that all lanes have in common is one too, though it may not be computed where it is not wanted.
+  // CHECK-LABEL: gpu.func @quotient
+  gpu.func @quotient(%p: !llvm.ptr<1>, %n: i32) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %b = gpu.block_id x
+    %block = arith.index_cast %b : index to i32
+    %t = gpu.thread_id x
+    %thread = arith.index_cast %t : index to i32
+    %own = arith.extui %thread : i32 to i64
+    %row = arith.divsi %block, %n : i32
+    // CHECK: %[[ROW:.*]] = arith.extsi
+    %wide = arith.extsi %row : i32 to i64
+    %sum = arith.addi %wide, %own : i64
+    // CHECK: %[[BYTES:.*]] = arith.muli %[[ROW]], %c4_i64{{.*}} : i64
+    // CHECK: %[[ADDRESS:.*]] = arith.addi %{{.*}}, %[[BYTES]] : i64
+    // CHECK: %[[BASE:.*]] = llvm.inttoptr %[[ADDRESS]]
+    // CHECK: llvm.getelementptr %[[BASE]][%{{.*}}] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    %to = llvm.getelementptr %p[%sum] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+    %v = llvm.load %to : !llvm.ptr<1> -> f32
+    llvm.store %v, %to : f32, !llvm.ptr<1>
+    gpu.return
+  }
+
+  // So are what is loaded from constant memory at an address of all lanes, and what assembly leaves in a scalar register. In a vector register each
+  // lane has its own.
+  // CHECK-LABEL: gpu.func @scalars
+  gpu.func @scalars(%p: !llvm.ptr<1>, %table: !llvm.ptr<4>) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %t = gpu.thread_id x
+    %thread = arith.index_cast %t : index to i32
+    %own = arith.extui %thread : i32 to i64
+    // CHECK: %[[START:.*]] = llvm.load
+    %start = llvm.load %table : !llvm.ptr<4> -> i64
+    %a = arith.addi %start, %own : i64
+    // CHECK: arith.muli %[[START]], %c4_i64{{.*}} : i64
+    // CHECK: llvm.inttoptr
+    // CHECK: llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    %pa = llvm.getelementptr %p[%a] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+    %x = llvm.load %pa : !llvm.ptr<1> -> f32
+    // CHECK: %[[SCALAR:.*]] = llvm.inline_asm
+    %scalar = llvm.inline_asm has_side_effects "", "=s,0" %thread : (i32) -> i32
+    // CHECK: %[[WIDE:.*]] = arith.extsi %[[SCALAR]]
+    %wide = arith.extsi %scalar : i32 to i64
+    %b = arith.addi %wide, %own : i64
+    // CHECK: arith.muli %[[WIDE]], %c4_i64{{.*}} : i64
+    // CHECK: llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    %pb = llvm.getelementptr %p[%b] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+    %y = llvm.load %pb : !llvm.ptr<1> -> f32
+    %vector = llvm.inline_asm has_side_effects "", "=v,0" %thread : (i32) -> i32
+    // CHECK: %[[OWN:.*]] = llvm.inline_asm
+    // CHECK: arith.extsi %[[OWN]]
+    %far = arith.extsi %vector : i32 to i64
+    %c = arith.addi %far, %own : i64
+    // CHECK: llvm.ptrtoint
+    // CHECK: %[[FAR:.*]] = arith.extsi %[[OWN]]
+    // CHECK: %[[SUM:.*]] = arith.addi %[[FAR]], %{{.*}} : i64
+    // CHECK: arith.muli %[[SUM]], %c4_i64{{.*}} : i64
+    %pc = llvm.getelementptr %p[%c] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+    %z = llvm.load %pc : !llvm.ptr<1> -> f32
+    gpu.return
+  }
+}

@@ -11,25 +11,36 @@ namespace mlir::fly {
 
 namespace {
 
-/// Lanes may have memory of their own at one private or generic address. Loads of global and shared
-/// memory give all lanes the same if the address is the same.
+/// Lanes may have memory of their own at one private or generic address. Loads of global, constant and
+/// shared memory give all lanes the same if the address is the same.
 bool readsShared(LLVM::LoadOp load) {
   const unsigned space = load.getAddr().getType().getAddressSpace();
-  return space == ROCDL::ROCDLDialect::kGlobalMemoryAddressSpace ||
+  constexpr unsigned kConstantMemory = 4; // "Address Spaces" in LLVM's AMDGPU guide
+  return space == ROCDL::ROCDLDialect::kGlobalMemoryAddressSpace || space == kConstantMemory ||
          space == ROCDL::ROCDLDialect::kSharedMemoryAddressSpace;
+}
+
+/// Whether the result is in a scalar register, which the lanes have in common whatever the operands
+/// are: as a constraint of assembly says, too.
+bool isScalar(Operation *op) {
+  auto assembly = dyn_cast<LLVM::InlineAsmOp>(op);
+  return isa<ROCDL::ReadfirstlaneOp>(op) || (assembly && assembly.getNumResults() == 1 &&
+                                             assembly.getResult(0).getType().isInteger() &&
+                                             assembly.getConstraints().starts_with("=s,"));
 }
 
 /// Whether the results are the same in all lanes wherever the operands are.
 bool followsOperands(Operation *op) {
-  if (isa<gpu::BlockIdOp, gpu::GridDimOp, gpu::BlockDimOp, ROCDL::ReadfirstlaneOp, scf::ForOp,
-          scf::IfOp>(op))
+  if (isScalar(op) ||
+      isa<gpu::BlockIdOp, gpu::GridDimOp, gpu::BlockDimOp, scf::ForOp, scf::IfOp>(op))
     return true;
   if (isa<gpu::ThreadIdOp, gpu::LaneIdOp, LLVM::InlineAsmOp>(op) || op->getNumRegions() != 0)
     return false;
   if (auto load = dyn_cast<LLVM::LoadOp>(op))
     return readsShared(load);
-  // Intrinsics of the target give what the lane has, such as its number.
-  return isPure(op) && !isa<ROCDL::ROCDLDialect>(op->getDialect());
+  // A division has no effect, though it may not be computed where it is not wanted. Intrinsics of the
+  // target give what the lane has, such as its number.
+  return isMemoryEffectFree(op) && !isa<ROCDL::ROCDLDialect>(op->getDialect());
 }
 
 } // namespace
@@ -54,7 +65,7 @@ void Uniformity::begin(Operation *op) {
 
 void Uniformity::pass(Value value, OpOperand &use) {
   Operation *user = use.getOwner();
-  if (isa<ROCDL::ReadfirstlaneOp>(user))
+  if (isScalar(user))
     return;
   if (isa<scf::YieldOp>(user))
     return passYield(use);
