@@ -17,8 +17,6 @@ using Attention = Family<AttentionProblem>;
 constexpr int kMostHeads = 1 << 16, kLargestPage = 1 << 16, kMostParts = 64;
 /// Lengths of sequences are below this.
 constexpr std::int64_t kMostTokens = 1 << 30;
-/// The keys of a tile span less than this.
-constexpr std::int64_t kMostTileBytes = std::int64_t(1) << 31;
 
 std::string is(const char *name, std::int64_t value) {
   return std::string(name) + " is " + std::to_string(value);
@@ -194,9 +192,7 @@ public:
     queries();
     keys();
     scores();
-    params.workspace = arguments_.workspace(
-        args_.workspace,
-        any() ? Attention::workspaceBytes(problem_, config_, params.size.tokens) : 0);
+    parts();
   }
   /// Whether there is anything to do.
   bool any() const { return params.size.tokens > 0 && params.size.batch > 0; }
@@ -218,14 +214,15 @@ private:
   /// What is expected of a tensor whose elements are moved in pieces of 16 bytes or of 8 elements.
   Expected inPieces(const char *name, DType type, const Shape &shape, int free,
                     Use use = Use::read) const {
-    const bool bytes = problem_.float8_products && isFloat8(type);
+    const int together = elementsTogether(problem_, type);
     return {.name = name,
             .dtype = type,
             .shape = shape,
             .free = free,
             .use = use,
-            .align = bytes ? 16 : 8,
-            .reason = bytes ? "16 elements are moved at a time" : "8 elements are moved at a time"};
+            .align = together,
+            .reason = together == 16 ? "16 elements are moved at a time"
+                                     : "8 elements are moved at a time"};
   }
   /// Requires that a tensor of heads has as many modes as there are names.
   void rank(const TensorArg &tensor, const char *name, const char *modes) const {
@@ -421,6 +418,16 @@ private:
     };
     params.window.left = side(args_.window_left, "window_left");
     params.window.right = side(args_.window_right, "window_right");
+  }
+
+  /// The workspace: the results of all parts, and after them the logarithms.
+  void parts() {
+    const std::size_t bytes =
+        any() ? Attention::workspaceBytes(problem_, config_, params.size.tokens) : 0;
+    params.parts.values.address = arguments_.workspace(args_.workspace, bytes);
+    if (bytes > 0)
+      params.parts.lse.address = params.parts.values.address +
+                                 partialRows(problem_, config_).bytesOfValues(params.size.tokens);
   }
 
   /// Where the sequences start: so many numbers, if that is known.

@@ -41,24 +41,19 @@ void combineTile(const AttentionTraced &p, const Spec<AttentionProblem> &spec,
   const Int32 count = min(place.queries - place.first, config.tile_q) * across;
   const std::optional<Numeric> sink = rows.sink();
   for (Int32 i : range(thread_idx().x, count, config.threads)) {
-    const Int32 query = place.first + i / across, element = i % across * kEach;
+    const Int32 query = place.first + i / across, piece = i % across;
+    const Tensor lse = rows.partLse(query);                // (splits)
+    const Tensor values = rows.partValues(query);          // (splits, head_v)
+    const auto pieceOf = [&](const Tensor &row) {          // (head_v)
+      return flat_divide(row, make_tile(kEach))(_, piece); // (kEach)
+    };
     const CombinedRow row = combineParts(
-        {Int32(config.splits),
-         [&](const Int32 &part) {
-           return Pointer::from_address(rows.partLse(rows.partRow(part, query)), f32).load();
-         },
-         [&](const Int32 &part) {
-           const Numeric start = rows.partValues(rows.partRow(part, query));
-           return Pointer::from_address(start + element.to(i64) * 4, f32, AddressSpace::global, 16)
-               .load(kEach);
-         },
-         config.splits},
+        {Int32(config.splits), [&](const Int32 &part) { return Numeric(lse(part)); },
+         [&](const Int32 &part) { return pieceOf(values(part, _)).load(); }, config.splits},
         kEach, sink);
-    Pointer::from_address(rows.row(p.o, problem.y, query) + element.to(i64) * problem.y.bytes(),
-                          problem.y, AddressSpace::global, kEach * problem.y.bytes())
-        .store(row.values.to(problem.y));
+    pieceOf(rows.o(query)).store(row.values.to(problem.y));
     if (problem.lse)
-      if_(element == 0, [&] { rows.storeLse(query, row.lse); });
+      if_(piece == 0, [&] { rows.storeLse(query, row.lse); });
   }
 }
 const AttentionKernel attentionCombine{

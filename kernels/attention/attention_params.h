@@ -26,6 +26,12 @@ template <class Side> struct AttentionSizes {
 /// The keys that a query sees before and after its own place; -1: all.
 template <class Side> struct AttentionWindow { Param<Side, Int64> left, right; };
 
+/// What parts of the keys found, in the workspace, in f32.
+template <class Side> struct AttentionParts {
+  Strided<Side, 0> values; ///< (splits, tokens, q_heads, head_v)
+  Strided<Side, 0> lse;    ///< (splits, tokens, q_heads)
+};
+
 /// What all kernels take.
 template <class Side> struct AttentionParams {
   /// Heads: the strides of sequences, of tokens and of heads. With varlen there is no mode of
@@ -38,7 +44,7 @@ template <class Side> struct AttentionParams {
   Strided<Side, 1> table;        ///< (batch, blocks)
   Strided<Side, 0> slopes, sink; ///< (q_heads)
   AttentionDescales<Side> descale;
-  Param<Side, Int64> workspace; ///< an address
+  AttentionParts<Side> parts;
   AttentionSizes<Side> size;
   AttentionWindow<Side> window;
 };

@@ -25,11 +25,6 @@ inline Int32 threadOf(const AttentionShape &shape, Thrift from) {
   return rematerialised(thread) & static_cast<int>(std::bit_ceil(unsigned(shape.threads)) - 1);
 }
 
-/// The number of an index that is the same for the block, at an address.
-inline Int32 uniformIndex(const Numeric &address) {
-  return rocdl::s_load(Pointer::from_address(address, i32), i32);
-}
-
 /// A block's place: its sequence, head and tile of queries, and its part of the keys.
 struct BlockPlace {
   Int32 sequence, head, first, part;
@@ -48,7 +43,8 @@ struct BlockPlace {
     const Int32 tile = problem.causal ? Int32(across - 1 - column) : column,
                 sequence = row / problem.q_heads;
     const auto index = [&](const Strided<OnDevice, 0> &of, const Int32 &i) {
-      return uniformIndex(of.address + i.to(i64) * 4);
+      const Tensor starts = of.view(i32, p.size.batch + 1); // (batch + 1)
+      return Int32(rocdl::s_load(starts, i));
     };
     const bool cache = problem.cache != KvCache::none, ownKeys = problem.varlen && !cache;
     const Int32 startQ = problem.varlen ? index(p.sequences.startsQ, sequence) : Int32(0),
@@ -92,6 +88,19 @@ struct BlockPlace {
   }
 };
 
+/// How k and v lie.
+inline KvLayout kvLayout(const AttentionProblem &problem) {
+  return {.cache = problem.cache,
+          .page = problem.page,
+          .pack = problem.pack,
+          .v_pack = vPackOf(problem),
+          .heads = problem.kv_heads,
+          .head = problem.head,
+          .head_v = headV(problem),
+          .type = problem.kv,
+          .align = elementsTogether(problem, problem.kv) * problem.kv.bytes()};
+}
+
 /// What the kernels of a problem share: the rows of operands.
 class AttentionRows {
 public:
@@ -100,19 +109,18 @@ public:
       : problem_(problem), config_(config), p_(p), place_(place) {}
 
   const AttentionTraced &params() const { return p_; }
-  /// The address of a query's head in q or o, whose type is given.
-  Numeric row(const Strided<OnDevice, 3> &of, DType type, const Int32 &query) const {
-    return of.address + (place_.sequence.to(i64) * of.stride[0] + token(query) * of.stride[1] +
-                         place_.head.to(i64) * of.stride[2]) *
-                            type.bytes();
+  /// A query's head of q, or of o.
+  Tensor q(const Int32 &query) const {
+    return row(p_.q, problem_.q, problem_.head, query);
+  } // (head)
+  Tensor o(const Int32 &query) const {
+    return row(p_.o, problem_.y, headV(problem_), query); // (head_v)
   }
   /// Writes what was found of a row.
   void storeLse(const Int32 &query, const Numeric &base2) const {
-    const Numeric at = p_.lse.address +
-                       (place_.sequence.to(i64) * p_.lse.stride[0] +
-                        place_.head.to(i64) * p_.lse.stride[1] + token(query) * p_.lse.stride[2]) *
-                           4;
-    Pointer::from_address(at, f32).store(base2 * static_cast<float>(1 / kLog2E));
+    const Tensor lse =
+        p_.lse.view(f32, {p_.size.batch, problem_.q_heads, tokens()}); // (batch, q_heads, tokens)
+    lse(place_.sequence, place_.head, token(query)) = base2 * static_cast<float>(1 / kLog2E);
   }
   /// The head's sink, times log2(e), if there are sinks.
   std::optional<Numeric> sink() const {
@@ -124,9 +132,8 @@ public:
   std::optional<Numeric> descale(const Strided<OnDevice, 2> &of, DType type) const {
     if (!isFloat8(type))
       return std::nullopt;
-    const Numeric place =
-        of.address + (place_.sequence.to(i64) * of.stride[0] + kvHead() * of.stride[1]) * 4;
-    return rocdl::s_load(Pointer::from_address(place, f32), f32);
+    const Tensor factors = of.view(f32, {p_.size.batch, problem_.kv_heads}); // (batch, kv_heads)
+    return rocdl::s_load(factors, {place_.sequence, kvHead()});
   }
   /// The factor of the products.
   std::optional<Numeric> scoreDescale() const {
@@ -134,64 +141,70 @@ public:
     return q && k ? std::optional<Numeric>(*q * *k) : q ? q : k;
   }
   Numeric ofHead(const Strided<OnDevice, 0> &of) const {
-    return rocdl::s_load(Pointer::from_address(of.address + place_.head.to(i64) * 4, f32), f32);
+    return rocdl::s_load(of.view(f32, problem_.q_heads), place_.head);
   }
-  /// The bias of a query.
+  /// The bias of a query. Keys past the last column have that one's.
   std::function<Numeric(const Int32 &)> bias(const Int32 &query) const {
-    const DType type = problem_.bias_type;
-    const Strided<OnDevice, 3> &rows = p_.bias.rows;
-    const Numeric row =
-        rows.address + (place_.sequence.to(i64) * rows.stride[0] +
-                        place_.head.to(i64) * rows.stride[1] + token(query) * rows.stride[2]) *
-                           type.bytes();
-    const Int32 last = p_.bias.columns.to(i32) - 1;
-    return [row, last, type](const Int32 &key) {
-      const Numeric at = row + Int32(min(key, last)).to(i64) * type.bytes();
-      const Numeric value = Pointer::from_address(at, type).load();
-      return type == f32 ? value : value.to(f32);
+    const Tensor all =
+        p_.bias.rows.view(problem_.bias_type, {p_.size.batch, problem_.q_heads, tokens(),
+                                               p_.bias.columns}); // (batch, q_heads, tokens, keys)
+    const Tensor row = all(place_.sequence, place_.head, token(query), _); // (keys)
+    const Int32 last = p_.bias.columns.to<Int32>() - 1;
+    return [row, last](const Int32 &key) {
+      const Numeric value = row(min(key, last));
+      return value.dtype() == f32 ? value : value.to(f32);
     };
   }
 
   /// The keys and values of the head.
   KvSource source() const {
-    const int bytes = problem_.kv.bytes();
-    const Numeric head = kvHead();
-    const bool cache = problem_.cache != KvCache::none;
-    const auto strides = [&](const Strided<OnDevice, 3> &of) -> KvStrides {
-      const Numeric start = head * of.stride[2] + place_.startK.to(i64) * of.stride[1];
-      const Numeric sequence =
-          cache ? start : Numeric(start + place_.sequence.to(i64) * of.stride[0]);
-      return {of.address + sequence * bytes, of.stride[0], of.stride[1]};
-    };
-    const Numeric table = p_.table.address + place_.sequence.to(i64) * p_.table.stride[0] * 4;
-    return KvSource(
-        {problem_.cache, problem_.page, problem_.pack, vPackOf(problem_), headV(problem_), bytes},
-        strides(p_.k), strides(p_.v), table);
+    const KvLayout layout = kvLayout(problem_);
+    if (problem_.cache == KvCache::none)
+      return {layout, tokensTwice(ofSequence(p_.k, problem_.head)),
+              tokensTwice(ofSequence(p_.v, headV(problem_)))};
+    const Tensor tables = p_.table.view(i32, {p_.size.batch, kAnyBlocks}); // (batch, blocks)
+    return {layout, keysOfHead(layout, p_.k, kvHead()), valuesOfHead(layout, p_.v, kvHead()),
+            tables(place_.sequence, _)};
   }
 
-  // The workspace of parts of the keys.
-  Numeric partRow(const Int32 &part, const Int32 &query) const {
-    const Numeric rows = p_.size.tokens * problem_.q_heads;
-    return part.to(i64) * rows + tokenOfAll(query) * problem_.q_heads + place_.head.to(i64);
+  // The workspace of parts of the keys: what each part found of a query.
+  Tensor partValues(const Int32 &query) const {
+    const Tensor all = p_.parts.values.view(
+        f32, {config_.splits, p_.size.tokens, problem_.q_heads, headV(problem_)},
+        16);                                          // (splits, tokens, q_heads, head_v)
+    return all(_, tokenOfAll(query), place_.head, _); // (splits, head_v)
   }
-  /// The address of a part's result of a row, in f32.
-  Numeric partValues(const Numeric &row) const {
-    return p_.workspace + row * (headV(problem_) * 4);
-  }
-  /// The address of its logarithm.
-  Numeric partLse(const Numeric &row) const {
-    const Numeric rows = p_.size.tokens * (problem_.q_heads * config_.splits);
-    return p_.workspace + (rows * headV(problem_) + row) * 4;
+  Tensor partLse(const Int32 &query) const {
+    const Tensor all = p_.parts.lse.view(
+        f32, {config_.splits, p_.size.tokens, problem_.q_heads}); // (splits, tokens, q_heads)
+    return all(_, tokenOfAll(query), place_.head);                // (splits)
   }
 
 private:
   /// The head of keys and values.
-  Numeric kvHead() const { return (place_.head / (problem_.q_heads / problem_.kv_heads)).to(i64); }
-  /// The number of a query's token in a tensor, behind its sequence's if that has a mode.
-  Numeric token(const Int32 &query) const { return (place_.startQ + query).to(i64); }
-  Numeric tokenOfAll(const Int32 &query) const {
+  Int32 kvHead() const { return place_.head / (problem_.q_heads / problem_.kv_heads); }
+  /// Tokens of the mode of queries: those of a sequence, or with varlen, where the stride of
+  /// sequences is 0, of all.
+  Int64 tokens() const { return problem_.varlen ? p_.size.tokens : p_.size.queries; }
+  Int32 token(const Int32 &query) const { return place_.startQ + query; }
+  /// The number of a query among those of all sequences.
+  Int32 tokenOfAll(const Int32 &query) const {
     return problem_.varlen ? token(query)
-                           : Numeric(place_.sequence.to(i64) * p_.size.queries + query.to(i64));
+                           : Int32(place_.sequence * p_.size.queries.to<Int32>() + query);
+  }
+  /// The keys or values of the head, from the sequence's first token on.
+  Tensor ofSequence(const Strided<OnDevice, 3> &of, int elements) const {
+    const Tensor all =
+        of.view(problem_.kv, {p_.size.batch, p_.size.keys, problem_.kv_heads, elements},
+                kvLayout(problem_).align);                   // (batch, keys, kv_heads, elements)
+    const Tensor own = all(place_.sequence, _, kvHead(), _); // (keys, elements)
+    return make_view(own(place_.startK, _).iter(), own.layout());
+  }
+  Tensor row(const Strided<OnDevice, 3> &of, DType type, int elements, const Int32 &query) const {
+    const Tensor all = of.view(type, {p_.size.batch, tokens(), problem_.q_heads, elements},
+                               elementsTogether(problem_, type) *
+                                   type.bytes());              // (batch, tokens, q_heads, elements)
+    return all(place_.sequence, token(query), place_.head, _); // (elements)
   }
 
   const AttentionProblem &problem_;

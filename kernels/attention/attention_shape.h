@@ -17,6 +17,12 @@ inline int headV(const AttentionProblem &problem) {
 }
 /// Whether an operand of a type has a descale.
 inline bool isFloat8(DType type) { return matrixKind(type) == MatrixKind::float8; }
+/// Bytes that the rows of a tile of keys span without a cache: their offsets have 32 bits.
+inline constexpr std::int64_t kMostTileBytes = std::int64_t(1) << 31;
+/// Neighbours of a head that are moved together, of q, k, v or o in a type; strides are multiples of it.
+inline int elementsTogether(const AttentionProblem &problem, DType type) {
+  return problem.float8_products && isFloat8(type) ? 16 : 8;
+}
 /// The type to which probabilities are rounded.
 inline DType probabilityType(const AttentionProblem &problem) {
   if (!problem.float8_products)
@@ -179,8 +185,10 @@ struct PartialRows {
   std::int64_t heads, headV;
 
   std::int64_t rows(std::int64_t tokens) const { return tokens * heads; }
+  std::int64_t bytesOfValues(std::int64_t tokens) const { return parts * rows(tokens) * headV * 4; }
   std::size_t bytes(std::int64_t tokens) const {
-    return parts > 1 ? static_cast<std::size_t>(parts * rows(tokens) * (headV + 1) * 4) : 0;
+    return parts > 1 ? static_cast<std::size_t>(bytesOfValues(tokens) + parts * rows(tokens) * 4)
+                     : 0;
   }
 };
 inline PartialRows partialRows(const AttentionProblem &problem, const AttentionConfig &config) {

@@ -114,12 +114,12 @@ public:
   }
   /// Writes what was found; see WaveQueries.
   void store(bool parts) const {
-    const Int32 first = lane().group * sums();
+    const Int32 group = lane().group;
     queries_.store(
         [&](int r, int from, int count) {
           return make_view(results_[at(r)].iter() + from, make_layout(count)).load();
         },
-        {sums(), [&](int i) { return Int32(first + i / sums() * 16); }}, parts,
+        {sums(), [&](int i) { return Int32(group + i / sums() * (16 / sums())); }}, parts,
         [&](int r) { return Numeric(weightSums_[at(r)](0)); });
   }
 
@@ -151,8 +151,8 @@ private:
     const Int32 thread = this->thread();
     return {thread % 16, thread % shape_.form.lanes / 16};
   }
-  /// A lane's piece of its row.
-  Int32 pieceOf(const Lane &lane, int part, int i) const {
+  /// The number of a lane's piece of its row.
+  Int32 pieceNumber(const Lane &lane, int part, int i) const {
     return lane.group + (part * piecesOfPart() + i) * shape_.form.across;
   }
   /// What an instruction of a part takes of its elements.
@@ -165,22 +165,20 @@ private:
 
   void wait(int loads) const { gpu::wait_for({.loads = loads, .reads = 0}); }
   // Tiles on their way to LDS. Keys behind the last one of the block's tiles are as that one.
-  template <class Swizzle, class Address>
+  template <class Swizzle, class Rows>
   void fetch(const DmaTile &tile, const Tensor &into, const Int32 &number,
-             const TilesOfBlock &tiles, Swizzle swizzle, Address address) const {
+             const TilesOfBlock &tiles, Swizzle swizzle, Rows rows) const {
     const int elements = DmaTile::kPiece / bytes();
     const Int32 end = min(keys_, tiles.end * shape_.tileK),
                 first = min(number * shape_.tileK, end - 1), last = end - 1 - first;
+    assume(last >= 0);                                    // there is a key
+    const Tensor places = logical_divide(into, elements); // (piece, places)
     const Int32 thread = threadOf(shape_, Thrift::loads);
     for (int i = 0; i < tile.loads(shape_.threads); ++i) {
       const Int32 place = thread + i * shape_.threads, row = place / tile.pieces(),
                   piece = place % tile.pieces() ^ swizzle(row);
-      const Numeric from = address(source_.place(first, min(row, last)), Int32(piece * elements));
-      copy(load_,
-           make_view(
-               Pointer::from_address(from, shape_.form.b, AddressSpace::global, DmaTile::kPiece),
-               make_layout(elements)),
-           make_view(into.iter() + place * elements, make_layout(elements)));
+      const Tensor from = rows(source_.place(first, min(row, last))); // (elements)
+      copy(load_, pieceOf(from, piece, elements), places(_, place));
     }
   }
   void fetchKeys(const Int32 &tile, int stage, const TilesOfBlock &tiles) const {
@@ -188,27 +186,29 @@ private:
     fetch(
         rows, keyPlaces_[at(stage)], tile, tiles,
         [&](const Int32 &row) { return rows.ofKeys(row); },
-        [&](const KvPlace &place, const Int32 &element) { return source_.key(place, element); });
+        [&](const KvPlace &place) { return source_.key(place); });
   }
   void fetchValues(const Int32 &tile, int stage, const TilesOfBlock &tiles) const {
     const DmaTile rows = shape_.valueTile();
     fetch(
         rows, valuePlaces_[at(stage)], tile, tiles,
         [&](const Int32 &row) { return rows.ofValues(row); },
-        [&](const KvPlace &place, const Int32 &element) { return source_.value(place, element); });
+        [&](const KvPlace &place) { return source_.value(place); });
   }
 
   /// The lane's elements of its queries, for each repeat and part.
   void loadQueries() {
     const int size = shape_.form.piece();
     const Lane own = lane();
-    for (int r = 0; r < shape_.repeats(); ++r)
+    for (int r = 0; r < shape_.repeats(); ++r) {
+      const Tensor query = queries_.pieces(r)(_, own.group, _); // (piece, pieces)
       for (int part = 0; part < keyParts(); ++part) {
         operandsQ_.push_back(make_rmem_tensor(IntTuple({size, piecesOfPart()}), shape_.form.a));
         for (int i = 0; i < piecesOfPart(); ++i)
           operandsQ_.back()(_, i).store(
-              queries_.load(r, Int32(pieceOf(own, part, i) * size), size, shape_.form.a));
+              query(_, part * piecesOfPart() + i).load().to(shape_.form.a));
       }
+    }
   }
   static Tensor held(const Vector &values) {
     const Tensor registers = make_rmem_tensor(IntTuple(int(values.size())), values.dtype());
@@ -232,7 +232,7 @@ private:
       for (int tile = chunk * tilesOfChunk(); tile < (chunk + 1) * tilesOfChunk(); ++tile) {
         operands.push_back(make_rmem_tensor(IntTuple({size, piecesOfPart()}), shape_.form.b));
         for (int i = 0; i < piecesOfPart(); ++i) {
-          const Int32 piece = pieceOf(own, part, i) ^ rows.ofKeys(first);
+          const Int32 piece = pieceNumber(own, part, i) ^ rows.ofKeys(first);
           copy_atom_call(read_,
                          inTile(keyPlaces_[at(stage)], first * shape_.head + piece * size,
                                 (tile % 2 * 4 + tile / 2 * 32) * shape_.head, size),

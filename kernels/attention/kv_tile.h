@@ -40,6 +40,9 @@ public:
                                                       shape.keyRow(), shape.keyRows8()))),
         values_(shared_.tensor(shape.form.b, tileInRuns(shape.form, shape.headV, shape.tileK,
                                                         shape.valueRow(), shape.valueRows8()))),
+        keysInOrder_(inOrder(keys_, shape.tileK, shape.head, shape.keyRow(), shape.keyRows8())),
+        valuesInOrder_(
+            inOrder(values_, shape.headV, shape.tileK, shape.valueRow(), shape.valueRows8())),
         dealtKeys_(shape.tileK * shape.head / shape.piece(), shape.threads),
         dealtValues_(shape.tileK * shape.headV / (inRows() ? kQuad * piece() : kPiece),
                      shape.threads) {
@@ -88,6 +91,11 @@ private:
     Int32 thread;
   };
 
+  /// The tile with its rows in their order.
+  static Tensor inOrder(const Tensor &inRuns, int rows, int columns, int stride, int stride8) {
+    return make_view(inRuns.iter(), make_layout({{8, rows / 8}, columns},
+                                                {{stride, stride8}, 1})); // (rows, columns)
+  }
   bool inRows() const { return source_.layout().valuesInRows(); }
   /// The elements of a value that a thread loads of each of its keys: fewer if there would not be
   /// work for all threads.
@@ -105,6 +113,7 @@ private:
   }
   void fetch(const Round &round, const Int32 &first, const Int32 &count) const {
     const Int32 last = count - 1 - first;
+    assume(last >= 0); // there is a key
     (round.keys ? dealtKeys_ : dealtValues_).where(round.thread, round.number, [&] {
       if (round.keys)
         fetchKey(round, first, last);
@@ -128,36 +137,38 @@ private:
       gpu::schedule_fence();
   }
 
+  /// A row of the tile, and a piece of its elements.
   struct Key {
-    Int32 row, element;
+    Int32 row, piece;
   };
   Key keyOf(const Round &round) const {
     const int pieces = shape_.head / shape_.piece();
     const Int32 piece = dealtKeys_.piece(round.thread, round.number);
-    return {piece / pieces, piece % pieces * shape_.piece()};
+    return {piece / pieces, piece % pieces};
   }
 
   void fetchKey(const Round &round, const Int32 &first, const Int32 &last) const {
     const Key key = keyOf(round);
-    const KvPlace place = source_.place(first, min(key.row, last));
+    const Tensor row = source_.key(source_.place(first, min(key.row, last))); // (head)
     fetchedKeys_[std::size_t(round.number)] =
-        load(source_.key(place, key.element), shape_.piece()).bitcast(i32);
+        pieceOf(row, key.piece, shape_.piece()).load().bitcast(i32);
   }
   void storeKey(const Round &round) const {
     const Key key = keyOf(round);
-    put(keys_, key.row / 8 * shape_.keyRows8() + key.row % 8 * shape_.keyRow() + key.element,
+    put(pieceOf(keysInOrder_(key.row, _), key.piece, shape_.piece()),
         fetched(fetchedKeys_, round.number));
   }
 
-  /// The place of a thread's values. Neighbouring threads have elements of neighbouring groups of 8,
+  /// The keys and the elements of a thread's values: which four keys, and which piece of elements.
+  /// Neighbouring threads have elements of neighbouring groups of 8,
   /// which are in different banks of LDS, then neighbouring keys. On CDNA, whose groups begin two
   /// pieces apart there, the keys of two pieces come first; and because two rows are written by one
   /// instruction, the groups that follow are those that begin in other banks than its second row:
   /// of 32 banks every other one, as rows are two pieces apart like the groups.
-  struct Values {
-    Int32 key, element;
+  struct Quad {
+    Int32 keys, piece;
   };
-  Values quadOf(const Round &round) const {
+  Quad quadOf(const Round &round) const {
     const int groups = shape_.headV / 8, together = std::gcd(groups, 8),
               quads = shape_.tileK / kQuad, parts = 8 / piece(),
               first = shape_.dealsFours() && shape_.form.bytes() == 2 ? std::gcd(quads, 4) : 1;
@@ -166,79 +177,75 @@ private:
     const Int32 group = first > 1 && shape_.banks == 32 && together % 4 == 0
                             ? Int32(turn / 4 * 4 + turn % 2 * 2 + turn / 2 % 2)
                             : turn;
-    return {(of % (quads / first) * first + at % first) * kQuad,
-            (rest / parts * together + group) * 8 + rest % parts * piece()};
+    return {of % (quads / first) * first + at % first,
+            (rest / parts * together + group) * parts + rest % parts};
   }
   void fetchQuad(const Round &round, const Int32 &first, const Int32 &last) const {
-    const Values values = quadOf(round);
+    const Quad quad = quadOf(round);
     for (int k = 0; k < kQuad; ++k) {
-      const KvPlace place = source_.place(first, min(values.key + k, last));
+      const Tensor row =
+          source_.value(source_.place(first, min(quad.keys * kQuad + k, last))); // (head_v)
       fetchedValues_[std::size_t(round.number * kQuad + k)] =
-          load(source_.value(place, values.element), piece()).bitcast(i32);
+          pieceOf(row, quad.piece, piece()).load().bitcast(i32);
     }
   }
   void storeQuad(const Round &round) const {
-    const Values values = quadOf(round);
-    const Int32 start = values.element / 8 * shape_.valueRows8() +
-                        values.element % 8 * shape_.valueRow() + values.key;
+    const Quad quad = quadOf(round);
+    const Tensor tile = flat_divide(valuesInOrder_, make_tile(piece(), kQuad))(
+        _, _, quad.piece, quad.keys); // (piece, quad)
     std::vector<Vector> rows;
     for (int k = 0; k < kQuad; ++k)
       rows.push_back(fetched(fetchedValues_, round.number * kQuad + k));
     for (int e = 0; e < piece(); ++e)
-      put(values_, start + e * shape_.valueRow(),
-          Vector::of({rows[0].at(e), rows[1].at(e), rows[2].at(e), rows[3].at(e)}));
+      put(tile(e, _), Vector::of({rows[0].at(e), rows[1].at(e), rows[2].at(e), rows[3].at(e)}));
   }
 
-  /// Eight keys of an element, in the order of a packed cache.
-  Values runOf(const Round &round) const {
+  /// Which eight keys of an element, in the order of a packed cache.
+  struct Run {
+    Int32 keys, element;
+  };
+  Run runOf(const Round &round) const {
     const int together = std::min(source_.layout().v_pack, shape_.tileK) / kPiece;
     const Int32 at = dealtValues_.piece(round.thread, round.number), of = at / together;
-    return {(of / shape_.headV * together + at % together) * kPiece, of % shape_.headV};
+    return {of / shape_.headV * together + at % together, of % shape_.headV};
   }
   void fetchRun(const Round &round, const Int32 &first, const Int32 &last) const {
-    const Values values = runOf(round);
-    const KvPlace place = source_.place(first, min(values.key, last / kPiece * kPiece));
+    const Run keys = runOf(round);
+    const Int32 key = keys.keys * kPiece;
+    const KvPlace place = source_.place(first, min(key, last / kPiece * kPiece));
+    const Tensor tokens = source_.tokens(place.block, keys.element); // (page)
     const Var<Vector> &run = fetchedValues_[std::size_t(round.number)];
-    run = load(source_.value(place, values.element), kPiece).bitcast(i32);
+    run = pieceOf(tokens, place.inside / kPiece, kPiece).load().bitcast(i32);
     // Tokens behind the last key are whatever the page holds, and 0 times a NaN would be one.
     if_(last < shape_.tileK - 1, [&] {
       const Numeric zero = Vector::splat(0.0f, 1, shape_.kv).at(0);
       const auto kept = [&](int k) {
-        return select(last - values.key >= k, fetched(fetchedValues_, round.number).at(k), zero);
+        return select(last - key >= k, fetched(fetchedValues_, round.number).at(k), zero);
       };
       run = Vector::of({kept(0), kept(1), kept(2), kept(3), kept(4), kept(5), kept(6), kept(7)})
                 .bitcast(i32);
     });
   }
   void storeRun(const Round &round) const {
-    const Values values = runOf(round);
-    put(values_,
-        values.element / 8 * shape_.valueRows8() + values.element % 8 * shape_.valueRow() +
-            values.key,
+    const Run run = runOf(round);
+    put(pieceOf(valuesInOrder_(run.element, _), run.keys, kPiece),
         fetched(fetchedValues_, round.number));
   }
 
-  Vector load(const Numeric &address, int size) const {
-    return Pointer::from_address(address, shape_.kv, AddressSpace::global, size * shape_.kv.bytes())
-        .load(size);
-  }
   /// What was loaded, as elements.
   Vector fetched(const std::vector<Var<Vector>> &all, int i) const {
     return all[std::size_t(i)].get().bitcast(shape_.kv);
   }
-  /// Writes elements to LDS in the type of the products.
-  void put(const Tensor &tile, const Numeric &element, const Vector &values) const {
-    const DType type = shape_.form.b;
-    const int size = static_cast<int>(values.size());
-    Pointer::from_address(tile.iter().address() + element * type.bytes(), type,
-                          AddressSpace::shared, size * type.bytes())
-        .store(values.dtype() == type ? values : values.to(type));
+  /// Writes neighbours in LDS in the type of the products.
+  void put(const Tensor &to, const Vector &values) const {
+    to.store(values.dtype() == to.dtype() ? values : values.to(to.dtype()));
   }
 
   AttentionShape shape_;
   KvSource source_;
   SharedAllocator shared_;
-  Tensor keys_, values_;
+  Tensor keys_, values_;               // in runs: (tileK, head), (headV, tileK)
+  Tensor keysInOrder_, valuesInOrder_; // the same memory: (tileK, head), (headV, tileK)
   DealtPieces dealtKeys_, dealtValues_;
   /// As words: from one turn of the loop to the next, elements of 8 bits would take a register each.
   std::vector<Var<Vector>> fetchedKeys_, fetchedValues_;

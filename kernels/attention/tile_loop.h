@@ -60,7 +60,7 @@ public:
         [&](int r, int from, int count) {
           return make_view(results_(_, _, r).iter() + from, make_layout(count)).load();
         },
-        {RunsOfEight::kRun, [&](int i) { return Int32(runs_.first() + runs_.offset(i)); }}, parts);
+        {RunsOfEight::kRun, [&](int i) { return runs_.run(i); }}, parts);
   }
 
 private:
@@ -76,15 +76,15 @@ private:
   void loadQueries(std::size_t part) const {
     const MatrixForm &form = shape_.form;
     const int piece = form.piece(), lanes = form.across;
-    const Int32 thread = threadOf(shape_, Thrift::addresses);
+    const Int32 lane = threadOf(shape_, Thrift::addresses) / 16 % lanes;
     for (int r = 0; r < shape_.repeats(); ++r) {
-      const Tensor operand = operandQ_[part](_, r, _);
-      for (int i = 0; i < size(operand).value(); i += piece) {
-        const Int32 element =
-            thread / 16 % lanes * piece + (static_cast<int>(part) * form.part() + i * lanes);
-        const Vector values = queries_.load(r, element, piece, form.a);
+      const Tensor query = queries_.pieces(r)(_, lane, _); // (piece, pieces)
+      const Tensor operand = operandQ_[part](_, r, _);     // (V, k)
+      const int count = size(operand).value() / piece;
+      for (int i = 0; i < count; ++i) {
+        const Vector own = query(_, static_cast<int>(part) * count + i).load().to(form.a);
         for (int k = 0; k < piece; ++k)
-          operand(i + k) = values.at(k);
+          operand(i * piece + k) = own.at(k);
       }
     }
   }

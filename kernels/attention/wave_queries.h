@@ -4,8 +4,8 @@
 
 #include "attention/attention_rows.h"
 #include "blocks/attention/attention_products.h"
-#include "blocks/common/groups.h"
 #include "blocks/attention/online_softmax.h"
+#include "blocks/common/groups.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -16,11 +16,11 @@ struct TilesOfBlock {
   Int32 begin, end;     ///< its own of these
 };
 
-/// How a lane's results of a query lie among the elements of the head: value i of a lane belongs to
-/// element `element(i)`, and `length` neighbours follow one another.
+/// How a lane's results of a query lie among the elements of the head: `length` values are
+/// neighbours, those from value i on, a multiple of that, are run `run(i)` of the head's runs.
 struct ResultRuns {
   int length;
-  std::function<Int32(int i)> element;
+  std::function<Int32(int i)> run;
 };
 
 /// Some of a lane's results of a query: `count` from number `from` on.
@@ -65,15 +65,14 @@ public:
     return {seen, begin, min(begin + each, seen.end)};
   }
 
-  /// Elements of the lane's query of a repeat, in type `as`. Past the last query it is loaded again.
-  Vector load(int repeat, const Int32 &element, int size, DType as) const {
+  /// The pieces of the lane's query of a repeat, which lanes that share a query take in turn. Past
+  /// the last query it is loaded again.
+  Tensor pieces(int repeat) const {
     const Int32 query = min(queries_[std::size_t(repeat)], place_.queries - 1);
-    const int bytes = problem_.q.bytes();
-    const Numeric row = rows_.row(rows_.params().q, problem_.q, query);
-    const Vector loaded = Pointer::from_address(row + element.to(i64) * bytes, problem_.q,
-                                                AddressSpace::global, size * bytes)
-                              .load(size);
-    return loaded.dtype() == as ? loaded : loaded.to(as);
+    const int piece = shape_.form.piece(), lanes = shape_.form.across;
+    return composition(
+        rows_.q(query),
+        make_layout({piece, lanes, shape_.head / (piece * lanes)})); // (piece, lanes, pieces)
   }
 
   /// The probabilities of a tile, of its products, for each repeat. The scores of a lane lie in runs
@@ -160,23 +159,20 @@ private:
   void storeRow(const Int32 &query, const SoftmaxEnd &end, const Values &values,
                 const ResultRuns &runs) const {
     const DType type = problem_.y;
-    const Numeric row = rows_.row(rows_.params().o, type, query);
+    const Tensor row = flat_divide(rows_.o(query), make_tile(runs.length)); // (length, runs)
     for (int i = 0; i < results(); i += runs.length)
-      Pointer::from_address(row + runs.element(i).to(i64) * type.bytes(), type,
-                            AddressSpace::global, runs.length * type.bytes())
-          .store(values(i, runs.length).to(type));
+      row(_, runs.run(i)).store(values(i, runs.length).to(type));
     if (problem_.lse)
       if_(isFirst(), [&] { rows_.storeLse(query, end.lse); });
   }
   template <class Values>
   void storePart(const Int32 &query, const SoftmaxEnd &end, const Values &values,
                  const ResultRuns &runs) const {
-    constexpr int kQuad = 4;
-    const Numeric row = rows_.partRow(place_.part, query), start = rows_.partValues(row);
-    for (int i = 0; i < results(); i += kQuad)
-      Pointer::from_address(start + runs.element(i).to(i64) * 4, f32, AddressSpace::global, 16)
-          .store(values(i, kQuad));
-    if_(isFirst(), [&] { Pointer::from_address(rows_.partLse(row), f32).store(end.lse); });
+    const Tensor row = flat_divide(rows_.partValues(query)(place_.part, _),
+                                   make_tile(runs.length)); // (length, runs)
+    for (int i = 0; i < results(); i += runs.length)
+      row(_, runs.run(i)).store(values(i, runs.length));
+    if_(isFirst(), [&] { rows_.partLse(query)(place_.part) = end.lse; });
   }
 
   const AttentionProblem &problem_;

@@ -4,8 +4,8 @@
 #include "blocks/attention/combine.h"
 #include "blocks/attention/decode_wave.h"
 #include "blocks/attention/kv_source.h"
-#include "blocks/quant/quant.h"
 #include "blocks/attention/worklist.h"
+#include "blocks/quant/quant.h"
 #include "decode/decode_family.h"
 
 #include <flydsl/flydsl.h>
@@ -134,6 +134,11 @@ struct DecodePart {
   std::optional<Boolean> whole = {};
 };
 
+/// The blocks of a sequence: (blocks).
+inline Tensor tableOf(const DecodeTraced &p, const Int32 &sequence) {
+  const Tensor tables = p.tables.view(i32, {kAnyBlocks, kAnyBlocks}); // (n, blocks)
+  return tables(sequence, _);
+}
 /// Tokens of a sequence.
 inline Int32 contextOf(const DecodeTraced &p, const Int32 &sequence) {
   return Pointer::from_address(p.contexts.address + sequence.to(i64) * 4, i32).load().to<Int32>();

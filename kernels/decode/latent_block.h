@@ -45,6 +45,13 @@ public:
   SharedRows keys;
 };
 
+/// The cache of latent keys, whose first elements are the values: (blocks, page, head).
+inline Tensor cacheOf(const DecodeProblem &problem, const DecodeTraced &p) {
+  const Strided<OnDevice, 2> tokens{.address = p.k.address,
+                                    .stride = {p.k.stride[0], p.k.stride[1]}};
+  return tokens.view(problem.kv, {kAnyBlocks, problem.page, problem.head}, kPieceBytes);
+}
+
 /// A block with one sequence.
 class LatentBlock {
 public:
@@ -57,13 +64,8 @@ public:
         firstRow_(block_idx().y * config.rows + wave_ / shares_ * 16),
         firstValue_(wave_ % shares_ * (problem.latent / shares_)),
         rows_(problem, p, part.sequence, Int32(0)), sight_(sightOf(problem, p, part.sequence)),
-        source_({.cache = KvCache::pages,
-                 .page = problem.page,
-                 .head_v = problem.latent,
-                 .bytes = problem.kv.bytes()},
-                {.start = p.k.address, .block = p.k.stride[0], .token = p.k.stride[1]},
-                {.start = p.k.address, .token = Int64(0)},
-                Int64(p.tables.address + part.sequence.to(i64) * p.tables.stride[0] * 4)) {
+        source_({.cache = KvCache::pages, .page = problem.page}, cacheOf(problem, p),
+                cacheOf(problem, p), tableOf(p, part.sequence)) {
     rules_.scale = scaleOf(problem);
     if (problem.scales == KvScales::tensor) {
       scale_.emplace(scaleAt(p.kScale.address));
@@ -153,9 +155,7 @@ private:
       const Piece piece = this->piece(static_cast<int>(i));
       const auto load = [&] {
         const KvPlace place = source_.place(min(base + piece.key, last));
-        into[i] = Pointer::from_address(source_.key(place, piece.element), problem_.kv,
-                                        AddressSpace::global, kPieceBytes)
-                      .load(fetchPiece());
+        into[i] = pieceOf(source_.key(place), piece.element / fetchPiece(), fetchPiece()).load();
       };
       if (piece.inside)
         if_(*piece.inside, load);

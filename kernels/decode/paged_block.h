@@ -17,8 +17,11 @@ inline KvLayout kvLayout(const DecodeProblem &problem) {
           .page = problem.page,
           .pack = problem.pack,
           .v_pack = vPackOf(problem),
+          .heads = problem.kv_heads,
+          .head = problem.head,
           .head_v = problem.head,
-          .bytes = problem.kv.bytes()};
+          .type = problem.kv,
+          .align = kPieceBytes};
 }
 
 /// Neighbouring elements of a value that a lane loads; a packed cache has tokens there.
@@ -42,7 +45,7 @@ public:
     const Int32 token = min(start_ + i, last_);
     if (!shared_)
       return source_.place(token);
-    return {place_->block, place_->inside + (token - from_).to(i64)};
+    return {place_->block, place_->inside + (token - from_)};
   }
   const Int32 &start() const { return start_; }
 
@@ -87,8 +90,8 @@ public:
         firstValue_(number_ % step_.shares * (problem.head / step_.shares)),
         waves_(config.block / form.lanes / step_.shares), rows_(problem, p, part.sequence, kvHead_),
         sight_(sightOf(problem, p, part.sequence)),
-        source_(kvLayout(problem), strides(p.k), strides(p.v),
-                Int64(p.tables.address + part.sequence.to(i64) * p.tables.stride[0] * 4)) {
+        source_(kvLayout(problem), keysOfHead(kvLayout(problem), p.k, kvHead_),
+                valuesOfHead(kvLayout(problem), p.v, kvHead_), tableOf(p, part.sequence)) {
     rules_.scale = scaleOf(problem);
     rules_.causal = true;
     rules_.window = problem.window;
@@ -111,12 +114,6 @@ public:
 private:
   static constexpr int kRun = RunsOfEight::kRun;
 
-  KvStrides strides(const Strided<OnDevice, 3> &of) const {
-    const int bytes = problem_.kv.bytes();
-    return {.start = Int64(of.address + kvHead_.to(i64) * of.stride[2] * bytes),
-            .block = of.stride[0],
-            .token = of.stride[1]};
-  }
   int tiles() const { return config_.rows / 16; }
   /// The row of the block's rows that the lane has in a tile; rows past the last one are the first
   /// one again, and are not stored.
@@ -241,20 +238,19 @@ private:
         });
   }
   Numeric tokenScale(const Strided<OnDevice, 3> &of, const KvPlace &place) const {
-    return scaleAt(of.address + (place.block * of.stride[0] + place.inside * of.stride[1] +
-                                 kvHead_.to(i64) * of.stride[2]) *
-                                    4);
+    const Tensor scales =
+        of.view(f32, {kAnyBlocks, problem_.page, problem_.kv_heads}); // (blocks, page, kv_heads)
+    return scales(place.block, place.inside, kvHead_);
   }
   Vector asOperand(const Vector &values) const {
     return problem_.kv == operandOf(problem_) ? values : values.to(operandOf(problem_));
   }
-  /// `count` neighbours in the cache, in accesses of at most `most` elements.
-  Vector loadRun(const std::function<Numeric(int)> &address, int count, int most) const {
-    const int bytes = problem_.kv.bytes(), each = std::min({count, most, kPieceBytes / bytes});
+  /// `count` neighbours of a row of the cache from `first`, a multiple of `count`, on, in accesses of
+  /// at most `most` elements.
+  Vector loadRun(const Tensor &row, const Int32 &first, int count, int most) const {
+    const int each = std::min({count, most, kPieceBytes / problem_.kv.bytes()});
     const auto load = [&](int at) {
-      return asOperand(
-          Pointer::from_address(address(at), problem_.kv, AddressSpace::global, each * bytes)
-              .load(each));
+      return asOperand(pieceOf(row, Int32((first + at) / each), each).load());
     };
     if (each == count)
       return load(0);
@@ -279,8 +275,7 @@ private:
       keys.emplace_back();
       for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
         keys.back().push_back(
-            loadRun([&](int at) { return source_.key(place, lane_.product().element(i) + at); },
-                    lane_.product().piece(), most));
+            loadRun(source_.key(place), lane_.product().element(i), lane_.product().piece(), most));
     }
     return keys;
   }
@@ -290,8 +285,7 @@ private:
     const Int32 element = firstValue_ + lane_.element(tile, lane_.product().row());
     return valuesOfRows(lane_, lane_.width(), [&](int i) {
       const KvPlace place = runs[std::size_t(i / kRun)](Int32(i % kRun));
-      return loadRun([&](int at) { return source_.value(place, element + at); }, lane_.width(),
-                     problem_.head);
+      return loadRun(source_.value(place), element, lane_.width(), problem_.head);
     });
   }
   /// Those of all tiles of a packed cache, whose neighbours are an element of 8 tokens. Past the last
@@ -302,10 +296,10 @@ private:
     for (int tile = 0; tile < lane_.valueTiles(); ++tile) {
       tiles.push_back(make_rmem_tensor(IntTuple({kRun, std::ssize(runs)}), operandOf(problem_)));
       for (std::size_t i = 0; i < runs.size(); ++i) {
-        const Numeric start = source_.value(
-            runs[i](Int32(0)), firstValue_ + lane_.element(tile, lane_.product().row()));
-        tiles.back()(_, int(i)).store(
-            loadRun([&](int at) { return start + at * problem_.kv.bytes(); }, kRun, kRun));
+        const KvPlace place = runs[i](Int32(0));
+        const Tensor tokens = source_.tokens(
+            place.block, firstValue_ + lane_.element(tile, lane_.product().row())); // (page)
+        tiles.back()(_, int(i)).store(loadRun(tokens, place.inside, kRun, kRun));
       }
     }
     if_(base + lane_.keys() > last + 1, [&] {

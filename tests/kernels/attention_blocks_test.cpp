@@ -273,37 +273,33 @@ TEST_CASE("parts of a row combine to the row, whatever is in them", "[run]") {
 
 TEST_CASE("tokens of a cache are where its layout says", "[run]") {
   // Each element of a cache holds its own number; keys and values are looked up token by token.
-  struct Case {
-    KvLayout layout;
-    KvStrides keys, values;
-  };
-  const fx::Kernel look{
-      "look_up",
-      [](fx::Tensor cache, fx::Tensor table, fx::Tensor out, fx::Constexpr<KvLayout> layout) {
-        const int page = layout->page, head = layout->head_v;
-        const fx::Int64 start = cache.iter().address(), row(head);
-        // Two heads, of which the second is looked at.
-        const bool rows = layout->valuesInRows();
-        const fx::Int64 block(2 * page * head), first(rows ? head : page * head);
-        const KvStrides strides{start + first * 4, block,
-                                rows ? fx::Int64(2 * head) : fx::Int64(0)};
-        const KvSource source(layout.value(), strides, strides, table.iter().address());
-        const auto token = fx::thread_idx().x;
-        const KvPlace place = source.place(token);
-        for (int d = 0; d < head; ++d) {
-          out(token, 2 * d) =
-              fx::Pointer::from_address(source.key(place, fx::Int32(d)), fx::i32).load();
-          out(token, 2 * d + 1) =
-              fx::Pointer::from_address(source.value(place, fx::Int32(d)), fx::i32).load();
-        }
-      }};
+  const fx::Kernel look{"look_up", [](fx::Tensor cache, fx::Tensor table, fx::Tensor out,
+                                      fx::Constexpr<KvLayout> layout) {
+                          const KvLayout &lies = layout.value();
+                          const int page = lies.page, head = lies.head;
+                          // Two heads, of which the second is looked at.
+                          const bool rows = lies.valuesInRows();
+                          const fx::Strided<fx::OnDevice, 3> strides{
+                              .address = fx::Int64(cache.iter().address()),
+                              .stride = {fx::Int64(2 * page * head), fx::Int64(rows ? 2 * head : 0),
+                                         fx::Int64(rows ? head : page * head)}};
+                          const KvSource source(lies, keysOfHead(lies, strides, 1),
+                                                valuesOfHead(lies, strides, 1), table);
+                          const auto token = fx::thread_idx().x;
+                          const KvPlace place = source.place(token);
+                          for (int d = 0; d < head; ++d) {
+                            out(token, 2 * d) = source.key(place)(d);
+                            out(token, 2 * d + 1) = source.value(place)(d);
+                          }
+                        }};
   constexpr int kPage = 4, kSize = 8, kTokens = 10;
   const std::vector<double> table{2, 0, 1};
   std::vector<double> numbers(3 * 2 * kPage * kSize);
   std::iota(numbers.begin(), numbers.end(), 0.0);
-  for (const KvLayout &layout : {KvLayout{fk::KvCache::pages, kPage, 0, 0, kSize, 4},
-                                 KvLayout{fk::KvCache::packed, kPage, 4, 2, kSize, 4},
-                                 KvLayout{fk::KvCache::packed, kPage, 2, kPage, kSize, 4}}) {
+  for (const KvLayout &layout :
+       {KvLayout{fk::KvCache::pages, kPage, 0, 0, 2, kSize, kSize, fx::i32},
+        KvLayout{fk::KvCache::packed, kPage, 4, 2, 2, kSize, kSize, fx::i32},
+        KvLayout{fk::KvCache::packed, kPage, 2, kPage, 2, kSize, kSize, fx::i32}}) {
     const Operand cache = Operand::input(fx::i32, 1, std::int64_t(numbers.size()), numbers),
                   pages = Operand::input(fx::i32, 1, 3, table),
                   out = Operand::output(fx::i32, kTokens, 2 * kSize);

@@ -61,7 +61,7 @@ std::vector<std::uint8_t> attended(const ThriftSpec &spec) {
       .slopes = fx::strided<0>(slope.tensor()),
       .sink = {},
       .descale = {.q = one, .k = one, .v = one},
-      .workspace = 0,
+      .parts = {},
       .size = {.queries = kQueries, .keys = kKeys, .tokens = kQueries, .batch = 1},
       .window = {.left = 90, .right = 20}};
   const fx::Stream stream;

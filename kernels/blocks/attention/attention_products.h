@@ -29,6 +29,8 @@ struct RunsOfEight {
   int offset(int i) const { return i / kRun * rows() + i % kRun; }
   /// The lane's first row.
   Int32 first() const { return gpu::lane_id() / 16 * kRun; }
+  /// The run of the lane's value i, a multiple of 8, among the runs of all rows.
+  Int32 run(int i) const { return gpu::lane_id() / 16 + i / kRun * groups; }
 };
 
 /// The rows of an operand in the order in which the instructions of a product take

@@ -1,10 +1,17 @@
-// Where the keys and values of a sequence are in memory: side by side, or in pages of a cache.
+// The keys and values of a head: tokens one after another, or blocks of a cache that a table of the
+// sequence lists.
+//
+// Keys and values are seen as tensors (blocks, tokens of a block, elements), whatever their order in
+// memory: a packed cache has several elements of a key, and several tokens of a value, side by side,
+// so that these modes have two strides. Without a cache every token begins a block: the first two
+// modes are both the tokens, and a token is the sum of its coordinates. One of them may so be a tile
+// that the block of threads has in common, and the other a row of the thread.
 #pragma once
 
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/kv_cache.h>
 
-#include <functional>
+#include <optional>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -12,95 +19,102 @@ namespace kernels::impl {
 /// How keys and values lie, as constants of the code.
 struct KvLayout {
   KvCache cache = KvCache::none;
-  int page = 0;   ///< tokens of a page
+  int page = 0;   ///< tokens of a block
   int pack = 0;   ///< KvCache::packed: elements of a key that lie together
   int v_pack = 0; ///< KvCache::packed: tokens of which one element lies together
-  int head_v = 0; ///< elements of a value
-  int bytes = 2;  ///< of an element
+  int heads = 1, head = 0, head_v = 0;
+  DType type = f16;
+  int align = 0; ///< bytes that divide all addresses and strides; 0: those of an element
 
   /// Whether neighbours in memory are elements of a value; otherwise they are tokens.
   bool valuesInRows() const { return cache != KvCache::packed; }
 };
 
-/// The numbers of a sequence and a head: of keys or of values, in elements.
-struct KvStrides {
-  Int64 start;            ///< address of the head in the first token, or in the first block
-  Int64 block = Int64(0); ///< between blocks of a cache
-  Int64 token;            ///< between tokens, of a page if there are pages; packed ones have none
-};
+/// The blocks of a cache: no kernel knows how many there are, and none asks.
+inline constexpr int kAnyBlocks = 1 << 30;
 
-/// A token's place.
+/// The strides of a packed cache, whose other modes are compact.
+inline Strided<OnDevice, 2> packedStrides(const Strided<OnDevice, 3> &of) {
+  return {.address = of.address, .stride = {of.stride[0], of.stride[2]}};
+}
+/// The keys of a head of a cache, at the strides of blocks, tokens and heads; a packed one has no
+/// stride of tokens.
+inline Tensor keysOfHead(const KvLayout &layout, const Strided<OnDevice, 3> &k, const Int32 &head) {
+  const int page = layout.page, x = layout.pack;
+  if (layout.cache == KvCache::pages)
+    return k.view(layout.type, {kAnyBlocks, page, layout.heads, layout.head},
+                  layout.align)(_, _, head, _); // (blocks, page, head)
+  const Tensor packs =
+      packedStrides(k).view(layout.type, {kAnyBlocks, layout.heads, layout.head / x, page, x},
+                            layout.align)(_, head, _, _, _); // (blocks, head / pack, page, pack)
+  return make_view(packs.iter(), group(select(packs.layout(), {0, 2, 3, 1}), 2,
+                                       4)); // (blocks, page, (pack, head / pack))
+}
+/// The same of values.
+inline Tensor valuesOfHead(const KvLayout &layout, const Strided<OnDevice, 3> &v,
+                           const Int32 &head) {
+  const int page = layout.page, y = layout.v_pack;
+  if (layout.cache == KvCache::pages)
+    return v.view(layout.type, {kAnyBlocks, page, layout.heads, layout.head_v},
+                  layout.align)(_, _, head, _); // (blocks, page, head_v)
+  const Tensor packs = packedStrides(v).view(
+      layout.type, {kAnyBlocks, layout.heads, page / y, layout.head_v, y},
+      layout.align)(_, head, _, _, _); // (blocks, page / v_pack, head_v, v_pack)
+  return make_view(packs.iter(), group(select(packs.layout(), {0, 3, 1, 2}), 1,
+                                       3)); // (blocks, (v_pack, page / v_pack), head_v)
+}
+/// Without a cache: the tokens of a sequence and a head, (tokens, elements), seen twice.
+inline Tensor tokensTwice(const Tensor &rows) {
+  const Layout layout = rows.layout();
+  return make_view(rows.iter(), select(layout, {0, 0, 1})); // (tokens, tokens, elements)
+}
+
+/// A token's coordinates: its block, and the token in it.
 struct KvPlace {
-  Numeric block;  ///< of the cache, i64; without a cache, a token
-  Numeric inside; ///< the token's number in the block, or behind that token
+  Int32 block, inside;
 };
 
 /// The keys and the values of a head in a sequence.
 class KvSource {
 public:
-  /// `table`: the address of the sequence's numbers of blocks, in i32; unused without a cache.
-  KvSource(const KvLayout &layout, const KvStrides &keys, const KvStrides &values,
-           const Int64 &table)
+  /// `keys` and `values`: (blocks, tokens of a block, elements). `table`: the sequence's numbers of
+  /// blocks (blocks), with a cache.
+  KvSource(const KvLayout &layout, const Tensor &keys, const Tensor &values,
+           const std::optional<Tensor> &table = {})
       : layout_(layout), keys_(keys), values_(values), table_(table) {}
 
   const KvLayout &layout() const { return layout_; }
 
   /// The place of a token of the sequence, which there is. A cache's table is read for it.
   KvPlace place(const Int32 &token) const {
-    if (layout_.cache == KvCache::none)
-      return {token.to(i64), UInt32(0)};
-    const Numeric number = token.to(u32);
-    const Numeric page =
-        Pointer::from_address(table_ + (number / UInt32(layout_.page)).to(u64).to(i64) * 4, i32)
-            .load();
-    return {page.to(i64), (number % UInt32(layout_.page)).to(u64).to(i64)};
+    if (!table_)
+      return {token, Int32(0)};
+    const UInt32 number(token.to(u32)), page(layout_.page);
+    return {Int32((*table_)(Int32((number / page).to(i32)))), Int32((number % page).to(i32))};
   }
-  /// The place of token first + inside, where `first` is the same for the block of threads. Without
-  /// a cache, `inside` tokens span less than 2^32 bytes.
+  /// The place of token first + inside, where `first` is the same for the block of threads.
   KvPlace place(const Int32 &first, const Int32 &inside) const {
-    if (layout_.cache == KvCache::none)
-      return {first.to(i64), inside.to(u32)};
+    if (!table_)
+      return {first, inside};
     return place(Int32(first + inside));
   }
-  /// The address of an element of a token's key; those behind it follow, up to a multiple of 16
-  /// bytes.
-  Numeric key(const KvPlace &place, const Numeric &element) const {
-    if (layout_.cache != KvCache::packed)
-      return inRow(keys_, place, element);
-    const int x = layout_.pack;
-    const Numeric at = element.to(i64);
-    return address(keys_, place,
-                   at / x * (std::int64_t(layout_.page) * x) + place.inside * x + at % x);
-  }
-  /// The address of an element of a token's value. Those behind it follow if valuesInRows();
-  /// otherwise the same element of the tokens behind it follows, up to a multiple of v_pack.
-  Numeric value(const KvPlace &place, const Numeric &element) const {
-    if (layout_.valuesInRows())
-      return inRow(values_, place, element);
-    const int y = layout_.v_pack;
-    return address(values_, place,
-                   place.inside / y * (std::int64_t(y) * layout_.head_v) + element.to(i64) * y +
-                       place.inside % y);
+  Tensor key(const KvPlace &at) const { return keys_(at.block, at.inside, _); }     // (head)
+  Tensor value(const KvPlace &at) const { return values_(at.block, at.inside, _); } // (head_v)
+  /// An element of the values of a block's tokens.
+  Tensor tokens(const Int32 &block, const Int32 &element) const {
+    return values_(block, _, element); // (page)
   }
 
 private:
-  Numeric inRow(const KvStrides &strides, const KvPlace &place, const Numeric &element) const {
-    // What is the same for all threads stands first, so that the scalar unit adds it.
-    if (layout_.cache != KvCache::none)
-      return address(strides, place, place.inside * strides.token) +
-             (element.to(u32) * UInt32(layout_.bytes)).to(u64).to(i64);
-    const Numeric offset =
-        (place.inside * strides.token.to(u32) + element.to(u32)) * UInt32(layout_.bytes);
-    return strides.start + place.block * strides.token * layout_.bytes + offset.to(u64).to(i64);
-  }
-  Numeric address(const KvStrides &strides, const KvPlace &place, const Numeric &inside) const {
-    return strides.start + (place.block * strides.block + inside) * layout_.bytes;
-  }
-
   KvLayout layout_;
-  KvStrides keys_, values_;
-  Int64 table_;
+  Tensor keys_, values_;        // (blocks, tokens of a block, elements)
+  std::optional<Tensor> table_; // (blocks)
 };
+
+/// Piece `number` of a row: of pieces of `size` neighbours.
+inline Tensor pieceOf(const Tensor &row, const Int32 &number, int size) {
+  return logical_divide(row, size)(_, number); // (size)
+}
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END
