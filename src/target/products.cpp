@@ -21,10 +21,13 @@ constexpr std::size_t kMib = std::size_t(1) << 20;
 // (ROCm's "measuring max-achievable FLOPS"). The best products of others that are known, over the
 // peak and over 0.92, stand for the clocks of the rest: MI325X bf16 831, fp8 1,408 TFLOPS (the same
 // page), MI355X bf16 1,610, fp8 3,378 (HipKittens), fp4 5,806 (aiter). MI308X's peak clock is that of
-// its measurements. Of MI200's and RDNA's clocks under load nothing is known here.
-constexpr Sustained kMi200{84, 100, 100, 100}, kMi300x{77, 58, 53, 53}, kMi325x{69, 69, 59, 59},
-    kMi300a{56, 58, 53, 53}, kMi308x{77, 100, 100, 100}, kMi350{72, 70, 73, 63},
-    kRdna{79, 100, 100, 100};
+// its measurements. Of MI200's and RDNA's clocks under load nothing is known here. Lines that the last
+// cache gives again: RRZE reads a buffer of up to 270 MB by all of MI300X at 5.3 TB/s and more (its
+// kin are taken to do as well), FlyDSL's softmax backward reaches 1.6 TB/s inside of gfx1201's cache
+// (RDNA3 is taken to do as well); of MI350 no figure was found.
+constexpr Sustained kMi200{84, 100, 100, 100}, kMi300x{77, 58, 53, 53, 5300},
+    kMi325x{69, 69, 59, 59, 5300}, kMi300a{56, 58, 53, 53, 5300}, kMi308x{77, 100, 100, 100, 5300},
+    kMi350{72, 70, 73, 63}, kRdna{79, 100, 100, 100, 1600};
 
 // The figures are those of AMD's data sheets and product pages; of caches, those of its white
 // papers on CDNA2 to CDNA4 and of the ISA manuals of RDNA3 and RDNA4. They were written from memory

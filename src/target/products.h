@@ -18,6 +18,9 @@ struct Sustained {
   /// Of the peak engine clock, what power leaves while matrix units multiply operands of 16 bits and
   /// more, of 8 bits, and of fewer, without a pause.
   int clockPercent16, clockPercent8, clockPercent4;
+  /// In 10^9 bytes a second, what the cache in front of memory gives of lines that an L2 asks for
+  /// again; 0: not known.
+  int lastLevelGigabytes = 0;
 };
 
 /// A GPU as HIP shows one: of a product that is two devices, one of them.

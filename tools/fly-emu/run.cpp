@@ -136,7 +136,7 @@ void printCounters(const DispatchResult &result, const loader::KernelNotes &kern
   if (!info)
     return;
   const hip::Estimate guess =
-      hip::estimate(result.counters, result.timing, *info, kernel, options.shape);
+      hip::estimate(result.counters, result.timing, result.sample, *info, kernel, options.shape);
   std::printf("estimate: %.0f cycles (%.3g us) on %s, bound by %s; %u workgroups a unit, "
               "%.3g waves a SIMD\n",
               guess.cycles, guess.microseconds, info->product->name.data(), guess.bound,

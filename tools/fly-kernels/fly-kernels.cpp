@@ -33,6 +33,7 @@ struct Options {
   bool allFamilies = false; ///< of figures
   std::string part; ///< of time, tune, run and figures: a product; empty: the target's default
   std::vector<std::int64_t> rows; ///< of time
+  std::vector<std::string> with;  ///< of time: fields of the configuration
 
   /// The targets of show and export: of each generation that has products the newest processor.
   std::vector<std::string> targets() const {
@@ -176,8 +177,13 @@ int timed(const Families &all, const Options &options) {
       options.rows.empty() ? std::vector<std::int64_t>{options.m} : options.rows;
   const auto print = [&](const Request &request) {
     for (const std::int64_t m : request.rows.empty() ? rows : request.rows) {
+      std::optional<fx::Config> config;
+      if (!options.with.empty())
+        config = changed(
+            request.family->configs(request.problem, m, fx::Device::current().target()).at(0),
+            request.family->configEnumerations(), options.with);
       const RunReport report =
-          request.family->run(request.problem, {}, m, LibraryFamily::Against::nothing);
+          request.family->run(request.problem, config, m, LibraryFamily::Against::nothing);
       std::printf("%10.2f %8lld  %s | %s\n", report.microseconds, static_cast<long long>(m),
                   request.text.c_str(),
                   shown(report.config, request.family->configEnumerations()).c_str());
@@ -322,6 +328,11 @@ int main(int argc, char **argv) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(std::int64_t(1), std::numeric_limits<std::int64_t>::max()));
+  times
+      ->add_option("--with", options.with,
+                   "fields of the configuration, FIELD=VALUE, that are not to be what is chosen")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   takesTargets(times, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
   CLI::App *keep = app.add_subcommand(
       "figures", "estimates, instructions, registers and memory of a list of problems, compared "

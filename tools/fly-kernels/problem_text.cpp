@@ -69,22 +69,28 @@ const LibraryFamily &familyNamed(const Families &all, const std::string &name) {
   return **found;
 }
 
-Request requestOf(const Families &all, const std::vector<std::string> &words) {
-  Request request{.family = &familyNamed(all, words.at(0)), .text = words[0]};
-  std::vector<fx::Config::Entry> entries = request.family->defaults().entries();
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    const std::size_t equal = words[i].find('=');
-    const std::string name = words[i].substr(0, equal);
+fx::Config changed(const fx::Config &config, const Enumerations &enumerations,
+                   std::span<const std::string> words) {
+  std::vector<fx::Config::Entry> entries = config.entries();
+  for (const std::string &word : words) {
+    const std::size_t equal = word.find('=');
+    const std::string name = word.substr(0, equal);
     const auto field = std::find_if(entries.begin(), entries.end(),
                                     [&](const auto &entry) { return entry.name == name; });
     if (equal == std::string::npos || field == entries.end())
-      throw fx::Error(words[i] + ": expected FIELD=VALUE, with a field of " +
-                      shown(request.family->defaults(), request.family->problemEnumerations()));
-    field->value =
-        valueOf(*field, request.family->problemEnumerations(), words[i].substr(equal + 1));
-    request.text += " " + words[i];
+      throw fx::Error(word + ": expected FIELD=VALUE, with a field of " +
+                      shown(config, enumerations));
+    field->value = valueOf(*field, enumerations, word.substr(equal + 1));
   }
-  request.problem = fx::Config(std::move(entries));
+  return fx::Config(std::move(entries));
+}
+
+Request requestOf(const Families &all, const std::vector<std::string> &words) {
+  Request request{.family = &familyNamed(all, words.at(0)), .text = words[0]};
+  request.problem = changed(request.family->defaults(), request.family->problemEnumerations(),
+                            std::span(words).subspan(1));
+  for (std::size_t i = 1; i < words.size(); ++i)
+    request.text += " " + words[i];
   return request;
 }
 

@@ -6,6 +6,7 @@
 #include "emulator/core/line_set.h"
 #include "emulator/core/memory_map.h"
 #include "emulator/core/order.h"
+#include "emulator/core/sampled_touches.h"
 #include "emulator/core/timeline_event.h"
 #include "emulator/core/wave.h"
 #include "emulator/isa/kernel_descriptor.h"
@@ -138,6 +139,7 @@ struct DispatchResult {
   Timing timing;
   std::vector<TimelineEvent> timeline; ///< of the workgroups that Options::timelineGroups says
   LineSet touched;                     ///< the cache lines of global memory
+  std::vector<GroupTouches> sample;    ///< of them, for the estimate's caches
 };
 
 /// Runs a launch to its end or its first fault. Blocks; safe to call from several threads at

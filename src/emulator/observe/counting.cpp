@@ -5,22 +5,26 @@
 #include "emulator/matrix/execute.h"
 #include "emulator/observe/lds_banks.h"
 #include "emulator/observe/timing.h"
+#include "emulator/observe/touch_sampler.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 namespace flyemu {
 
 namespace {
 class Counting : public Observer {
 public:
-  Counting(const Options &o, const Program &p) : options_(o), program_(p), clock_(p) {}
+  Counting(const Options &o, const Program &p, const MemoryMap &memory)
+      : options_(o), program_(p), clock_(p), sampler_(memory) {}
 
   void beginGroup(Group &g) override {
     c_.SQ_WAVES += g.waves.size();
     for (const Wave &w : g.waves)
       c_.SQ_ITEMS += static_cast<uint64_t>(std::popcount(w.exec()));
     clock_.beginGroup(g, g.number < options_.timelineGroups ? &timeline_ : nullptr);
+    sampler_.beginGroup(*program_.target, g.number);
   }
 
   void before(Wave &w, const Inst &inst) override {
@@ -39,6 +43,7 @@ public:
     if (space == Space::Global) {
       (write ? c_.globalBytesWritten : c_.globalBytesRead) += bytes;
       accessBytes_ += bytes;
+      writes_ |= write;
       for (uint64_t line = address / kLine; line <= (address + bytes - 1) / kLine; ++line)
         if (lines_.empty() || lines_.back() != line)
           lines_.push_back(line);
@@ -56,6 +61,8 @@ public:
       lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
       for (uint64_t line : lines_)
         footprint_.insert(line);
+      sampler_.touched(lines_, clock_.now(w), writes_);
+      writes_ = false;
       touchedLines = lines_.size();
       c_.TCP_TOTAL_CACHE_ACCESSES += touchedLines;
       c_.TCP_MINIMUM_CACHE_ACCESSES += (accessBytes_ + kLine - 1) / kLine;
@@ -72,13 +79,16 @@ public:
   }
 
   void barrier(Group &) override { clock_.barrier(); }
-  void endGroup(Group &) override { clock_.endGroup(); }
+  void endGroup(Group &) override { sampler_.endGroup(clock_.endGroup()); }
 
   void finish(DispatchResult &r) override {
     r.counters += c_;
     r.timing += clock_.timing();
     r.timeline.insert(r.timeline.end(), timeline_.begin(), timeline_.end());
     r.touched.insert(footprint_);
+    std::vector<GroupTouches> sample = sampler_.take();
+    r.sample.insert(r.sample.end(), std::make_move_iterator(sample.begin()),
+                    std::make_move_iterator(sample.end()));
     r.counters.globalBytesTouched = r.touched.size() * kLine;
   }
 
@@ -172,11 +182,14 @@ private:
   std::vector<uint64_t> lines_;
   LdsBanks banks_;
   uint64_t accessBytes_ = 0;
+  bool writes_ = false; ///< the access in hand
+  TouchSampler sampler_;
 };
 } // namespace
 
-std::unique_ptr<Observer> makeCounting(const Options &options, const Program &program) {
-  return std::make_unique<Counting>(options, program);
+std::unique_ptr<Observer> makeCounting(const Options &options, const Program &program,
+                                       const MemoryMap &memory) {
+  return std::make_unique<Counting>(options, program, memory);
 }
 
 } // namespace flyemu

@@ -5,6 +5,7 @@
 
 namespace flyemu {
 
-std::unique_ptr<Observer> makeCounting(const Options &options, const Program &program);
+std::unique_ptr<Observer> makeCounting(const Options &options, const Program &program,
+                                       const MemoryMap &memory);
 
 } // namespace flyemu

@@ -44,7 +44,7 @@ private:
 class Asked : public Watch {
 public:
   Asked(const Dispatch &dispatch, const MemoryMap &memory, const Options &o)
-      : options_(o), program_(*dispatch.kernel->program) {
+      : options_(o), program_(*dispatch.kernel->program), memory_(memory) {
     if (options_.checks || options_.landLate)
       checks_.emplace(options_, *dispatch.kernel, memory);
   }
@@ -52,7 +52,7 @@ public:
   std::unique_ptr<Observer> observer() override {
     std::unique_ptr<Observer> counting, checking;
     if (options_.counters || options_.trace || options_.timelineGroups || program_.readsClock)
-      counting = makeCounting(options_, program_);
+      counting = makeCounting(options_, program_, memory_);
     if (checks_)
       checking = makeChecks(*checks_);
     if (counting && checking)
@@ -67,6 +67,7 @@ public:
 private:
   const Options &options_;
   const Program &program_;
+  const MemoryMap &memory_;
   std::optional<CheckState> checks_; ///< shared by the launch's threads
 };
 } // namespace

@@ -251,11 +251,13 @@ void GroupClock::barrier() {
   memoryPath_.forgetBefore(latest);
 }
 
-void GroupClock::endGroup() {
+uint64_t GroupClock::endGroup() {
   timeline_ = nullptr; // waves that have ended wait for nobody
   barrier();
-  timing_.groupCycles += clocks_.empty() ? 0 : clocks_[0].now;
+  const uint64_t cycles = clocks_.empty() ? 0 : clocks_[0].now;
+  timing_.groupCycles += cycles;
   ++timing_.groups;
+  return cycles;
 }
 
 } // namespace flyemu

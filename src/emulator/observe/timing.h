@@ -69,7 +69,10 @@ public:
   /// cycles of LDS.
   void touched(const Wave &wave, uint64_t lines, uint64_t ldsCycles);
   void barrier();
-  void endGroup();
+  /// Returns the workgroup's time alone.
+  uint64_t endGroup();
+  /// The clock of a wave.
+  uint64_t now(const Wave &wave) const { return clocks_[wave.index].now; }
 
   const Timing &timing() const { return timing_; }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <string_view>
 
 namespace flyemu::hip {
 
@@ -39,9 +41,30 @@ double clockOfMatrix(const Counters &counters, const flydsl::detail::Sustained &
   return all / time / 100;
 }
 
+/// What lines take on their way to the L2 caches: from memory, and again from the cache in front of
+/// it, which is taken to be as fast as streams from memory where no figure is known.
+double memoryCycles(const Counters &counters, const Reuse &reuse, const DeviceFigures &info) {
+  const flydsl::detail::ProductRow &product = *info.product;
+  const double memory = product.memoryGigabytes * product.sustained.memoryPercent / 100.;
+  const double again =
+      product.sustained.lastLevelGigabytes ? product.sustained.lastLevelGigabytes : memory;
+  const double cycles = info.clockKhz * 1e-6 * static_cast<double>(counters.globalBytesTouched);
+  return cycles *
+         (reuse.memoryFetches() / memory + (reuse.fetches() - reuse.memoryFetches()) / again);
+}
+
+/// The 4-norm of the parts, of which those at the engine's clock take so many times longer.
+double normOf(std::span<const EstimatePart> parts, double slower) {
+  double sum = 0;
+  for (const EstimatePart &part : parts)
+    sum += std::pow(part.cycles * (std::string_view(part.name) == "memory" ? 1 : slower), 4);
+  return std::pow(sum, 0.25);
+}
+
 } // namespace
 
-Estimate estimate(const Counters &counters, const Timing &timing, const DeviceFigures &info,
+Estimate estimate(const Counters &counters, const Timing &timing,
+                  const std::vector<GroupTouches> &sample, const DeviceFigures &info,
                   const loader::KernelNotes &kernel, const loader::LaunchShape &shape) {
   Estimate result;
   const uint64_t threads = uint64_t(shape.block[0]) * shape.block[1] * shape.block[2];
@@ -58,8 +81,12 @@ Estimate estimate(const Counters &counters, const Timing &timing, const DeviceFi
   const double ofUnit = share / groups; // from the launch's sums to the multiprocessor's part
   const double lineBytes = static_cast<double>(counters.TCP_TOTAL_CACHE_ACCESSES) * kLine;
   const flydsl::detail::ProductRow &product = *info.product;
-  const double memoryBytesPerClock =
-      product.memoryGigabytes * 1e6 / info.clockKhz * product.sustained.memoryPercent / 100;
+  const auto dies = static_cast<unsigned>(product.dies);
+  result.reuse = reuseOf(sample, {.dies = dies,
+                                  .residentOfDie = static_cast<size_t>(
+                                      std::max(1, info.computeUnits / product.dies) * resident),
+                                  .l2Bytes = product.l2Bytes,
+                                  .lastLevelBytes = product.lastLevelBytes});
 
   result.parts = {{
       {"vector", static_cast<double>(timing.valuCycles) * ofUnit / busySimds},
@@ -67,23 +94,22 @@ Estimate estimate(const Counters &counters, const Timing &timing, const DeviceFi
       {"scalar", static_cast<double>(timing.scalarCycles) * ofUnit / busySimds},
       {"lds", static_cast<double>(counters.SQ_LDS_IDX_ACTIVE) * ofUnit},
       {"l1", lineBytes * ofUnit / kL1BytesPerClock},
-      {"l2", lineBytes / info.l2BytesPerClock},
-      {"memory", static_cast<double>(counters.globalBytesTouched) / memoryBytesPerClock},
+      {"l2", lineBytes * result.reuse.shareOfL2() / info.l2BytesPerClock},
+      {"memory", memoryCycles(counters, result.reuse, info)},
       {"latency", static_cast<double>(timing.groupCycles) / groups * std::ceil(share / together)},
   }};
   const EstimatePart *most = result.parts.data();
   for (const EstimatePart &part : result.parts)
     if (part.cycles > most->cycles)
       most = &part;
-  double sum = 0;
-  for (const EstimatePart &part : result.parts)
-    sum += std::pow(most->cycles ? part.cycles / most->cycles : 0, 4);
-  result.cycles = most->cycles * std::pow(sum, 0.25);
+  result.cycles = normOf(result.parts, 1);
   // The clock falls with the part of the time that the matrix units are busy, because power does.
-  const double busy = result.parts[1].cycles / result.cycles;
+  // That of memory stays.
+  const double busy = result.cycles ? result.parts[1].cycles / result.cycles : 0;
   const double slower = 1 + busy * (1 / clockOfMatrix(counters, product.sustained) - 1);
-  result.microseconds = kDispatchMicroseconds +
-                        (coldCycles(*info.machine) + result.cycles * slower) * 1e3 / info.clockKhz;
+  result.microseconds =
+      kDispatchMicroseconds +
+      (coldCycles(*info.machine) + normOf(result.parts, slower)) * 1e3 / info.clockKhz;
   result.bound = most->name;
   result.groupsPerUnit = static_cast<unsigned>(resident);
   result.wavesPerSimd = resident * waves / simds;

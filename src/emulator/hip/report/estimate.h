@@ -5,6 +5,7 @@
 #include "emulator/hip/device/device_figures.h"
 #include "emulator/loader/kernarg.h"
 #include "emulator/loader/metadata.h"
+#include "emulator/observe/reuse.h"
 
 #include <array>
 
@@ -22,6 +23,7 @@ struct Estimate {
   /// With what a launch takes before and after its kernel, and at the clock that power leaves.
   double microseconds = 0;
   std::array<EstimatePart, 8> parts;
+  Reuse reuse;                ///< of the lines that were sampled
   const char *bound = "";     ///< the name of the largest part
   unsigned groupsPerUnit = 0; ///< workgroups resident on a multiprocessor at a time
   double wavesPerSimd = 0;    ///< resident waves of a SIMD while all multiprocessors are full
@@ -31,7 +33,10 @@ struct Estimate {
 /// the workgroups. Each of its parts needs its cycles; the time of the workgroups themselves,
 /// latencies included, is divided by the number that are resident. The parts overlap, but not
 /// wholly, so the result is the 4-norm of these times.
-Estimate estimate(const Counters &counters, const Timing &timing, const DeviceFigures &info,
+/// `sample` says which caches serve what; without it, every line comes from memory once, and from L2
+/// each time.
+Estimate estimate(const Counters &counters, const Timing &timing,
+                  const std::vector<GroupTouches> &sample, const DeviceFigures &info,
                   const loader::KernelNotes &kernel, const loader::LaunchShape &shape);
 
 } // namespace flyemu::hip

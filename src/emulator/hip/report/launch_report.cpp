@@ -62,8 +62,8 @@ void reportLaunch(const KernelOperation &operation, const DispatchResult &result
   const std::string what = kernel.name + " grid " + dimensions(operation.shape.grid) + " block " +
                            dimensions(operation.shape.block);
   if (options.counters) {
-    const Estimate guess =
-        estimate(result.counters, result.timing, device.figures(), kernel, operation.shape);
+    const Estimate guess = estimate(result.counters, result.timing, result.sample, device.figures(),
+                                    kernel, operation.shape);
     keep(operation, result, guess, device);
     if (device.configuration().counters) {
       std::ostringstream text;
@@ -77,6 +77,9 @@ void reportLaunch(const KernelOperation &operation, const DispatchResult &result
            << " waves a SIMD; parts in cycles:";
       for (const EstimatePart &part : guess.parts)
         text << " " << part.name << "=" << static_cast<uint64_t>(part.cycles);
+      text << "; " << 100 * guess.reuse.shareOfL2() << " % of the touches of lines go to L2, which "
+           << "fetches a line " << guess.reuse.fetches() << " times, "
+           << guess.reuse.memoryFetches() << " of them from memory";
       log(ReportLevel::Notice, text.str());
     }
   } else if (logs(ReportLevel::Debug)) {

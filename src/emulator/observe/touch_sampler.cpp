@@ -1,0 +1,70 @@
+#include "emulator/observe/touch_sampler.h"
+
+#include "emulator/core/line_set.h"
+
+#include <algorithm>
+
+namespace flyemu {
+
+namespace {
+
+/// The vector cache of a compute unit: 16 KB on CDNA2 and 32 KB on MI300X, by RRZE's pointer
+/// chases; RDNA's and CDNA4's are taken to have 32 KB (ISA manuals).
+uint64_t nearBytes(const Machine &machine) {
+  return machine.processor->family == flydsl::Family::cdna2 ? 16 << 10 : 32 << 10;
+}
+
+/// Mixes the bits of a number (the finaliser of MurmurHash3).
+uint64_t mixed(uint64_t x) {
+  x = (x ^ (x >> 33)) * 0xff51afd7ed558ccd;
+  x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53;
+  return x ^ (x >> 33);
+}
+
+} // namespace
+
+void TouchSampler::beginGroup(const Machine &machine, uint64_t group) {
+  nearLines_ = nearBytes(machine) / kLine / kSampledLines;
+  near_.clear();
+  now_ = {.group = group};
+}
+
+bool TouchSampler::isSampled(uint64_t line) {
+  // By the place in its allocation: a run must give what the one before gave, wherever the host's
+  // memory lies.
+  const uint64_t address = line * kLine;
+  if (!range_.contains(address, 1) && !memory_.find(address, range_) &&
+      !memory_.find(address + kLine - 1, range_))
+    return false;
+  return mixed(line - range_.base / kLine) % kSampledLines == 0;
+}
+
+bool TouchSampler::hits(uint64_t line) {
+  const auto at = std::find(near_.rbegin(), near_.rend(), line);
+  const bool hit = at != near_.rend();
+  if (hit)
+    near_.erase(std::prev(at.base()));
+  else if (near_.size() == nearLines_)
+    near_.erase(near_.begin());
+  near_.push_back(line); // the newest is the last
+  return hit;
+}
+
+void TouchSampler::touched(std::span<const uint64_t> lines, uint64_t time, bool write) {
+  for (const uint64_t line : lines) {
+    if (!isSampled(line))
+      continue;
+    ++now_.seen;
+    // Writes go through.
+    if (const bool hit = hits(line); write || !hit)
+      now_.touches.push_back({line, time});
+  }
+}
+
+void TouchSampler::endGroup(uint64_t cycles) {
+  now_.cycles = cycles;
+  groups_.push_back(std::move(now_));
+  now_ = {};
+}
+
+} // namespace flyemu
