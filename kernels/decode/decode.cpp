@@ -89,7 +89,7 @@ DecodeConfig withSplits(DecodeConfig config, const DecodeProblem &problem, std::
       static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::min<std::int64_t>(most, 64)));
   return config;
 }
-/// As many rows as there are, up to 64, beside which a wave's registers have room for half of the
+/// As many rows as there are, up to 64, which leave a wave's registers room for half of the
 /// elements of values; of waves that share rows, each has 128 elements at least. Products of 8 bits
 /// leave room for all elements and so for 128 rows, if such blocks are enough for all compute units.
 DecodeConfig chooseLatent(const DecodeProblem &problem, std::int64_t m, const Target &target) {
@@ -160,12 +160,12 @@ public:
                                          .shape = {"n + 1 + workers", n_ + 1 + config.workers}});
     }
     if (hasParts(config) && m_ > 0) {
-      params.parts.values =
+      params.parts.values.address =
           arguments_.workspace(args_.workspace, Decode::workspaceBytes(problem_, config, m_));
       const std::int64_t parts = partsOf(problem_, config, m_);
-      params.parts.lse = params.parts.values + parts * valueOf(problem_) * 4;
+      params.parts.lse.address = params.parts.values.address + parts * valueOf(problem_) * 4;
       params.worklist.address =
-          args_.worklist ? address(args_.worklist) : params.parts.lse + parts * 4;
+          args_.worklist ? address(args_.worklist) : params.parts.lse.address + parts * 4;
     }
     params.tokens = m_;
   }

@@ -10,8 +10,12 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// Results of parts of the keys in the workspace: addresses.
-template <class Side> struct DecodeParts { Param<Side, Int64> values, lse; };
+/// Results of parts of the keys in the workspace, and their logarithms: of splits, (m q_heads, splits,
+/// value) and (m q_heads, splits); of workers, (parts, queries q_heads, value) and (parts, queries
+/// q_heads).
+template <class Side> struct DecodeParts {
+  Strided<Side, 0> values, lse;
+};
 /// What all kernels take.
 template <class Side> struct DecodeParams {
   Strided<Side, 2> q, y; // (m, q_heads, head), (m, q_heads, value)
@@ -108,7 +112,7 @@ struct DecodeStep {
               most = form.accumulates()  ? 256
                      : form.replicated() ? 176
                                          : 200;
-    // Queries of 8 bits fit beside the sums of all rows that are supported.
+    // Queries of 8 bits leave room for the sums of all rows that are supported.
     step.sharedQueries = bytes > 1 && sums + queries + 2 * keys > most;
     const int kept = step.sharedQueries ? sums : sums + queries;
     step.lateValues = kept + 2 * keys > most;

@@ -45,35 +45,28 @@ const FamilyKernel combineRows{
       const Numeric row = number / UInt32(across);
       const Int32 token = (row / UInt32(problem.q_heads)).to<Int32>(),
                   head = (row % UInt32(problem.q_heads)).to<Int32>(),
-                  first = (number % UInt32(across)).to<Int32>() * kCombineElements;
+                  piece = (number % UInt32(across)).to<Int32>();
       exit_if(token >= p.tokens.to<Int32>());
-      const DecodeRows rows(problem, p, Int32(0), Int32(0));
-      const auto write = [&](const Int32 &count,
-                             const std::function<Numeric(const Int32 &)> &part) {
-        rows.store(rows.place(token, head), first,
-                   combineParts({.count = count,
-                                 .lse =
-                                     [&](const Int32 &i) {
-                                       return DecodeRows::partLse(rows.partPlace(part(i))).load();
-                                     },
-                                 .values =
-                                     [&](const Int32 &i) {
-                                       return DecodeRows::partValues(rows.partPlace(part(i)), first)
-                                           .load(kCombineElements);
-                                     },
-                                 .known = config.workers ? 0 : config.splits},
-                                kCombineElements));
+      const DecodeRows rows(problem, config, p, Int32(0), Int32(0));
+      const auto write = [&](const Int32 &count, int known,
+                             const std::function<ResultPlace(const Int32 &)> &part) {
+        rows.store(
+            rows.final(token, head), piece,
+            combineParts({.count = count,
+                          .lse = [&](const Int32 &i) { return Numeric(part(i).lse(0)); },
+                          .values = [&](const Int32 &i) { return part(i).piece(piece).load(); },
+                          .known = known},
+                         kCombineElements));
       };
       if (!config.workers)
-        return write(Int32(config.splits), [&, splits = config.splits](const Int32 &split) {
-          return rows.ofSplit(token, head, splits, split);
-        });
+        return write(Int32(config.splits), config.splits,
+                     [&](const Int32 &split) { return rows.ofSplit(row.to<Int32>(), split); });
       const DecodeWorklist list(problem, config, p);
       const Int32 sequence = token / problem.queries;
       const auto parts = SequenceParts<Int32>::of(list.deal, list.unitsBefore(sequence),
                                                   list.unitsBefore(sequence + 1));
       if_(parts.count > 1, [&] {
-        write(parts.count, [&](const Int32 &i) {
+        write(parts.count, 0, [&](const Int32 &i) {
           return rows.ofWorker(token, head,
                                select(i == 0, parts.firstPart, parts.secondPart + (i - 1) * 2));
         });

@@ -17,14 +17,15 @@ using DecodeTraced = DecodeParams<OnDevice>;
 
 constexpr float kLn2 = 0.693147180559945309f;
 
-/// A number of a tensor of scales.
-inline Numeric scaleAt(const Numeric &address) {
-  return Pointer::from_address(address, f32).load();
+/// The one number of a scale of a whole tensor, which is contiguous.
+template <int Modes> Numeric tensorScale(const Strided<OnDevice, Modes> &of) {
+  const Strided<OnDevice, 0> one{.address = of.address, .stride = {}};
+  return one.view(f32, 1)(0);
 }
 /// The factor of the products of keys: their scale, and that of a q of 8 bits.
 inline Numeric scoreScale(const DecodeProblem &problem, const DecodeTraced &p,
                           const Numeric &ofKeys) {
-  return scalesQueries(problem) ? Numeric(ofKeys * scaleAt(p.qScale.address)) : ofKeys;
+  return scalesQueries(problem) ? Numeric(ofKeys * tensorScale(p.qScale)) : ofKeys;
 }
 
 /// A lane's pieces of a row of queries, as the products take them, and by what its scores are
@@ -59,68 +60,77 @@ inline LaneQuery laneQuery(const DecodeProblem &problem, const ProductLane &lane
   return rounded;
 }
 
-/// The addresses of the first element of a row's result, and of its logarithm.
+/// Where a row's result is, and the logarithm of its sum.
 struct ResultPlace {
-  Numeric values, lse;
+  Tensor values; // (value)
+  Tensor lse;    // (1)
+
+  /// Piece `number` of the values, of those that a thread writes.
+  Tensor piece(const Int32 &number) const {
+    return logical_divide(values, kCombineElements)(_, number); // (4)
+  }
 };
 
-/// Where results are: those of the rows of a group of heads of a sequence.
+/// The queries and the results of the rows of a group of heads of a sequence: row r is query
+/// r / group, head r % group.
 class DecodeRows {
 public:
-  DecodeRows(const DecodeProblem &problem, const DecodeTraced &p, const Int32 &sequence,
-             const Int32 &kvHead)
-      : problem_(problem), p_(p), firstToken_(sequence * problem.queries),
+  DecodeRows(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p,
+             const Int32 &sequence, const Int32 &kvHead)
+      : problem_(problem), config_(config), p_(p), firstToken_(sequence * problem.queries),
         firstHead_(kvHead * groupOf(problem)) {}
 
   Int32 token(const Int32 &row) const { return firstToken_ + row / groupOf(problem_); }
   Int32 head(const Int32 &row) const { return firstHead_ + row % groupOf(problem_); }
-  /// The address of an element of q or y.
-  Numeric element(const Strided<OnDevice, 2> &of, DType dtype, const Int32 &token,
-                  const Int32 &head, const Int32 &element) const {
-    return of.address +
-           (token.to(i64) * of.stride[0] + head.to(i64) * of.stride[1] + element.to(i64)) *
-               dtype.bytes();
+  /// The number of a token's head among those of all tokens.
+  Int32 number(const Int32 &token, const Int32 &head) const {
+    return token * problem_.q_heads + head;
   }
-  /// The addresses of a row's result and of its logarithm.
-  ResultPlace place(const Int32 &token, const Int32 &head) const {
-    return {.values = element(p_.y, problem_.y, token, head, Int32(0)),
-            .lse = p_.lse.address + (token.to(i64) * problem_.q_heads + head.to(i64)) * 4};
+  /// A row of q.
+  Tensor query(const Int32 &row) const {
+    const Tensor q = p_.q.view(problem_.q, {p_.tokens, problem_.q_heads, problem_.head},
+                               kPieceBytes); // (m, q_heads, head)
+    return q(token(row), head(row), _);      // (head)
   }
-  /// Writes elements of a row's result, and with the first of them its logarithm, unless the caller
-  /// knows that it is not among them.
-  void store(const ResultPlace &place, const Int32 &first, const CombinedRow &result,
-             bool withLse = true) const {
-    const Vector values = problem_.y == f32 ? result.values : result.values.to(problem_.y);
-    const int bytes = problem_.y.bytes();
-    Pointer::from_address(behind(place.values, first, bytes), problem_.y, AddressSpace::global,
-                          kCombineElements * bytes)
-        .store(values);
-    if (problem_.lse && withLse)
-      if_(first == 0, [&] { Pointer::from_address(place.lse, f32).store(result.lse * kLn2); });
+  /// The result of a token's head.
+  ResultPlace final(const Int32 &token, const Int32 &head) const {
+    const int heads = problem_.q_heads, value = valueOf(problem_);
+    const Tensor y = p_.y.view(problem_.y, {p_.tokens, heads, value},
+                               kCombineElements * problem_.y.bytes()), // (m, q_heads, value)
+        lse = p_.lse.view(f32, {p_.tokens, heads, 1});                 // (m, q_heads, 1)
+    return {y(token, head, _), lse(token, head, _)};
   }
-  /// The address of an element of a row, which is no negative number.
-  static Numeric behind(const Numeric &row, const Int32 &element, int bytes) {
-    return row + (element.to(u32) * UInt32(bytes)).to(u64).to(i64);
+  /// What a split of the keys leaves of row `row` of the workspace, token * q_heads + head.
+  ResultPlace ofSplit(const Int32 &row, const Int32 &split) const {
+    const Int64 rows = p_.tokens * problem_.q_heads;
+    const int splits = config_.splits, value = valueOf(problem_);
+    const Tensor values = p_.parts.values.view(f32, {rows, splits, value},
+                                               16),      // (m q_heads, splits, value)
+        lse = p_.parts.lse.view(f32, {rows, splits, 1}); // (m q_heads, splits, 1)
+    return {values(row, split, _), lse(row, split, _)};
   }
-  /// The number in the workspace of a row's part: of split `split`, or of part `part` of workers.
-  Numeric ofSplit(const Int32 &token, const Int32 &head, int splits, const Int32 &split) const {
-    return (token.to(i64) * problem_.q_heads + head.to(i64)) * splits + split.to(i64);
-  }
-  Numeric ofWorker(const Int32 &token, const Int32 &head, const Int32 &part) const {
+  /// What part `part` of the workers has of a token's head.
+  ResultPlace ofWorker(const Int32 &token, const Int32 &head, const Int32 &part) const {
+    const int parts = 2 * config_.workers, rows = problem_.queries * problem_.q_heads,
+              value = valueOf(problem_);
+    const Tensor values = p_.parts.values.view(f32, {parts, rows, value},
+                                               16),     // (parts, queries q_heads, value)
+        lse = p_.parts.lse.view(f32, {parts, rows, 1}); // (parts, queries q_heads, 1)
     const Int32 row = token % problem_.queries * problem_.q_heads + head;
-    return part.to(i64) * (problem_.queries * problem_.q_heads) + row.to(i64);
+    return {values(part, row, _), lse(part, row, _)};
   }
-  ResultPlace partPlace(const Numeric &part) const {
-    return {.values = p_.parts.values + part * (valueOf(problem_) * 4),
-            .lse = p_.parts.lse + part * 4};
+  /// Writes a piece of a result, and with the first of them its logarithm, unless the caller knows
+  /// that it is not among them.
+  void store(const ResultPlace &place, const Int32 &piece, const CombinedRow &result,
+             bool withLse = true) const {
+    place.piece(piece).store(problem_.y == f32 ? result.values : result.values.to(problem_.y));
+    if (problem_.lse && withLse)
+      if_(piece == 0, [&] { place.lse(0) = result.lse * kLn2; });
   }
-  static Pointer partValues(const ResultPlace &part, const Int32 &first) {
-    return Pointer::from_address(behind(part.values, first, 4), f32, AddressSpace::global, 16);
-  }
-  static Pointer partLse(const ResultPlace &part) { return Pointer::from_address(part.lse, f32); }
 
 private:
   const DecodeProblem &problem_;
+  const DecodeConfig &config_;
   const DecodeTraced &p_;
   Int32 firstToken_, firstHead_;
 };
@@ -141,7 +151,7 @@ inline Tensor tableOf(const DecodeTraced &p, const Int32 &sequence) {
 }
 /// Tokens of a sequence.
 inline Int32 contextOf(const DecodeTraced &p, const Int32 &sequence) {
-  return Pointer::from_address(p.contexts.address + sequence.to(i64) * 4, i32).load().to<Int32>();
+  return p.contexts.view(i32, p.tokens)(sequence).to<Int32>();
 }
 inline Sight<Int32> sightOf(const DecodeProblem &problem, const DecodeTraced &p,
                             const Int32 &sequence) {
@@ -165,19 +175,18 @@ public:
   };
   Row row(const Int32 &row) const {
     const Int32 token = rows_.token(row), head = rows_.head(row);
-    return {rows_.place(token, head),
-            rows_.partPlace(part_.part
-                                ? rows_.ofWorker(token, head, *part_.part)
-                                : rows_.ofSplit(token, head, config_.splits, block_idx().x))};
+    return {rows_.final(token, head),
+            part_.part ? rows_.ofWorker(token, head, *part_.part)
+                       : rows_.ofSplit(rows_.number(token, head), block_idx().x)};
   }
-  /// Writes elements of a row's result from `first` on; `withLse`: see DecodeRows.
-  void write(const Row &row, const Int32 &first, const CombinedRow &result,
+  /// Writes a piece of a row's result; `withLse`: see DecodeRows.
+  void write(const Row &row, const Int32 &piece, const CombinedRow &result,
              bool withLse = true) const {
-    const auto final = [&] { rows_.store(row.final, first, result, withLse); };
+    const auto final = [&] { rows_.store(row.final, piece, result, withLse); };
     const auto part = [&] {
-      DecodeRows::partValues(row.part, first).store(result.values);
+      row.part.piece(piece).store(result.values);
       if (withLse)
-        if_(first == 0, [&] { DecodeRows::partLse(row.part).store(result.lse); });
+        if_(piece == 0, [&] { row.part.lse(0) = result.lse; });
     };
     if (part_.whole)
       if_(*part_.whole, final, part);
@@ -229,9 +238,9 @@ inline Boolean masksDecode(const Sight<Int32> &sight, const Int32 &base, int cou
 class DecodeWorklist {
 public:
   DecodeWorklist(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p)
-      : address_(p.worklist.address),
-        sequences_((p.tokens / problem.queries).to<Int32>()), deal{number(sequences_),
-                                                                   Int32(config.workers)} {}
+      : sequences_((p.tokens / problem.queries).to<Int32>()),
+        list_(p.worklist.view(i32, sequences_ + (1 + config.workers))),
+        deal{number(sequences_), Int32(config.workers)} {}
 
   /// The units before a sequence.
   Int32 unitsBefore(const Int32 &sequence) const { return number(sequence); }
@@ -239,11 +248,9 @@ public:
   Int32 firstOf(const Int32 &worker) const { return number(sequences_ + 1 + worker); }
 
 private:
-  Int32 number(const Int32 &at) const {
-    return Pointer::from_address(address_ + at.to(i64) * 4, i32).load().to<Int32>();
-  }
-  Int64 address_;
+  Int32 number(const Int32 &at) const { return list_(at).to<Int32>(); }
   Int32 sequences_;
+  Tensor list_; // (n + 1 + workers)
 
 public:
   UnitDeal<Int32> deal;

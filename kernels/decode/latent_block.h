@@ -63,12 +63,13 @@ public:
         wave_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
         firstRow_(block_idx().y * config.rows + wave_ / shares_ * 16),
         firstValue_(wave_ % shares_ * (problem.latent / shares_)),
-        rows_(problem, p, part.sequence, Int32(0)), sight_(sightOf(problem, p, part.sequence)),
+        rows_(problem, config, p, part.sequence, Int32(0)),
+        sight_(sightOf(problem, p, part.sequence)),
         source_({.cache = KvCache::pages, .page = problem.page}, cacheOf(problem, p),
                 cacheOf(problem, p), tableOf(p, part.sequence)) {
     rules_.scale = scaleOf(problem);
     if (problem.scales == KvScales::tensor) {
-      scale_.emplace(scaleAt(p.kScale.address));
+      scale_.emplace(tensorScale(p.kScale));
       scoreScale_.emplace(scoreScale(problem, p, *scale_));
     }
   }
@@ -126,13 +127,10 @@ private:
     return select(row < rowsOf(problem_), row, Int32(0));
   }
   LaneQuery query(const Int32 &row) const {
+    const Tensor own = lane_.product().partition(rows_.query(row)); // (piece, pieces)
     std::vector<Vector> pieces;
     for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
-      pieces.push_back(
-          Pointer::from_address(rows_.element(p_.q, problem_.q, rows_.token(row), rows_.head(row),
-                                              lane_.product().element(i)),
-                                problem_.q, AddressSpace::global, kPieceBytes)
-              .load(lane_.product().piece()));
+      pieces.push_back(own(_, i).load());
     return laneQuery(problem_, lane_.product(), pieces, scoreScale_);
   }
 
@@ -179,8 +177,8 @@ private:
     }
   }
 
-  /// Writes what the wave found. A lane's numbers of a row lie apart from those of others; so they go
-  /// through shared memory, and neighbouring lanes write 16 neighbours at a time.
+  /// Writes what the wave found. A lane's numbers of a row are not neighbours of the next lane's, so
+  /// they go through shared memory, and neighbouring lanes write 16 neighbours at a time.
   void write(const DecodeWave &wave) const {
     constexpr int size = kCombineElements, kTogether = 16;
     const DecodeResults results(config_, rows_, part_);
@@ -190,7 +188,7 @@ private:
     // What the lane writes of each 64 elements: for each of these, its row and the place of its pieces.
     constexpr int across = LatentMemory::kElements / size;
     struct Piece {
-      Int32 row, element;
+      Int32 row, number;
       Boolean exists;
       DecodeResults::Row place;
     };
@@ -200,7 +198,7 @@ private:
     for (int at = 0; at < 16 * across; at += lane_.form().lanes) {
       const Int32 number = lane + at, row = number / across, own = firstRow_ + row;
       pieces.push_back(
-          {row, Int32(number % across * size), Boolean(own < rowsOf(problem_)), results.row(own)});
+          {row, Int32(number % across), Boolean(own < rowsOf(problem_)), results.row(own)});
     }
     for (int tile = 0; tile < lane_.valueTiles(); tile += width)
       for (int v = 0; v < lane_.product().sums(); v += rows) {
@@ -218,12 +216,15 @@ private:
           memory_.lse(wave_, lane_.product().row()).store(end.lse);
         gpu::barrier();
         for (const Piece &piece : pieces) {
-          const Int32 group = piece.element / kTogether,
-                      first = firstValue_ + lane_.element(tile, group * 4 + v) +
-                              piece.element % kTogether;
+          // Of the value's pieces: those of other waves and tiles, and of other rows of the product.
+          constexpr int kPieces = kTogether / size;
+          const Int32 ofWave = wave_ % shares_ * (problem_.latent / shares_ / size),
+                      row = piece.number / kPieces * 4 + v,
+                      number = ofWave + row * (width / size) +
+                               (lane_.elementOfTile(tile) / size + piece.number % kPieces);
           if_(piece.exists, [&] {
-            results.write(piece.place, first,
-                          {memory_.result(wave_, piece.row, piece.element).load(size),
+            results.write(piece.place, number,
+                          {memory_.result(wave_, piece.row, piece.number * size).load(size),
                            withLse ? memory_.lse(wave_, piece.row).load() : end.lse},
                           withLse);
           });

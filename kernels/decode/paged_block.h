@@ -88,7 +88,8 @@ public:
         number_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
         wave_(number_ / step_.shares),
         firstValue_(number_ % step_.shares * (problem.head / step_.shares)),
-        waves_(config.block / form.lanes / step_.shares), rows_(problem, p, part.sequence, kvHead_),
+        waves_(config.block / form.lanes / step_.shares),
+        rows_(problem, config, p, part.sequence, kvHead_),
         sight_(sightOf(problem, p, part.sequence)),
         source_(kvLayout(problem), keysOfHead(kvLayout(problem), p.k, kvHead_),
                 valuesOfHead(kvLayout(problem), p.v, kvHead_), tableOf(p, part.sequence)) {
@@ -96,8 +97,8 @@ public:
     rules_.causal = true;
     rules_.window = problem.window;
     if (problem.scales == KvScales::tensor) {
-      kScale_.emplace(scoreScale(problem, p, scaleAt(p.kScale.address)));
-      vScale_.emplace(scaleAt(p.vScale.address));
+      kScale_.emplace(scoreScale(problem, p, tensorScale(p.kScale)));
+      vScale_.emplace(tensorScale(p.vScale));
     }
   }
 
@@ -135,8 +136,9 @@ private:
     for (int tile = 0; tile < tiles(); ++tile) {
       const Int32 row = rowOf(tile);
       std::vector<Vector> pieces;
+      const Tensor own = lane_.product().partition(rows_.query(row)); // (piece, pieces)
       for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
-        pieces.push_back(loadQuery(row, lane_.product().element(i), lane_.product().piece()));
+        pieces.push_back(own(_, i).load());
       const LaneQuery query = laneQuery(problem_, lane_.product(), pieces, kScale_);
       all.push_back(query.pieces);
       if (query.scale)
@@ -147,12 +149,12 @@ private:
   void shareQueries() const {
     const int count = kPieceBytes / problem_.q.bytes(), across = problem_.head / count;
     for (int at = 0; at < config_.rows * across; at += config_.block) {
-      const Int32 number = thread_idx().x + at, row = number / across,
-                  element = number % across * count, own = firstRow_ + row;
+      const Int32 number = thread_idx().x + at, row = number / across, piece = number % across,
+                  own = firstRow_ + row;
       const auto bring = [&] {
-        memory_.queries->store(
-            row, element,
-            loadQuery(select(own < rowsOf(problem_), own, firstRow_), element, count));
+        const Tensor query = rows_.query(select(own < rowsOf(problem_), own, firstRow_)); // (head)
+        const Tensor pieces = logical_divide(query, count); // (count, head / count)
+        memory_.queries->store(row, piece * count, pieces(_, piece).load());
       };
       if (at + config_.block > config_.rows * across)
         if_(number < config_.rows * across, bring);
@@ -170,13 +172,6 @@ private:
                                    lane_.product().pieceAt(piece), lane_.product().piece());
     };
   }
-  Vector loadQuery(const Int32 &row, const Int32 &element, int count) const {
-    return Pointer::from_address(
-               rows_.element(p_.q, problem_.q, rows_.token(row), rows_.head(row), element),
-               problem_.q, AddressSpace::global, std::min(kPieceBytes, count * problem_.q.bytes()))
-        .load(count);
-  }
-
   /// A step of keys from `base` on. Those past the part are its last one again, and are masked.
   void keys(DecodeWave &wave, const QueryPiece &held, const Int32 &base,
             const Span<Int32> &part) const {
@@ -333,12 +328,12 @@ private:
       gpu::barrier();
       for (int at = 0; at < 16 * across; at += config_.block) {
         const Int32 number = thread_idx().x + at;
-        const Int32 row = number / across, first = number % across * size;
+        const Int32 row = number / across, piece = number % across;
         const Int32 own = firstRow_ + tile * 16 + row;
         const Boolean exists(own < rowsOf(problem_));
         if_(16 * across % config_.block ? Boolean(exists & (row < 16)) : exists, [&] {
-          const CombinedRow found = memory_.found.combined(row, first, size);
-          results.write(results.row(own), first,
+          const CombinedRow found = memory_.found.combined(row, piece * size, size);
+          results.write(results.row(own), piece,
                         {vScale_ ? found.values * *vScale_ : found.values, found.lse});
         });
       }
