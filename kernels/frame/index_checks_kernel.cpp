@@ -19,14 +19,16 @@ constexpr int kPageThreads = 32;
 /// 32 steps of the one take as long as so many bits of the other, by the emulator's estimate.
 constexpr int kBits = 1 << 18, kPairs = kIndexThreads, kBitsOfPair = kBits / 32;
 
-Pointer at(const Numeric &address, const Numeric &index, DType dtype) {
-  return Pointer::from_address(address + index.to(i64) * dtype.bytes(), dtype);
+/// The memory at an address of the call, as a vector of numbers.
+Strided<OnDevice, 0> numbersOf(const Int64 &address) { return {.address = address, .stride = {}}; }
+/// The number `index` of such a vector, which has more than that.
+Numeric numberAt(const Int64 &address, const Numeric &index, DType dtype = i32) {
+  const Tensor numbers = numbersOf(address).view(dtype, index + 1); // (index + 1)
+  return numbers(index).to(i64);
 }
-Numeric numberAt(const Numeric &address, const Numeric &index, DType dtype = i32) {
-  return at(address, index, dtype).load().to(i64);
-}
-Pointer word(const Numeric &address, std::size_t index) {
-  return Pointer::from_address(address + static_cast<std::int64_t>(index) * 8, i64);
+Pointer word(const Int64 &address, std::size_t index) {
+  const Tensor words = numbersOf(address).view(i64, index + 1); // (index + 1)
+  return words.iter() + index;
 }
 
 class IndexBlock {
@@ -306,8 +308,8 @@ void traceIndexChecks(const std::vector<IndexRule> &rules,
 }
 
 void exitIfMarked(const Int64 &lane, const Int64 &ticket) {
-  const Vector marks =
-      Pointer::from_address(lane, i64, AddressSpace::global, 16).load(static_cast<int>(kIndexWays));
+  const Tensor ways = numbersOf(lane).view(i64, int(kIndexWays), 16); // (ways)
+  const Vector marks = ways.load();
   std::vector<Boolean> marked{Boolean(marks.at(0) == kIndexStopped)};
   for (int way = 0; way < kIndexWays; ++way)
     marked.push_back(Boolean(marked.back() | (marks.at(way) == ticket)));
