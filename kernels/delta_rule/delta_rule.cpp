@@ -181,7 +181,7 @@ void Delta::launch(const Call<DeltaRuleProblem> &call) {
 
 DeltaRuleArgs Delta::args(const DeltaRuleProblem &problem, const DeltaRuleConfig &, std::int64_t m,
                           const Sampler &sampler) {
-  // A step of m sequences, each of which has one token; or one sequence of m tokens.
+  // A step of m sequences with one token each; or one sequence of m tokens.
   const std::int64_t n = problem.prefill ? 1 : m;
   const Extents ofQ{m, problem.heads, problem.key}, ofV{m, problem.v_heads, problem.value},
       gates{m, problem.v_heads}, state{n, problem.v_heads, problem.key, problem.value},

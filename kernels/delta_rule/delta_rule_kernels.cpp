@@ -134,7 +134,7 @@ private:
   int keyLanes_, columns_, rows_;
   DeltaMemory memory_;
   Int32 rowLane_;    ///< among the lanes of a column, which have the rows
-  Int32 columnLane_; ///< among those of the head, each of which has four columns
+  Int32 columnLane_; ///< among those of the head, with four columns each
 };
 
 const FamilyKernel deltaRule{

@@ -20,7 +20,7 @@ template <class Side> struct NormParams {
 inline constexpr KernelOf<NormParams> kNorm{"norm"};
 
 template <> struct Family<NormProblem> : RowFamily<NormProblem, &NormArgs::x> {
-  /// A thread keeps the row in f32, and its weights beside.
+  /// A thread keeps the row in f32, and its weights.
   static constexpr RowLimits kLimits{.most = 32};
   /// The rows of a problem. Memory that is narrower than the widest operand moves less than 16
   /// bytes at a time.

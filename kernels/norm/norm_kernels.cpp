@@ -42,7 +42,7 @@ Operands operandsOf(const NormProblem &problem, const NormParams<OnDevice> &p) {
                            fixed ? IntTuple(1) : IntTuple(p.m))};
 }
 
-/// Whether a thread has registers for the weights of its elements beside the row in f32.
+/// Whether a thread has registers for the weights of its elements besides the row in f32.
 bool affineFits(const NormProblem &problem, const RowConfig &config) {
   constexpr std::int64_t kRegisters = 64;
   const int bytes = 4 + problem.weight.bytes() * (problem.bias ? 2 : 1) + (problem.smooth ? 4 : 0);

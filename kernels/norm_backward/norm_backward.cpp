@@ -14,7 +14,7 @@ constexpr RowLimits kLimits{.most = 16};
 constexpr int kMostPrograms = 4096;
 
 /// Up to so many rows, so many blocks: enough for all multiprocessors, few enough that the sums of
-/// the blocks are little beside the rows. (FlyDSL: as many as there are multiprocessors up to 2048
+/// the blocks are small against the rows. (FlyDSL: as many as there are multiprocessors up to 2048
 /// rows, half as many more beyond.)
 struct ProgramRule {
   std::int64_t rows;

@@ -30,7 +30,7 @@ inline constexpr KernelOf<QuantiseScaleParams> kClear{"quantise_clear"};
 inline constexpr KernelOf<QuantiseLargestParams> kLargest{"quantise_largest"};
 inline constexpr KernelOf<QuantiseScaleParams> kScale{"quantise_scale"};
 
-/// The block of a kernel of which one thread works: a wave of any target.
+/// The block of a kernel in which one thread works: a wave of any target.
 inline constexpr int kOneBlock = 64;
 /// Values of a block of the microscaling formats.
 inline constexpr int kBlock = 32;

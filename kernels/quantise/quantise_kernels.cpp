@@ -42,7 +42,7 @@ void quantiseRows(const QuantiseProblem &problem, const RowConfig &config, const
   });
 }
 
-/// Blocks of 32 values, of which each thread has an access.
+/// Blocks of 32 values. Each thread has an access of one.
 void quantiseBlocks(const QuantiseProblem &problem, const RowConfig &config, const Tensor &x,
                     const Tensor &q, const Tensor &scales, const Int32 &m) {
   const RowShape shape = rowShape(problem);

@@ -26,7 +26,7 @@ public:
   Tensor access(const Tensor &row, const HeadSlot &slot) const {
     return access(row, slot.first, shape_.vector);
   }
-  /// The lane's access in a row of which the lanes take `each` elements, lane 0 those from `first` on.
+  /// The lane's access in a row where each lane takes `each` elements, lane 0 those from `first` on.
   Tensor access(const Tensor &row, int first, int each) const {
     const Tensor accesses = logical_divide(row, each); // (each, accesses)
     return accesses(_, lane_ + first / each);          // (each)

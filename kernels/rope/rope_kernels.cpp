@@ -24,7 +24,7 @@ struct HeadKind {
   std::optional<Numeric> fixedScale = {}, cacheScale = {}; ///< those that are given
 };
 
-/// Heads of a token of which each group of lanes has one.
+/// Heads of a token, one for each group of lanes.
 struct Round {
   Int32 head;                          ///< its number among all heads of the token
   std::optional<Boolean> inside;       ///< whether there is such a head; none: always

@@ -46,7 +46,7 @@ using RowValues = std::vector<Vector>;
 /// A thread of a block, and the row that it works on.
 class RowThread {
 public:
-  /// For the kernel's m rows, of which a block takes `rowsPerBlock(config)`: those of its number.
+  /// For the kernel's m rows. A block takes `rowsPerBlock(config)` of them: those of its number.
   RowThread(const RowShape &row, const RowConfig &config, const Int32 &m)
       : RowThread(row, config, m, Int32(block_idx().x * rowsPerBlock(config))) {}
   /// The same with the first row of the block.
