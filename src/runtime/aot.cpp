@@ -67,7 +67,7 @@ struct AotEntry {
   std::vector<std::string> targets() const {
     std::vector<std::string> targets;
     for (const auto &loaded : codes)
-      targets.push_back(loaded->code.facts.target);
+      targets.push_back(loaded->code.facts.target.id());
     return targets;
   }
   const LoadedKernel &load(const ArgPack &pack, const LaunchConfig &config, int device,
@@ -243,7 +243,7 @@ std::vector<AotInfo> AotModule::contents() const {
     info.kernel = code.kernel;
     info.variant = code.variant;
     info.symbol = code.facts.name;
-    info.target = code.facts.target;
+    info.target = code.facts.target.id();
     info.block = loaded->madeFor();
     info.shared_bytes = code.facts.sharedBytes;
     for (const detail::ArgType &type : detail::typesOf(code.words))

@@ -79,6 +79,16 @@ void expectArguments(std::span<const std::uint64_t> words, bool ofLaunch) {
   }
 }
 
+/// What the code of a kernel is for; another version of the library may know more processors.
+Target targetOf(const std::string &id) {
+  try {
+    return Target::parse(id);
+  } catch (const CompileError &error) {
+    throw RuntimeError("a kernel in it is for a target that this library does not have: " +
+                       std::string(error.what()));
+  }
+}
+
 } // namespace
 
 std::string aotTitle(const std::string &kernel, const std::string &variant) {
@@ -101,7 +111,8 @@ std::vector<std::uint8_t> encodeAot(std::span<const AotCode> codes) {
     w.array(code.kernel.data(), code.kernel.size());
     w.array(code.variant.data(), code.variant.size());
     w.array(code.facts.name.data(), code.facts.name.size());
-    w.array(code.facts.target.data(), code.facts.target.size());
+    const std::string target = code.facts.target.id();
+    w.array(target.data(), target.size());
     w.number(std::uint64_t{code.facts.sharedBytes});
     w.number(std::uint64_t{code.facts.dynamicBytes});
     w.number(std::uint64_t{code.facts.maxSharedBytes});
@@ -143,7 +154,7 @@ std::vector<AotCode> decodeAot(std::span<const std::uint8_t> bytes) {
     code.kernel = r.array<std::string>();
     code.variant = r.array<std::string>();
     code.facts.name = r.array<std::string>();
-    code.facts.target = r.array<std::string>();
+    code.facts.target = targetOf(r.array<std::string>());
     code.facts.sharedBytes = r.number<std::uint64_t>();
     code.facts.dynamicBytes = r.number<std::uint64_t>();
     code.facts.maxSharedBytes = r.number<std::uint64_t>();

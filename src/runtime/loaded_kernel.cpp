@@ -56,9 +56,9 @@ Target knownTarget(const std::string &id) {
 
 } // namespace
 
-bool runsOn(const std::string &code, const std::string &device) {
-  const Target from = knownTarget(code), to = knownTarget(device);
-  return from && to ? from.runs_on(to) : code == device;
+bool runsOn(const Target &code, const std::string &device) {
+  const Target to = knownTarget(device);
+  return code && to && code.runs_on(to);
 }
 
 LoadedKernel::LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<const void> owner,
@@ -71,7 +71,7 @@ LoadedKernel::LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<
   hasRange_ = support::env::kRoctxLaunches.get();
   hasDetour_ = used.deviceCount > 1 || !facts.eventNames.empty() || hasRange_;
   if (!runsOn(facts.target, info.archFull))
-    throw RuntimeError("kernel " + facts.name + ": its code is for " + facts.target + ", device " +
+    throw RuntimeError("kernel " + facts.name + ": its code is for " + facts.target.id() + ", device " +
                            std::to_string(device) + " is " + info.archFull,
                        0, where);
   const std::size_t shared = facts.maxSharedBytes ? facts.maxSharedBytes : info.sharedBytes;
@@ -158,11 +158,6 @@ void LoadedKernel::launchRecording(const LaunchConfig &config, std::span<const s
   recording.finish();
 }
 
-static bool hasClusters(const std::string &target) {
-  const detail::Processor *known = detail::findProcessor(target.substr(0, target.find(':')));
-  return !known || known->features.has(Feature::clusters);
-}
-
 bool LoadedKernel::refuse(const LaunchConfig &config, const std::source_location &where) const {
   const std::string who = "kernel " + facts_.name + ": ";
   if (!config.stream.native())
@@ -188,15 +183,15 @@ bool LoadedKernel::refuse(const LaunchConfig &config, const std::source_location
     throw TraceError(who + std::to_string(config.smem) + " bytes of dynamic shared memory and " +
                          std::to_string(facts_.sharedBytes) + " of its own are over the " +
                          std::to_string(most + facts_.sharedBytes) +
-                         " that a workgroup may have on " + facts_.target,
+                         " that a workgroup may have on " + facts_.target.id(),
                      where);
   for (std::int64_t extent : {config.cluster.x, config.cluster.y, config.cluster.z})
     if (extent < 1)
       throw TraceError(who + "the cluster " + text(config.cluster) + " has a dimension below 1",
                        where);
-  if (config.cluster != Dim3() && !hasClusters(facts_.target))
+  if (config.cluster != Dim3() && !facts_.target.has(Feature::clusters))
     throw TraceError(who + "a cluster of workgroups " + text(config.cluster) + ", but " +
-                         facts_.target + " has no clusters; leave .cluster out",
+                         facts_.target.id() + " has no clusters; leave .cluster out",
                      where);
   if (config.cluster != Dim3())
     throw RuntimeError(who + "clusters of workgroups " + text(config.cluster) +
@@ -272,9 +267,9 @@ void refuseTypes(const std::string &kernel, const detail::ArgPack &pack,
 }
 
 /// The most work-items that a workgroup may have on the target; on any, where it is not known.
-static std::int64_t largestBlock(const std::string &target) {
-  if (const detail::Processor *known = detail::findProcessor(target.substr(0, target.find(':'))))
-    return known->maxBlockSize;
+static std::int64_t largestBlock(const Target &target) {
+  if (target)
+    return target.max_block_size();
   int most = 0;
   for (const detail::Processor &processor : detail::processors())
     most = std::max(most, processor.maxBlockSize);
@@ -298,7 +293,7 @@ void checkBlock(const Dim3 &block, const LaunchFacts &facts, const std::source_l
   const std::int64_t items = block.x * block.y * block.z;
   if (items > most)
     throw TraceError(who + "has " + std::to_string(items) + " work-items; " + std::to_string(most) +
-                         " is the most" + (facts.target.empty() ? "" : " on " + facts.target),
+                         " is the most" + (facts.target ? " on " + facts.target.id() : ""),
                      where);
   if (facts.block[0] &&
       (block.x != facts.block[0] || block.y != facts.block[1] || block.z != facts.block[2]))

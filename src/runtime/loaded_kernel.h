@@ -8,6 +8,7 @@
 #include <flydsl/error.h>
 #include <flydsl/host/args.h>
 #include <flydsl/host/launch.h>
+#include <flydsl/target.h>
 
 #include <array>
 #include <cstdint>
@@ -22,7 +23,7 @@ namespace flydsl::runtime {
 /// What a launch must know of a kernel, out of its code object's metadata.
 struct LaunchFacts {
   std::string name;
-  std::string target;             ///< target id of the code object
+  Target target;                  ///< what the code is for; none where any will do
   std::size_t sharedBytes = 0;    ///< static LDS
   std::size_t dynamicBytes = 0;   ///< the least dynamic LDS that a launch must give
   std::size_t maxSharedBytes = 0; ///< the target's limit of LDS for a workgroup; 0: ask the device
@@ -133,7 +134,7 @@ private:
 
 /// Whether code for the target id `code` runs on a device that reports `device` (Target::runs_on).
 /// An id of a processor that this library does not know fits itself alone.
-bool runsOn(const std::string &code, const std::string &device);
+bool runsOn(const Target &code, const std::string &device);
 
 /// Throws TraceError for arguments that can't be packed.
 [[noreturn]] void refusePack(const std::string &kernel, const detail::ArgPack &pack,

@@ -11,9 +11,12 @@
 #include <catch2/catch.hpp>
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+
+#include <xxhash.h>
 
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -405,6 +408,21 @@ TEST_CASE("a file of another version is refused with what to do") {
       .write(reinterpret_cast<const char *>(bytes.data()), 20);
   CHECK_THROWS_WITH(exportTo(file.path, {.archs = {"gfx942"}, .append = true}),
                     Contains("adding to") && Contains("version 6"));
+TEST_CASE("a kernel for a target that the library does not have is refused by name") {
+  TemporaryFile file;
+  exportTo(file.path, {.archs = {"gfx942"}});
+  std::ifstream in(file.path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const std::size_t at = bytes.find("gfx942");
+  REQUIRE(at != std::string::npos);
+  bytes.replace(at, 6, "gfx943");
+  // The last eight bytes are the checksum of all others.
+  const std::size_t summed = bytes.size() - sizeof(std::uint64_t);
+  const std::uint64_t sum = XXH3_64bits(bytes.data(), summed);
+  std::memcpy(bytes.data() + summed, &sum, sizeof sum);
+  CHECK_THROWS_WITH(fx::load_aot(std::vector<unsigned char>(bytes.begin(), bytes.end())),
+                    Contains("a kernel in it is for a target that this library does not have") &&
+                        Contains("gfx943") && Contains("gfx942"));
 }
 
 TEST_CASE("a file that can't be written is an error with the user's line") {

@@ -47,7 +47,7 @@ std::shared_ptr<const detail::ExecutableState> build(const detail::KernelSpec &s
   state->block = block;
   state->variant = reader.variant().str();
   state->facts.name = kernel.name;
-  state->facts.target = object->target;
+  state->facts.target = Target::parse(object->target);
   state->facts.sharedBytes = fake.sharedBytes;
   state->facts.dynamicBytes = fake.dynamicBytes;
   state->facts.maxSharedBytes = target.lds_bytes();

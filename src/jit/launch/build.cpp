@@ -226,7 +226,7 @@ runtime::LaunchFacts factsOf(const CodeObject &object, const KernelMetadata &ker
                              const Target &target) {
   runtime::LaunchFacts facts;
   facts.name = kernel.name;
-  facts.target = object.target;
+  facts.target = Target::parse(object.target);
   facts.sharedBytes = kernel.ldsBytes;
   facts.maxSharedBytes = target.lds_bytes();
   if (kernel.maxWorkgroupSize)

@@ -45,7 +45,7 @@ void place(std::vector<runtime::AotCode> &codes, runtime::AotCode code, const st
     return codes.push_back(std::move(code));
   if (found->constants != code.constants)
     throw RuntimeError("adding to " + path + ": kernel " + code.title() + " is there for " +
-                           code.facts.target +
+                           code.facts.target.id() +
                            " and these arguments, made with other constants, layouts or tiled "
                            "copies; give this export a .variant of its own",
                        0, where);
@@ -61,7 +61,7 @@ std::string headerText(const std::string &path, const std::vector<runtime::AotCo
   for (const runtime::AotCode &code : codes) {
     const runtime::LaunchFacts &facts = code.facts;
     // A name may be any text; here it stays a comment.
-    text += " *   " + support::inComment(code.title()) + ", " + support::inComment(facts.target);
+    text += " *   " + support::inComment(code.title()) + ", " + facts.target.id();
     if (facts.block[0])
       text += ", workgroups of " + std::to_string(facts.block[0]) + " x " +
               std::to_string(facts.block[1]) + " x " + std::to_string(facts.block[2]);

@@ -75,8 +75,8 @@ bool plausible(const Dim3 &b) {
           (static_cast<std::uint64_t>(b.z) - 1)) < 0x8000;
 }
 
-/// Checks the workgroup size before anything is compiled. An empty `target` stands for any.
-void checkBlockFor(const KernelSpec &spec, const Dim3 &block, const std::string &target,
+/// Checks the workgroup size before anything is compiled. No target stands for any.
+void checkBlockFor(const KernelSpec &spec, const Dim3 &block, const Target &target,
                    const std::source_location &where) {
   LaunchFacts facts;
   facts.name = spec.name;
@@ -97,7 +97,7 @@ std::array<unsigned, 3> extents(const Dim3 &b) {
 const LoadedKernel &prepare(KernelState &kernel, ArgPack &pack, const LaunchConfig &config,
                             int device, const std::source_location &where) {
   const Target target = detail::resolveTarget(deviceInfo(device).archFull);
-  checkBlockFor(kernel.spec, config.block, target.id(), where);
+  checkBlockFor(kernel.spec, config.block, target, where);
   const KernelState::Built executable =
       kernel.build(pack, extents(config.block), target, /*withIr=*/false);
   checkBlock(config.block, executable->facts, where);
@@ -143,7 +143,7 @@ Executable compile(KernelState &kernel, ArgPack &pack, const CompileConfig &conf
   const bool any = block == Dim3(0);
   const Target target = jit::chooseTarget(config.arch, where);
   if (!any)
-    checkBlockFor(kernel.spec, block, target.id(), where);
+    checkBlockFor(kernel.spec, block, target, where);
   pack.setBlock(any ? kNoBlock : blockWord(block));
   const KernelState::Built executable =
       kernel.build(pack, any ? std::array<unsigned, 3>{0, 0, 0} : extents(block), target,

@@ -16,7 +16,7 @@ std::unique_ptr<runtime::LoadedKernel> load(const std::shared_ptr<const CodeObje
   EventInfo event;
   event.kind = EventInfo::Kind::loaded;
   event.kernel = facts.name;
-  event.target = facts.target;
+  event.target = facts.target.id();
   event.milliseconds = support::millisecondsSince(start);
   event.bytes = object->bytes.size();
   event.device = device;

@@ -63,7 +63,7 @@ void chooseBlocks(record::Header &header, const LaunchConfig &config, const Sour
 Recording::Recording(const LaunchFacts &facts, const LaunchConfig &config, int device,
                      const SourceLocation &where)
     : facts_(facts), config_(config), device_(device), where_(where) {
-  const int lanes = processorOf(facts.target).waveSize;
+  const int lanes = facts.target.wave_size();
   const std::int64_t threads = config.block.x * config.block.y * config.block.z;
   header_.wavesPerBlock = static_cast<std::uint32_t>((threads + lanes - 1) / lanes);
   if (blocksOf(config) > UINT32_MAX)
@@ -99,7 +99,7 @@ Recording::~Recording() {
 ktrace::Launch Recording::read() const {
   ktrace::Launch launch;
   launch.kernel = facts_.name;
-  launch.target = facts_.target;
+  launch.target = facts_.target.id();
   launch.device = device_;
   launch.grid = config_.grid;
   launch.block = config_.block;
