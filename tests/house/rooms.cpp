@@ -81,10 +81,13 @@ const std::vector<Inside> kInside{
      .folders =
          {
              {"Fly/Text", {}}, // knows no operation
+             {"Fly/Interfaces", {}},
              {"Fly/IR", {"Fly/Text"}},
              {"Fly/Transforms", {"Fly/IR"}},
-             {"FlyROCDL/IR", {"Fly/IR", "Fly/Text"}},
+             {"FlyROCDL/Text", {"Fly/Text"}},
+             {"FlyROCDL/IR", {"Fly/IR", "Fly/Interfaces", "Fly/Text"}},
              {"FlyKtrace/IR", {}},
+             {"Vendors", {"FlyROCDL/IR"}},
              {"Conversion/FlyToLLVM", {"Fly/IR", "Fly/Transforms"}},
              {"Conversion/FlyToROCDL",
               {"Fly/IR", "Fly/Transforms", "FlyROCDL/IR", "FlyKtrace/IR", "Conversion/FlyToLLVM"}},
@@ -151,7 +154,7 @@ const std::vector<Door> kDoors{
     {"src/runtime", "hip/.*", {"src/runtime/hip"}, "knows nothing of HIP"},
     {"src/dialect",
      "mlir/.*(ROCDL|AMDGPU|NVVM|NVGPU).*",
-     {"src/dialect/FlyROCDL", "src/dialect/Conversion/FlyToROCDL"},
+     {"src/dialect/FlyROCDL", "src/dialect/Conversion/FlyToROCDL", "src/dialect/Vendors"},
      "is shared by all backends"},
 };
 

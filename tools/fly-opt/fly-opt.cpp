@@ -1,7 +1,7 @@
 // fly-opt: reads Fly IR, verifies it, runs passes by name and prints the result.
 #include "Registry.h"
 
-#include "dialect/Fly/Text/ModuleText.h"
+#include "dialect/FlyROCDL/Text/ModuleText.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/FileUtilities.h"
@@ -28,7 +28,7 @@ static llvm::LogicalResult run(int argc, char **argv, mlir::DialectRegistry &reg
     llvm::errs() << error << "\n";
     return llvm::failure();
   }
-  file = llvm::MemoryBuffer::getMemBufferCopy(mlir::fly::forThisMlir(file->getBuffer()),
+  file = llvm::MemoryBuffer::getMemBufferCopy(mlir::fly_rocdl::forThisMlir(file->getBuffer()),
                                               file->getBufferIdentifier());
   if (failed(mlir::MlirOptMain(out->os(), std::move(file), registry, config)))
     return llvm::failure();

@@ -93,6 +93,14 @@ struct CopyOptions {
   /// For copies of a buffer into LDS (rocdl::BufferCopyLDS and its kin): the number of elements that
   /// the instruction itself adds. It must be known while tracing.
   std::optional<Numeric> imm_offset = {};
+
+  /// Calls `fn(name, number)` for each option that is an operand of the atom's instruction.
+  template <class Fn> void each_operand(Fn fn) const {
+    if (soffset)
+      fn("soffset", *soffset);
+    if (imm_offset)
+      fn("imm_offset", *imm_offset);
+  }
 };
 
 /// Copies `source` to `destination`, one atom call after another. Both are (values, repeats...) of

@@ -195,10 +195,9 @@ static void emitCopy(const Value &atom, const Tensor &source, const Tensor &dest
     destination.fill(other);
   }
   Handle stated = atom.handle();
-  if (options.soffset)
-    stated = detail::atomSet(stated, "soffset", options.soffset->handle(), loc);
-  if (options.imm_offset)
-    stated = detail::atomSet(stated, "imm_offset", options.imm_offset->handle(), loc);
+  options.each_operand([&](const char *name, const Numeric &number) {
+    stated = detail::atomSet(stated, name, number.handle(), loc);
+  });
   llvm::SmallVector<mlir::Value, 4> operands{t.use(stated, loc), t.use(source.handle(), loc),
                                              t.use(destination.handle(), loc)};
   const mlir::Type type = operands[0].getType();

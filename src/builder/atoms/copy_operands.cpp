@@ -2,8 +2,8 @@
 #include "builder/atoms/atom_operands.h"
 #include "builder/trace/types.h"
 
+#include "dialect/Fly/Interfaces/VendorInterface.h"
 #include "dialect/Fly/Transforms/AtomCalls.h"
-#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "layout/algebra.h"
 #include "layout/coord.h"
 #include "layout/error.h"
@@ -11,7 +11,6 @@
 namespace flydsl::builder {
 
 namespace fly = mlir::fly;
-namespace rocdl = mlir::fly_rocdl;
 using fly::MemRefType;
 
 namespace {
@@ -22,8 +21,9 @@ std::string textOf(mlir::ArrayRef<mlir::Attribute> spaces) {
   for (mlir::Attribute space : spaces) {
     text += (text.empty() ? "" : " or ") +
             mlir::cast<fly::AddressSpaceInterface>(space).getMemoryName().str();
-    if (rocdl::isBufferDesc(space))
-      text += " (fx::rocdl::make_buffer_tensor makes one of global memory)";
+    if (const auto *vendor = fly::VendorInterface::of(space))
+      if (const std::string origin = vendor->originOf(space); !origin.empty())
+        text += " (" + origin + ")";
   }
   return text;
 }

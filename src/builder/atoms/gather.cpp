@@ -51,10 +51,8 @@ static void eachCall(const Tensor &offsets, const Tensor &values, const CopyOpti
   expectShapes(offsets, values, options, loc);
   const std::int64_t calls = size(offsets, 0, loc).value(loc);
   auto copyOptions = [&](const Tensor *pred) {
-    CopyOptions of{.pred = {},
-                   .other = options.other,
-                   .soffset = options.soffset,
-                   .imm_offset = options.imm_offset};
+    CopyOptions of = options;
+    of.pred.reset();
     if (pred)
       of.pred.emplace(*pred);
     return of;

@@ -1,7 +1,7 @@
 #include "builder/atoms/specs.h"
 
 #include "builder/trace/dialects.h"
-#include "dialect/FlyROCDL/IR/MatrixInstructions.h"
+#include "dialect/Fly/Interfaces/VendorInterface.h"
 
 namespace flydsl::builder {
 
@@ -58,11 +58,11 @@ mlir::Type atomType(const Tracer *running, const Handle &handle, Loc loc) {
 void expectOnTarget(const Tracer *running, mlir::Type type, Loc loc) {
   if (!running || !running->kernel.target)
     return;
-  const mlir::Type instruction = fly::instructionOf(type);
-  std::string missing =
-      mlir::fly_rocdl::missingOn(instruction ? instruction : type, *running->kernel.target);
-  if (!missing.empty())
-    throw TraceError(missing, loc);
+  const mlir::Type ofAtom = fly::instructionOf(type), instruction = ofAtom ? ofAtom : type;
+  if (const auto *vendor = fly::VendorInterface::of(instruction))
+    if (std::string missing = vendor->missingOn(instruction, *running->kernel.target);
+        !missing.empty())
+      throw TraceError(missing, loc);
 }
 
 fly::AtomicOp atomicOf(AtomicOp op, DType type, Loc loc) {

@@ -1,11 +1,11 @@
 #include "builder/trace/diagnostics.h"
 
 #include "dialect/Fly/IR/FlyOps.h"
-#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <utility>
 
@@ -31,9 +31,13 @@ static constexpr std::pair<llvm::StringLiteral, const char *> kUserNames[] = {
     {fly::GetLayoutOp::getOperationName(), "layout"},
 };
 
-static bool isFlys(llvm::StringRef dialect) {
-  return dialect == fly::FlyDialect::getDialectNamespace() ||
-         dialect == mlir::fly_rocdl::FlyROCDLDialect::getDialectNamespace();
+/// Whether operations of the dialect are called by functions of the same names. Those of these
+/// dialects are what operators and control flow become.
+static bool isCalledByUsers(llvm::StringRef dialect) {
+  return dialect != mlir::arith::ArithDialect::getDialectNamespace() &&
+         dialect != mlir::scf::SCFDialect::getDialectNamespace() &&
+         dialect != mlir::vector::VectorDialect::getDialectNamespace() &&
+         dialect != mlir::LLVM::LLVMDialect::getDialectNamespace();
 }
 
 std::string userName(llvm::StringRef operation) {
@@ -41,11 +45,7 @@ std::string userName(llvm::StringRef operation) {
     if (operation == name)
       return known;
   const auto [dialect, name] = operation.split('.');
-  const bool isKnown = isFlys(dialect) ||
-                       dialect == mlir::math::MathDialect::getDialectNamespace() ||
-                       dialect == mlir::gpu::GPUDialect::getDialectNamespace() ||
-                       dialect == mlir::ROCDL::ROCDLDialect::getDialectNamespace();
-  return (isKnown ? name : operation).str();
+  return (isCalledByUsers(dialect) ? name : operation).str();
 }
 
 static SourceLocation sourceOf(mlir::Location location) {
@@ -110,7 +110,7 @@ void Diagnostics::failVerification(const std::string &kernel) {
   for (const Message &message : messages) {
     text += text.empty() ? "" : "\n";
     if (!message.operation.empty())
-      text += isFlys(llvm::StringRef(message.operation).split('.').first)
+      text += isCalledByUsers(llvm::StringRef(message.operation).split('.').first)
                   ? userName(message.operation) + ": "
                   : "'" + message.operation + kBehindName.str();
     text += message.text;

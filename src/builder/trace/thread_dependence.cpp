@@ -1,10 +1,10 @@
 #include "builder/trace/thread_dependence.h"
 
 #include "dialect/Fly/IR/FlyOps.h"
+#include "dialect/Fly/Interfaces/VendorInterface.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/Matchers.h"
 
 namespace flydsl::builder {
@@ -12,8 +12,8 @@ namespace flydsl::builder {
 namespace {
 
 bool isThreadNumber(mlir::Operation *op) {
-  return mlir::isa<mlir::gpu::ThreadIdOp, mlir::gpu::LaneIdOp, mlir::ROCDL::MbcntLoOp,
-                   mlir::ROCDL::MbcntHiOp>(op);
+  return mlir::isa<mlir::gpu::ThreadIdOp, mlir::gpu::LaneIdOp>(op) ||
+         mlir::fly::vendorOperation(op).isThreadNumber;
 }
 
 /// True for operations whose result is no longer the thread's own: what comes out of memory, or out
@@ -21,8 +21,8 @@ bool isThreadNumber(mlir::Operation *op) {
 bool hidesThread(mlir::Operation *op) {
   return op->getNumRegions() != 0 ||
          mlir::isa<mlir::fly::MemRefLoadOp, mlir::fly::MemRefLoadVecOp, mlir::fly::PtrLoadOp,
-                   mlir::LLVM::LoadOp, mlir::ROCDL::RawPtrBufferLoadOp,
-                   mlir::ROCDL::ReadfirstlaneOp>(op);
+                   mlir::LLVM::LoadOp>(op) ||
+         mlir::fly::vendorOperation(op).hidesThread;
 }
 
 /// The branch of an && or || of which one side is computed only where the other does not decide;

@@ -14,11 +14,10 @@
 #include "builder/values/short_circuit.h"
 
 #include "dialect/Fly/IR/FlyOps.h"
-#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
+#include "dialect/Fly/Interfaces/VendorInterface.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -78,7 +77,7 @@ void addEffects(mlir::Operation *op, Effects &sum) {
   if (!effects) {
     const bool isKnown =
         op->getNumRegions() != 0 || mlir::isPure(op) || op->hasTrait<mlir::OpTrait::IsTerminator>();
-    const bool onlyReads = mlir::isa<mlir::ROCDL::RawPtrBufferLoadOp>(op);
+    const bool onlyReads = fly::vendorOperation(op).onlyReads;
     sum.accesses |= !isKnown;
     sum.writes |= !isKnown && !onlyReads;
     return;
@@ -98,7 +97,7 @@ void addEffects(mlir::Operation *op, Effects &sum) {
 bool isOfOneLane(mlir::Operation *op) {
   if (mlir::isa<mlir::LLVM::InlineAsmOp, mlir::LLVM::CallOp, mlir::LLVM::CallIntrinsicOp>(op))
     return false;
-  if (mlir::isa<mlir::ROCDL::RawPtrBufferLoadOp, mlir::ROCDL::RawPtrBufferStoreOp>(op))
+  if (fly::vendorOperation(op).isOfOneLane)
     return true;
   return mlir::isa<mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::vector::VectorDialect,
                    mlir::scf::SCFDialect, mlir::LLVM::LLVMDialect, fly::FlyDialect>(

@@ -1,7 +1,7 @@
 //===- LaterIntrinsics.cpp - Intrinsics of later versions of LLVM ---------===//
 //
 // FlyDSL's MLIR is ahead of the LLVM that this is built with. Operations of it that have no
-// intrinsic here were read as calls of one (LaterRocdl.h). Where this version can do the same, the
+// intrinsic here were read as calls of one (FlyROCDL/Text/LaterRocdl.h). Where this version can do the same, the
 // call becomes that; all others are left, and the translation to LLVM IR says which intrinsic is
 // missing.
 //

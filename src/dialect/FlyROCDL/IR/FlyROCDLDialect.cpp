@@ -1,5 +1,7 @@
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 
+#include "dialect/FlyROCDL/IR/RocdlVendor.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -24,6 +26,7 @@ void FlyROCDLDialect::initialize() {
 #define GET_OP_LIST
 #include "dialect/FlyROCDL/IR/FlyROCDLOps.cpp.inc"
       >();
+  addVendorInterface(*this);
 }
 
 // A buffer instruction adds offsets of 32 bits to the address in the descriptor.

@@ -25,6 +25,8 @@ std::vector<std::string> flyStages(const CompileOptions &options, const char *co
   return stages;
 }
 
+std::string Backend::forThisMlir(std::string text) const { return text; }
+
 std::string Backend::problemWith(const CompileOptions &) const { return {}; }
 
 std::string Backend::problemWithAttribute(const std::string &name, const std::string &,

@@ -66,6 +66,10 @@ public:
   /// Registers the passes that its stages name beside the common ones. Called once.
   virtual void registerPasses() const = 0;
 
+  /// The text of a module with the operations of its dialects as the MLIR that this is built with
+  /// reads them; later versions write some in another way. Any module's text may come.
+  virtual std::string forThisMlir(std::string text) const;
+
   /// Why its processors can't be compiled for with these options, or an empty text.
   virtual std::string problemWith(const CompileOptions &options) const;
 

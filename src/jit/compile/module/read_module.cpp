@@ -1,7 +1,7 @@
 // Text is checked for its depth before MLIR's recursive parser sees it.
 #include "jit/compile/module/read_module.h"
 
-#include "dialect/Fly/Text/ModuleText.h"
+#include "jit/compile/backends/backends.h"
 #include "jit/compile/module/guarded_work.h"
 #include "jit/compile/module/inline_calls.h"
 
@@ -108,7 +108,8 @@ struct Reading {
   mlir::OwningOpRef<mlir::ModuleOp> module;
 
   bool read(mlir::MLIRContext &context) {
-    text = mlir::fly::forThisMlir(text);
+    for (const Backend *backend : allBackends())
+      text = backend->forThisMlir(std::move(text));
     module = parse(text, name, context);
     if (!module)
       explainRefusal(text, name, context);

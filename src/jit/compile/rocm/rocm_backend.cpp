@@ -5,6 +5,7 @@
 #include "dialect/FlyKtrace/IR/FlyKtraceDialect.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "dialect/FlyROCDL/IR/MatrixInstructions.h"
+#include "dialect/FlyROCDL/Text/ModuleText.h"
 #include "jit/compile/guard/compiler_use.h"
 #include "jit/compile/link/link_lld.h"
 #include "jit/compile/rocm/kernel_attributes.h"
@@ -72,6 +73,10 @@ public:
     mlir::registerPass([] { return mlir::createConvertGpuOpsToROCDLOps(); });
   }
 
+  std::string forThisMlir(std::string text) const override {
+    return mlir::fly_rocdl::forThisMlir(text);
+  }
+
   std::string problemWith(const CompileOptions &options) const override {
     // LLVM would pass over a larger number without a word.
     const std::string name = options.target.name();
@@ -120,7 +125,8 @@ public:
         "},convert-scf-to-cf,"
         "fly-convert-narrow-floats{chipset=" +
         options.target.name() +
-        "},fly-convert-native-math,fly-lower-later-intrinsics{chipset=" + options.target.name() +
+        "},fly-convert-native-math,fly-lower-shuffles{chipset=" +
+        options.target.name() + "},fly-lower-later-intrinsics{chipset=" + options.target.name() +
         "},cse,fly-lower-memory-spaces,"
         "convert-vector-to-llvm,"
         "convert-gpu-to-rocdl{chipset=" +

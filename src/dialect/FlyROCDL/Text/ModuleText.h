@@ -1,11 +1,11 @@
-// Modules written by other versions of MLIR.
+// Modules of AMD's that other versions of MLIR wrote.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
 
 #include <string>
 
-namespace mlir::fly {
+namespace mlir::fly_rocdl {
 
 /// The text of a module as the MLIR that this is built with reads it. Later versions, whose text
 /// FlyDSL's dumps are, name the masks of `rocdl.sched.barrier` and `rocdl.sched.group.barrier`
@@ -15,4 +15,4 @@ namespace mlir::fly {
 /// parser to report.
 std::string forThisMlir(llvm::StringRef text);
 
-} // namespace mlir::fly
+} // namespace mlir::fly_rocdl

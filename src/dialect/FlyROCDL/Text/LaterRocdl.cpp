@@ -1,11 +1,11 @@
 // The rows follow MLIR's ROCDLOps.td (as FlyDSL 0.4.2's MLIR prints it) and LLVM's
 // IntrinsicsAMDGPU.td, whose order of arguments they have.
-#include "dialect/Fly/Text/LaterRocdl.h"
+#include "dialect/FlyROCDL/Text/LaterRocdl.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringSwitch.h"
 
-namespace mlir::fly {
+namespace mlir::fly_rocdl {
 
 namespace {
 
@@ -183,4 +183,4 @@ std::optional<int64_t> immediateNumber(llvm::StringRef token) {
       .Default(std::nullopt);
 }
 
-} // namespace mlir::fly
+} // namespace mlir::fly_rocdl

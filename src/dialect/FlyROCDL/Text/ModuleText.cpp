@@ -1,13 +1,17 @@
-#include "dialect/Fly/Text/ModuleText.h"
+#include "dialect/FlyROCDL/Text/ModuleText.h"
 
-#include "dialect/Fly/Text/LaterRocdl.h"
 #include "dialect/Fly/Text/StatementText.h"
+#include "dialect/FlyROCDL/Text/LaterRocdl.h"
 
 #include "llvm/ADT/StringExtras.h"
 
 #include <optional>
 
-namespace mlir::fly {
+namespace mlir::fly_rocdl {
+
+using fly::splitList;
+using fly::StatementText;
+using fly::StatementWriter;
 
 namespace {
 
@@ -300,4 +304,4 @@ std::string forThisMlir(llvm::StringRef text) {
   }
 }
 
-} // namespace mlir::fly
+} // namespace mlir::fly_rocdl

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace mlir::fly {
+namespace mlir::fly_rocdl {
 
 /// An argument of an intrinsic, and where it stands in the text of the operation.
 struct IntrinsicArgument {
@@ -49,4 +49,4 @@ std::optional<unsigned> schedMasks(llvm::StringRef names);
 /// modifier.
 std::optional<int64_t> immediateNumber(llvm::StringRef token);
 
-} // namespace mlir::fly
+} // namespace mlir::fly_rocdl

@@ -1,0 +1,55 @@
+// What tracing asks of the dialects of a vendor, which it does not know by name.
+#pragma once
+
+#include <flydsl/target.h>
+
+#include "mlir/IR/Attributes.h"
+#include "mlir/IR/DialectInterface.h"
+#include "mlir/IR/Types.h"
+
+#include <string>
+
+namespace mlir::fly {
+
+/// What an operation of a vendor's does for the lane that executes it. An operation whose dialect
+/// says nothing of it does none of this.
+struct VendorOperation {
+  bool isOfOneLane = false;    ///< a lane does it by itself, whatever the other lanes do
+  bool onlyReads = false;      ///< it writes no memory
+  bool isThreadNumber = false; ///< the result tells lanes apart
+  /// The result is no longer the lane's own: it comes from memory, or from another lane.
+  bool hidesThread = false;
+};
+
+/// A dialect with instructions of a vendor's implements this; another one may have it added, as
+/// MLIR's dialects have.
+class VendorInterface : public DialectInterface::Base<VendorInterface> {
+public:
+  explicit VendorInterface(Dialect *dialect) : Base(dialect) {}
+
+  virtual VendorOperation describe(Operation *) const { return {}; }
+  /// Why the instruction of an atom of this dialect is not on a target; empty where it is there.
+  virtual std::string missingOn(Type, const flydsl::Target &) const { return {}; }
+  /// How a kernel gets memory in an address space of this dialect, as the end of a sentence; empty
+  /// where there is nothing to say.
+  virtual std::string originOf(Attribute) const { return {}; }
+
+  /// The interface of an operation's, a type's or an attribute's dialect; null where it has none.
+  template <class T> static const VendorInterface *of(T &&object) {
+    Dialect *dialect = dialectOf(object);
+    return dialect ? dialect->getRegisteredInterface<VendorInterface>() : nullptr;
+  }
+
+private:
+  static Dialect *dialectOf(Operation *op) { return op->getDialect(); }
+  static Dialect *dialectOf(Type type) { return &type.getDialect(); }
+  static Dialect *dialectOf(Attribute attribute) { return &attribute.getDialect(); }
+};
+
+/// What a vendor's dialect says of the operation.
+inline VendorOperation vendorOperation(Operation *op) {
+  const VendorInterface *vendor = VendorInterface::of(op);
+  return vendor ? vendor->describe(op) : VendorOperation();
+}
+
+} // namespace mlir::fly

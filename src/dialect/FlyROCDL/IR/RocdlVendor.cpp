@@ -1,0 +1,44 @@
+#include "dialect/FlyROCDL/IR/RocdlVendor.h"
+
+#include "dialect/Fly/Interfaces/VendorInterface.h"
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
+#include "dialect/FlyROCDL/IR/MatrixInstructions.h"
+
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+
+namespace mlir::fly_rocdl {
+
+namespace {
+
+struct FlyRocdlVendor final : fly::VendorInterface {
+  using fly::VendorInterface::VendorInterface;
+
+  std::string missingOn(Type instruction, const flydsl::Target &target) const override {
+    return fly_rocdl::missingOn(instruction, target);
+  }
+  std::string originOf(Attribute space) const override {
+    return isBufferDesc(space) ? "fx::rocdl::make_buffer_tensor makes one of global memory" : "";
+  }
+};
+
+struct RocdlVendor final : fly::VendorInterface {
+  using fly::VendorInterface::VendorInterface;
+
+  fly::VendorOperation describe(Operation *op) const override {
+    return {.isOfOneLane = isa<ROCDL::RawPtrBufferLoadOp, ROCDL::RawPtrBufferStoreOp>(op),
+            .onlyReads = isa<ROCDL::RawPtrBufferLoadOp>(op),
+            .isThreadNumber = isa<ROCDL::MbcntLoOp, ROCDL::MbcntHiOp>(op),
+            .hidesThread = isa<ROCDL::RawPtrBufferLoadOp, ROCDL::ReadfirstlaneOp>(op)};
+  }
+};
+
+} // namespace
+
+void addVendorInterface(FlyROCDLDialect &dialect) { dialect.addInterfaces<FlyRocdlVendor>(); }
+
+void registerRocdlVendorInterface(DialectRegistry &registry) {
+  registry.addExtension(
+      +[](MLIRContext *, ROCDL::ROCDLDialect *dialect) { dialect->addInterfaces<RocdlVendor>(); });
+}
+
+} // namespace mlir::fly_rocdl
