@@ -50,6 +50,7 @@ enum class Feature : std::uint8_t {
   lds_transpose_read,     ///< LDS reads that transpose a tile of 4- to 16-bit elements
   permlane_swap,          ///< v_permlane16_swap and v_permlane32_swap
   dpp_across_rows,        ///< DPP controls that move values between rows of 16 lanes
+  dpp_row_xmask,          ///< DPP controls that exchange the lanes of a row of 16 by any mask
   permlanex16,            ///< v_permlanex16: any lanes of the other row of 16
   wave_id,                ///< the number of a wave in its workgroup, in a scalar register
   clusters,               ///< clusters of workgroups

@@ -123,6 +123,19 @@ TEST_CASE("a rematerialised number is one that the compiler knows nothing of") {
           Contains("vendor_test.cpp"));
 }
 
+TEST_CASE("bytes of two words are permuted by an instruction, and named from 0 to 7") {
+  using Catch::Contains;
+  const auto permuted = [](std::uint32_t selector) {
+    return trace([=](auto, const fx::Int32 &n) { (void)fx::permute_bytes(n, n + 1, selector); },
+                 "gfx1201");
+  };
+  CHECK_THAT(permuted(0x07060302), Contains("llvm.amdgcn.perm"));
+  CHECK_THROWS_WITH(permuted(0x07080302),
+                    Contains("byte 2 of permute_bytes' selector names byte 8 of two words, which "
+                             "have 0 to 7") &&
+                        Contains("vendor_test.cpp"));
+}
+
 TEST_CASE("another vendor registers its instructions, and is told until it has") {
   using Catch::Contains;
   REQUIRE(fx::detail::addProcessor(kOther));

@@ -408,6 +408,8 @@ TEST_CASE("a file of another version is refused with what to do") {
       .write(reinterpret_cast<const char *>(bytes.data()), 20);
   CHECK_THROWS_WITH(exportTo(file.path, {.archs = {"gfx942"}, .append = true}),
                     Contains("adding to") && Contains("version 6"));
+}
+
 TEST_CASE("a kernel for a target that the library does not have is refused by name") {
   TemporaryFile file;
   exportTo(file.path, {.archs = {"gfx942"}});

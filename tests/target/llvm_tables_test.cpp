@@ -59,6 +59,7 @@ const std::vector<Counterpart> counterparts = {
     {Feature::lds_transpose_read, {"gfx950-insts"}},
     {Feature::permlane_swap, {"permlane32-swap"}},
     {Feature::dpp_across_rows, {"gfx9"}},
+    {Feature::dpp_row_xmask, {"gfx10-insts"}},
     {Feature::permlanex16, {"gfx10-insts"}},
     {Feature::clusters, {"clusters"}},
     {Feature::split_barriers, {"gfx12-insts"}},

@@ -4,6 +4,7 @@
 
 #include <flydsl/kernel/vector.h>
 
+#include <cstdint>
 #include <optional>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -78,5 +79,11 @@ FLYDSL_API Numeric rematerialised_uniform(const Numeric &value, Loc loc = Loc::c
 /// Values that are computed here, and not where they are used. The compiler would otherwise compute
 /// what a later branch alone uses in that branch, and keep all operands until then.
 FLYDSL_API Vector materialised(const Vector &values, Loc loc = Loc::current());
+
+/// Bytes of two words: byte k of the result is the byte whose number stands in byte k of `selector`, 0
+/// to 3 for those of `low`, 4 to 7 for those of `high`, lowest first. One instruction where the target
+/// has one. TraceError for a number above 7.
+FLYDSL_API Int32 permute_bytes(const Int32 &high, const Int32 &low, std::uint32_t selector,
+                               Loc loc = Loc::current());
 
 FLYDSL_NAMESPACE_END

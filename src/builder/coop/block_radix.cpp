@@ -52,7 +52,7 @@ Items ranked(const Items &digits, const Counters &room, const Storage &storage, 
   for (const Fields &item : digits) {
     const Expr digit(item.front(), loc);
     const Expr same = peers(lanes, digit, room.bits);
-    const Expr before = Lanes::countBelow(same);
+    const Expr before = lanes.countBelow(same);
     // The first of the lanes counts for all of them.
     const Expr counter = digit.to(i32) * room.waves + thread.wave();
     const Expr counted = loadWhere(

@@ -1,82 +1,16 @@
-// Arithmetic of collectives: numbers with the place of the user's call.
+// What collectives do with numbers and with values of several.
 #pragma once
 
+#include "builder/kernel/expr.h"
+
 #include <flydsl/coop/operator.h>
-#include <flydsl/kernel/control_flow.h>
-#include <flydsl/kernel/gpu.h>
-#include <flydsl/kernel/math.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace coop::impl {
 
+using builder::Expr;
 using detail::BinaryOp;
 using detail::Handle;
-
-/// A number of the kernel. All operations on it stand at the place of the collective's call. Unlike
-/// a Numeric it can be assigned to, so that C++ loops can build up expressions.
-struct Expr {
-  Handle handle;
-  Loc loc;
-
-  Expr(Handle value, Loc place) : handle(std::move(value)), loc(place) {}
-  Expr(const Numeric &value, Loc place) : handle(value.handle()), loc(place) {}
-  /// A constant of a type.
-  template <detail::HostNumeric T>
-  Expr(DType type, T value, Loc place)
-      : handle(detail::constant(detail::hostNumber(value), type, place)), loc(place) {}
-
-  DType type() const { return detail::dtypeOf(handle, loc); }
-  Numeric number() const { return Numeric(handle); }
-  Boolean truth() const { return Boolean(handle); }
-  IntTuple index() const { return IntTuple(number(), loc); }
-  Expr to(DType type) const { return {detail::convert(handle, type, loc), loc}; }
-  Expr bitcast(DType type) const { return {detail::bitcast(handle, type, loc), loc}; }
-};
-
-// clang-format off
-#define FLYDSL_COOP_OPERATOR(symbol, op)                                                           \
-  inline Expr operator symbol(const Expr &a, const Expr &b) {                                      \
-    return {detail::binary(BinaryOp::op, a.handle, b.handle, a.loc), a.loc};                       \
-  }                                                                                                \
-  template <detail::HostNumeric T> Expr operator symbol(const Expr &a, T b) {                      \
-    return a symbol Expr(a.type(), b, a.loc);                                                      \
-  }
-FLYDSL_COOP_OPERATOR(+, add)
-FLYDSL_COOP_OPERATOR(-, sub)
-FLYDSL_COOP_OPERATOR(*, mul)
-FLYDSL_COOP_OPERATOR(/, div)
-FLYDSL_COOP_OPERATOR(%, rem)
-FLYDSL_COOP_OPERATOR(&, bitAnd)
-FLYDSL_COOP_OPERATOR(|, bitOr)
-FLYDSL_COOP_OPERATOR(^, bitXor)
-FLYDSL_COOP_OPERATOR(<<, shl)
-FLYDSL_COOP_OPERATOR(>>, shr)
-FLYDSL_COOP_OPERATOR(<, lt)
-FLYDSL_COOP_OPERATOR(<=, le)
-FLYDSL_COOP_OPERATOR(>, gt)
-FLYDSL_COOP_OPERATOR(>=, ge)
-FLYDSL_COOP_OPERATOR(==, eq)
-FLYDSL_COOP_OPERATOR(!=, ne)
-#undef FLYDSL_COOP_OPERATOR
-// clang-format on
-inline Expr operator~(const Expr &a) {
-  return {detail::unary(detail::UnaryOp::bitNot, a.handle, a.loc), a.loc};
-}
-inline Expr operator!(const Expr &a) {
-  return {detail::unary(detail::UnaryOp::logicalNot, a.handle, a.loc), a.loc};
-}
-inline Expr min(const Expr &a, const Expr &b) {
-  return {detail::binary(BinaryOp::min, a.handle, b.handle, a.loc), a.loc};
-}
-inline Expr max(const Expr &a, const Expr &b) {
-  return {detail::binary(BinaryOp::max, a.handle, b.handle, a.loc), a.loc};
-}
-inline Expr select(const Expr &condition, const Expr &a, const Expr &b) {
-  return {detail::select(condition.handle, a.handle, b.handle, condition.loc), condition.loc};
-}
-inline Expr popcount(const Expr &a) { return {math::ctpop(a.number(), a.loc), a.loc}; }
-inline Expr leadingZeros(const Expr &a) { return {math::ctlz(a.number(), a.loc), a.loc}; }
-inline Expr trailingZeros(const Expr &a) { return {math::cttz(a.number(), a.loc), a.loc}; }
 
 /// The number of a leaf, of type i32.
 inline Expr numberOf(const IntTuple &leaf, Loc loc) {

@@ -2,10 +2,17 @@
 // the instructions of a vendor's targets.
 #pragma once
 
+#include "builder/kernel/lane_moves.h"
+
 #include <flydsl/kernel/gpu.h>
 #include <flydsl/target.h>
 
+#include <memory>
+
 namespace flydsl::builder {
+
+/// permute_bytes by shifts, for vendors that have no instruction for it.
+Int32 bytesByShifts(const Int32 &high, const Int32 &low, std::uint32_t selector, Loc loc);
 
 /// What a vendor's targets do for these functions; see flydsl/kernel/gpu.h for what each means. They create
 /// operations in the running trace. Arguments are checked already.
@@ -27,6 +34,15 @@ public:
   virtual Numeric rematerialisedUniform(const Numeric &value, Loc loc) const = 0;
   virtual Vector materialised(const Vector &values, Loc loc) const = 0;
 
+  /// Numbers of bytes in `selector` are 0 to 7.
+  virtual Int32 permuteBytes(const Int32 &high, const Int32 &low, std::uint32_t selector,
+                             Loc loc) const {
+    return bytesByShifts(high, low, selector, loc);
+  }
+  /// How values move among lanes: by shuffles, unless the vendor has other instructions for it.
+  virtual std::unique_ptr<const LaneMoves> laneMoves(const LaneGroup &group) const {
+    return std::make_unique<LaneMoves>(group);
+  }
   /// The accesses of a wave's lanes to memory before it come before those after it.
   virtual void meetOfWave(Loc loc) const = 0;
   /// Rounds to element `at` of a word by random bits, where the target has an instruction for the

@@ -1,6 +1,7 @@
 #include "builder/rocdl/vendor.h"
 
 #include "builder/kernel/vendor_instructions.h"
+#include "builder/rocdl/lane_moves.h"
 #include "builder/trace/tracer.h"
 
 #include <flydsl/host/product.h>
@@ -70,6 +71,13 @@ public:
     return rocdl::inline_asm("", "=v,0", values.dtype(loc), values.size(loc), {values}, true, loc);
   }
 
+  Int32 permuteBytes(const Int32 &high, const Int32 &low, std::uint32_t selector,
+                     Loc loc) const override {
+    return rocdl::perm_b32(high, low, Int32(static_cast<std::int32_t>(selector), loc), loc);
+  }
+  std::unique_ptr<const LaneMoves> laneMoves(const LaneGroup &group) const override {
+    return amdLaneMoves(group);
+  }
   // The compiler's scheduler moves no access past it; it is no instruction.
   void meetOfWave(Loc loc) const override { rocdl::intrinsic("llvm.amdgcn.wave.barrier", {}, loc); }
   Int32 rounded(const Float32 &x, const Int32 &bits, const Int32 &word, int at, DType type,

@@ -87,4 +87,14 @@ Vector materialised(const Vector &values, Loc loc) {
   return instructions.materialised(values, loc);
 }
 
+Int32 permute_bytes(const Int32 &high, const Int32 &low, std::uint32_t selector, Loc loc) {
+  const auto &instructions = instructionsFor("permute_bytes", loc);
+  for (int byte = 0; byte < 4; ++byte)
+    if (const unsigned number = selector >> 8 * byte & 0xff; number > 7)
+      throw TraceError("byte " + std::to_string(byte) + " of permute_bytes' selector names byte " +
+                           std::to_string(number) + " of two words, which have 0 to 7",
+                       loc);
+  return instructions.permuteBytes(high, low, selector, loc);
+}
+
 FLYDSL_NAMESPACE_END

@@ -78,6 +78,17 @@ def ScalarLdsAddressesPass : Pass<"fly-scalar-lds-addresses"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::ROCDL::ROCDLDialect"];
 }
 
+def LowerShufflesPass : Pass<"fly-lower-shuffles"> {
+  let summary = "Lower shuffles whose lanes are known while compiling to the instructions that need no address";
+  let description = [{
+    `gpu.shuffle xor` by a constant below its width becomes DPP moves within rows of 16 lanes, `v_permlanex16`, `v_permlane16_swap` and
+    `v_permlane32_swap` between rows where the processor has them, `ds_swizzle` or, past 32 lanes, `ds_bpermute`. `gpu.shuffle idx` of
+    one lane of the wave becomes `v_readlane`. All others stay. Values of 8 to 64 bits move by words of 32.
+  }];
+  let options = [Option<"chipset", "chipset", "std::string", /*default=*/"", "The processor, such as gfx942">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::ROCDL::ROCDLDialect"];
+}
+
 def SplitAddressesPass : Pass<"fly-split-addresses"> {
   let summary = "Add up addresses of global memory by wave, lane and constant";
   let description = [{
