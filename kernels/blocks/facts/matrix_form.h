@@ -95,7 +95,9 @@ inline bool hasFloat8(const Target &target, DType dtype) {
 /// Whether this library makes products for a target: for those of a generation on which its products
 /// were run. gfx1250's matrix instructions are known, but nothing that runs the tests has them: the
 /// emulator has no machine of that generation, so no sum of a product there was ever compared.
-inline bool makesProducts(const Target &target) { return target.family() != Family::gfx1250; }
+inline bool makesProducts(const Target &target) {
+  return target.family() != flydsl::Family::gfx1250;
+}
 
 /// The instructions of 16 x 16 for operands of types a and b, the longest first; none if the target
 /// has none.
