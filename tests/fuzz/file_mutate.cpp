@@ -51,7 +51,7 @@ runtime::AotCode someAotCode() {
   code.kernel = "gemm";
   code.variant = "64x64";
   code.facts.name = "gemm_0";
-  code.facts.target = "gfx942";
+  code.facts.target = Target::parse("gfx942");
   code.words = {256,
                 ArgPack::tensorTag | f32 | 2ull << runtime::kRankAt | 1ull << runtime::kShapeWordAt,
                 64, ArgPack::scalarTag | f32, ArgPack::pointerTag | f32};
