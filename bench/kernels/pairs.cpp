@@ -117,7 +117,7 @@ void norms() {
          call().launch({.grid = kRows, .block = kNormThreads, .stream = stream});
        }});
   const fk::NormProblem problem{
-      .x = fx::bf16, .y = fx::bf16, .weight = fx::bf16, .n = kColumns};
+      .x = fx::bf16, .weight = fx::bf16, .y = fx::bf16, .n = kColumns};
   library("RMS norm", problem, {.threads = kNormThreads, .block = kNormThreads}, kRows);
 }
 

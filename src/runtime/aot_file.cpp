@@ -82,7 +82,10 @@ void expectArguments(std::span<const std::uint64_t> words, bool ofLaunch) {
 /// What the code of a kernel is for; another version of the library may know more processors.
 Target targetOf(const std::string &id) {
   try {
-    return Target::parse(id);
+    const Target target = Target::parse(id);
+    if (target.id() != id)
+      throw RuntimeError("the target of a kernel in it is not written as a target's id: " + id);
+    return target;
   } catch (const CompileError &error) {
     throw RuntimeError("a kernel in it is for a target that this library does not have: " +
                        std::string(error.what()));
