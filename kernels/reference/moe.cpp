@@ -92,34 +92,104 @@ Outputs expected(const MoeSortProblem &problem, const MoeSortConfig &, std::int6
   return outputs;
 }
 
+namespace {
+
+/// The scores of a row of logits, and how far a kernel's may be from them, in roundings.
+struct Scores {
+  std::vector<double> values, steps;
+};
+Scores scoresOf(const TopkGatingProblem &problem, const Row &logits, int threads) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (double x : logits)
+    sum += std::exp(x - largest);
+  Scores scores;
+  for (double x : logits)
+    switch (problem.score) {
+    case GatingScore::softmax:
+      scores.values.push_back(std::exp(x - largest) / sum);
+      scores.steps.push_back(largest - x + steps(problem.experts, threads));
+      break;
+    case GatingScore::sigmoid:
+      scores.values.push_back(1 / (1 + std::exp(-x)));
+      scores.steps.push_back(std::fabs(x) + 4);
+      break;
+    case GatingScore::sqrt_softplus:
+      scores.values.push_back(std::sqrt(std::log1p(std::exp(x))));
+      scores.steps.push_back(std::fabs(x) + 8);
+      break;
+    }
+  return scores;
+}
+
+/// The experts of the groups that are chosen.
+std::vector<std::size_t> ofBestGroups(const TopkGatingProblem &problem,
+                                      const std::vector<double> &values) {
+  const std::size_t groups = static_cast<std::size_t>(problem.groups),
+                    size = values.size() / groups;
+  std::vector<std::pair<double, std::size_t>> found; // a higher score comes first
+  for (std::size_t group = 0; group < groups; ++group) {
+    std::vector<double> own(values.begin() + std::ptrdiff_t(group * size),
+                            values.begin() + std::ptrdiff_t((group + 1) * size));
+    std::sort(own.rbegin(), own.rend());
+    const bool isSum = problem.group_score == GroupScore::two_largest && size > 1;
+    found.emplace_back(-(isSum ? own[0] + own[1] : own[0]), group);
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::size_t> experts;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(problem.topk_groups); ++i)
+    for (std::size_t e = 0; e < size; ++e)
+      experts.push_back(found[i].second * size + e);
+  return experts;
+}
+
+} // namespace
+
 Outputs expected(const TopkGatingProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs) {
+  constexpr double kLeastSum = 1e-20; // which DeepSeek adds to the sum of scores
   Expected weights, ids, rows;
   for (std::int64_t t = 0; t < m; ++t) {
-    const Row x = rowOf(inputs, "logits", t, problem.experts);
-    std::vector<std::size_t> order(x.size());
-    std::iota(order.begin(), order.end(), std::size_t(0));
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return x[a] > x[b] || (x[a] == x[b] && a < b); });
+    const Row logits = rowOf(inputs, "logits", t, problem.experts);
+    const Scores scores = scoresOf(problem, logits, config.threads);
+    std::vector<double> values(logits.begin(), logits.end());
+    if (problem.bias)
+      for (std::size_t e = 0; e < values.size(); ++e)
+        values[e] = scores.values[e] + inputs.at("bias")[e];
+    std::vector<std::size_t> order = ofBestGroups(problem, values);
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return values[a] > values[b] || (values[a] == values[b] && a < b);
+    });
     order.resize(static_cast<std::size_t>(problem.topk));
-    const double largest = x[order[0]];
-    double sum = 0, chosen = 0;
-    for (double v : x)
-      sum += std::exp(v - largest);
+    if (problem.given)
+      for (std::size_t k = 0; k < order.size(); ++k)
+        order[k] = static_cast<std::size_t>(
+            inputs.at("ids")[static_cast<std::size_t>(t) * order.size() + k]);
+    double sum = problem.score == GatingScore::softmax ? 0 : kLeastSum;
     for (std::size_t id : order)
-      chosen += std::exp(x[id] - largest);
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const double v = x[order[i]];
-      const double weight = std::exp(v - largest) / (problem.renormalise ? chosen : sum);
-      add(weights, f32, weight,
-          2 * weight * kRounding * (largest - v + steps(problem.experts, config.threads)));
-      ids.values.push_back(double(order[i]));
-      rows.values.push_back(double(static_cast<std::int64_t>(i) * m + t));
+      sum += scores.values[id];
+    const auto slot = [&](std::size_t id, double weight, double off) {
+      add(weights, f32, weight, off);
+      const auto k = static_cast<std::int64_t>(ids.values.size()) % (problem.topk + problem.shared);
+      ids.values.push_back(double(id));
+      rows.values.push_back(double(k * m + t));
+    };
+    double most = 0;
+    for (std::size_t id : order)
+      most = std::max(most, scores.steps[id]);
+    for (std::size_t id : order) {
+      const double weight = scores.values[id] / (problem.renormalise ? sum : 1) * problem.scale,
+                   off = problem.renormalise ? most : scores.steps[id];
+      slot(id, weight, 2 * std::fabs(weight) * kRounding * (off + 2));
     }
+    for (int i = 0; i < problem.shared; ++i)
+      slot(static_cast<std::size_t>(problem.experts + i), problem.shared_weight, 0);
   }
   ids.bound.resize(ids.values.size());
   rows.bound.resize(rows.values.size());
-  Outputs outputs{{"weights", weights}, {"ids", ids}};
+  Outputs outputs{{"weights", weights}};
+  if (!problem.given)
+    outputs["ids"] = ids;
   if (problem.source_rows)
     outputs["source_rows"] = rows;
   return outputs;

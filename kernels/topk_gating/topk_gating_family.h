@@ -10,11 +10,15 @@ namespace kernels::impl {
 
 template <class Side> struct TopkGatingParams {
   Strided<Side, 1> logits;       // (m, experts)
-  Strided<Side, 0> weights, ids; // (m, topk)
+  Strided<Side, 0> weights, ids; // (m, topk + shared)
   Param<Side, Int32> m;
-  Strided<Side, 0> sourceRows; // (m, topk)
+  Strided<Side, 0> sourceRows; // (m, topk + shared)
+  Strided<Side, 0> bias;       // (experts)
 };
 inline constexpr KernelOf<TopkGatingParams> kTopkGating{"topk_gating"};
+
+/// The experts of a token, shared ones too.
+inline int slotsOf(const TopkGatingProblem &problem) { return problem.topk + problem.shared; }
 
 template <>
 struct Family<TopkGatingProblem> : RowFamily<TopkGatingProblem, &TopkGatingArgs::logits> {
@@ -26,6 +30,7 @@ struct Family<TopkGatingProblem> : RowFamily<TopkGatingProblem, &TopkGatingArgs:
   static Support supported(const P &problem, const C &config, const Target &target);
   static C choose(const P &problem, std::int64_t m, const Target &target);
   static KernelNames kernels(const P &, const C &) { return {&kTopkGating}; }
+  static std::vector<IndexRow> indexRows(const P &problem, const C &config);
   static void launch(const Call<P> &call);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);

@@ -1,6 +1,6 @@
-// The kernel that chooses experts. A logit and its expert are one number of 64 bits, whose order is
-// that of the logits and, of equal logits, of falling experts: the largest is found by a maximum,
-// and then taken out, as often as experts are chosen.
+// The kernel that chooses experts. What an expert is chosen by and its number are one number of 64
+// bits, whose order is that of the values and, of equal values, of falling experts: the largest is
+// found by a maximum, and then taken out, as often as experts are chosen.
 #include "blocks/rows/row.h"
 #include "frame/compile.h"
 #include "topk_gating/topk_gating_family.h"
@@ -9,78 +9,290 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-constexpr float kLog2E = 1.44269504088896341f;
+using Numbers = std::vector<Numeric>;
+
+constexpr float kLog2E = 1.44269504088896341f, kLn2 = 0.693147180559945309f;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t kNone = INT64_MIN;
 constexpr int kLastExpert = 0x7fffffff;
+/// What is added to the sum of weights by which they are divided, but of a softmax, whose sum is never
+/// 0: DeepSeek's.
+constexpr float kLeastSum = 1e-20f;
 
 /// An integer that has the order of the floats: negative ones have their lower bits inverted. It is
 /// its own inverse.
 Numeric ordered(const Numeric &bits) { return bits ^ ((bits >> 31) & 0x7fffffff); }
 
-/// The number of a logit and its expert. A zero that is added makes -0 the same as 0.
-Numeric candidate(const Numeric &logit, const Numeric &expert) {
-  const Numeric high = ordered((logit + 0.0f).bitcast(i32));
+/// The number of a value and its expert. A zero that is added makes -0 the same as 0.
+Numeric candidate(const Numeric &value, const Numeric &expert) {
+  const Numeric high = ordered((value + 0.0f).bitcast(i32));
   return (high.to(i64) << 32) | (kLastExpert - expert).to(i64);
 }
+Numeric valueOf(const Numeric &candidate) {
+  return ordered((candidate >> 32).to(i32)).bitcast(f32);
+}
+Int32 expertOf(const Numeric &candidate) { return Int32(kLastExpert - candidate.to(i32)); }
+/// Every NaN is the one that is larger than all numbers, so that it is chosen first.
+Numeric nanFirst(const Numeric &value) { return select(math::isnan(value), kNaN, value); }
 
-const FamilyKernel gating{
-    kTopkGating,
-    [](const TopkGatingParams<OnDevice> &p, const Constexpr<Spec<TopkGatingProblem>> &spec) {
-      const auto &[problem, config] = spec.value();
-      constexpr double kInfinity = std::numeric_limits<double>::infinity();
-      const RowShape shape = rowShape(problem);
-      const Tensor logits = rowsOf(p.logits, problem.logits, p.m, shape); // (m, experts)
-      const RowThread thread(shape, config, p.m);
-      RowReduce reduce(config);
-      const RowValues row = to(thread.load(logits, -kInfinity), f32);
+Numeric largestOf(const Numbers &numbers) {
+  return combine(numbers, [](const Numeric &a, const Numeric &b) { return max(a, b); });
+}
+Numeric sumOf(const Numbers &numbers) {
+  return combine(numbers, [](const Numeric &a, const Numeric &b) { return Numeric(a + b); });
+}
+Numbers without(const Numbers &numbers, const Numeric &one) {
+  Numbers rest;
+  for (const Numeric &number : numbers)
+    rest.push_back(select(number == one, Int64(kNone), number));
+  return rest;
+}
 
-      const Numeric largest = reduce.max(combine(row, Reduction::max));
-      const auto power = [&](const auto &x) {
-        const FastMathScope approximate(FastMath::afn);
-        return math::exp2((x - largest) * kLog2E);
-      };
-      const Numeric sum = reduce.add(
-          combine(mapRow(row, [&](const Vector &v) { return power(v); }), Reduction::add));
+/// The largest logit of a row, and the sum of the powers of their distances from it.
+struct Softmax {
+  Numeric largest, sum;
+};
 
-      std::vector<Numeric> left;
-      thread.visit([&](const RowThread::Cursor &at) {
-        const Vector &values = row[at.slot()];
-        for (std::int64_t i = 0; i < values.size(); ++i) {
-          const Numeric number = candidate(values.at(i), at.column() + i);
-          const std::optional<Boolean> &valid = at.valid();
-          left.push_back(valid ? select(*valid, number, Int64(kNone)) : number);
-        }
-      });
-      std::vector<Numeric> chosen, powers;
-      for (int k = 0; k < problem.topk; ++k) {
-        const Numeric best =
-            reduce.max(combine(left, [](const Numeric &a, const Numeric &b) { return max(a, b); }));
-        std::vector<Numeric> rest;
-        for (const Numeric &number : left)
-          rest.push_back(select(number == best, Int64(kNone), number));
-        left.swap(rest);
-        chosen.push_back(kLastExpert - best.to(i32));
-        powers.push_back(power(ordered((best >> 32).to(i32)).bitcast(f32)));
-      }
+/// e to the power x by the hardware's exp2, whose results below 2^-126 are 0.
+template <class X> X power(const X &x) {
+  const FastMathScope approximate(FastMath::afn);
+  return math::exp2(x * kLog2E);
+}
+/// log(1 + t) of t from 0 to 1: what rounds off 1 + t is made good by the last factor (Kahan).
+Numeric logOfOneMore(const Numeric &t) {
+  const FastMathScope approximate(FastMath::afn);
+  const Numeric one = t + 1.0f, rest = one - 1.0f;
+  return select(rest == 0.0f, t, math::log2(one) * kLn2 * (t / rest));
+}
+/// The score of a logit; of a softmax, e to the power of its distance from the largest one, which is
+/// still to be divided by the sum of all.
+Numeric scoreOf(GatingScore score, const Numeric &logit, const std::optional<Softmax> &softmax) {
+  switch (score) {
+  case GatingScore::softmax:
+    return power(logit - softmax->largest);
+  case GatingScore::sigmoid:
+    return 1.0f / (power(-logit) + 1.0f);
+  case GatingScore::sqrt_softplus:
+    return math::sqrt(max(logit, 0.0f) + logOfOneMore(power(-math::abs(logit))));
+  }
+  throw Error("a score of no kind");
+}
 
+/// The weights of scores that were chosen: divided by their sum if the problem says so. `whole` is
+/// what the scores of a softmax are still to be divided by otherwise.
+Numbers weightsOf(const TopkGatingProblem &problem, const Numbers &scores,
+                  const std::optional<Numeric> &whole) {
+  const auto factor = [&]() -> std::optional<Numeric> {
+    if (problem.renormalise) {
+      const Numeric sum = sumOf(scores);
+      if (problem.score != GatingScore::softmax)
+        return problem.scale / (sum + kLeastSum);
       // A NaN that was not chosen comes in by the sum of all.
-      const auto both = [](const Numeric &a, const Numeric &b) { return Numeric(a + b); };
-      const Numeric whole = problem.renormalise ? combine(powers, both) + sum * 0.0f : sum;
-      const Numeric inverse = 1.0f / whole;
-      thread.once([&] {
-        const auto ofRow = [&](const Strided<OnDevice, 0> &matrix, DType dtype) {
-          return matrix.view(dtype, {p.m, problem.topk})(thread.row(), _); // (topk)
-        };
-        const Tensor weights = ofRow(p.weights, f32), ids = ofRow(p.ids, i32);
-        for (int k = 0; k < problem.topk; ++k) {
-          const std::size_t i = static_cast<std::size_t>(k);
-          weights(k) = powers[i] * inverse;
-          ids(k) = chosen[i];
-          if (problem.source_rows)
-            ofRow(p.sourceRows, i32)(k) = p.m * k + thread.row();
+      return problem.scale / (whole ? Numeric(sum + *whole * 0.0f) : sum);
+    }
+    if (whole)
+      return problem.scale / *whole;
+    if (problem.scale != 1)
+      return Float32(problem.scale);
+    return std::nullopt;
+  }();
+  if (!factor)
+    return scores;
+  Numbers weights;
+  for (const Numeric &score : scores)
+    weights.push_back(score * *factor);
+  return weights;
+}
+
+/// One row of logits, in a thread of it.
+class Gating {
+public:
+  Gating(const TopkGatingParams<OnDevice> &p, const Spec<TopkGatingProblem> &spec)
+      : problem_(spec.problem), p_(p), shape_(rowShape(problem_)),
+        logits_(rowsOf(p.logits, problem_.logits, p.m, shape_)), thread_(shape_, spec.config, p.m),
+        reduce_(spec.config) {}
+
+  /// Chooses experts.
+  void choose() {
+    const RowValues row = to(thread_.load(logits_, -kInfinity), f32);
+    const std::optional<Softmax> softmax = softmaxOf(row);
+    const Values values = valuesOf(row, softmax);
+    Numbers left = problem_.groups > 1 ? ofBestGroups(values) : values.candidates;
+    Numbers experts, chosen, scores;
+    for (int k = 0; k < problem_.topk; ++k) {
+      const Numeric best = reduce_.max(largestOf(left));
+      experts.push_back(expertOf(best));
+      chosen.push_back(valueOf(best));
+      scores.push_back(problem_.bias ? scoreOfExpert(values, best)
+                                     : scoreOf(problem_.score, valueOf(best), softmax));
+      left = without(left, best);
+    }
+    // With a bias, scores of a softmax are divided by their sum already.
+    Numbers weights =
+        weightsOf(problem_, scores,
+                  softmax && !problem_.bias ? std::optional<Numeric>(softmax->sum) : std::nullopt);
+    if (marksNaN()) {
+      Numbers marked;
+      for (const Numeric &weight : weights)
+        marked.push_back(select(math::isnan(chosen.front()), kNaN, weight));
+      weights = std::move(marked);
+    }
+    for (int i = 0; i < problem_.shared; ++i) {
+      experts.push_back(Int32(static_cast<std::int32_t>(problem_.experts) + i));
+      weights.push_back(Float32(problem_.shared_weight));
+    }
+    store(&experts, weights);
+  }
+
+  /// Computes the weights of experts that are given.
+  void weigh() {
+    const Tensor ids = ofRow(p_.ids, i32); // (topk)
+    std::vector<Boolean> known;
+    Numbers logits;
+    for (int k = 0; k < problem_.topk; ++k) {
+      const Int32 id(ids(k));
+      known.push_back(Boolean((id >= 0) & (id < static_cast<std::int32_t>(problem_.experts))));
+      logits.push_back(if_(
+          known.back(), [&] { return Numeric(logits_(thread_.row(), id)).to(f32); },
+          [] { return Numeric(Float32(-std::numeric_limits<float>::infinity())); }));
+    }
+    const std::optional<Softmax> softmax = [&]() -> std::optional<Softmax> {
+      if (problem_.score != GatingScore::softmax)
+        return std::nullopt;
+      if (problem_.renormalise) // over the given ones alone
+        return Softmax{largestOf(logits), Float32(1.0f)};
+      return softmaxOf(to(thread_.load(logits_, -kInfinity), f32));
+    }();
+    Numbers scores;
+    for (const Numeric &logit : logits)
+      scores.push_back(scoreOf(problem_.score, logit, softmax));
+    const bool isWhole = softmax && !problem_.renormalise;
+    const Numbers weights =
+        weightsOf(problem_, scores, isWhole ? std::optional<Numeric>(softmax->sum) : std::nullopt);
+    Numbers kept;
+    for (std::size_t k = 0; k < weights.size(); ++k)
+      kept.push_back(select(known[k], weights[k], Float32(0.0f)));
+    store(nullptr, kept);
+  }
+
+private:
+  /// Of each element of the thread: its expert, its candidate and, with a bias, its score.
+  struct Values {
+    std::vector<Int32> experts;
+    Numbers candidates, scores;
+  };
+
+  /// Whether a NaN is chosen first, and then marks the weights: else the sum of a softmax does.
+  bool marksNaN() const { return problem_.bias || problem_.score != GatingScore::softmax; }
+
+  /// Nothing for other scores.
+  std::optional<Softmax> softmaxOf(const RowValues &row) {
+    if (problem_.score != GatingScore::softmax)
+      return std::nullopt;
+    const Numeric largest = reduce_.max(combine(row, Reduction::max));
+    return Softmax{largest, reduce_.add(combine(
+                                mapRow(row, [&](const Vector &v) { return power(v - largest); }),
+                                Reduction::add))};
+  }
+
+  Values valuesOf(const RowValues &row, const std::optional<Softmax> &softmax) {
+    const std::optional<Numeric> inverse =
+        softmax && problem_.bias ? std::optional<Numeric>(1.0f / softmax->sum) : std::nullopt;
+    Values all;
+    thread_.visit([&](const RowThread::Cursor &at) {
+      const Vector &values = row[at.slot()];
+      const std::optional<Boolean> &valid = at.valid();
+      const std::optional<Vector> bias =
+          problem_.bias ? std::optional<Vector>(at.load(biases(), 0)) : std::nullopt;
+      for (std::int64_t i = 0; i < values.size(); ++i) {
+        const Numeric logit = values.at(i);
+        all.experts.push_back(Int32(at.column() + i));
+        if (bias) {
+          const Numeric score = scoreOf(problem_.score, logit, softmax);
+          all.scores.push_back(inverse ? Numeric(score * *inverse) : score);
         }
-      });
-    }};
+        const Numeric value = bias ? Numeric(all.scores.back() + bias->at(i)) : logit;
+        const Numeric number = candidate(marksNaN() ? nanFirst(value) : value, all.experts.back());
+        all.candidates.push_back(valid ? select(*valid, number, Int64(kNone)) : number);
+      }
+    });
+    return all;
+  }
+
+  /// The candidates of the groups that are chosen; kNone for others.
+  Numbers ofBestGroups(const Values &values) {
+    const int size = static_cast<int>(problem_.experts / problem_.groups);
+    std::vector<Int32> groups;
+    for (const Int32 &expert : values.experts)
+      groups.push_back(Int32(expert / size));
+    Numbers left;
+    for (int group = 0; group < problem_.groups; ++group) {
+      Numbers own;
+      for (std::size_t i = 0; i < groups.size(); ++i)
+        own.push_back(select(groups[i] == group, values.candidates[i], Int64(kNone)));
+      const Numeric best = reduce_.max(largestOf(own));
+      const bool isSum = problem_.group_score == GroupScore::two_largest && size > 1;
+      const Numeric value =
+          isSum ? Numeric(valueOf(best) + valueOf(reduce_.max(largestOf(without(own, best)))))
+                : valueOf(best);
+      left.push_back(candidate(marksNaN() ? nanFirst(value) : value, Int32{group}));
+    }
+    const Var<Int32> chosen(Int32(0)); // a bit for each group
+    for (int i = 0; i < problem_.topk_groups; ++i) {
+      const Numeric best = largestOf(left);
+      chosen |= Int32(Int32(1) << expertOf(best));
+      left = without(left, best);
+    }
+    Numbers kept;
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      kept.push_back(select(((chosen >> groups[i]) & 1) == 1, values.candidates[i], Int64(kNone)));
+    return kept;
+  }
+
+  /// The score of the expert of a candidate, which one thread has.
+  Numeric scoreOfExpert(const Values &values, const Numeric &candidate) {
+    Numbers own;
+    for (std::size_t i = 0; i < values.scores.size(); ++i)
+      own.push_back(select(values.candidates[i] == candidate, values.scores[i], Float32(0.0f)));
+    return reduce_.add(sumOf(own));
+  }
+
+  Tensor biases() const { return rowOf(p_.bias, f32, shape_); } // (experts)
+  /// A token's slots.
+  Tensor ofRow(const Strided<OnDevice, 0> &matrix, DType dtype) const {
+    return matrix.view(dtype, {p_.m, slotsOf(problem_)})(thread_.row(), _); // (topk + shared)
+  }
+  void store(const Numbers *experts, const Numbers &weights) const {
+    thread_.once([&] {
+      const Tensor to = ofRow(p_.weights, f32);
+      for (int k = 0; k < static_cast<int>(weights.size()); ++k) {
+        const std::size_t i = static_cast<std::size_t>(k);
+        to(k) = weights[i];
+        if (experts)
+          ofRow(p_.ids, i32)(k) = (*experts)[i];
+        if (problem_.source_rows)
+          ofRow(p_.sourceRows, i32)(k) = p_.m * k + thread_.row();
+      }
+    });
+  }
+
+  TopkGatingProblem problem_;
+  const TopkGatingParams<OnDevice> &p_;
+  RowShape shape_;
+  Tensor logits_; // (m, experts)
+  RowThread thread_;
+  RowReduce reduce_;
+};
+
+const FamilyKernel gating{kTopkGating, [](const TopkGatingParams<OnDevice> &p,
+                                          const Constexpr<Spec<TopkGatingProblem>> &spec) {
+                            Gating row(p, spec.value());
+                            if (spec.value().problem.given)
+                              row.weigh();
+                            else
+                              row.choose();
+                          }};
 
 } // namespace
 

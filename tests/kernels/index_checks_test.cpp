@@ -12,6 +12,7 @@
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/rope.h>
 #include <flydsl/kernels/softmax.h>
+#include <flydsl/kernels/topk_gating.h>
 
 #include <map>
 #include <thread>
@@ -328,6 +329,14 @@ TEST_CASE("checked starts and states", "[run]") {
        {},
        wrong},
       5);
+}
+
+TEST_CASE("checked experts that are given", "[run]") {
+  const fk::TopkGatingProblem problem{.experts = 6, .topk = 2, .given = true};
+  std::vector<Wrong> wrong = outside("ids", 5, -1, 6);
+  wrong.push_back({"ids", 3, 9, "ids[1, 1] is 9; it is -1 or from 0 to 5"});
+  expectCase<fk::TopkGatingProblem>(
+      {problem, chosen(problem, 3), {{"ids", {5, 0, -1, 3, 3, 1}}}, {{"ids", 2}}, wrong}, 3);
 }
 
 TEST_CASE("checked experts of slots, their map and the tokens", "[run]") {
@@ -661,6 +670,7 @@ TEST_CASE("the operands that tools and tuning take are right") {
   check(fk::MoeSortProblem{.experts = 9, .topk = 2, .local = 4, .tokens = true}, 5);
   check(fk::MqaLogitsProblem{.x = fx::bf16, .heads = 16, .head = 64}, 5);
   check(fk::RopeProblem{.q_heads = 2, .kv_heads = 1, .head = 32, .cache = fk::KvCache::pages}, 6);
+  check(fk::TopkGatingProblem{.experts = 9, .topk = 2, .given = true}, 5);
   check(fk::WorklistProblem{.workers = 3, .unit = 32}, 4);
 }
 

@@ -100,6 +100,7 @@ TEST_CASE("plans that check memory refuse each operand that reaches past its own
   expectMemory(MoeSortProblem{
       .experts = 12, .topk = 3, .unit = 16, .local = 5, .tokens = true, .places = true});
   expectMemory(MoeSortProblem{.experts = 8, .topk = 2, .unit = 16, .capacity = 32});
+  expectMemory(TopkGatingProblem{.experts = 12, .topk = 3, .bias = true, .shared = 1});
   expectMemory(TopkGatingProblem{.experts = 12, .topk = 3, .source_rows = true});
   expectMemory(WeightProblem{.n = 24, .k = 40});
   expectMemory(WorklistProblem{.workers = 3, .unit = 32});

@@ -264,7 +264,10 @@ void expectRules(const Share &share) {
       {{.experts = 12, .topk = 3, .unit = 16, .local = 5, .tokens = true, .places = true},
        {.experts = 8, .topk = 2, .unit = 16, .capacity = 32}},
       share);
-  expectRule<TopkGatingProblem>({{.experts = 12, .topk = 3, .source_rows = true}}, share);
+  expectRule<TopkGatingProblem>({{.experts = 12, .topk = 3, .source_rows = true},
+                                 {.experts = 12, .topk = 3, .bias = true, .shared = 1},
+                                 {.experts = 12, .topk = 3, .given = true}},
+                                share);
   expectRule<WeightProblem>({{.n = 24, .k = 40}}, share);
   expectRule<WorklistProblem>({{.workers = 3, .unit = 32}}, share);
   expectRule<GgmlRowsProblem>({{.n = 6, .k = 64}}, share);

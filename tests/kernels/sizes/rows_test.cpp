@@ -120,6 +120,22 @@ void sweepTopkGating(const SweepShare &share) {
                          .renormalise = topk % 4 == 0,
                          .source_rows = topk % 2 == 0});
   }
+  for (const std::int64_t experts : {8, 64, 128, 160, 256, 384, 512, 1024, 2048})
+    for (const fk::GatingScore score :
+         {fk::GatingScore::softmax, fk::GatingScore::sigmoid, fk::GatingScore::sqrt_softplus})
+      for (const int groups : {1, 8}) {
+        all.push_back({.logits = fx::bf16,
+                       .experts = experts,
+                       .topk = groups == 1 ? 4 : 3,
+                       .renormalise = true,
+                       .score = score,
+                       .bias = true,
+                       .groups = groups,
+                       .topk_groups = groups == 1 ? 1 : 4,
+                       .scale = 2.5f,
+                       .shared = 1});
+        all.push_back({.experts = experts, .topk = 2, .score = score, .given = groups == 1});
+      }
   sweep<TopkGatingProblem>(
       all,
       [](const TopkGatingProblem &problem, const RowConfig &config) {
