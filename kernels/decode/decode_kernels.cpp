@@ -76,9 +76,8 @@ const FamilyKernel combineRows{
 const FamilyKernel worklist{
     kDecodeWorklistKernel, [](const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec) {
       const auto &[problem, config] = spec.value();
-      makeWorklist(worklist_of(problem, config), kWorklistThreads, p.contexts.address,
-                   p.worklist.address, (p.tokens / problem.queries).to<Int32>(),
-                   p.before.to<Int32>());
+      makeWorklist(worklist_of(problem, config), kWorklistThreads, p.contexts, p.worklist,
+                   (p.tokens / problem.queries).to<Int32>(), p.before.to<Int32>());
     }};
 
 } // namespace

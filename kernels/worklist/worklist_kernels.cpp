@@ -9,7 +9,7 @@ namespace {
 const FamilyKernel worklist{
     kWorklist, [](const WorklistParams<OnDevice> &p, const Constexpr<Spec<WorklistProblem>> &spec) {
       const auto &[problem, config] = spec.value();
-      makeWorklist(problem, config.block, p.contexts.address, p.worklist.address, p.n, p.before);
+      makeWorklist(problem, config.block, p.contexts, p.worklist, p.n, p.before);
     }};
 
 } // namespace

@@ -10,43 +10,44 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// Traces the body of the kernel, for one block of `block` threads.
-inline void makeWorklist(const WorklistProblem &problem, int block, const Int64 &contexts,
-                         const Int64 &list, const Int32 &n, const Int32 &before) {
-  const auto number = [](const Int64 &vector, const Int32 &at) {
-    return Pointer::from_address(vector + at.to(i64) * 4, i32);
-  };
+/// Traces the body of the kernel, for one block of `block` threads. The list has the first unit of each
+/// sequence and the number of all units, and then the first sequence of each worker.
+inline void makeWorklist(const WorklistProblem &problem, int block,
+                         const Strided<OnDevice, 0> &contexts, const Strided<OnDevice, 0> &worklist,
+                         const Int32 &n, const Int32 &before) {
+  const Tensor lengths = contexts.view(i32, n);                                         // (n)
+  const Tensor list = worklist.view(i32, n + 1);                                        // (n + 1)
+  const Tensor firsts = make_view(list.iter() + (n + 1), make_layout(problem.workers)); // (workers)
   const Int32 thread = thread_idx().x;
   SharedAllocator shared;
   const Var<Int32> total(Int32(0));
-  if_(thread == 0, [&] { number(list, Int32(0)).store(0); });
+  if_(thread == 0, [&] { list(0) = 0; });
   for (Int32 first : range(Int32(0), n, block)) {
     const Int32 sequence = first + thread;
     const Var<Int32> units(Int32(0));
     if_(sequence < n, [&] {
       const Sight<Int32> sight{
-          true,   problem.window, Int32(problem.queries), Int32(number(contexts, sequence).load()),
-          before, Int32(0)};
+          true, problem.window, Int32(problem.queries), Int32(lengths(sequence)), before, Int32(0)};
       units = unitsOf(keysOfSequence(sight), problem.unit);
     });
     const Int32 sum = gpu::block_inclusive_scan(units.get(), Reduction::add, shared);
-    if_(sequence < n, [&] { number(list, sequence + 1).store(Int32(total + sum)); });
+    if_(sequence < n, [&] { list(sequence + 1) = total + sum; });
     total += gpu::block_reduce(units.get(), Reduction::add, shared);
   }
   gpu::barrier(); // all units are written
   const UnitDeal<Int32> deal{total.get(), Int32(problem.workers)};
   for (Int32 worker : range(thread, Int32(problem.workers), block)) {
-    // The last sequence that does not begin behind the worker's first unit.
+    // The last sequence that does not begin after the worker's first unit.
     const Int32 begin = deal.begin(worker);
     const Var<Int32> low(Int32(0)), high(n);
     while_([&] { return Boolean(high - low > 1); },
            [&] {
              const Int32 middle = (low + high) / 2;
-             const Boolean behind(Int32(number(list, middle).load()) > begin);
+             const Boolean behind(list(middle) > begin);
              low = select(behind, low.get(), middle);
              high = select(behind, middle, high.get());
            });
-    number(list, n + 1 + worker).store(Int32(select(begin < total, low.get(), n)));
+    firsts(worker) = select(begin < total, low.get(), n);
   }
 }
 
