@@ -164,13 +164,13 @@ void Gemm::launch(const Call<GemmProblem> &call) {
                                      .scaleA = scaleA,
                                      .scaleB = scaleB,
                                      .bias = bias,
-                                     .workspace = workspace,
-                                     .flags = workspace + flags,
+                                     .workspace = {.address = workspace, .stride = {}},
+                                     .flags = {.address = workspace + flags, .stride = {}},
                                      .seed = args.seed,
                                      .m = rows});
   } else if (config.split_k > 1) {
     call.launches.at(0, kGemmParts)(call.on(blocks, threads), call.where,
-                                    {.workspace = workspace,
+                                    {.workspace = {.address = workspace, .stride = {}},
                                      .a = linesA,
                                      .b = linesB,
                                      .scaleA = scaleA,
@@ -179,7 +179,7 @@ void Gemm::launch(const Call<GemmProblem> &call) {
     call.launches.at(1, kGemmSum)(
         call.on(grid((m + kSumTileM - 1) / kSumTileM * sumTilesAcross(problem)), kSumThreads),
         call.where,
-        {.workspace = workspace,
+        {.workspace = {.address = workspace, .stride = {}},
          .c = rowsC,
          .scaleA = {.address = scaleA.address, .stride = {}},
          .scaleB = scaleB,

@@ -16,7 +16,7 @@ template <class Side> struct GemmParams {
 
 /// The sums of parts of K.
 template <class Side> struct GemmPartsParams {
-  Param<Side, Int64> workspace; // an address
+  Strided<Side, 0> workspace; // (parts, m, columns), the sums
   Strided<Side, 1> a, b;
   Strided<Side, 2> scaleA;
   Strided<Side, 0> scaleB;
@@ -25,7 +25,7 @@ template <class Side> struct GemmPartsParams {
 
 /// What adds them.
 template <class Side> struct GemmSumParams {
-  Param<Side, Int64> workspace; // an address
+  Strided<Side, 0> workspace; // (parts, m, columns), the sums
   Strided<Side, 1> c;
   Strided<Side, 0> scaleA, scaleB, bias;
   Param<Side, Int64> seed;
@@ -37,7 +37,8 @@ template <class Side> struct GemmSplitParams {
   Strided<Side, 1> a, b, c;
   Strided<Side, 2> scaleA;
   Strided<Side, 0> scaleB, bias;
-  Param<Side, Int64> workspace, flags; // addresses; the flags are in the workspace
+  Strided<Side, 0> workspace; // (parts, m, columns), the sums
+  Strided<Side, 0> flags;     // (tiles), in the workspace
   Param<Side, Int64> seed;
   Param<Side, Int32> m;
 };

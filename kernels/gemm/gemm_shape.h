@@ -5,6 +5,7 @@
 #include "blocks/facts/matrix_form.h"
 #include "blocks/products/preshuffle.h"
 #include "blocks/products/split_k_rules.h"
+#include "blocks/products/tile_grid.h"
 
 #include <flydsl/kernels/gemm.h>
 
@@ -64,15 +65,32 @@ inline std::int64_t columnsOfParts(const GemmProblem &problem, const GemmConfig 
 inline int tileAcross(const GemmProblem &problem, const GemmConfig &config) {
   return problem.gated ? config.tile_n / 2 : config.tile_n;
 }
-inline std::int64_t tilesAcross(const GemmProblem &problem, const GemmConfig &config) {
-  const int tile = tileAcross(problem, config);
-  return (problem.n + tile - 1) / tile;
+inline TileGrid tileGrid(const GemmProblem &problem, const GemmConfig &config) {
+  return {config.tile_m, tileAcross(problem, config), problem.n, config.split_k, config.order};
 }
-
+inline std::int64_t tilesAcross(const GemmProblem &problem, const GemmConfig &config) {
+  return tileGrid(problem, config).across();
+}
 /// Tiles of C.
 inline std::int64_t tilesOf(const GemmProblem &problem, const GemmConfig &config, std::int64_t m) {
   return (m + config.tile_m - 1) / config.tile_m * tilesAcross(problem, config);
 }
+
+/// The first block of 16 rows of prepared weights of a half of a tile, and the blocks that exist in
+/// the half from there on.
+template <class Int> Int firstBlockOfWeights(const LoopShape &shape, const Int &tileN) {
+  return Int(tileN * (shape.tileOfHalf() / Preshuffled::kRows));
+}
+template <class Int>
+Int blocksOfWeightsLeft(const GemmProblem &problem, const LoopShape &shape, const Int &tileN) {
+  return Int(Int(static_cast<std::int32_t>(weightsOf(problem).blocksN() / shape.halves)) -
+             firstBlockOfWeights(shape, tileN));
+}
+/// The row of scales of blocks of B of a half of a tile that begins at a column.
+template <class Int> Int rowOfScalesB(const GemmProblem &problem, const Int &column, int half) {
+  return Int(column / kScaleBlock + half * static_cast<std::int32_t>(scaleBlocks(problem.n)));
+}
+
 /// True if the parts of K are added in the launch that makes them.
 inline bool addsInLaunch(const GemmConfig &config) {
   return config.split_k > 1 && config.parts_sum == PartsSum::last_block;

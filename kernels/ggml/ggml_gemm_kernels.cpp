@@ -354,22 +354,18 @@ void matrixProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
   const TileOfC tile(target().wave_size(), shape.tileM, shape.tileN, shape.threads, problem.n, row,
                      column, Int32(min(operands.m - row, shape.tileM)));
   const GroupSums plain = groupsOf(shape.form, product.sums());
-  const TileMemory c{operands.c.address +
-                         (row.to(i64) * operands.c.stride[0] + column.to(i64)) * problem.c.bytes(),
-                     problem.c, operands.c.stride[0]};
+  const Tensor c = operands.c.view(problem.c, {operands.m, problem.n}); // (m, n)
+  const Tensor to = tileFrom(c, {row, column}, tile.shape());           // (tileM, tileN)
   if (problem.gated)
-    finish(
-        tile,
+    return Epilogue(tile).run(
         [&](int i, int j) {
           return activate(problem.activation, plain(i, 2 * j)) * plain(i, 2 * j + 1);
         },
-        {}, c);
-  else
-    finish(tile, plain,
-           problem.activation == Activation::none
-               ? std::vector<EpilogueStage>{}
-               : std::vector{applyActivation(problem.activation)},
-           c);
+        to);
+  Epilogue epilogue(tile);
+  if (problem.activation != Activation::none)
+    epilogue.then(applyActivation(problem.activation));
+  epilogue.run(plain, to);
 }
 
 const FamilyKernel ggmlMatrix{

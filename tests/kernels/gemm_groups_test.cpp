@@ -129,7 +129,7 @@ namespace impl = fk::impl;
 /// A tile of five steps, with waits that are weaker where `weaker` says so.
 const fx::Kernel multiply_waiting{
     "multiply_waiting",
-    [](fx::Int64 a, fx::Int64 b, fx::Int64 c, fx::Constexpr<impl::HalfTileWaits> weaker) {
+    [](fx::Tensor a, fx::Tensor b, fx::Tensor c, fx::Constexpr<impl::HalfTileWaits> weaker) {
       const GemmProblem problem = byRows(fx::f16, 128, 5 * 64);
       const GemmConfig config = inGroups(problem);
       const impl::LoopShape shape =
@@ -137,17 +137,17 @@ const fx::Kernel multiply_waiting{
       const fx::TiledMma mma = impl::weightsFirst(shape.form, shape.waves, shape.wavesM);
       const impl::Sums sums(shape, mma);
       fx::SharedAllocator shared;
-      const auto tile = [&](const fx::Int64 &address) {
-        return impl::OperandTile{
-            fx::f16, 128, address, fx::Int64(problem.k), fx::Int32(128), OperandLayout::rows};
+      const auto strides = fx::make_layout({128, problem.k}, {fx::Int64(problem.k), 1});
+      const auto tile = [&](const fx::Tensor &matrix) { // (128, K)
+        return impl::OperandTile{fx::make_view(matrix.iter(), strides), fx::Int32(128),
+                                 OperandLayout::rows};
       };
       impl::HalfTiles(shape, mma, tile(a), tile(b), shared, sums, weaker.value()).run();
       // All sums are stored, so that the compiler leaves no read out.
-      const fx::Pointer to = fx::Pointer::from_address(c, fx::f32, fx::AddressSpace::global, 4);
       for (int j = 0; j < shape.tilesOfHalf(); ++j)
         for (int i = 0; i < shape.tilesM(); ++i)
           for (int v = 0; v < 4; ++v)
-            fx::make_view(to, fx::make_layout(128 * 128))(
+            fx::make_view(c.iter(), fx::make_layout(128 * 128))(
                 fx::thread_idx().x + 512 * (v + 4 * (i + shape.tilesM() * j))) =
                 fx::Numeric(sums.of(0)(v, j, i));
     }};
@@ -157,11 +157,8 @@ void multiplyWaiting(const impl::HalfTileWaits &weaker) {
   const Operand a = Operand::input(fx::f16, 1, count, uniform(fx::f16, count, 1)),
                 b = Operand::input(fx::f16, 1, count, uniform(fx::f16, count, 2)),
                 c = Operand::output(fx::f32, 1, 128 * 128);
-  const auto address = [](const Operand &operand) {
-    return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(operand.tensor().data()));
-  };
   const fx::Stream stream;
-  multiply_waiting(address(a), address(b), address(c), weaker)
+  multiply_waiting(a.tensor(), b.tensor(), c.tensor(), weaker)
       .launch({.grid = 1, .block = 512, .stream = stream});
   stream.synchronize();
 }

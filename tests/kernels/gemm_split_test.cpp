@@ -261,8 +261,8 @@ public:
         .scaleA = {},
         .scaleB = {},
         .bias = {},
-        .workspace = memory,
-        .flags = memory + PartFlags::place(std::int64_t(bytes), kTiles),
+        .workspace = {.address = memory, .stride = {}},
+        .flags = {.address = memory + PartFlags::place(std::int64_t(bytes), kTiles), .stride = {}},
         .seed = 0,
         .m = kRows};
     fx::ArgPack pack;

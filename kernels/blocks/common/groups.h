@@ -36,18 +36,14 @@ inline Vector part(const Vector &v, int at, int size) {
   }
 }
 
-/// Reads `count` neighbours, 2, 4 or 8, at `offset` bytes of a buffer, `width` at a time.
-inline Vector loadGroup(const Pointer &buffer, const Int32 &offset, DType dtype, int count,
-                        int width) {
+/// Reads `count` neighbours, 2, 4 or 8, `width` at a time.
+inline Vector loadNeighbours(const Pointer &first, int count, int width) {
   if (count == width)
-    return rocdl::raw_buffer_load(buffer, offset, dtype, count);
+    return first.load(count);
   const int half = count / 2;
-  const Int32 second = offset + half * dtype.bytes();
   if (half == 1)
-    return Vector::of({rocdl::raw_buffer_load(buffer, offset, dtype),
-                       rocdl::raw_buffer_load(buffer, second, dtype)});
-  return joined(loadGroup(buffer, offset, dtype, half, width),
-                loadGroup(buffer, second, dtype, half, width));
+    return Vector::of({first.load(), (first + 1).load()});
+  return joined(loadNeighbours(first, half, width), loadNeighbours(first + half, half, width));
 }
 
 } // namespace kernels::impl

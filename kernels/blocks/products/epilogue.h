@@ -8,7 +8,7 @@
 #include "blocks/products/activation.h"
 #include "blocks/common/groups.h"
 #include "blocks/facts/matrix_form.h"
-#include "blocks/products/operand_reach.h"
+#include "blocks/products/views.h"
 
 #include <flydsl/flydsl.h>
 
@@ -37,6 +37,8 @@ public:
         waveM_(wavesM == 1 ? Int32(0) : Int32(thread_idx().x / lanes / waves_)) {}
 
   std::int64_t n() const { return n_; }
+  /// Its rows and columns, and its tiles of 16 x 16 for a wave.
+  IntTuple shape() const { return {16 * tilesM_ * wavesM_, 16 * tilesN_ * waves_}; }
   int tilesM() const { return tilesM_; }
   int tilesN() const { return tilesN_; }
   /// Neighbours along N that a lane holds.
@@ -59,41 +61,40 @@ public:
       width /= 2;
     return width;
   }
-  /// The offset if `column` is a column of C; otherwise one that is outside of every buffer.
-  Int32 inside(const Int32 &column, const Int32 &offset) const {
-    return ragged_ ? Int32(select(column < columnsLeft(), offset, kPastTheEnd)) : offset;
+  /// A tile (tileM, tileN) as the buffer of what exists of it.
+  Tensor existing(const Tensor &tile) const {
+    return bufferOf(tile, {rows_, columnsLeft()}); // (tileM, tileN)
   }
-
-  /// Reads a group of a vector over the columns of C; what does not exist is 0.
-  Vector loadColumns(const Pointer &buffer, DType dtype, int j) const {
-    return loadGroup(buffer, column(j) * dtype.bytes(), dtype, group_, width(dtype));
+  /// Reads a group of a buffer (tileN); what does not exist is 0.
+  Vector loadColumns(const Tensor &columns, int j) const {
+    return loadNeighbours(columns.iter() + column(j), group_, width(columns.dtype()));
   }
-  /// Reads a group of rows that are `distance` elements apart; what is past the end of a row is 0.
-  Vector load(const Pointer &buffer, DType dtype, const Numeric &distance, int i, int j) const {
-    const int bytes = dtype.bytes(), size = width(dtype);
+  /// Reads a group of a buffer (tileM, tileN); what is past the end of a row is 0.
+  Vector load(const Tensor &tile, int i, int j) const {
+    const int size = width(tile.dtype());
     const auto piece = [&](int at) {
-      const Int32 first = column(j) + at;
-      return loadGroup(buffer, inside(first, (row(i) * distance + first) * bytes), dtype, size,
-                       size);
+      return loadNeighbours(place(tile, i, column(j) + at), size, size);
     };
     return size == group_ ? piece(0) : joined(piece(0), piece(size));
   }
-  /// Writes a group, already in C's type, to rows that are `distance` elements apart.
-  void store(const Pointer &buffer, const Numeric &distance, int i, int j,
-             const Vector &values) const {
-    const int bytes = values.dtype().bytes(), size = width(values.dtype());
+  /// Writes a group, already in the type of the buffer (tileM, tileN).
+  void store(const Tensor &tile, int i, int j, const Vector &values) const {
+    const int size = width(values.dtype());
     for (int at = 0; at < group_; at += size) {
-      const Int32 first = column(j) + at;
-      const Int32 offset = inside(first, (row(i) * distance + first) * bytes);
+      const Pointer to = place(tile, i, column(j) + at);
       if (size == 1)
-        rocdl::raw_buffer_store(values.at(at), buffer, offset);
+        to.store(values.at(at));
       else
-        rocdl::raw_buffer_store(part(values, at, size), buffer, offset);
+        to.store(part(values, at, size));
     }
   }
 
 private:
-  static constexpr int kPastTheEnd = 1 << 30;
+  /// Where a column of a thread's row i is in a buffer; past its end if C does not have the column.
+  Pointer place(const Tensor &tile, int i, const Int32 &column) const {
+    const Int32 index(tile.layout()(row(i), column));
+    return tile.iter() + (ragged_ ? insideOf(tile, column < columnsLeft(), index) : index);
+  }
 
   int group_, waves_, wavesM_, tilesM_, tilesN_;
   std::int64_t n_;
@@ -101,92 +102,72 @@ private:
   Int32 firstRow_, firstColumn_, rows_, lane_, wave_, waveM_;
 };
 
-/// A step of an epilogue: the group of tile (i, j), in f32.
-using EpilogueStage = std::function<Vector(const Vector &values, int i, int j)>;
-
-/// Multiplies each row by its own factor, of a vector of f32 with a factor for each row of C.
-inline EpilogueStage scaleRows(const TileOfC &tile, const Int64 &address) {
-  const Pointer buffer =
-      rocdl::make_buffer_ptr(Pointer::from_address(address + tile.firstRow().to(i64) * 4, f32),
-                             {.num_records_bytes = Int64(tile.rows().to(i64) * 4)});
-  std::vector<Numeric> factors;
-  for (int i = 0; i < tile.tilesM(); ++i)
-    factors.push_back(rocdl::raw_buffer_load(buffer, tile.row(i) * 4, f32));
-  return [factors](const Vector &values, int i, int) {
-    return values * factors[static_cast<std::size_t>(i)];
-  };
-}
-
-/// The groups of a vector over the columns of C, in f32, for each j.
-inline std::vector<Vector> columnsOf(const TileOfC &tile, const Int64 &address, DType dtype) {
-  const int bytes = dtype.bytes();
-  const Pointer buffer =
-      rocdl::make_buffer_ptr(Pointer::from_address(address + tile.firstColumn().to(i64) * bytes,
-                                                   dtype, AddressSpace::global),
-                             {.num_records_bytes = Int64(tile.columnsLeft().to(i64) * bytes)});
-  std::vector<Vector> groups;
-  for (int j = 0; j < tile.tilesN(); ++j) {
-    const Vector group = tile.loadColumns(buffer, dtype, j);
-    groups.push_back(dtype == f32 ? group : group.to(f32));
-  }
-  return groups;
-}
-/// Multiplies each column by its own factor.
-inline EpilogueStage scaleColumns(const TileOfC &tile, const Int64 &address) {
-  return [factors = columnsOf(tile, address, f32)](const Vector &values, int, int j) {
-    return values * factors[static_cast<std::size_t>(j)];
-  };
-}
-/// Adds to each column its own number.
-inline EpilogueStage addToColumns(const TileOfC &tile, const Int64 &address, DType dtype) {
-  return [numbers = columnsOf(tile, address, dtype)](const Vector &values, int, int j) {
-    return values + numbers[static_cast<std::size_t>(j)];
-  };
-}
-inline EpilogueStage applyActivation(Activation activation) {
-  return [activation](const Vector &values, int, int) { return activate(activation, values); };
-}
-
-/// Rounds to a type as random bits say: element (i, j) of C by word j % 4 of the draw with the
-/// offset i * ceil(n / 4) + j / 4.
-inline EpilogueStage roundStochastically(const TileOfC &tile, DType type, const Int64 &seed) {
-  return [tile, type, seed](const Vector &values, int i, int j) {
-    const std::int64_t across = (tile.n() + 3) / 4;
-    const auto rounded = [&](int quad) {
-      const Int64 offset = (tile.firstRow() + tile.row(i)).to(i64) * across +
-                           ((tile.firstColumn() + tile.column(j)) / 4 + quad).to(i64);
-      const std::array words = random::randint4x(seed, offset);
-      return random::round_stochastic(part(values, 4 * quad, 4),
-                                      Vector::of({words[0], words[1], words[2], words[3]}), type);
-    };
-    return tile.group() == 4 ? rounded(0) : joined(rounded(0), rounded(1));
-  };
-}
-
 /// The values in a type; none is converted that has it.
 inline Vector asType(const Vector &values, DType dtype) {
   return values.dtype() == dtype ? values : values.to(dtype);
 }
-inline Vector applyStages(const Vector &values, std::span<const EpilogueStage> stages, int i,
-                          int j) {
-  return stages.empty() ? values
-                        : applyStages(stages.front()(values, i, j), stages.subspan(1), i, j);
+
+/// A group of a thread in tile (i, j), and its place in C.
+struct Group {
+  const TileOfC &tile;
+  int i, j;
+  Int32 row() const { return Int32(tile.firstRow() + tile.row(i)); }
+  /// Of its first element.
+  Int32 column() const { return Int32(tile.firstColumn() + tile.column(j)); }
+};
+/// A step of an epilogue: what becomes of a group, in f32.
+using EpilogueStage = std::function<Vector(const Vector &values, const Group &group)>;
+
+/// Multiplies each row by its own factor, of a vector (M).
+inline EpilogueStage scaleRows(const TileOfC &tile, const Tensor &factors) {
+  const Tensor ofTile = bufferOf(tileFrom(factors, tile.firstRow(), tile.shape()[0]),
+                                 tile.rows()); // (tileM)
+  std::vector<Numeric> ofRows;
+  for (int i = 0; i < tile.tilesM(); ++i)
+    ofRows.push_back(ofTile(tile.row(i)));
+  return [ofRows](const Vector &values, const Group &group) {
+    return values * ofRows[static_cast<std::size_t>(group.i)];
+  };
 }
 
-/// A tile of a matrix in global memory: where it starts, and how far its rows are apart.
-struct TileMemory {
-  Int64 address;
-  DType dtype;
-  Int64 distance; ///< elements
-};
+/// The groups of a vector over the columns of C, in f32, for each j.
+inline std::vector<Vector> columnsOf(const TileOfC &tile, const Tensor &vector) {
+  const Tensor ofTile = bufferOf(tileFrom(vector, tile.firstColumn(), tile.shape()[1]),
+                                 tile.columnsLeft()); // (tileN)
+  std::vector<Vector> groups;
+  for (int j = 0; j < tile.tilesN(); ++j)
+    groups.push_back(asType(tile.loadColumns(ofTile, j), f32));
+  return groups;
+}
+/// Multiplies each column by its own factor, of a vector (N).
+inline EpilogueStage scaleColumns(const TileOfC &tile, const Tensor &factors) {
+  return [ofColumns = columnsOf(tile, factors)](const Vector &values, const Group &group) {
+    return values * ofColumns[static_cast<std::size_t>(group.j)];
+  };
+}
+/// Adds to each column its own number, of a vector (N).
+inline EpilogueStage addToColumns(const TileOfC &tile, const Tensor &numbers) {
+  return [ofColumns = columnsOf(tile, numbers)](const Vector &values, const Group &group) {
+    return values + ofColumns[static_cast<std::size_t>(group.j)];
+  };
+}
+inline EpilogueStage applyActivation(Activation activation) {
+  return [activation](const Vector &values, const Group &) { return activate(activation, values); };
+}
 
-/// The buffer of the part of a tile that exists.
-inline Pointer bufferOf(const TileOfC &tile, const TileMemory &memory) {
-  const Int64 end =
-      reachOfTile<Int32>(tile.rows(), memory.distance, tile.columnsLeft()) * memory.dtype.bytes();
-  return rocdl::make_buffer_ptr(
-      Pointer::from_address(memory.address, memory.dtype, AddressSpace::global),
-      {.num_records_bytes = end});
+/// Rounds to a type as random bits say: element (i, j) of C by word j % 4 of the draw with the
+/// offset i * ceil(n / 4) + j / 4.
+inline EpilogueStage roundStochastically(DType type, const Int64 &seed) {
+  return [type, seed](const Vector &values, const Group &group) {
+    const std::int64_t across = (group.tile.n() + 3) / 4;
+    const auto rounded = [&](int quad) {
+      const Int64 offset = wide(group.row()) * across + wide(Int32(group.column() / 4 + quad));
+      const std::array words = random::randint4x(seed, offset);
+      return random::round_stochastic(part(values, 4 * quad, 4),
+                                      Vector::of({words[0], words[1], words[2], words[3]}), type);
+    };
+    return group.tile.group() == 4 ? rounded(0) : joined(rounded(0), rounded(1));
+  };
 }
 
 /// The sum of a group of tile (i, j).
@@ -216,30 +197,45 @@ inline GroupSums groupsOf(const MatrixForm &form, const Tensor &sums) {
   };
 }
 
-/// The groups of gated pairs: activation(gate) * up, each after its own stages, in f32.
-struct StagedSums {
-  GroupSums sums;
-  std::vector<EpilogueStage> stages;
-  Vector group(int i, int j) const { return applyStages(asType(sums(i, j), f32), stages, i, j); }
-};
-inline GroupSums gatedPairs(Activation activation, const StagedSums &gate, const StagedSums &up) {
-  return [activation, gate, up](int i, int j) {
-    return activate(activation, gate.group(i, j)) * up.group(i, j);
-  };
-}
+/// What follows the sums of a tile of C: stages in f32, in their order, and the store.
+class Epilogue {
+public:
+  explicit Epilogue(const TileOfC &tile) : tile_(tile) {}
 
-/// Applies the stages to all sums and stores them, in the type of the memory. Without stages, sums
-/// are not converted on their way.
-inline void finish(const TileOfC &tile, const GroupSums &sums,
-                   const std::vector<EpilogueStage> &stages, const TileMemory &c) {
-  const Pointer buffer = bufferOf(tile, c);
-  const Numeric apart = c.distance.to(i32);
-  for (int i = 0; i < tile.tilesM(); ++i)
-    for (int j = 0; j < tile.tilesN(); ++j) {
-      const Vector sum = sums(i, j);
-      const Vector values = stages.empty() ? sum : applyStages(asType(sum, f32), stages, i, j);
-      tile.store(buffer, apart, i, j, asType(values, c.dtype));
-    }
+  Epilogue &then(EpilogueStage stage) {
+    stages_.push_back(std::move(stage));
+    return *this;
+  }
+  /// A group after its stages. Without stages, sums are not converted on their way.
+  Vector group(const GroupSums &sums, int i, int j) const {
+    const Vector values = sums(i, j);
+    return stages_.empty() ? values : after(asType(values, f32), {tile_, i, j}, stages_);
+  }
+  /// Applies the stages to all sums, and stores them in a tile (tileM, tileN), in its type.
+  void run(const GroupSums &sums, const Tensor &c) const {
+    const Tensor to = tile_.existing(c); // (tileM, tileN)
+    for (int i = 0; i < tile_.tilesM(); ++i)
+      for (int j = 0; j < tile_.tilesN(); ++j)
+        tile_.store(to, i, j, asType(group(sums, i, j), c.dtype()));
+  }
+
+private:
+  static Vector after(const Vector &values, const Group &group,
+                      std::span<const EpilogueStage> stages) {
+    return stages.empty() ? values
+                          : after(stages.front()(values, group), group, stages.subspan(1));
+  }
+  TileOfC tile_;
+  std::vector<EpilogueStage> stages_;
+};
+
+/// The groups of gated pairs, activation(gate) * up in f32, each after its own stages.
+inline GroupSums gatedPairs(Activation activation, const Epilogue &gate, const GroupSums &ofGate,
+                            const Epilogue &up, const GroupSums &ofUp) {
+  return [=](int i, int j) {
+    return activate(activation, asType(gate.group(ofGate, i, j), f32)) *
+           asType(up.group(ofUp, i, j), f32);
+  };
 }
 
 } // namespace kernels::impl

@@ -57,9 +57,9 @@ public:
     half.tileN /= 2;
     for (int number = 0; number < 2; ++number) {
       halves_[at(b0 + 2 * number)] =
-          ringOperandB(half, mma, halfOf(b, number), shared, shape.parts());
+          ringOperandB(half, mma, b.half(number), shared, shape.parts());
       halves_[at(a0 + 2 * number)] =
-          ringOperandA(half, mma, halfOf(a, number), shared, shape.parts());
+          ringOperandA(half, mma, a.half(number), shared, shape.parts());
     }
   }
 
@@ -114,15 +114,6 @@ private:
   static constexpr int kHalves = HalvesOfStep::kHalves, kStages = HalvesOfStep::kStages;
 
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
-  OperandTile halfOf(const OperandTile &tile, int number) const {
-    const int rows = tile.size / 2, before = number * rows;
-    return {tile.dtype,
-            rows,
-            Int64(tile.first + before * tile.distance * shape_.form.bytes()),
-            tile.distance,
-            Int32(tile.exist - before),
-            tile.layout};
-  }
   /// The loads of a thread that follow those of half `number`, when so many halves were sent for.
   int underWay(int number, int sent) const {
     int loads = 0;

@@ -49,11 +49,18 @@ inline TiledMma weightsFirst(const MatrixForm &form, int waves, int wavesM = 1, 
   return make_tiled_mma(matrixAtom(form), sideBySide, make_tile(_, _, alongK));
 }
 
+/// The shape of preshuffled weights of `blocks` blocks of 16 rows, and `columns` columns.
+inline IntTuple preshuffledShape(const Preshuffled &weights, const IntTuple &blocks,
+                                 std::int64_t columns) {
+  return {{Preshuffled::kRows, blocks},
+          {weights.piece(), Preshuffled::kPieces, columns / weights.blockK()}};
+}
 /// The layout of `rows` x `columns` elements at the start of preshuffled weights.
-inline Layout preshuffledTile(const Preshuffled &weights, int rows, int columns) {
-  constexpr int r = Preshuffled::kRows, across = Preshuffled::kPieces;
+inline Layout preshuffledTile(const Preshuffled &weights, std::int64_t rows,
+                              std::int64_t columns) {
+  constexpr int r = Preshuffled::kRows;
   const int piece = weights.piece();
-  return make_layout({{r, rows / r}, {piece, across, columns / weights.blockK()}},
+  return make_layout(preshuffledShape(weights, rows / r, columns),
                      {{piece, weights.rowOfBlocks()}, {1, r * piece, weights.block()}});
 }
 

@@ -6,8 +6,10 @@
 // own, and multiplied and added in f32.
 #pragma once
 
+#include "blocks/products/epilogue.h"
 #include "blocks/products/loop_shape.h"
-#include "blocks/products/product_sources.h"
+#include "blocks/products/operand.h"
+#include "blocks/products/views.h"
 
 #include <flydsl/flydsl.h>
 
@@ -46,6 +48,8 @@ public:
     const Tensor sums = of(0)(_, j, i);
     mma_atom_call(unscaledAtom(shape_.form), sums, b, a, sums);
   }
+  /// The groups of a half as an epilogue takes them.
+  GroupSums groups(int half) const { return groupsOf(shape_.form, of(half)); }
   /// (V, n, m): V values are neighbours along N.
   const Tensor &of(int half) const { return of_[static_cast<std::size_t>(half)]; }
 
@@ -63,33 +67,26 @@ private:
   std::vector<Tensor> of_;
 };
 
-/// The scales of a block's tile in global memory: f32, or exponents as bytes.
+/// The scales of a block's tile in global memory, over the block's part of K: f32, or exponents as
+/// bytes (u8).
 struct BlockScales {
-  DType type;
-  Int64 a;                       ///< the address of those of the tile's first row
-  Int64 rowsApart, blocksApart;  ///< of A, elements
-  Int32 rows;                    ///< of the tile that exist
-  std::vector<Int64> b;          ///< the address of those of the tile's columns in each half
+  Tensor a;                      // (tileM, blocks of K)
+  Int32 rows;                    ///< of them that exist
+  std::vector<Tensor> b;         // (tileN / halves / 128, blocks of K), of each half
   std::vector<Int32> blocksLeft; ///< rows of scales of B that exist from there on
-  std::int64_t apartB;           ///< the distance of rows of scales of B, elements
 };
 
 class BlockScaledSums final : public Sums {
 public:
   BlockScaledSums(const LoopShape &shape, const TiledMma &mma, const BlockScales &scales)
-      : Sums(shape, mma), scales_(scales), bytes_(scales.type.memory_bits() / 8),
-        bufferA_(buffer(scales.a, reachOfScalesA<Int32>(shape, scales.rows, scales.rowsApart,
-                                                        scales.blocksApart))),
-        blocksApart_((scales.blocksApart * bytes_).to(i32)) {
-    const Int32 apart((scales.rowsApart * bytes_).to(i32));
+      : Sums(shape, mma), type_(scales.a.dtype()),
+        a_(bufferOf(scales.a, {scales.rows, blocks()})) {
     const Int32 wave = thread_idx().x / (shape.form.lanes * shape.waves) % shape.wavesM,
                 row = thread_idx().x % 16 + wave * 16;
     for (int i = 0; i < shape.tilesM(); ++i)
-      rows_.push_back(Int32(min(row + 16 * shape.wavesM * i, scales.rows - 1) * apart));
+      rows_.push_back(Int32(a_.layout()(min(row + 16 * shape.wavesM * i, scales.rows - 1), 0)));
     for (int half = 0; half < shape.halves; ++half) {
-      buffersB_.push_back(
-          buffer(scales.b[at(half)],
-                 reachOfScalesB<Int32>(shape, scales.blocksLeft[at(half)], scales.apartB)));
+      b_.push_back(bufferOf(scales.b[at(half)], {scales.blocksLeft[at(half)], blocks()}));
       products_.push_back(fragment());
     }
     const int count = shape.blocksOf(shape.parts());
@@ -108,19 +105,17 @@ public:
     const Tensor &ofA = ofA_[at(stage)], &ofB = ofB_[at(stage)];
     for (int block = 0; block < shape().blocksOf(parts); ++block) {
       const Int32 number = step * (shape().tileK / kScaleBlock) + block;
-      const auto inside = [&](const Int32 &offset) {
-        return guarded ? Int32(select(number < static_cast<std::int32_t>(blocks()), offset,
-                                      kPastTheEnd))
-                       : offset;
+      const auto load = [&](const Tensor &buffer, const Int32 &row) {
+        const Boolean inside = number < static_cast<std::int32_t>(blocks());
+        return scale(buffer, guarded ? insideOf(buffer, inside, row) : row,
+                     Int32(buffer.layout()(0, number)));
       };
       for (int i = 0; i < shape().tilesM(); ++i)
-        ofA(i, block) = load(bufferA_, inside(rows_[at(i)]), number * blocksApart_);
+        ofA(i, block) = load(a_, rows_[at(i)]);
       for (int half = 0; half < shape().halves; ++half)
         for (int n = 0; n < shape().scalesOfHalf(); ++n)
           ofB(half * shape().scalesOfHalf() + n, block) =
-              load(buffersB_[at(half)],
-                   inside(Int32(static_cast<std::int32_t>(n * scales_.apartB * bytes_))),
-                   number * bytes_);
+              load(b_[at(half)], Int32(b_[at(half)].layout()(n, 0)));
     }
   }
   void add(int half, int stage, int part, int parts, const Tensor &b,
@@ -139,21 +134,17 @@ public:
 private:
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   /// Whether the matrix instruction takes the scales: a part is a block then.
-  bool byInstruction() const { return shape().form.scaled && scales_.type == f8E8M0FNU; }
+  bool byInstruction() const { return shape().form.scaled && type_ == u8; }
   /// Blocks of K.
   std::int64_t blocks() const { return shape().scaleBlocks(); }
   /// The type of scales in registers, which stay as they were loaded until they are needed.
-  DType raw() const { return scales_.type == f32 ? f32 : i32; }
-  Pointer buffer(const Int64 &address, const Int64 &elements) const {
-    return rocdl::make_buffer_ptr(
-        Pointer::from_address(address, scales_.type == f32 ? f32 : u8, AddressSpace::global),
-        {.num_records_bytes = Int64(elements * bytes_)});
-  }
-  Numeric load(const Pointer &buffer, const Int32 &offset, const Int32 &soffset) const {
-    const rocdl::RawBuffer options{.soffset = soffset};
-    if (scales_.type == f32)
-      return rocdl::raw_buffer_load(buffer, offset, f32, options);
-    return rocdl::raw_buffer_load(buffer, offset, u8, options).to(i32);
+  DType raw() const { return type_ == f32 ? f32 : i32; }
+  /// The scale at `place` elements of a buffer, and `ofWave` more, which all lanes have in common.
+  Numeric scale(const Tensor &buffer, const Int32 &place, const Int32 &ofWave) const {
+    const int bytes = type_.memory_bits() / 8;
+    const Numeric value = rocdl::raw_buffer_load(buffer.iter(), place * bytes, type_,
+                                                 {.soffset = ofWave * bytes});
+    return type_ == f32 ? value : value.to(i32);
   }
   Numeric scaleOfA(int stage, int i, int block) const { return ofA_[at(stage)](i, block); }
   /// The number of the scale of B of a column of tiles. Waves lie side by side, so that columns of
@@ -164,7 +155,7 @@ private:
   }
   /// A scale in f32.
   Numeric factor(const Numeric &scale) const {
-    return scales_.type == f32 ? scale : scale.to(u8).bitcast(f8E8M0FNU).to(f32);
+    return type_ == f32 ? scale : scale.to(u8).bitcast(f8E8M0FNU).to(f32);
   }
   void addScaled(int half, int stage, int block, const Tensor &products) const {
     const FastMathScope contracted(FastMath::contract);
@@ -190,12 +181,10 @@ private:
       }
   }
 
-  BlockScales scales_;
-  int bytes_;
-  Pointer bufferA_;
-  Int32 blocksApart_;
-  std::vector<Int32> rows_; // byte offsets of the rows' scales
-  std::vector<Pointer> buffersB_;
+  DType type_;
+  Tensor a_;               // (tileM, blocks of K)
+  std::vector<Int32> rows_; // the places of the rows' scales in it
+  std::vector<Tensor> b_;  // (tileN / halves / 128, blocks of K), of each half
   std::vector<Tensor> products_;  // of a block of K, for each half
   std::vector<Tensor> ofA_, ofB_; // (row or column, block of K), for each stage
 };

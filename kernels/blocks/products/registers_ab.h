@@ -7,7 +7,7 @@
 #pragma once
 
 #include "blocks/products/loop_schedule.h"
-#include "blocks/products/product_sources.h"
+#include "blocks/products/register_operand.h"
 #include "blocks/products/product_sums.h"
 #include "blocks/products/turns.h"
 
@@ -43,7 +43,7 @@ public:
     for (int part = 0; part < shape_.parts(); ++part) {
       for (int half = 0; half < shape_.halves; ++half)
         b_.fetch(step, part, half, fragmentB(stage, part, half), guarded);
-      a_.fetch(step, part, guarded, fragmentA(stage, part));
+      a_.fetch(step, part, fragmentA(stage, part), guarded);
     }
     sums_.fetch(step, stage, shape_.parts(), guarded);
     // Otherwise the scheduler moves the loads down to where they are waited for.

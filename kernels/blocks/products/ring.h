@@ -34,18 +34,67 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// Runs the loop. Exactly one of `ringB` and `weights` is there.
+/// Where the loop finds the fragments of B.
+class FragmentsOfB {
+public:
+  virtual ~FragmentsOfB() = default;
+  /// Loads the parts of a step that come straight into registers, into one of two sets of them.
+  virtual void fetch(const Int32 &step, int set, int parts, bool guarded) const = 0;
+  /// The loads of them for each thread.
+  virtual int loads(int parts) const = 0;
+  /// The reads of shared memory for a part.
+  virtual int reads() const = 0;
+  /// The fragment of a part of the step that has a stage of the ring and a set of registers.
+  virtual const Tensor &fragment(int stage, int set, int part, int half) const = 0;
+};
+
+/// B goes through the ring, as A does, which loads and reads it.
+class FragmentsOfRing final : public FragmentsOfB {
+public:
+  FragmentsOfRing(const LoopShape &shape, const RingOperand &operand)
+      : shape_(shape), operand_(operand) {}
+  void fetch(const Int32 &, int, int, bool) const override {}
+  int loads(int) const override { return 0; }
+  int reads() const override { return shape_.loadsB(); }
+  const Tensor &fragment(int stage, int, int part, int) const override {
+    return operand_.fragment(stage, part);
+  }
+
+private:
+  LoopShape shape_;
+  const RingOperand &operand_;
+};
+
+/// B is prepared: each wave loads its own columns.
+class FragmentsOfWeights final : public FragmentsOfB {
+public:
+  FragmentsOfWeights(const LoopShape &shape, const TiledMma &mma,
+                     std::unique_ptr<ColumnsOfB> weights)
+      : shape_(shape), weights_(std::move(weights)), fragments_(partsOfB(shape, mma, 2 * shape.parts())) {}
+  void fetch(const Int32 &step, int set, int parts, bool guarded) const override {
+    for (int part = 0; part < parts; ++part)
+      for (int half = 0; half < shape_.halves; ++half)
+        weights_->fetch(step, part, half, fragment(0, set, part, half), guarded);
+  }
+  int loads(int parts) const override { return parts * shape_.loadsB(); }
+  int reads() const override { return 0; }
+  const Tensor &fragment(int, int set, int part, int half) const override {
+    return fragments_[static_cast<std::size_t>((set * shape_.parts() + part) * shape_.halves +
+                                               half)];
+  }
+
+private:
+  LoopShape shape_;
+  std::unique_ptr<ColumnsOfB> weights_;
+  std::vector<Tensor> fragments_;
+};
+
+/// Runs the loop over the operands of the ring, the first of which is A.
 class Ring {
 public:
-  Ring(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<RingOperand> a,
-       std::unique_ptr<RingOperand> ringB, const ColumnsOfB *weights, const Sums &sums)
-      : shape_(shape), weights_(weights), sums_(sums) {
-    operands_.push_back(std::move(a));
-    if (ringB)
-      operands_.push_back(std::move(ringB));
-    else
-      fragmentsB_ = partsOfB(shape, mma, 2 * shape.parts());
-  }
+  Ring(const LoopShape &shape, std::vector<std::unique_ptr<RingOperand>> operands,
+       std::unique_ptr<FragmentsOfB> b, const Sums &sums)
+      : shape_(shape), operands_(std::move(operands)), b_(std::move(b)), sums_(sums) {}
 
   /// Adds all products to the sums.
   void run() const { runRing<Int32>(shape_, *this); }
@@ -60,10 +109,7 @@ public:
       operand->fetchLast(stage);
   }
   void fetchB(const Int32 &step, int set, int parts, bool guarded) const {
-    if (weights_)
-      for (int part = 0; part < parts; ++part)
-        for (int half = 0; half < shape_.halves; ++half)
-          weights_->fetch(step, part, half, fragmentB(set, part, half), guarded);
+    b_->fetch(step, set, parts, guarded);
     sums_.fetch(step, set, parts, false);
   }
   // The counts of loads that may be under way go by their order.
@@ -124,11 +170,6 @@ public:
   }
 
 private:
-  const Tensor &fragmentB(int stage, int part, int half) const {
-    return weights_ ? fragmentsB_[static_cast<std::size_t>(
-                          (stage % 2 * shape_.parts() + part) * shape_.halves + half)]
-                    : operands_[1]->fragment(stage, part);
-  }
   void write(int stage) const {
     for (const auto &operand : operands_)
       operand->write(stage);
@@ -141,16 +182,16 @@ private:
     return sum;
   }
   int otherLoads(int parts) const {
-    return (weights_ ? parts * shape_.loadsB() : 0) + sums_.loads(parts);
+    return b_->loads(parts) + sums_.loads(parts);
   }
-  int reads() const { return shape_.reads() + (weights_ ? 0 : shape_.loadsB()); }
+  int reads() const { return shape_.reads() + b_->reads(); }
   void read(int stage, int part) const {
     for (const auto &operand : operands_)
       operand->read(stage, part);
   }
   void multiply(int stage, int set, int part, int parts) const {
     for (int half = 0; half < shape_.halves; ++half)
-      sums_.add(half, set, part, parts, fragmentB(weights_ ? set : stage, part, half),
+      sums_.add(half, set, part, parts, b_->fragment(stage, set, part, half),
                 operands_[0]->fragment(stage, part));
   }
   /// The loads of a thread that follow those of the tile of step k + 1, when step k ends: of
@@ -170,9 +211,8 @@ private:
 
   LoopShape shape_;
   std::vector<std::unique_ptr<RingOperand>> operands_;
-  const ColumnsOfB *weights_;
+  std::unique_ptr<FragmentsOfB> b_;
   const Sums &sums_;
-  std::vector<Tensor> fragmentsB_; // of prepared weights
 };
 
 } // namespace kernels::impl

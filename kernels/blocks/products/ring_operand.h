@@ -9,7 +9,7 @@
 #pragma once
 
 #include "blocks/facts/lds_layout.h"
-#include "blocks/products/product_sources.h"
+#include "blocks/products/register_operand.h"
 
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/gemm.h>
@@ -21,31 +21,19 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// A tile of an operand in global memory, from the start of the block's part of K on.
-struct OperandTile {
-  DType dtype;
-  int size;       ///< rows of A, or columns of B's product
-  Int64 first;    ///< address
-  Int64 distance; ///< elements between its rows, or between its columns
-  Int32 exist;    ///< of `size`
-  OperandLayout layout;
-  /// By columns: the tiles of all steps span more than a buffer, and each has its own.
-  bool far = false;
-};
-
 class RingOperand {
 public:
   /// The ring's tiles are allocated from `shared`. `toFragments` reads them into fragments of a
   /// part, which take turns.
   RingOperand(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
               const TiledCopy &toFragments, std::vector<Tensor> fragments)
-      : shape_(shape), tile_(tile), atom_(make_copy_atom(UniversalCopy128b(), tile.dtype)),
+      : shape_(shape), tile_(tile), atom_(make_copy_atom(UniversalCopy128b(), tile.dtype())),
         slice_(toFragments.get_slice(thread_idx().x)), fragments_(std::move(fragments)) {
     for (int stage = 0; stage < shape.stages; ++stage) {
       stages_.push_back(
-          shared.tensor(tile.dtype,
-                        make_composed_layout(swizzle().swizzle(),
-                                             make_ordered_layout({tile.size, shape.tileK}, {1, 0})),
+          shared.tensor(tile.dtype(),
+                        make_composed_layout(swizzle().swizzle(), make_ordered_layout(
+                                                                      {tile.size(), shape.tileK}, {1, 0})),
                         kPieceBytes)); // (size, tileK)
       read_.push_back(slice_.partition_S(stages_.back()));
     }
@@ -69,7 +57,7 @@ public:
     return fragments_[at(stage * shape_.parts() + part) % fragments_.size()];
   }
   /// Loads of a tile for each thread.
-  int loads() const { return shape_.loadsOf(tile_.size); }
+  int loads() const { return shape_.loadsOf(tile_.size()); }
 
 protected:
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
@@ -106,10 +94,9 @@ public:
   RowsThroughRegisters(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
                        const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, tile, shared, toFragments, std::move(fragments)),
-        load_(make_copy_atom(rocdl::BufferCopy128b(), tile.dtype)),
+        load_(make_copy_atom(rocdl::BufferCopy128b(), tile.dtype())),
         slice_(byRows().get_slice(thread_idx().x)),
-        from_(slice_.partition_S(
-            rowsOf(tile.dtype, tile.size, shape, tile.first, tile.distance, tile.exist))),
+        from_(slice_.partition_S(firstStepOf(shape, tile))),
         fetched_(make_fragment_like(slice_.partition_D(stage(0)))) {
     for (int number = 0; number < shape.stages; ++number)
       to_.push_back(slice_.partition_D(stage(number)));
@@ -124,8 +111,7 @@ public:
       return fetch(last, stage);
     // A thread's pieces lie in one column of pieces, which is past the end or is not.
     const Numeric column = thread_idx().x % across() * piece();
-    const Int32 away = select(column < lastColumns(), 0, kPastTheEnd / bytes());
-    copy(load_, make_view(from_.iter() + away, from_.layout()), fetched_,
+    copy(load_, zerosUnless(column < lastColumns(), from_), fetched_,
          {.soffset = Int32(last * shape().tileK)});
   }
   void write(int stage) const override { copy(atom(), fetched_, to_[at(stage)]); }
@@ -157,73 +143,77 @@ public:
   ColumnsThroughRegisters(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
                           const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, tile, shared, toFragments, std::move(fragments)),
-        neighbours_(std::min(loads(), piece())), passes_(loads() / neighbours_),
-        buffer_(bufferOf(tile.first, Int64(shape.k))), apart_((tile.distance * bytes()).to(i32)),
-        column_(pieceOf(thread_idx().x) * piece()),
-        row_(thread_idx().x / together() % down() * neighbours_),
-        fetched_(make_rmem_tensor(
-            make_layout({neighbours_, piece(), passes_}, {1, neighbours_, neighbours_ * piece()}),
-            tile.dtype)) {}
+        neighbours_(std::min(loads(), piece())),
+        slice_(byColumns().get_slice(thread_idx().x)), buffer_(buffer(Int32(0)).iter()),
+        bytesAlongK_(Int32((Int64(tile.tile.stride()[1]) * bytes()).to(i32))),
+        from_(slice_.partition_S(
+            make_view(IntTuple(0), make_layout({tile.size(), shape.tileK}, {bytes(), bytesAlongK_})))),
+        fetched_(make_rmem_tensor({neighbours_, piece(), loads() / neighbours_}, tile.dtype())),
+        turned_(make_rmem_tensor({piece(), neighbours_, loads() / neighbours_}, tile.dtype())) {
+    for (int number = 0; number < shape.stages; ++number)
+      to_.push_back(slice_.partition_D(stage(number)));
+  }
 
   void fetch(const Int32 &step, int) const override {
-    if (!tile().far)
-      return fetchFrom(buffer_, step * (shape().tileK * apart_));
-    const Int64 before = step.to(i64) * shape().tileK;
-    fetchFrom(bufferOf(tile().first + before * tile().distance * bytes(),
-                       min(Int64(shape().k) - before, shape().tileK)),
-              Int32(0));
+    if (tile().far)
+      return fetchFrom(buffer(step).iter(), Int32(0));
+    fetchFrom(buffer_, step * (shape().tileK * bytesAlongK_));
   }
-  /// Behind the end of K is the end of the buffer, which gives zeros.
+  /// After the end of K is the end of the buffer, which gives zeros.
   void fetchLast(int stage) const override { fetch(shape().steps() - 1, stage); }
   void write(int stage) const override {
-    const Numeric base = this->stage(stage).iter().address();
-    for (int pass = 0; pass < passes_; ++pass)
+    const Tensor &to = to_[at(stage)];
+    for (int pass = 0; pass < loads() / neighbours_; ++pass)
       for (int n = 0; n < neighbours_; ++n) {
-        std::vector<Numeric> alongK;
         for (int k = 0; k < piece(); ++k)
-          alongK.push_back(fetched_(n, k, pass));
-        const Int32 index = swizzled((row(pass) + n) * shape().tileK + column_);
-        Pointer::from_address(base + index * bytes(), tile().dtype, AddressSpace::shared,
-                              kPieceBytes)
-            .store(Vector::of({alongK[0], alongK[1], alongK[2], alongK[3], alongK[4], alongK[5],
-                               alongK[6], alongK[7]}));
+          turned_(k, n, pass) = fetched_(n, k, pass);
+        copy(atom(), turned_(_, n, pass), to(make_coord(n, _), pass, 0));
       }
   }
 
 private:
-  /// So many columns from an address on.
-  Pointer bufferOf(const Int64 &first, const Int64 &columns) const {
-    const Int64 end = reachOfColumns<Int32>(tile().exist, tile().distance, columns) * bytes();
-    return rocdl::make_buffer_ptr(
-        Pointer::from_address(first, tile().dtype, AddressSpace::global, kPieceBytes),
-        {.num_records_bytes = end});
+  /// The tile of a step: of the first one, with all steps' columns, or of a far one, with its own.
+  Tensor buffer(const Int32 &step) const {
+    const Tensor &all = tile().tile; // (size, K)
+    const int tileK = shape().tileK;
+    if (!tile().far)
+      return bufferOf(tileFrom(all, {0, 0}, {tile().size(), tileK}),
+                      {tile().exist, shape().k}); // (size, tileK)
+    const Int32 left = Int32(static_cast<std::int32_t>(shape().k)) - step * tileK;
+    return bufferOf(flat_divide(all, {tile().size(), tileK})(_, _, 0, step),
+                    {tile().exist, min(left, tileK)}); // (size, tileK)
   }
   void fetchFrom(const Pointer &buffer, const Int32 &before) const {
-    for (int pass = 0; pass < passes_; ++pass)
+    const rocdl::RawBuffer options{.soffset = before};
+    for (int pass = 0; pass < loads() / neighbours_; ++pass)
       for (int k = 0; k < piece(); ++k) {
-        const Int32 offset = (column_ + k) * apart_ + row(pass) * bytes();
-        const rocdl::RawBuffer options{.soffset = before};
-        const Tensor to = fetched_(_, k, pass);
+        const Int32 place(IntTuple(from_(make_coord(0, k), pass, 0)));
         if (neighbours_ == 1)
-          fetched_(0, k, pass) = rocdl::raw_buffer_load(buffer, offset, tile().dtype, options);
+          fetched_(0, k, pass) = rocdl::raw_buffer_load(buffer, place, tile().dtype(), options);
         else
-          to.store(rocdl::raw_buffer_load(buffer, offset, tile().dtype, neighbours_, options));
+          fetched_(_, k, pass)
+              .store(rocdl::raw_buffer_load(buffer, place, tile().dtype(), neighbours_, options));
       }
   }
-  /// Threads side by side along K, and groups of neighbours in a pass.
-  int together() const { return std::min(neighbours_, across()); }
-  int down() const { return shape().loaders() / across(); }
-  /// The number of the thread's piece in a row.
-  Int32 pieceOf(const Int32 &thread) const {
-    return thread / (together() * down()) * together() + thread % together();
+  /// A thread has pieces of K of some neighbours.
+  TiledCopy byColumns() const {
+    const int together = std::min(neighbours_, across()), down = shape().loaders() / across(),
+              rows = down * neighbours_;
+    return make_tiled_copy(
+        make_copy_atom(UniversalCopy(neighbours_ * 8 * bytes()), tile().dtype()),
+        make_layout({{together, down, across() / together}, {neighbours_, piece()}},
+                    {{piece() * rows, neighbours_, together * piece() * rows}, {1, rows}}),
+        make_tile(rows, shape().tileK));
   }
-  /// The thread's first row in a pass.
-  Int32 row(int pass) const { return row_ + pass * (down() * neighbours_); }
 
-  int neighbours_, passes_;
+  int neighbours_;
+  ThrCopy slice_;
   Pointer buffer_;
-  Int32 apart_, column_, row_;
-  Tensor fetched_; // (neighbour, k, pass)
+  Int32 bytesAlongK_;
+  Tensor from_;            // ((neighbour, k), pass, 1): where they are in the buffer, in bytes
+  Tensor fetched_;         // (neighbour, k, pass)
+  Tensor turned_;          // (k, neighbour, pass)
+  std::vector<Tensor> to_; // ((neighbour, k), pass, 1)
 };
 
 /// The hardware writes the lanes' pieces one after another. So the swizzle is in the choice of what
@@ -233,19 +223,18 @@ public:
   RowsByDma(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
             const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, tile, shared, toFragments, std::move(fragments)),
-        buffer_(rowsOf(tile.dtype, tile.size, shape, tile.first, tile.distance, tile.exist).iter()),
-        wave_(gpu::uniform(thread_idx().x / shape.form.lanes)) {
-    const Int32 apart(tile.distance.to(i32));
+        from_(firstStepOf(shape, tile)), wave_(gpu::uniform(thread_idx().x / shape.form.lanes)) {
     for (int pass = 0; pass < loads(); ++pass) {
       const Int32 index = swizzled((thread_idx().x + pass * shape.loaders()) * piece());
       columns_.push_back(Int32(index % shape.tileK));
-      offsets_.push_back(Int32((index / shape.tileK * apart + columns_.back()) * bytes()));
+      places_.push_back(
+          Int32(Int32(from_.layout()(index / shape.tileK, columns_.back())) * bytes()));
     }
   }
 
   void fetch(const Int32 &step, int stage) const override {
     for (int pass = 0; pass < loads(); ++pass)
-      load(step, stage, pass, offsets_[at(pass)]);
+      load(step, stage, pass, places_[at(pass)]);
   }
   void fetchLast(int stage) const override {
     const int last = shape().steps() - 1;
@@ -253,20 +242,20 @@ public:
       return fetch(last, stage);
     for (int pass = 0; pass < loads(); ++pass)
       load(last, stage, pass,
-           select(columns_[at(pass)] < static_cast<std::int32_t>(lastColumns()), offsets_[at(pass)],
+           select(columns_[at(pass)] < static_cast<std::int32_t>(lastColumns()), places_[at(pass)],
                   kPastTheEnd));
   }
 
 private:
-  void load(const Int32 &step, int stage, int pass, const Int32 &offset) const {
+  void load(const Int32 &step, int stage, int pass, const Int32 &place) const {
     const Int32 first = (wave_ * shape().form.lanes + pass * shape().loaders()) * piece();
-    rocdl::raw_buffer_load_lds(buffer_, this->stage(stage).iter() + first, kPieceBytes, offset,
-                               {.soffset = step * (shape().tileK * bytes())});
+    rocdl::raw_buffer_load_lds(from_.iter(), this->stage(stage).iter() + first, kPieceBytes,
+                               place, {.soffset = step * (shape().tileK * bytes())});
   }
 
-  Pointer buffer_;
+  Tensor from_; // (size, tileK)
   Int32 wave_;
-  std::vector<Int32> columns_, offsets_; // of each pass
+  std::vector<Int32> columns_, places_; // of each pass; places are bytes of the buffer
 };
 
 /// The operand of the tile's layout.
@@ -287,14 +276,14 @@ inline std::unique_ptr<RingOperand> ringOperandA(const LoopShape &shape, const T
                                                  const OperandTile &tile, SharedAllocator &shared,
                                                  int fragments = 2) {
   return ringOperand(shape, tile, shared,
-                     make_tiled_copy_B(make_copy_atom(UniversalCopy128b(), tile.dtype), mma),
+                     make_tiled_copy_B(make_copy_atom(UniversalCopy128b(), tile.dtype()), mma),
                      partsOfA(shape, mma, fragments));
 }
 inline std::unique_ptr<RingOperand> ringOperandB(const LoopShape &shape, const TiledMma &mma,
                                                  const OperandTile &tile, SharedAllocator &shared,
                                                  int fragments = 2) {
   return ringOperand(shape, tile, shared,
-                     make_tiled_copy_A(make_copy_atom(UniversalCopy128b(), tile.dtype), mma),
+                     make_tiled_copy_A(make_copy_atom(UniversalCopy128b(), tile.dtype()), mma),
                      partsOfB(shape, mma, fragments));
 }
 

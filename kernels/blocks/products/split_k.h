@@ -15,44 +15,39 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// The sums of all parts, in the workspace.
+/// The sums of all parts, in the workspace: (part, row, column).
 class PartSums {
 public:
-  PartSums(const PartsShape &shape, const Int64 &address, const Int32 &m)
-      : shape_(shape), address_(address), m_(m) {}
+  PartSums(const PartsShape &shape, const Strided<OnDevice, 0> &workspace, const Int32 &m)
+      : shape_(shape),
+        sums_(workspace.view(shape.acc, {shape.parts, m, shape.columns()}, kPieceBytes)) {}
 
   /// The tile of a part's sums that starts at (row, column).
-  TileMemory tile(const Int32 &part, const Int32 &row, const Int32 &column) const {
-    const Int64 place =
-        (part.to(i64) * m_.to(i64) + row.to(i64)) * shape_.columns() + column.to(i64);
-    return {address_ + place * shape_.acc.bytes(), shape_.acc, Int64(shape_.columns())};
+  Tensor tile(const Int32 &part, const TileOfC &tile, const Int32 &column) const {
+    return tileFrom(sums_(part, _, _), {tile.firstRow(), column}, tile.shape()); // (tileM, tileN)
   }
   /// The sums of all parts, of a tile whose columns are those of the workspace from column `from`
   /// on.
   GroupSums total(const TileOfC &tile, std::int64_t from) const {
-    std::vector<Pointer> buffers;
+    std::vector<Tensor> parts;
     for (int part = 0; part < shape_.parts; ++part)
-      buffers.push_back(
-          bufferOf(tile, this->tile(part, tile.firstRow(), tile.firstColumn() + Int32(from))));
-    return [buffers, tile, shape = shape_](int i, int j) {
-      const auto load = [&](std::size_t part) {
-        return tile.load(buffers[part], shape.acc, Int32(shape.columns()), i, j);
-      };
-      std::vector<Vector> sums{load(0)};
-      for (std::size_t part = 1; part < buffers.size(); ++part)
-        sums.push_back(sums.back() + load(part));
+      parts.push_back(
+          tile.existing(this->tile(Int32(part), tile, tile.firstColumn() + Int32(from))));
+    return [parts, tile](int i, int j) {
+      std::vector<Vector> sums{tile.load(parts[0], i, j)};
+      for (std::size_t part = 1; part < parts.size(); ++part)
+        sums.push_back(sums.back() + tile.load(parts[part], i, j));
       return sums.back();
     };
   }
 
 private:
   PartsShape shape_;
-  Int64 address_;
-  Int32 m_;
+  Tensor sums_; // (parts, m, columns)
 };
 
 /// Counts a block by its part, after it has written its sums, and runs `finish` in the block that
-/// comes last, which sees the sums of all. All threads of the block call it. `flag` is the tile's.
+/// comes last, which sees the sums of all. All threads of the block call it. `word` is the tile's flag.
 ///
 /// What orders the sums of one block before the reads of another: a barrier, after which one thread
 /// has seen what its block wrote; its atomic, which releases that and acquires what the blocks
@@ -60,14 +55,13 @@ private:
 ///
 /// A word that is no count of parts, or one that has the block's own part already, was not zero
 /// when the call began: the block traps.
-inline void ifLast(const PartsShape &shape, const Int64 &flag, const Int32 &part,
+inline void ifLast(const PartsShape &shape, const Pointer &word, const Int32 &part,
                    const std::function<void()> &finish) {
   const int all = (1 << shape.parts) - 1;
   SharedAllocator shared;
   const Tensor arrived = shared.tensor(i32, make_layout(kArrivedBytes / i32.bytes()));
   gpu::barrier();
   if_(thread_idx().x == 0, [&] {
-    const Pointer word = Pointer::from_address(flag, i64, AddressSpace::global);
     const Int32 own = Int32(1) << part;
     const Int64 before(
         atomic(AtomicOp::add, word, own.to(i64) * PartFlags::kMark, MemoryOrder::acq_rel));

@@ -2,14 +2,15 @@
 // numbers, and whether each element of K is multiplied once.
 //
 // The model runs the functions by which the kernel itself decides: its loops (loop_schedule.h), the
-// places of its blocks (gemm_place.h), and the extents of its buffers (operand_reach.h). What the
+// places of its blocks (tile_scheduler.h), and how much of them exists (operand_reach.h). What the
 // kernel does in a fetch is stated here in a line each.
 #pragma once
 
 #include "blocks/products/loop_schedule.h"
 #include "blocks/products/operand_reach.h"
-#include "blocks/products/product_sources.h"
-#include "gemm/gemm_place.h"
+#include "blocks/products/tile_scheduler.h"
+#include "blocks/products/views.h"
+#include "gemm/gemm_shape.h"
 
 #include <array>
 #include <functional>
@@ -252,11 +253,20 @@ inline std::string mistakeOfLoop(const fk::GemmProblem &problem, const fk::GemmC
   return mistake.text();
 }
 
+/// The elements from the first to the last of a part with these extents and strides, as the kernel's
+/// views give them.
+inline std::int64_t spanOf(std::initializer_list<std::array<std::int64_t, 2>> modes) {
+  std::int64_t last = 0;
+  for (const auto &[extent, stride] : modes)
+    last += (extent - 1) * stride;
+  return last + 1;
+}
+
 /// What is wrong with the buffers of the blocks at the corners of c, in the first and the last part
 /// of K; nothing if each lies inside of its operand.
 inline std::string mistakeOfBuffers(const fk::GemmProblem &problem, const fk::GemmConfig &config,
                                     const fi::LoopShape &shape, std::int64_t m) {
-  using Place = fi::GemmPlace<std::int64_t>;
+  const fi::TileScheduler<std::int64_t> tiles(fi::tileGrid(problem, config), m);
   Mistake mistake;
   const std::int64_t n = problem.n, k = problem.k, bytes = shape.form.bytes(),
                      tilesM = fi::quotientUp(m, config.tile_m),
@@ -276,10 +286,13 @@ inline std::string mistakeOfBuffers(const fk::GemmProblem &problem, const fk::Ge
     const bool byRows = layout == fk::OperandLayout::rows;
     const std::int64_t stride = byRows ? k : (rows + 7) / 8 * 8,
                        size = byRows ? (rows - 1) * stride + k : (k - 1) * stride + rows,
-                       reach = byRows ? fi::reachOfRows<std::int64_t>(exist, tile, stride, shape.k)
-                                      : fi::reachOfColumns<std::int64_t>(exist, stride, shape.k);
+                       rowStride = byRows ? stride : 1, alongK = byRows ? 1 : stride;
     // By columns, a tile has all rows from its first one on.
-    within(what, fi::startOfTile<std::int64_t>(layout, row, firstK, stride) + reach, size);
+    within(what,
+           row * rowStride + firstK * alongK +
+               spanOf({{byRows ? std::min<std::int64_t>(exist, tile) : exist, rowStride},
+                       {shape.k, alongK}}),
+           size);
     const std::int64_t lines = byRows ? tile : far ? shape.tileK : shape.k + shape.tileK;
     near("bytes of a tile", lines * stride * bytes);
   };
@@ -293,22 +306,30 @@ inline std::string mistakeOfBuffers(const fk::GemmProblem &problem, const fk::Ge
   for (std::int64_t tileM : corners(tilesM))
     for (std::int64_t tileN : corners(tilesN))
       for (std::int64_t part : corners(config.split_k)) {
-        const Place at = Place::at(problem, config, m, 0, tileM, tileN, part);
+        const fi::WorkTile<std::int64_t> at = tiles.tile(0, tileM, tileN, part);
         mistake.unless(at.rows >= 1, "rows of a tile", at.rows, config.tile_m);
         within("end of a tile's rows", at.row + at.rows, m);
         mistake.unless(at.column < n, "first column of a tile", at.column, n);
-        const std::int64_t firstK = at.firstK(shape);
+        const std::int64_t firstK = at.part * shape.k;
         matrix("end of the buffer of a", problem.a_layout, m, at.row, at.rows, config.tile_m,
                firstK, false);
         for (int half = 0; half < shape.halves; ++half) {
           if (problem.b_layout == fk::OperandLayout::prepared) {
-            const std::int64_t reach = fi::reachOfWeights<std::int64_t>(
-                shape, weights, fi::blocksOfWeightsLeft<std::int64_t>(problem, shape, tileN));
+            // Blocks of 16 rows one after another, from the first one of a half on.
+            const std::int64_t left = fi::blocksOfWeightsLeft<std::int64_t>(problem, shape, tileN),
+                               ofTile = shape.tileOfHalf() / fi::Preshuffled::kRows,
+                               first = fi::firstBlockOfWeights<std::int64_t>(shape, tileN) +
+                                       half * (weights.blocksN() / shape.halves),
+                               span = spanOf({{std::min(left, ofTile), weights.rowOfBlocks()},
+                                              {fi::paddedPart(shape, weights) / weights.blockK(),
+                                               weights.block()},
+                                              {weights.block(), 1}});
+            mistake.unless(firstK % weights.blockK() == 0, "first element of K of a part", firstK);
             within("end of the buffer of b",
-                   fi::startOfWeights<std::int64_t>(problem, shape, tileN, half, firstK) +
-                       reach * bytes,
-                   weights.size() * bytes);
-            near("bytes of the buffer of b", reach * bytes);
+                   first * weights.rowOfBlocks() + firstK / weights.blockK() * weights.block() +
+                       span,
+                   weights.size());
+            near("bytes of the buffer of b", span * bytes);
           } else
             matrix("end of the buffer of b", problem.b_layout, n, at.column,
                    std::min<std::int64_t>(n - at.column, config.tile_n), config.tile_n, firstK,
@@ -320,23 +341,23 @@ inline std::string mistakeOfBuffers(const fk::GemmProblem &problem, const fk::Ge
             mistake.unless(firstK % fi::kScaleBlock == 0, "first element of K of a part", firstK);
             within("end of the buffer of scale_a",
                    at.row * across + first +
-                       fi::reachOfScalesA<std::int64_t>(shape, at.rows, across, 1),
+                       spanOf({{at.rows, across}, {shape.scaleBlocks(), 1}}),
                    m * across);
             within("end of the buffer of scale_b",
                    row * across + first +
-                       fi::reachOfScalesB<std::int64_t>(shape, rows - row, across),
+                       spanOf({{rows - row, across}, {shape.scaleBlocks(), 1}}),
                    rows * across);
           }
           if (config.split_k > 1) {
             const std::int64_t columns = fi::columnsOfParts(problem, config);
             within("end of the buffer of sums",
                    (part * m + at.row) * parts.columns() + at.column + half * n +
-                       fi::reachOfTile<std::int64_t>(at.rows, parts.columns(), columns - at.column),
+                       spanOf({{at.rows, parts.columns()}, {columns - at.column, 1}}),
                    std::int64_t(parts.bytes(m)) / parts.acc.bytes());
           }
         }
         within("end of the buffer of c",
-               at.row * n + at.column + fi::reachOfTile<std::int64_t>(at.rows, n, n - at.column),
+               at.row * n + at.column + spanOf({{at.rows, n}, {n - at.column, 1}}),
                m * n);
       }
   return mistake.text();

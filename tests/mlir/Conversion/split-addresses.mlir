@@ -429,3 +429,35 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  // The start of a buffer is the wave's alone, and becomes a number, constants and all. An address that is also loaded from stays as it is.
+  // CHECK-LABEL: gpu.func @buffer
+  // CHECK-SAME: (%[[P:.*]]: !llvm.ptr<1>, %[[STRIDE:.*]]: i64, %[[SIZE:.*]]: i64)
+  gpu.func @buffer(%p: !llvm.ptr<1>, %stride: i64, %size: i64) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %flags = arith.constant 159744 : i32
+    %zero = arith.constant 0 : i16
+    %b = gpu.block_id x
+    %block = arith.index_cast %b : index to i64
+    // CHECK: %[[ROW:.*]] = arith.muli %{{.*}}, %[[STRIDE]] : i64
+    %row = arith.muli %block, %stride : i64
+    // CHECK: %[[START:.*]] = llvm.ptrtoint %[[P]] : !llvm.ptr<1> to i64
+    // CHECK: %[[BYTES:.*]] = arith.muli %[[ROW]], %c2_i64{{.*}} : i64
+    // CHECK: %[[SUM:.*]] = arith.addi %[[START]], %[[BYTES]] : i64
+    // CHECK: %[[ADDRESS:.*]] = arith.addi %[[SUM]], %c6_i64{{.*}} : i64
+    // CHECK: %[[BASE:.*]] = llvm.inttoptr %[[ADDRESS]] : i64 to !llvm.ptr<1>
+    // CHECK: rocdl.make.buffer.rsrc %[[BASE]],
+    %moved = llvm.getelementptr %p[%row] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f16
+    %to = llvm.getelementptr %moved[3] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f16
+    %buffer = rocdl.make.buffer.rsrc %to, %zero, %size, %flags : <1> to <8>
+    // CHECK: %[[TO:.*]] = llvm.getelementptr %[[P]][%[[ROW]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f16
+    // CHECK: rocdl.make.buffer.rsrc %[[TO]],
+    // CHECK: llvm.load %[[TO]]
+    %both = llvm.getelementptr %p[%row] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f16
+    %again = rocdl.make.buffer.rsrc %both, %zero, %size, %flags : <1> to <8>
+    %v = llvm.load %both : !llvm.ptr<1> -> f16
+    gpu.return
+  }
+}

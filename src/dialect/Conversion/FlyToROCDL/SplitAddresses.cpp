@@ -13,6 +13,9 @@
 // is divided: what is left of it after whole multiples of the instruction's range stays the last
 // term, and the multiples, which neighbouring accesses have in common, go to the wave's terms.
 //
+// The start of a buffer has nothing but terms of the wave. It becomes a number too: what it has in
+// common with the buffer's range, such as a stride in bytes, is then computed once.
+//
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
@@ -292,6 +295,8 @@ public:
         uniformity_.isUniform(base) ? Constant::of(bytes, offsetBits_) : Constant::nearby(bytes);
     const bool ofWave = llvm::any_of(moves, [](const Move &m) { return !m.by.ofWave.empty(); }),
                ofLane = llvm::any_of(moves, [](const Move &m) { return !m.by.ofLane.empty(); });
+    if (!ofLane && ofWave && isStartOfBuffers(end))
+      return addUp(builder, end, base, moves, {static_cast<int64_t>(bytes), 0});
     // LLVM would take a sum of 64 bits apart again.
     const bool isWideSum = llvm::any_of(
         moves, [](const Move &m) { return m.by.ofLane.size() > 1 && !fitsLane(m.by.ofLane); });
@@ -302,6 +307,12 @@ public:
   }
 
 private:
+  /// Whether an address is used by nothing but descriptors of buffers, and further steps.
+  static bool isStartOfBuffers(LLVM::GEPOp op) {
+    return llvm::all_of(op->getUsers(), [](Operation *user) {
+      return isa<ROCDL::MakeBufferRsrcOp, LLVM::GEPOp>(user);
+    });
+  }
   /// Whether the chain moves once by what its lanes have, and then by all of the constant.
   static bool isAddedUp(ArrayRef<LLVM::GEPOp> chain, int64_t constant) {
     int64_t atEnd = 0;

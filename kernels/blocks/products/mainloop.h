@@ -1,0 +1,157 @@
+// The main loop of a product: a block's tile of sums over its part of K.
+//
+// A loop is an object of one of these types, which are made of views of the operands:
+//
+//   RingLoop      tiles of A go through a ring in shared memory, and those of B unless it is prepared
+//   HalfTileLoop  both through shared memory in halves of tiles; two groups of waves take turns
+//   FewRowsLoop   both straight into registers
+#pragma once
+
+#include "blocks/products/half_tiles.h"
+#include "blocks/products/registers_ab.h"
+#include "blocks/products/ring.h"
+#include "blocks/products/slice_k.h"
+
+#include <flydsl/flydsl.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// Prepared weights of a block's tile.
+struct PreparedTile {
+  Preshuffled weights;
+  std::vector<Tensor> halves; // ((16, blocks), (piece, 4, k)): from the start of a tile on
+  Int32 blocks;               ///< of 16 rows that exist from there on
+};
+
+class Mainloop {
+public:
+  Mainloop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums)
+      : shape_(shape), mma_(mma), sums_(std::move(sums)) {}
+  virtual ~Mainloop() = default;
+  Mainloop(const Mainloop &) = delete;
+
+  /// Sums up the tile, then runs `finish` in the waves that hold the sums.
+  virtual void run(const std::function<void(const Sums &)> &finish) = 0;
+
+protected:
+  const LoopShape &shape() const { return shape_; }
+  const TiledMma &mma() const { return mma_; }
+  const Sums &sums() const { return *sums_; }
+  /// The number of a thread among those of the waves that multiply the same elements of K.
+  const Int32 &thread() const { return thread_; }
+  /// The number of the wave among those that share K. The compiler must see that its lanes agree on
+  /// their step, or their part of it.
+  const Int32 &wave() const { return wave_; }
+  /// Shared memory for the sums of waves that share K.
+  Pointer memoryOfSums(SharedAllocator &from) const {
+    return from.allocate(shape_.slicesBytes(), kPieceBytes);
+  }
+  /// Runs `finish` in the waves that hold the total of those that share K.
+  void finishTotal(const Pointer &memory, const std::function<void(const Sums &)> &finish) const {
+    withTotal(shape_, *sums_, memory, wave_, thread_, [&] { finish(*sums_); });
+  }
+  bool sharesK() const { return shape_.wavesK > 1; }
+
+private:
+  LoopShape shape_;
+  TiledMma mma_;
+  std::unique_ptr<Sums> sums_;
+  Int32 thread_ = shape_.wavesK > 1 ? Int32(thread_idx().x % shape_.threads()) : thread_idx().x,
+        wave_ = shape_.wavesK > 1 ? Int32(gpu::uniform(thread_idx().x / shape_.threads()))
+                                  : Int32(0);
+};
+
+/// B is an OperandTile, or a PreparedTile.
+template <class B> class RingLoop final : public Mainloop {
+public:
+  RingLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums,
+           const OperandTile &a, const B &b)
+      : Mainloop(shape, mma, std::move(sums)), a_(a), b_(b) {}
+
+  void run(const std::function<void(const Sums &)> &finish) override {
+    SharedAllocator shared;
+    const auto ring = [&](SharedAllocator &from) { return makeRing(b_, from); };
+    if (!sharesK()) {
+      ring(shared)->run();
+      return finish(sums());
+    }
+    // The compiler would wait for each load to a tile that may be what it reads.
+    if (shape().dma) {
+      ring(shared)->run();
+      return finishTotal(memoryOfSums(shared), finish);
+    }
+    // The sums of waves that share K take the place of the tiles.
+    const auto [loop, memory] =
+        shared.overlay(ring, [&](SharedAllocator &from) { return memoryOfSums(from); });
+    loop->run();
+    gpu::barrier();
+    finishTotal(memory, finish);
+  }
+
+private:
+  using Operands = std::vector<std::unique_ptr<RingOperand>>;
+  std::unique_ptr<Ring> makeRing(const OperandTile &b, SharedAllocator &from) const {
+    Operands operands;
+    operands.push_back(ringOperandA(shape(), mma(), a_, from));
+    operands.push_back(ringOperandB(shape(), mma(), b, from));
+    auto fragments = std::make_unique<FragmentsOfRing>(shape(), *operands[1]);
+    return std::make_unique<Ring>(shape(), std::move(operands), std::move(fragments), sums());
+  }
+  std::unique_ptr<Ring> makeRing(const PreparedTile &b, SharedAllocator &from) const {
+    auto columns = std::make_unique<ColumnsOfB>(shape(), b.weights, mma(), Int32(thread_idx().x),
+                                                b.halves, b.blocks);
+    Operands operands;
+    operands.push_back(ringOperandA(shape(), mma(), a_, from));
+    auto fragments = std::make_unique<FragmentsOfWeights>(shape(), mma(), std::move(columns));
+    return std::make_unique<Ring>(shape(), std::move(operands), std::move(fragments), sums());
+  }
+
+  OperandTile a_;
+  B b_;
+};
+
+class HalfTileLoop final : public Mainloop {
+public:
+  HalfTileLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums,
+               const OperandTile &a, const OperandTile &b)
+      : Mainloop(shape, mma, std::move(sums)), a_(a), b_(b) {}
+
+  void run(const std::function<void(const Sums &)> &finish) override {
+    SharedAllocator shared;
+    HalfTiles(shape(), mma(), a_, b_, shared, sums()).run();
+    finish(sums());
+  }
+
+private:
+  OperandTile a_, b_;
+};
+
+class FewRowsLoop final : public Mainloop {
+public:
+  FewRowsLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums,
+              const OperandTile &a, const PreparedTile &b)
+      : Mainloop(shape, mma, std::move(sums)), a_(a), b_(b) {}
+
+  void run(const std::function<void(const Sums &)> &finish) override {
+    const ColumnsOfB columns(shape(), b_.weights, mma(), thread(), b_.halves, b_.blocks);
+    const RowsInRegisters rows(shape(), mma(), a_, thread());
+    RegistersAB(shape(), mma(), wave(), rows, columns, sums()).run();
+    if (!sharesK())
+      return finish(sums());
+    SharedAllocator shared;
+    finishTotal(memoryOfSums(shared), finish);
+  }
+
+private:
+  OperandTile a_;
+  PreparedTile b_;
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

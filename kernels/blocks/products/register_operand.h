@@ -1,0 +1,125 @@
+// Operands of a product that go from global memory straight into the registers of their
+// instructions: rows of A, where there are few of them, and prepared weights.
+#pragma once
+
+#include "blocks/products/operand.h"
+#include "blocks/products/operand_reach.h"
+#include "blocks/products/operand_tile.h"
+
+#include <flydsl/flydsl.h>
+
+#include <cstdint>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// Registers for parts of a tile of A, and of both halves of one of B. K is the fastest mode: the
+/// registers of a piece are neighbours.
+inline std::vector<Tensor> partsOfA(const LoopShape &shape, const TiledMma &mma, int count) {
+  std::vector<Tensor> fragments;
+  const int round = shape.round();
+  for (int i = 0; i < count; ++i)
+    fragments.push_back(mma.make_fragment_B(make_layout({shape.tileM, round}, {round, 1})));
+  return fragments;
+}
+inline std::vector<Tensor> partsOfB(const LoopShape &shape, const TiledMma &mma, int count) {
+  std::vector<Tensor> fragments;
+  const int round = shape.round();
+  for (int i = 0; i < count * shape.halves; ++i)
+    fragments.push_back(mma.make_fragment_A(make_layout({shape.tileOfHalf(), round}, {round, 1})));
+  return fragments;
+}
+
+/// Rows of A. Each wave of the block loads all of them.
+class RowsInRegisters {
+public:
+  /// `thread` counts those of the waves that share a step.
+  RowsInRegisters(const LoopShape &shape, const TiledMma &mma, const OperandTile &operand,
+                  const Int32 &thread)
+      : shape_(shape), atom_(make_copy_atom(rocdl::BufferCopy128b(), operand.dtype())),
+        slice_(make_tiled_copy_B(atom_, mma).get_slice(thread)),
+        from_(slice_.partition_S(firstStepOf(shape, operand))),
+        place_(slice_.partition_S(make_identity_tensor({shape.tileM, shape.tileK}))) {}
+
+  /// Loads a part of a step. `guarded`: pieces past the end of K are zeros; otherwise all of the
+  /// part exists.
+  void fetch(const Int32 &step, int part, const Tensor &fragment, bool guarded) const {
+    const Tensor to = slice_.retile(fragment); // (V, m, 1)
+    const CopyOptions ofStep{.soffset = step * shape_.tileK};
+    if (!guarded)
+      return copy(atom_, from_(_, _, part), to(_, _, 0), ofStep);
+    // A lane holds one piece of each granule of a part, whose columns may end between the two.
+    const int piece = shape_.form.piece();
+    for (int i = 0; i < shape_.tilesM(); ++i)
+      for (int at = 0; at < shape_.form.part() / shape_.form.granule(); ++at) {
+        const Int32 column(IntTuple(place_(at * piece, i, part)).at(1));
+        const Boolean inside = step * shape_.tileK + column < static_cast<std::int32_t>(shape_.k);
+        copy(atom_, zerosUnless(inside, pieceOf(from_(_, i, part), at)),
+             pieceOf(to(_, i, 0), at), ofStep);
+      }
+  }
+
+private:
+  /// Piece `at` of a lane's values.
+  Tensor pieceOf(const Tensor &values, int at) const {
+    return flat_divide(values, make_tile(shape_.form.piece()))(_, at); // (piece)
+  }
+
+  LoopShape shape_;
+  CopyAtom atom_;
+  ThrCopy slice_;
+  Tensor from_;  // (V, m, parts)
+  Tensor place_; // the same of (row, column)
+};
+
+/// A tile of columns of the product, that is of rows of preshuffled weights.
+class ColumnsOfB {
+public:
+  /// `thread` counts those of the waves that share a step. In each half of B there is a tile (tileN
+  /// / halves, K), from the start of the block's part of K on, of which `blocks` blocks of 16 rows
+  /// exist.
+  ColumnsOfB(const LoopShape &shape, const Preshuffled &weights, const TiledMma &mma,
+             const Int32 &thread, const std::vector<Tensor> &halves, const Int32 &blocks)
+      : shape_(shape), columns_(paddedPart(shape, weights)),
+        atom_(make_copy_atom(rocdl::BufferCopy128b(), shape.form.b)),
+        slice_(make_tiled_copy_A(atom_, mma).get_slice(thread)),
+        inRound_(shape.slices() == 1
+                     ? Int32(0)
+                     : Int32(gpu::uniform(thread / shape.threads()) * shape.form.part())) {
+    for (const Tensor &half : halves)
+      tiles_.push_back(slice_.partition_S(buffer(shape, weights, half, blocks)));
+  }
+
+  /// Loads a part of a step's tile into a fragment of a part. `guarded`: parts past the end of the
+  /// block's part of K are zeros. What lies there are columns of another part, or other rows.
+  void fetch(const Int32 &step, int part, int half, const Tensor &fragment,
+             bool guarded = false) const {
+    const Tensor &tile = tiles_[static_cast<std::size_t>(half)];
+    const Boolean inside = firstOfPart<Int32>(shape_, step, part, inRound_) <
+                           static_cast<std::int32_t>(columns_);
+    const Tensor from = guarded ? zerosUnless(inside, tile) : tile;
+    copy(atom_, from(_, _, part), slice_.retile(fragment)(_, _, 0),
+         {.soffset = step * (Preshuffled::kRows * shape_.tileK)});
+  }
+
+private:
+  /// The tile of the first step. Those of the next ones follow along K.
+  static Tensor buffer(const LoopShape &shape, const Preshuffled &weights, const Tensor &half,
+                       const Int32 &blocks) {
+    const Int32 exist = min(blocks, shape.tileOfHalf() / Preshuffled::kRows);
+    const Layout step = preshuffledTile(weights, shape.tileOfHalf(), shape.tileK);
+    const IntTuple part = preshuffledShape(weights, exist, paddedPart(shape, weights));
+    return bufferOf(make_view(half.iter(), step), part); // (tileN / halves, tileK)
+  }
+
+  LoopShape shape_;
+  std::int64_t columns_; // of the block's part of K
+  CopyAtom atom_;
+  ThrCopy slice_;
+  Int32 inRound_;             // the wave's first element of K in those that all waves multiply
+  std::vector<Tensor> tiles_; // (V, n, parts) of each half
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

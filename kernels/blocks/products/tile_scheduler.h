@@ -1,0 +1,50 @@
+// Which tile of a product a block computes, and over which part of K.
+//
+// The functions compute with a kernel's numbers and with the host's, so that a host's model of the
+// kernel proves what the kernel reads.
+#pragma once
+
+#include "blocks/products/tile_grid.h"
+#include "blocks/products/tile_order.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// A block's work.
+template <class Int> struct WorkTile {
+  Int number;      ///< of the tile among those of C
+  Int m, n;        ///< its row and column among them
+  Int part;        ///< of K
+  Int row, column; ///< of C, at which it begins
+  Int rows;        ///< of it that exist
+};
+
+/// The tiles of m rows of C. A grid has them once for each part of K.
+template <class Int> class TileScheduler {
+public:
+  TileScheduler(const TileGrid &grid, const Int &m) : grid_(grid), m_(m) {}
+
+  /// The work of block number `block` of the grid.
+  WorkTile<Int> at(const Int &block) const {
+    const Int down = quotientUp(m_, grid_.tileM), across = Int(grid_.across());
+    const bool split = grid_.parts > 1;
+    const Int tiles(down * across);
+    const Int number = split ? Int(block % tiles) : block;
+    const auto [m, n] = tileOf<Int>(grid_.order, number, down, across);
+    return tile(number, m, n, split ? Int(block / tiles) : Int(0));
+  }
+  /// The tile at (m, n), which has this number, and a part of K.
+  WorkTile<Int> tile(const Int &number, const Int &m, const Int &n, const Int &part) const {
+    const Int row(m * grid_.tileM);
+    return {number, m,   n,
+            part,   row, Int(n * grid_.tileN),
+            lesser(Int(m_ - row), Int(grid_.tileM))};
+  }
+
+private:
+  TileGrid grid_;
+  Int m_;
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
