@@ -1,8 +1,8 @@
 // The kernels of products: C = activation(scale_a * scale_b * (A * B^T) + bias).
 //
-// A block takes a tile of C and a part of K from the TileScheduler, a Mainloop sums it up from views
-// of A and B, and an Epilogue finishes the sums and stores them. If K has several parts, their sums
-// go through a workspace: the last block of a tile adds them, or a second kernel.
+// A block takes a tile of C and a part of K from the TileScheduler, a Mainloop sums it up from
+// views of A and B, and an Epilogue finishes the sums and stores them. If K has several parts,
+// their sums go through a workspace: the last block of a tile adds them, or a second kernel.
 #include "blocks/products/epilogue.h"
 #include "blocks/products/mainloop.h"
 #include "blocks/products/split_k.h"
@@ -37,8 +37,8 @@ Tensor matrixOf(const Strided<OnDevice, 1> &operand, DType type, OperandLayout l
   return operand.view(type, {rows, k}, kPieceBytes);               // (rows, K)
 }
 /// A block's tile of a matrix (rows, K), from a row and the block's part of K on.
-OperandTile operandTile(const Tensor &matrix, const LoopShape &shape, OperandLayout layout, int size,
-                        const Int32 &row, const Int32 &part, const Int32 &exist) {
+OperandTile operandTile(const Tensor &matrix, const LoopShape &shape, OperandLayout layout,
+                        int size, const Int32 &row, const Int32 &part, const Int32 &exist) {
   const Int32 first = part * static_cast<std::int32_t>(shape.k);
   return {tileFrom(matrix, {row, first}, {size, shape.k}), exist, layout}; // (size, K)
 }
@@ -55,24 +55,11 @@ OperandTile tileOfB(const GemmProblem &problem, const LoopShape &shape, const Ti
   return operandTile(b, shape, problem.b_layout, shape.tileN, tile.column,
                      tile.part, min(Int32(problem.n) - tile.column, shape.tileN));
 }
-/// Prepared weights lie in blocks of 16 rows; those of ups begin halfway.
 template <class Params>
 PreparedTile weightsOfTile(const GemmProblem &problem, const LoopShape &shape, const Tile &tile,
                            const Params &p) {
-  const Preshuffled weights = weightsOf(problem);
-  const Layout blocks = preshuffledTile(weights, weights.blocksN() * Preshuffled::kRows,
-                                        weights.paddedK());
-  const Tensor b = make_view(p.b.view(problem.b, weights.size(), kPieceBytes).iter(),
-                             blocks); // ((16, n / 16), (piece, 4, K / 64 bytes))
-  PreparedTile result{weights, {}, blocksOfWeightsLeft<Int32>(problem, shape, tile.n)};
-  const auto ofHalf = static_cast<std::int32_t>(weights.blocksN() / shape.halves);
-  for (int half = 0; half < shape.halves; ++half) {
-    const Int32 row = firstBlockOfWeights(shape, tile.n) + half * ofHalf,
-                step = tile.part * static_cast<std::int32_t>(shape.k / weights.blockK());
-    result.halves.push_back(
-        make_view(b.iter() + b.layout()(make_coord(0, row), make_coord(0, 0, step)), blocks));
-  }
-  return result;
+  const Tensor memory = p.b.view(problem.b, weightsOf(problem).size(), kPieceBytes);
+  return preparedTile(memory, weightsOf(problem), shape, tile.n, tile.part);
 }
 
 /// The scales of blocks of a tile, from the start of its part of K on.
@@ -110,13 +97,13 @@ std::unique_ptr<Mainloop> mainloopOf(const GemmProblem &problem, const GemmConfi
     return std::make_unique<FewRowsLoop>(shape, mma, std::move(sums), a,
                                          weightsOfTile(problem, shape, tile, p));
   if (problem.b_layout == OperandLayout::prepared)
-    return std::make_unique<RingLoop<PreparedTile>>(shape, mma, std::move(sums), a,
+    return std::make_unique<RingLoop<OperandTile, PreparedTile>>(shape, mma, std::move(sums), a,
                                                     weightsOfTile(problem, shape, tile, p));
   OperandTile b = tileOfB(problem, shape, tile, p);
   if (config.loop == GemmLoop::groups)
     return std::make_unique<HalfTileLoop>(shape, mma, std::move(sums), a, b);
   b.far = hasFarColumns(problem, config);
-  return std::make_unique<RingLoop<OperandTile>>(shape, mma, std::move(sums), a, b);
+  return std::make_unique<RingLoop<OperandTile, OperandTile>>(shape, mma, std::move(sums), a, b);
 }
 
 //===-- The epilogue --------------------------------------------------------===//
@@ -138,8 +125,9 @@ Epilogue stagesOf(const GemmProblem &problem, const TileOfC &tile, const Params 
 template <class Params>
 void finishTile(const GemmProblem &problem, const TileOfC &tile, const Params &p,
                 const std::function<GroupSums(int)> &ofHalf) {
-  const Tensor c = p.c.view(problem.c, {p.m, problem.n});                           // (m, n)
-  const Tensor to = tileFrom(c, {tile.firstRow(), tile.firstColumn()}, tile.shape()); // (tileM, tileN)
+  const Tensor c = p.c.view(problem.c, {p.m, problem.n}); // (m, n)
+  const Tensor to =
+      tileFrom(c, {tile.firstRow(), tile.firstColumn()}, tile.shape()); // (tileM, tileN)
   const auto half = [&](int number) { return stagesOf(problem, tile, p, number); };
   const GroupSums sums =
       problem.gated ? gatedPairs(problem.activation, half(0), ofHalf(0), half(1), ofHalf(1))

@@ -37,7 +37,8 @@ inline LoopShape loopShape(const GemmProblem &problem, const GemmConfig &config,
           .dma = config.dma || config.loop == GemmLoop::groups,
           .ringB = problem.b_layout != OperandLayout::prepared};
 }
-/// A block's rows of A, and of C, lie in a buffer of fewer bytes; offsets inside of it have 32 bits.
+/// A block's rows of A, and of C, lie in a buffer of fewer bytes; offsets inside of it have 32
+/// bits.
 inline constexpr std::int64_t kMostBufferBytes = 1 << 30;
 /// True if b lies by columns and a block's part of it spans more than a buffer: each step has a
 /// buffer of its own then.
@@ -76,16 +77,6 @@ inline std::int64_t tilesOf(const GemmProblem &problem, const GemmConfig &config
   return (m + config.tile_m - 1) / config.tile_m * tilesAcross(problem, config);
 }
 
-/// The first block of 16 rows of prepared weights of a half of a tile, and the blocks that exist in
-/// the half from there on.
-template <class Int> Int firstBlockOfWeights(const LoopShape &shape, const Int &tileN) {
-  return Int(tileN * (shape.tileOfHalf() / Preshuffled::kRows));
-}
-template <class Int>
-Int blocksOfWeightsLeft(const GemmProblem &problem, const LoopShape &shape, const Int &tileN) {
-  return Int(Int(static_cast<std::int32_t>(weightsOf(problem).blocksN() / shape.halves)) -
-             firstBlockOfWeights(shape, tileN));
-}
 /// The row of scales of blocks of B of a half of a tile that begins at a column.
 template <class Int> Int rowOfScalesB(const GemmProblem &problem, const Int &column, int half) {
   return Int(column / kScaleBlock + half * static_cast<std::int32_t>(scaleBlocks(problem.n)));

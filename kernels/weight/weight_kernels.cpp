@@ -8,25 +8,26 @@ namespace kernels::impl {
 namespace {
 
 void moveBlock(const Preshuffled &weights, int threads, const WeightParams<OnDevice> &p) {
-  constexpr int lanes = Preshuffled::kRows * Preshuffled::kPieces, words = 4;
+  constexpr int lanes = Preshuffled::kRows * Preshuffled::kPieces;
+  // Pieces are moved as they are, whatever their elements mean.
+  const DType type = weights.bytes == 1 ? DType(u8) : DType(u16);
+  const int piece = weights.piece();
+  const std::int64_t blocks = weights.blocksN() * weights.blocksK();
+  const Tensor raw = p.raw.view(type, {weights.n, weights.k}, Preshuffled::kPieceBytes); // (n, k)
+  const Tensor pieces = flat_divide(raw, {1, piece});       // (1, piece, n, k / piece)
+  const Tensor out = p.out.view(type, {blocks, lanes, piece}, Preshuffled::kPieceBytes);
   const Int32 thread = thread_idx().x, lane = thread % lanes;
   const Int32 block = block_idx().x * (threads / lanes) + thread / lanes;
-  exit_if(block >= weights.blocksN() * weights.blocksK());
+  exit_if(block >= blocks);
   const Int32 row = block / weights.blocksK() * Preshuffled::kRows + lane % Preshuffled::kRows;
-  const Int32 column =
-      block % weights.blocksK() * weights.blockK() + lane / Preshuffled::kRows * weights.piece();
-  const auto read = [&] {
-    const Int64 place = row.to(i64) * p.raw.stride[0] + column.to(i64);
-    return Pointer::from_address(p.raw.address + place * weights.bytes, i32, AddressSpace::global,
-                                 16)
-        .load(words);
-  };
+  const Int32 column = block % weights.blocksK() * Preshuffled::kPieces + lane / Preshuffled::kRows;
+  const auto read = [&] { return pieces(0, _, row, column).load(); };
   const bool whole = weights.n % Preshuffled::kRows == 0 && weights.k % weights.blockK() == 0;
-  const Vector piece = whole ? read()
-                             : if_(Boolean((row < weights.n) & (column < weights.k)), read,
-                                   [&] { return Vector::splat(0, words, i32); });
-  const Int64 place = (block.to(i64) * lanes + lane.to(i64)) * Preshuffled::kPieceBytes;
-  Pointer::from_address(p.out.address + place, i32, AddressSpace::global, 16).store(piece);
+  const Vector moved =
+      whole ? read()
+            : if_(Boolean((row < weights.n) & (column * piece < weights.k)), read,
+                  [&] { return Vector::splat(0, piece, type); });
+  out(block, lane, _).store(moved);
 }
 
 const FamilyKernel weight{

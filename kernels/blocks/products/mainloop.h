@@ -22,13 +22,6 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// Prepared weights of a block's tile.
-struct PreparedTile {
-  Preshuffled weights;
-  std::vector<Tensor> halves; // ((16, blocks), (piece, 4, k)): from the start of a tile on
-  Int32 blocks;               ///< of 16 rows that exist from there on
-};
-
 class Mainloop {
 public:
   Mainloop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums)
@@ -67,11 +60,11 @@ private:
                                   : Int32(0);
 };
 
-/// B is an OperandTile, or a PreparedTile.
-template <class B> class RingLoop final : public Mainloop {
+/// A is an OperandTile or a GatheredTile, B an OperandTile or a PreparedTile.
+template <class A, class B> class RingLoop final : public Mainloop {
 public:
   RingLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums,
-           const OperandTile &a, const B &b)
+           const A &a, const B &b)
       : Mainloop(shape, mma, std::move(sums)), a_(a), b_(b) {}
 
   void run(const std::function<void(const Sums &)> &finish) override {
@@ -112,7 +105,7 @@ private:
     return std::make_unique<Ring>(shape(), std::move(operands), std::move(fragments), sums());
   }
 
-  OperandTile a_;
+  A a_;
   B b_;
 };
 

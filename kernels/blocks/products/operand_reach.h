@@ -15,6 +15,16 @@ namespace kernels::impl {
 inline std::int64_t paddedPart(const LoopShape &shape, const Preshuffled &weights) {
   return Preshuffled{weights.n, shape.k, weights.bytes}.paddedK();
 }
+/// The first block of 16 rows of prepared weights of a half of a tile, and the blocks that exist in
+/// the half from there on.
+template <class Int> Int firstBlockOfWeights(const LoopShape &shape, const Int &tileN) {
+  return Int(tileN * (shape.tileOfHalf() / Preshuffled::kRows));
+}
+template <class Int>
+Int blocksOfWeightsLeft(const Preshuffled &weights, const LoopShape &shape, const Int &tileN) {
+  return Int(Int(static_cast<std::int32_t>(weights.blocksN() / shape.halves)) -
+             firstBlockOfWeights(shape, tileN));
+}
 /// The first element of K, in the block's part of it, that a wave multiplies of a part of a step;
 /// `inRound` is the wave's place among those that share a round.
 template <class Int>

@@ -73,6 +73,24 @@ private:
   Tensor place_; // the same of (row, column)
 };
 
+/// A block's tile of prepared weights, given all of their elements. They lie in blocks of 16 rows;
+/// the rows of a second half begin halfway.
+inline PreparedTile preparedTile(const Tensor &memory, const Preshuffled &weights,
+                                 const LoopShape &shape, const Int32 &tileN, const Int32 &part) {
+  const Layout blocks =
+      preshuffledTile(weights, weights.blocksN() * Preshuffled::kRows, weights.paddedK());
+  const Tensor b = make_view(memory.iter(), blocks); // ((16, n / 16), (piece, 4, K / 64 bytes))
+  PreparedTile result{weights, {}, blocksOfWeightsLeft<Int32>(weights, shape, tileN)};
+  const auto ofHalf = static_cast<std::int32_t>(weights.blocksN() / shape.halves);
+  for (int half = 0; half < shape.halves; ++half) {
+    const Int32 row = firstBlockOfWeights(shape, tileN) + half * ofHalf,
+                step = part * static_cast<std::int32_t>(shape.k / weights.blockK());
+    result.halves.push_back(
+        make_view(b.iter() + b.layout()(make_coord(0, row), make_coord(0, 0, step)), blocks));
+  }
+  return result;
+}
+
 /// A tile of columns of the product, that is of rows of preshuffled weights.
 class ColumnsOfB {
 public:

@@ -70,7 +70,8 @@ class FragmentsOfWeights final : public FragmentsOfB {
 public:
   FragmentsOfWeights(const LoopShape &shape, const TiledMma &mma,
                      std::unique_ptr<ColumnsOfB> weights)
-      : shape_(shape), weights_(std::move(weights)), fragments_(partsOfB(shape, mma, 2 * shape.parts())) {}
+      : shape_(shape), weights_(std::move(weights)),
+        fragments_(partsOfB(shape, mma, 2 * shape.parts())) {}
   void fetch(const Int32 &step, int set, int parts, bool guarded) const override {
     for (int part = 0; part < parts; ++part)
       for (int half = 0; half < shape_.halves; ++half)

@@ -2,6 +2,7 @@
 // waves of a block read it. How its tiles come there is the difference between the classes below:
 //
 //   RowsThroughRegisters     rows along K, by registers
+//   GatheredRows             the same of rows that indices name
 //   ColumnsThroughRegisters  columns along K, which are turned in registers on their way
 //   RowsByDma                rows along K, by loads that write LDS themselves (gfx950)
 //
@@ -25,15 +26,15 @@ class RingOperand {
 public:
   /// The ring's tiles are allocated from `shared`. `toFragments` reads them into fragments of a
   /// part, which take turns.
-  RingOperand(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
+  RingOperand(const LoopShape &shape, DType dtype, int size, SharedAllocator &shared,
               const TiledCopy &toFragments, std::vector<Tensor> fragments)
-      : shape_(shape), tile_(tile), atom_(make_copy_atom(UniversalCopy128b(), tile.dtype())),
+      : shape_(shape), size_(size), atom_(make_copy_atom(UniversalCopy128b(), dtype)),
         slice_(toFragments.get_slice(thread_idx().x)), fragments_(std::move(fragments)) {
     for (int stage = 0; stage < shape.stages; ++stage) {
       stages_.push_back(
-          shared.tensor(tile.dtype(),
-                        make_composed_layout(swizzle().swizzle(), make_ordered_layout(
-                                                                      {tile.size(), shape.tileK}, {1, 0})),
+          shared.tensor(dtype,
+                        make_composed_layout(swizzle().swizzle(),
+                                             make_ordered_layout({size, shape.tileK}, {1, 0})),
                         kPieceBytes)); // (size, tileK)
       read_.push_back(slice_.partition_S(stages_.back()));
     }
@@ -57,12 +58,12 @@ public:
     return fragments_[at(stage * shape_.parts() + part) % fragments_.size()];
   }
   /// Loads of a tile for each thread.
-  int loads() const { return shape_.loadsOf(tile_.size()); }
+  int loads() const { return shape_.loadsOf(size_); }
 
 protected:
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   const LoopShape &shape() const { return shape_; }
-  const OperandTile &tile() const { return tile_; }
+  int size() const { return size_; }
   const CopyAtom &atom() const { return atom_; }
   const Tensor &stage(int number) const { return stages_[at(number)]; }
   int bytes() const { return shape_.form.bytes(); }
@@ -75,6 +76,14 @@ protected:
   /// The place of an element of the tile, which lies at `index` without the swizzle; and the other
   /// way round, because it is its own inverse.
   Int32 swizzled(const Int32 &index) const { return swizzle()(index); }
+  /// A row is copied by neighbouring threads.
+  TiledCopy byRows() const {
+    const int down = shape().loaders() / across();
+    return make_tiled_copy(
+        atom(), make_layout({{across(), down}, {1, piece()}}, {{down * piece(), 1}, {1, down}}),
+        make_tile(down, shape().tileK));
+  }
+
   /// Columns of the last step that exist.
   std::int64_t lastColumns() const {
     return shape_.k - static_cast<std::int64_t>(shape_.steps() - 1) * shape_.tileK;
@@ -82,7 +91,7 @@ protected:
 
 private:
   LoopShape shape_;
-  OperandTile tile_;
+  int size_; ///< rows
   CopyAtom atom_;
   ThrCopy slice_;
   std::vector<Tensor> stages_, read_; // (size, tileK), (V, m, parts)
@@ -93,7 +102,7 @@ class RowsThroughRegisters final : public RingOperand {
 public:
   RowsThroughRegisters(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
                        const TiledCopy &toFragments, std::vector<Tensor> fragments)
-      : RingOperand(shape, tile, shared, toFragments, std::move(fragments)),
+      : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
         load_(make_copy_atom(rocdl::BufferCopy128b(), tile.dtype())),
         slice_(byRows().get_slice(thread_idx().x)),
         from_(slice_.partition_S(firstStepOf(shape, tile))),
@@ -117,18 +126,60 @@ public:
   void write(int stage) const override { copy(atom(), fetched_, to_[at(stage)]); }
 
 private:
-  /// A row is copied by neighbouring threads.
-  TiledCopy byRows() const {
-    const int down = shape().loaders() / across();
-    return make_tiled_copy(
-        atom(), make_layout({{across(), down}, {1, piece()}}, {{down * piece(), 1}, {1, down}}),
-        make_tile(down, shape().tileK));
-  }
-
   CopyAtom load_;
   ThrCopy slice_;
   Tensor from_, fetched_;  // (V, m, k)
   std::vector<Tensor> to_; // (V, m, k)
+};
+
+/// Rows that indices name, in any order and as often as they say.
+class GatheredRows final : public RingOperand {
+public:
+  GatheredRows(const LoopShape &shape, const GatheredTile &tile, SharedAllocator &shared,
+               const TiledCopy &toFragments, std::vector<Tensor> fragments)
+      : RingOperand(shape, tile.matrix.dtype(), tile.size(), shared, toFragments,
+                    std::move(fragments)),
+        load_(make_copy_atom(rocdl::BufferCopy128b(), tile.matrix.dtype())),
+        slice_(byRows().get_slice(thread_idx().x)),
+        fetched_(make_fragment_like(slice_.partition_D(stage(0)))),
+        column_(thread_idx().x % across() * piece()) {
+    const Tensor matrix = bufferOf(tile.matrix, {tile.rows, shape.k}, tile.rows > 0);
+    const Int32 first(thread_idx().x / across());
+    for (int m = 0; m < loads(); ++m) {
+      const Int32 row = first + m * (shape.loaders() / across());
+      const Int32 index = tile.indexOf(row);
+      const Int32 place(matrix.layout()(index, column_));
+      const Boolean there = (row < tile.exist) & (index >= 0) & (index < tile.rows);
+      from_.push_back(make_view(matrix.iter() + insideOf(matrix, there, place),
+                                make_layout(piece()))); // (V)
+    }
+    for (int number = 0; number < shape.stages; ++number)
+      to_.push_back(slice_.partition_D(stage(number)));
+  }
+
+  void fetch(const Int32 &step, int) const override {
+    for (int m = 0; m < loads(); ++m)
+      copy(load_, from_[at(m)], fetched_(make_coord(_, 0), m, 0),
+           {.soffset = step * shape().tileK});
+  }
+  void fetchLast(int stage) const override {
+    const int last = shape().steps() - 1;
+    if (lastColumns() >= shape().tileK)
+      return fetch(last, stage);
+    const Boolean inside = column_ < static_cast<std::int32_t>(lastColumns());
+    for (int m = 0; m < loads(); ++m)
+      copy(load_, zerosUnless(inside, from_[at(m)]), fetched_(make_coord(_, 0), m, 0),
+           {.soffset = Int32(last * shape().tileK)});
+  }
+  void write(int stage) const override { copy(atom(), fetched_, to_[at(stage)]); }
+
+private:
+  CopyAtom load_;
+  ThrCopy slice_;
+  Tensor fetched_;           // ((V, 1), m, 1)
+  Int32 column_;             // of the thread's pieces
+  std::vector<Tensor> from_; // (V) of each row
+  std::vector<Tensor> to_;   // ((V, 1), m, 1)
 };
 
 /// Elements of two bytes whose columns along K lie together in memory. A thread loads a block of 8
@@ -142,12 +193,13 @@ class ColumnsThroughRegisters final : public RingOperand {
 public:
   ColumnsThroughRegisters(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
                           const TiledCopy &toFragments, std::vector<Tensor> fragments)
-      : RingOperand(shape, tile, shared, toFragments, std::move(fragments)),
-        neighbours_(std::min(loads(), piece())),
+      : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
+        tile_(tile), neighbours_(std::min(loads(), piece())),
         slice_(byColumns().get_slice(thread_idx().x)), buffer_(buffer(Int32(0)).iter()),
         bytesAlongK_(Int32((Int64(tile.tile.stride()[1]) * bytes()).to(i32))),
         from_(slice_.partition_S(
-            make_view(IntTuple(0), make_layout({tile.size(), shape.tileK}, {bytes(), bytesAlongK_})))),
+            make_view(IntTuple(0),
+                      make_layout({tile.size(), shape.tileK}, {bytes(), bytesAlongK_})))),
         fetched_(make_rmem_tensor({neighbours_, piece(), loads() / neighbours_}, tile.dtype())),
         turned_(make_rmem_tensor({piece(), neighbours_, loads() / neighbours_}, tile.dtype())) {
     for (int number = 0; number < shape.stages; ++number)
@@ -155,7 +207,7 @@ public:
   }
 
   void fetch(const Int32 &step, int) const override {
-    if (tile().far)
+    if (tile_.far)
       return fetchFrom(buffer(step).iter(), Int32(0));
     fetchFrom(buffer_, step * (shape().tileK * bytesAlongK_));
   }
@@ -174,14 +226,14 @@ public:
 private:
   /// The tile of a step: of the first one, with all steps' columns, or of a far one, with its own.
   Tensor buffer(const Int32 &step) const {
-    const Tensor &all = tile().tile; // (size, K)
+    const Tensor &all = tile_.tile; // (size, K)
     const int tileK = shape().tileK;
-    if (!tile().far)
-      return bufferOf(tileFrom(all, {0, 0}, {tile().size(), tileK}),
-                      {tile().exist, shape().k}); // (size, tileK)
+    if (!tile_.far)
+      return bufferOf(tileFrom(all, {0, 0}, {size(), tileK}),
+                      {tile_.exist, shape().k}); // (size, tileK)
     const Int32 left = Int32(static_cast<std::int32_t>(shape().k)) - step * tileK;
-    return bufferOf(flat_divide(all, {tile().size(), tileK})(_, _, 0, step),
-                    {tile().exist, min(left, tileK)}); // (size, tileK)
+    return bufferOf(flat_divide(all, {size(), tileK})(_, _, 0, step),
+                    {tile_.exist, min(left, tileK)}); // (size, tileK)
   }
   void fetchFrom(const Pointer &buffer, const Int32 &before) const {
     const rocdl::RawBuffer options{.soffset = before};
@@ -189,10 +241,10 @@ private:
       for (int k = 0; k < piece(); ++k) {
         const Int32 place(IntTuple(from_(make_coord(0, k), pass, 0)));
         if (neighbours_ == 1)
-          fetched_(0, k, pass) = rocdl::raw_buffer_load(buffer, place, tile().dtype(), options);
+          fetched_(0, k, pass) = rocdl::raw_buffer_load(buffer, place, tile_.dtype(), options);
         else
           fetched_(_, k, pass)
-              .store(rocdl::raw_buffer_load(buffer, place, tile().dtype(), neighbours_, options));
+              .store(rocdl::raw_buffer_load(buffer, place, tile_.dtype(), neighbours_, options));
       }
   }
   /// A thread has pieces of K of some neighbours.
@@ -200,12 +252,13 @@ private:
     const int together = std::min(neighbours_, across()), down = shape().loaders() / across(),
               rows = down * neighbours_;
     return make_tiled_copy(
-        make_copy_atom(UniversalCopy(neighbours_ * 8 * bytes()), tile().dtype()),
+        make_copy_atom(UniversalCopy(neighbours_ * 8 * bytes()), tile_.dtype()),
         make_layout({{together, down, across() / together}, {neighbours_, piece()}},
                     {{piece() * rows, neighbours_, together * piece() * rows}, {1, rows}}),
         make_tile(rows, shape().tileK));
   }
 
+  OperandTile tile_;
   int neighbours_;
   ThrCopy slice_;
   Pointer buffer_;
@@ -222,7 +275,7 @@ class RowsByDma final : public RingOperand {
 public:
   RowsByDma(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
             const TiledCopy &toFragments, std::vector<Tensor> fragments)
-      : RingOperand(shape, tile, shared, toFragments, std::move(fragments)),
+      : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
         from_(firstStepOf(shape, tile)), wave_(gpu::uniform(thread_idx().x / shape.form.lanes)) {
     for (int pass = 0; pass < loads(); ++pass) {
       const Int32 index = swizzled((thread_idx().x + pass * shape.loaders()) * piece());
@@ -271,10 +324,17 @@ inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const Op
   return std::make_unique<RowsThroughRegisters>(shape, tile, shared, toFragments,
                                                 std::move(fragments));
 }
+inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const GatheredTile &tile,
+                                                SharedAllocator &shared,
+                                                const TiledCopy &toFragments,
+                                                std::vector<Tensor> fragments) {
+  return std::make_unique<GatheredRows>(shape, tile, shared, toFragments, std::move(fragments));
+}
 /// Those of A and of B, with so many fragments of a part.
-inline std::unique_ptr<RingOperand> ringOperandA(const LoopShape &shape, const TiledMma &mma,
-                                                 const OperandTile &tile, SharedAllocator &shared,
-                                                 int fragments = 2) {
+template <class Tile>
+std::unique_ptr<RingOperand> ringOperandA(const LoopShape &shape, const TiledMma &mma,
+                                          const Tile &tile, SharedAllocator &shared,
+                                          int fragments = 2) {
   return ringOperand(shape, tile, shared,
                      make_tiled_copy_B(make_copy_atom(UniversalCopy128b(), tile.dtype()), mma),
                      partsOfA(shape, mma, fragments));

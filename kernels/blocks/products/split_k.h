@@ -47,7 +47,8 @@ private:
 };
 
 /// Counts a block by its part, after it has written its sums, and runs `finish` in the block that
-/// comes last, which sees the sums of all. All threads of the block call it. `word` is the tile's flag.
+/// comes last, which sees the sums of all. All threads of the block call it. `word` is the tile's
+/// flag.
 ///
 /// What orders the sums of one block before the reads of another: a barrier, after which one thread
 /// has seen what its block wrote; its atomic, which releases that and acquires what the blocks

@@ -22,10 +22,12 @@ inline constexpr int kPastTheEnd = 1 << 30;
 inline Tensor transposed(const Tensor &matrix) {
   return make_view(matrix.iter(), select(matrix.layout(), {1, 0})); // (m, n)
 }
-/// A tile of a matrix that begins at any element.
+/// A tile of a matrix, or of a vector, that begins at any element.
 inline Tensor tileFrom(const Tensor &matrix, const IntTuple &first, const IntTuple &shape) {
+  const IntTuple stride = matrix.stride();
+  const bool vector = shape.is_leaf() && !stride.is_leaf();
   return make_view(matrix.iter() + crd2idx(first, matrix.layout()),
-                   make_layout(shape, matrix.stride())); // (rows, columns)
+                   make_layout(shape, vector ? stride[0] : stride)); // (rows, columns)
 }
 
 /// Strides of 32 bits: offsets inside of a buffer have no more.

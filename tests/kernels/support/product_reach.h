@@ -253,8 +253,8 @@ inline std::string mistakeOfLoop(const fk::GemmProblem &problem, const fk::GemmC
   return mistake.text();
 }
 
-/// The elements from the first to the last of a part with these extents and strides, as the kernel's
-/// views give them.
+/// The elements from the first to the last of a part with these extents and strides, as the
+/// kernel's views give them.
 inline std::int64_t spanOf(std::initializer_list<std::array<std::int64_t, 2>> modes) {
   std::int64_t last = 0;
   for (const auto &[extent, stride] : modes)
@@ -316,7 +316,7 @@ inline std::string mistakeOfBuffers(const fk::GemmProblem &problem, const fk::Ge
         for (int half = 0; half < shape.halves; ++half) {
           if (problem.b_layout == fk::OperandLayout::prepared) {
             // Blocks of 16 rows one after another, from the first one of a half on.
-            const std::int64_t left = fi::blocksOfWeightsLeft<std::int64_t>(problem, shape, tileN),
+            const std::int64_t left = fi::blocksOfWeightsLeft<std::int64_t>(weights, shape, tileN),
                                ofTile = shape.tileOfHalf() / fi::Preshuffled::kRows,
                                first = fi::firstBlockOfWeights<std::int64_t>(shape, tileN) +
                                        half * (weights.blocksN() / shape.halves),

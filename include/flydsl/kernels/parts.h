@@ -1,0 +1,7 @@
+// Parts of which a kernel of products is composed, for kernels of one's own. The guide is
+// docs/kernels/write-your-own-gemm.md.
+#pragma once
+
+#include <flydsl/kernels/parts/epilogue.h>
+#include <flydsl/kernels/parts/gemm_spec.h>
+#include <flydsl/kernels/parts/mainloop.h>
