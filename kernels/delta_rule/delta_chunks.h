@@ -151,9 +151,11 @@ private:
       const auto scale = [&]() -> Numeric {
         if (!problem_.normalise)
           return Float32(1.0f);
-        return rocdl::rsq( // of a number that is not subnormal
+        const Numeric squares =
             gpu::warp_reduce((wide * wide).reduce(Reduction::add), Reduction::add, across) +
-            kNormEps);
+            kNormEps;
+        const FastMathScope approximate(FastMath::afn); // the argument is not subnormal
+        return math::rsqrt(squares);
       }();
       const Vector kept = wide * select(token < end, scale, 0.0f); // the last token may have a NaN
       into.store(row, piece * kPiece, kept.to(problem_.x));

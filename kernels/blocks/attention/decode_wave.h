@@ -92,7 +92,7 @@ inline ValueOperands columnsOfBytes(int width, int rows, DType type,
                                     const std::function<Vector(int i)> &row) {
   // Byte i of a selector names the byte of (high, low) that byte i of
   // the result is; low has 0 to 3.
-  constexpr std::int32_t kLowPairs = 0x05010400, kHighPairs = 0x07030602, kLowHalves = 0x05040100,
+  constexpr std::uint32_t kLowPairs = 0x05010400, kHighPairs = 0x07030602, kLowHalves = 0x05040100,
                          kHighHalves = 0x07060302;
   std::vector<std::vector<Numeric>> columns(static_cast<std::size_t>(width));
   for (int first = 0; first < rows; first += 4) {
@@ -100,16 +100,16 @@ inline ValueOperands columnsOfBytes(int width, int rows, DType type,
     for (int i = 0; i < 4; ++i)
       words.push_back(row(first + i).bitcast(i32));
     for (int word = 0; word < width / 4; ++word) {
-      const auto pairs = [&](int low, std::int32_t selector) {
-        return rocdl::perm_b32(Int32(words[std::size_t(low) + 1].at(word)),
-                               Int32(words[std::size_t(low)].at(word)), Int32(selector));
+      const auto pairs = [&](int low, std::uint32_t selector) {
+        return permute_bytes(Int32(words[std::size_t(low) + 1].at(word)),
+                             Int32(words[std::size_t(low)].at(word)), selector);
       };
       for (int half = 0; half < 2; ++half) {
-        const std::int32_t selector = half ? kHighPairs : kLowPairs;
+        const std::uint32_t selector = half ? kHighPairs : kLowPairs;
         const Int32 low = pairs(0, selector), high = pairs(2, selector);
         const std::size_t column = std::size_t(4 * word + 2 * half);
-        columns[column].push_back(rocdl::perm_b32(high, low, Int32(kLowHalves)));
-        columns[column + 1].push_back(rocdl::perm_b32(high, low, Int32(kHighHalves)));
+        columns[column].push_back(permute_bytes(high, low, kLowHalves));
+        columns[column + 1].push_back(permute_bytes(high, low, kHighHalves));
       }
     }
   }

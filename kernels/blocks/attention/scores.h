@@ -143,7 +143,12 @@ inline void finishScores(const ScoreRules &rules, const Tensor &scores, const Sc
       return product * factor;
     // tanh(x) = 1 - 2 / (e^2x + 1), where e^2x may become 0 or infinite.
     const float cap = static_cast<float>(rules.soft_cap * kLog2E);
-    return cap - 2 * cap * rocdl::rcp(math::exp2(product * factor) + 1.0f);
+    const Numeric power = math::exp2(product * factor) + 1.0f;
+    const auto inverse = [&]() -> Numeric {
+      const FastMathScope approximate(FastMath::afn); // the hardware's reciprocal
+      return 1.0f / power;
+    };
+    return cap - 2 * cap * inverse();
   };
   for (int i = from; i < from + count; ++i) {
     const Int32 key = keys.base + keys.offset(i);
