@@ -10,12 +10,15 @@ namespace {
 void moveBlock(const Preshuffled &weights, int threads, const WeightParams<OnDevice> &p) {
   constexpr int lanes = Preshuffled::kRows * Preshuffled::kPieces;
   // Pieces are moved as they are, whatever their elements mean.
-  const DType type = weights.bytes == 1 ? DType(u8) : DType(u16);
+  const DType type = weights.bytes == 1   ? DType(u8)
+                     : weights.bytes == 2 ? DType(u16)
+                                          : DType(u32);
   const int piece = weights.piece();
   const std::int64_t blocks = weights.blocksN() * weights.blocksK();
   const Tensor raw = p.raw.view(type, {weights.n, weights.k}, Preshuffled::kPieceBytes); // (n, k)
-  const Tensor pieces = flat_divide(raw, {1, piece});       // (1, piece, n, k / piece)
-  const Tensor out = p.out.view(type, {blocks, lanes, piece}, Preshuffled::kPieceBytes);
+  const Tensor pieces = flat_divide(raw, {1, piece}); // (1, piece, n, k / piece)
+  const Tensor out =
+      p.out.view(type, {blocks, lanes, piece}, Preshuffled::kPieceBytes); // (blocks, lanes, piece)
   const Int32 thread = thread_idx().x, lane = thread % lanes;
   const Int32 block = block_idx().x * (threads / lanes) + thread / lanes;
   exit_if(block >= blocks);
