@@ -204,7 +204,10 @@ TEST_CASE("wrong compositions of parts are refused while they are traced") {
           "is 128");
   refused(CHANGE { spec.problem.b_layout = OperandLayout::prepared; },
           "prepared weights has 2 modes; it is a vector of prepared_size(problem.weight())");
-  refused(CHANGE { spec.problem.a_layout = OperandLayout::columns; },
+  refused(CHANGE {
+    spec.problem.a_layout = OperandLayout::columns;
+    spec.config.tile_k = 128; // rows of 256 bytes, which columns need on 64 banks
+  },
           "a of a product's main loop is given as rows, and a_layout of the spec's problem is "
           "columns");
   refused(CHANGE {
