@@ -2,6 +2,7 @@
 #include "fake_params.h"
 #include "jit/launch/events.h"
 
+#include <flydsl/host/device.h>
 #include <flydsl/host/stats.h>
 
 #include <catch2/catch.hpp>
@@ -15,12 +16,14 @@ TEST_CASE("loading a kernel is counted and told, a launch of a known signature i
   {
     auto subscription = fx::on_event([&](const fx::EventInfo &event) {
       if (event.kind == fx::EventInfo::Kind::loaded)
-        told.push_back(std::string(event.kernel) + " on " + std::to_string(event.device));
+        told.push_back(std::string(event.kernel) + " for " + std::string(event.target) + " on " +
+                       std::to_string(event.device));
     });
     kernel(1).launch({.block = 64});
     kernel(2).launch({.block = 64});
   }
-  CHECK(told == std::vector<std::string>{"evented on 0"});
+  CHECK(told == std::vector<std::string>{"evented for " + fx::Device::current().target().id() +
+                                         " on 0"});
   CHECK(fx::stats().loads == before.loads + 1);
   kernel(3).launch({.block = 128});
   CHECK(told.size() == 1);

@@ -13,10 +13,11 @@ std::unique_ptr<runtime::LoadedKernel> load(const std::shared_ptr<const CodeObje
   runtime::ProfilerRange range("flydsl load", facts.name);
   auto loaded =
       std::make_unique<runtime::LoadedKernel>(object->bytes, object, facts, device, where);
+  const std::string target = facts.target.id(); // the event has a view of it
   EventInfo event;
   event.kind = EventInfo::Kind::loaded;
   event.kernel = facts.name;
-  event.target = facts.target.id();
+  event.target = target;
   event.milliseconds = support::millisecondsSince(start);
   event.bytes = object->bytes.size();
   event.device = device;
