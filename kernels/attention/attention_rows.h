@@ -90,15 +90,8 @@ struct BlockPlace {
 
 /// How k and v lie.
 inline KvLayout kvLayout(const AttentionProblem &problem) {
-  return {.cache = problem.cache,
-          .page = problem.page,
-          .pack = problem.pack,
-          .v_pack = vPackOf(problem),
-          .heads = problem.kv_heads,
-          .head = problem.head,
-          .head_v = headV(problem),
-          .type = problem.kv,
-          .align = elementsTogether(problem, problem.kv) * problem.kv.bytes()};
+  return kvLayoutOf(problem, headV(problem),
+                    elementsTogether(problem, problem.kv) * problem.kv.bytes());
 }
 
 /// What the kernels of a problem share: the rows of operands.

@@ -57,7 +57,7 @@ class LatentBlock {
 public:
   LatentBlock(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p,
               const MatrixForm &form, const LatentMemory &memory, const DecodePart &part)
-      : problem_(problem), config_(config), p_(p), memory_(memory), part_(part),
+      : problem_(problem), config_(config), memory_(memory), part_(part),
         shares_(valueShares(config, form.lanes)),
         lane_(form, form.piece(), problem.latent / shares_, form.piece()),
         wave_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
@@ -234,7 +234,6 @@ private:
 
   const DecodeProblem &problem_;
   const DecodeConfig &config_;
-  const DecodeTraced &p_;
   const LatentMemory &memory_;
   const DecodePart &part_;
   int shares_;

@@ -13,15 +13,7 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 inline KvLayout kvLayout(const DecodeProblem &problem) {
-  return {.cache = problem.cache,
-          .page = problem.page,
-          .pack = problem.pack,
-          .v_pack = vPackOf(problem),
-          .heads = problem.kv_heads,
-          .head = problem.head,
-          .head_v = problem.head,
-          .type = problem.kv,
-          .align = kPieceBytes};
+  return kvLayoutOf(problem, problem.head, kPieceBytes);
 }
 
 /// Neighbouring elements of a value that a lane loads; a packed cache has tokens there.

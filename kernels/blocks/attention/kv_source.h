@@ -8,6 +8,8 @@
 // that the block of threads has in common, and the other a row of the thread.
 #pragma once
 
+#include "blocks/attention/head_rules.h"
+
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/kv_cache.h>
 
@@ -29,6 +31,19 @@ struct KvLayout {
   /// Whether neighbours in memory are elements of a value; otherwise they are tokens.
   bool valuesInRows() const { return cache != KvCache::packed; }
 };
+
+/// The layout that a problem of attention or decoding has, whose values have `headV` elements.
+template <class P> KvLayout kvLayoutOf(const P &problem, int headV, int align) {
+  return {.cache = problem.cache,
+          .page = problem.page,
+          .pack = problem.pack,
+          .v_pack = vPackOf(problem),
+          .heads = problem.kv_heads,
+          .head = problem.head,
+          .head_v = headV,
+          .type = problem.kv,
+          .align = align};
+}
 
 /// The blocks of a cache: no kernel knows how many there are, and none asks.
 inline constexpr int kAnyBlocks = 1 << 30;
