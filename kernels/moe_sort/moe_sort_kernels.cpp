@@ -256,17 +256,22 @@ private:
   Tensor starts_;   // (local + 1): contiguous layout
 };
 
+/// Counts the block's slots, and puts each into its place. Its counters are cleared.
+void countAndPlace(SortBlock &block) {
+  gpu::barrier();
+  block.count();
+  gpu::barrier();
+  block.placeExperts();
+  gpu::barrier();
+  block.scatter();
+  block.nameUnits();
+}
+
 const FamilyKernel sort{
     kMoeSort, [](const MoeSortParams<OnDevice> &p, const Constexpr<Spec<MoeSortProblem>> &spec) {
       SortBlock block(p, spec.value());
       block.clear();
-      gpu::barrier();
-      block.count();
-      gpu::barrier();
-      block.placeExperts();
-      gpu::barrier();
-      block.scatter();
-      block.nameUnits();
+      countAndPlace(block);
     }};
 
 const FamilyKernel countBlocks{kMoeSortCount, [](const MoeSortParams<OnDevice> &p,
@@ -306,13 +311,7 @@ const FamilyKernel scatterBlocks{kMoeSortScatter, [](const MoeSortParams<OnDevic
                                                      const Constexpr<Spec<MoeSortProblem>> &spec) {
                                    SortBlock block(p, spec.value());
                                    block.clearCounters();
-                                   gpu::barrier();
-                                   block.count();
-                                   gpu::barrier();
-                                   block.placeExperts();
-                                   gpu::barrier();
-                                   block.scatter();
-                                   block.nameUnits();
+                                   countAndPlace(block);
                                  }};
 
 } // namespace
