@@ -91,6 +91,18 @@ fx::TensorArg rowsOf(const fx::DeviceArray<fx::bfloat16_t> &array) {
   return tensor.mark_layout_dynamic(tensor.rank() - 1, 8);
 }
 
+/// A product of bf16 by tiles of so many rows, which four waves share.
+parts::GemmSpec specOf(int n, int k, int tile_m) {
+  const int threads = 4 * fx::Device::current().target().wave_size();
+  return {{.a = fx::bf16,
+           .b = fx::bf16,
+           .c = fx::f32,
+           .b_layout = fk::OperandLayout::rows,
+           .n = n,
+           .k = k},
+          {.tile_m = tile_m, .tile_n = 64, .tile_k = 64, .threads = threads}};
+}
+
 double dot(const std::vector<fx::bfloat16_t> &x, const std::vector<fx::bfloat16_t> &w, int i, int j,
            int k) {
   double sum = 0;
@@ -156,15 +168,7 @@ TEST_CASE("a product whose rows are gathered") {
   fx::DeviceArray<float> weights({m}), y({m, n});
   tokens.copy_from(ids);
   weights.copy_from(factors);
-  const fk::GemmProblem problem{.a = fx::bf16,
-                                .b = fx::bf16,
-                                .c = fx::f32,
-                                .b_layout = fk::OperandLayout::rows,
-                                .n = n,
-                                .k = k};
-  const int threads = 4 * fx::Device::current().target().wave_size();
-  const parts::GemmSpec spec{
-      problem, {.tile_m = 32, .tile_n = 64, .tile_k = 64, .threads = threads}};
+  const parts::GemmSpec spec = specOf(n, k, 32);
   const fx::Stream stream;
   product_of_tokens(rowsOf(x), tokens, weights, rowsOf(w), y, spec)
       .launch({.grid = parts::tiles(spec, m), .block = spec.config.threads, .stream = stream});
@@ -187,15 +191,7 @@ TEST_CASE("a product with an order of tiles of one's own") {
   count.copy_from(std::vector<std::int32_t>{there});
   fx::DeviceArray<float> y({m, n});
   y.copy_from(std::vector<float>(std::size_t(m * n), -1.0f));
-  const fk::GemmProblem problem{.a = fx::bf16,
-                                .b = fx::bf16,
-                                .c = fx::f32,
-                                .b_layout = fk::OperandLayout::rows,
-                                .n = n,
-                                .k = k};
-  const int threads = 4 * fx::Device::current().target().wave_size();
-  const parts::GemmSpec spec{
-      problem, {.tile_m = tile, .tile_n = 64, .tile_k = 64, .threads = threads}};
+  const parts::GemmSpec spec = specOf(n, k, tile);
   const fx::Stream stream;
   product_of_experts(rowsOf(x), experts, count, rowsOf(w), y, spec)
       .launch({.grid = parts::tiles(spec, m), .block = spec.config.threads, .stream = stream});

@@ -57,7 +57,7 @@ TEST_CASE(
   const auto microseconds = [&](bool shared) {
     std::vector<GroupTouches> sample;
     for (uint64_t group = 0; group < 16; ++group) {
-      sample.push_back({.group = group, .cycles = 1000, .seen = 100});
+      sample.push_back({.group = group, .cycles = 1000, .seen = 100, .touches = {}});
       for (uint64_t i = 0; i < 100; ++i)
         sample.back().touches.push_back({(shared ? 0 : group % 8 * 1000) + i, i});
     }
