@@ -1,4 +1,4 @@
-// Parts of which a kernel of products is composed, for kernels of one's own. The guide is
+// Parts that make up a kernel of products, for kernels of one's own. The guide is
 // docs/kernels/write-your-own-gemm.md.
 #pragma once
 

@@ -90,7 +90,7 @@ private:
   std::vector<Tensor> fragments_;
 };
 
-/// Runs the loop over the operands of the ring, the first of which is A.
+/// Runs the loop over the operands of the ring; A comes first.
 class Ring {
 public:
   Ring(const LoopShape &shape, std::vector<std::unique_ptr<RingOperand>> operands,

@@ -17,7 +17,7 @@ struct LaneGroup {
   Loc loc() const { return lane.loc; }
 };
 
-/// Moves of words of u32 among the lanes of a group, all of which are active. Scans and reductions go
+/// Moves of words of u32 among the lanes of a group, which are all active. Scans and reductions go
 /// by rows of 16 lanes, which vendors' instructions do: a wave is one row or more.
 ///
 /// The moves of this class are shuffles, which every vendor has.

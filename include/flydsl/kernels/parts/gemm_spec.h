@@ -5,9 +5,8 @@
 #include <flydsl/kernels/gemm.h>
 
 FLYDSL_NAMESPACE_BEGIN
-/// Parts of which a kernel of products is composed: which tile a block takes (TileScheduler), its
-/// sum over K (Mainloop), and what becomes of the sums (Epilogue). They are those of which the
-/// kernels of GemmProblem are made.
+/// Parts that make up a kernel of products: which tile a block takes (TileScheduler), its sum over K
+/// (Mainloop), and what becomes of the sums (Epilogue). The kernels of GemmProblem are made of them.
 namespace kernels::parts {
 
 /// The constants of a product's kernel, a parameter `Constexpr<GemmSpec>` of it. `choose(problem,
