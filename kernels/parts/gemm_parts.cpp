@@ -270,20 +270,20 @@ Mainloop::Mainloop(const GemmSpec &spec, const WorkTile &tile, const Operand &a,
     return std::make_unique<impl::RingLoop<A, impl::OperandTile>>(shape, mma, std::move(sums),
                                                                   tileA, tileOfB());
   };
-  if (a.indices_) {
-    if (config.loop != GemmLoop::ring || config.dma)
-      ofA.fail(" is gathered, which goes with GemmLoop::ring without dma");
+  // Rows are those of the tile, or those that indices name.
+  const auto rowsOfA = [&]() -> impl::RowsOfA {
+    if (!a.indices_) {
+      ofA.rows(a.view_, tile);
+      return tileOf(ofA, spec, a.view_, a.layout_, config.tile_m, tile.row, tile.rows);
+    }
     ofA.extent(a.view_, 1, problem.k, "k");
     const Int32 rows(a.view_.shape()[0]);
     ofA.lines(a.view_, 0, impl::wide(rows));
     Checks("the indices of gathered rows", a.loc_).rows(*a.indices_, tile);
-    inside_->loop = ring(impl::GatheredTile{
-        a.view_, rows, impl::tileFrom(*a.indices_, tile.row, config.tile_m), tile.rows});
-    return;
-  }
-  ofA.rows(a.view_, tile);
-  const impl::OperandTile tileA =
-      tileOf(ofA, spec, a.view_, a.layout_, config.tile_m, tile.row, tile.rows);
+    return impl::GatheredTile{a.view_, rows, impl::tileFrom(*a.indices_, tile.row, config.tile_m),
+                              tile.rows};
+  };
+  const impl::RowsOfA tileA = rowsOfA();
   switch (config.loop) {
   case GemmLoop::registers:
     inside_->loop =
@@ -294,7 +294,7 @@ Mainloop::Mainloop(const GemmSpec &spec, const WorkTile &tile, const Operand &a,
         std::make_unique<impl::HalfTileLoop>(shape, mma, std::move(sums), tileA, tileOfB());
     return;
   case GemmLoop::ring:
-    inside_->loop = ring(tileA);
+    inside_->loop = std::visit(ring, tileA);
     return;
   }
   throw Error("a loop of no kind");

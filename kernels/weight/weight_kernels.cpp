@@ -1,5 +1,6 @@
 // The kernel that prepares weights: a wave moves a block of 16 rows by 64 bytes, each lane 16 bytes
 // of it.
+#include "blocks/common/host_or_traced.h"
 #include "frame/compile.h"
 #include "weight/weight_family.h"
 
@@ -8,28 +9,33 @@ namespace kernels::impl {
 namespace {
 
 void moveBlock(const Preshuffled &weights, int threads, const WeightParams<OnDevice> &p) {
-  constexpr int lanes = Preshuffled::kRows * Preshuffled::kPieces;
+  constexpr int rows = Preshuffled::kRows, lanes = rows * Preshuffled::kPieces;
   // Pieces are moved as they are, whatever their elements mean.
   const DType type = weights.bytes == 1   ? DType(u8)
                      : weights.bytes == 2 ? DType(u16)
                                           : DType(u32);
   const int piece = weights.piece();
-  const std::int64_t blocks = weights.blocksN() * weights.blocksK();
+  const std::int64_t count = weights.blocksN() * weights.blocksK();
   const Tensor raw = p.raw.view(type, {weights.n, weights.k}, Preshuffled::kPieceBytes); // (n, k)
-  const Tensor pieces = flat_divide(raw, {1, piece}); // (1, piece, n, k / piece)
+  const Tensor blocks =
+      flat_divide(raw, {rows, weights.blockK()}); // (16, blockK, n / 16, k / blockK)
   const Tensor out =
-      p.out.view(type, {blocks, lanes, piece}, Preshuffled::kPieceBytes); // (blocks, lanes, piece)
+      p.out.view(type, {count, lanes, piece}, Preshuffled::kPieceBytes); // (blocks, lanes, piece)
   const Int32 thread = thread_idx().x, lane = thread % lanes;
-  const Int32 block = block_idx().x * (threads / lanes) + thread / lanes;
-  exit_if(block >= blocks);
-  const Int32 row = block / weights.blocksK() * Preshuffled::kRows + lane % Preshuffled::kRows;
-  const Int32 column = block % weights.blocksK() * Preshuffled::kPieces + lane / Preshuffled::kRows;
-  const auto read = [&] { return pieces(0, _, row, column).load(); };
-  const bool whole = weights.n % Preshuffled::kRows == 0 && weights.k % weights.blockK() == 0;
+  const Int32 block = counted(block_idx().x * (threads / lanes) + gpu::uniform(thread / lanes));
+  exit_if(block >= count);
+  const Int32 blockN = block / weights.blocksK(), blockK = block % weights.blocksK();
+  const Int32 row = lane % rows, column = lane / rows * piece; // in the block
+  const auto read = [&] {
+    const Tensor pieces =
+        flat_divide(blocks(_, _, blockN, blockK), {1, piece}); // (1, piece, 16, 4)
+    return pieces(0, _, row, lane / rows).load();
+  };
+  const bool whole = weights.n % rows == 0 && weights.k % weights.blockK() == 0;
+  const Boolean inside =
+      (blockN * rows + row < weights.n) & (blockK * weights.blockK() + column < weights.k);
   const Vector moved =
-      whole ? read()
-            : if_(Boolean((row < weights.n) & (column * piece < weights.k)), read,
-                  [&] { return Vector::splat(0, piece, type); });
+      whole ? read() : if_(inside, read, [&] { return Vector::splat(0, piece, type); });
   out(block, lane, _).store(moved);
 }
 

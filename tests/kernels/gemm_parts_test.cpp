@@ -147,7 +147,43 @@ TEST_CASE("kernels of parts have the sums of every loop", "[run]") {
   problem.b_layout = OperandLayout::prepared;
   GemmConfig few = fk::choose(problem, 9);
   few.split_k = 1;
-  expectExact(problem, few, 9, {});
+  REQUIRE(few.loop == fk::GemmLoop::registers);
+  for (bool gathered : {false, true}) {
+    CAPTURE(gathered);
+    expectExact(problem, few, 9, {.gathered = gathered});
+  }
+  // K ends inside of a step, at its end, and inside of a part of it.
+  for (std::int64_t k : {8, 64, 200, 328, 1024}) {
+    problem.k = k;
+    CAPTURE(k);
+    expectExact(problem, few, 25, {.gathered = true});
+    expectExact(problem, few, 25, {});
+  }
+}
+
+TEST_CASE("rows that loads of LDS's own gather have exact sums", "[run]") {
+  const fx::Target target = fx::Device::current().target();
+  if (!target.has(fx::Feature::buffer_to_lds_wide))
+    return; // supported() refuses their configurations, see gemm_refusals_test.cpp
+  GemmProblem problem{
+      .a = fx::f16, .b = fx::f16, .b_layout = OperandLayout::rows, .n = 136, .k = 200};
+  const int waves = target.wave_size();
+  const GemmConfig dma{.tile_m = 32, .tile_n = 64, .tile_k = 64, .threads = 4 * waves, .dma = true};
+  GemmConfig deep = dma;
+  deep.stages = 4;
+  const GemmConfig halves{.tile_m = 256,
+                          .tile_n = 256,
+                          .tile_k = 64,
+                          .threads = 8 * waves,
+                          .loop = fk::GemmLoop::groups,
+                          .waves_m = 2};
+  for (const GemmConfig &config : {dma, deep, halves})
+    for (std::int64_t k : {24, 64, 200, 512}) {
+      problem.k = k;
+      CAPTURE(int(config.loop), config.stages, k);
+      expectExact(problem, config, 45, {.gathered = true});
+    }
+  expectExact(problem, halves, 300, {.gathered = true});
 }
 
 namespace {

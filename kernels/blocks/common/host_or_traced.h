@@ -16,6 +16,13 @@ inline Int32 greater(const Int32 &a, const Int32 &b) { return max(a, b); }
 
 inline std::int64_t quotientUp(std::int64_t a, int b) { return (a + b - 1) / b; }
 inline Int32 quotientUp(const Int32 &a, int b) { return ceildiv(a, b); }
+/// A number that counts things: a kernel's may be taken for an unsigned one, whose quotients by
+/// powers of two are shifts and which needs no sign in addresses.
+inline std::int64_t counted(std::int64_t a) { return a; }
+inline Int32 counted(const Int32 &a) {
+  assume(a >= 0);
+  return a;
+}
 /// A number of 32 bits as one of 64, for addresses.
 inline std::int64_t wide(std::int64_t a) { return a; }
 inline Int64 wide(const Int32 &a) { return a.to(i64); }

@@ -48,7 +48,9 @@ struct HalfTileWaits {
 
 class HalfTiles {
 public:
-  HalfTiles(const LoopShape &shape, const TiledMma &mma, const OperandTile &a, const OperandTile &b,
+  /// `a` is an OperandTile or a GatheredTile.
+  template <class A>
+  HalfTiles(const LoopShape &shape, const TiledMma &mma, const A &a, const OperandTile &b,
             SharedAllocator &shared, const Sums &sums, const HalfTileWaits &weaker = {})
       : shape_(shape), sums_(sums), weaker_(weaker),
         second_(gpu::uniform(thread_idx().x / (shape.loaders() / 2)) == 1) {

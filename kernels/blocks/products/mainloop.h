@@ -112,23 +112,24 @@ private:
 class HalfTileLoop final : public Mainloop {
 public:
   HalfTileLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums,
-               const OperandTile &a, const OperandTile &b)
+               const RowsOfA &a, const OperandTile &b)
       : Mainloop(shape, mma, std::move(sums)), a_(a), b_(b) {}
 
   void run(const std::function<void(const Sums &)> &finish) override {
     SharedAllocator shared;
-    HalfTiles(shape(), mma(), a_, b_, shared, sums()).run();
+    std::visit([&](const auto &a) { HalfTiles(shape(), mma(), a, b_, shared, sums()).run(); }, a_);
     finish(sums());
   }
 
 private:
-  OperandTile a_, b_;
+  RowsOfA a_;
+  OperandTile b_;
 };
 
 class FewRowsLoop final : public Mainloop {
 public:
   FewRowsLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums,
-              const OperandTile &a, const PreparedTile &b)
+              const RowsOfA &a, const PreparedTile &b)
       : Mainloop(shape, mma, std::move(sums)), a_(a), b_(b) {}
 
   void run(const std::function<void(const Sums &)> &finish) override {
@@ -142,7 +143,7 @@ public:
   }
 
 private:
-  OperandTile a_;
+  RowsOfA a_;
   PreparedTile b_;
 };
 

@@ -31,6 +31,19 @@ template <class Int>
 Int firstOfPart(const LoopShape &shape, const Int &step, int part, Int inRound) {
   return Int(step * shape.tileK + part * shape.round() + inRound);
 }
+/// Whether `columns` elements of K end where a step does: all parts of a step exist then, or none,
+/// and share a test.
+inline bool endsWithStep(const LoopShape &shape, std::int64_t columns) {
+  return columns % shape.tileK == 0;
+}
+/// The element of K by which a part of a step lies inside of `columns` or past their end, if they
+/// do not end inside of a part.
+template <class Int>
+Int testedOfPart(const LoopShape &shape, std::int64_t columns, const Int &step, int part,
+                 const Int &inRound) {
+  return endsWithStep(shape, columns) ? Int(step * shape.tileK)
+                                      : firstOfPart<Int>(shape, step, part, inRound);
+}
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

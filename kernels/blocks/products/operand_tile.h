@@ -8,6 +8,8 @@
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/gemm.h>
 
+#include <functional>
+#include <variant>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -39,14 +41,28 @@ struct GatheredTile {
   Int32 rows;     ///< of the matrix
   Tensor indices; // (size), i32
   Int32 exist;    ///< of the indices
+  /// The bits of an index that are a row's number; the others say something else. -1: all.
+  std::int32_t mask = -1;
 
   DType dtype() const { return matrix.dtype(); }
   int size() const { return static_cast<int>(flydsl::size(indices).value()); }
+  /// Half of it.
+  GatheredTile half(int number) const {
+    const int ofHalf = size() / 2;
+    return {matrix, rows, tileFrom(indices, number * ofHalf, ofHalf), // (size / 2)
+            Int32(exist - number * ofHalf), mask};
+  }
   /// -1 past the end of the indices.
   Int32 indexOf(const Int32 &row) const {
-    return if_(row < exist, [&] { return Int32(indices(row)); }, [] { return Int32(-1); });
+    return if_(
+        row < exist,
+        [&] { return mask == -1 ? Int32(indices(row)) : Int32(Int32(indices(row)) & mask); },
+        [] { return Int32(-1); });
   }
 };
+
+/// Rows of A, one way or the other.
+using RowsOfA = std::variant<OperandTile, GatheredTile>;
 
 /// Prepared weights of a block's tile.
 struct PreparedTile {
@@ -65,6 +81,33 @@ inline Tensor firstStepOf(const LoopShape &shape, const OperandTile &operand) {
   const Int32 rows = min(operand.exist, size);
   return bufferOf(first, {rows, shape.k}, operand.exist > 0); // (size, tileK)
 }
+
+/// Where the rows of a tile are: a buffer, and places in it.
+class RowPlaces {
+public:
+  RowPlaces(const LoopShape &shape, const OperandTile &tile)
+      : buffer_(firstStepOf(shape, tile)),
+        place_([](const Tensor &buffer, const Int32 &row, const Int32 &column) {
+          return Int32(buffer.layout()(row, column));
+        }) {}
+  RowPlaces(const LoopShape &shape, const GatheredTile &tile)
+      : buffer_(bufferOf(tile.matrix, {tile.rows, shape.k}, tile.rows > 0)),
+        place_([tile](const Tensor &buffer, const Int32 &row, const Int32 &column) {
+          const Int32 index = tile.indexOf(row);
+          const Boolean there = (index >= 0) & (index < tile.rows);
+          return insideOf(buffer, there, Int32(buffer.layout()(index, column)));
+        }) {}
+
+  /// Of the tile of the first step and those that follow along K, or of all of the matrix.
+  const Tensor &buffer() const { return buffer_; }
+  /// The elements from the start of the buffer to an element of the tile; past its end if there is
+  /// no such row.
+  Int32 at(const Int32 &row, const Int32 &column) const { return place_(buffer_, row, column); }
+
+private:
+  Tensor buffer_;
+  std::function<Int32(const Tensor &, const Int32 &, const Int32 &)> place_;
+};
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

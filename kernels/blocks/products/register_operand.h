@@ -35,32 +35,60 @@ inline std::vector<Tensor> partsOfB(const LoopShape &shape, const TiledMma &mma,
 class RowsInRegisters {
 public:
   /// `thread` counts those of the waves that share a step.
-  RowsInRegisters(const LoopShape &shape, const TiledMma &mma, const OperandTile &operand,
+  RowsInRegisters(const LoopShape &shape, const TiledMma &mma, const RowsOfA &operand,
                   const Int32 &thread)
-      : shape_(shape), atom_(make_copy_atom(rocdl::BufferCopy128b(), operand.dtype())),
+      : shape_(shape), atom_(make_copy_atom(rocdl::BufferCopy128b(), shape.form.a)),
         slice_(make_tiled_copy_B(atom_, mma).get_slice(thread)),
-        from_(slice_.partition_S(firstStepOf(shape, operand))),
-        place_(slice_.partition_S(make_identity_tensor({shape.tileM, shape.tileK}))) {}
+        place_(slice_.partition_S(make_identity_tensor({shape.tileM, shape.tileK}))) {
+    std::visit([&](const auto &rows) { addRows(rows); }, operand);
+  }
 
   /// Loads a part of a step. `guarded`: pieces past the end of K are zeros; otherwise all of the
   /// part exists.
   void fetch(const Int32 &step, int part, const Tensor &fragment, bool guarded) const {
     const Tensor to = slice_.retile(fragment); // (V, m, 1)
     const CopyOptions ofStep{.soffset = step * shape_.tileK};
-    if (!guarded)
-      return copy(atom_, from_(_, _, part), to(_, _, 0), ofStep);
-    // A lane holds one piece of each granule of a part, whose columns may end between the two.
-    const int piece = shape_.form.piece();
-    for (int i = 0; i < shape_.tilesM(); ++i)
-      for (int at = 0; at < shape_.form.part() / shape_.form.granule(); ++at) {
-        const Int32 column(IntTuple(place_(at * piece, i, part)).at(1));
-        const Boolean inside = step * shape_.tileK + column < static_cast<std::int32_t>(shape_.k);
-        copy(atom_, zerosUnless(inside, pieceOf(from_(_, i, part), at)),
-             pieceOf(to(_, i, 0), at), ofStep);
+    const bool byPieces = guarded && shape_.k % shape_.form.part() != 0;
+    for (int i = 0; i < shape_.tilesM(); ++i) {
+      const Tensor &row = rows_[static_cast<std::size_t>(i)]; // (V, parts)
+      if (byPieces) {
+        fetchPieces(step, part, i, row(_, part), to(_, i, 0), ofStep);
+        continue;
       }
+      const Boolean inside = testedOfPart<Int32>(shape_, shape_.k, step, part, Int32(0)) <
+                             static_cast<std::int32_t>(shape_.k);
+      copy(atom_, (guarded ? zerosUnless(inside, row) : row)(_, part), to(_, i, 0), ofStep);
+    }
   }
 
 private:
+  void addRows(const OperandTile &tile) {
+    const Tensor all = slice_.partition_S(firstStepOf(shape_, tile)); // (V, m, parts)
+    for (int i = 0; i < shape_.tilesM(); ++i)
+      rows_.push_back(all(_, i, _));
+  }
+  void addRows(const GatheredTile &tile) {
+    const RowPlaces places(shape_, tile);
+    // The lane's pieces in a row, which is that of all its pieces of a tile of 16 rows.
+    const Tensor columns = slice_.partition_S(
+        make_view(places.buffer().iter(),
+                  make_layout({shape_.tileM, shape_.tileK}, {0, 1}))); // (V, m, parts)
+    for (int i = 0; i < shape_.tilesM(); ++i) {
+      const Tensor ofRow = columns(_, i, _); // (V, parts)
+      const Int32 row(IntTuple(place_(0, i, 0)).at(0));
+      rows_.push_back(make_view(ofRow.iter() + places.at(row, Int32(0)), ofRow.layout()));
+    }
+  }
+  /// A lane holds one piece of each granule of a part, whose columns may end between the two.
+  void fetchPieces(const Int32 &step, int part, int i, const Tensor &from, const Tensor &to,
+                   const CopyOptions &ofStep) const {
+    const int piece = shape_.form.piece();
+    for (int at = 0; at < shape_.form.part() / shape_.form.granule(); ++at) {
+      const Int32 column(IntTuple(place_(at * piece, i, part)).at(1));
+      const Boolean inside = step * shape_.tileK + column < static_cast<std::int32_t>(shape_.k);
+      copy(atom_, zerosUnless(inside, pieceOf(from, at)), pieceOf(to, at), ofStep);
+    }
+  }
   /// Piece `at` of a lane's values.
   Tensor pieceOf(const Tensor &values, int at) const {
     return flat_divide(values, make_tile(shape_.form.piece()))(_, at); // (piece)
@@ -69,8 +97,8 @@ private:
   LoopShape shape_;
   CopyAtom atom_;
   ThrCopy slice_;
-  Tensor from_;  // (V, m, parts)
-  Tensor place_; // the same of (row, column)
+  Tensor place_;             // (V, m, parts) of (row, column)
+  std::vector<Tensor> rows_; // (V, parts), of each m
 };
 
 /// A block's tile of prepared weights, given all of their elements. They lie in blocks of 16 rows;
@@ -114,7 +142,7 @@ public:
   void fetch(const Int32 &step, int part, int half, const Tensor &fragment,
              bool guarded = false) const {
     const Tensor &tile = tiles_[static_cast<std::size_t>(half)];
-    const Boolean inside = firstOfPart<Int32>(shape_, step, part, inRound_) <
+    const Boolean inside = testedOfPart<Int32>(shape_, columns_, step, part, inRound_) <
                            static_cast<std::int32_t>(columns_);
     const Tensor from = guarded ? zerosUnless(inside, tile) : tile;
     copy(atom_, from(_, _, part), slice_.retile(fragment)(_, _, 0),

@@ -4,7 +4,7 @@
 //   RowsThroughRegisters     rows along K, by registers
 //   GatheredRows             the same of rows that indices name
 //   ColumnsThroughRegisters  columns along K, which are turned in registers on their way
-//   RowsByDma                rows along K, by loads that write LDS themselves (gfx950)
+//   RowsByDma                rows along K, also gathered, by loads that write LDS themselves (gfx950)
 //
 // In LDS a tile is always the same: rows along K, swizzled against conflicts of banks.
 #pragma once
@@ -143,14 +143,11 @@ public:
         slice_(byRows().get_slice(thread_idx().x)),
         fetched_(make_fragment_like(slice_.partition_D(stage(0)))),
         column_(thread_idx().x % across() * piece()) {
-    const Tensor matrix = bufferOf(tile.matrix, {tile.rows, shape.k}, tile.rows > 0);
+    const RowPlaces places(shape, tile);
     const Int32 first(thread_idx().x / across());
     for (int m = 0; m < loads(); ++m) {
       const Int32 row = first + m * (shape.loaders() / across());
-      const Int32 index = tile.indexOf(row);
-      const Int32 place(matrix.layout()(index, column_));
-      const Boolean there = (row < tile.exist) & (index >= 0) & (index < tile.rows);
-      from_.push_back(make_view(matrix.iter() + insideOf(matrix, there, place),
+      from_.push_back(make_view(places.buffer().iter() + places.at(row, column_),
                                 make_layout(piece()))); // (V)
     }
     for (int number = 0; number < shape.stages; ++number)
@@ -273,15 +270,16 @@ private:
 /// a lane loads.
 class RowsByDma final : public RingOperand {
 public:
-  RowsByDma(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
+  /// `tile` is an OperandTile or a GatheredTile.
+  template <class Tile>
+  RowsByDma(const LoopShape &shape, const Tile &tile, SharedAllocator &shared,
             const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
-        from_(firstStepOf(shape, tile)), wave_(gpu::uniform(thread_idx().x / shape.form.lanes)) {
+        rows_(shape, tile), wave_(gpu::uniform(thread_idx().x / shape.form.lanes)) {
     for (int pass = 0; pass < loads(); ++pass) {
       const Int32 index = swizzled((thread_idx().x + pass * shape.loaders()) * piece());
       columns_.push_back(Int32(index % shape.tileK));
-      places_.push_back(
-          Int32(Int32(from_.layout()(index / shape.tileK, columns_.back())) * bytes()));
+      places_.push_back(Int32(rows_.at(index / shape.tileK, columns_.back()) * bytes()));
     }
   }
 
@@ -302,11 +300,11 @@ public:
 private:
   void load(const Int32 &step, int stage, int pass, const Int32 &place) const {
     const Int32 first = (wave_ * shape().form.lanes + pass * shape().loaders()) * piece();
-    rocdl::raw_buffer_load_lds(from_.iter(), this->stage(stage).iter() + first, kPieceBytes,
-                               place, {.soffset = step * (shape().tileK * bytes())});
+    rocdl::raw_buffer_load_lds(rows_.buffer().iter(), this->stage(stage).iter() + first,
+                               kPieceBytes, place, {.soffset = step * (shape().tileK * bytes())});
   }
 
-  Tensor from_; // (size, tileK)
+  RowPlaces rows_;
   Int32 wave_;
   std::vector<Int32> columns_, places_; // of each pass; places are bytes of the buffer
 };
@@ -328,6 +326,8 @@ inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const Ga
                                                 SharedAllocator &shared,
                                                 const TiledCopy &toFragments,
                                                 std::vector<Tensor> fragments) {
+  if (shape.dma)
+    return std::make_unique<RowsByDma>(shape, tile, shared, toFragments, std::move(fragments));
   return std::make_unique<GatheredRows>(shape, tile, shared, toFragments, std::move(fragments));
 }
 /// Those of A and of B, with so many fragments of a part.

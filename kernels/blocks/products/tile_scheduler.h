@@ -24,14 +24,15 @@ template <class Int> class TileScheduler {
 public:
   TileScheduler(const TileGrid &grid, const Int &m) : grid_(grid), m_(m) {}
 
-  /// The work of block number `block` of the grid.
-  WorkTile<Int> at(const Int &block) const {
-    const Int down = quotientUp(m_, grid_.tileM), across = Int(grid_.across());
+  /// The work of a block of the grid, given its number.
+  WorkTile<Int> at(const Int &number) const {
+    const Int block = counted(number), down = quotientUp(counted(m_), grid_.tileM),
+              across = Int(grid_.across());
     const bool split = grid_.parts > 1;
     const Int tiles(down * across);
-    const Int number = split ? Int(block % tiles) : block;
-    const auto [m, n] = tileOf<Int>(grid_.order, number, down, across);
-    return tile(number, m, n, split ? Int(block / tiles) : Int(0));
+    const Int ofTile = split ? Int(block % tiles) : block;
+    const auto [m, n] = tileOf<Int>(grid_.order, ofTile, down, across);
+    return tile(ofTile, m, n, split ? Int(block / tiles) : Int(0));
   }
   /// The tile at (m, n), which has this number, and a part of K.
   WorkTile<Int> tile(const Int &number, const Int &m, const Int &n, const Int &part) const {

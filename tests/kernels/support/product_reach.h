@@ -55,12 +55,22 @@ public:
   }
 
 protected:
-  /// The columns of a and b that a wave fetches from `first` on, in one part.
-  void fetchPart(bool guarded, std::int64_t first, bool a) {
-    const std::int64_t end = first + shape_.form.part();
-    if (a) // guarded, pieces past the end are zeros
-      mistake_.unless(guarded || end <= shape_.k, "end of the columns read of a", end, shape_.k);
-    if (prepared_ && (!guarded || first < columnsOfB_))
+  /// The columns of a and b that a wave fetches of a part of a step; `inRound` is its place among
+  /// the waves that share a round.
+  void fetchPart(bool guarded, std::int64_t step, int part, std::int64_t inRound, bool a) {
+    const std::int64_t first = fi::firstOfPart<std::int64_t>(shape_, step, part, inRound),
+                       end = first + shape_.form.part();
+    const auto fetched = [&](std::int64_t columns) {
+      const bool inside = !guarded || fi::testedOfPart<std::int64_t>(shape_, columns, step, part,
+                                                                     inRound) < columns;
+      mistake_.unless(inside || first >= columns, "columns that are not read", first, columns);
+      return inside;
+    };
+    // Where K ends inside of a part, each piece of a has a test of its own.
+    const bool byPieces = guarded && shape_.k % shape_.form.part() != 0;
+    if (a && !byPieces && fetched(shape_.k))
+      mistake_.unless(end <= shape_.k, "end of the columns read of a", end, shape_.k);
+    if (prepared_ && fetched(columnsOfB_))
       mistake_.unless(end <= columnsOfB_, "end of the columns read of b", end, columnsOfB_);
   }
   void fetchScales(std::int64_t step, int parts, bool guarded) {
@@ -106,7 +116,7 @@ public:
     const std::int64_t step = round * shape().wavesK + wave_;
     steps_[std::size_t(stage)] = step;
     for (int part = 0; part < shape().parts(); ++part)
-      fetchPart(guarded, fi::firstOfPart<std::int64_t>(shape(), step, part, 0), true);
+      fetchPart(guarded, step, part, 0, true);
     fetchScales(step, shape().parts(), guarded);
   }
   void multiply(int stage) {
@@ -141,7 +151,7 @@ public:
     for (int part = 0; part < parts; ++part)
       for (int slice = 0; slice < shape().slices(); ++slice)
         if (prepared())
-          fetchPart(guarded, first(step, part, slice), false);
+          fetchPart(guarded, step, part, slice * shape().form.part(), false);
     fetchScales(step, parts, false);
   }
   void tilesSent() {}
