@@ -73,6 +73,46 @@ function(flydsl_install_library target)
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT ${L_COMPONENT} NAMELINK_COMPONENT dev)
 endfunction()
 
+# How many times as long tests may take: with sanitizers, property tests take at least ten times as long and most others
+# less. tests/support/time_limit.h says the same to programs.
+set(FLYDSL_TIMES_LONGER 1)
+if(FLYDSL_SANITIZE)
+  set(FLYDSL_TIMES_LONGER 4)
+endif()
+# At the end of the current folder, multiplies the TIMEOUT of each of its tests by FLYDSL_TIMES_LONGER. flydsl_test and
+# flydsl_libfuzzer call it; a folder that calls neither calls it itself (flydsl_check_limits).
+function(flydsl_longer_limits)
+  get_property(_called DIRECTORY PROPERTY FLYDSL_LONGER_LIMITS)
+  if(NOT _called)
+    set_property(DIRECTORY PROPERTY FLYDSL_LONGER_LIMITS ON)
+    cmake_language(DEFER CALL flydsl_multiply_limits)
+  endif()
+endfunction()
+function(flydsl_multiply_limits)
+  get_property(_tests DIRECTORY PROPERTY TESTS)
+  foreach(_test IN LISTS _tests)
+    get_property(_limit TEST "${_test}" PROPERTY TIMEOUT)
+    if(_limit)
+      math(EXPR _limit "${FLYDSL_TIMES_LONGER} * ${_limit}")
+      set_property(TEST "${_test}" PROPERTY TIMEOUT ${_limit})
+    endif()
+    # Scripts that end what they run multiply their limits by it.
+    set_property(TEST "${_test}" APPEND PROPERTY ENVIRONMENT "TIMES_LONGER=${FLYDSL_TIMES_LONGER}")
+  endforeach()
+endfunction()
+# Stops where a folder under `folder` has tests whose limits stay as they are without sanitizers.
+function(flydsl_check_limits folder)
+  get_property(_tests DIRECTORY "${folder}" PROPERTY TESTS)
+  get_property(_called DIRECTORY "${folder}" PROPERTY FLYDSL_LONGER_LIMITS)
+  if(_tests AND NOT _called)
+    message(FATAL_ERROR "${folder}: it has tests, but their time limits know no sanitizers: call flydsl_longer_limits()")
+  endif()
+  get_property(_inner DIRECTORY "${folder}" PROPERTY SUBDIRECTORIES)
+  foreach(_folder IN LISTS _inner)
+    flydsl_check_limits("${_folder}")
+  endforeach()
+endfunction()
+
 # A Catch2 test program, one per room or topic. Each of its test cases is one CTest test, "name:
 # test case".
 #   flydsl_test(name LABEL tier SOURCES ... LINK ... [WHOLE] [ALONE] [TIMEOUT s] [ENVIRONMENT a=b ...] [FAIL_ON regex] [SPEC ...])
@@ -99,11 +139,12 @@ endfunction()
 # the program's command line.
 function(flydsl_test_cases run)
   cmake_parse_arguments(T "WHOLE;ALONE" "PROGRAM;LABEL;TIMEOUT;FAIL_ON" "ENVIRONMENT;SPEC" ${ARGN})
+  flydsl_longer_limits()
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
-  if(FLYDSL_SANITIZE) # property tests take at least ten times as long
-    math(EXPR T_TIMEOUT "4 * ${T_TIMEOUT}")
+  if(NOT T_WHOLE) # CMake does not see these cases
+    math(EXPR T_TIMEOUT "${FLYDSL_TIMES_LONGER} * ${T_TIMEOUT}")
   endif()
   set(_properties LABELS "${T_LABEL}" TIMEOUT ${T_TIMEOUT})
   if(T_ENVIRONMENT)

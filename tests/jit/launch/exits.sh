@@ -9,7 +9,7 @@ expect() { # mode times pattern...
   mode=$1 times=$2
   shift 2
   while [ "$times" -gt 0 ]; do
-    timeout 60 "$program" "$mode" >"$out" 2>&1
+    timeout $((60 * ${TIMES_LONGER:-1})) "$program" "$mode" >"$out" 2>&1
     status=$?
     [ $status = 0 ] || { echo "$mode: status $status"; cat "$out"; exit 1; }
     for pattern in "$@"; do

@@ -8,7 +8,7 @@ i=0
 while [ "$i" -lt "$processes" ]; do
   delay=$((i * 37 % 400))
   # exit() waits five seconds at most for work that can't be stopped; a machine that is busy takes a while besides.
-  timeout 30 "$program" threads "$delay" >"$out" 2>&1
+  timeout $((30 * ${TIMES_LONGER:-1})) "$program" threads "$delay" >"$out" 2>&1
   status=$?
   [ "$status" = 7 ] || { echo "after $delay ms: status $status"; cat "$out"; exit 1; }
   i=$((i + 1))

@@ -30,19 +30,19 @@ folder=cache/$(echo "$key" | cut -c1-2)
 mkfifo "$folder/$(echo "$key" | tr 0-9a-f 1-9a-f0).flyc" || exit 1
 : >"$folder/$(echo "$key" | tr 0-9a-f 2-9a-f01).flyc"
 truncate -s 1T "$folder/$(echo "$key" | tr 0-9a-f 2-9a-f01).flyc" || exit 1
-timeout 60 "$fly_cache" verify >out 2>err
+timeout $((60 * ${TIMES_LONGER:-1})) "$fly_cache" verify >out 2>err
 [ $? = 1 ] || fail "verify must end with 1"
 grep -q "^1 good, 2 bad" out || fail "not one good and two bad"
 grep -q "a pipe" out && grep -q "1099511627776 bytes" out || fail "the reasons are not told"
 
 # Devices and links are written through.
-timeout 60 "$fly_cache" export /dev/full >out 2>err && fail "a full device takes an archive"
+timeout $((60 * ${TIMES_LONGER:-1})) "$fly_cache" export /dev/full >out 2>err && fail "a full device takes an archive"
 grep -q "No space left" err || fail "the device's answer is not told"
 [ -c /dev/full ] || fail "/dev/full was replaced"
 ln -s archive link
-timeout 60 "$fly_cache" export link >out 2>err # two entries are left out
+timeout $((60 * ${TIMES_LONGER:-1})) "$fly_cache" export link >out 2>err # two entries are left out
 [ -L link ] && [ -s archive ] || fail "the link was replaced"
-timeout 60 "$fly_cache" --dir copy import link >out 2>err || fail "import failed"
+timeout $((60 * ${TIMES_LONGER:-1})) "$fly_cache" --dir copy import link >out 2>err || fail "import failed"
 grep -q "^imported 1 entries" out || fail "not one entry in the archive"
 
 # A directory that can't be read or made is told as what it is.
