@@ -1,4 +1,4 @@
-// Examples of the pages docs/kernels/{softmax,norm,norm-backward,quantise,moe}.md.
+// Examples of the pages docs/kernels/{softmax,norm,norm-backward,quantise,moe,sampling}.md.
 #include "example.h"
 
 #include <flydsl/kernels/compile.h>
@@ -7,6 +7,7 @@
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/quantise.h>
+#include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/kernels/softmax_backward.h>
 #include <flydsl/kernels/topk_gating.h>
@@ -183,4 +184,38 @@ TEST_CASE("the slots of tokens sorted by expert") {
   CHECK(offsets.to_host() == std::vector<int>{0, 4, 8, 12});
   CHECK(totals.to_host() == std::vector<int>{12, 2, 0});
   CHECK(slotPlaces.to_host() == std::vector<int>{0, 8, 9, 4});
+}
+
+TEST_CASE("the next token of each row") {
+  constexpr std::int64_t rows = 2, vocabulary = 32;
+  std::vector<float> values(rows * vocabulary, -20.0f);
+  values[7] = values[9] = 3;  // as likely
+  values[vocabulary + 4] = 1; // alone
+  const auto logits = fx::DeviceArray<float>::from_host(values, {rows, vocabulary});
+  const fx::Stream stream;
+  // region: sampling
+  const fk::SamplingProblem problem{
+      .vocabulary = vocabulary, .temperature = true, .top_p = true, .advance = true};
+  const fk::SamplingPlan sample(problem, fk::choose(problem, rows));
+
+  const auto temperature = fx::DeviceArray<float>::from_host(std::vector{0.8f, 0.8f}, {rows});
+  const auto topP = fx::DeviceArray<float>::from_host(std::vector{0.9f, 0.9f}, {rows});
+  const auto seeds =
+      fx::DeviceArray<std::int64_t>::from_host(std::vector<std::int64_t>{1, 2}, {rows});
+  fx::DeviceArray<std::int64_t> offsets({rows}); // raised by each call
+  offsets.fill(0);
+  fx::DeviceArray<int> tokens({rows});
+  sample({.logits = logits,
+          .tokens = tokens,
+          .temperature = temperature,
+          .top_p = topP,
+          .seeds = seeds,
+          .offsets = offsets},
+         stream);
+  // endregion
+  stream.synchronize();
+  const std::vector<int> drawn = tokens.to_host();
+  CHECK((drawn[0] == 7 || drawn[0] == 9));
+  CHECK(drawn[1] == 4);
+  CHECK(offsets.to_host() == std::vector<std::int64_t>{1, 1});
 }

@@ -17,6 +17,7 @@
 #include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/quantise.h>
 #include <flydsl/kernels/rope.h>
+#include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/kernels/softmax_backward.h>
 #include <flydsl/kernels/topk_gating.h>
@@ -54,6 +55,8 @@ Outputs expected(const RopeProblem &problem, const RopeConfig &config, std::int6
 Outputs expected(const MoeReduceProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const MoeSortProblem &problem, const MoeSortConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const SamplingProblem &problem, const SamplingConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const TopkGatingProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs);

@@ -19,6 +19,7 @@
 #include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/quantise.h>
 #include <flydsl/kernels/rope.h>
+#include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/kernels/softmax_backward.h>
 #include <flydsl/kernels/topk_gating.h>
@@ -157,6 +158,7 @@ TEST_CASE("every family answers for a target that was added") {
   expectAnswers(NormBackwardProblem{.n = 4096});
   expectAnswers(QuantiseProblem{.n = 4096});
   expectAnswers(RopeProblem{.q_heads = 8, .kv_heads = 2, .head = 128});
+  expectAnswers(SamplingProblem{.vocabulary = 32000});
   expectAnswers(SoftmaxProblem{.n = 4096});
   expectAnswers(SoftmaxBackwardProblem{.n = 4096});
   expectAnswers(TopkGatingProblem{.experts = 64, .topk = 8});

@@ -10,6 +10,7 @@
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
+#include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
@@ -264,6 +265,18 @@ void expectRules(const Share &share) {
       {{.experts = 12, .topk = 3, .unit = 16, .local = 5, .tokens = true, .places = true},
        {.experts = 8, .topk = 2, .unit = 16, .capacity = 32}},
       share);
+  expectRule<SamplingProblem>({{.vocabulary = 40,
+                                .temperature = true,
+                                .top_k = true,
+                                .top_p = true,
+                                .min_p = true,
+                                .bias = true,
+                                .mask = true,
+                                .penalties = true,
+                                .log_probabilities = true,
+                                .advance = true},
+                               {.logits = fx::bf16, .vocabulary = 17}},
+                              share);
   expectRule<TopkGatingProblem>({{.experts = 12, .topk = 3, .source_rows = true},
                                  {.experts = 12, .topk = 3, .bias = true, .shared = 1},
                                  {.experts = 12, .topk = 3, .given = true}},

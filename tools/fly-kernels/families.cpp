@@ -10,6 +10,7 @@
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
+#include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/weight.h>
 #include <flydsl/kernels/worklist.h>
 
@@ -137,7 +138,8 @@ std::vector<std::unique_ptr<LibraryFamily>> families() {
       std::type_identity<fk::MoeReduceProblem>(), std::type_identity<fk::MoeSortProblem>(),
       std::type_identity<fk::MqaLogitsProblem>(), std::type_identity<fk::NormProblem>(),
       std::type_identity<fk::NormBackwardProblem>(), std::type_identity<fk::QuantiseProblem>(),
-      std::type_identity<fk::RopeProblem>(), std::type_identity<fk::SoftmaxProblem>(),
+      std::type_identity<fk::RopeProblem>(), std::type_identity<fk::SamplingProblem>(),
+      std::type_identity<fk::SoftmaxProblem>(),
       std::type_identity<fk::SoftmaxBackwardProblem>(), std::type_identity<fk::TopkGatingProblem>(),
       std::type_identity<fk::WeightProblem>(), std::type_identity<fk::WorklistProblem>());
   return all;

@@ -8,7 +8,7 @@ namespace {
 
 using fk::NormBackwardProblem, fk::NormProblem, fk::QuantiseProblem, fk::RowConfig,
     fk::SoftmaxBackwardProblem, fk::SoftmaxProblem, fk::TopkGatingProblem, fk::MoeReduceProblem,
-    fk::MoeSortProblem, fk::WeightProblem, fk::WorklistProblem;
+    fk::MoeSortProblem, fk::SamplingProblem, fk::WeightProblem, fk::WorklistProblem;
 
 fx::DType float8Here() { return here().has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN; }
 
@@ -167,6 +167,32 @@ void sweepMoeSort(const SweepShare &share) {
       },
       share);
 }
+void sweepSampling(const SweepShare &share) {
+  // Vocabularies around what a block's accesses hold, and of models.
+  std::vector<SamplingProblem> all;
+  for (const std::int64_t n : {1,    2,    31,   32,   33,   63,   64,   65,    255, 256, 257, 1023, 1024, 1025, 4095,
+                               4096, 4097, 8200, 16384, 16400, 32000, 50257})
+    for (const fx::DType logits : {fx::f32, fx::bf16})
+      for (const int cuts : {0, 1, 2, 3})
+        all.push_back({.logits = logits,
+                       .vocabulary = n,
+                       .temperature = cuts > 0,
+                       .top_k = cuts == 2 || (n % 2 == 1 && cuts == 1),
+                       .top_p = cuts > 1,
+                       .min_p = cuts == 3,
+                       .bias = n % 4 == 1,
+                       .mask = n % 8 == 7,
+                       .penalties = n < 100 && cuts == 3,
+                       .log_probabilities = n % 2 == 0,
+                       .advance = cuts == 3});
+  sweep<SamplingProblem>(
+      all,
+      [](const SamplingProblem &problem, const fk::SamplingConfig &) {
+        return problem.vocabulary > 5000 ? std::vector<std::int64_t>{1}
+                                         : std::vector<std::int64_t>{0, 1, 3};
+      },
+      share);
+}
 void sweepWeight(const SweepShare &share) {
   std::vector<WeightProblem> all;
   for (const fx::DType type :
@@ -202,8 +228,8 @@ constexpr struct {
 } kFamilies[] = {
     {sweepSoftmax, 500},       {sweepSoftmaxBackward, 600}, {sweepNorm, 900},
     {sweepNormBackward, 4000}, {sweepQuantise, 900},        {sweepMoeReduce, 900},
-    {sweepMoeSort, 2000},      {sweepTopkGating, 400},      {sweepWeight, 100},
-    {sweepWorklist, 150},
+    {sweepMoeSort, 2000},      {sweepTopkGating, 400},      {sweepSampling, 300},
+    {sweepWeight, 100},        {sweepWorklist, 150},
 };
 
 } // namespace
