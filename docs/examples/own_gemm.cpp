@@ -4,6 +4,7 @@
 #include <flydsl/kernels/compile.h>
 #include <flydsl/kernels/parts.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -84,11 +85,31 @@ const fx::Kernel product_of_experts{
     }};
 // endregion
 
-/// Rows of bf16 for a parameter: their elements are neighbours, and they start at multiples of 16
-/// bytes.
-fx::TensorArg rowsOf(const fx::DeviceArray<fx::bfloat16_t> &array) {
+// region: pairs
+/// y = gate * sigmoid(1.702 gate) * (up + 1), with gates and ups that are limited, of which w has n
+/// rows each. Blocks share K.
+const fx::Kernel product_of_pairs{"product_of_pairs",
+                                  [](fx::Tensor x, fx::Tensor w, fx::Tensor sums, fx::Tensor flags,
+                                     fx::Tensor y, fx::Constexpr<parts::GemmSpec> spec) {
+  const parts::TileScheduler tiles(spec.value(), fx::Int32(y.shape()[0]));
+  const parts::WorkTile tile = tiles.at(fx::block_idx().x);
+  const parts::Mainloop loop(spec.value(), tile, parts::Operand::rows(x),
+                             parts::Operand::prepared(w));
+  const auto swiglu = [](const fx::Vector &gate, const fx::Vector &up, const parts::Group &) {
+    const fx::Vector g = fx::min(gate, 7.0f), u = fx::max(fx::min(up, 7.0f), -7.0f);
+    return g / (1.0f + fx::math::exp(g * -1.702f)) * (u + 1.0f);
+  };
+  // The block of a tile that comes last has the sums of all parts.
+  loop.run(parts::PartsOfK{sums, flags}, [&](const parts::Sums &ofTile) {
+    parts::Epilogue(spec.value(), tile).gate(swiglu).store(ofTile, y);
+  });
+                                  }};
+// endregion
+
+/// Rows for a parameter: their elements are neighbours, and they start at multiples of 16 bytes.
+template <class T> fx::TensorArg rowsOf(const fx::DeviceArray<T> &array) {
   fx::TensorArg tensor = array.tensor();
-  return tensor.mark_layout_dynamic(tensor.rank() - 1, 8);
+  return tensor.mark_layout_dynamic(tensor.rank() - 1, 16 / int(sizeof(T)));
 }
 
 /// A product of bf16 by tiles of so many rows, which four waves share.
@@ -198,5 +219,42 @@ TEST_CASE("a product with an order of tiles of one's own") {
   stream.synchronize();
   expectAll(y.to_host(), n, [&](int i, int j) {
     return i >= there * tile ? -1 : dot(a, b, i, ids[std::size_t(i / tile)] * n + j, k);
+  });
+}
+
+TEST_CASE("a product of gated pairs whose K is shared by blocks") {
+  const int m = 21, n = 48, k = 256;
+  const auto a = numbers(std::size_t(m * k), 1), b = numbers(std::size_t(2 * n * k), 2);
+  fx::DeviceArray<fx::bfloat16_t> x({m, k});
+  x.copy_from(a);
+
+  // region: parts
+  const fk::GemmProblem problem{
+      .a = fx::bf16, .b = fx::bf16, .c = fx::f32, .n = n, .k = k, .gated = true};
+  const parts::GemmSpec spec{problem,
+                             {.tile_m = 32,
+                              .tile_n = 128, // 64 gates and their ups
+                              .tile_k = 64,
+                              .threads = 4 * fx::Device::current().target().wave_size(),
+                              .split_k = 2,
+                              .parts_sum = fk::PartsSum::last_block}};
+  const fx::DeviceArray<float> sums({spec.config.split_k, m, parts::part_columns(spec)});
+  fx::DeviceArray<std::int64_t> flags({parts::part_flags(spec, m)});
+  flags.fill(0); // once: each launch leaves them so
+  // endregion
+
+  std::vector<fx::bfloat16_t> prepared(std::size_t(fk::prepared_size(problem.weight())));
+  fk::prepare_weight(problem.weight(), b.data(), prepared.data());
+  fx::DeviceArray<fx::bfloat16_t> w({fk::prepared_size(problem.weight())});
+  w.copy_from(prepared);
+  fx::DeviceArray<float> y({m, n});
+  const fx::Stream stream;
+  product_of_pairs(rowsOf(x), w, rowsOf(sums), flags, y, spec)
+      .launch({.grid = parts::tiles(spec, m), .block = spec.config.threads, .stream = stream});
+  stream.synchronize();
+  expectAll(y.to_host(), n, [&](int i, int j) {
+    const double gate = std::min(dot(a, b, i, j, k), 7.0),
+                 up = std::clamp(dot(a, b, i, n + j, k), -7.0, 7.0);
+    return gate / (1 + std::exp(-1.702 * gate)) * (up + 1);
   });
 }

@@ -4,6 +4,8 @@
 
 #include <flydsl/kernels/parts.h>
 
+#include <algorithm>
+
 using namespace kernel_tests;
 namespace parts = flydsl::kernels::parts;
 using fx::_;
@@ -13,16 +15,20 @@ namespace {
 /// How a kernel is composed.
 struct Shape {
   bool columnsA = false, gathered = false, scattered = false;
+  bool scaled = false;   ///< scales of blocks are given
+  int gates = 0;         ///< calls of Epilogue::gate
+  bool noMemory = false; ///< the sums of parts of K have no memory
 };
 
-/// c = a b^T; gathered, of rows that indices name; scattered, to such rows.
+/// c = a b^T; gathered, of rows that indices name; scattered, to such rows. Of gated pairs, c is
+/// max(gate, 0) * up.
 const fx::Kernel composed{
-    "composed", [](fx::Tensor a, fx::Tensor b, fx::Tensor c, fx::Tensor indices,
+    "composed", [](fx::Tensor a, fx::Tensor b, fx::Tensor scaleA, fx::Tensor scaleB,
+                   fx::Tensor sums, fx::Tensor flags, fx::Tensor c, fx::Tensor indices,
                    fx::Constexpr<parts::GemmSpec> spec, fx::Constexpr<Shape> shape) {
       const fx::Int32 m(shape->gathered || shape->scattered ? fx::Int32(indices.shape()[0])
                                                              : fx::Int32(c.shape()[0]));
-      const parts::WorkTile tile =
-          parts::TileScheduler(spec.value(), m).at(fx::block_idx().x);
+      const parts::WorkTile tile = parts::TileScheduler(spec.value(), m).at(fx::block_idx().x);
       const parts::Operand ofA = shape->gathered   ? parts::Operand::gathered(a, indices)
                                  : shape->columnsA ? parts::Operand::columns(a)
                                                    : parts::Operand::rows(a);
@@ -37,11 +43,19 @@ const fx::Kernel composed{
         }
         throw fx::Error("a layout of no kind");
       };
-      parts::Mainloop(spec.value(), tile, ofA, ofB()).run([&](const parts::Sums &sums) {
-        const parts::Epilogue epilogue(spec.value(), tile);
+      std::optional<parts::BlockScales> scales;
+      if (shape->scaled)
+        scales.emplace(parts::BlockScales{scaleA, scaleB});
+      const parts::Mainloop loop(spec.value(), tile, ofA, ofB(), scales);
+      const auto finish = [&](const parts::Sums &ofTile) {
+        parts::Epilogue epilogue(spec.value(), tile);
+        for (int i = 0; i < shape->gates; ++i)
+          epilogue.gate([](const fx::Vector &gate, const fx::Vector &up, const parts::Group &) {
+            return fx::max(gate, 0.0f) * up;
+          });
         if (!shape->scattered)
-          return epilogue.store(sums, c);
-        epilogue.each(sums, [&](const fx::Vector &values, const parts::Group &at) {
+          return epilogue.store(ofTile, c);
+        epilogue.each(ofTile, [&](const fx::Vector &values, const parts::Group &at) {
           for (int i = 0; i < at.size; ++i)
             fx::if_((at.row < m) & (at.column + i < std::int32_t(spec->problem.n)), [&] {
               fx::atomic(fx::AtomicOp::add,
@@ -49,7 +63,10 @@ const fx::Kernel composed{
                          values.at(i));
             });
         });
-      });
+      };
+      if (shape->noMemory)
+        return loop.run(finish);
+      loop.run(parts::PartsOfK{sums, flags}, finish);
     }};
 
 /// A matrix of integers, of which all sums are exact.
@@ -78,10 +95,11 @@ struct Matrix {
   Operand memory;
 };
 
-void expectExact(GemmProblem problem, const GemmConfig &config, std::int64_t m,
-                 const Shape &shape) {
+void expectExact(GemmProblem problem, const GemmConfig &config, std::int64_t m, Shape shape) {
   problem.c = fx::f32;
   problem.a_layout = shape.columnsA ? OperandLayout::columns : OperandLayout::rows;
+  shape.gates = problem.gated ? 1 : 0;
+  shape.scaled = problem.scale_a == Scales::per_block;
   parts::GemmSpec spec{problem, config};
   // Columns need steps of more bytes where LDS has more banks.
   if (!parts::supported(spec, fx::Device::current().target()))
@@ -91,7 +109,7 @@ void expectExact(GemmProblem problem, const GemmConfig &config, std::int64_t m,
   REQUIRE(answer);
   const std::int64_t rowsA = shape.gathered ? 11 : m, rowsC = shape.scattered ? 11 : m;
   const Matrix a(problem.a, rowsA, problem.k, 1, shape.columnsA),
-      b(problem.b, problem.n, problem.k, 2, problem.b_layout == OperandLayout::columns);
+      b(problem.b, problem.columns(), problem.k, 2, problem.b_layout == OperandLayout::columns);
   std::vector<double> ids(static_cast<std::size_t>(m));
   for (std::int64_t i = 0; i < m; ++i)
     ids[std::size_t(i)] = double(i * 7 % 11);
@@ -105,21 +123,51 @@ void expectExact(GemmProblem problem, const GemmConfig &config, std::int64_t m,
     c.set(std::vector<double>(std::size_t(rowsC * problem.n), 0.0));
   const bool isPrepared = problem.b_layout == OperandLayout::prepared;
   const Operand weights = prepared(problem, b.values);
-  composed(a.tensor(),
-           isPrepared ? weights.vector() : b.tensor(),
-           ofC, indices.vector(), spec, shape)
-      .launch({.grid = parts::tiles(spec, m), .block = config.threads, .stream = stream});
+  // Scales are powers of two, one of a for each row and block of K.
+  const std::int64_t blocksK = blocksOf(problem.k), blocksN = blocksOf(problem.columns());
+  const auto powers = [](std::int64_t count, std::uint64_t seed) {
+    std::vector<double> values = integers(count, seed, -1, 0);
+    for (double &value : values)
+      value = std::exp2(value);
+    return values;
+  };
+  const std::vector<double> ofA = powers(rowsA * blocksK, 3), ofB = powers(blocksN * blocksK, 4);
+  const Operand scaleA = Operand::input(problem.scale, rowsA, blocksK, ofA),
+                scaleB = Operand::input(problem.scale, blocksN, blocksK, ofB);
+  const std::int64_t split = config.split_k, columns = parts::part_columns(spec);
+  const fx::DeviceArray<std::int32_t> sums({split, m, columns}); // whatever is in it
+  fx::DeviceArray<std::int64_t> flags({parts::part_flags(spec, m)});
+  flags.copy_from(std::vector<std::int64_t>(std::size_t(flags.size()), 0));
+  const fx::TensorArg memory = fx::tensor(sums.data(), problem.a == fx::i8 ? fx::i32 : fx::f32,
+                                          {split, m, columns}, {m * columns, columns, 1});
+  for (int launch = 0; launch < (split > 1 ? 2 : 1); ++launch) // the flags are as they were
+    composed(a.tensor(), isPrepared ? weights.vector() : b.tensor(), scaleA.tensor(),
+             scaleB.tensor(), fx::TensorArg(memory).mark_layout_dynamic(2, 4), flags.tensor(), ofC,
+             indices.vector(), spec, shape)
+        .launch({.grid = parts::tiles(spec, m), .block = config.threads, .stream = stream});
   stream.synchronize();
+  const auto sum = [&](std::int64_t i, std::int64_t j) {
+    double total = 0;
+    for (std::int64_t k = 0; k < problem.k; ++k)
+      total += a.values[std::size_t(i * problem.k + k)] * b.values[std::size_t(j * problem.k + k)] *
+               (shape.scaled ? ofA[std::size_t(i * blocksK + k / kBlock)] *
+                                   ofB[std::size_t(j / kBlock * blocksK + k / kBlock)]
+                             : 1);
+    return total;
+  };
   std::vector<double> expected(std::size_t(rowsC * problem.n));
   for (std::int64_t i = 0; i < m; ++i) {
     const auto id = std::int64_t(ids[std::size_t(i)]);
     const std::int64_t from = shape.gathered ? id : i, to = shape.scattered ? id : i;
     for (std::int64_t j = 0; j < problem.n && from >= 0 && from < rowsA; ++j)
-      for (std::int64_t k = 0; k < problem.k; ++k)
-        expected[std::size_t(to * problem.n + j)] +=
-            a.values[std::size_t(from * problem.k + k)] * b.values[std::size_t(j * problem.k + k)];
+      expected[std::size_t(to * problem.n + j)] +=
+          problem.gated ? std::max(sum(from, j), 0.0) * sum(from, problem.n + j) : sum(from, j);
   }
-  CHECK(c.values() == expected);
+  const std::vector<double> found = c.values();
+  const auto [wrong, right] = std::mismatch(found.begin(), found.end(), expected.begin());
+  INFO("element " << wrong - found.begin() << " of rows of " << problem.n);
+  CHECK((wrong == found.end() ? 0 : *wrong) == (wrong == found.end() ? 0 : *right));
+  CHECK(flags.to_host() == std::vector<std::int64_t>(std::size_t(flags.size()), 0));
 }
 
 } // namespace
@@ -161,6 +209,60 @@ TEST_CASE("kernels of parts have the sums of every loop", "[run]") {
   }
 }
 
+TEST_CASE("parts of gated pairs, of parts of K and with scales of blocks have exact sums",
+          "[run]") {
+  const fx::Target target = fx::Device::current().target();
+  const int lanes = target.wave_size();
+  GemmProblem problem{.a = fx::f16, .b = fx::f16, .n = 80, .k = 512};
+  const auto each = [&](const GemmConfig &config, std::int64_t m) {
+    for (bool gathered : {false, true}) {
+      CAPTURE(int(config.loop), config.split_k, config.waves_k, problem.gated, gathered);
+      expectExact(problem, config, m, {.gathered = gathered});
+    }
+  };
+  const auto inParts = [](GemmConfig config, int parts) {
+    config.split_k = parts;
+    config.parts_sum = fk::PartsSum::last_block;
+    return config;
+  };
+  const GemmConfig ring{.tile_m = 32, .tile_n = 128, .tile_k = 64, .threads = 4 * lanes};
+  GemmConfig sliced = ring; // whose waves share K
+  sliced.waves_k = 2;
+  GemmConfig few = fk::choose(problem, 9);
+  few.split_k = 1;
+  REQUIRE(few.loop == fk::GemmLoop::registers);
+  for (bool gated : {false, true}) {
+    problem.gated = gated;
+    for (const GemmConfig &config : {ring, sliced, few}) {
+      if (!parts::supported({problem, config}, target)) // two halves of a tile of few columns
+        continue;
+      each(config, 45);
+      each(inParts(config, 2), 45);
+    }
+    each(inParts(ring, 4), 45);
+  }
+  problem = {.a = fx::i8, .b = fx::i8, .n = 71, .k = 512};
+  each(inParts(ring, 2), 33);
+  problem.b_layout = OperandLayout::rows;
+  each(inParts(ring, 2), 33);
+  if (float8() == fx::DType())
+    return;
+  for (bool gated : {false, true})
+    for (fx::DType scale : {fx::DType(fx::f32), fx::DType(fx::f8E8M0FNU)}) {
+      problem = {.a = float8(), .b = float8(), .n = 128, .k = 1024};
+      problem.scale_a = problem.scale_b = Scales::per_block;
+      problem.scale = scale;
+      problem.gated = gated;
+      GemmConfig config = fk::choose(problem, 64);
+      config.split_k = 1;
+      each(config, 45);
+      each(inParts(config, 2), 45);
+      config = fk::choose(problem, 9);
+      config.split_k = 1;
+      each(config, 9);
+    }
+}
+
 TEST_CASE("rows that loads of LDS's own gather have exact sums", "[run]") {
   const fx::Target target = fx::Device::current().target();
   if (!target.has(fx::Feature::buffer_to_lds_wide))
@@ -188,6 +290,12 @@ TEST_CASE("rows that loads of LDS's own gather have exact sums", "[run]") {
 
 namespace {
 
+/// A tensor whose layout is known while tracing.
+template <class Array> fx::TensorArg fixed(const Array &array) {
+  fx::TensorArg tensor = array.tensor();
+  return tensor.mark_layout_static();
+}
+
 /// Refused while tracing, with the line of this file.
 template <class Change> void expectRefused(const Change &change, const std::string &part) {
   GemmProblem problem{.a = fx::f16, .b = fx::f16, .c = fx::f32, .n = 64, .k = 128};
@@ -199,11 +307,15 @@ template <class Change> void expectRefused(const Change &change, const std::stri
   const fx::DeviceArray<std::int32_t> ids({32});
   fx::TensorArg ofA = a.tensor(), ofB = b.tensor(), ofC = c.tensor(), indices = ids.tensor();
   Shape shape;
+  const fx::DeviceArray<std::int64_t> flags({1});
+  const fx::DeviceArray<float> scalesA({32, 1}), scalesB({1, 1}), parts({2, 32, 64});
   for (fx::TensorArg *tensor : {&ofA, &ofB, &ofC})
     tensor->mark_layout_static();
   change(spec, ofA, ofB, ofC, indices, shape);
   const std::string text = messageOf([&] {
-    composed(ofA, ofB, ofC, indices, spec, shape).compile({.block = spec.config.threads});
+    composed(ofA, ofB, fixed(scalesA), fixed(scalesB), fixed(parts), fixed(flags), ofC, indices,
+             spec, shape)
+        .compile({.block = spec.config.threads});
   });
   INFO(text);
   CHECK(text.find(part) != std::string::npos);
@@ -217,19 +329,81 @@ TEST_CASE("wrong compositions of parts are refused while they are traced") {
   using Tensor = fx::TensorArg;
   const fx::DeviceArray<fx::half_t> half({32, 256});
   const fx::DeviceArray<float> wide({32, 128});
-  const auto fixed = [](const auto &array) { // its layout is known while tracing
-    Tensor tensor = array.tensor();
-    return tensor.mark_layout_static();
-  };
   const auto refused = [](auto change, const char *part) {
     expectRefused([&](Spec &spec, Tensor &a, Tensor &b, Tensor &c, Tensor &ids,
                       Shape &shape) { change(spec, a, b, c, ids, shape); },
                   part);
   };
 #define CHANGE [&](Spec &spec, Tensor &a, Tensor &b, Tensor &c, Tensor &ids, Shape &shape)
-  refused(CHANGE { spec.config.split_k = 2; },
-          "split_k is 2: parts of K go through a workspace, which GemmPlan has; it is 1 here");
-  refused(CHANGE { spec.problem.gated = true; }, "gated pairs have two sums");
+  const auto inParts = [](Spec &spec) {
+    spec.config.split_k = 2;
+    spec.config.parts_sum = fk::PartsSum::last_block;
+  };
+  refused(
+      CHANGE { spec.config.split_k = 2; },
+      "split_k is 2: of the parts, the last block of a tile adds those of K; parts_sum is "
+      "PartsSum::last_block then");
+  refused(
+      CHANGE {
+        inParts(spec);
+        shape.noMemory = true;
+      },
+      "split_k is 2: the sums of parts of K go through memory; run(PartsOfK{...}, finish)");
+  refused(
+      CHANGE {
+        inParts(spec);
+        spec.config.split_k = 4;
+        spec.config.tile_m = 64;
+        spec.config.tile_k = 32;
+      },
+      "the sums of parts of K has an extent of 2 in mode 0; split_k is 4");
+  refused(
+      CHANGE { shape.gates = 1; }, "gate() is of gated pairs, and the spec's problem is not gated");
+  refused(
+      CHANGE { spec.problem.gated = true; }, "gated pairs take prepared weights");
+  const fx::DeviceArray<fx::half_t> pairs({2 * 64 * 128});
+  for (const auto &[gates, text] :
+       {std::pair(0, "there are a gate and an up for each element of c; gate() makes one of them"),
+        std::pair(2, "gate() makes one element of a gate and its up, once")})
+    refused(
+        CHANGE {
+          spec.problem.gated = true;
+          spec.problem.b_layout = OperandLayout::prepared;
+          spec.config.tile_n = 128;
+          b = fixed(pairs);
+          shape.gates = gates;
+        },
+        text);
+  refused(
+      CHANGE { shape.scaled = true; },
+      "scales of blocks are given, and the spec's problem has none");
+  if (float8() != fx::DType()) {
+    const Operand bytes = Operand::output(float8(), 64, 128);
+    const auto ofBlocks = [&](Spec &spec, Tensor &a, Tensor &b) {
+      a = bytes.tensor().mark_layout_static(), b = bytes.tensor().mark_layout_static();
+      spec.problem.a = spec.problem.b = float8();
+      spec.problem.scale_a = spec.problem.scale_b = Scales::per_block;
+      spec.config.tile_k = 128;
+    };
+    refused(
+        CHANGE { ofBlocks(spec, a, b); },
+        "the spec's problem has scales of blocks, and none are given");
+    refused(
+        CHANGE {
+          ofBlocks(spec, a, b);
+          spec.problem.scale = fx::f8E8M0FNU;
+          shape.scaled = true;
+        },
+        "the scales of blocks of a is of type f32, and problem.scale is f8E8M0FNU");
+    refused(
+        CHANGE {
+          ofBlocks(spec, a, b);
+          spec.problem.n = 192;
+          shape.scaled = true;
+        },
+        "the scales of blocks of b has an extent of 1 in mode 0; ceil(problem.columns() / 128) is "
+        "2");
+  }
   refused(CHANGE { spec.config.tile_m = 24; }, "tile 24x64x64");
   refused(CHANGE { a = fixed(wide); },
           "a of a product's main loop is of type f32, and the spec has f16");
@@ -255,4 +429,60 @@ TEST_CASE("wrong compositions of parts are refused while they are traced") {
   refused(CHANGE { c = fixed(half); },
           "c of an epilogue has an extent of 256 in mode 1; n is 64");
 #undef CHANGE
+}
+
+namespace {
+
+/// What a launch says whose memory of parts of K has so many rows and flags, which have a value.
+std::string launchedWith(std::int64_t rowsMore, std::int64_t flagsMore, std::int64_t flag) {
+  const int lanes = fx::Device::current().target().wave_size();
+  const parts::GemmSpec spec{{.a = fx::f16,
+                              .b = fx::f16,
+                              .c = fx::f32,
+                              .b_layout = OperandLayout::rows,
+                              .n = 64,
+                              .k = 128},
+                             {.tile_m = 32,
+                              .tile_n = 64,
+                              .tile_k = 64,
+                              .threads = 4 * lanes,
+                              .split_k = 2,
+                              .parts_sum = fk::PartsSum::last_block}};
+  const std::int64_t m = 40, columns = parts::part_columns(spec),
+                     tiles = parts::part_flags(spec, m);
+  CHECK(tiles == 2);
+  CHECK(parts::tiles(spec, m) == 4);
+  const Operand a = Operand::output(fx::f16, m, 128), b = Operand::output(fx::f16, 64, 128),
+                c = Operand::output(fx::f32, m, 64);
+  const fx::DeviceArray<float> scales({1, 1}), sums({2, m + rowsMore, columns});
+  const fx::DeviceArray<std::int32_t> indices({m});
+  fx::DeviceArray<std::int64_t> flags({tiles + flagsMore});
+  flags.fill(flag);
+  const auto rowsOf = [](fx::TensorArg tensor, int mode, int divisor) {
+    return tensor.mark_layout_dynamic(mode, divisor);
+  };
+  return messageOf([&] {
+    const fx::Stream stream;
+    composed(rowsOf(a.tensor(), 1, 8), rowsOf(b.tensor(), 1, 8), scales.tensor(), scales.tensor(),
+             rowsOf(sums.tensor(), 2, 4), flags.tensor(), c.tensor(), indices.tensor(), spec,
+             Shape{})
+        .launch({.grid = parts::tiles(spec, m), .block = spec.config.threads, .stream = stream});
+    stream.synchronize();
+  });
+}
+
+} // namespace
+
+// A trap ends the device, so that each of these has a process of its own.
+TEST_CASE("memory of parts of K that is as large as it must be", "[traps]") {
+  CHECK(launchedWith(0, 0, 0) == "no error");
+}
+TEST_CASE("memory of parts of K with fewer rows ends the launch", "[traps]") {
+  CHECK(launchedWith(-1, 0, 0).find("trap") != std::string::npos);
+}
+TEST_CASE("memory of parts of K with fewer flags ends the launch", "[traps]") {
+  CHECK(launchedWith(0, -1, 0).find("trap") != std::string::npos);
+}
+TEST_CASE("flags of parts of K that are not zero end the launch", "[traps]") {
+  CHECK(launchedWith(0, 0, 5).find("trap") != std::string::npos);
 }

@@ -9,11 +9,13 @@
 #include "blocks/products/epilogue.h"
 #include "blocks/products/loop_shape.h"
 #include "blocks/products/operand.h"
+#include "blocks/products/operand_tile.h"
 #include "blocks/products/views.h"
 
 #include <flydsl/flydsl.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -74,17 +76,22 @@ struct BlockScales {
   Int32 rows;                    ///< of them that exist
   std::vector<Tensor> b;         // (tileN / halves / 128, blocks of K), of each half
   std::vector<Int32> blocksLeft; ///< rows of scales of B that exist from there on
+  /// Of gathered rows of A: their scales are rows of `gathered->matrix` (rows, blocks of K), by the
+  /// same indices, and `a` and `rows` are not looked at.
+  std::optional<GatheredTile> gathered = {};
 };
 
 class BlockScaledSums final : public Sums {
 public:
   BlockScaledSums(const LoopShape &shape, const TiledMma &mma, const BlockScales &scales)
       : Sums(shape, mma), type_(scales.a.dtype()),
-        a_(bufferOf(scales.a, {scales.rows, blocks()})) {
+        a_(scales.gathered ? bufferOf(scales.gathered->matrix, {scales.gathered->rows, blocks()},
+                                      scales.gathered->rows > 0)
+                           : bufferOf(scales.a, {scales.rows, blocks()})) {
     const Int32 wave = thread_idx().x / (shape.form.lanes * shape.waves) % shape.wavesM,
                 row = thread_idx().x % 16 + wave * 16;
     for (int i = 0; i < shape.tilesM(); ++i)
-      rows_.push_back(Int32(a_.layout()(min(row + 16 * shape.wavesM * i, scales.rows - 1), 0)));
+      rows_.push_back(placeOfRow(scales, row + 16 * shape.wavesM * i));
     for (int half = 0; half < shape.halves; ++half) {
       b_.push_back(bufferOf(scales.b[at(half)], {scales.blocksLeft[at(half)], blocks()}));
       products_.push_back(fragment());
@@ -146,6 +153,14 @@ private:
                                                  {.soffset = ofWave * bytes});
     return type_ == f32 ? value : value.to(i32);
   }
+  /// The elements from the start of the scales of A to those of a row of the tile.
+  Int32 placeOfRow(const BlockScales &scales, const Int32 &row) const {
+    if (!scales.gathered)
+      return Int32(a_.layout()(min(row, scales.rows - 1), 0));
+    const Int32 index = scales.gathered->indexOf(row);
+    const Boolean there = (index >= 0) & (index < scales.gathered->rows);
+    return insideOf(a_, there, Int32(a_.layout()(index, 0)));
+  }
   Numeric scaleOfA(int stage, int i, int block) const { return ofA_[at(stage)](i, block); }
   /// The number of the scale of B of a column of tiles. Waves lie side by side, so that columns of
   /// tiles are `16 * waves` apart, which divides 128.
@@ -182,7 +197,7 @@ private:
   }
 
   DType type_;
-  Tensor a_;               // (tileM, blocks of K)
+  Tensor a_;                // (tileM, blocks of K); gathered: (rows, blocks of K)
   std::vector<Int32> rows_; // the places of the rows' scales in it
   std::vector<Tensor> b_;  // (tileN / halves / 128, blocks of K), of each half
   std::vector<Tensor> products_;  // of a block of K, for each half

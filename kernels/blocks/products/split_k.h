@@ -18,9 +18,10 @@ namespace kernels::impl {
 /// The sums of all parts, in the workspace: (part, row, column).
 class PartSums {
 public:
+  PartSums(const PartsShape &shape, const Tensor &sums) : shape_(shape), sums_(sums) {}
   PartSums(const PartsShape &shape, const Strided<OnDevice, 0> &workspace, const Int32 &m)
-      : shape_(shape),
-        sums_(workspace.view(shape.acc, {shape.parts, m, shape.columns()}, kPieceBytes)) {}
+      : PartSums(shape, workspace.view(shape.acc, {shape.parts, m, shape.columns()}, kPieceBytes)) {
+  }
 
   /// The tile of a part's sums that starts at (row, column).
   Tensor tile(const Int32 &part, const TileOfC &tile, const Int32 &column) const {

@@ -12,9 +12,11 @@ namespace kernels::parts {
 /// The constants of a product's kernel, a parameter `Constexpr<GemmSpec>` of it. `choose(problem,
 /// m)` and `configs(problem, m)` give configurations.
 ///
-/// Of the problem the parts take the types a and b, how both operands lie, n and k. What follows
-/// the sums is the kernel's own: scales, bias, activation and rounding are not looked at, and gated
-/// pairs and scales of blocks are refused. So are configurations whose split_k is not 1.
+/// Of the problem the parts take the types a and b, how both operands lie, n and k, whether pairs
+/// are gated, and whether there are scales of blocks and of which type. What follows the sums is the
+/// kernel's own: scales of rows, bias, activation and rounding are not looked at.
+///
+/// If split_k is not 1, parts_sum is PartsSum::last_block: a second kernel is GemmPlan's.
 struct FLYDSL_API GemmSpec {
   GemmProblem problem;
   GemmConfig config;
@@ -23,14 +25,19 @@ struct FLYDSL_API GemmSpec {
 
 /// Whether the target has such parts; if not, why.
 FLYDSL_API Support supported(const GemmSpec &spec, const Target &target);
-/// The blocks of a grid for m rows of c: one for each tile. A block has config.threads threads.
+/// The blocks of a grid for m rows of c: one for each tile and each part of K. A block has
+/// config.threads threads.
 FLYDSL_API std::int64_t tiles(const GemmSpec &spec, std::int64_t m);
+/// The columns of the sums of a part of K, and the flags of m rows of c: see PartsOfK.
+FLYDSL_API std::int64_t part_columns(const GemmSpec &spec);
+FLYDSL_API std::int64_t part_flags(const GemmSpec &spec, std::int64_t m);
 
 /// A tile of c, and where it is.
 struct FLYDSL_API WorkTile {
   Int32 m, n;        ///< its row and its column among the tiles
   Int32 row, column; ///< the element of c at which it begins
   Int32 rows;        ///< rows of it that exist, of config.tile_m; none if that is not positive
+  Int32 part;        ///< of K, of config.split_k
 };
 
 /// Which tile a block computes, in a kernel.
@@ -40,9 +47,9 @@ public:
   TileScheduler(const GemmSpec &spec, const Int32 &m, Loc loc = Loc::current());
   /// The tile of a block of a grid of tiles(spec, m), in the order of the configuration.
   WorkTile at(const Int32 &block) const;
-  /// The tile in a row and a column of tiles, for kernels with an order of their own: a walk, a
-  /// list in memory, an expert's rows.
-  WorkTile tile(const Int32 &m, const Int32 &n) const;
+  /// The tile in a row and a column of tiles, and a part of K, for kernels with an order of their
+  /// own: a walk, a list in memory, an expert's rows.
+  WorkTile tile(const Int32 &m, const Int32 &n, const Int32 &part = 0) const;
   /// The rows of tiles, and the columns.
   Int32 down() const;
   Int32 across() const;

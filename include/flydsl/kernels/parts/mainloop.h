@@ -38,6 +38,24 @@ private:
   Loc loc_;
 };
 
+/// Scales of blocks: of a (rows, ceil(k / 128)), of b (ceil(rows of b / 128), ceil(k / 128)), at any
+/// strides. They are f32, or f8E8M0FNU if problem.scale says so. The scales of gathered rows are
+/// those that the indices of a name.
+struct FLYDSL_API BlockScales {
+  Tensor a, b;
+};
+
+/// Memory through which the sums of parts of K go, if split_k is not 1.
+struct FLYDSL_API PartsOfK {
+  /// (split_k, m, part_columns(spec)), f32, or i32 for products of i8. It is written before it is
+  /// read. Rows start at multiples of 16 bytes, and those of a tile span less than 1 GiB.
+  Tensor sums;
+  /// A vector of part_flags(spec, m) elements of i64, one for each tile of c, by which its blocks
+  /// count themselves. They are zero before the first launch; each launch leaves them so. A kernel
+  /// that finds another number traps.
+  Tensor flags;
+};
+
 /// The sums of a tile: registers of the threads, in f32, or i32 for products of i8.
 class FLYDSL_API Sums {
 public:
@@ -54,12 +72,21 @@ private:
 class FLYDSL_API Mainloop {
 public:
   /// Throws TraceError for operands that are not those of the spec: of another type, rank or
-  /// layout, with another K or n where these are known.
+  /// layout, with another K or n where these are known; and if the spec's problem has scales of
+  /// blocks and none are given, or the other way round.
   Mainloop(const GemmSpec &spec, const WorkTile &tile, const Operand &a, const Operand &b,
            Loc loc = Loc::current());
+  Mainloop(const GemmSpec &spec, const WorkTile &tile, const Operand &a, const Operand &b,
+           const std::optional<BlockScales> &scales, Loc loc = Loc::current());
   /// Runs the loop, and then `finish` in the waves that hold the sums: all of them, or those of the
-  /// first that share K. All threads of the block call it, once.
-  void run(const std::function<void(const Sums &)> &finish) const;
+  /// first that share K. All threads of the block call it, once. Throws TraceError if split_k is not
+  /// 1.
+  void run(const std::function<void(const Sums &)> &finish, Loc loc = Loc::current()) const;
+  /// The same if blocks share K: each writes the sums of its part to memory, and the block of a tile
+  /// that comes last runs `finish` with the sums of all, which are added in the order of the parts.
+  /// If split_k is 1, the memory is not looked at.
+  void run(const PartsOfK &memory, const std::function<void(const Sums &)> &finish,
+           Loc loc = Loc::current()) const;
 
 private:
   struct Inside;

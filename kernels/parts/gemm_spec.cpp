@@ -1,0 +1,62 @@
+// What the parts of products are made for, and the tiles of their blocks.
+#include <flydsl/kernels/parts.h>
+
+#include "blocks/products/tile_scheduler.h"
+#include "gemm/gemm_family.h"
+#include "parts/checks.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::parts {
+
+Support supported(const GemmSpec &spec, const Target &target) {
+  if (spec.config.split_k > 1 && spec.config.parts_sum != PartsSum::last_block)
+    return Support::no("split_k is " + to_string(spec.config.split_k) +
+                       ": of the parts, the last block of a tile adds those of K; parts_sum is "
+                       "PartsSum::last_block then. A second kernel that adds them is GemmPlan's");
+  if (const Support answer = kernels::supported(spec.problem, target); !answer)
+    return answer;
+  return kernels::supported(spec.problem, spec.config, target);
+}
+void expectFit(const GemmSpec &spec, Loc loc) {
+  const Support answer = supported(spec, target());
+  if (!answer)
+    throw TraceError("parts of a product on " + target().name() + ": " + answer.why, loc);
+}
+
+std::int64_t tiles(const GemmSpec &spec, std::int64_t m) {
+  return impl::tilesOf(spec.problem, spec.config, m) * spec.config.split_k;
+}
+std::int64_t part_columns(const GemmSpec &spec) {
+  return impl::partsShape(spec.problem, spec.config).columns();
+}
+std::int64_t part_flags(const GemmSpec &spec, std::int64_t m) {
+  return impl::tilesOf(spec.problem, spec.config, m);
+}
+
+namespace {
+
+WorkTile published(const impl::WorkTile<Int32> &work) {
+  return {work.m, work.n, work.row, work.column, work.rows, work.part};
+}
+impl::TileScheduler<Int32> schedulerOf(const GemmSpec &spec, const Int32 &m) {
+  return {impl::tileGrid(spec.problem, spec.config), m};
+}
+
+} // namespace
+
+TileScheduler::TileScheduler(const GemmSpec &spec, const Int32 &m, Loc loc) : spec_(spec), m_(m) {
+  expectFit(spec, loc);
+}
+WorkTile TileScheduler::at(const Int32 &block) const {
+  return published(schedulerOf(spec_, m_).at(block));
+}
+WorkTile TileScheduler::tile(const Int32 &m, const Int32 &n, const Int32 &part) const {
+  return published(schedulerOf(spec_, m_).tile(Int32(0), m, n, part));
+}
+Int32 TileScheduler::down() const { return ceildiv(m_, spec_.config.tile_m); }
+Int32 TileScheduler::across() const {
+  return static_cast<std::int32_t>(impl::tilesAcross(spec_.problem, spec_.config));
+}
+
+} // namespace kernels::parts
+FLYDSL_NAMESPACE_END
