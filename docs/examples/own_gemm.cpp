@@ -88,22 +88,23 @@ const fx::Kernel product_of_experts{
 // region: pairs
 /// y = gate * sigmoid(1.702 gate) * (up + 1), with gates and ups that are limited, of which w has n
 /// rows each. Blocks share K.
-const fx::Kernel product_of_pairs{"product_of_pairs",
-                                  [](fx::Tensor x, fx::Tensor w, fx::Tensor sums, fx::Tensor flags,
-                                     fx::Tensor y, fx::Constexpr<parts::GemmSpec> spec) {
-  const parts::TileScheduler tiles(spec.value(), fx::Int32(y.shape()[0]));
-  const parts::WorkTile tile = tiles.at(fx::block_idx().x);
-  const parts::Mainloop loop(spec.value(), tile, parts::Operand::rows(x),
-                             parts::Operand::prepared(w));
-  const auto swiglu = [](const fx::Vector &gate, const fx::Vector &up, const parts::Group &) {
-    const fx::Vector g = fx::min(gate, 7.0f), u = fx::max(fx::min(up, 7.0f), -7.0f);
-    return g / (1.0f + fx::math::exp(g * -1.702f)) * (u + 1.0f);
-  };
-  // The block of a tile that comes last has the sums of all parts.
-  loop.run(parts::PartsOfK{sums, flags}, [&](const parts::Sums &ofTile) {
-    parts::Epilogue(spec.value(), tile).gate(swiglu).store(ofTile, y);
-  });
-                                  }};
+const fx::Kernel product_of_pairs{
+    "product_of_pairs",
+    [](fx::Tensor x, fx::Tensor w, fx::Tensor sums, fx::Tensor flags, fx::Tensor y,
+       fx::Constexpr<parts::GemmSpec> spec) {
+      const parts::TileScheduler tiles(spec.value(), fx::Int32(y.shape()[0]));
+      const parts::WorkTile tile = tiles.at(fx::block_idx().x);
+      const parts::Mainloop loop(spec.value(), tile, parts::Operand::rows(x),
+                                 parts::Operand::prepared(w));
+      const auto swiglu = [](const fx::Vector &gate, const fx::Vector &up, const parts::Group &) {
+        const fx::Vector g = fx::min(gate, 7.0f), u = fx::max(fx::min(up, 7.0f), -7.0f);
+        return g / (1.0f + fx::math::exp(g * -1.702f)) * (u + 1.0f);
+      };
+      // The block of a tile that comes last has the sums of all parts.
+      loop.run(parts::PartsOfK{sums, flags}, [&](const parts::Sums &ofTile) {
+        parts::Epilogue(spec.value(), tile).gate(swiglu).store(ofTile, y);
+      });
+    }};
 // endregion
 
 /// Rows for a parameter: their elements are neighbours, and they start at multiples of 16 bytes.
