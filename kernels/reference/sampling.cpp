@@ -11,7 +11,7 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::reference {
 namespace {
 
-constexpr double kLn2 = 0.693147180559945309, kRoundingOfFloat = 0x1p-24;
+constexpr double kRoundingOfFloat = 0x1p-24;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A number that is known within `off`.
@@ -37,20 +37,30 @@ public:
       shares_.push_back(shareOf(value));
   }
 
+  /// A token, and whether it is the draft's.
+  struct Token {
+    std::int64_t number = 0;
+    bool accepted = false;
+  };
   /// The token; nothing if roundings decide.
-  std::optional<std::int64_t> token() const {
-    if (!isDrawn_)
-      return greedy();
+  std::optional<Token> token() const {
+    if (!isDrawn_) {
+      const std::optional<std::int64_t> largest = greedy();
+      if (!largest)
+        return std::nullopt;
+      return Token{*largest, draft() == largest};
+    }
     std::vector<std::size_t> left(values_.size());
     std::iota(left.begin(), left.end(), std::size_t(0));
-    std::stable_sort(left.begin(), left.end(), [&](std::size_t a, std::size_t b) {
-      return values_[a].value > values_[b].value;
+    std::sort(left.begin(), left.end(), [&](std::size_t a, std::size_t b) {
+      const double x = values_[a].value, y = values_[b].value;
+      return x != y ? x > y : a < b;
     });
     for (const auto cut : {&SampledRow::minP, &SampledRow::topK, &SampledRow::topP})
       if (!(this->*cut)(left))
         return std::nullopt;
     std::sort(left.begin(), left.end());
-    return tokenAmong(left);
+    return draft() ? orDraft(left, *draft()) : tokenAmong(left, shares_);
   }
   /// Of a token.
   Near logProbability(std::int64_t token) const {
@@ -179,19 +189,59 @@ private:
     return true;
   }
 
-  std::optional<std::int64_t> tokenAmong(const std::vector<std::size_t> &left) const {
+  /// A row's draft, if it has one.
+  std::optional<std::int64_t> draft() const {
+    if (problem_.draft == Draft::none)
+      return std::nullopt;
+    const auto token = static_cast<std::int64_t>(own("drafts"));
+    return token >= 0 && token < problem_.vocabulary ? std::optional(token) : std::nullopt;
+  }
+  /// One of the row's numbers from 0 to below 1: the place, or that of the acceptance.
+  double drawn(std::size_t number) const {
     const auto words = random::randint4x(static_cast<std::int64_t>(own("seeds")),
                                          static_cast<std::int64_t>(own("offsets")));
-    const double drawn = double(std::uint64_t(words[0]) << 21 | words[1] >> 11) * 0x1p-53;
-    const Near all = sumOf(left), place{drawn * all.value, drawn * all.off + 0x1p-40};
+    return double(std::uint64_t(words[2 * number]) << 21 | words[2 * number + 1] >> 11) * 0x1p-53;
+  }
+  /// The draft, or another token by what its probabilities have beyond those of the draft.
+  std::optional<Token> orDraft(const std::vector<std::size_t> &left, std::int64_t draft) const {
+    const Near all = sumOf(left);
+    const auto q = [&](std::int64_t token) {
+      const double given = problem_.draft == Draft::distribution
+                               ? at("draft_probabilities", token)
+                               : double(token == draft);
+      return Near{given * all.value, std::fabs(given) * (all.off + all.value * 0x1p-22)};
+    };
+    const bool isLeft =
+        std::find(left.begin(), left.end(), static_cast<std::size_t>(draft)) != left.end();
+    const Near p = isLeft ? shares_[static_cast<std::size_t>(draft)] : Near{},
+               tried{drawn(1) * q(draft).value, q(draft).off};
+    if (tried.surelyBelow(p))
+      return Token{draft, true};
+    if (!p.surelyBelow(tried) && !(p.value == 0 && p.off == 0 && tried.value >= 0))
+      return std::nullopt;
+    std::vector<Near> rest(shares_.size());
+    for (const std::size_t token : left) {
+      const Near of = q(std::ptrdiff_t(token));
+      rest[token] = {std::max(shares_[token].value - std::max(of.value, 0.0), 0.0),
+                     shares_[token].off + of.off + 0x1p-40};
+    }
+    return tokenAmong(left, rest);
+  }
+  std::optional<Token> tokenAmong(const std::vector<std::size_t> &left,
+                                  const std::vector<Near> &weights) const {
+    Near all;
+    for (const std::size_t token : left)
+      all = {all.value + weights[token].value, all.off + weights[token].off};
+    const Near place{drawn(0) * all.value, drawn(0) * all.off + 0x1p-40};
     Near end;
     for (const std::size_t token : left) {
       const Near begin = end;
-      end = {end.value + shares_[token].value, end.off + shares_[token].off};
-      if (place.surelyBelow(end))
-        return begin.value == 0 || begin.surelyBelow(place)
-                   ? std::optional<std::int64_t>(std::ptrdiff_t(token))
-                   : std::nullopt;
+      end = {end.value + weights[token].value, end.off + weights[token].off};
+      if (!place.surelyBelow(end))
+        continue;
+      if (begin.value == 0 || begin.surelyBelow(place))
+        return Token{std::ptrdiff_t(token), false};
+      return std::nullopt;
     }
     return std::nullopt;
   }
@@ -209,15 +259,18 @@ private:
 
 Outputs expected(const SamplingProblem &problem, const SamplingConfig &, std::int64_t m,
                  const Inputs &inputs) {
-  Expected tokens, logs, offsets;
+  Expected tokens, logs, offsets, accepted, lengths;
   for (std::int64_t t = 0; t < m; ++t) {
     const SampledRow row(problem, inputs, t);
-    const std::optional<std::int64_t> token = row.token();
-    tokens.values.push_back(double(token.value_or(0)));
+    const std::optional<SampledRow::Token> token = row.token();
+    const std::int64_t number = token ? token->number : 0;
+    tokens.values.push_back(double(number));
     tokens.bound.push_back(token ? 0 : kInfinity);
-    const Near log = row.logProbability(std::max<std::int64_t>(token.value_or(0), 0));
+    const Near log = row.logProbability(std::max<std::int64_t>(number, 0));
     logs.values.push_back(log.value);
     logs.bound.push_back(token ? log.off : kInfinity);
+    accepted.values.push_back(token && token->accepted ? 1 : 0);
+    accepted.bound.push_back(token ? 0 : kInfinity);
     if (problem.advance) {
       offsets.values.push_back(inputs.at("offsets")[static_cast<std::size_t>(t)] + 1);
       offsets.bound.push_back(0);
@@ -228,6 +281,12 @@ Outputs expected(const SamplingProblem &problem, const SamplingConfig &, std::in
     outputs["log_probabilities"] = logs;
   if (problem.advance)
     outputs["offsets"] = offsets;
+  if (problem.draft != Draft::none) {
+    outputs["accepted"] = accepted;
+    // Each row is a sequence of its own.
+    outputs["lengths"] = {std::vector<double>(static_cast<std::size_t>(m), 1),
+                          std::vector<double>(static_cast<std::size_t>(m))};
+  }
   return outputs;
 }
 

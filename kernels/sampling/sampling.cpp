@@ -47,6 +47,12 @@ Support Sampling::supported(const SamplingProblem &, const SamplingConfig &confi
   return blockSupported(config.block, target);
 }
 
+Sampling::KernelNames Sampling::kernels(const SamplingProblem &problem, const SamplingConfig &) {
+  if (problem.draft == Draft::none)
+    return {&kSampling};
+  return {&kSampling, &kSamplingSequences};
+}
+
 SamplingConfig Sampling::choose(const SamplingProblem &problem, std::int64_t,
                                 const Target &target) {
   int block = target.max_block_size();
@@ -103,32 +109,61 @@ void Sampling::launch(const Call<SamplingProblem> &call) {
   arguments.checkIf(problem.penalties, args.prompt, ofBits("prompt"));
   arguments.checkIf(problem.log_probabilities, args.log_probabilities,
                     ofRows("log_probabilities", f32, Use::written));
+  const bool drafts = problem.draft != Draft::none;
+  const std::int64_t sequences =
+      drafts && args.starts && args.starts->rank() == 1 ? args.starts->shape()[0] - 1 : 0;
+  arguments.checkIf(drafts, args.drafts, ofRows("drafts", i32));
+  arguments.checkIf(drafts, args.accepted, ofRows("accepted", i32, Use::written));
+  arguments.checkIf(problem.draft == Draft::distribution, args.draft_probabilities,
+                    ofTokens("draft_probabilities", f32));
+  if (sequences < 0)
+    arguments.fail(
+        "starts has no number; the first row of each sequence and the end of the last are "
+        "expected");
+  arguments.checkIf(drafts, args.starts,
+                    {.name = "starts", .dtype = i32, .shape = {"sequences + 1", sequences + 1}});
+  arguments.checkIf(
+      drafts, args.lengths,
+      {.name = "lengths", .dtype = i32, .shape = {"sequences", sequences}, .use = Use::written});
   // A row's block ends while those of other rows still read.
   arguments.apart(args.tokens, "tokens", args.logits, "logits");
   if (problem.log_probabilities)
     arguments.apart(*args.log_probabilities, "log_probabilities", args.logits, "logits");
+  if (drafts) {
+    arguments.apart(args.tokens, "tokens", *args.drafts, "drafts");
+    arguments.apart(*args.accepted, "accepted", *args.drafts, "drafts");
+    arguments.apart(*args.accepted, "accepted", args.tokens, "tokens");
+  }
   if (problem.advance)
     arguments.apart(*args.offsets, "offsets", *args.seeds, "seeds");
-  if (m == 0)
-    return;
-  call.launches.at(0, kSampling)(call.on(m, call.config.block), call.where,
-                                 {.logits = operandOf<1>(args.logits),
-                                  .tokens = operandOf<0>(args.tokens),
-                                  .m = static_cast<std::int32_t>(m),
-                                  .temperature = operandOf<0>(args.temperature),
-                                  .topK = operandOf<0>(args.top_k),
-                                  .topP = operandOf<0>(args.top_p),
-                                  .minP = operandOf<0>(args.min_p),
-                                  .seeds = operandOf<0>(args.seeds),
-                                  .offsets = operandOf<0>(args.offsets),
-                                  .bias = operandOf<1>(args.bias),
-                                  .mask = operandOf<1>(args.mask),
-                                  .repetition = operandOf<0>(args.repetition),
-                                  .presence = operandOf<0>(args.presence),
-                                  .frequency = operandOf<0>(args.frequency),
-                                  .counts = operandOf<1>(args.counts),
-                                  .prompt = operandOf<1>(args.prompt),
-                                  .logProbabilities = operandOf<0>(args.log_probabilities)});
+  const SamplingParams<OnHost> params{.logits = operandOf<1>(args.logits),
+                                      .tokens = operandOf<0>(args.tokens),
+                                      .m = static_cast<std::int32_t>(m),
+                                      .temperature = operandOf<0>(args.temperature),
+                                      .topK = operandOf<0>(args.top_k),
+                                      .topP = operandOf<0>(args.top_p),
+                                      .minP = operandOf<0>(args.min_p),
+                                      .seeds = operandOf<0>(args.seeds),
+                                      .offsets = operandOf<0>(args.offsets),
+                                      .bias = operandOf<1>(args.bias),
+                                      .mask = operandOf<1>(args.mask),
+                                      .repetition = operandOf<0>(args.repetition),
+                                      .presence = operandOf<0>(args.presence),
+                                      .frequency = operandOf<0>(args.frequency),
+                                      .counts = operandOf<1>(args.counts),
+                                      .prompt = operandOf<1>(args.prompt),
+                                      .logProbabilities = operandOf<0>(args.log_probabilities),
+                                      .drafts = operandOf<0>(args.drafts),
+                                      .accepted = operandOf<0>(args.accepted),
+                                      .draftProbabilities = operandOf<1>(args.draft_probabilities),
+                                      .starts = operandOf<0>(args.starts),
+                                      .lengths = operandOf<0>(args.lengths),
+                                      .sequences = static_cast<std::int32_t>(sequences)};
+  if (m)
+    call.launches.at(0, kSampling)(call.on(m, call.config.block), call.where, params);
+  if (sequences)
+    call.launches.at(1, kSamplingSequences)(call.over(sequences, kSequencesBlock, kSequencesBlock),
+                                            call.where, params);
 }
 
 SamplingArgs Sampling::args(const SamplingProblem &problem, const SamplingConfig &, std::int64_t m,
@@ -155,6 +190,15 @@ SamplingArgs Sampling::args(const SamplingProblem &problem, const SamplingConfig
   args.prompt = sampleIf(problem.penalties, sampler, "prompt", i32, words, Role::below(0x7fffffff));
   args.log_probabilities =
       sampleIf(problem.log_probabilities, sampler, "log_probabilities", f32, row, Role::output);
+  if (problem.draft == Draft::none)
+    return args;
+  // Each row is a sequence of its own.
+  args.drafts = sampler("drafts", i32, row, Role::below(problem.vocabulary));
+  args.accepted = sampler("accepted", i32, row, Role::output);
+  args.draft_probabilities =
+      sampleIf(problem.draft == Draft::distribution, sampler, "draft_probabilities", f32, tokens);
+  args.starts = sampler("starts", i32, Extents{m + 1}, Role::steps(1));
+  args.lengths = sampler("lengths", i32, row, Role::output);
   return args;
 }
 

@@ -11,6 +11,7 @@
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/rope.h>
+#include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/kernels/topk_gating.h>
 
@@ -362,6 +363,20 @@ TEST_CASE("checked experts of slots, their map and the tokens", "[run]") {
                                    4);
 }
 
+TEST_CASE("checked drafts and sequences of sampling", "[run]") {
+  const fk::SamplingProblem problem{.vocabulary = 6, .draft = fk::Draft::token};
+  std::vector<Wrong> wrong = outside("drafts", 2, -1, 6);
+  for (const Wrong &other : outside("starts", 4, 0, 5))
+    wrong.push_back(other);
+  expectCase<fk::SamplingProblem>(
+      {problem,
+       {.block = 256},
+       {{"drafts", {0, 5, -1, 3}}, {"starts", {0, 2, 2, 3, 4}}},
+       {},
+       wrong},
+      4);
+}
+
 TEST_CASE("checked lengths for a worklist", "[run]") {
   const fk::WorklistProblem problem{.workers = 3, .unit = 32};
   expectCase<fk::WorklistProblem>({problem,
@@ -671,6 +686,7 @@ TEST_CASE("the operands that tools and tuning take are right") {
   check(fk::MqaLogitsProblem{.x = fx::bf16, .heads = 16, .head = 64}, 5);
   check(fk::RopeProblem{.q_heads = 2, .kv_heads = 1, .head = 32, .cache = fk::KvCache::pages}, 6);
   check(fk::TopkGatingProblem{.experts = 9, .topk = 2, .given = true}, 5);
+  check(fk::SamplingProblem{.vocabulary = 40, .temperature = true, .draft = fk::Draft::token}, 4);
   check(fk::WorklistProblem{.workers = 3, .unit = 32}, 4);
 }
 

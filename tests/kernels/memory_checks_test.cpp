@@ -110,7 +110,8 @@ TEST_CASE("plans that check memory refuse each operand that reaches past its own
                                .mask = true,
                                .penalties = true,
                                .log_probabilities = true,
-                               .advance = true});
+                               .advance = true,
+                               .draft = Draft::distribution});
   expectMemory(TopkGatingProblem{.experts = 12, .topk = 3, .bias = true, .shared = 1});
   expectMemory(TopkGatingProblem{.experts = 12, .topk = 3, .source_rows = true});
   expectMemory(WeightProblem{.n = 24, .k = 40});

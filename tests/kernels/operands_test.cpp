@@ -274,7 +274,8 @@ void expectRules(const Share &share) {
                                 .mask = true,
                                 .penalties = true,
                                 .log_probabilities = true,
-                                .advance = true},
+                                .advance = true,
+                                .draft = Draft::distribution},
                                {.logits = fx::bf16, .vocabulary = 17}},
                               share);
   expectRule<TopkGatingProblem>({{.experts = 12, .topk = 3, .source_rows = true},

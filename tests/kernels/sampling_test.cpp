@@ -19,7 +19,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 using Rows = fk::reference::Inputs;
 
 struct Drawn {
-  std::vector<double> tokens = {}, logs = {}, offsets = {};
+  std::vector<double> tokens = {}, logs = {}, offsets = {}, accepted = {}, lengths = {};
 };
 
 Drawn draw(const SamplingProblem &problem, const SamplingConfig &config, std::int64_t m,
@@ -44,7 +44,15 @@ Drawn draw(const SamplingProblem &problem, const SamplingConfig &config, std::in
   if (std::ssize(rows.at("logits")) == n)
     logits = fx::tensor(logits.data(), problem.logits, {m, n}, {0, 1});
   const Operand tokens = Operand::output(fx::i32, 1, m), logs = Operand::output(fx::f32, 1, m);
-  const bool draws = problem.temperature, penalties = problem.penalties;
+  const bool draws = problem.temperature, penalties = problem.penalties,
+             drafts = problem.draft != fk::Draft::none;
+  const std::int64_t sequences = drafts ? std::ssize(rows.at("starts")) - 1 : 0;
+  const Operand accepted = Operand::output(fx::i32, 1, m),
+                lengths = Operand::output(fx::i32, 1, sequences);
+  std::optional<fx::TensorArg> starts;
+  if (drafts)
+    starts = made.emplace("starts", Operand::both(fx::i32, 1, sequences + 1, rows.at("starts")))
+                 .first->second.vector();
   const fk::SamplingArgs args{
       .logits = logits,
       .tokens = tokens.vector(),
@@ -61,7 +69,13 @@ Drawn draw(const SamplingProblem &problem, const SamplingConfig &config, std::in
       .frequency = vector(penalties, "frequency", fx::f32),
       .counts = matrix(penalties, "counts", fx::i32, n),
       .prompt = matrix(penalties, "prompt", fx::i32, words),
-      .log_probabilities = problem.log_probabilities ? std::optional(logs.vector()) : std::nullopt};
+      .log_probabilities = problem.log_probabilities ? std::optional(logs.vector()) : std::nullopt,
+      .drafts = vector(drafts, "drafts", fx::i32),
+      .accepted = drafts ? std::optional(accepted.vector()) : std::nullopt,
+      .draft_probabilities = matrix(problem.draft == fk::Draft::distribution,
+                                    "draft_probabilities", fx::f32, n),
+      .starts = starts,
+      .lengths = drafts ? std::optional(lengths.vector()) : std::nullopt};
   const fx::Stream stream;
   fk::SamplingPlan(problem, config)(args, stream);
   stream.synchronize();
@@ -72,6 +86,10 @@ Drawn draw(const SamplingProblem &problem, const SamplingConfig &config, std::in
     logs.expectUntouched();
   if (draws)
     drawn.offsets = made.at("offsets").values();
+  if (drafts) {
+    drawn.accepted = accepted.values();
+    drawn.lengths = lengths.values();
+  }
   return drawn;
 }
 Drawn draw(const SamplingProblem &problem, std::int64_t m, const Rows &rows) {
@@ -89,6 +107,15 @@ Rows randomRows(const SamplingProblem &problem, std::int64_t m, std::uint64_t se
       all.push_back(double(float(values.begin()[std::size_t(i) % values.size()])));
     return all;
   };
+  std::vector<double> starts(std::size_t(m) + 1), guesses = uniform(fx::f32, m * n, seed + 7);
+  std::iota(starts.begin(), starts.end(), 0.0);
+  for (std::int64_t i = 0; i < m; ++i) {
+    double all = 0;
+    for (std::int64_t j = 0; j < n; ++j)
+      all += guesses[std::size_t(i * n + j)] = std::exp(4 * guesses[std::size_t(i * n + j)]);
+    for (std::int64_t j = 0; j < n; ++j)
+      guesses[std::size_t(i * n + j)] = double(float(guesses[std::size_t(i * n + j)] / all));
+  }
   return {{"logits", uniform(problem.logits, m * n, seed, scale)},
           {"temperature", cycle({1, 0.5, 2, 0.9})},
           {"top_k", cycle({0, double((n + 3) / 4), 1, double(n), 5})},
@@ -103,6 +130,9 @@ Rows randomRows(const SamplingProblem &problem, std::int64_t m, std::uint64_t se
           {"presence", cycle({0, 0.5})},
           {"frequency", cycle({0, 0.125, 0.25})},
           {"counts", integers(m * n, seed + 5, 0, 2)},
+          {"drafts", integers(m, seed + 8, -1, int(n - 1))},
+          {"draft_probabilities", guesses},
+          {"starts", starts},
           {"prompt", integers(m * words, seed + 6, std::numeric_limits<int>::min() / 2,
                               std::numeric_limits<int>::max() / 2)}};
 }
@@ -124,6 +154,10 @@ void expectDrawn(const SamplingProblem &problem, const SamplingConfig &config, s
     compare("offsets", drawn.offsets);
   else if (problem.temperature)
     CHECK(drawn.offsets == rows.at("offsets"));
+  if (problem.draft != fk::Draft::none) {
+    compare("accepted", drawn.accepted);
+    compare("lengths", drawn.lengths);
+  }
   const auto &bound = expected.at("tokens").bound;
   CHECK(4 * std::count(bound.begin(), bound.end(), kInfinity) <= m);
   for (const double token : drawn.tokens)
@@ -300,6 +334,89 @@ TEST_CASE("tokens have the distribution of their probabilities", "[run]") {
   CHECK(std::set<double>(tokens.begin(), tokens.end()) == std::set<double>{4, 6});
 }
 
+TEST_CASE("drafts are accepted, or other tokens drawn, by both distributions", "[run]") {
+  for (const fk::Draft draft : {fk::Draft::token, fk::Draft::distribution})
+    for (const std::int64_t n : {5, 300}) {
+      expectDrawn({.vocabulary = n, .temperature = true, .draft = draft}, 24, 61, 2);
+      expectDrawn({.logits = fx::bf16,
+                   .vocabulary = n,
+                   .temperature = true,
+                   .top_k = true,
+                   .top_p = true,
+                   .log_probabilities = true,
+                   .advance = true,
+                   .draft = draft},
+                  24, 62, 3);
+    }
+}
+
+TEST_CASE("tokens have the distribution of their probabilities whatever was drafted", "[run]") {
+  constexpr std::int64_t n = 12, m = 1500;
+  for (const fk::Draft draft : {fk::Draft::token, fk::Draft::distribution}) {
+    const SamplingProblem problem{.vocabulary = n, .temperature = true, .draft = draft};
+    Rows rows = randomRows(problem, m, 71);
+    rows["logits"] = uniform(fx::f32, n, 73, 2);
+    rows["temperature"].assign(m, 1);
+    rows["seeds"].assign(m, 5);
+    std::iota(rows["offsets"].begin(), rows["offsets"].end(), 0.0);
+    // Drafts of a distribution that is another one, drawn by the host.
+    std::vector<double> q(n), all;
+    for (std::size_t i = 0; i < n; ++i)
+      q[i] = double(float(i < 4 ? 0.175 : 0.0375));
+    for (std::int64_t i = 0; i < m; ++i) {
+      double place = double(fx::detail::randomBits(79, std::uint64_t(i)) >> 11) * 0x1p-53;
+      std::size_t token = 0;
+      while (token + 1 < n && place >= q[token])
+        place -= q[token++];
+      rows["drafts"][std::size_t(i)] = draft == fk::Draft::token ? 3 : double(token);
+      all.insert(all.end(), q.begin(), q.end());
+    }
+    rows["draft_probabilities"] = all;
+    const Drawn drawn = draw(problem, m, rows);
+    std::vector<double> counts(n), shares(n);
+    double sum = 0, chi = 0, same = 0, kept = 0;
+    for (std::size_t i = 0; i < std::size_t(m); ++i) {
+      ++counts[std::size_t(drawn.tokens[i])];
+      kept += drawn.accepted[i];
+      if (drawn.accepted[i] == 1)
+        CHECK(drawn.tokens[i] == rows["drafts"][i]);
+    }
+    for (std::size_t i = 0; i < n; ++i)
+      sum += shares[i] = std::exp(rows["logits"][i]);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double p = shares[i] / sum, expected = double(m) * p;
+      chi += (counts[i] - expected) * (counts[i] - expected) / expected;
+      same += draft == fk::Draft::token ? (i == 3 ? p : 0) : std::min(p, q[i]);
+    }
+    CHECK(chi < 31.3); // of 11 degrees of freedom, once in 1,000
+    // As many are accepted as both distributions share; four deviations at most.
+    CHECK(std::fabs(kept / double(m) - same) < 4 * std::sqrt(same * (1 - same) / double(m)));
+  }
+}
+
+TEST_CASE("tokens of a sequence end with the first that is no draft", "[run]") {
+  // Greedy: row i has the token i % 4.
+  constexpr std::int64_t n = 4, m = 9;
+  std::vector<double> logits(m * n, 0);
+  for (std::size_t i = 0; i < m; ++i)
+    logits[i * n + i % n] = 1;
+  const SamplingProblem problem{.vocabulary = n, .draft = fk::Draft::token};
+  // All accepted; the second not; no draft; none of four; no rows.
+  Rows rows{{"logits", logits},
+            {"drafts", {0, 1, -1, 3, 1, 1, -1, 2, -1}},
+            {"starts", {0, 3, 6, 7, 9, 9}}};
+  const Drawn drawn = draw(problem, m, rows);
+  CHECK(drawn.tokens == std::vector<double>{0, 1, 2, 3, 0, -1, 2, 3, -1});
+  CHECK(drawn.accepted == std::vector<double>{1, 1, 0, 1, 0, 1, 0, 0, 0});
+  CHECK(drawn.lengths == std::vector<double>{3, 2, 1, 1, 0});
+  // Wrong numbers without a check: no draft, and rows that there are not are left out.
+  rows["drafts"] = {0, 4, -1, 3, 1000000, 1, -7, 2, -1};
+  rows["starts"] = {-5, 3, 6, 7, 9, 2000};
+  const Drawn wrong = draw(problem, m, rows);
+  CHECK(wrong.accepted == std::vector<double>{1, 0, 0, 1, 0, 1, 0, 0, 0});
+  CHECK(wrong.lengths == std::vector<double>{2, 2, 1, 1, 0});
+}
+
 TEST_CASE("a token follows from values, seed and offset, whatever draws it", "[run]") {
   SamplingProblem problem{.vocabulary = 2100, .temperature = true, .top_k = true, .top_p = true};
   const Rows rows = randomRows(problem, 12, 41);
@@ -349,6 +466,9 @@ TEST_CASE("sampling: another run, a graph, a file", "[run]") {
                                     .log_probabilities = true,
                                     .advance = true},
                                    {.block = 256}, 3);
+  expectStructure<SamplingProblem>(
+      {.vocabulary = 520, .temperature = true, .draft = fk::Draft::distribution}, {.block = 256},
+      3);
 }
 
 TEST_CASE("a greedy row is read once", "[run]") {
@@ -367,7 +487,8 @@ TEST_CASE("sampling answers for every vocabulary, and spills nothing") {
                         .bias = n == 17,
                         .mask = n == 128256,
                         .penalties = n == 151936,
-                        .log_probabilities = true});
+                        .log_probabilities = true,
+                        .draft = n == 262144 ? fk::Draft::distribution : fk::Draft::none});
   expectTotal(problems);
   expectNoSpills(problems);
 }

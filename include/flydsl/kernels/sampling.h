@@ -6,6 +6,13 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
 
+/// Where the tokens come from that a smaller model or a guess has drafted.
+enum class Draft : std::uint8_t {
+  none,         ///< there are none
+  token,        ///< each draft was the only choice: an n-gram's, or a greedy model's
+  distribution, ///< it was drawn by `draft_probabilities`
+};
+
 /// tokens[i] is a token of the vocabulary that is drawn by the logits of row i.
 ///
 /// A logit becomes a value in this order, which is vLLM's: `bias` is added; `penalties` change it; what
@@ -21,6 +28,13 @@ namespace kernels {
 /// `temperature`; where its temperature is below 1e-5 or a NaN; and where its largest value is +infinity
 /// or a NaN, which counts as larger than any number. A row with -infinity alone has the token -1.
 ///
+/// With a draft, row i has a token drafts[i] that was proposed for it. It is accepted with the probability
+/// min(1, p / q), where p is its probability among the candidates and q the one that it was drawn with;
+/// otherwise another token is drawn by max(p - q, 0), so that tokens[i] has the distribution of p. A
+/// greedy row accepts its own token alone. The rows of a sequence, which `starts` names, follow one
+/// another, one for each draft and one after the last, which has the draft -1: tokens after the first
+/// that is no draft are -1, and `lengths` counts those before them.
+///
 /// Probabilities are integers, multiples of 2^-40 of the largest, so that sums do not depend on
 /// their order: a row's token follows from its values, seed and offset, the same on each target and with
 /// each configuration, but for the last bits of exp. Tokens below 2^-40 of the largest are never drawn.
@@ -34,13 +48,14 @@ struct FLYDSL_API SamplingProblem {
   bool penalties = false; ///< of repetition, presence and frequency
   bool log_probabilities = false; ///< log_probabilities[i] is written
   bool advance = false;           ///< each offset is raised by 1: replays of a graph draw anew
+  Draft draft = Draft::none;      ///< tokens were proposed, which are accepted or not
   /// A power of two: every row of logits starts at a multiple of so many elements, up to 16 bytes.
   /// 0: the largest up to 16 that divides the vocabulary.
   int row_align = 0;
   friend bool operator==(const SamplingProblem &, const SamplingProblem &) = default;
 };
 
-/// A block draws for a row.
+/// A block draws for a row; with drafts, a second kernel goes over the sequences.
 struct FLYDSL_API SamplingConfig {
   int block = 1024; ///< threads, from 256 on
   friend bool operator==(const SamplingConfig &, const SamplingConfig &) = default;
@@ -73,6 +88,15 @@ struct FLYDSL_API SamplingArgs {
   /// (m), f32: the logarithm of the token's probability among all tokens, before the cuts. A NaN where
   /// the largest value is no finite number
   std::optional<TensorArg> log_probabilities = {};
+  std::optional<TensorArg> drafts = {};   ///< (m), i32, with `draft`: a token, or -1 for none
+  std::optional<TensorArg> accepted = {}; ///< (m), i32, with `draft`: 1 if the token is the draft's
+  /// (m, vocabulary), f32, contiguous rows, with Draft::distribution; that of a row without a draft is
+  /// not looked at
+  std::optional<TensorArg> draft_probabilities = {};
+  /// (sequences + 1), i32, with `draft`: the first row of each sequence, and the end of the last
+  std::optional<TensorArg> starts = {};
+  std::optional<TensorArg> lengths =
+      {}; ///< (sequences), i32, with `draft`: tokens of each sequence
 };
 
 template <> struct FamilyOf<SamplingProblem> {

@@ -1,0 +1,83 @@
+// Values of a row as numbers that are compared and added up without an error.
+#pragma once
+
+#include "sampling/sampling_row.h"
+
+#include <bit>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl::sampling {
+
+inline constexpr float kLog2E = 1.44269504088896341f, kLn2 = 0.693147180559945309f;
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity(),
+                       kNaN = std::numeric_limits<float>::quiet_NaN();
+/// The largest probability of a row is 2 to this power; half of the bits are made at a time, because
+/// a float has 24: a sum with one of these numbers, whose last bit is worth 2^-20 and 2^-40, is rounded
+/// to it, and its bits count how often. Conversions would take four times as long.
+inline constexpr int kProbabilityBits = 40, kHalfBits = kProbabilityBits / 2;
+inline constexpr float kRoundsHigh = 0x1p3f, kRoundsLow = 0x1.8p-17f; // with a rest of either sign
+inline constexpr std::int32_t kLeastOrder = std::numeric_limits<std::int32_t>::min(),
+                              kSignless = std::numeric_limits<std::int32_t>::max();
+
+inline Numeric wide(const Numeric &number) { return number.to(i64); }
+
+/// An integer that has the order of the floats. -0 becomes 0, and every NaN the one that is larger
+/// than all numbers.
+inline Numeric orderOf(const Numeric &value) {
+  const Numeric bits =
+      select(math::isnan(value), Float32(kNaN), Numeric(value + 0.0f)).bitcast(i32);
+  return bits ^ ((bits >> 31) & kSignless);
+}
+inline Numeric valueOf(const Numeric &order) {
+  return Numeric(order ^ ((order >> 31) & kSignless)).bitcast(f32);
+}
+/// The order of what is no NaN as a number without a sign, whose digits are compared.
+inline Numeric keyOf(const Numeric &value) {
+  const Numeric bits = Numeric(value + 0.0f).bitcast(i32);
+  return Numeric(bits ^ ((bits >> 31) | Int32(kLeastOrder))).bitcast(u32);
+}
+
+/// The probabilities of values.
+struct Shares {
+  Numeric largest, scale; ///< the largest value; log2(e) over the temperature
+
+  /// As a share of the largest, by the hardware's exp2. -infinity has none, at any temperature.
+  Numeric of(const Numeric &value) const {
+    const FastMathScope approximate(FastMath::afn);
+    const Numeric share = math::exp2((value - largest) * scale);
+    return select(value == -kInfinity, Float32(0.0f), share);
+  }
+  /// A share from 0 to 1 as an integer, an i64.
+  static Numeric number(const Numeric &share) {
+    const auto count = [](const Numeric &sum, float rounds) {
+      return sum.bitcast(i32) - std::bit_cast<std::int32_t>(rounds);
+    };
+    const Numeric high = share + kRoundsHigh, rest = share - (high - kRoundsHigh);
+    return (wide(count(high, kRoundsHigh)) << kHalfBits) +
+           wide(count(rest + kRoundsLow, kRoundsLow));
+  }
+  /// An integer as a share.
+  static Numeric shareOf(const Numeric &number) { return number.to(f32) * 0x1p-40f; }
+};
+
+/// What remains of a row's tokens.
+struct Cuts {
+  std::optional<Numeric> leastShare, leastKey;
+};
+
+/// The probabilities of the tokens that cuts leave.
+struct Remaining {
+  Shares shares;
+  Cuts cuts;
+
+  /// As an integer; 0 if the value is cut off.
+  Numeric of(const Numeric &value) const {
+    const Numeric share = shares.of(value), number = Shares::number(share);
+    const Numeric large =
+        cuts.leastShare ? select(share >= *cuts.leastShare, number, Int64(0)) : number;
+    return cuts.leastKey ? select(keyOf(value) >= *cuts.leastKey, large, Int64(0)) : large;
+  }
+};
+
+} // namespace kernels::impl::sampling
+FLYDSL_NAMESPACE_END
