@@ -5,10 +5,11 @@
 // that was captured once: its kernels read what changes, such as tokens and positions, from memory.
 #pragma once
 
+#include "common/device_room.h"
+#include "common/plans.h"
+#include "common/sequences.h"
 #include "model.h"
-#include "plans.h"
 
-#include <flydsl/host/device_array.h>
 #include <flydsl/host/graph.h>
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/decode.h>
@@ -28,16 +29,8 @@ namespace llama {
 
 inline constexpr int kPage = 16; // tokens
 
-/// `count` of a tensor's extent `mode`, from `from` on.
-inline fx::TensorArg part(const fx::TensorArg &of, int mode, std::int64_t from,
-                          std::int64_t count) {
-  std::array<std::int64_t, fx::TensorArg::maxRank> shape{};
-  std::copy(of.shape().begin(), of.shape().end(), shape.begin());
-  shape[std::size_t(mode)] = count;
-  auto *data = static_cast<std::uint8_t *>(of.data());
-  return {data + from * of.strides()[std::size_t(mode)] * of.dtype().bytes(), of.dtype(),
-          std::span(shape).first(std::size_t(of.rank())), of.strides()};
-}
+using samples::part;
+using samples::Plans;
 
 // region: problems
 inline fk::RopeProblem ropeProblem(const Model &model) {
@@ -93,17 +86,19 @@ class Engine {
 public:
   Engine(const Model &model, Plans &plans, const EngineOptions &options)
       : model_(model), options_(options), rows_(std::max(options.prompt, options.batch)),
-        pages_((options.context + kPage - 1) / kPage),
-        inputs_(std::size_t(3 * rows_ + options.batch * (1 + pages_))),
-        deviceInputs_({inputs_.size()}), tokens_(input({rows_})), positions_(input({rows_})),
-        places_(input({rows_})), lengths_(input({options.batch})),
-        tables_(input({options.batch, pages_})), x_({rows_, model.width}),
+        sequences_(options.batch, options.context, kPage),
+        inputs_(std::size_t(3 * rows_ + options.batch * (1 + sequences_.pagesOfEach()))),
+        tokens_(inputs_.add({rows_})), positions_(inputs_.add({rows_})),
+        places_(inputs_.add({rows_})), lengths_(inputs_.add({options.batch})),
+        tables_(inputs_.add({options.batch, sequences_.pagesOfEach()})), x_({rows_, model.width}),
         delta_({rows_, model.width}), logits_({options.batch, model.vocabulary}),
-        y_(room(fx::f32, {rows_, model.width})), qkv_(room(fx::f32, {rows_, model.qkvWidth()})),
-        inner_(room(fx::f32, {rows_, model.inner})),
-        q_(room(fx::f16, {rows_, model.heads, model.head})),
-        attended_(room(fx::f16, {rows_, model.heads, model.head})), cos_(rotation(std::cos)),
-        sin_(rotation(std::sin)), finalNorm_(upload(model.finalNorm, {model.width})),
+        y_(memory_.room(fx::f32, {rows_, model.width})),
+        qkv_(memory_.room(fx::f32, {rows_, model.qkvWidth()})),
+        inner_(memory_.room(fx::f32, {rows_, model.inner})),
+        q_(memory_.room(fx::f16, {rows_, model.heads, model.head})),
+        attended_(memory_.room(fx::f16, {rows_, model.heads, model.head})),
+        cos_(rotation(std::cos)), sin_(rotation(std::sin)),
+        finalNorm_(memory_.upload(model.finalNorm, {model.width})),
         output_(product(plans, {&model.logits, 1}, fx::f32)),
         embed_(plans(fk::GgmlRowsProblem{.format = model.embedding.format,
                                          .layout = fk::GgmlLayout::planes,
@@ -119,10 +114,8 @@ public:
         attention_(plans(attentionProblem(model), options.prompt)),
         decode_(plans(decodeProblem(model, options.context), options.batch)),
         attentionSpace_(workspace(attention_, options.prompt)),
-        decodeSpace_(workspace(decode_, options.batch)), sequences_(std::size_t(options.batch)),
-        freePages_(std::size_t(options.batch * pages_)) {
-    std::iota(freePages_.rbegin(), freePages_.rend(), 0);
-    const fx::Extents cache{freePages_.size(), kPage, model.kvHeads, model.head};
+        decodeSpace_(workspace(decode_, options.batch)) {
+    const fx::Extents cache{sequences_.pages(), kPage, model.kvHeads, model.head};
     for (const Layer &layer : model.layer) {
       std::vector<Product> qkv;
       const std::array all{layer.q, layer.k, layer.v};
@@ -132,16 +125,17 @@ public:
         qkv.push_back(product(plans, {first, last}, fx::f32));
         first = last;
       }
-      layers_.push_back(
-          {upload(layer.attentionNorm, {model.width}), upload(layer.mlpNorm, {model.width}),
-           std::move(qkv), product(plans, {&layer.output, 1}, fx::f16),
-           product(plans, {&layer.gate, 1}, fx::f32, &layer.up),
-           product(plans, {&layer.down, 1}, fx::f32), room(fx::f16, cache), room(fx::f16, cache)});
+      layers_.push_back({memory_.upload(layer.attentionNorm, {model.width}),
+                         memory_.upload(layer.mlpNorm, {model.width}), std::move(qkv),
+                         product(plans, {&layer.output, 1}, fx::f16),
+                         product(plans, {&layer.gate, 1}, fx::f32, &layer.up),
+                         product(plans, {&layer.down, 1}, fx::f32), memory_.room(fx::f16, cache),
+                         memory_.room(fx::f16, cache)});
     }
     // region: graph
     // Warm-up: each kernel is loaded by rows of no sequence, and a step is captured.
     std::fill_n(places_.host, rows_, -1);
-    deviceInputs_.copy_from(inputs_);
+    inputs_.send();
     forward(options.prompt, 0);
     forward(options.batch);
     stream_.synchronize();
@@ -152,10 +146,8 @@ public:
   /// Begins a sequence with at least one token, and gives its number: 0 to batch - 1. Throws
   /// std::runtime_error if there is no room.
   int begin(std::span<const int> tokens) {
-    int number = 0;
-    while (number < options_.batch && sequences_[std::size_t(number)].length)
-      ++number;
-    if (number == options_.batch || tokens.empty() || int(tokens.size()) > options_.context)
+    const std::optional<int> number = sequences_.unused();
+    if (!number || tokens.empty() || int(tokens.size()) > options_.context)
       throw std::runtime_error("no room for a sequence of " + std::to_string(tokens.size()) +
                                " tokens: " + std::to_string(options_.batch) +
                                " sequences of 1 to " + std::to_string(options_.context) +
@@ -163,21 +155,19 @@ public:
     while (!tokens.empty()) {
       const std::size_t count = std::min(tokens.size(), std::size_t(options_.prompt));
       for (std::size_t i = 0; i < count; ++i)
-        put(std::int64_t(i), number, tokens[i]);
-      deviceInputs_.copy_from(inputs_);
-      forward(std::int64_t(count), number);
+        put(std::int64_t(i), *number, tokens[i]);
+      inputs_.send();
+      forward(std::int64_t(count), *number);
       stream_.synchronize();
       tokens = tokens.subspan(count);
     }
     hostLogits_ = logits_.to_host();
-    return number;
+    return *number;
   }
 
   /// Ends it: its place and its pages are free.
   void end(int number) {
-    Sequence &sequence = sequences_[std::size_t(number)];
-    freePages_.insert(freePages_.end(), sequence.pages.begin(), sequence.pages.end());
-    sequence = {};
+    sequences_.end(number);
     lengths_.host[number] = 0;
   }
 
@@ -187,14 +177,10 @@ public:
     // region: step
     // A row without a sequence writes nothing to the cache and sees nothing.
     std::fill_n(places_.host, options_.batch, -1);
-    for (int number = 0; number < options_.batch; ++number) {
-      if (sequences_[std::size_t(number)].length == options_.context)
-        throw std::runtime_error("sequence " + std::to_string(number) + " has " +
-                                 std::to_string(options_.context) + " tokens, the most");
-      if (sequences_[std::size_t(number)].length)
+    for (int number = 0; number < options_.batch; ++number)
+      if (sequences_.length(number))
         put(number, number, tokens[std::size_t(number)]);
-    }
-    deviceInputs_.copy_from(inputs_);
+    inputs_.send();
     const auto start = std::chrono::steady_clock::now();
     step_->launch(stream_);
     hostSeconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -213,10 +199,7 @@ public:
 
   /// Bytes on the device.
   std::size_t memory() const {
-    std::size_t bytes = deviceInputs_.bytes() + x_.bytes() + delta_.bytes() + logits_.bytes();
-    for (const auto &array : memory_)
-      bytes += array.bytes();
-    return bytes;
+    return memory_.bytes() + inputs_.bytes() + x_.bytes() + delta_.bytes() + logits_.bytes();
   }
 
   std::size_t kernels() const { return step_->size(); } ///< of a step
@@ -237,31 +220,9 @@ private:
     Product output, gateUp, down;
     fx::TensorArg k, v; ///< the cache
   };
-  struct Sequence {
-    int length = 0; ///< tokens; 0: free
-    std::vector<std::int32_t> pages;
-  };
-  /// Numbers for the kernels that change from step to step, on the host and on the device.
-  struct Input {
-    std::int32_t *host;
-    fx::TensorArg device;
-  };
 
   //===-- Memory --------------------------------------------------------------===//
 
-  fx::TensorArg room(fx::DType dtype, const fx::Extents &shape) {
-    const fx::TensorArg::Dims extents = shape;
-    const auto size =
-        std::accumulate(extents.begin(), extents.end(), std::int64_t(1), std::multiplies());
-    memory_.push_back(fx::DeviceArray<std::uint8_t>({size * dtype.bytes()}));
-    return {memory_.back().data(), dtype, extents};
-  }
-  template <class T> fx::TensorArg upload(const std::vector<T> &values, const fx::Extents &shape) {
-    const fx::TensorArg made = room(fx::dtype_of<T>, shape);
-    memory_.back().copy_from(
-        {reinterpret_cast<const std::uint8_t *>(values.data()), values.size() * sizeof(T)});
-    return made;
-  }
   fx::TensorArg rotation(double (*function)(double)) {
     std::vector<float> table;
     const auto head = double(model_.head);
@@ -269,22 +230,17 @@ private:
       for (std::int64_t i = 0; i < model_.head / 2; ++i)
         table.push_back(
             float(function(position * std::pow(model_.ropeBase, -2.0 * double(i) / head))));
-    return upload(table, {options_.context, model_.head / 2});
+    return memory_.upload(table, {options_.context, model_.head / 2});
   }
   template <class P> std::optional<fx::TensorArg> workspace(const fk::Plan<P> &plan, int rows) {
     const std::size_t bytes = fk::workspace_bytes(plan.problem(), plan.config(), rows);
-    return bytes ? std::optional(room(fx::u8, {bytes})) : std::nullopt;
-  }
-  Input input(const fx::Extents &shape) {
-    const Input made{inputs_.data() + placed_, fx::tensor(deviceInputs_.data() + placed_, shape)};
-    placed_ += std::size_t(made.device.size());
-    return made;
+    return bytes ? std::optional(memory_.room(fx::u8, {bytes})) : std::nullopt;
   }
   // region: weights
   fk::GgmlTensor weights(const fk::GgmlWeight &weight, const std::uint8_t *raw) {
     std::vector<std::uint8_t> prepared(fk::weight_bytes(weight));
     fk::prepare_weight(weight, raw, prepared.data());
-    return {weight, upload(prepared, {prepared.size()})};
+    return {weight, memory_.upload(prepared, {prepared.size()})};
   }
   // endregion
 
@@ -314,17 +270,12 @@ private:
   // region: put
   /// Makes a token the next one of a sequence, in a row of the next call.
   void put(std::int64_t row, int number, int token) {
-    Sequence &sequence = sequences_[std::size_t(number)];
-    const int position = sequence.length++;
-    if (position % kPage == 0) {
-      tables_.host[number * pages_ + position / kPage] = freePages_.back();
-      sequence.pages.push_back(freePages_.back());
-      freePages_.pop_back();
-    }
+    const samples::Sequences::Place place = sequences_.append(number);
+    tables_.host[number * sequences_.pagesOfEach() + place.pageOfSequence] = place.page;
     tokens_.host[row] = token;
-    positions_.host[row] = position;
-    places_.host[row] = sequence.pages.back() * kPage + position % kPage;
-    lengths_.host[number] = sequence.length;
+    positions_.host[row] = place.position;
+    places_.host[row] = place.slot;
+    lengths_.host[number] = place.position + 1;
   }
   // endregion
 
@@ -420,15 +371,14 @@ private:
 
   const Model &model_;
   const EngineOptions options_;
-  const std::int64_t rows_, pages_; ///< of a call, and of a sequence, at most
+  const std::int64_t rows_; ///< of a call, at most
   double hostSeconds_ = 0;
   fx::Stream stream_;
-  std::vector<fx::DeviceArray<std::uint8_t>> memory_; ///< what TensorArgs point to
+  samples::DeviceRoom memory_; ///< what TensorArgs point to
+  samples::Sequences sequences_;
 
-  // All inputs lie in one array, so that one copy brings them to the device.
-  std::vector<std::int32_t> inputs_;
-  fx::DeviceArray<std::int32_t> deviceInputs_;
-  std::size_t placed_ = 0;            ///< of them
+  samples::StepInputs inputs_;
+  using Input = samples::StepInputs::Input;
   Input tokens_, positions_, places_; ///< of rows; a place is a token's in the cache
   Input lengths_, tables_;            ///< of sequences: tokens, and pages
   Numbers x_, delta_, logits_;        ///< x + delta is the stream between the layers
@@ -443,8 +393,6 @@ private:
   fk::DecodePlan decode_;
   std::optional<fx::TensorArg> attentionSpace_, decodeSpace_;
 
-  std::vector<Sequence> sequences_;
-  std::vector<std::int32_t> freePages_;
   std::vector<float> hostLogits_;
   std::optional<fx::Graph> step_;
 };

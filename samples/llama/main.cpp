@@ -1,8 +1,8 @@
 // Runs a language model from a GGUF file with the kernels of this library alone. README.md says how
 // to get a model; `llama --help` lists the options.
 #include "check.h"
+#include "common/sampling.h"
 #include "engine.h"
-#include "sampling.h"
 #include "tokenizer.h"
 
 #include <CLI/CLI.hpp>
@@ -21,7 +21,7 @@ struct Options {
   int device = 0, tokens = 64;
   bool check = false, chat = false, quiet = false;
   EngineOptions engine;
-  Sampling sampling;
+  samples::Sampling sampling;
   bool streams() const { return !quiet && engine.batch == 1; }
 };
 
@@ -129,7 +129,7 @@ private:
   void take(int sequence) {
     Text &text = *at_[std::size_t(sequence)];
     const std::uint64_t draw = text.tokens.size() << 16 | std::uint64_t(sequence);
-    text.tokens.push_back(choose(options_.sampling, engine_.logits(sequence), draw));
+    text.tokens.push_back(samples::choose(options_.sampling, engine_.logits(sequence), draw));
     ++tokens_;
     if (options_.streams()) {
       std::fputs(tokenizer_.bytes(text.tokens.back()).c_str(), stdout);
@@ -172,7 +172,7 @@ int run(Options &options) {
     throw FileError("--context " + std::to_string(options.engine.context) +
                     ": the model was made for " + std::to_string(model.context) + " tokens");
   const double start = now();
-#ifdef LLAMA_AOT
+#ifdef PLANS_FROM_FILE
   Plans plans(options.plans);
   Engine engine(model, plans, options.engine);
 #else

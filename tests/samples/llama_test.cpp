@@ -1,7 +1,7 @@
 // The host's parts of samples/llama: files from outside, tokens, and the choice of tokens.
 #include "llama_model.h"
 #include "model.h"
-#include "sampling.h"
+#include "common/sampling.h"
 #include "tokenizer.h"
 
 #include <catch2/catch.hpp>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 using namespace llama;
+using samples::choose;
 namespace fk = flydsl::kernels;
 
 namespace {

@@ -1,8 +1,8 @@
-// Where the engine's plans come from: `llama` compiles them, and may write them to a file;
-// `llama-aot`, which is built with LLAMA_AOT and has no compiler, takes them from that file.
+// Where an engine's plans come from: the compiler, and then they may be written to a file; or, in a
+// program that is built with PLANS_FROM_FILE and has no compiler, that file.
 #pragma once
 
-#ifdef LLAMA_AOT
+#ifdef PLANS_FROM_FILE
 #include <flydsl/kernels/plan.h>
 #else
 #include <flydsl/kernels/export.h>
@@ -10,14 +10,14 @@
 
 #include <string>
 
-namespace llama {
+namespace samples {
 
 namespace fx = flydsl;
 namespace fk = flydsl::kernels;
 
 class Plans {
 public:
-#ifdef LLAMA_AOT
+#ifdef PLANS_FROM_FILE
   static constexpr bool kCompiles = false;
   explicit Plans(const std::string &file) : module_(fx::load_aot(file)) {}
 
@@ -45,4 +45,4 @@ private:
 #endif
 };
 
-} // namespace llama
+} // namespace samples

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace llama {
+namespace samples {
 
 struct Sampling {
   double temperature = 0; ///< 0: the most likely token
@@ -42,4 +42,4 @@ inline int choose(const Sampling &how, std::span<const float> logits, std::uint6
   return likely[count ? count - 1 : 0].second;
 }
 
-} // namespace llama
+} // namespace samples

@@ -1,0 +1,139 @@
+// config.json of a model: typed keys, each of which is asked for by its name.
+//
+// A key that the program does not know may change what the model computes. So a file with one is
+// refused, unless the key is in the list of those that do not matter here.
+#pragma once
+
+#include "safetensors.h"
+
+#include <cmath>
+#include <optional>
+
+namespace decoder {
+
+/// Keys that say nothing about what a model computes from tokens with given weights.
+inline constexpr std::string_view kNoMatter[] = {
+    "_name_or_path",
+    "architectures",
+    "attention_dropout",
+    "bos_token_id",
+    "cache_implementation",
+    "dtype",
+    "eos_token_id",
+    "hidden_dropout",
+    "initializer_range",
+    "max_window_layers",
+    "model_type",
+    "output_router_logits",
+    "pad_token_id",
+    "pretraining_tp",
+    "resid_pdrop",
+    "router_aux_loss_coef",
+    "torch_dtype",
+    "transformers_version",
+    "use_cache",
+};
+
+class Config {
+public:
+  /// An object of JSON; messages call it by the name.
+  Config(nlohmann::json values, std::string name)
+      : values_(std::move(values)), name_(std::move(name)) {}
+  static Config parse(std::string_view text, const std::string &name) {
+    return {parseJson(text, name), name};
+  }
+  static Config read(const std::string &path) {
+    const std::vector<std::uint8_t> bytes = readFile(path);
+    return parse(std::string_view(reinterpret_cast<const char *>(bytes.data()), bytes.size()),
+                 path);
+  }
+  /// The object of a key, as a config of its own that is checked by itself.
+  std::optional<Config> object(const std::string &key) const {
+    const nlohmann::json *found = find(key);
+    if (found && !found->is_object())
+      refuse(key, *found, "an object is expected");
+    return found ? std::optional(Config(*found, name_ + ": " + key)) : std::nullopt;
+  }
+
+  /// Whether there is a key whose value is not null.
+  bool has(const std::string &key) const { return find(key); }
+  /// A whole number; without `otherwise` the key must be there.
+  std::int64_t whole(const std::string &key, std::int64_t least, std::int64_t most,
+                     std::optional<std::int64_t> otherwise = {}) const {
+    const nlohmann::json *found = find(key, otherwise.has_value());
+    if (!found)
+      return *otherwise;
+    if (!found->is_number_integer() || *found < least || *found > most)
+      refuse(key, *found,
+             "a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
+                 " is expected");
+    return found->get<std::int64_t>();
+  }
+  double real(const std::string &key, double least, double most,
+              std::optional<double> otherwise = {}) const {
+    const nlohmann::json *found = find(key, otherwise.has_value());
+    if (!found)
+      return *otherwise;
+    if (!found->is_number() || !(found->get<double>() >= least && found->get<double>() <= most))
+      refuse(key, *found,
+             "a number from " + std::to_string(least) + " to " + std::to_string(most) +
+                 " is expected");
+    return found->get<double>();
+  }
+  bool flag(const std::string &key, bool otherwise) const {
+    const nlohmann::json *found = find(key, true);
+    if (found && !found->is_boolean())
+      refuse(key, *found, "true or false is expected");
+    return found ? found->get<bool>() : otherwise;
+  }
+  std::string word(const std::string &key, std::optional<std::string> otherwise = {}) const {
+    const nlohmann::json *found = find(key, otherwise.has_value());
+    if (found && !found->is_string())
+      refuse(key, *found, "a text is expected");
+    return found ? found->get<std::string>() : *otherwise;
+  }
+  /// Texts, `count` of them; empty if the key is not there.
+  std::vector<std::string> words(const std::string &key, std::size_t count) const {
+    const nlohmann::json *found = find(key);
+    if (!found)
+      return {};
+    const auto isText = [](const nlohmann::json &value) { return value.is_string(); };
+    if (!found->is_array() || found->size() != count || !std::ranges::all_of(*found, isText))
+      refuse(key, *found, std::to_string(count) + " texts are expected");
+    return found->get<std::vector<std::string>>();
+  }
+  /// Refuses a key with another value than the one that this program is made for, which is also
+  /// that of a file without the key.
+  void expect(const std::string &key, const nlohmann::json &value) const {
+    if (const nlohmann::json *found = find(key); found && *found != value)
+      refuse(key, *found, "this program runs models with " + value.dump());
+  }
+  /// Refuses a file with a key that was not asked for.
+  void expectAllKnown() const {
+    for (const auto &[key, value] : values_.items())
+      if (!value.is_null() && !known_.contains(key) &&
+          std::ranges::find(kNoMatter, key) == std::end(kNoMatter))
+        refuse(key, value, "this program does not know the key");
+  }
+  [[noreturn]] void refuse(const std::string &key, const nlohmann::json &value,
+                           const std::string &why) const {
+    throw FileError(name_ + ": " + key + " is " + value.dump() + "; " + why);
+  }
+
+private:
+  const nlohmann::json *find(const std::string &key, bool optional = true) const {
+    known_.insert(key);
+    const auto found = values_.find(key);
+    if (found != values_.end() && !found->is_null())
+      return &*found;
+    if (!optional)
+      throw FileError(name_ + " has no key " + key);
+    return nullptr;
+  }
+
+  nlohmann::json values_;
+  std::string name_;
+  mutable std::set<std::string> known_;
+};
+
+} // namespace decoder

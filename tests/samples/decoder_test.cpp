@@ -1,0 +1,257 @@
+// The host's parts of samples/decoder: files from outside, what they say of a model, angles of
+// rotary position embedding, and sequences in pages.
+#include "common/sequences.h"
+#include "decoder/model.h"
+
+#include <catch2/catch.hpp>
+
+using namespace decoder;
+
+namespace {
+
+using nlohmann::json;
+
+const std::string kModels = DECODER_MODELS;
+
+/// A file of safetensors with this header and so many bytes of data.
+std::vector<std::uint8_t> file(const std::string &header, std::size_t data) {
+  std::vector<std::uint8_t> bytes(8);
+  const std::uint64_t length = header.size();
+  std::memcpy(bytes.data(), &length, 8);
+  bytes.insert(bytes.end(), header.begin(), header.end());
+  bytes.resize(bytes.size() + data);
+  return bytes;
+}
+/// "right", or why a file is refused. Anything else than FileError fails the test.
+std::string answer(std::vector<std::uint8_t> bytes) {
+  try {
+    const SafeTensors tensors(std::move(bytes), "file");
+    return "right";
+  } catch (const FileError &error) {
+    return error.what();
+  }
+}
+std::string answer(const json &header, std::size_t data) {
+  return answer(file(header.dump(), data));
+}
+json tensor(const char *type, const json &shape, const json &offsets) {
+  return {{"dtype", type}, {"shape", shape}, {"data_offsets", offsets}};
+}
+
+json configOf(const std::string &model) {
+  const std::vector<std::uint8_t> text = readFile(kModels + "/" + model + "/config.json");
+  return json::parse(text.begin(), text.end());
+}
+/// What is said of a model with another config.
+std::string said(const std::string &model, const json &config) {
+  try {
+    const SafeTensors weights = SafeTensors::read(kModels + "/" + model + "/model.safetensors");
+    const Model read(Config(config, "config"), weights);
+    return "right";
+  } catch (const FileError &error) {
+    return error.what();
+  }
+}
+/// The same with some keys changed.
+std::string saidWith(const std::string &model, const json &changes) {
+  json config = configOf(model);
+  config.update(changes);
+  return said(model, config);
+}
+bool endsWith(const std::string &text, const std::string &end) { return text.ends_with(end); }
+
+} // namespace
+
+TEST_CASE("a file of tensors is read as it was written") {
+  const json header{{"__metadata__", {{"format", "pt"}}},
+                    {"b", tensor("F32", {1}, {4, 8})},
+                    {"a", tensor("BF16", {2, 1}, {0, 4})},
+                    {"none", tensor("F32", {0, 3}, {8, 8})}};
+  std::vector<std::uint8_t> bytes = file(header.dump(), 8);
+  const std::uint16_t a[] = {0x3f80, 0xc000}; // 1 and -2
+  const float b = 0.1f;
+  std::memcpy(bytes.data() + bytes.size() - 8, a, 4);
+  std::memcpy(bytes.data() + bytes.size() - 4, &b, 4);
+  const SafeTensors tensors(bytes, "file");
+  const std::int64_t two[] = {2, 1}, one[] = {1}, none[] = {0, 3};
+  CHECK(tensors.floats("a", two) == Floats{1, -2});
+  CHECK(tensors.bf16("a", two).size() == 4);
+  CHECK(tensors.floats("b", one) == Floats{0.1f});
+  CHECK_THROWS_WITH(tensors.expectAllUsed(),
+                    "file has the tensor none, which this program does not use");
+  CHECK(tensors.floats("none", none).empty());
+  CHECK_NOTHROW(tensors.expectAllUsed());
+  CHECK_THROWS_WITH(tensors.floats("c", one), "file has no tensor c");
+  CHECK_THROWS_WITH(tensors.floats("a", one), "file has a of shape [2, 1]; [1] is expected");
+  CHECK_THROWS_WITH(tensors.bf16("b", one),
+                    "file has b in F32; this program takes matrices in BF16");
+}
+
+TEST_CASE("what is wrong with a file of tensors is said") {
+  CHECK(answer({1, 2, 3}) == "file has 3 bytes; its header's length alone is 8");
+  std::vector<std::uint8_t> bytes = file("{}", 0);
+  CHECK(answer(bytes) == "right");
+  bytes[0] = 3;
+  CHECK(answer(bytes) == "file has a header of 3 bytes, and after its length 2 bytes");
+  std::fill_n(bytes.begin(), 8, 0xff);
+  CHECK(answer(bytes) ==
+        "file has a header of 18446744073709551615 bytes, and after its length 2 bytes");
+  CHECK(answer(file("{\"a\": ", 0)).starts_with("file's header is no JSON: "));
+  CHECK(answer(file("[]", 0)) == "file's header is no object of JSON");
+  CHECK(answer(file(R"({"a": {"dtype": "U8", "dtype": "F32"}})", 0)) ==
+        "file's header has the name dtype twice");
+  CHECK(answer(json{{"a", 1}}, 0) == "file has a without dtype");
+  CHECK(answer(json{{"a", tensor("F33", {1}, {0, 4})}}, 4) ==
+        "file has a of type F33, which this program does not know");
+  CHECK(answer(json{{"a", tensor("F32", "x", {0, 4})}}, 4) == "file has a without shape");
+  CHECK(answer(json{{"a", tensor("F32", {-1}, {0, 4})}}, 4) ==
+        "file has a with an extent of -1; a whole number is expected");
+  CHECK(answer(json{{"a", tensor("F32", {1.5}, {0, 4})}}, 4) ==
+        "file has a with an extent of 1.5; a whole number is expected");
+  CHECK(answer(json{{"a", tensor("F32", {1ll << 40, 1ll << 40}, {0, 4})}}, 4) ==
+        "file has a of shape [1099511627776, 1099511627776], more than there are bytes");
+  CHECK(answer(json{{"a", tensor("F32", {1}, json::array({0}))}}, 4) ==
+        "file has a with data_offsets [0]; two are expected");
+  CHECK(answer(json{{"a", tensor("F32", {1}, {0, 4})}}, 3) == "file has a in bytes 0 to 4 of 3");
+  CHECK(answer(json{{"a", tensor("F32", {1}, {4, 0})}}, 4) == "file has a in bytes 4 to 0 of 4");
+  CHECK(answer(json{{"a", tensor("F32", {2}, {0, 4})}}, 4) ==
+        "file has a in 4 bytes; its shape [2] of F32 has 8");
+  CHECK(answer(json{{"a", tensor("F32", {2}, {0, 8})}, {"b", tensor("F32", {1}, {4, 8})}}, 8) ==
+        "file has b and a in the same bytes");
+  CHECK(answer(json{{"a", tensor("F32", {1}, {4, 8})}}, 8) ==
+        "file has 4 bytes before a that belong to no tensor");
+  CHECK(answer(json{{"a", tensor("F32", {1}, {0, 4})}}, 8) ==
+        "file has 4 bytes at its end that belong to no tensor");
+}
+
+TEST_CASE("a file of tensors that is cut anywhere is refused") {
+  const std::vector<std::uint8_t> bytes = readFile(kModels + "/llama/model.safetensors");
+  for (std::size_t size = 0; size < bytes.size(); size += size < 4096 ? 7 : 997) {
+    INFO("cut at " << size);
+    if (answer({bytes.begin(), bytes.begin() + std::ptrdiff_t(size)}) == "right")
+      FAIL("a file that is cut is taken for whole");
+  }
+  CHECK(answer(bytes) == "right");
+}
+
+TEST_CASE("a header with any changed byte is refused or read, and nothing else happens") {
+  const std::vector<std::uint8_t> bytes = readFile(kModels + "/llama_yarn/model.safetensors");
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), 8);
+  int refused = 0;
+  for (std::size_t i = 0; i < 8 + length; i += 3)
+    for (std::uint8_t change : {0x01, 0x80}) {
+      std::vector<std::uint8_t> changed = bytes;
+      changed[i] ^= change;
+      refused += answer(std::move(changed)) != "right";
+    }
+  CHECK(refused > 100);
+}
+
+TEST_CASE("each model of the folder is read") {
+  for (const char *model :
+       {"llama", "llama_linear", "llama_llama3", "llama_yarn", "qwen3", "gemma2", "gemma3"}) {
+    INFO(model);
+    CHECK(said(model, configOf(model)) == "right");
+  }
+}
+
+TEST_CASE("a model that this program does not have is refused with a sentence") {
+  CHECK(saidWith("llama", {{"model_type", "mamba"}})
+            .starts_with("config: model_type is \"mamba\"; this program has llama, qwen3"));
+  CHECK(saidWith("llama", {{"qk_layernorm", true}}) ==
+        "config: qk_layernorm is true; this program does not know the key");
+  CHECK(saidWith("llama", {{"qk_layernorm", nullptr}}) == "right");
+  CHECK(saidWith("llama", {{"mlp_bias", true}}) ==
+        "config: mlp_bias is true; this program runs models with false");
+  CHECK(saidWith("llama", {{"hidden_act", "relu"}}) ==
+        "config: hidden_act is \"relu\"; this program has silu and gelu_pytorch_tanh");
+  CHECK(saidWith("gemma2", {{"use_bidirectional_attention", true}}) ==
+        "config: use_bidirectional_attention is true; this program runs models with false");
+  CHECK(saidWith("gemma3", {{"attn_logit_softcapping", 50.0}}) ==
+        "config: attn_logit_softcapping is 50.0; this program does not know the key");
+  CHECK(saidWith("llama", {{"num_key_value_heads", 3}}) ==
+        "config: num_key_value_heads is 3; it divides num_attention_heads, 4");
+  CHECK(saidWith("llama", {{"num_hidden_layers", 0}}) ==
+        "config: num_hidden_layers is 0; a whole number from 1 to 1000 is expected");
+  CHECK(saidWith("llama", {{"hidden_size", "32"}}) ==
+        "config: hidden_size is \"32\"; a whole number from 1 to 1048576 is expected");
+  CHECK(saidWith("llama", {{"rms_norm_eps", nullptr}}) == "config has no key rms_norm_eps");
+  CHECK(saidWith("llama", {{"tie_word_embeddings", 1}}) ==
+        "config: tie_word_embeddings is 1; true or false is expected");
+  CHECK(saidWith("qwen3", {{"layer_types", {"full_attention", "linear_attention"}}}) ==
+        "config: layer_types is \"linear_attention\"; this program has full_attention and "
+        "sliding_attention");
+  CHECK(saidWith("qwen3", {{"layer_types", {"full_attention"}}}) ==
+        "config: layer_types is [\"full_attention\"]; 2 texts are expected");
+  CHECK(saidWith("qwen3", {{"layer_types", nullptr}, {"use_sliding_window", true}}) ==
+        "config: use_sliding_window is true; layer_types says of which layers then");
+  const json rope{{"rope_theta", 1e4}, {"rope_type", "longrope"}};
+  CHECK(saidWith("llama", {{"rope_parameters", rope}}) ==
+        "config: rope_parameters: rope_type is \"longrope\"; this program has default, linear, "
+        "llama3 and yarn");
+  const json unknown{{"rope_theta", 1e4}, {"rope_type", "default"}, {"twist", 3}};
+  CHECK(saidWith("llama", {{"rope_parameters", unknown}}) ==
+        "config: rope_parameters: twist is 3; this program does not know the key");
+}
+
+TEST_CASE("a model whose files don't fit each other is refused with a sentence") {
+  CHECK(endsWith(saidWith("llama", {{"num_hidden_layers", 3}}),
+                 "model.safetensors has no tensor model.layers.2.input_layernorm.weight"));
+  CHECK(endsWith(saidWith("llama", {{"num_hidden_layers", 1}}),
+                 "model.safetensors has the tensor model.layers.1.input_layernorm.weight, which "
+                 "this program does not use"));
+  CHECK(endsWith(saidWith("llama", {{"intermediate_size", 32}}),
+                 "has model.layers.0.mlp.gate_proj.weight of shape [64, 32]; [32, 32] is "
+                 "expected"));
+  CHECK(endsWith(saidWith("llama", {{"attention_bias", true}}),
+                 "has no tensor model.layers.0.self_attn.q_proj.bias"));
+  CHECK(endsWith(saidWith("llama_llama3", {{"attention_bias", false}}),
+                 ".bias, which this program does not use"));
+  CHECK(endsWith(saidWith("qwen3", {{"model_type", "llama"}}),
+                 "self_attn.k_norm.weight, which this program does not use"));
+}
+
+TEST_CASE("older files name rotations in other keys") {
+  json config = configOf("llama_llama3");
+  json scaling = config["rope_parameters"];
+  config.erase("rope_parameters");
+  config["rope_theta"] = scaling["rope_theta"];
+  scaling.erase("rope_theta");
+  scaling["type"] = scaling["rope_type"];
+  scaling.erase("rope_type");
+  config["rope_scaling"] = scaling;
+  const SafeTensors weights = SafeTensors::read(kModels + "/llama_llama3/model.safetensors");
+  const Model older(Config(config, "config"), weights),
+      newer(Config(configOf("llama_llama3"), "config"), weights);
+  CHECK(older.rope.frequencies == newer.rope.frequencies);
+
+  config = configOf("gemma3");
+  config.erase("rope_parameters");
+  config["rope_theta"] = 1e6;
+  config["rope_local_base_freq"] = 1e4;
+  const SafeTensors gemma = SafeTensors::read(kModels + "/gemma3/model.safetensors");
+  const Model two(Config(config, "config"), gemma);
+  CHECK(two.rope.frequencies[1] == Approx(std::pow(1e6, -1.0 / 16)));
+  CHECK(two.windowRope.frequencies[1] == Approx(std::pow(1e4, -1.0 / 16)));
+}
+
+TEST_CASE("sequences share pages, and give them back") {
+  samples::Sequences sequences(2, 5, 2); // 3 pages each
+  CHECK(sequences.pages() == 6);
+  CHECK(sequences.unused() == 0);
+  std::set<std::int32_t> slots;
+  for (int position = 0; position < 5; ++position)
+    for (int number : {0, 1}) {
+      const auto place = sequences.append(number);
+      CHECK(place.position == position);
+      CHECK(place.pageOfSequence == position / 2);
+      CHECK(place.slot == place.page * 2 + position % 2);
+      CHECK(slots.insert(place.slot).second);
+    }
+  CHECK(sequences.unused() == std::nullopt);
+  CHECK_THROWS_WITH(sequences.append(0), "sequence 0 has 5 tokens, the most");
+  sequences.end(0);
+  CHECK(sequences.unused() == 0);
+  CHECK(sequences.append(0).position == 0);
+}
