@@ -38,10 +38,10 @@ GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile, const Tile
           .waves_m = tile.wavesM,
           .order = order};
 }
-/// Groups of rows of tiles and the dies of the GPU, for tiles that share much; small products
-/// depend on the weights alone, which each block reads once.
-TileOrder orderOf(int tileM, const Target &target) {
-  if (tileM < 64)
+/// Groups of rows of tiles and the dies of the GPU, for tiles that share much. Tiles of all rows share
+/// no weights: each block reads its own.
+TileOrder orderOf(int tileM, std::int64_t rows, const Target &target) {
+  if (tileM < 64 && rows <= tileM)
     return {};
   const GpuSize size = *gpuSize(target);
   return {.group = size.group, .xcds = size.xcds};
@@ -52,6 +52,12 @@ bool fits(const GemmTile &tile, const GemmProblem &problem, std::int64_t m) {
   return tile.m <= whole(m, 16) && tile.n <= whole(problem.columns(), problem.gated ? 128 : 64);
 }
 
+/// The same split of K, whose parts the last block of a tile adds.
+GemmConfig byLastBlock(const GemmConfig &config) {
+  GemmConfig last = config;
+  last.parts_sum = PartsSum::last_block;
+  return last;
+}
 GemmConfig splitOf(const GemmConfig &config, int parts) {
   GemmConfig split = config;
   split.split_k = parts;
@@ -59,11 +65,36 @@ GemmConfig splitOf(const GemmConfig &config, int parts) {
 }
 /// True if parts of K have enough steps and few enough sums.
 bool worthwhile(const GemmProblem &problem, const GemmConfig &config, std::int64_t m) {
+  // Of a column.
   const double sums = 2.0 * 4 * config.split_k * static_cast<double>(m),
                weights = static_cast<double>(problem.k) * problem.b.bytes();
   const int inTurn = config.loop == GemmLoop::registers ? config.waves_k : 1;
   const std::int64_t steps = static_cast<std::int64_t>(kStepsOfPart) * config.split_k * inTurn;
-  return problem.k >= steps * config.tile_k && sums <= kPartsOfWeights * weights;
+  const bool isSmall = config.parts_sum == PartsSum::last_block &&
+                       sums * static_cast<double>(problem.columns()) <= kPartsOfLastBlock;
+  return problem.k >= steps * config.tile_k && (isSmall || sums <= kPartsOfWeights * weights);
+}
+/// The parts of K that make work for compute units which have none. Parts that a second kernel adds may
+/// be more than there are units, because their sums cost a launch anyhow.
+GemmConfig withParts(const GemmProblem &problem, const GemmConfig &whole, std::int64_t m,
+                     std::int64_t tiles, std::int64_t units, const Target &target) {
+  const bool isLast = problem.zeroed_workspace;
+  GemmConfig config = whole;
+  for (int split : kSplits) {
+    const GemmConfig parts = splitOf(whole, split), more = isLast ? byLastBlock(parts) : parts;
+    const bool isFilled =
+        isLast ? tiles * split > units : tiles * config.split_k >= units;
+    if (!isFilled && worthwhile(problem, more, m) && supported(problem, more, target))
+      config = more;
+  }
+  return config;
+}
+
+/// The fewest tiles for which the next smaller one is not taken. Where b comes through LDS, too, half of
+/// the tile reads its other operand as often: it is worth it where more than every second unit would
+/// have no tile. (bench/silicon/README.md has the estimates.)
+std::int64_t unitsForTile(const GemmProblem &problem, std::int64_t units) {
+  return problem.b_layout == OperandLayout::prepared ? units : units / 2 + 1;
 }
 
 } // namespace
@@ -79,10 +110,10 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
       break; // the weights would be read more than once
     last = &tile;
     tiles = (rows + tile.m - 1) / tile.m * tilesAcross(problem, configOf(problem, tile, {}));
-    if (tiles >= units)
+    if (tiles >= unitsForTile(problem, units))
       break;
   }
-  GemmConfig config = configOf(problem, *last, orderOf(last->m, target));
+  GemmConfig config = configOf(problem, *last, orderOf(last->m, rows, target));
   if (problem.a.memory_bits() / 8 <= last->dmaBytes)
     for (int stages : {kDmaStages, 2})
       if (const GemmConfig dma = byDma(config, stages); supported(problem, dma, target)) {
@@ -94,12 +125,7 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
   if (const GemmConfig sliced = inSlices(config, target.wave_size(), slices);
       slices > 1 && supported(problem, sliced, target))
     config = sliced;
-  for (int split : kSplits)
-    if (tiles * config.split_k < units)
-      if (const GemmConfig more = splitOf(config, split);
-          worthwhile(problem, more, rows) && supported(problem, more, target))
-        config = more;
-  return config;
+  return withParts(problem, config, rows, tiles, units, target);
 }
 
 std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_t m,
@@ -109,7 +135,7 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
   const std::int64_t rows = std::max<std::int64_t>(m, 1);
   for (const GemmTile &tile : gemmTiles(target, problem, rows))
     if (fits(tile, problem, rows)) {
-      const TileOrder usual = orderOf(tile.m, target);
+      const TileOrder usual = orderOf(tile.m, rows, target);
       all.push_back(configOf(problem, tile, usual));
       // The orders of a single row of tiles differ in nothing that counts.
       if (rows > tile.m)
@@ -125,7 +151,7 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
         all.push_back(byDma(all[i], stages));
   for (std::size_t i = 0, whole = all.size(); i < whole; ++i)
     if (all[i].loop == GemmLoop::ring && all[i].tile_m <= kMostSlicedM &&
-        all[i].order == orderOf(all[i].tile_m, target))
+        all[i].order == orderOf(all[i].tile_m, rows, target))
       for (int slices : kSlices)
         all.push_back(inSlices(all[i], target.wave_size(), slices));
   // Parts of K make work for compute units that have none: as many as

@@ -96,6 +96,9 @@ inline constexpr int kSplits[] = {2, 4, 8, 16};
 inline constexpr int kStepsOfPart = 2;
 /// The sums of parts, written and read, are at most this fraction of the bytes of the weights.
 inline constexpr double kPartsOfWeights = 0.25;
+/// The same in bytes where the last block of a tile adds them, which costs no launch: such products wait
+/// for latencies, and not for this memory.
+inline constexpr std::int64_t kPartsOfLastBlock = 4 << 20;
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -428,6 +428,40 @@ TEST_CASE("tiles are loaded by LDS's own loads where that is estimated faster") 
   CHECK(fk::choose(problem, 64, fx::Target::parse("gfx950")).parts_sum == fk::PartsSum::kernel);
 }
 
+TEST_CASE("a workspace that is promised to be zero lets the last block add the parts of K") {
+  for (const fx::Target &target : targets())
+    for (const fk::OperandLayout b : {fk::OperandLayout::prepared, fk::OperandLayout::rows})
+      for (const std::int64_t m : {1, 16, 40, 104, 192, 1024, 8192})
+        for (const std::int64_t n : {64, 128, 1536, 4096}) {
+          GemmProblem problem{.b_layout = b, .n = n, .k = 6144};
+          const GemmConfig without = fk::choose(problem, m, target);
+          CHECK(without.parts_sum == fk::PartsSum::kernel);
+          problem.zeroed_workspace = true;
+          const GemmConfig with = fk::choose(problem, m, target);
+          INFO(target.name() << ": " << fx::to_config(problem).str() << " m=" << m << ": "
+                             << fx::to_config(with).str());
+          CHECK((with.parts_sum == fk::PartsSum::last_block) == (with.split_k > 1));
+          CHECK(fk::supported(problem, with, target));
+          // There are no more blocks than units, and the tile is the one without the promise.
+          CHECK((with.tile_m == without.tile_m && with.tile_n == without.tile_n));
+        }
+  const fx::Target target = fx::Target::parse("gfx950");
+  const auto parts = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return fk::choose(GemmProblem{.a = fx::bf16,
+                                  .b = fx::bf16,
+                                  .c = fx::bf16,
+                                  .b_layout = fk::OperandLayout::rows,
+                                  .n = n,
+                                  .k = k,
+                                  .zeroed_workspace = true},
+                      m, target)
+        .split_k;
+  };
+  CHECK(parts(192, 128, 6144) == 8);   // 24 tiles
+  CHECK(parts(104, 1024, 7168) == 2);  // 112 tiles: four parts would be more blocks than units
+  CHECK(parts(64, 16384, 6656) == 1);  // units enough
+}
+
 TEST_CASE("tuning a product measures a bounded number of configurations") {
   for (const fx::Target &target : targets())
     for (std::int64_t n : {512, 4096, 14336})
@@ -462,6 +496,8 @@ TEST_CASE("a group of tiles is as high as the caches of a die want it") {
   const fk::TileOrder large = fk::choose(GemmProblem{.n = 8192, .k = 4096}, 8192, target).order;
   CHECK(large == fk::TileOrder{.group = 8, .xcds = 8});
   CHECK(fk::choose(GemmProblem{.n = 4096, .k = 4096}, 32, target).order == fk::TileOrder{});
+  // Two rows of small tiles read the same weights: a die has both.
+  CHECK(fk::choose(GemmProblem{.n = 32768, .k = 4096}, 40, target).order == large);
 }
 
 TEST_CASE("waves of a product share k, and take turns, where that is estimated faster") {
@@ -476,7 +512,7 @@ TEST_CASE("waves of a product share k, and take turns, where that is estimated f
   };
   CHECK(chosen(prepared, 256, narrow) == std::array{32, 64, 2, 2});
   CHECK(chosen(prepared, 256, wide) == std::array{64, 64, 1, 2});
-  CHECK(chosen(rows, 256, narrow) == std::array{32, 64, 2, 2});
+  CHECK(chosen(rows, 256, narrow) == std::array{64, 64, 2, 2});
   CHECK(chosen(rows, 256, wide) == std::array{64, 64, 2, 4});
   CHECK(chosen(rows, 4096, narrow) == std::array{128, 128, 1, 2});
   CHECK(chosen(rows, 4096, wide) == std::array{256, 256, 1, 2});
