@@ -3,8 +3,10 @@
 
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/export.h>
+#include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
+#include <flydsl/kernels/plan_set.h>
 #include <flydsl/kernels/softmax.h>
 
 #include <cmath>
@@ -36,6 +38,20 @@ TEST_CASE("a plan for a norm with a residual") {
   stream.synchronize();
   CHECK(float(residual.to_host()[7]) == 3);
   CHECK(float(y.to_host()[7]) == 0.5f);
+}
+
+TEST_CASE("plans for all numbers of rows") {
+  // region: set
+  // At start: every plan that 0 to 512 rows will ask for.
+  const fk::GemmProblem problem{.a = fx::f16, .b = fx::f16, .c = fx::f16, .n = 128, .k = 256};
+  const fk::PlanSet<fk::GemmProblem> products(problem, 512);
+  fx::DeviceArray<std::uint8_t> workspace(
+      {std::max<std::int64_t>(std::int64_t(products.workspace_bytes()), 1)});
+  // In a request.
+  const fk::GemmPlan &product = products.at(/*rows=*/37);
+  // endregion
+  CHECK(product.config() == fk::choose(problem, 37));
+  CHECK(workspace.size() > 0);
 }
 
 TEST_CASE("what is supported, and why not") {
