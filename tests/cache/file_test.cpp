@@ -199,28 +199,13 @@ TEST_CASE("Two writers of one file: what is there is one of the two, whole") {
 TEST_CASE("A writer that stands still keeps its file; a dead one's file goes") {
   Scratch scratch;
   TimeLimit limit(60);
-  std::string temporary;
-  pid_t writer = 0;
-  // Stopped somewhere in the middle of a write.
-  while (temporary.empty()) {
-    writer = start([&]() -> int {
-      const std::string text(64 << 20, 'x');
-      for (;;)
-        (void)writeFile(scratch.path + "/file", text, quickly());
-    });
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
-    kill(writer, SIGSTOP);
-    waitpid(writer, nullptr, WUNTRACED);
-    for (const auto &entry : fs::directory_iterator(scratch.path))
-      if (entry.path().extension() == support::kTemporarySuffix && entry.file_size() > 0)
-        temporary = entry.path();
-    if (temporary.empty()) {
-      kill(writer, SIGKILL);
-      wait(writer);
-      for (const auto &entry : fs::directory_iterator(scratch.path))
-        fs::remove(entry.path());
-    }
-  }
+  const std::string text(64 << 20, 'x');
+  const pid_t writer = start([&]() -> int {
+    for (;;)
+      (void)writeFile(scratch.path + "/file", text, quickly());
+  });
+  REQUIRE(stopInWrite(writer, scratch.path));
+  const std::string temporary = begunFiles(scratch.path).front();
   CHECK_FALSE(support::removeAbandoned(temporary));
   CHECK(fs::exists(temporary));
   kill(writer, SIGKILL);

@@ -150,7 +150,6 @@ TEST_CASE("What killed writers left counts toward the limit, and goes") {
   TimeLimit limit(100);
   CacheConfig config = configIn(scratch.path);
   config.sizeLimit = 1 << 20;
-  std::uint64_t left = 0;
   // Killed in the middle of writing 48 MiB that do not compress.
   Blob large;
   large.payload.resize(48 << 20);
@@ -159,21 +158,17 @@ TEST_CASE("What killed writers left counts toward the limit, and goes") {
     byte = static_cast<std::uint8_t>(
         (state = state * 6364136223846793005u + 1442695040888963407u) >> 56);
   const Bytes encoded = encodeEntry(keyOf(1), large);
-  for (int tries = 0; tries < 50 && left < 3; ++tries) {
+  for (std::size_t left = 0; left < 3; ++left) {
     const pid_t writer = start([&]() -> int {
       for (;;)
         (void)support::writeFile(entryPath(scratch.path, keyOf(1)), encoded,
                                  support::ownOptions(config.trust));
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(30 + tries * 7 % 40));
+    REQUIRE(stopInWrite(writer, scratch.path, left));
     kill(writer, SIGKILL);
     CHECK(wait(writer) == 1000 + SIGKILL);
-    left = 0;
-    if (fs::exists(scratch.path))
-      for (const auto &entry : fs::recursive_directory_iterator(scratch.path))
-        left += entry.path().extension() == support::kTemporarySuffix;
+    REQUIRE(begunFiles(scratch.path).size() == left + 1);
   }
-  REQUIRE(left > 0);
   fs::remove(entryPath(scratch.path, keyOf(1)));
   CHECK(directoryBytes(scratch.path) > 0);
   CHECK(works(config, 2));

@@ -83,17 +83,30 @@ TEST_CASE("Writers killed at random moments, a thousand times: nothing bad is ev
   DiskCache reader(config);
   int served = 0;
   for (int round = 0; round < 1000; ++round) {
-    pid_t child = start([&]() -> int {
+    // Moments count from the start of the work, in every second round from its first entry: a
+    // machine that is busy may run the process late.
+    int begun[2];
+    REQUIRE(::pipe(begun) == 0);
+    const pid_t child = start([&]() -> int {
+      const auto tell = [&] { return ::write(begun[1], "x", 1) == 1; };
+      if (round % 2 == 0 && !tell())
+        return 1;
       DiskCache cache(config);
       for (std::uint64_t n = 0;; n = (n + 1) % 8) {
         bool made = false;
         ::unlink(entryPath(config.directory, keyOf(n)).c_str());
         cache.loadOrMake(keyOf(n), std::chrono::seconds(5), [&] { return blobOf(n, 20000); }, made);
+        if (n == 0 && round % 2 == 1 && !tell())
+          return 1;
       }
     });
+    ::close(begun[1]);
+    char byte;
+    REQUIRE(::read(begun[0], &byte, 1) == 1);
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
     kill(child, SIGKILL);
     CHECK(wait(child) == 1000 + SIGKILL);
+    ::close(begun[0]);
     for (std::uint64_t n = 0; n < 8; ++n)
       if (auto blob = reader.load(keyOf(n))) {
         ++served;
