@@ -10,6 +10,7 @@
 
 #include <bit>
 #include <string>
+#include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -18,37 +19,67 @@ namespace {
 using Gemm = Family<GemmProblem>;
 using std::to_string;
 
-/// The vector registers that a kernel needs beside its fragments.
+/// The vector registers that a kernel needs besides its fragments.
 constexpr int kOtherRegisters = 48;
 
 constexpr int kMostParts = 64;
 
-/// Elements of a column of b, of which the shortest tiles have 128 of two bytes in a buffer.
+/// Elements of a column of b: the shortest tiles have 128 columns, of two bytes, in a buffer.
 constexpr std::int64_t kMostColumnsOfB = kMostBufferBytes / 256 - 8;
 
-/// Registers of the sums, of the parts of A and of B on their way,
-/// and of what scales of blocks need.
-int registersOf(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape) {
+/// What a lane keeps in registers while the loop runs.
+struct Kept {
+  const char *what;
+  int registers;
+};
+std::vector<Kept> keptBy(const GemmProblem &problem, const GemmConfig &config,
+                         const LoopShape &shape) {
   const int sums = shape.tilesM() * shape.halves * shape.tilesOfHalf() * shape.form.sums();
-  if (config.loop == GemmLoop::groups) // half of A and both halves of B
-    return sums + 4 * shape.parts() * (shape.reads() / 2 + shape.loadsB());
-  const bool ring = config.loop == GemmLoop::ring;
-  const auto staged = [&](int rows, int reads) {
-    return 2 * reads + (shape.dma ? 0 : shape.loadsOf(rows));
+  // Pieces of 16 bytes are four registers. Half tiles hold half of A and both halves of B.
+  if (config.loop == GemmLoop::groups)
+    return {{"sums", sums},
+            {"fragments of a", 4 * shape.parts() * (shape.reads() / 2)},
+            {"fragments of b", 4 * shape.parts() * shape.loadsB()}};
+  // Operands that go through the ring have fragments of two parts, others of two steps.
+  const auto fragments = [&](bool isInRing, int ofPart) {
+    return 4 * 2 * ofPart * (isInRing ? 1 : shape.parts());
   };
-  const int ofA = ring ? staged(shape.tileM, shape.reads()) : 2 * shape.parts() * shape.reads();
-  const int ofB =
-      shape.ringB ? staged(shape.tileN, shape.loadsB()) : 2 * shape.parts() * shape.loadsB();
+  const auto underWay = [&](bool isInRing, int rows) {
+    return isInRing && !shape.dma ? 4 * shape.loadsOf(rows) : 0;
+  };
   // Columns are turned on their way, which takes as many registers again, and a few.
   const auto turned = [&](OperandLayout layout, int rows) {
     return layout == OperandLayout::columns ? 4 * shape.loadsOf(rows) + 4 : 0;
   };
-  const int operands = 4 * (ofA + ofB) + turned(problem.a_layout, shape.tileM) +
-                       turned(problem.b_layout, shape.tileN);
-  if (!hasBlockScales(problem))
-    return sums + operands;
-  return 2 * sums + operands +
-         2 * shape.blocksOf(shape.parts()) * (shape.tilesM() + shape.halves * shape.scalesOfHalf());
+  const bool ringA = config.loop == GemmLoop::ring, ringB = shape.ringB;
+  std::vector<Kept> kept{
+      {"sums", sums},
+      {"fragments of a", fragments(ringA, shape.reads())},
+      {"fragments of b", fragments(ringB, shape.loadsB())},
+      {"tiles under way", underWay(ringA, shape.tileM) + underWay(ringB, shape.tileN)},
+      {"columns that are turned",
+       turned(problem.a_layout, shape.tileM) + turned(problem.b_layout, shape.tileN)}};
+  if (hasBlockScales(problem)) {
+    kept.push_back({"sums of a block of k", sums});
+    kept.push_back(
+        {"scales of blocks", 2 * shape.blocksOf(shape.parts()) *
+                                 (shape.tilesM() + shape.halves * shape.scalesOfHalf())});
+  }
+  return kept;
+}
+/// Whether a lane has registers for all of it.
+Support registersFit(const std::vector<Kept> &kept, int most) {
+  int needed = 0;
+  for (const Kept &one : kept)
+    needed += one.registers;
+  if (needed <= most)
+    return {};
+  std::string parts;
+  for (const Kept &one : kept)
+    if (one.registers)
+      parts += (parts.empty() ? "" : ", ") + to_string(one.registers) + " of " + one.what;
+  return Support::no("a lane keeps " + to_string(needed) + " registers (" + parts + "); " +
+                     to_string(most) + " are free");
 }
 
 /// Whether scales of blocks, if the problem has them, can be used by the tile.
@@ -227,13 +258,9 @@ Support memoryFits(const GemmProblem &problem, const GemmConfig &config, const L
   for (const Support &answer : {scalesFit(problem, config, shape), weightsReach(problem, shape)})
     if (!answer)
       return answer;
-  const int waves = config.threads / target.wave_size(),
-            most = registers_of_lane(target, waves) - kOtherRegisters,
-            needed = registersOf(problem, config, shape);
-  if (needed > most)
-    return Support::no("the fragments take " + to_string(needed) +
-                       " registers of a lane; " + to_string(most) + " are free");
-  return {};
+  const int waves = config.threads / target.wave_size();
+  return registersFit(keptBy(problem, config, shape),
+                      registers_of_lane(target, waves) - kOtherRegisters);
 }
 
 /// How blocks share K.

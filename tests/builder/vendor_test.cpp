@@ -55,6 +55,23 @@ public:
     return value;
   }
   fx::Vector materialised(const fx::Vector &values, fx::Loc) const override { return values; }
+  fx::Tensor bounded(const fx::Tensor &tensor, const fx::Int64 &, fx::Loc) const override {
+    calls += "bounded;";
+    return tensor;
+  }
+  fx::CopyOp boundedCopy(int bits, fx::Loc loc) const override {
+    return fx::UniversalCopy(bits, loc);
+  }
+  fx::Numeric boundedLoad(const fx::Pointer &, const fx::BoundedPlace &place, fx::DType,
+                          fx::Loc) const override {
+    return place.ofLane;
+  }
+  fx::Vector boundedLoad(const fx::Pointer &, const fx::BoundedPlace &, fx::DType type,
+                         std::int64_t size, fx::Loc) const override {
+    return fx::Vector::splat(0, int(size), type);
+  }
+  void boundedLoadToShared(const fx::Pointer &, const fx::BoundedPlace &, const fx::Pointer &, int,
+                           fx::Loc) const override {}
   void meetOfWave(fx::Loc) const override {}
   fx::Int32 rounded(const fx::Float32 &, const fx::Int32 &, const fx::Int32 &word, int, fx::DType,
                     fx::Loc) const override {
@@ -136,6 +153,39 @@ TEST_CASE("bytes of two words are permuted by an instruction, and named from 0 t
                         Contains("vendor_test.cpp"));
 }
 
+namespace {
+
+/// Reads of global memory at address n, which ends after 40 bytes.
+void readBounded(const fx::Float32 &, const fx::Int32 &n) {
+  const fx::Tensor all =
+      fx::make_view(fx::Pointer::from_address(n.to(fx::i64), fx::f32, fx::AddressSpace::global, 16),
+                    fx::make_layout(64));
+  const fx::Tensor part = fx::bounded(all, fx::Int64(40)); // (64)
+  (void)fx::bounded_load(part.iter(), {n}, fx::f32);
+  (void)fx::bounded_load(part.iter(), {n, fx::Int32(8)}, fx::f32, 4);
+  const fx::Tensor four = fx::make_rmem_tensor(4, fx::f32);
+  fx::copy(fx::make_copy_atom(fx::BoundedCopy128b(), fx::f32),
+           fx::make_view(part.iter(), fx::make_layout(4)), four);
+}
+
+} // namespace
+
+TEST_CASE("memory with an end is accessed by the vendor's instructions") {
+  using Catch::Contains;
+  const std::string text = trace(readBounded, "gfx942");
+  CHECK_THAT(text, Contains("#fly_rocdl.buffer_desc") && Contains("rocdl.raw.ptr.buffer.load"));
+  CHECK_THAT(text, Contains("40"));
+  const auto refused = [](auto body) { return [=](auto, const fx::Int32 &n) { body(n); }; };
+  CHECK_THROWS_WITH(
+      trace(refused([](const fx::Int32 &) {
+              (void)fx::bounded(fx::make_rmem_tensor(4, fx::f32), fx::Int64(16));
+            }),
+            "gfx942"),
+      Contains("global") && Contains("vendor_test.cpp"));
+  CHECK_THROWS_WITH(trace(refused([](const fx::Int32 &) { (void)fx::BoundedCopy(24); }), "gfx942"),
+                    Contains("24") && Contains("vendor_test.cpp"));
+}
+
 TEST_CASE("another vendor registers its instructions, and is told until it has") {
   using Catch::Contains;
   REQUIRE(fx::detail::addProcessor(kOther));
@@ -151,8 +201,9 @@ TEST_CASE("another vendor registers its instructions, and is told until it has")
         gpu::wait_for({.loads = 3});
         gpu::meet();
         (void)gpu::uniform(x);
+        (void)fx::bounded(fx::make_rmem_tensor(4, fx::f32), fx::Int64(16));
       },
       "other1");
-  CHECK(others.calls == "fence;wait 3;meet;");
+  CHECK(others.calls == "fence;wait 3;meet;bounded;");
   CHECK_THAT(text, !Contains("rocdl"));
 }

@@ -129,7 +129,8 @@ TEST_CASE("products say which tiles do not fit") {
         "tile 256x64x128 of 256 threads: two tiles of a take 131072 bytes of LDS; there are "
         "65536");
   CHECK(whyNot({.tile_m = 256, .tile_n = 256, .tile_k = 64}) ==
-        "tile 256x256x64 of 256 threads: the fragments take 480 registers of a lane; 464 are free");
+        "tile 256x256x64 of 256 threads: a lane keeps 480 registers (256 of sums, 128 of fragments "
+        "of a, 64 of fragments of b, 32 of tiles under way); 464 are free");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .threads = 96}) ==
         "tile 32x64x64 of 96 threads: a block is a number of waves of 64, up to 1024 threads");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .split_k = 2}) ==

@@ -176,13 +176,12 @@ using GroupSums = std::function<Vector(int i, int j)>;
 /// odd columns of a row. Each half keeps four of its eight values and gives the others to the other
 /// half, whose lane is 16 away.
 inline Vector neighbours(const Vector &values) {
-  constexpr int kXor16 = 0x401f; // ds_swizzle: lane ^ 16
   const Boolean high = thread_idx().x % 32 >= 16;
   std::vector<Numeric> mixed;
   for (int k = 0; k < 4; ++k) {
     const Numeric low = values.at(k), up = values.at(k + 4);
     const Numeric kept = select(high, up, low), given = select(high, low, up);
-    const Numeric got = rocdl::ds_swizzle(given.bitcast(i32), kXor16).bitcast(values.dtype());
+    const Numeric got = gpu::shuffle_xor(given, 16);
     mixed.push_back(select(high, got, kept));
     mixed.push_back(select(high, kept, got));
   }

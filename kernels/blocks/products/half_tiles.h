@@ -12,7 +12,7 @@
 //   2       A1                     A1 B0        B1
 //   3       B0 of the next step    A1 B1        A1
 //
-// The second group is a meeting behind the first, so that on each SIMD one wave multiplies while
+// The second group comes a meeting after the first, so that on each SIMD one wave multiplies while
 // the other reads:
 //
 //   first     | read 0     | multiply 0 | read 1     | multiply 1 | ...
@@ -21,7 +21,7 @@
 // A half has two places in LDS, for every other step. It is sent for a phase after its place was
 // read for the last time: that is two meetings ago, before which the readers waited for their
 // reads. Loads end in their order: in each phase a wave waits until the half that the next phase
-// reads has landed, and all waves meet before anybody reads it. Six halves are on their way then.
+// reads has landed, and all waves meet before any of them reads it. Six halves are on their way then.
 #pragma once
 
 #include "blocks/products/loop_schedule.h"
@@ -42,7 +42,7 @@ namespace kernels::impl {
 /// By how many loads a wave's waits are too weak. All are 0 but in tests.
 struct HalfTileWaits {
   int first = 0;          ///< before the first phase
-  int loop = 0, last = 0; ///< in the loop, and in the steps behind it
+  int loop = 0, last = 0; ///< in the loop, and in the steps after it
   int reads = 0;          ///< of LDS, wherever it waits for them
 };
 

@@ -12,12 +12,12 @@ namespace kernels::impl {
 /// The elements of K that share a scale, and the rows of B that do.
 inline constexpr int kScaleBlock = 128;
 
-/// What a loop is traced for.
+/// What a loop is traced for. kernels/README.md has the words.
 struct LoopShape {
   MatrixForm form;
-  int tileM, tileN, tileK;
-  int waves;      ///< side by side along N
-  std::int64_t k; ///< columns of A
+  int tileM, tileN, tileK; ///< a block's tile of C, and the columns of a step
+  int waves;               ///< side by side along N
+  std::int64_t k;          ///< of the block's part of K
   /// 2: a tile has columns from two halves of B, tileN / 2 of each, which belong together.
   int halves = 1;
   int wavesM = 1;      ///< rows of waves, along M
@@ -60,8 +60,8 @@ struct LoopShape {
     const int ring = sliced ? ringBytes() : 0;
     return dma ? ring + slicesBytes() : std::max(ring, slicesBytes());
   }
-  /// Loads of 16 bytes a thread for a tile of so many rows, and for a part of a tile of B: of LDS,
-  /// if it goes through the ring.
+  /// Loads of 16 bytes of a thread for a tile of so many rows, and for the fragments of a part of B:
+  /// these are reads of LDS if B goes through the ring.
   int loadsOf(int rows) const { return rows * rowBytes() / kPieceBytes / loaders(); }
   int loadsB() const { return tileN / waves / 16 * form.part() / form.granule(); }
   /// Reads of 16 bytes of shared memory for a part, and its multiplications.

@@ -5,6 +5,9 @@
 //   RingLoop      tiles of A go through a ring in shared memory, and those of B unless it is prepared
 //   HalfTileLoop  both through shared memory in halves of tiles; two groups of waves take turns
 //   FewRowsLoop   both straight into registers
+//
+// Each is a loop over steps of K (loop_schedule.h), which fetches operands ahead, reads fragments of
+// a part of a step, and adds their products to the sums (product_sums.h).
 #pragma once
 
 #include "blocks/products/half_tiles.h"

@@ -1,8 +1,9 @@
 // Operands of a product in a kernel: the tiled mma, and the layouts of its weights.
 //
 // The product is computed transposed, C^T = B * A^T: the weights B are the instruction's first
-// operand. The values of a lane, four on CDNA and eight on RDNA4, are then neighbours in a row of C
-// and are stored together. RDNA3 deals the columns to the halves of a wave in turn.
+// operand, so that make_fragment_A is of B, and make_fragment_B of A. The values of a lane, four on
+// CDNA and eight on RDNA4, are then neighbours in a row of C and are stored together. RDNA3 deals
+// the columns to the halves of a wave in turn. kernels/README.md has the words: step, part, piece.
 #pragma once
 
 #include "blocks/facts/matrix_form.h"

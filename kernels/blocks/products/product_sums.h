@@ -13,6 +13,7 @@
 #include "blocks/products/views.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/bounded.h>
 
 #include <cstdint>
 #include <optional>
@@ -35,12 +36,12 @@ public:
     for (const Tensor &sums : of_)
       sums.fill(0);
   }
-  /// Loads what the products of a step's parts need beside the operands, into one of two stages.
+  /// Loads what the products of a step's parts need besides the operands, into one of two stages.
   /// `guarded`: parts past the end of K are zeros; otherwise all exist.
   virtual void fetch(const Int32 &step, int stage, int parts, bool guarded) const {}
   /// The loads of it for each thread.
   virtual int loads(int parts) const { return 0; }
-  /// Adds the products of one part of `parts` of a step.
+  /// Adds the products of one part of `parts` of a step, of fragments (V, n, k) and (V, m, k).
   virtual void add(int half, int stage, int part, int parts, const Tensor &b,
                    const Tensor &a) const {
     multiply(of(half), b, a);
@@ -58,7 +59,9 @@ public:
 protected:
   const LoopShape &shape() const { return shape_; }
   const TiledMma &mma() const { return mma_; }
-  Tensor fragment() const { return mma_.make_fragment_C({shape_.tileOfHalf(), shape_.tileM}); }
+  Tensor fragment() const {
+    return mma_.make_fragment_C({shape_.tileOfHalf(), shape_.tileM}); // (V, n, m)
+  }
   void multiply(const Tensor &sums, const Tensor &b, const Tensor &a) const {
     gemm(mma_, sums, b, a, sums, unscaled(shape_.form, {.order = GemmTraversalOrder::MKN}));
   }
@@ -66,7 +69,7 @@ protected:
 private:
   LoopShape shape_;
   TiledMma mma_;
-  std::vector<Tensor> of_;
+  std::vector<Tensor> of_; // (V, n, m), of each half
 };
 
 /// The scales of a block's tile in global memory, over the block's part of K: f32, or exponents as
@@ -149,8 +152,7 @@ private:
   /// The scale at `place` elements of a buffer, and `ofWave` more, which all lanes have in common.
   Numeric scale(const Tensor &buffer, const Int32 &place, const Int32 &ofWave) const {
     const int bytes = type_.memory_bits() / 8;
-    const Numeric value = rocdl::raw_buffer_load(buffer.iter(), place * bytes, type_,
-                                                 {.soffset = ofWave * bytes});
+    const Numeric value = bounded_load(buffer.iter(), {place * bytes, ofWave * bytes}, type_);
     return type_ == f32 ? value : value.to(i32);
   }
   /// The elements from the start of the scales of A to those of a row of the tile.
@@ -163,7 +165,7 @@ private:
   }
   Numeric scaleOfA(int stage, int i, int block) const { return ofA_[at(stage)](i, block); }
   /// The number of the scale of B of a column of tiles. Waves lie side by side, so that columns of
-  /// tiles are `16 * waves` apart, which divides 128.
+  /// tiles have a stride of `16 * waves`, which divides 128.
   int scaleNumber(int j) const { return j * 16 * shape().waves / kScaleBlock; }
   Numeric scaleOfB(int half, int stage, int number, int block) const {
     return ofB_[at(stage)](half * shape().scalesOfHalf() + number, block);

@@ -7,6 +7,7 @@
 #include "blocks/products/operand_tile.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/bounded.h>
 
 #include <cstdint>
 #include <vector>
@@ -14,8 +15,9 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// Registers for parts of a tile of A, and of both halves of one of B. K is the fastest mode: the
-/// registers of a piece are neighbours.
+/// Fragments of `count` parts of a tile of A, (V, m, 1) each, and of both halves of one of B,
+/// (V, n, 1). K is the fastest mode: the registers of a piece are neighbours. The tiled mma is of the
+/// transposed product, whose first operand is B.
 inline std::vector<Tensor> partsOfA(const LoopShape &shape, const TiledMma &mma, int count) {
   std::vector<Tensor> fragments;
   const int round = shape.round();
@@ -37,7 +39,7 @@ public:
   /// `thread` counts those of the waves that share a step.
   RowsInRegisters(const LoopShape &shape, const TiledMma &mma, const RowsOfA &operand,
                   const Int32 &thread)
-      : shape_(shape), atom_(make_copy_atom(rocdl::BufferCopy128b(), shape.form.a)),
+      : shape_(shape), atom_(make_copy_atom(BoundedCopy128b(), shape.form.a)),
         slice_(make_tiled_copy_B(atom_, mma).get_slice(thread)),
         place_(slice_.partition_S(make_identity_tensor({shape.tileM, shape.tileK}))) {
     std::visit([&](const auto &rows) { addRows(rows); }, operand);
@@ -128,7 +130,7 @@ public:
   ColumnsOfB(const LoopShape &shape, const Preshuffled &weights, const TiledMma &mma,
              const Int32 &thread, const std::vector<Tensor> &halves, const Int32 &blocks)
       : shape_(shape), columns_(paddedPart(shape, weights)),
-        atom_(make_copy_atom(rocdl::BufferCopy128b(), shape.form.b)),
+        atom_(make_copy_atom(BoundedCopy128b(), shape.form.b)),
         slice_(make_tiled_copy_A(atom_, mma).get_slice(thread)),
         inRound_(shape.slices() == 1
                      ? Int32(0)

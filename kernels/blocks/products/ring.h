@@ -203,7 +203,7 @@ private:
   }
   /// Lets the waves go on when the next stage is filled and the reads of this one are over. Loads
   /// that write LDS end in their order, so that `underWay` later ones need not be over; those into
-  /// registers are nobody else's. A barrier of all memory would wait for them on RDNA, whose waves
+  /// registers are the thread's own. A barrier of all memory would wait for them on RDNA, whose waves
   /// of a block may have two caches.
   void meet(int underWay) const {
     gpu::wait_for({.loads = shape_.dma ? std::optional(underWay) : std::nullopt, .reads = 0});

@@ -13,6 +13,7 @@
 #include "blocks/products/register_operand.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/bounded.h>
 #include <flydsl/kernels/gemm.h>
 
 #include <cstdint>
@@ -103,7 +104,7 @@ public:
   RowsThroughRegisters(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
                        const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
-        load_(make_copy_atom(rocdl::BufferCopy128b(), tile.dtype())),
+        load_(make_copy_atom(BoundedCopy128b(), tile.dtype())),
         slice_(byRows().get_slice(thread_idx().x)),
         from_(slice_.partition_S(firstStepOf(shape, tile))),
         fetched_(make_fragment_like(slice_.partition_D(stage(0)))) {
@@ -139,7 +140,7 @@ public:
                const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, tile.matrix.dtype(), tile.size(), shared, toFragments,
                     std::move(fragments)),
-        load_(make_copy_atom(rocdl::BufferCopy128b(), tile.matrix.dtype())),
+        load_(make_copy_atom(BoundedCopy128b(), tile.matrix.dtype())),
         slice_(byRows().get_slice(thread_idx().x)),
         fetched_(make_fragment_like(slice_.partition_D(stage(0)))),
         column_(thread_idx().x % across() * piece()) {
@@ -233,15 +234,14 @@ private:
                     {tile_.exist, min(left, tileK)}); // (size, tileK)
   }
   void fetchFrom(const Pointer &buffer, const Int32 &before) const {
-    const rocdl::RawBuffer options{.soffset = before};
     for (int pass = 0; pass < loads() / neighbours_; ++pass)
       for (int k = 0; k < piece(); ++k) {
         const Int32 place(IntTuple(from_(make_coord(0, k), pass, 0)));
         if (neighbours_ == 1)
-          fetched_(0, k, pass) = rocdl::raw_buffer_load(buffer, place, tile_.dtype(), options);
+          fetched_(0, k, pass) = bounded_load(buffer, {place, before}, tile_.dtype());
         else
           fetched_(_, k, pass)
-              .store(rocdl::raw_buffer_load(buffer, place, tile_.dtype(), neighbours_, options));
+              .store(bounded_load(buffer, {place, before}, tile_.dtype(), neighbours_));
       }
   }
   /// A thread has pieces of K of some neighbours.
@@ -300,8 +300,8 @@ public:
 private:
   void load(const Int32 &step, int stage, int pass, const Int32 &place) const {
     const Int32 first = (wave_ * shape().form.lanes + pass * shape().loaders()) * piece();
-    rocdl::raw_buffer_load_lds(rows_.buffer().iter(), this->stage(stage).iter() + first,
-                               kPieceBytes, place, {.soffset = step * (shape().tileK * bytes())});
+    bounded_load_to_shared(rows_.buffer().iter(), {place, step * (shape().tileK * bytes())},
+                           this->stage(stage).iter() + first, kPieceBytes);
   }
 
   RowPlaces rows_;

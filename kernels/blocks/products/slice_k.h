@@ -13,7 +13,7 @@ namespace kernels::impl {
 
 /// Runs `finish` in the waves that hold the total, the first of those that share K. `wave` is
 /// the number of a wave among these, `thread` that of a thread among the waves side by side.
-/// `memory` are LoopShape::slicesBytes bytes of shared memory, which nobody uses any more.
+/// `memory` are LoopShape::slicesBytes bytes of shared memory, which no thread uses any more.
 inline void withTotal(const LoopShape &shape, const Sums &sums, const Pointer &memory,
                       const Int32 &wave, const Int32 &thread, const std::function<void()> &finish) {
   // Groups of four values of all threads follow one another, so that lanes meet no bank twice.

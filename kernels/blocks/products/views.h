@@ -7,6 +7,7 @@
 #include "blocks/common/host_or_traced.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/bounded.h>
 
 #include <cstdint>
 #include <optional>
@@ -83,9 +84,7 @@ inline Tensor bufferOf(const Tensor &tile, const IntTuple &exist,
                        const std::optional<Boolean> &any = {}) {
   const Int64 bytes = Span(exist, tile.stride()).elements() * (tile.dtype().memory_bits() / 8);
   const Int64 end = any ? Int64(select(*any, bytes, Int64(0))) : bytes;
-  return rocdl::make_buffer_tensor(
-      make_view(tile.iter(), make_layout(tile.shape(), narrow(tile.stride()))),
-      {.num_records_bytes = end});
+  return bounded(make_view(tile.iter(), make_layout(tile.shape(), narrow(tile.stride()))), end);
 }
 /// A number of elements from a buffer's start: the given one if it is inside, otherwise one that is
 /// outside of every buffer.

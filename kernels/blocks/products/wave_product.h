@@ -62,8 +62,8 @@ public:
   /// Combines the values of the lanes that share a column of the result; all of them get it.
   template <class F> Numeric overGroups(const Numeric &own, F combine) const {
     const Var<Numeric> all(own);
-    for (int apart = 16; apart < form_.lanes; apart *= 2)
-      all = combine(all.get(), gpu::shuffle_xor(all.get(), apart));
+    for (int distance = 16; distance < form_.lanes; distance *= 2)
+      all = combine(all.get(), gpu::shuffle_xor(all.get(), distance));
     return all.get();
   }
 

@@ -1,9 +1,10 @@
-// The seam between the functions of flydsl/kernel/gpu.h that no neutral dialect has an operation for, and
-// the instructions of a vendor's targets.
+// The seam between the functions of flydsl/kernel/gpu.h and flydsl/kernel/bounded.h that no neutral
+// dialect has an operation for, and the instructions of a vendor's targets.
 #pragma once
 
 #include "builder/kernel/lane_moves.h"
 
+#include <flydsl/kernel/bounded.h>
 #include <flydsl/kernel/gpu.h>
 #include <flydsl/target.h>
 
@@ -43,6 +44,15 @@ public:
   virtual std::unique_ptr<const LaneMoves> laneMoves(const LaneGroup &group) const {
     return std::make_unique<LaneMoves>(group);
   }
+  /// Memory with an end; see flydsl/kernel/bounded.h.
+  virtual Tensor bounded(const Tensor &tensor, const Int64 &bytes, Loc loc) const = 0;
+  virtual CopyOp boundedCopy(int bits, Loc loc) const = 0;
+  virtual Numeric boundedLoad(const Pointer &view, const BoundedPlace &place, DType type,
+                              Loc loc) const = 0;
+  virtual Vector boundedLoad(const Pointer &view, const BoundedPlace &place, DType type,
+                             std::int64_t size, Loc loc) const = 0;
+  virtual void boundedLoadToShared(const Pointer &view, const BoundedPlace &place,
+                                   const Pointer &shared, int bytes, Loc loc) const = 0;
   /// The accesses of a wave's lanes to memory before it come before those after it.
   virtual void meetOfWave(Loc loc) const = 0;
   /// Rounds to element `at` of a word by random bits, where the target has an instruction for the

@@ -5,6 +5,8 @@
 #include "builder/trace/tracer.h"
 
 #include <flydsl/host/product.h>
+#include <flydsl/rocdl/atoms.h>
+#include <flydsl/rocdl/buffer.h>
 #include <flydsl/rocdl/intrinsics.h>
 #include <flydsl/rocdl/schedule.h>
 
@@ -77,6 +79,22 @@ public:
   }
   std::unique_ptr<const LaneMoves> laneMoves(const LaneGroup &group) const override {
     return amdLaneMoves(group);
+  }
+  Tensor bounded(const Tensor &tensor, const Int64 &bytes, Loc loc) const override {
+    return rocdl::make_buffer_tensor(tensor, {.num_records_bytes = bytes}, loc);
+  }
+  CopyOp boundedCopy(int bits, Loc loc) const override { return rocdl::BufferCopy(bits, 0, loc); }
+  Numeric boundedLoad(const Pointer &view, const BoundedPlace &place, DType type,
+                      Loc loc) const override {
+    return rocdl::raw_buffer_load(view, place.ofLane, type, {.soffset = place.ofWave}, loc);
+  }
+  Vector boundedLoad(const Pointer &view, const BoundedPlace &place, DType type, std::int64_t size,
+                     Loc loc) const override {
+    return rocdl::raw_buffer_load(view, place.ofLane, type, size, {.soffset = place.ofWave}, loc);
+  }
+  void boundedLoadToShared(const Pointer &view, const BoundedPlace &place, const Pointer &shared,
+                           int bytes, Loc loc) const override {
+    rocdl::raw_buffer_load_lds(view, shared, bytes, place.ofLane, {.soffset = place.ofWave}, loc);
   }
   // The compiler's scheduler moves no access past it; it is no instruction.
   void meetOfWave(Loc loc) const override { rocdl::intrinsic("llvm.amdgcn.wave.barrier", {}, loc); }
