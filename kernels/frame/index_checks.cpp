@@ -136,7 +136,13 @@ void IndexChecks::fail(const std::array<std::int64_t, kReportWords> &report,
   else if (rule.kind == IndexKind::rising && report[kReportValue] < report[kReportLow] &&
            report[kReportPlace] > 0)
     text += ", after " + std::to_string(report[kReportLow]) + "; the numbers do not fall";
-  else
+  else if (rule.slots) {
+    const std::int64_t padding = report[kReportEnd] - 1;
+    text += "; it is slot << 24 | token, with a slot below " +
+            std::to_string(padding >> kTokenBitsOfIds) + " and a token below " +
+            std::to_string(padding & kTokensOfIds) + ", or " + std::to_string(padding) +
+            " for padding";
+  } else
     text += "; it is " + rangeOf(rule, report[kReportLow], report[kReportEnd]);
   throw IndexError(head + text + tail, place, where);
 }

@@ -95,8 +95,16 @@ private:
   void within(std::size_t row) {
     const Int64 low(rules_[row].orNone ? -1 : 0), end = p_.rows[row].end;
     eachNumber(row, [&](const Int64 &i, const Int64 &number) {
-      note(Boolean((number < low) | (number >= end)), wrongKey(row), i, number, low, end);
+      const Boolean isOutside((number < low) | (number >= end));
+      note(rules_[row].slots ? Boolean(isOutside | isNoSlot(number, end)) : isOutside,
+           wrongKey(row), i, number, low, end);
     });
+  }
+  /// Whether a number is neither a slot of a token nor padding, which is the last number.
+  static Boolean isNoSlot(const Int64 &number, const Int64 &end) {
+    const Numeric padding = end - 1;
+    return (number != padding) & (((number & kTokensOfIds) >= (padding & kTokensOfIds)) |
+                                  (number >> kTokenBitsOfIds >= padding >> kTokenBitsOfIds));
   }
   void rising(std::size_t row) {
     const Int64 end = p_.rows[row].end, most = p_.rows[row].most;

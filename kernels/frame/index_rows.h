@@ -24,6 +24,10 @@ enum class IndexKind : std::uint8_t {
   worklist, ///< the worklist of the sequences' lengths
 };
 
+/// An id of a place has the token in so many bits, and the slot above them.
+inline constexpr int kTokenBitsOfIds = 24;
+inline constexpr std::int64_t kTokensOfIds = (1 << kTokenBitsOfIds) - 1;
+
 /// A row as the code of the check sees it: constants of the trace.
 struct IndexRule {
   const char *argument; ///< the field of Args
@@ -33,6 +37,9 @@ struct IndexRule {
   bool orNone = false;   ///< -1 stands for none, too
   bool distinct = false; ///< no two are equal, except -1
   int columns = 0;       ///< IndexKind::within: of a matrix; 0: a vector
+  /// IndexKind::within: each is slot << 24 | token, both below those of the largest number, which is
+  /// padding's.
+  bool slots = false;
   /// IndexKind::pages: tokens of a page.
   int page = 1;
   /// Where kernels begin to read the keys of a window: at a multiple of so many.

@@ -21,7 +21,22 @@ inline std::vector<double> valuesFor(Role role, DType dtype, std::int64_t count,
     std::vector<double> numbers(static_cast<std::size_t>(count));
     std::iota(numbers.begin(), numbers.end(), 0.0);
     for (double &number : numbers)
-      number *= static_cast<double>(role.number);
+      number = (role.most < 0 ? number : std::min(number, static_cast<double>(role.most))) *
+               static_cast<double>(role.number);
+    return numbers;
+  }
+  case Role::Kind::quotients:
+  case Role::Kind::slots: {
+    std::vector<double> numbers(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t expert = i / role.number, slot = expert * role.taken + i % role.number;
+      const bool isTaken = expert < role.most && i % role.number < role.taken &&
+                           slot < role.tokens * role.topk;
+      numbers[static_cast<std::size_t>(i)] = static_cast<double>(
+          role.kind == Role::Kind::quotients ? (expert < role.most ? expert : -1)
+          : isTaken                          ? slot / role.tokens << 24 | slot % role.tokens
+                                             : role.topk << 24 | role.tokens);
+    }
     return numbers;
   }
   case Role::Kind::below:
@@ -35,8 +50,12 @@ inline std::vector<double> valuesFor(Role role, DType dtype, std::int64_t count,
     return numbers;
   }
   case Role::Kind::flagged:
-  case Role::Kind::equal:
-    return std::vector<double>(static_cast<std::size_t>(count), static_cast<double>(role.number));
+  case Role::Kind::equal: {
+    std::vector<double> numbers(static_cast<std::size_t>(count), static_cast<double>(role.number));
+    if (role.most >= 0 && role.most < count)
+      std::fill(numbers.begin() + static_cast<std::ptrdiff_t>(role.most), numbers.end(), 0.0);
+    return numbers;
+  }
   case Role::Kind::blocks: {
     const auto format = static_cast<GgmlFormat>(role.number / 2);
     const GgmlBlock block = ggml_block(format);

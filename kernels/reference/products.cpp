@@ -1,6 +1,7 @@
 // What prepared weights, products, and rows in ggml's formats must give.
 #include "reference/activation.h"
 #include "reference/ggml.h"
+#include "reference/prepared.h"
 #include "reference/reference.h"
 #include "reference/rows.h"
 
@@ -9,15 +10,6 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::reference {
 namespace {
-
-/// Where a weight lies among prepared ones, by the definition of WeightProblem.
-std::size_t preparedPlace(const WeightProblem &problem, std::int64_t n, std::int64_t k) {
-  const std::int64_t bytes = problem.dtype.memory_bits() / 8, at = k * bytes,
-                     across = (problem.k * bytes + 63) / 64;
-  return std::size_t((((n / 16 * across + at / 64) * 4 + at % 64 / 16) * 16 + n % 16) *
-                         (16 / bytes) +
-                     at % 16 / bytes);
-}
 
 /// Where element (row, k) of one of `rows` rows of an operand lies.
 std::size_t operandPlace(OperandLayout layout, const WeightProblem &prepared, std::int64_t rows,
@@ -88,11 +80,11 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
         add(c, problem.c, value, error);
       };
       const Sum gate = sumOf(row, column);
-      // The slopes of the activations are at most 1.13.
       const double value = activated(problem.activation, gate.value),
                    error = problem.activation == Activation::none
                                ? gate.error
-                               : 1.13 * gate.error + 8 * kRounding * std::fabs(value);
+                               : passedOn(problem.activation, gate.value, gate.error) +
+                                     8 * kRounding * std::fabs(value);
       if (!problem.gated) {
         put(value, error);
         continue;

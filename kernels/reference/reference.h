@@ -10,6 +10,7 @@
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
+#include <flydsl/kernels/grouped_gemm.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
@@ -63,6 +64,9 @@ Outputs expected(const TopkGatingProblem &problem, const RowConfig &config, std:
 Outputs expected(const WeightProblem &problem, const WeightConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+/// Rows that no place has are not looked at.
+Outputs expected(const GroupedGemmProblem &problem, const GemmConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const GgmlGemmProblem &problem, const GgmlGemmConfig &config, std::int64_t m,
                  const Inputs &inputs);

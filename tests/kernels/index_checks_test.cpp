@@ -8,6 +8,7 @@
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/ggml_rows.h>
+#include <flydsl/kernels/grouped_gemm.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/rope.h>
@@ -377,6 +378,39 @@ TEST_CASE("checked drafts and sequences of sampling", "[run]") {
       4);
 }
 
+TEST_CASE("checked places of experts", "[run]") {
+  fk::GroupedGemmProblem problem{.experts = 4,
+                                 .n = 32,
+                                 .k = 64,
+                                 .unit = 16,
+                                 .topk = 2,
+                                 .a_rows = fk::GroupedRows::tokens,
+                                 .c_rows = fk::GroupedRows::slots};
+  const double slot = 1 << 24;
+  // 4 experts of 16 places, of which 8 are taken by 2 slots of 16 tokens.
+  std::vector<double> ids;
+  for (int place = 0; place < 64; ++place) {
+    const int taken = place / 16 * 8 + place % 16;
+    ids.push_back(place % 16 < 8 ? taken % 16 + taken / 16 * slot : 2 * slot + 16);
+  }
+  std::vector<Wrong> wrong = outside("unit_experts", 3, -1, 4);
+  for (const Wrong &other : outside("counts", 3, 0, 65))
+    wrong.push_back(other);
+  for (const Wrong &other : outside("sorted_ids", 63, 0, 2 * slot + 17))
+    wrong.push_back(other);
+  wrong.push_back({"sorted_ids", 3, slot + 16,
+                   "sorted_ids[3] is 16777232; it is slot << 24 | token, with a slot below 2 and a "
+                   "token below 16, or 33554448 for padding"});
+  wrong.push_back({"sorted_ids", 3, 2 * slot});
+  wrong.push_back({"offsets", 2, 50, "offsets[3] is 48, after 50", {{3}}, 48});
+  wrong.push_back({"offsets", 4, 65, "offsets[4] is 65; it is from 48 to 64, the places"});
+  const std::map<std::string, std::vector<double>> right{{"unit_experts", {0, 1, 2, 3}},
+                                                         {"offsets", {0, 16, 32, 48, 64}},
+                                                         {"counts", {8, 8, 8, 8}},
+                                                         {"sorted_ids", ids}};
+  expectCase<fk::GroupedGemmProblem>({problem, chosen(problem, 64), right, {}, wrong}, 64);
+}
+
 TEST_CASE("checked lengths for a worklist", "[run]") {
   const fk::WorklistProblem problem{.workers = 3, .unit = 32};
   expectCase<fk::WorklistProblem>({problem,
@@ -682,6 +716,15 @@ TEST_CASE("the operands that tools and tuning take are right") {
   delta.prefill = true;
   check(delta, 5);
   check(fk::GgmlRowsProblem{.n = 8, .k = 64}, 5);
+  fk::GroupedGemmProblem grouped{
+      .experts = 5, .n = 32, .k = 64, .topk = 2, .a_rows = fk::GroupedRows::tokens};
+  check(grouped, 100);
+  grouped.groups = fk::GroupLayout::offsets;
+  check(grouped, 33);
+  grouped.groups = fk::GroupLayout::masked;
+  grouped.capacity = 32;
+  grouped.c_rows = fk::GroupedRows::slots;
+  check(grouped, 50);
   check(fk::MoeSortProblem{.experts = 9, .topk = 2, .local = 4, .tokens = true}, 5);
   check(fk::MqaLogitsProblem{.x = fx::bf16, .heads = 16, .head = 64}, 5);
   check(fk::RopeProblem{.q_heads = 2, .kv_heads = 1, .head = 32, .cache = fk::KvCache::pages}, 6);

@@ -8,6 +8,7 @@
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
+#include <flydsl/kernels/grouped_gemm.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/sampling.h>
@@ -97,6 +98,23 @@ TEST_CASE("plans that check memory refuse each operand that reaches past its own
       .kind = NormKind::layer, .n = 24, .bias = true, .residual = true, .statistics = true});
   expectMemory(NormBackwardProblem{.kind = NormKind::layer, .n = 24, .bias = true});
   expectMemory(QuantiseProblem{.q = fx::f4E2M1FN, .n = 64, .scale = ScaleOf::block});
+  expectMemory(GroupedGemmProblem{.experts = 4,
+                                  .n = 32,
+                                  .k = 64,
+                                  .topk = 2,
+                                  .a_rows = GroupedRows::tokens,
+                                  .c_rows = GroupedRows::slots,
+                                  .weights = RoutedWeights::output,
+                                  .bias = true});
+  expectMemory(GroupedGemmProblem{.a = fx::i8,
+                                  .b = fx::i8,
+                                  .experts = 4,
+                                  .n = 32,
+                                  .k = 64,
+                                  .groups = GroupLayout::masked,
+                                  .capacity = 16,
+                                  .scale_a = Scales::per_row,
+                                  .scale_b = Scales::per_row});
   expectMemory(MoeReduceProblem{.n = 24, .topk = 3, .weights = true, .mask = true});
   expectMemory(MoeSortProblem{
       .experts = 12, .topk = 3, .unit = 16, .local = 5, .tokens = true, .places = true});

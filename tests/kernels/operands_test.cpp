@@ -8,6 +8,7 @@
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
+#include <flydsl/kernels/grouped_gemm.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/sampling.h>
@@ -260,6 +261,25 @@ void expectRules(const Share &share) {
                                {.q = fx::i8, .n = 32, .scale = ScaleOf::given},
                                {.q = fx::f8E4M3FN, .n = 64, .scale = ScaleOf::block}},
                               share);
+  expectRule<GroupedGemmProblem>({{.experts = 4,
+                                   .n = 32,
+                                   .k = 64,
+                                   .topk = 2,
+                                   .a_rows = GroupedRows::tokens,
+                                   .c_rows = GroupedRows::slots,
+                                   .weights = RoutedWeights::output,
+                                   .bias = true},
+                                  {.a = fx::i8,
+                                   .b = fx::i8,
+                                   .b_layout = OperandLayout::rows,
+                                   .experts = 4,
+                                   .n = 32,
+                                   .k = 64,
+                                   .groups = GroupLayout::masked,
+                                   .capacity = 16,
+                                   .scale_a = Scales::per_row,
+                                   .scale_b = Scales::per_row}},
+                                 share);
   expectRule<MoeReduceProblem>({{.n = 24, .topk = 3, .weights = true, .mask = true}}, share);
   expectRule<MoeSortProblem>(
       {{.experts = 12, .topk = 3, .unit = 16, .local = 5, .tokens = true, .places = true},

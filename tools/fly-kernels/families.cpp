@@ -8,6 +8,7 @@
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
+#include <flydsl/kernels/grouped_gemm.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/sampling.h>
@@ -135,6 +136,7 @@ std::vector<std::unique_ptr<LibraryFamily>> families() {
   add(std::type_identity<fk::AttentionProblem>(), std::type_identity<fk::DecodeProblem>(),
       std::type_identity<fk::DeltaRuleProblem>(), std::type_identity<fk::GemmProblem>(),
       std::type_identity<fk::GgmlGemmProblem>(), std::type_identity<fk::GgmlRowsProblem>(),
+      std::type_identity<fk::GroupedGemmProblem>(),
       std::type_identity<fk::MoeReduceProblem>(), std::type_identity<fk::MoeSortProblem>(),
       std::type_identity<fk::MqaLogitsProblem>(), std::type_identity<fk::NormProblem>(),
       std::type_identity<fk::NormBackwardProblem>(), std::type_identity<fk::QuantiseProblem>(),

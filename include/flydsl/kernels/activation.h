@@ -14,6 +14,7 @@ enum class Activation : std::uint8_t {
   relu,      ///< max(x, 0)
   silu,      ///< x / (1 + exp(-x))
   gelu_tanh, ///< 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+  relu_squared, ///< max(x, 0)^2
 };
 
 } // namespace kernels

@@ -20,6 +20,8 @@ struct Role {
     equal,     ///< read; each element is `number`
     below,     ///< read; any numbers from 0 to below `number`
     first,     ///< read; 0, 1, 2, ... to below `number`, then -1
+    quotients, ///< read; i / `number` below `most`, then -1
+    slots,     ///< read; slots of tokens in the order of experts, see slots()
     blocks,    ///< read; bytes of weights in ggml's format `number / 2`, layout `number % 2`
     output,    ///< written in full, and not read before
     both,      ///< read, with any values, and written in full
@@ -31,12 +33,33 @@ struct Role {
   };
   Kind kind;
   std::int64_t number = 0;
+  /// How far the numbers go. Kind::offsets and Kind::equal: -1 for all.
+  std::int64_t most = -1;
+  std::int64_t taken = 0, tokens = 0, topk = 0; ///< Kind::slots
   /// The roles of these kinds.
   static const Role input, index, offsets, output, both, workspace, flagged;
   /// Each element is `number`.
   static constexpr Role equal(std::int64_t number) { return {Kind::equal, number}; }
+  /// The first `most` elements are `number`, the others 0.
+  static constexpr Role equal(std::int64_t number, std::int64_t most) {
+    return {Kind::equal, number, most};
+  }
   /// The elements are 0, 1, 2, ..., times `number`.
   static constexpr Role steps(std::int64_t number) { return {Kind::offsets, number}; }
+  /// The same up to `most` times `number`, which all others are.
+  static constexpr Role steps(std::int64_t number, std::int64_t most) {
+    return {Kind::offsets, number, most};
+  }
+  /// Each of 0 to below `most` so many times, one after another, then -1.
+  static constexpr Role quotients(std::int64_t number, std::int64_t most) {
+    return {Kind::quotients, number, most};
+  }
+  /// The ids of places, slot << 24 | token: each of `most` experts has `number` places, of which the
+  /// first `taken` have different slots of the tokens; the others are padding.
+  static constexpr Role slots(std::int64_t number, std::int64_t most, std::int64_t taken,
+                              std::int64_t tokens, std::int64_t topk) {
+    return {Kind::slots, number, most, taken, tokens, topk};
+  }
   /// Any numbers from 0 to below `number`.
   static constexpr Role below(std::int64_t number) { return {Kind::below, number}; }
   /// 0 to below `number`, then -1.

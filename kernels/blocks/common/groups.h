@@ -36,6 +36,18 @@ inline Vector part(const Vector &v, int at, int size) {
   }
 }
 
+/// Every other element of 4 or 8, from number `first` on, 0 or 1.
+inline Vector everyOther(const Vector &v, int first) {
+  switch (v.size()) {
+  case 4:
+    return v.shuffle(v, {first, first + 2});
+  case 8:
+    return v.shuffle(v, {first, first + 2, first + 4, first + 6});
+  default:
+    throw Error("every other element is taken of 4 or 8");
+  }
+}
+
 /// Reads `count` neighbours, 2, 4 or 8, `width` at a time.
 inline Vector loadNeighbours(const Pointer &first, int count, int width) {
   if (count == width)

@@ -29,8 +29,28 @@ inline Vector activate(Activation activation, const Vector &x) {
     const FastMathScope contracted(FastMath::contract);
     return sigmoidTimes(x, x * (kTwice + (kTwice * 0.044715f) * (x * x)));
   }
+  case Activation::relu_squared: {
+    const Vector positive = max(x, 0.0f);
+    return positive * positive;
+  }
   }
   throw Error("an activation of no kind");
+}
+
+/// How a gate and an up become an element of c, see GroupedGemmProblem.
+struct Gating {
+  Activation activation;
+  float alpha = 1, limit = 0, upOffset = 0;
+};
+/// The elements of gates and ups.
+inline Vector gatedBy(const Gating &gating, const Vector &gate, const Vector &up) {
+  const bool isLimited = gating.limit != 0;
+  const Vector g = isLimited ? min(gate, gating.limit) : gate;
+  const Vector kept = isLimited ? max(min(up, gating.limit), -gating.limit) : up;
+  const Vector u = gating.upOffset != 0 ? kept + gating.upOffset : kept;
+  const Vector active =
+      gating.alpha == 1 ? activate(gating.activation, g) : sigmoidTimes(g, g * gating.alpha);
+  return active * u;
 }
 
 } // namespace kernels::impl

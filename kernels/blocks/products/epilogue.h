@@ -38,7 +38,7 @@ public:
 
   std::int64_t n() const { return n_; }
   /// Its rows and columns, and its tiles of 16 x 16 for a wave.
-  IntTuple shape() const { return {16 * tilesM_ * wavesM_, 16 * tilesN_ * waves_}; }
+  IntTuple shape() const { return {16 * tilesM_ * wavesM_, columns_ * tilesN_ * waves_}; }
   int tilesM() const { return tilesM_; }
   int tilesN() const { return tilesN_; }
   /// Neighbours along N that a lane holds.
@@ -50,7 +50,13 @@ public:
   /// A thread's row in tile i, counted from the start of the block's tile.
   Int32 row(int i) const { return lane_ % 16 + 16 * (waveM_ + wavesM_ * i); }
   /// The first column of a thread's group in tile j, counted likewise.
-  Int32 column(int j) const { return wave_ * 16 + lane_ / 16 * group_ + 16 * waves_ * j; }
+  Int32 column(int j) const {
+    return wave_ * columns_ + lane_ / 16 * group_ + columns_ * waves_ * j;
+  }
+  /// Whether columns of some tile are past the end of C.
+  bool ragged() const { return ragged_; }
+  /// The tile of a matrix whose elements are made of pairs of neighbours of this one: half as wide.
+  TileOfC pairs() const { return {*this, 2}; }
   /// The columns of C from the start of the tile on.
   Int32 columnsLeft() const { return Int32(Int32(n_) - firstColumn_); }
   /// The elements of a group that are read or written together, at most 16 bytes: if the group does
@@ -90,6 +96,13 @@ public:
   }
 
 private:
+  /// The same tile, of whose columns `together` neighbours become one.
+  TileOfC(const TileOfC &tile, int together)
+      : group_(tile.group_ / together), waves_(tile.waves_), wavesM_(tile.wavesM_),
+        tilesM_(tile.tilesM_), tilesN_(tile.tilesN_), columns_(tile.columns_ / together),
+        n_(tile.n_ / together), ragged_(tile.ragged_), firstRow_(tile.firstRow_),
+        firstColumn_(tile.firstColumn_ / together), rows_(tile.rows_), lane_(tile.lane_),
+        wave_(tile.wave_), waveM_(tile.waveM_) {}
   /// Where a column of a thread's row i is in a buffer; past its end if C does not have the column.
   Pointer place(const Tensor &tile, int i, const Int32 &column) const {
     const Int32 index(tile.layout()(row(i), column));
@@ -97,6 +110,7 @@ private:
   }
 
   int group_, waves_, wavesM_, tilesM_, tilesN_;
+  int columns_ = 16; ///< of a tile of 16 rows
   std::int64_t n_;
   bool ragged_;
   Int32 firstRow_, firstColumn_, rows_, lane_, wave_, waveM_;
@@ -118,16 +132,20 @@ struct Group {
 /// A step of an epilogue: what becomes of a group, in f32.
 using EpilogueStage = std::function<Vector(const Vector &values, const Group &group)>;
 
-/// Multiplies each row by its own factor, of a vector (M).
+/// Multiplies each row by its own factor, that of each of a thread's rows.
+inline EpilogueStage scaleRowsBy(std::vector<Numeric> ofRows) {
+  return [ofRows = std::move(ofRows)](const Vector &values, const Group &group) {
+    return values * ofRows[static_cast<std::size_t>(group.i)];
+  };
+}
+/// The same by a vector of factors (M).
 inline EpilogueStage scaleRows(const TileOfC &tile, const Tensor &factors) {
   const Tensor ofTile = bufferOf(tileFrom(factors, tile.firstRow(), tile.shape()[0]),
                                  tile.rows()); // (tileM)
   std::vector<Numeric> ofRows;
   for (int i = 0; i < tile.tilesM(); ++i)
     ofRows.push_back(ofTile(tile.row(i)));
-  return [ofRows](const Vector &values, const Group &group) {
-    return values * ofRows[static_cast<std::size_t>(group.i)];
-  };
+  return scaleRowsBy(std::move(ofRows));
 }
 
 /// The groups of a vector over the columns of C, in f32, for each j.
@@ -228,12 +246,20 @@ private:
   std::vector<EpilogueStage> stages_;
 };
 
-/// The groups of gated pairs, activation(gate) * up in f32, each after its own stages.
-inline GroupSums gatedPairs(Activation activation, const Epilogue &gate, const GroupSums &ofGate,
+/// The groups of gated pairs, in f32: a gate and an up, each after its own stages.
+inline GroupSums gatedPairs(const Gating &gating, const Epilogue &gate, const GroupSums &ofGate,
                             const Epilogue &up, const GroupSums &ofUp) {
   return [=](int i, int j) {
-    return activate(activation, asType(gate.group(ofGate, i, j), f32)) *
-           asType(up.group(ofUp, i, j), f32);
+    return gatedBy(gating, asType(gate.group(ofGate, i, j), f32),
+                   asType(up.group(ofUp, i, j), f32));
+  };
+}
+/// The same of pairs that are neighbours, after the stages of both: groups of TileOfC::pairs.
+inline GroupSums gatedNeighbours(const Gating &gating, const Epilogue &both,
+                                 const GroupSums &sums) {
+  return [=](int i, int j) {
+    const Vector values = asType(both.group(sums, i, j), f32);
+    return gatedBy(gating, everyOther(values, 0), everyOther(values, 1));
   };
 }
 

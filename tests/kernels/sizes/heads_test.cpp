@@ -8,7 +8,7 @@ using namespace kernel_tests;
 namespace {
 
 using fk::AttentionProblem, fk::DecodeProblem, fk::DeltaRuleProblem, fk::GgmlGemmProblem,
-    fk::GgmlRowsProblem, fk::MqaLogitsProblem, fk::RopeProblem;
+    fk::GgmlRowsProblem, fk::GroupedGemmProblem, fk::MqaLogitsProblem, fk::RopeProblem;
 using Rows = std::vector<std::int64_t>;
 
 fx::DType float8Here() { return here().has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN; }
@@ -264,12 +264,39 @@ void sweepGgmlRows(const SweepShare &share) {
       share);
 }
 
+void sweepGroupedGemm(const SweepShare &share) {
+  // Groups of one row to more than a tile, columns that end in a tile, and k in a part of a step.
+  std::vector<GroupedGemmProblem> all;
+  for (const fx::DType type : {fx::DType(fx::bf16), fx::DType(fx::f16)})
+    for (const std::int64_t n : {16, 48, 64, 208})
+      for (const std::int64_t k : {8, 64, 136, 520})
+        for (int kind = 0; kind < 12; ++kind) {
+          GroupedGemmProblem problem{
+              .a = type, .b = type, .c = type, .experts = 5, .n = n, .k = k, .topk = 2};
+          problem.groups = fk::GroupLayout(kind % 3);
+          problem.capacity = problem.groups == fk::GroupLayout::masked ? 48 : 0;
+          problem.unit = kind % 2 ? 16 : 64;
+          problem.a_rows = kind % 4 < 2 ? fk::GroupedRows::tokens : fk::GroupedRows::places;
+          problem.c_rows = kind % 5 == 0 ? fk::GroupedRows::slots : fk::GroupedRows::places;
+          problem.gated = fk::GatedPairs(kind / 4);
+          problem.activation = fk::Activation::silu;
+          problem.bias = kind % 7 == 0;
+          all.push_back(problem);
+        }
+  sweep<GroupedGemmProblem>(
+      all,
+      [](const GroupedGemmProblem &problem, const fk::GemmConfig &config) {
+        return around({1, problem.unit, 5 * problem.unit, 2 * config.tile_m}, 330);
+      },
+      share);
+}
+
 constexpr struct {
   void (*run)(const SweepShare &);
   std::uint64_t every; ///< of a default run
 } kFamilies[] = {
     {sweepAttention, 1500}, {sweepDecode, 8000},    {sweepMqaLogits, 600}, {sweepDeltaRule, 300},
-    {sweepRope, 600},       {sweepGgmlGemm, 16000}, {sweepGgmlRows, 150},
+    {sweepRope, 600},       {sweepGgmlGemm, 16000}, {sweepGgmlRows, 150},  {sweepGroupedGemm, 300},
 };
 
 } // namespace

@@ -1,0 +1,139 @@
+// Examples of docs/kernels/moe.md: the products of experts.
+#include "example.h"
+
+#include <flydsl/kernels/compile.h>
+#include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/moe_reduce.h>
+#include <flydsl/kernels/moe_sort.h>
+#include <flydsl/kernels/topk_gating.h>
+
+#include <cmath>
+
+namespace fk = flydsl::kernels;
+
+using example::numbers;
+
+namespace {
+
+constexpr int tokens = 5, experts = 4, topk = 2, hidden = 64, inner = 48;
+
+/// The weights of a mixture, and its tokens.
+struct Mixture {
+  std::vector<fx::bfloat16_t> x = numbers(tokens * hidden, 1),
+                              first = numbers(std::size_t(experts) * 2 * inner * hidden, 2),
+                              second = numbers(std::size_t(experts) * hidden * inner, 3);
+
+  /// A row of x times a row of an expert's weights.
+  static double product(const std::vector<double> &x, const fx::bfloat16_t *w) {
+    double sum = 0;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      sum += x[i] * double(float(w[i]));
+    return sum;
+  }
+  /// What an expert makes of a token.
+  std::vector<double> result(int token, int expert) const {
+    std::vector<double> row, inside, out;
+    for (int i = 0; i < hidden; ++i)
+      row.push_back(double(float(x[std::size_t(token * hidden + i)])));
+    const fx::bfloat16_t *w1 = first.data() + expert * 2 * inner * hidden,
+                         *w2 = second.data() + expert * hidden * inner;
+    for (int j = 0; j < inner; ++j) {
+      const double gate = product(row, w1 + j * hidden),
+                   up = product(row, w1 + (inner + j) * hidden);
+      inside.push_back(gate / (1 + std::exp(-gate)) * up);
+    }
+    for (int j = 0; j < hidden; ++j)
+      out.push_back(product(inside, w2 + j * inner));
+    return out;
+  }
+};
+
+/// Weights as products read them.
+fx::DeviceArray<fx::bfloat16_t> prepared(const fk::WeightProblem &problem,
+                                         const std::vector<fx::bfloat16_t> &raw) {
+  std::vector<fx::bfloat16_t> out(std::size_t(fk::prepared_size(problem)));
+  fk::prepare_weight(problem, raw.data(), out.data());
+  return fx::DeviceArray<fx::bfloat16_t>::from_host(out, {std::int64_t(out.size())});
+}
+
+} // namespace
+
+TEST_CASE("the products of experts, from sorted slots to the rows of slots") {
+  const Mixture mixture;
+  const std::vector<int> chosen{0, 2, 2, 1, 0, 1, 2, 0, 1, 2}; // expert 3 has no token
+  std::vector<float> shares;
+  for (int slot = 0; slot < tokens * topk; ++slot)
+    shares.push_back(0.25f + 0.05f * float(slot));
+  const auto x = fx::DeviceArray<fx::bfloat16_t>::from_host(mixture.x, {tokens, hidden});
+  const auto ids = fx::DeviceArray<int>::from_host(chosen, {tokens, topk});
+  const auto weights = fx::DeviceArray<float>::from_host(shares, {tokens, topk});
+  const fx::Stream stream;
+
+  const fk::MoeSortProblem sorting{.experts = experts, .topk = topk, .unit = 16};
+  const std::int64_t places = fk::moe_sort_places(sorting, tokens);
+  fx::DeviceArray<int> sorted({places}), units({places / 16}), counts({experts}),
+      offsets({experts + 1}), totals({3});
+  fx::DeviceArray<float> sortedWeights({places});
+  fk::run(sorting,
+          {.ids = ids,
+           .weights = weights,
+           .sorted_ids = sorted,
+           .sorted_weights = sortedWeights,
+           .unit_experts = units,
+           .counts = counts,
+           .offsets = offsets,
+           .totals = totals},
+          stream);
+  fx::DeviceArray<fx::bfloat16_t> inside({places, inner}), results({tokens, topk, hidden});
+  const auto w1 = prepared({fx::bf16, experts * 2 * inner, hidden}, mixture.first),
+             w2 = prepared({fx::bf16, experts * hidden, inner}, mixture.second);
+  // region: grouped
+  const fk::GroupedGemmProblem gatesAndUps{.experts = experts,
+                                           .n = inner,
+                                           .k = hidden,
+                                           .unit = 16,
+                                           .topk = 2,
+                                           .a_rows = fk::GroupedRows::tokens,
+                                           .activation = fk::Activation::silu,
+                                           .gated = fk::GatedPairs::halves};
+  const fk::GroupedGemmProblem down{.experts = experts,
+                                    .n = hidden,
+                                    .k = inner,
+                                    .unit = 16,
+                                    .topk = 2,
+                                    .c_rows = fk::GroupedRows::slots,
+                                    .weights = fk::RoutedWeights::output};
+  const fk::GroupedGemmPlan first(gatesAndUps, fk::choose(gatesAndUps, places)),
+      second(down, fk::choose(down, places));
+  first({.a = x,
+         .b = fk::PreparedWeight{gatesAndUps.weight(), w1},
+         .c = inside,
+         .unit_experts = units,
+         .offsets = offsets,
+         .counts = counts,
+         .sorted_ids = sorted},
+        stream);
+  second({.a = inside,
+          .b = fk::PreparedWeight{down.weight(), w2},
+          .c = results,
+          .unit_experts = units,
+          .offsets = offsets,
+          .counts = counts,
+          .sorted_ids = sorted,
+          .weights = sortedWeights},
+         stream);
+  // endregion
+  stream.synchronize();
+  const std::vector<fx::bfloat16_t> got = results.to_host();
+  for (int slot = 0; slot < tokens * topk; ++slot) {
+    const std::vector<double> expected =
+        mixture.result(slot / topk, chosen[std::size_t(slot)]);
+    double largest = 0;
+    for (double value : expected)
+      largest = std::max(largest, std::fabs(value));
+    for (int j = 0; j < hidden; ++j)
+      CHECK(std::fabs(double(float(got[std::size_t(slot * hidden + j)])) -
+                      double(shares[std::size_t(slot)]) * expected[std::size_t(j)]) <
+            0.01 * largest);
+  }
+}

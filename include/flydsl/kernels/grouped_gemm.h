@@ -1,0 +1,119 @@
+// Products of groups of rows, each with weights of its own: the experts of a mixture.
+#pragma once
+
+#include <flydsl/kernels/gemm.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels {
+
+/// Which rows an expert has. Rows stand in the order of experts; the number of a row in this order
+/// is its place.
+enum class GroupLayout : std::uint8_t {
+  /// Contiguous layout of moe_sort: each expert begins at a multiple of `unit` places.
+  units,
+  masked,  ///< masked layout of moe_sort: each expert has `capacity` places
+  offsets, ///< expert e has the places from offsets[e] to below offsets[e + 1], any numbers
+};
+
+/// Where the row of a place is.
+enum class GroupedRows : std::uint8_t {
+  places, ///< place after place
+  /// a alone: the row of the place's token, of a matrix (tokens, k). Nothing is read for padding.
+  tokens,
+  /// c alone: the row of the place's token and slot, of a tensor (tokens, topk, n). A slot that has
+  /// no place is not written.
+  slots,
+};
+
+/// What the weights of places, which a router gave, are multiplied by.
+enum class RoutedWeights : std::uint8_t {
+  none,
+  input,  ///< the rows of a: the scaled sums, before bias and activation
+  output, ///< the rows of c, after everything else
+};
+
+/// The two rows of weights of an element of c where pairs are gated.
+enum class GatedPairs : std::uint8_t {
+  none,
+  halves,      ///< the n gates of an expert, then its n ups. Prepared weights
+  interleaved, ///< gate, up, gate, up and so on
+};
+
+/// For each expert e and each of its places p, with x = a's row of p:
+///
+///   s[j] = scale_a[p] * scale_b[e, j] * sum_k x[k] * b[e, j, k] + bias[e, j]
+///   c's row of p, element j: act(s[j])
+///
+/// Gated, with g and u the sums of gate j and up j: act(g') * (u' + up_offset), where g' is g and u'
+/// is u, or with a limit min(g, limit) and u kept from -limit to limit. silu is
+/// g / (1 + exp(-alpha g)). gpt-oss has alpha 1.702, limit 7 and up_offset 1.
+///
+/// Sums are in f32, or exactly in i32 if a and b are i8. Scales of blocks are inside of the sum, as in
+/// GemmProblem. Rows without a place, such as padding, are neither read nor written.
+struct FLYDSL_API GroupedGemmProblem {
+  DType a = bf16, b = bf16; ///< as GemmProblem has them
+  DType c = bf16;           ///< f32, f16 or bf16
+  OperandLayout b_layout = OperandLayout::prepared; ///< or rows
+  std::int64_t experts = 0;                         ///< 1 to 2048
+  std::int64_t n = 0; ///< columns of c; b has twice as many rows where pairs are gated
+  std::int64_t k = 0; ///< columns of a and b; a row of them is a multiple of 16 bytes
+  GroupLayout groups = GroupLayout::units;
+  int unit = 32;             ///< GroupLayout::units: 16 to 256, a multiple of 16
+  std::int64_t capacity = 0; ///< GroupLayout::masked: a multiple of 16
+  int topk = 1;              ///< slots of a token in `sorted_ids`, 1 to 64
+  GroupedRows a_rows = GroupedRows::places;
+  GroupedRows c_rows = GroupedRows::places;
+  RoutedWeights weights = RoutedWeights::none;
+  Scales scale_a = Scales::none, scale_b = Scales::none;
+  DType scale = f32; ///< of scales of blocks: f32, or f8E8M0FNU, powers of two
+  bool bias = false; ///< elements of type c, one for each row of b
+  Activation activation = Activation::none;
+  GatedPairs gated = GatedPairs::none;
+  float alpha = 1;     ///< of silu, where pairs are gated
+  float limit = 0;     ///< of gated pairs; 0: none
+  float up_offset = 0; ///< of gated pairs
+
+  /// Rows of an expert's weights.
+  std::int64_t columns() const { return gated == GatedPairs::none ? n : 2 * n; }
+  /// The weights of all experts, if they are prepared: those of one expert after those of another.
+  WeightProblem weight() const { return {b, experts * columns(), k}; }
+  /// Whether places have tokens and slots.
+  bool has_ids() const {
+    return a_rows == GroupedRows::tokens || c_rows == GroupedRows::slots;
+  }
+  friend bool operator==(const GroupedGemmProblem &, const GroupedGemmProblem &) = default;
+};
+
+/// The tensors of a call; those that the problem does not have are left out. `places` is the number of
+/// rows of the sorted order, and m of `choose` and `configs`.
+struct FLYDSL_API GroupedGemmArgs {
+  TensorArg a; ///< (places, k) or (tokens, k), contiguous rows that start at multiples of 16 bytes
+  /// A PreparedWeight of problem.weight(), or a tensor (experts, rows of b, k) with contiguous rows.
+  WeightArg b;
+  TensorArg c; ///< (places, n) or (tokens, topk, n), contiguous rows
+  /// (places / unit), i32, GroupLayout::units: the expert of each unit of places, or -1
+  std::optional<TensorArg> unit_experts = {};
+  /// (experts + 1), i32, but for GroupLayout::masked: the first place of each expert, and the end of
+  /// the last
+  std::optional<TensorArg> offsets = {};
+  /// (experts), i32, but for GroupLayout::offsets: the places of each expert that are taken, which are
+  /// its first
+  std::optional<TensorArg> counts = {};
+  /// (places), i32: slot << 24 | token, if a's rows are those of tokens or c's those of slots
+  std::optional<TensorArg> sorted_ids = {};
+  std::optional<TensorArg> weights = {}; ///< (places), f32
+  /// Of rows: one for each row of a, and (experts, rows of b), f32. Of blocks: (rows of a, k / 128) and
+  /// (experts, rows of b / 128, k / 128). Contiguous rows; quotients are rounded up.
+  std::optional<TensorArg> scale_a = {}, scale_b = {};
+  std::optional<TensorArg> bias = {}; ///< (experts, rows of b), type c, contiguous
+};
+
+template <> struct FamilyOf<GroupedGemmProblem> {
+  using Config = GemmConfig;
+  using Args = GroupedGemmArgs;
+  static constexpr std::string_view name = "grouped_gemm";
+};
+using GroupedGemmPlan = Plan<GroupedGemmProblem>;
+
+} // namespace kernels
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,86 @@
+// A mixture of experts, from the logits of its router to the sum of its experts' results.
+#pragma once
+
+#include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/moe_reduce.h>
+#include <flydsl/kernels/moe_sort.h>
+#include <flydsl/kernels/topk_gating.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels {
+
+/// y[t] = sum over the experts e that the router gives token t of
+///
+///   weight[t, e] * (h[t, e] w2[e]^T + bias2[e]), with h[t, e] = act(x[t] w1[e]^T + bias1[e])
+///
+/// where act is of pairs of gates and ups if they are gated: see GroupedGemmProblem. h is rounded to
+/// the type of x, the weighted result of an expert to that too, and their sum, in f32 and in the order
+/// of the router, to y's.
+///
+/// One plan launches the kernels of topk_gating, moe_sort, grouped_gemm twice, and moe_reduce. How many
+/// rows an expert has stays on the device.
+struct FLYDSL_API MoeForwardProblem {
+  /// The router: its numbers of experts and of slots, its formula, the type of logits. Its shared
+  /// experts are the last ones of w1 and w2.
+  TopkGatingProblem router = {};
+  DType x = bf16;           ///< of x, w1, w2 and biases: f16 or bf16
+  DType y = bf16;           ///< f32, f16 or bf16
+  std::int64_t hidden = 0;  ///< elements of a token, and of a result
+  std::int64_t inner = 0;   ///< elements of h
+  bool bias = false;        ///< both products have one
+  RoutedWeights weights = RoutedWeights::output; ///< or input: of the first product (Llama 4)
+  Activation activation = Activation::silu;
+  GatedPairs gated = GatedPairs::halves;
+  float alpha = 1, limit = 0, up_offset = 0; ///< of gated pairs
+  /// Not 0: expert parallelism. w1 and w2 are those of so many experts, which `expert_map` names; y is
+  /// the sum of their results alone, to be added to those of other ranks.
+  std::int64_t local = 0;
+  bool tokens = false; ///< the number of tokens is in device memory, m is an upper bound
+
+  /// The experts that the router tells apart, and those whose weights are here.
+  std::int64_t experts() const { return router.experts + router.shared; }
+  std::int64_t experts_here() const { return local ? local : experts(); }
+  /// The slots of a token.
+  int topk() const { return router.topk + router.shared; }
+  /// The weights of both products.
+  WeightProblem weight1() const {
+    return {x, experts_here() * (gated == GatedPairs::none ? inner : 2 * inner), hidden};
+  }
+  WeightProblem weight2() const { return {x, experts_here() * hidden, inner}; }
+  friend bool operator==(const MoeForwardProblem &, const MoeForwardProblem &) = default;
+};
+
+/// The configurations of the kernels, and the unit of places that an expert begins at.
+struct FLYDSL_API MoeForwardConfig {
+  int unit = 16; ///< a multiple of the tile_m of both products
+  RowConfig router = {};
+  MoeSortConfig sort = {};
+  GemmConfig first = {}, second = {};
+  RowConfig reduce = {};
+  friend bool operator==(const MoeForwardConfig &, const MoeForwardConfig &) = default;
+};
+
+/// The tensors of a call, for m tokens; those that the problem does not have are left out.
+struct FLYDSL_API MoeForwardArgs {
+  TensorArg logits;                     ///< (m, router.experts), contiguous rows
+  std::optional<TensorArg> router_bias = {}; ///< (router.experts), f32: router.bias
+  std::optional<TensorArg> ids = {};         ///< (m, topk), i32, contiguous: router.given
+  TensorArg x;            ///< (m, hidden), contiguous rows that start at multiples of 16 bytes
+  PreparedWeight w1, w2;  ///< of problem.weight1() and weight2()
+  /// (experts here, rows of w1 of an expert) and (experts here, hidden), of x's type, contiguous
+  std::optional<TensorArg> bias1 = {}, bias2 = {};
+  std::optional<TensorArg> expert_map = {}; ///< (experts), i32: the local number, or -1
+  std::optional<TensorArg> tokens = {};     ///< (1), i32: 0 to m
+  TensorArg y;                              ///< (m, hidden), contiguous rows; past `tokens` 0
+  std::optional<TensorArg> workspace = {};  ///< workspace_bytes(problem, config, m), u8
+};
+
+template <> struct FamilyOf<MoeForwardProblem> {
+  using Config = MoeForwardConfig;
+  using Args = MoeForwardArgs;
+  static constexpr std::string_view name = "moe_forward";
+};
+using MoeForwardPlan = Plan<MoeForwardProblem>;
+
+} // namespace kernels
+FLYDSL_NAMESPACE_END

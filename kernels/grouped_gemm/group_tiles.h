@@ -1,0 +1,105 @@
+// Which tile a block of a grouped product computes: an expert's, of those of its places that exist.
+//
+// How many tiles there are, the device alone knows. The grid is an upper bound, and blocks past the
+// end leave at once. Numbers in memory that are wrong lead to no tile, or to places that exist.
+#pragma once
+
+#include "gemm/gemm_block.h"
+#include "grouped_gemm/grouped_gemm_family.h"
+
+#include <bit>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// A block's tile, whose row is its first place, and the expert of all of its rows.
+struct GroupTile {
+  BlockTile tile;
+  Int32 expert;
+};
+
+class GroupTiles {
+public:
+  GroupTiles(const GroupedGemmProblem &problem, const GemmConfig &config,
+             const GroupedGemmParams<OnDevice> &p)
+      : problem_(problem), p_(p), grid_(tileGrid(productOf(problem), config)),
+        experts_(static_cast<int>(problem.experts)) {}
+
+  /// The tile of block `block`. Threads of a block without a tile leave the kernel.
+  GroupTile at(const Int32 &block) const {
+    switch (problem_.groups) {
+    case GroupLayout::units:
+      return ofUnits(block);
+    case GroupLayout::masked:
+      return ofMasked(block);
+    case GroupLayout::offsets:
+      return ofOffsets(block);
+    }
+    throw Error("a layout of groups of no kind");
+  }
+
+private:
+  int tileM() const { return grid_.tileM; }
+  Tensor offsets() const { return p_.offsets.view(i32, experts_ + 1); } // (experts + 1)
+  Tensor counts() const { return p_.counts.view(i32, experts_); }       // (experts)
+  /// A number that all lanes have in common, from 0 to `most`.
+  static Int32 within(const Numeric &number, const Int32 &most) {
+    return max(min(Int32(number), most), Int32(0));
+  }
+  /// The first place after those of all experts.
+  Int32 end() const { return within(offsets()(experts_), p_.places); }
+  /// The place of a block in the walk over `down` rows of tiles.
+  BlockTile walk(const Int32 &block, const Int32 &down) const {
+    exit_if(block >= down * static_cast<std::int32_t>(grid_.across()));
+    return TileScheduler<Int32>(grid_, down * tileM()).at(block);
+  }
+  /// The tile from a place on, with so many rows; there is none if it has no rows.
+  GroupTile withRows(const BlockTile &tile, const Int32 &place, const Int32 &expert,
+                     const Int32 &rows) const {
+    exit_if(rows <= 0);
+    return {.tile = {tile.number, tile.m, tile.n, tile.part, place, tile.column,
+                     Int32(min(rows, tileM()))},
+            .expert = expert};
+  }
+
+  GroupTile ofUnits(const Int32 &block) const {
+    const BlockTile tile = walk(block, end() / tileM());
+    const Tensor experts = p_.unitExperts.view(i32, p_.places / problem_.unit); // (units)
+    const Int32 expert(experts(tile.row / problem_.unit));
+    exit_if((expert < 0) | (expert >= experts_));
+    return withRows(tile, tile.row, expert, Int32(offsets()(expert) + counts()(expert)) - tile.row);
+  }
+  GroupTile ofMasked(const Int32 &block) const {
+    const auto capacity = static_cast<std::int32_t>(problem_.capacity);
+    const BlockTile tile = walk(block, p_.places / tileM());
+    const Int32 expert = tile.row / capacity;
+    return withRows(tile, tile.row, expert,
+                    within(counts()(expert), capacity) - (tile.row - expert * capacity));
+  }
+  /// The rows of tiles of expert e have the numbers from first(e) = offsets[e] / tileM + e on: that
+  /// leaves each expert as many as it has, and rises from expert to expert.
+  GroupTile ofOffsets(const Int32 &block) const {
+    const BlockTile tile = walk(block, end() / tileM() + experts_);
+    const auto start = [&](const Int32 &expert) { return within(offsets()(expert), p_.places); };
+    const auto first = [&](const Int32 &expert) { return Int32(start(expert) / tileM() + expert); };
+    const Var<Int32> low(Int32(0)), high(Int32{experts_});
+    for (int left = experts_; left > 1; left = (left + 1) / 2) {
+      const Int32 middle = (low + high) / 2;
+      const Boolean isAfter(first(middle) > tile.m);
+      high = select(isAfter, middle, high.get());
+      low = select(isAfter, low.get(), middle);
+    }
+    const Int32 expert = low.get(), number = tile.m - first(expert);
+    exit_if(number < 0);
+    const Int32 place = start(expert) + number * tileM();
+    return withRows(tile, place, expert, start(expert + 1) - place);
+  }
+
+  GroupedGemmProblem problem_;
+  const GroupedGemmParams<OnDevice> &p_;
+  TileGrid grid_;
+  int experts_;
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,297 @@
+// The call of a grouped product: its arguments are checked, and its kernel launched.
+#include "grouped_gemm/grouped_gemm_family.h"
+
+#include "blocks/products/product_rules.h"
+#include "frame/arguments.h"
+#include "weight/weight_family.h"
+
+#include <limits>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Grouped = Family<GroupedGemmProblem>;
+using std::to_string;
+
+constexpr const char *kPieces = "16 bytes are loaded at a time";
+
+/// The extents of a call.
+struct Sizes {
+  std::int64_t places, tokens; ///< tokens: 0 if places have no ids
+};
+Sizes sizesOf(const Arguments &arguments, const GroupedGemmProblem &problem,
+              const GroupedGemmArgs &args) {
+  const std::int64_t rows = arguments.rows(args.a, "a");
+  arguments.given(args.sorted_ids, "sorted_ids", problem.has_ids());
+  if (!problem.has_ids())
+    return {rows, 0};
+  const std::int64_t places = args.sorted_ids->rank() == 1 ? args.sorted_ids->shape()[0] : -1;
+  if (places < 0 || places > kMostRowsOfCall)
+    arguments.fail("sorted_ids is a vector of up to 2147483647 places");
+  if (problem.a_rows == GroupedRows::tokens)
+    return {places, rows};
+  if (args.c.rank() != 3)
+    arguments.fail("c is a tensor (tokens, topk, n), because its rows are those of slots");
+  return {places, args.c.shape()[0]};
+}
+
+/// The places of the layout.
+void checkPlaces(const Arguments &arguments, const GroupedGemmProblem &problem,
+                 const Sizes &sizes) {
+  const std::int64_t places = sizes.places;
+  const std::string found =
+      (problem.has_ids() ? "sorted_ids has " : "a has ") + to_string(places) + " places; ";
+  if (problem.groups == GroupLayout::units && places % problem.unit)
+    arguments.fail(found + "units have " + to_string(problem.unit) + " each");
+  if (problem.groups == GroupLayout::masked && places != problem.experts * problem.capacity)
+    arguments.fail(found + to_string(problem.experts) + " experts of " + to_string(problem.capacity) + " each have " +
+                   to_string(problem.experts * problem.capacity));
+  if (sizes.tokens > kIdTokens)
+    arguments.fail((problem.a_rows == GroupedRows::tokens ? "a has " : "c has ") +
+                   to_string(sizes.tokens) + " tokens; a number of 24 bits counts them, " + to_string(kIdTokens) +
+                   " are the most");
+}
+
+/// Rows that are gathered lie in one buffer.
+void checkGathered(const Arguments &arguments, const GroupedGemmProblem &problem,
+                   const TensorArg &a, std::int64_t tokens) {
+  const std::int64_t bytes =
+      tokens * strideOr(a, 0, problem.k) * (problem.a.memory_bits() / 8);
+  if (bytes >= kMostBufferBytes)
+    arguments.fail("a spans " + to_string(bytes) +
+                   " bytes; rows of tokens span less than 1 GiB. Call the plan for parts of the "
+                   "tokens");
+}
+
+Strided<OnHost, 1> checkA(const Arguments &arguments, const GroupedGemmProblem &problem,
+                          const GemmConfig &config, const TensorArg &a, const Sizes &sizes) {
+  const bool isGathered = problem.a_rows == GroupedRows::tokens;
+  Expected expected{.name = "a",
+                    .dtype = problem.a,
+                    .shape = {"places, k", sizes.places, problem.k},
+                    .free = 1,
+                    .align = kPieceBytes * 8 / problem.a.memory_bits(),
+                    .reason = kPieces};
+  if (isGathered)
+    expected.shape = {"tokens, k", sizes.tokens, problem.k};
+  else
+    expected.reach = {.counts = {config.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"};
+  arguments.check(a, expected);
+  if (isGathered)
+    checkGathered(arguments, problem, a, sizes.tokens);
+  return {.address = address(a), .stride = {strideOr(a, 0, problem.k)}};
+}
+
+Strided<OnHost, 2> checkB(const Arguments &arguments, const GroupedGemmProblem &problem,
+                          const GemmConfig &config, const WeightArg &b) {
+  const TensorArg &memory = b.tensor();
+  const bool isPrepared = problem.b_layout == OperandLayout::prepared;
+  if (isPrepared != b.prepared().has_value())
+    arguments.fail(
+        isPrepared
+            ? "b is a plain tensor, and the problem takes prepared weights, whose elements lie in "
+              "another order. Pass PreparedWeight{.matrix = problem.weight(), .memory = ...}; "
+              "weights as they are go with b_layout = OperandLayout::rows"
+            : "b is prepared weights, and the problem takes a tensor (experts, n, k) as it lies. "
+              "Make the plan with b_layout = OperandLayout::prepared");
+  if (isPrepared) {
+    checkPrepared(arguments, "b", *b.prepared(), memory, problem.weight(), Use::read);
+    return {.address = address(memory), .stride = {}};
+  }
+  arguments.check(memory, {.name = "b",
+                           .dtype = problem.b,
+                           .shape = {"experts, n, k", problem.experts, problem.columns(), problem.k},
+                           .free = 2,
+                           .align = kPieceBytes * 8 / problem.b.memory_bits(),
+                           .reason = kPieces,
+                           .reach = {.counts = {0, config.tile_n},
+                                     .bytes = kMostBufferBytes,
+                                     .what = "a tile"}});
+  return {.address = address(memory),
+          .stride = {strideOf(memory, 0), strideOr(memory, 1, problem.k)}};
+}
+
+Strided<OnHost, 2> checkC(const Arguments &arguments, const GroupedGemmProblem &problem,
+                          const GemmConfig &config, const TensorArg &c, const Sizes &sizes) {
+  const std::int64_t n = problem.n;
+  if (problem.c_rows == GroupedRows::slots)
+    return arguments.operand<2>(
+        c, {.name = "c",
+            .dtype = problem.c,
+            .shape = {"tokens, topk, n", sizes.tokens, problem.topk, n},
+            .free = 2,
+            .use = Use::written,
+            .align = storedTogether(n),
+            .reason = kStoredGroups});
+  Expected expected = productRows(
+      problem.c, sizes.places, n,
+      {.counts = {config.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"});
+  expected.shape.modes = "places, n";
+  arguments.check(c, expected);
+  return {.address = address(c), .stride = {strideOr(c, 0, n), 0}};
+}
+
+/// What says which places experts have.
+void checkGroups(const Arguments &arguments, const GroupedGemmProblem &problem,
+                 const GroupedGemmArgs &args, const Sizes &sizes) {
+  const auto numbers = [&](bool has, const std::optional<TensorArg> &tensor, const char *name,
+                           const Shape &shape, DType dtype = i32) {
+    arguments.checkIf(has, tensor, {.name = name, .dtype = dtype, .shape = shape});
+  };
+  numbers(problem.groups == GroupLayout::units, args.unit_experts, "unit_experts",
+          {"places / unit", sizes.places / problem.unit});
+  numbers(problem.groups != GroupLayout::masked, args.offsets, "offsets",
+          {"experts + 1", problem.experts + 1});
+  numbers(problem.groups != GroupLayout::offsets, args.counts, "counts",
+          {"experts", problem.experts});
+  numbers(problem.has_ids(), args.sorted_ids, "sorted_ids", {"places", sizes.places});
+  numbers(problem.weights != RoutedWeights::none, args.weights, "weights",
+          {"places", sizes.places}, f32);
+}
+
+/// Scales and bias; gives scale_a.
+Strided<OnHost, 2> checkScales(const Arguments &arguments, const GroupedGemmProblem &problem,
+                               const GroupedGemmArgs &args, const Sizes &sizes) {
+  const std::int64_t experts = problem.experts, columns = problem.columns(),
+                     rows = problem.a_rows == GroupedRows::tokens ? sizes.tokens : sizes.places;
+  const std::int64_t blocks = scaleBlocks(problem.k);
+  arguments.checkIf(problem.bias, args.bias,
+                    {.name = "bias",
+                     .dtype = problem.c,
+                     .shape = {"experts, n", experts, columns},
+                     .align = storedTogether(columns),
+                     .reason = kStoredGroups});
+  if (problem.scale_a == Scales::per_block) {
+    arguments.checkIf(
+        true, args.scale_b,
+        {.name = "scale_b",
+         .dtype = problem.scale,
+         .shape = {"experts, n / 128, k / 128", experts, scaleBlocks(columns), blocks}});
+    arguments.checkIf(true, args.scale_a,
+                      {.name = "scale_a", .dtype = problem.scale, .shape = {"m, k / 128", rows, blocks}});
+    return {.address = address(args.scale_a), .stride = {blocks, 1}};
+  }
+  arguments.checkIf(problem.scale_b == Scales::per_row, args.scale_b,
+                    {.name = "scale_b",
+                     .dtype = f32,
+                     .shape = {"experts, n", experts, columns},
+                     .align = storedTogether(columns),
+                     .reason = kStoredGroups});
+  arguments.checkIf(problem.scale_a == Scales::per_row, args.scale_a,
+                    {.name = "scale_a", .dtype = f32, .shape = {"m", rows}});
+  return {.address = address(args.scale_a), .stride = {}};
+}
+
+/// What a call that tools and tests make has: experts with as many places each as there may be, the
+/// last of which are padding.
+struct Sample {
+  std::int64_t places, each, experts, taken;
+};
+Sample sampleOf(const GroupedGemmProblem &problem, std::int64_t m) {
+  switch (problem.groups) {
+  case GroupLayout::units: {
+    const std::int64_t units = (m + problem.unit - 1) / problem.unit,
+                       experts = std::min(problem.experts, units),
+                       each = experts ? units / experts * problem.unit : 0;
+    return {units * problem.unit, each, experts, each - problem.unit / 2};
+  }
+  case GroupLayout::masked:
+    return {problem.experts * problem.capacity, problem.capacity, problem.experts,
+            std::min(problem.capacity, (m + problem.experts - 1) / problem.experts)};
+  case GroupLayout::offsets: {
+    const std::int64_t experts = std::min(problem.experts, m), each = experts ? m / experts : 0;
+    return {m, each, experts, each};
+  }
+  }
+  throw Error("a layout of groups of no kind");
+}
+
+} // namespace
+
+void Grouped::launch(const Call<GroupedGemmProblem> &call) {
+  const GroupedGemmProblem &problem = call.problem;
+  const GemmConfig &config = call.config;
+  const GroupedGemmArgs &args = call.args;
+  const Arguments arguments(FamilyOf<GroupedGemmProblem>::name, call.where);
+  const Sizes sizes = sizesOf(arguments, problem, args);
+  checkPlaces(arguments, problem, sizes);
+  const Strided<OnHost, 1> a = checkA(arguments, problem, config, args.a, sizes);
+  const Strided<OnHost, 2> b = checkB(arguments, problem, config, args.b),
+                           c = checkC(arguments, problem, config, args.c, sizes);
+  checkGroups(arguments, problem, args, sizes);
+  const Strided<OnHost, 2> scaleA = checkScales(arguments, problem, args, sizes);
+  arguments.apart(args.c, "c", args.a, "a");
+  arguments.apart(args.c, "c", args.b.tensor(), "b");
+  if (sizes.places == 0)
+    return;
+  const std::int64_t blocks =
+      tilesDown(problem, config, sizes.places) * tilesAcross(productOf(problem), config);
+  if (blocks > std::numeric_limits<std::int32_t>::max())
+    arguments.fail("c has up to " + to_string(blocks) +
+                   " tiles; a grid has at most 2147483647");
+  call.launches.at(0, kGroupedGemm)(call.on(blocks, config.threads), call.where,
+                                    {.a = a,
+                                     .b = b,
+                                     .c = c,
+                                     .places = static_cast<std::int32_t>(sizes.places),
+                                     .tokens = static_cast<std::int32_t>(sizes.tokens),
+                                     .unitExperts = operandOf<0>(args.unit_experts),
+                                     .offsets = operandOf<0>(args.offsets),
+                                     .counts = operandOf<0>(args.counts),
+                                     .sortedIds = operandOf<0>(args.sorted_ids),
+                                     .weights = operandOf<0>(args.weights),
+                                     .scaleA = scaleA,
+                                     .scaleB = operandOf<0>(args.scale_b),
+                                     .bias = operandOf<0>(args.bias)});
+}
+
+GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfig &,
+                              std::int64_t m, const Sampler &sampler) {
+  const Sample sample = sampleOf(problem, m);
+  const std::int64_t experts = problem.experts, columns = problem.columns(), n = problem.n,
+                     k = problem.k, places = sample.places, across = scaleBlocks(k),
+                     slots = sample.experts * sample.taken,
+                     tokens = (slots + problem.topk - 1) / problem.topk,
+                     rows = problem.a_rows == GroupedRows::tokens ? tokens : places;
+  const bool blocks = problem.scale_a == Scales::per_block;
+  const auto numbers = [&](bool has, const char *name, std::int64_t count, Role role) {
+    return sampleIf(has, sampler, name, i32, Extents{count}, role);
+  };
+  return {
+      .a = sampler("a", problem.a, Extents{rows, k}, Role::input),
+      .b = problem.b_layout == OperandLayout::prepared
+               ? WeightArg(PreparedWeight{
+                     problem.weight(), sampler("b", problem.b,
+                                               Extents{preshuffled(problem.weight()).size()},
+                                               Role::input)})
+               : WeightArg(sampler("b", problem.b, Extents{experts, columns, k}, Role::input)),
+      .c = problem.c_rows == GroupedRows::slots
+               ? sampler("c", problem.c, Extents{tokens, problem.topk, n}, Role::output)
+               : sampler("c", problem.c, Extents{places, n}, Role::output),
+      .unit_experts = numbers(problem.groups == GroupLayout::units, "unit_experts",
+                              places / problem.unit,
+                              Role::quotients(sample.each / problem.unit, sample.experts)),
+      .offsets = numbers(problem.groups != GroupLayout::masked, "offsets", experts + 1,
+                         Role::steps(sample.each, sample.experts)),
+      .counts = numbers(problem.groups != GroupLayout::offsets, "counts", experts,
+                        Role::equal(sample.taken, sample.experts)),
+      .sorted_ids = numbers(
+          problem.has_ids(), "sorted_ids", places,
+          Role::slots(sample.each, sample.experts, sample.taken, tokens, problem.topk)),
+      .weights = sampleIf(problem.weights != RoutedWeights::none, sampler, "weights", f32,
+                          Extents{places}),
+      .scale_a = sampleIf(problem.scale_a != Scales::none, sampler, "scale_a", problem.scale,
+                          blocks ? Extents{rows, across} : Extents{rows}),
+      .scale_b = sampleIf(problem.scale_b != Scales::none, sampler, "scale_b", problem.scale,
+                          blocks ? Extents{experts, scaleBlocks(columns), across}
+                                 : Extents{experts, columns}),
+      .bias = sampleIf(problem.bias, sampler, "bias", problem.c, Extents{experts, columns})};
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_FAMILY(GroupedGemmProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

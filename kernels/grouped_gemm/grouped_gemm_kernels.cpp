@@ -1,0 +1,181 @@
+// The kernel of grouped products. A block takes a tile of an expert's places from GroupTiles; its main
+// loop and the stages after it are those of a product with the expert's weights. Rows may be found by
+// the ids of places: those of tokens on their way in, those of slots on their way out.
+#include "frame/compile.h"
+#include "grouped_gemm/group_tiles.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+/// The work of a block.
+class GroupBlock {
+public:
+  GroupBlock(const GroupedGemmParams<OnDevice> &p, const GroupedGemmProblem &problem,
+             const GemmConfig &config)
+      : p_(p), problem_(problem), config_(config), product_(productOf(problem)),
+        at_(GroupTiles(problem, config, p).at(Int32(block_idx().x))), own_(ofExpert()),
+        place_(tileOfC(product_, config, product_.n, at_.tile)) {}
+
+  void run() const {
+    loop()->run([&](const Sums &sums) { finish(sums); });
+  }
+
+private:
+  bool isInterleaved() const { return problem_.gated == GatedPairs::interleaved; }
+  /// The operands of the expert, as those of a product of all places.
+  GemmParams<OnDevice> ofExpert() const {
+    const auto after = [&](const Int64 &address, std::int64_t elements, DType type) {
+      return Int64(address + wide(at_.expert) * (elements * type.memory_bits() / 8));
+    };
+    const std::int64_t columns = problem_.columns();
+    const bool isPrepared = problem_.b_layout == OperandLayout::prepared;
+    const Int64 b = isPrepared ? after(p_.b.address, weightsOf(product_).size(), problem_.b)
+                               : Int64(p_.b.address + wide(at_.expert) * p_.b.stride[0] *
+                                                          (problem_.b.memory_bits() / 8));
+    const std::int64_t scales = hasBlockScales(product_)
+                                    ? scaleBlocks(columns) * scaleBlocks(problem_.k)
+                                    : columns;
+    return {.a = p_.a,
+            .b = {.address = b, .stride = {p_.b.stride[1]}},
+            .c = {.address = p_.c.address, .stride = {p_.c.stride[0]}},
+            .scaleA = p_.scaleA,
+            .scaleB = {.address = after(p_.scaleB.address, scales, problem_.scale), .stride = {}},
+            .bias = {.address = after(p_.bias.address, columns, problem_.c), .stride = {}},
+            .seed = Int64(0),
+            .m = p_.places};
+  }
+  Tensor ids() const { return p_.sortedIds.view(i32, p_.places); } // (places)
+  /// The id of a row of the tile.
+  Int32 idOf(int i) const {
+    return Int32(bufferOf(tileFrom(ids(), at_.tile.row, config_.tile_m), at_.tile.rows)(
+        place_.row(i))); // (tileM)
+  }
+
+  std::unique_ptr<Mainloop> loop() const {
+    if (problem_.a_rows != GroupedRows::tokens)
+      return mainloopOf(product_, config_, at_.tile, own_);
+    const Tensor a = matrixOf(p_.a, problem_.a, OperandLayout::rows, p_.tokens,
+                              problem_.k); // (tokens, K)
+    const GatheredTile rows{.matrix = a,
+                            .rows = p_.tokens,
+                            .indices = tileFrom(ids(), at_.tile.row, config_.tile_m), // (tileM)
+                            .exist = at_.tile.rows,
+                            .mask = kIdTokens};
+    return mainloopOver(rows, product_, config_, at_.tile, own_);
+  }
+
+  EpilogueStage byWeights(const TileOfC &tile) const {
+    return scaleRows(tile, p_.weights.view(f32, p_.places));
+  }
+  /// The scale of each row of a.
+  EpilogueStage byScaleA() const {
+    const Strided<OnDevice, 0> scales = packed(p_.scaleA);
+    if (problem_.a_rows != GroupedRows::tokens)
+      return scaleRows(place_, scales.view(f32, p_.places));
+    const Tensor all = scales.view(f32, p_.tokens); // (tokens)
+    std::vector<Numeric> factors;
+    for (int i = 0; i < place_.tilesM(); ++i) {
+      const Int32 token = idOf(i) & kIdTokens;
+      factors.push_back(if_(
+          token < p_.tokens, [&] { return Float32(all(token)); }, [] { return Float32(0.0f); }));
+    }
+    return scaleRowsBy(factors);
+  }
+  /// What follows the sums of a half of b, but for the activation.
+  Epilogue stages(int half) const {
+    Epilogue epilogue(place_);
+    if (problem_.scale_a == Scales::per_row)
+      epilogue.then(byScaleA());
+    if (problem_.weights == RoutedWeights::input)
+      epilogue.then(byWeights(place_));
+    addColumnStages(epilogue, product_, place_, own_, half);
+    return epilogue;
+  }
+
+  void finish(const Sums &sums) const {
+    const Gating gating{problem_.activation, problem_.alpha, problem_.limit, problem_.up_offset};
+    switch (problem_.gated) {
+    case GatedPairs::none: {
+      Epilogue epilogue = stages(0);
+      if (problem_.activation != Activation::none)
+        epilogue.then(applyActivation(problem_.activation));
+      return store(epilogue, sums.groups(0), place_);
+    }
+    case GatedPairs::halves:
+      return store(Epilogue(place_),
+                   gatedPairs(gating, stages(0), sums.groups(0), stages(1), sums.groups(1)), place_);
+    case GatedPairs::interleaved: {
+      const TileOfC pairs = place_.pairs();
+      return store(Epilogue(pairs), gatedNeighbours(gating, stages(0), sums.groups(0)), pairs);
+    }
+    }
+    throw Error("pairs of no kind");
+  }
+
+  void store(Epilogue epilogue, const GroupSums &sums, const TileOfC &tile) const {
+    if (problem_.weights == RoutedWeights::output)
+      epilogue.then(byWeights(tile));
+    if (problem_.c_rows == GroupedRows::slots)
+      return scatter(epilogue, sums, tile);
+    const Tensor c = own_.c.view(problem_.c, {p_.places, problem_.n}); // (places, n)
+    epilogue.run(sums, tileFrom(c, {tile.firstRow(), tile.firstColumn()},
+                                tile.shape())); // (tileM, tileN)
+  }
+  /// Stores the rows of the tile as rows of slots.
+  void scatter(const Epilogue &epilogue, const GroupSums &sums, const TileOfC &tile) const {
+    const int width = tile.width(problem_.c);
+    const Tensor c = p_.c.view(problem_.c, {p_.tokens, problem_.topk, problem_.n},
+                               width * problem_.c.bytes()); // (tokens, topk, n)
+    for (int i = 0; i < tile.tilesM(); ++i) {
+      std::vector<Vector> groups;
+      for (int j = 0; j < tile.tilesN(); ++j)
+        groups.push_back(asType(epilogue.group(sums, i, j), problem_.c));
+      const Int32 id = idOf(i), token = id & kIdTokens, slot = id >> kIdTokenBits;
+      const Boolean exists = (tile.row(i) < at_.tile.rows) & (token < p_.tokens) & (slot >= 0) &
+                             (slot < problem_.topk);
+      if_(exists, [&] {
+        const Pointer row = c(token, slot, _).iter(); // (n)
+        for (int j = 0; j < tile.tilesN(); ++j)
+          ifInside(tile, j, [&] {
+            for (int at = 0; at < tile.group(); at += width) {
+              const Pointer to = row + tile.firstColumn() + tile.column(j) + at;
+              to.store(part(groups[static_cast<std::size_t>(j)], at, width));
+            }
+          });
+      });
+    }
+  }
+  /// A group of columns is inside of c or outside: n is a multiple of it.
+  void ifInside(const TileOfC &tile, int j, const std::function<void()> &body) const {
+    if (!tile.ragged())
+      return body();
+    if_(tile.column(j) < tile.columnsLeft(), body);
+  }
+
+  const GroupedGemmParams<OnDevice> &p_;
+  GroupedGemmProblem problem_;
+  GemmConfig config_;
+  GemmProblem product_;
+  GroupTile at_;
+  GemmParams<OnDevice> own_;
+  TileOfC place_; // of the product
+};
+
+const FamilyKernel groupedGemm{kGroupedGemm, [](const GroupedGemmParams<OnDevice> &p,
+                                                const Constexpr<Spec<GroupedGemmProblem>> &spec) {
+                                 GroupBlock(p, spec->problem, spec->config).run();
+                               }};
+
+} // namespace
+
+void Family<GroupedGemmProblem>::compile(const Compiler<GroupedGemmProblem> &compiler) {
+  compiler(groupedGemm, compiler.config().threads);
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_COMPILED(GroupedGemmProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,203 @@
+// Which grouped products the kernel supports, and which configurations are chosen and measured.
+#include "grouped_gemm/grouped_gemm_family.h"
+
+#include "blocks/facts/gpu_size.h"
+#include "gemm/gemm_family.h"
+#include "gemm/gemm_table.h"
+
+#include <cmath>
+#include <limits>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Grouped = Family<GroupedGemmProblem>;
+using Gemm = Family<GemmProblem>;
+using std::to_string;
+
+constexpr std::int64_t kMostExperts = 2048;
+constexpr int kMostSlots = 64, kLargestUnit = 256, kLeastTile = 16;
+
+Support within(const char *name, std::int64_t value, std::int64_t least, std::int64_t most) {
+  if (value >= least && value <= most)
+    return {};
+  return Support::no(is(name, value) + "; " + to_string(least) + " to " + to_string(most) +
+                     " are supported");
+}
+
+/// The numbers of the layout.
+Support groupsSupported(const GroupedGemmProblem &problem) {
+  if (problem.groups == GroupLayout::units &&
+      (problem.unit < kLeastTile || problem.unit > kLargestUnit || problem.unit % kLeastTile))
+    return Support::no(is("unit", problem.unit) +
+                       "; it is a multiple of 16 up to 256, because a tile has the rows of one "
+                       "expert. Other numbers of rows go with GroupLayout::offsets");
+  const bool isMasked = problem.groups == GroupLayout::masked;
+  if (isMasked != (problem.capacity != 0))
+    return Support::no(is("capacity", problem.capacity) +
+                       "; GroupLayout::masked has one, and no other layout has");
+  if (isMasked && (problem.capacity < 0 || problem.capacity % kLeastTile ||
+                   problem.capacity > kMostRowsOfCall / problem.experts))
+    return Support::no(is("capacity", problem.capacity) +
+                       "; it is a multiple of 16, and the places of all experts have 31 bits");
+  return {};
+}
+
+/// Gated pairs and their numbers.
+Support pairsSupported(const GroupedGemmProblem &problem) {
+  const bool isGated = problem.gated != GatedPairs::none;
+  if (!isGated && (problem.alpha != 1 || problem.limit != 0 || problem.up_offset != 0))
+    return Support::no("alpha, limit and up_offset are of gated pairs");
+  if (problem.alpha != 1 && problem.activation != Activation::silu)
+    return Support::no("alpha is of Activation::silu");
+  if (!std::isfinite(problem.alpha) || !std::isfinite(problem.up_offset))
+    return Support::no("alpha and up_offset are finite numbers");
+  if (!(problem.limit >= 0) || !std::isfinite(problem.limit))
+    return Support::no("limit is a finite number from 0 on; 0 is none");
+  return {};
+}
+
+/// The tiles that fit the problem, from the largest to the smallest: of the table for so many rows of
+/// an expert, or of the other one if it has none.
+std::vector<GemmConfig> tilesFor(const GroupedGemmProblem &problem, std::int64_t rows,
+                                 const Target &target) {
+  std::vector<GemmConfig> all;
+  const bool isFew = rows <= kFewRows;
+  for (const bool few : {isFew, !isFew}) {
+    if (!all.empty())
+      break;
+    for (const GemmTile &tile :
+         gemmTiles(target, productOf(problem), few ? kFewRows : kMostRowsOfCall)) {
+      const GemmConfig config{.tile_m = tile.m,
+                              .tile_n = tile.n,
+                              .tile_k = tile.bytesK * 8 / problem.a.memory_bits(),
+                              .threads = tile.threads,
+                              .loop = tile.groups   ? GemmLoop::groups
+                                      : tile.wavesK ? GemmLoop::registers
+                                                    : GemmLoop::ring,
+                              .waves_k = std::max(tile.wavesK, 1),
+                              .waves_m = tile.wavesM};
+      if (Grouped::supported(problem, config, target))
+        all.push_back(config);
+    }
+  }
+  return all;
+}
+
+/// How many rows an expert has, if m places are dealt evenly, and how many experts have some.
+struct Load {
+  std::int64_t experts, rows;
+};
+Load loadOf(const GroupedGemmProblem &problem, std::int64_t m) {
+  const std::int64_t places = std::max<std::int64_t>(m, 1),
+                     unit = problem.groups == GroupLayout::units ? problem.unit : 1,
+                     experts = std::min(problem.experts, (places + unit - 1) / unit);
+  return {experts, (places + experts - 1) / experts};
+}
+/// Tiles that have rows.
+std::int64_t tilesOfLoad(const GroupedGemmProblem &problem, const GemmConfig &config,
+                         const Load &load) {
+  return load.experts * ((load.rows + config.tile_m - 1) / config.tile_m) *
+         tilesAcross(productOf(problem), config);
+}
+/// True for a tile that is not mostly past the rows of an expert, or past the columns of c.
+bool fits(const GroupedGemmProblem &problem, const GemmConfig &config, const Load &load) {
+  const std::int64_t columns = productOf(problem).columns();
+  return config.tile_m <= (load.rows + 15) / 16 * 16 && config.tile_n <= (columns + 127) / 128 * 128;
+}
+
+} // namespace
+
+Support Grouped::supported(const GroupedGemmProblem &problem, const Target &target) {
+  for (const Support &answer :
+       {within("experts", problem.experts, 1, kMostExperts),
+        within("topk", problem.topk, 1, kMostSlots),
+        within("n", problem.n, 1, std::numeric_limits<std::int32_t>::max() / 2)})
+    if (!answer)
+      return answer;
+  if (problem.a_rows == GroupedRows::slots)
+    return Support::no("a_rows is slots; a's rows are those of places or of tokens");
+  if (problem.c_rows == GroupedRows::tokens)
+    return Support::no("c_rows is tokens; c's rows are those of places or of slots, which "
+                       "moe_reduce sums up");
+  for (const Support &answer : {groupsSupported(problem), pairsSupported(problem)})
+    if (!answer)
+      return answer;
+  if (problem.b_layout == OperandLayout::columns)
+    return Support::no("b lies by columns; it is prepared or lies by rows");
+  if (problem.n % 8 || problem.columns() % 16)
+    return Support::no(is("n", problem.n) + "; an expert's weights have a multiple of 16 rows, and n "
+                       "is a multiple of 8");
+  if (problem.scale_a == Scales::per_block && problem.a_rows == GroupedRows::tokens)
+    return Support::no("scales of blocks go with rows of a that are those of places");
+  if (problem.scale_a == Scales::per_block && problem.columns() % kScaleBlock)
+    return Support::no(is("n", problem.n) + "; with scales of blocks an expert's weights have a "
+                       "multiple of 128 rows");
+  const Support product = Gemm::supported(productOf(problem), target);
+  if (!product)
+    return product;
+  if (tilesFor(problem, kMostRowsOfCall, target).empty())
+    return Support::no("no tile has as few rows as a unit, or as many as k has room for");
+  return {};
+}
+
+Support Grouped::supported(const GroupedGemmProblem &problem, const GemmConfig &config,
+                           const Target &target) {
+  if (config.split_k != 1)
+    return Support::no("split_k is " + to_string(config.split_k) +
+                       "; blocks do not share the K of a group, it is 1");
+  if (problem.groups == GroupLayout::units && problem.unit % std::max(config.tile_m, 1))
+    return Support::no(is("tile_m", config.tile_m) + "; it divides the unit, " +
+                       to_string(problem.unit));
+  if (problem.groups == GroupLayout::masked && problem.capacity % std::max(config.tile_m, 1))
+    return Support::no(is("tile_m", config.tile_m) + "; it divides the capacity, " +
+                       to_string(problem.capacity));
+  return Gemm::supported(productOf(problem), config, target);
+}
+
+GemmConfig Grouped::choose(const GroupedGemmProblem &problem, std::int64_t m,
+                           const Target &target) {
+  const Load load = loadOf(problem, m);
+  const std::int64_t units = gpuSize(target)->computeUnits;
+  const std::vector<GemmConfig> tiles = tilesFor(problem, load.rows, target);
+  const GemmConfig *best = nullptr;
+  for (const GemmConfig &config : tiles) {
+    if (!fits(problem, config, load))
+      continue;
+    if (best && load.rows <= kFewRows && config.tile_m < best->tile_m)
+      break; // the weights would be read more than once
+    best = &config;
+    if (tilesOfLoad(problem, config, load) >= units)
+      break;
+  }
+  return best ? *best : tiles.back();
+}
+
+std::vector<GemmConfig> Grouped::candidates(const GroupedGemmProblem &problem, std::int64_t m,
+                                            const Target &target) {
+  const Load load = loadOf(problem, m);
+  const GpuSize size = *gpuSize(target);
+  std::vector<GemmConfig> all;
+  for (const GemmConfig &config : tilesFor(problem, load.rows, target))
+    if (fits(problem, config, load)) {
+      all.push_back(config);
+      if (load.rows > config.tile_m)
+        for (const TileOrder &order :
+             {TileOrder{.group = size.group}, TileOrder{.group = size.group, .xcds = size.xcds}}) {
+          all.push_back(config);
+          all.back().order = order;
+        }
+    }
+  for (std::size_t i = 0, plain = all.size(); i < plain; ++i)
+    if (all[i].loop == GemmLoop::ring)
+      for (int stages : {2, kDmaStages}) {
+        all.push_back(all[i]);
+        all.back().dma = true;
+        all.back().stages = stages;
+      }
+  return all;
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

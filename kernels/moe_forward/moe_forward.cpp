@@ -1,0 +1,360 @@
+// A mixture of experts: its parts, the memory between them, and their launches.
+#include "moe_forward/moe_forward_family.h"
+
+#include "frame/arguments.h"
+#include "weight/weight_family.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Forward = Family<MoeForwardProblem>;
+using std::to_string;
+
+constexpr int kUnits[] = {16, 32, 64, 128};
+/// Each piece of the workspace begins at a multiple of so many bytes.
+constexpr std::int64_t kPieceOfWorkspace = 256;
+
+/// The pieces of the workspace, by their first bytes.
+struct Memory {
+  std::int64_t places;
+  std::int64_t weights, ids, sortedIds, sortedWeights, unitExperts, counts, offsets, totals,
+      slotPlaces, sorting, inside, results;
+  std::int64_t bytes;
+};
+Memory memoryOf(const MoeForwardProblem &problem, const MoeForwardConfig &config,
+                std::int64_t m) {
+  const MoeParts parts = partsOf(problem, config.unit);
+  const std::int64_t places = moe_sort_places(parts.sort, m), slots = m * problem.topk(),
+                     experts = problem.experts_here(), sizeOfX = problem.x.bytes();
+  Memory memory{.places = places};
+  const auto take = [&](std::int64_t bytes) {
+    const std::int64_t first = memory.bytes;
+    memory.bytes += (bytes + kPieceOfWorkspace - 1) / kPieceOfWorkspace * kPieceOfWorkspace;
+    return first;
+  };
+  memory.weights = take(slots * 4);
+  memory.ids = take(slots * 4);
+  memory.sortedIds = take(places * 4);
+  memory.sortedWeights = take(places * 4);
+  memory.unitExperts = take(places / config.unit * 4);
+  memory.counts = take(experts * 4);
+  memory.offsets = take((experts + 1) * 4);
+  memory.totals = take(3 * 4);
+  memory.slotPlaces = take(slots * 4);
+  memory.sorting = take(static_cast<std::int64_t>(
+      Family<MoeSortProblem>::workspaceBytes(parts.sort, config.sort, m)));
+  memory.inside = take(places * problem.inner * sizeOfX);
+  memory.results = take(places * problem.hidden * sizeOfX);
+  return memory;
+}
+
+/// The unit for as many rows as an expert has, if the router deals evenly.
+int unitFor(const MoeForwardProblem &problem, std::int64_t m) {
+  const std::int64_t rows = m * problem.topk() / problem.experts();
+  int unit = kUnits[0];
+  for (int larger : kUnits)
+    if (rows > unit)
+      unit = larger;
+  return unit;
+}
+MoeForwardConfig configOf(const MoeForwardProblem &problem, int unit, std::int64_t m,
+                          const Target &target) {
+  const MoeParts parts = partsOf(problem, unit);
+  const std::int64_t places = moe_sort_places(parts.sort, m);
+  return {.unit = unit,
+          .router = Family<TopkGatingProblem>::choose(problem.router, m, target),
+          .sort = Family<MoeSortProblem>::choose(parts.sort, m, target),
+          .first = Family<GroupedGemmProblem>::choose(parts.first, places, target),
+          .second = Family<GroupedGemmProblem>::choose(parts.second, places, target),
+          .reduce = Family<MoeReduceProblem>::choose(parts.reduce, m, target)};
+}
+
+/// The sentence of a part that refuses.
+Support named(const char *part, const Support &answer) {
+  return answer ? answer : Support::no(std::string(part) + ": " + answer.why);
+}
+
+} // namespace
+
+MoeParts partsOf(const MoeForwardProblem &problem, int unit) {
+  const bool ofInput = problem.weights == RoutedWeights::input;
+  const GroupedGemmProblem product{.a = problem.x,
+                                   .b = problem.x,
+                                   .c = problem.x,
+                                   .experts = problem.experts_here(),
+                                   .unit = unit,
+                                   .topk = problem.topk(),
+                                   .bias = problem.bias};
+  MoeParts parts{.sort = {.experts = problem.experts(),
+                          .topk = problem.topk(),
+                          .unit = unit,
+                          .local = problem.local,
+                          .tokens = problem.tokens,
+                          .places = true},
+                 .first = product,
+                 .second = product,
+                 .reduce = {.x = problem.x,
+                            .y = problem.y,
+                            .n = problem.hidden,
+                            .topk = problem.topk(),
+                            .places = true}};
+  parts.first.n = problem.inner;
+  parts.first.k = problem.hidden;
+  parts.first.a_rows = GroupedRows::tokens;
+  parts.first.weights = ofInput ? RoutedWeights::input : RoutedWeights::none;
+  parts.first.activation = problem.activation;
+  parts.first.gated = problem.gated;
+  parts.first.alpha = problem.alpha;
+  parts.first.limit = problem.limit;
+  parts.first.up_offset = problem.up_offset;
+  parts.second.n = problem.hidden;
+  parts.second.k = problem.inner;
+  parts.second.weights = ofInput ? RoutedWeights::none : RoutedWeights::output;
+  return parts;
+}
+
+Support Forward::supported(const MoeForwardProblem &problem, const Target &target) {
+  if (problem.x != f16 && problem.x != bf16)
+    return Support::no("x is of type " + std::string(problem.x.name()) + "; f16 and bf16 are "
+                       "supported");
+  if (problem.weights == RoutedWeights::none)
+    return Support::no("weights is none; the weights of the router are of the input or the output");
+  if (problem.router.source_rows)
+    return Support::no("router: source_rows is of topk_gating alone");
+  const MoeParts parts = partsOf(problem, kUnits[0]);
+  for (const Support &answer :
+       {named("router", Family<TopkGatingProblem>::supported(problem.router, target)),
+        named("sorting", Family<MoeSortProblem>::supported(parts.sort, target)),
+        named("the first product", Family<GroupedGemmProblem>::supported(parts.first, target)),
+        named("the second product", Family<GroupedGemmProblem>::supported(parts.second, target)),
+        named("reduction", Family<MoeReduceProblem>::supported(parts.reduce, target))})
+    if (!answer)
+      return answer;
+  return {};
+}
+
+Support Forward::supported(const MoeForwardProblem &problem, const MoeForwardConfig &config,
+                           const Target &target) {
+  const MoeParts parts = partsOf(problem, config.unit);
+  // Each part's problem is asked first: its unit is the configuration's.
+  for (const Support &answer :
+       {named("router", kernels::supported(problem.router, config.router, target)),
+        named("sorting", kernels::supported(parts.sort, config.sort, target)),
+        named("the first product", kernels::supported(parts.first, config.first, target)),
+        named("the second product", kernels::supported(parts.second, config.second, target)),
+        named("reduction", kernels::supported(parts.reduce, config.reduce, target))})
+    if (!answer)
+      return answer;
+  return {};
+}
+
+MoeForwardConfig Forward::choose(const MoeForwardProblem &problem, std::int64_t m,
+                                 const Target &target) {
+  return configOf(problem, unitFor(problem, m), m, target);
+}
+
+std::vector<MoeForwardConfig> Forward::candidates(const MoeForwardProblem &problem,
+                                                  std::int64_t m, const Target &target) {
+  std::vector<MoeForwardConfig> all;
+  for (int unit : kUnits)
+    all.push_back(configOf(problem, unit, m, target));
+  return all;
+}
+
+std::size_t Forward::workspaceBytes(const MoeForwardProblem &problem,
+                                    const MoeForwardConfig &config, std::int64_t m) {
+  return m == 0 ? 0 : static_cast<std::size_t>(memoryOf(problem, config, m).bytes);
+}
+
+std::vector<Forward::IndexRow> Forward::indexRows(const MoeForwardProblem &problem,
+                                                  const MoeForwardConfig &) {
+  std::vector<IndexRow> rows;
+  if (problem.router.given)
+    rows.push_back({.rule = {.argument = "ids",
+                             .meaning = "the experts",
+                             .orNone = true,
+                             .columns = problem.topk()},
+                    .values = [](const P &p, const A &args) {
+                      return IndexValues{.address = address(args.ids),
+                                         .count = args.x.shape()[0] * p.topk(),
+                                         .end = p.experts()};
+                    }});
+  if (problem.local)
+    rows.push_back({.rule = {.argument = "expert_map",
+                             .meaning = "the experts of this rank",
+                             .orNone = true,
+                             .distinct = true},
+                    .values = [](const P &p, const A &args) {
+                      return IndexValues{.address = address(args.expert_map),
+                                         .count = p.experts(),
+                                         .end = p.local};
+                    }});
+  if (problem.tokens)
+    rows.push_back({.rule = {.argument = "tokens", .meaning = "the rows of x"},
+                    .values = [](const P &, const A &args) {
+                      return IndexValues{.address = address(args.tokens),
+                                         .count = 1,
+                                         .end = args.x.shape()[0] + 1};
+                    }});
+  return rows;
+}
+
+void Forward::launch(const Call<MoeForwardProblem> &call) {
+  const MoeForwardProblem &problem = call.problem;
+  const MoeForwardConfig &config = call.config;
+  const MoeForwardArgs &args = call.args;
+  const Arguments arguments(FamilyOf<MoeForwardProblem>::name, call.where);
+  const MoeParts parts = partsOf(problem, config.unit);
+  const std::int64_t m = arguments.rows(args.x, "x"), experts = problem.experts_here(),
+                     topk = problem.topk(), hidden = problem.hidden, inner = problem.inner;
+  const bool isGiven = problem.router.given;
+  if (m > kIdTokens)
+    arguments.fail("x has " + to_string(m) + " tokens; a number of 24 bits counts them, " +
+                   to_string(kIdTokens) + " are the most");
+  arguments.check(args.logits, {.name = "logits",
+                                .dtype = problem.router.logits,
+                                .shape = {"m, experts", m, problem.router.experts},
+                                .free = 1,
+                                .align = rowShape(problem.router).vector});
+  arguments.check(args.x, {.name = "x",
+                           .dtype = problem.x,
+                           .shape = {"m, hidden", m, hidden},
+                           .free = 1,
+                           .align = kPieceBytes / problem.x.bytes(),
+                           .reason = "16 bytes are loaded at a time"});
+  if (m * strideOr(args.x, 0, hidden) * problem.x.bytes() >= kMostBufferBytes)
+    arguments.fail("the rows of x span 1 GiB or more, in which the first product finds those of "
+                   "tokens. Call the plan for parts of the tokens");
+  checkPrepared(arguments, "w1", args.w1.matrix, args.w1.memory, problem.weight1(), Use::read);
+  checkPrepared(arguments, "w2", args.w2.matrix, args.w2.memory, problem.weight2(), Use::read);
+  const auto vector = [&](bool has, const std::optional<TensorArg> &tensor, const char *name,
+                          DType dtype, const Shape &shape, std::int64_t align = 1) {
+    arguments.checkIf(has, tensor,
+                      {.name = name,
+                       .dtype = dtype,
+                       .shape = shape,
+                       .align = align,
+                       .reason = "as many of a row are moved at a time"});
+  };
+  vector(problem.router.bias, args.router_bias, "router_bias", f32,
+         {"experts", problem.router.experts});
+  vector(isGiven, args.ids, "ids", i32, {"m, topk", m, topk});
+  vector(problem.bias, args.bias1, "bias1", problem.x,
+         {"experts, rows of w1", experts, parts.first.columns()}, 4);
+  vector(problem.bias, args.bias2, "bias2", problem.x, {"experts, hidden", experts, hidden}, 4);
+  vector(problem.local != 0, args.expert_map, "expert_map", i32,
+         {"experts", problem.experts()});
+  vector(problem.tokens, args.tokens, "tokens", i32, {"1", 1});
+  arguments.check(args.y, {.name = "y",
+                           .dtype = problem.y,
+                           .shape = {"m, hidden", m, hidden},
+                           .free = 1,
+                           .use = Use::written,
+                           .align = rowShape(parts.reduce).vector});
+  (void)arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
+  if (m == 0)
+    return;
+  arguments.apart(args.y, "y", *args.workspace, "workspace");
+  arguments.apart(*args.workspace, "workspace", args.x, "x");
+  arguments.apart(*args.workspace, "workspace", args.logits, "logits");
+
+  const Memory memory = memoryOf(problem, config, m);
+  const std::int64_t places = memory.places;
+  const auto piece = [&](std::int64_t first, DType dtype, const Extents &shape) {
+    return tensor(static_cast<void *>(static_cast<char *>(args.workspace->data()) + first), dtype,
+                  shape);
+  };
+  const Extents slots{m, topk};
+  const TensorArg weights = piece(memory.weights, f32, slots),
+                  ids = isGiven ? *args.ids : piece(memory.ids, i32, slots),
+                  sortedIds = piece(memory.sortedIds, i32, {places}),
+                  sortedWeights = piece(memory.sortedWeights, f32, {places}),
+                  unitExperts = piece(memory.unitExperts, i32, {places / config.unit}),
+                  counts = piece(memory.counts, i32, {experts}),
+                  offsets = piece(memory.offsets, i32, {experts + 1}),
+                  slotPlaces = piece(memory.slotPlaces, i32, slots),
+                  inside = piece(memory.inside, problem.x, {places, inner}),
+                  results = piece(memory.results, problem.x, {places, hidden});
+  const std::size_t ofSorting =
+      Family<MoeSortProblem>::workspaceBytes(parts.sort, config.sort, m);
+  const auto sorting =
+      ofSorting ? std::optional(piece(memory.sorting, u8, {static_cast<std::int64_t>(ofSorting)}))
+                : std::nullopt;
+  PartLaunches launch(call);
+  launch(problem.router, config.router,
+         {.logits = args.logits, .weights = weights, .ids = ids, .bias = args.router_bias});
+  launch(parts.sort, config.sort,
+         {.ids = ids,
+          .weights = weights,
+          .expert_map = args.expert_map,
+          .tokens = args.tokens,
+          .sorted_ids = sortedIds,
+          .sorted_weights = sortedWeights,
+          .unit_experts = unitExperts,
+          .counts = counts,
+          .offsets = offsets,
+          .totals = piece(memory.totals, i32, {3}),
+          .slot_places = slotPlaces,
+          .workspace = sorting});
+  const auto weightsOf = [&](const GroupedGemmProblem &product) {
+    return product.weights == RoutedWeights::none ? std::nullopt : std::optional(sortedWeights);
+  };
+  launch(parts.first, config.first,
+         {.a = args.x,
+          .b = args.w1,
+          .c = inside,
+          .unit_experts = unitExperts,
+          .offsets = offsets,
+          .counts = counts,
+          .sorted_ids = sortedIds,
+          .weights = weightsOf(parts.first),
+          .bias = args.bias1});
+  launch(parts.second, config.second,
+         {.a = inside,
+          .b = args.w2,
+          .c = results,
+          .unit_experts = unitExperts,
+          .offsets = offsets,
+          .counts = counts,
+          .weights = weightsOf(parts.second),
+          .bias = args.bias2});
+  launch(parts.reduce, config.reduce, {.x = results, .slot_places = slotPlaces, .y = args.y});
+}
+
+MoeForwardArgs Forward::args(const MoeForwardProblem &problem, const MoeForwardConfig &config,
+                             std::int64_t m, const Sampler &sampler) {
+  const std::int64_t experts = problem.experts_here();
+  const auto weight = [&](const char *name, const WeightProblem &matrix) {
+    return PreparedWeight{matrix, sampler(name, matrix.dtype,
+                                          Extents{preshuffled(matrix).size()}, Role::input)};
+  };
+  return {.logits = sampler("logits", problem.router.logits, Extents{m, problem.router.experts},
+                            Role::input),
+          .router_bias = sampleIf(problem.router.bias, sampler, "router_bias", f32,
+                                  Extents{problem.router.experts}),
+          .ids = sampleIf(problem.router.given, sampler, "ids", i32, Extents{m, problem.topk()},
+                          Role::below(problem.experts())),
+          .x = sampler("x", problem.x, Extents{m, problem.hidden}, Role::input),
+          .w1 = weight("w1", problem.weight1()),
+          .w2 = weight("w2", problem.weight2()),
+          .bias1 = sampleIf(problem.bias, sampler, "bias1", problem.x,
+                            Extents{experts, problem.weight1().n / experts}),
+          .bias2 =
+              sampleIf(problem.bias, sampler, "bias2", problem.x, Extents{experts, problem.hidden}),
+          .expert_map = sampleIf(problem.local != 0, sampler, "expert_map", i32,
+                                 Extents{problem.experts()}, Role::first(problem.local)),
+          .tokens = sampleIf(problem.tokens, sampler, "tokens", i32, Extents{1}, Role::equal(m)),
+          .y = sampler("y", problem.y, Extents{m, problem.hidden}, Role::output),
+          .workspace = sampleIf(
+              m > 0, sampler, "workspace", u8,
+              Extents{static_cast<std::int64_t>(workspaceBytes(problem, config, m))},
+              Role::workspace)};
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_FAMILY(MoeForwardProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

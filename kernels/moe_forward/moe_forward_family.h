@@ -1,0 +1,49 @@
+// A mixture of experts as the parts that it is launched as.
+#pragma once
+
+#include "frame/parts.h"
+#include "grouped_gemm/grouped_gemm_family.h"
+#include "moe_reduce/moe_reduce_family.h"
+#include "moe_sort/moe_sort_family.h"
+#include "topk_gating/topk_gating_family.h"
+
+#include <flydsl/kernels/moe_forward.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The problems of the parts.
+struct MoeParts {
+  MoeSortProblem sort;
+  GroupedGemmProblem first, second;
+  MoeReduceProblem reduce;
+};
+MoeParts partsOf(const MoeForwardProblem &problem, int unit);
+
+template <>
+struct Family<MoeForwardProblem> : FamilyDefaults<MoeForwardProblem, &MoeForwardArgs::x> {
+  static Support supported(const P &problem, const Target &target);
+  static Support supported(const P &problem, const C &config, const Target &target);
+  static C choose(const P &problem, std::int64_t m, const Target &target);
+  static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
+  static std::size_t workspaceBytes(const P &problem, const C &config, std::int64_t m);
+  static KernelNames kernels(const P &problem, const C &config) {
+    return kernelsOfParts(problem, config);
+  }
+  template <class Visit>
+  static void eachPart(const P &problem, const C &config, const Visit &visit) {
+    const MoeParts parts = partsOf(problem, config.unit);
+    visit(problem.router, config.router);
+    visit(parts.sort, config.sort);
+    visit(parts.first, config.first);
+    visit(parts.second, config.second);
+    visit(parts.reduce, config.reduce);
+  }
+  static std::vector<IndexRow> indexRows(const P &problem, const C &config);
+  static void launch(const Call<P> &call);
+  static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
+  static void compile(const Compiler<P> &compiler);
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,132 @@
+// What a mixture of experts must give: the references of its parts, one after another, with the errors
+// of each passed on to the next.
+#include "reference/prepared.h"
+#include "reference/reference.h"
+#include "reference/rows.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::reference {
+namespace {
+
+constexpr std::int64_t kIdTokenBits = 24;
+
+/// The slots of each expert that is here.
+std::vector<std::vector<std::int64_t>> slotsOfExperts(const MoeForwardProblem &problem,
+                                                      const std::vector<double> &ids,
+                                                      std::int64_t tokens, const Inputs &inputs) {
+  std::vector<std::vector<std::int64_t>> all(static_cast<std::size_t>(problem.experts_here()));
+  for (std::int64_t slot = 0; slot < tokens * problem.topk(); ++slot) {
+    double expert = ids[static_cast<std::size_t>(slot)];
+    if (problem.local && expert >= 0)
+      expert = inputs.at("expert_map")[static_cast<std::size_t>(expert)];
+    if (expert >= 0)
+      all[static_cast<std::size_t>(expert)].push_back(slot);
+  }
+  return all;
+}
+
+/// The first product, by its reference: places follow one another without padding.
+Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
+                  const std::vector<std::vector<std::int64_t>> &slots,
+                  const std::vector<double> &weights) {
+  const bool ofInput = problem.weights == RoutedWeights::input;
+  const GroupedGemmProblem product{.a = problem.x,
+                                   .b = problem.x,
+                                   .c = problem.x,
+                                   .experts = problem.experts_here(),
+                                   .n = problem.inner,
+                                   .k = problem.hidden,
+                                   .groups = GroupLayout::offsets,
+                                   .topk = problem.topk(),
+                                   .a_rows = GroupedRows::tokens,
+                                   .weights = ofInput ? RoutedWeights::input : RoutedWeights::none,
+                                   .bias = problem.bias,
+                                   .activation = problem.activation,
+                                   .gated = problem.gated,
+                                   .alpha = problem.alpha,
+                                   .limit = problem.limit,
+                                   .up_offset = problem.up_offset};
+  Inputs given{{"a", inputs.at("x")}, {"b", inputs.at("w1")}};
+  if (problem.bias)
+    given["bias"] = inputs.at("bias1");
+  std::vector<double> &offsets = given["offsets"], &ids = given["sorted_ids"],
+                      &ofPlaces = given["weights"];
+  offsets.push_back(0);
+  for (const auto &own : slots) {
+    for (std::int64_t slot : own) {
+      ids.push_back(static_cast<double>(slot / problem.topk() |
+                                        slot % problem.topk() << kIdTokenBits));
+      ofPlaces.push_back(weights[static_cast<std::size_t>(slot)]);
+    }
+    offsets.push_back(static_cast<double>(ids.size()));
+  }
+  return expected(product, GemmConfig(), static_cast<std::int64_t>(ids.size()), given).at("c");
+}
+
+} // namespace
+
+Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &config, std::int64_t m,
+                 const Inputs &inputs) {
+  const std::int64_t hidden = problem.hidden, inner = problem.inner, topk = problem.topk(),
+                     tokens =
+                         problem.tokens ? static_cast<std::int64_t>(inputs.at("tokens")[0]) : m;
+  Inputs routing{{"logits", inputs.at("logits")}};
+  if (problem.router.bias)
+    routing["bias"] = inputs.at("router_bias");
+  if (problem.router.given)
+    routing["ids"] = inputs.at("ids");
+  const Outputs routed = expected(problem.router, config.router, m, routing);
+  const Expected &weights = routed.at("weights");
+  const std::vector<double> &ids =
+      problem.router.given ? inputs.at("ids") : routed.at("ids").values;
+  const auto slots = slotsOfExperts(problem, ids, tokens, inputs);
+  const Expected inside = insideOf(problem, inputs, slots, weights.values);
+
+  const auto size = static_cast<std::size_t>(m * hidden);
+  std::vector<double> values(size), errors(size), magnitudes(size);
+  std::int64_t place = 0;
+  for (std::size_t expert = 0; expert < slots.size(); ++expert)
+    for (std::int64_t slot : slots[expert]) {
+      const auto at = static_cast<std::size_t>(slot);
+      const bool ofOutput = problem.weights == RoutedWeights::output;
+      // A weight of the input is off by its own error, and all that follows in proportion.
+      const double weight = ofOutput ? weights.values[at] : 1,
+                   off = ofOutput ? weights.bound[at]
+                         : weights.values[at] == 0
+                             ? 0
+                             : 3 * weights.bound[at] / std::fabs(weights.values[at]);
+      for (std::int64_t j = 0; j < hidden; ++j) {
+        double sum = 0, magnitude = 0, error = 0;
+        for (std::int64_t i = 0; i < inner; ++i) {
+          const auto in = static_cast<std::size_t>(place * inner + i);
+          const double b = inputs.at("w2")[preparedPlace(
+              problem.weight2(), static_cast<std::int64_t>(expert) * hidden + j, i)];
+          sum += inside.values[in] * b;
+          magnitude += std::fabs(inside.values[in] * b);
+          error += inside.bound[in] * std::fabs(b);
+        }
+        const double bias =
+            problem.bias
+                ? inputs.at("bias2")[expert * static_cast<std::size_t>(hidden) +
+                                     static_cast<std::size_t>(j)]
+                : 0;
+        error += kRounding * (2 * (double(inner) / 16 + 12) * magnitude + 6 * std::fabs(sum + bias));
+        const double result = (sum + bias) * weight;
+        const auto to = static_cast<std::size_t>(slot / topk * hidden + j);
+        values[to] += result;
+        magnitudes[to] += std::fabs(result);
+        errors[to] += error * std::fabs(weight) +
+                      off * (ofOutput ? std::fabs(sum + bias) : magnitude) +
+                      std::fabs(result) * (host::unit(problem.x) + kRounding) +
+                      host::underflow(problem.x);
+      }
+      ++place;
+    }
+  Expected y;
+  for (std::size_t i = 0; i < size; ++i)
+    add(y, problem.y, values[i], errors[i] + double(topk) * kRounding * magnitudes[i]);
+  return {{"y", y}};
+}
+
+} // namespace kernels::reference
+FLYDSL_NAMESPACE_END

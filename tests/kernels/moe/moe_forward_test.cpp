@@ -1,0 +1,205 @@
+// Mixtures of experts from logits to results, against the references of their parts in double
+// precision, and against the parts as plans of their own.
+#include "support/size_sweep.h"
+
+#include <flydsl/kernels/moe_forward.h>
+
+using namespace kernel_tests;
+
+namespace {
+
+using fk::Activation, fk::GatedPairs, fk::MoeForwardConfig, fk::MoeForwardProblem,
+    fk::RoutedWeights;
+
+/// Routers and activations of models, with few and small experts.
+std::vector<MoeForwardProblem> models() {
+  MoeForwardProblem mixtral{.router = {.experts = 8, .topk = 2, .renormalise = true},
+                            .hidden = 64,
+                            .inner = 48};
+  MoeForwardProblem deepseek{.router = {.experts = 16,
+                                        .topk = 4,
+                                        .renormalise = true,
+                                        .score = fk::GatingScore::sigmoid,
+                                        .bias = true,
+                                        .groups = 4,
+                                        .topk_groups = 2,
+                                        .scale = 2.5f,
+                                        .shared = 1},
+                             .hidden = 128,
+                             .inner = 32};
+  MoeForwardProblem gptOss{.router = {.logits = fx::bf16, .experts = 8, .topk = 4,
+                                      .renormalise = true},
+                           .y = fx::f32,
+                           .hidden = 80,
+                           .inner = 80,
+                           .bias = true,
+                           .gated = GatedPairs::interleaved,
+                           .alpha = 1.702f,
+                           .limit = 7,
+                           .up_offset = 1};
+  MoeForwardProblem llama4{.router = {.experts = 4, .score = fk::GatingScore::sigmoid, .shared = 1},
+                           .x = fx::f16,
+                           .y = fx::f16,
+                           .hidden = 64,
+                           .inner = 48,
+                           .weights = RoutedWeights::input};
+  MoeForwardProblem nemotron{.router = {.experts = 8, .topk = 2},
+                             .hidden = 64,
+                             .inner = 32,
+                             .activation = Activation::relu_squared,
+                             .gated = GatedPairs::none};
+  return {mixtral, deepseek, gptOss, llama4, nemotron};
+}
+
+void expectForward(const MoeForwardProblem &problem, const MoeForwardConfig &config,
+                   std::int64_t m) {
+  SweepCounts counts;
+  runOnce(problem, config, m, counts);
+  CHECK(counts.compared == 1);
+}
+
+} // namespace
+
+TEST_CASE("mixtures of models for any number of tokens", "[run]") {
+  for (const MoeForwardProblem &problem : models())
+    for (std::int64_t m : {1, 7, 40})
+      expectForward(problem, fk::choose(problem, m), m);
+}
+
+TEST_CASE("a mixture's plan is right for other numbers of tokens than it was chosen for", "[run]") {
+  for (const MoeForwardProblem &problem : models()) {
+    expectForward(problem, fk::choose(problem, 1), 33);
+    expectForward(problem, fk::choose(problem, 4096), 3);
+  }
+}
+
+TEST_CASE("a mixture without tokens launches nothing and needs no workspace", "[run]") {
+  const MoeForwardProblem problem = models()[0];
+  const fk::MoeForwardPlan plan(problem, fk::choose(problem, 4));
+  CHECK(fk::workspace_bytes(problem, plan.config(), 0) == 0);
+  const Operands<MoeForwardProblem> operands(problem, plan.config(), 0);
+  const auto launches = fx::Device::current().count_launches([&] {
+    plan(operands.args());
+    fx::Device::current().synchronize();
+  });
+  CHECK(launches.empty());
+}
+
+TEST_CASE("ranks have parts of the experts, and tokens are counted on the device", "[run]") {
+  for (MoeForwardProblem problem : models()) {
+    problem.local = 3;
+    expectForward(problem, fk::choose(problem, 20), 20);
+    problem.tokens = true;
+    expectForward(problem, fk::choose(problem, 20), 20);
+  }
+}
+
+TEST_CASE("rows of y past the tokens of the device are 0", "[run]") {
+  MoeForwardProblem problem = models()[1];
+  problem.tokens = true;
+  const fk::MoeForwardPlan plan(problem, fk::choose(problem, 9));
+  const Operands<MoeForwardProblem> operands(problem, plan.config(), 9);
+  for (std::int64_t tokens : {0, 4, 9}) {
+    fk::MoeForwardArgs args = operands.args();
+    const Operand number =
+        Operand::input(fx::i32, 1, 1, std::vector<double>{double(tokens)});
+    args.tokens = number.vector();
+    const Operand y = Operand::output(problem.y, 9, problem.hidden);
+    args.y = y.tensor();
+    plan(args);
+    fx::Device::current().synchronize();
+    const std::vector<double> got = y.values();
+    for (std::int64_t t = 0; t < 9; ++t) {
+      const auto row = std::span(got).subspan(std::size_t(t * problem.hidden),
+                                              std::size_t(problem.hidden));
+      CHECK(std::all_of(row.begin(), row.end(), [](double v) { return v == 0; }) == (t >= tokens));
+    }
+  }
+}
+
+TEST_CASE("moe_forward: another run, a graph, a file", "[run]") {
+  for (const MoeForwardProblem &problem : models())
+    expectStructure(problem, fk::choose(problem, 21), 21);
+}
+
+TEST_CASE("moe_forward has a configuration for every problem that it supports") {
+  std::vector<MoeForwardProblem> problems = models();
+  // DeepSeek-V3, Kimi-K2, Qwen3-235B, gpt-oss-120b.
+  for (const auto &[experts, topk, hidden, inner] :
+       {std::tuple(256, 8, 7168, 2048), std::tuple(384, 8, 7168, 2048),
+        std::tuple(128, 8, 4096, 1536), std::tuple(128, 4, 2880, 2880)})
+    problems.push_back({.router = {.experts = experts, .topk = topk, .renormalise = true},
+                        .hidden = hidden,
+                        .inner = inner});
+  for (const fx::Target &target : targets())
+    for (const MoeForwardProblem &problem : problems)
+      for (std::int64_t m : {0, 1, 2, 33, 1024, 32768}) {
+        INFO(target.name() << ": " << fx::to_config(problem).str() << " m=" << m);
+        const auto config = fk::choose(problem, m, target);
+        const fk::Support answer = fk::supported(problem, config, target);
+        INFO(answer.why);
+        CHECK(answer.ok);
+      }
+}
+
+TEST_CASE("moe_forward says what it does not support") {
+  const fx::Target target = fx::Target::parse("gfx942");
+  const auto why = [&](auto change) {
+    MoeForwardProblem problem = models()[0];
+    change(problem);
+    return fk::supported(problem, target).why;
+  };
+  CHECK(why([](auto &) {}).empty());
+  CHECK(why([](auto &p) { p.x = fx::i8; }) ==
+        "x is of type i8; f16 and bf16 are supported");
+  CHECK(why([](auto &p) { p.weights = RoutedWeights::none; }) ==
+        "weights is none; the weights of the router are of the input or the output");
+  CHECK(why([](auto &p) { p.router.source_rows = true; }) ==
+        "router: source_rows is of topk_gating alone");
+  CHECK(why([](auto &p) { p.router.topk = 9; }).starts_with("router: topk is 9"));
+  CHECK(why([](auto &p) { p.local = 9; }).starts_with("sorting: local is 9"));
+  CHECK(why([](auto &p) { p.inner = 40; })
+            .starts_with("the first product: n is 40; in gated pairs it is a multiple of 16"));
+  CHECK(why([](auto &p) { p.hidden = 56; }).starts_with("the second product: n is 56"));
+  const MoeForwardProblem problem = models()[0];
+  MoeForwardConfig config = fk::choose(problem, 1, target);
+  config.unit = 40;
+  CHECK(fk::supported(problem, config, target).why.starts_with("the first product: unit is 40"));
+}
+
+TEST_CASE("moe_forward refuses arguments that do not fit") {
+  MoeForwardProblem problem = models()[1];
+  problem.bias = true;
+  const fk::MoeForwardPlan plan(problem, fk::choose(problem, 6));
+  const Operands<MoeForwardProblem> operands(problem, plan.config(), 6);
+  const auto expectRefusal = [&](const std::string &text, auto change) {
+    fk::MoeForwardArgs args = operands.args();
+    change(args);
+    const std::string got = messageOf([&] { plan(args); });
+    INFO(got);
+    CHECK(got.find("moe_forward: " + text) != std::string::npos);
+  };
+  const auto cut = [](const fx::TensorArg &tensor, std::int64_t first) {
+    std::vector<std::int64_t> shape(tensor.shape().begin(), tensor.shape().end());
+    shape[0] = first;
+    return fx::tensor(tensor.data(), tensor.dtype(), shape);
+  };
+  expectRefusal("logits has the shape (5, 16); (m, experts) = (6, 16) is expected",
+                [&](auto &args) { args.logits = cut(args.logits, 5); });
+  expectRefusal("y has the shape (5, 128); (m, hidden) = (6, 128) is expected",
+                [&](auto &args) { args.y = cut(args.y, 5); });
+  expectRefusal("w1 ", [](auto &args) { std::swap(args.w1, args.w2); });
+  expectRefusal("router_bias is missing; the problem has it",
+                [](auto &args) { args.router_bias.reset(); });
+  expectRefusal("bias2 is missing; the problem has it", [](auto &args) { args.bias2.reset(); });
+  expectRefusal("ids is given, and the problem does not have it",
+                [](auto &args) { args.ids = args.x; });
+  expectRefusal("expert_map is given, and the problem does not have it",
+                [](auto &args) { args.expert_map = args.x; });
+  expectRefusal("workspace is missing", [](auto &args) { args.workspace.reset(); });
+  expectRefusal("workspace has the shape (1000)",
+                [&](auto &args) { args.workspace = cut(*args.workspace, 1000); });
+  expectRefusal("y shares memory with workspace", [](auto &args) {
+    args.y = fx::tensor(args.workspace->data(), fx::bf16, {6, 128});
+  });
+}
