@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fails if a library exports anything but FlyDSL's public API, or needs a shared LLVM.
+# Fails if a library exports anything but FlyDSL's public API, needs a shared LLVM, or can't be loaded at run time.
 #   exported_symbols.sh library [any-llvm]
 library=$1
 symbols=$(nm -DC --defined-only "$library") || exit 1
@@ -14,6 +14,11 @@ if [ -n "$others" ]; then
 fi
 if [ "$2" != any-llvm ] && ldd "$library" | grep -iE 'LLVM|MLIR'; then
   echo "$library needs a shared LLVM"
+  exit 1
+fi
+# Such a library can't be loaded by a program that runs: Python's ctypes, plug-ins of engines.
+if readelf -d "$library" | grep -q STATIC_TLS; then
+  echo "$library has storage of threads in the static part (a thread_local with the model initial-exec)"
   exit 1
 fi
 echo "$count symbols of the API, no others; $(stat -Lc %s "$library") bytes"

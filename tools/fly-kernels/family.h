@@ -1,9 +1,9 @@
 // A family of the kernel library as the tool sees it: problems and configurations are named values.
 #pragma once
 
-#include "enumerations.h"
 #include "kept_figures.h"
 #include "reference/reference.h"
+#include "text/fields.h"
 
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/export.h>
@@ -16,6 +16,8 @@ namespace fly_kernels {
 
 namespace fx = flydsl;
 namespace fk = flydsl::kernels;
+using fk::text::changed, fk::text::Enumerations, fk::text::enumerationsOf, fk::text::namesOf,
+    fk::text::shown;
 
 /// What a run gave.
 struct RunReport {

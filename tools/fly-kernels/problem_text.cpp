@@ -4,52 +4,17 @@
 #include "support/text.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 namespace fly_kernels {
 namespace {
 
-std::int64_t number(const std::string &text, const std::string &what) {
-  char *end = nullptr;
-  const long long value = std::strtoll(text.c_str(), &end, 10);
-  if (text.empty() || *end)
-    throw fx::Error(what + "=" + text + ": a number is expected");
-  return value;
-}
-
-/// A value in the type that the field's default has.
-fx::Config::Value valueOf(const fx::Config::Entry &field, const Enumerations &enumerations,
-                          const std::string &text) {
-  if (const auto found = enumerations.find(field.name); found != enumerations.end())
-    return enumeratorNamed(field.name, found->second, text);
-  return std::visit(
-      [&]<class T>(const T &) -> fx::Config::Value {
-        if constexpr (std::is_same_v<T, bool>) {
-          if (text != "true" && text != "false")
-            throw fx::Error(field.name + "=" + text + ": true or false is expected");
-          return text == "true";
-        } else if constexpr (std::is_same_v<T, double>) {
-          char *end = nullptr;
-          const double value = std::strtod(text.c_str(), &end);
-          if (text.empty() || *end)
-            throw fx::Error(field.name + "=" + text + ": a number is expected");
-          return value;
-        } else if constexpr (std::is_same_v<T, std::int64_t>) {
-          return number(text, field.name);
-        } else {
-          return text;
-        }
-      },
-      field.value);
-}
-
 std::vector<std::int64_t> rowsOf(const std::string &text) {
   std::vector<std::int64_t> rows;
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
-    rows.push_back(number(part, "m"));
+    rows.push_back(fk::text::numberOf("m", part));
     if (rows.back() < 1)
       throw fx::Error("m=" + part + ": a call has a row at least");
   }
@@ -67,22 +32,6 @@ const LibraryFamily &familyNamed(const Families &all, const std::string &name) {
     throw fx::Error("there is no family " + name + "; there are " +
                     flydsl::support::joined(all, [](const auto &one) { return one->name(); }));
   return **found;
-}
-
-fx::Config changed(const fx::Config &config, const Enumerations &enumerations,
-                   std::span<const std::string> words) {
-  std::vector<fx::Config::Entry> entries = config.entries();
-  for (const std::string &word : words) {
-    const std::size_t equal = word.find('=');
-    const std::string name = word.substr(0, equal);
-    const auto field = std::find_if(entries.begin(), entries.end(),
-                                    [&](const auto &entry) { return entry.name == name; });
-    if (equal == std::string::npos || field == entries.end())
-      throw fx::Error(word + ": expected FIELD=VALUE, with a field of " +
-                      shown(config, enumerations));
-    field->value = valueOf(*field, enumerations, word.substr(equal + 1));
-  }
-  return fx::Config(std::move(entries));
 }
 
 Request requestOf(const Families &all, const std::vector<std::string> &words) {

@@ -27,11 +27,6 @@ const LibraryFamily &familyNamed(const Families &all, const std::string &name);
 /// flydsl::Error for a word that names no field, or a value that the field can't have.
 Request requestOf(const Families &all, const std::vector<std::string> &words);
 
-/// The entries with the values that words FIELD=VALUE give some of them. Throws flydsl::Error for a
-/// word that names no field, or a value that the field can't have.
-fx::Config changed(const fx::Config &config, const Enumerations &enumerations,
-                   std::span<const std::string> words);
-
 /// Calls visit(request) for the problem of each line of a file, in which # begins a comment and a
 /// word m=1,64 gives the numbers of rows. What it throws names the line.
 void forEachRequest(const std::string &path, const Families &all,

@@ -5,6 +5,7 @@
 #include "jit/compile/guard/locks_held.h"
 #include "jit/compile/guard/recovery.h"
 #include "jit/compile/guard/shared_signal.h"
+#include "jit/compile/guard/thread_slot.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -12,6 +13,7 @@
 #include <csignal>
 #include <cstdint>
 #include <link.h>
+#include <new>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -74,9 +76,8 @@ const CompilerCode &compilerCode() {
   return code;
 }
 
-/// The code with which this thread's work is left; 0 while no work runs. Signal handlers read it,
-/// so it lies in the static part of the thread's storage.
-thread_local volatile int codeHere __attribute__((tls_model("initial-exec"))) = 0;
+/// The code with which this thread's work is left; 0 while no work runs. Signal handlers read it.
+constinit ThreadSlot codeHere;
 
 /// Its address marks our signals.
 char mark;
@@ -97,8 +98,9 @@ bool claimInterrupt(int, siginfo_t *info, void *context) {
   if (info->si_code != SI_QUEUE || info->si_value.sival_ptr != &mark || info->si_pid != getpid())
     return false;
   Recovery *recovery = Recovery::current();
-  if (recovery && codeHere && locksHeld() == 0 && compilerCode().holds(programCounter(context)))
-    recovery->leave(codeHere);
+  const auto code = static_cast<int>(codeHere.get());
+  if (recovery && code && locksHeld() == 0 && compilerCode().holds(programCounter(context)))
+    recovery->leave(code);
   return true; // the work has ended, or it holds a lock, or the signal hit other code
 }
 
@@ -107,10 +109,11 @@ bool claimInterrupt(int, siginfo_t *info, void *context) {
 InterruptTarget::InterruptTarget(int code) {
   compilerCode(); // it is made here, because a signal handler can't make it
   forgetLocks();
-  codeHere = code;
+  if (!codeHere.set(code))
+    throw std::bad_alloc(); // the work could not be ended
 }
 
-InterruptTarget::~InterruptTarget() { codeHere = 0; }
+InterruptTarget::~InterruptTarget() { codeHere.set(0); }
 
 void interrupt(pthread_t thread) {
   claimSignal(SIGURG, claimInterrupt);

@@ -3,17 +3,20 @@
 // until after it is given up: a signal between never sees too few.
 #include "jit/compile/guard/locks_held.h"
 
+#include "jit/compile/guard/thread_slot.h"
+
 #include <pthread.h>
 
 namespace {
 
-/// Lies in the static part of the thread's storage, because signal handlers read it.
-thread_local volatile int held __attribute__((tls_model("initial-exec"))) = 0;
+/// Signal handlers read it.
+constinit flydsl::jit::ThreadSlot held;
 
-void more() { held = held + 1; }
+void more() { held.set(held.get() + 1); }
 void less() {
-  if (held > 0) // what was taken where nothing counts may be given up here
-    held = held - 1;
+  if (const std::intptr_t now = held.get();
+      now > 0) // what was taken where nothing counts may be given up
+    held.set(now - 1);
 }
 
 /// Takes a lock; the C library's functions return 0 where they have taken it.
@@ -29,8 +32,8 @@ template <class Take> int counted(const Take &take) {
 
 namespace flydsl::jit {
 
-int locksHeld() { return held; }
-void forgetLocks() { held = 0; }
+int locksHeld() { return static_cast<int>(held.get()); }
+void forgetLocks() { held.set(0); }
 
 } // namespace flydsl::jit
 

@@ -1,26 +1,35 @@
 // Recoveries of one thread nest. A signal handler finds the innermost one in the thread's storage.
 #include "jit/compile/guard/recovery.h"
 
+#include "jit/compile/guard/thread_slot.h"
+
+#include <new>
+
 namespace flydsl::jit {
 
-/// Lies in the static part of the thread's storage: a signal handler that looks at it on any of the
-/// host's threads must not be the one to allocate it.
-static thread_local Recovery *volatile innermost __attribute__((tls_model("initial-exec"))) =
-    nullptr;
+/// Signal handlers look at it, on any of the host's threads.
+static constinit ThreadSlot innermost;
+
+namespace {
+void setInnermost(Recovery *recovery) {
+  if (!innermost.set(reinterpret_cast<std::intptr_t>(recovery)))
+    throw std::bad_alloc(); // a crash would not come back here
+}
+} // namespace
 
 bool Recovery::run(const std::function<void()> &work) {
-  outer_ = innermost;
+  outer_ = current();
   if (sigsetjmp(place_, /*save the signal mask=*/1) != 0) {
-    innermost = outer_;
+    setInnermost(outer_);
     return false;
   }
-  innermost = this;
+  setInnermost(this);
   work();
-  innermost = outer_;
+  setInnermost(outer_);
   return true;
 }
 
-Recovery *Recovery::current() { return innermost; }
+Recovery *Recovery::current() { return reinterpret_cast<Recovery *>(innermost.get()); }
 
 void Recovery::leave(int code) {
   if (void (*instead)(int) = instead_)

@@ -1,4 +1,4 @@
-// The names of a struct's enumerations, so that a command line can say scale_a=per_row.
+// The names of a struct's enumerations, so that words can say scale_a=per_row.
 #pragma once
 
 #include <flydsl/host/autotune.h>
@@ -13,7 +13,8 @@
 #include <utility>
 #include <vector>
 
-namespace fly_kernels {
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::text {
 
 /// An enumeration's values and names, in the order of the header.
 using Enumerators = std::vector<std::pair<std::int64_t, std::string>>;
@@ -75,6 +76,7 @@ std::int64_t enumeratorNamed(const std::string &field, const Enumerators &all,
                              const std::string &text);
 
 /// The entries as text, enumerations by their names: "n=48 scale_a=per_row".
-std::string shown(const flydsl::Config &config, const Enumerations &enumerations);
+std::string shown(const Config &config, const Enumerations &enumerations);
 
-} // namespace fly_kernels
+} // namespace kernels::text
+FLYDSL_NAMESPACE_END
