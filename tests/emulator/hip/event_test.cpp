@@ -24,12 +24,19 @@ TEST_CASE("Elapsed time is that of the work between") {
   HIP_OK(hipEventCreate(&start));
   HIP_OK(hipEventCreate(&stop));
   HIP_OK(hipEventRecord(start, nullptr));
+  std::atomic<bool> asked = false; // the time, before there is one
   HIP_OK(hipLaunchHostFunc(
-      nullptr, [](void *) { std::this_thread::sleep_for(std::chrono::milliseconds(30)); },
-      nullptr));
+      nullptr,
+      [](void *asked) {
+        while (!*static_cast<std::atomic<bool> *>(asked))
+          std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      },
+      &asked));
   HIP_OK(hipEventRecord(stop, nullptr));
   float ms = -1;
   CHECK(hipEventElapsedTime(&ms, start, stop) == hipErrorNotReady);
+  asked = true;
   HIP_OK(hipEventSynchronize(stop));
   HIP_OK(hipEventElapsedTime(&ms, start, stop));
   CHECK(ms >= 29);
