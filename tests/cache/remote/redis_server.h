@@ -10,7 +10,6 @@
 #include <csignal>
 #include <fcntl.h>
 #include <string>
-#include <sys/prctl.h>
 #include <thread>
 #include <vector>
 
@@ -33,7 +32,6 @@ public:
   RedisServer(const RedisServer &) = delete;
 
   void start() {
-    // Not by start() of processes.h: the server must end with the test, however that ends.
     std::vector<std::string> words = {REDIS_SERVER,
                                       "--port",
                                       "0",
@@ -52,12 +50,10 @@ public:
     for (std::string &word : words)
       arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    pid_ = fork();
-    if (pid_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pid_ = test::start([&] {
       execv(arguments[0], arguments.data());
-      _exit(127);
-    }
+      return 127;
+    });
     for (int i = 0; i < 1000; ++i) {
       try {
         if (cache::test::ask(endpoint, {"PING"}).kind != Reply::Kind::nothing)
