@@ -1,5 +1,5 @@
 // What a process keeps of kernels that it makes, compiles and lets go, as a loop that tunes does:
-// allocated bytes and resident memory over the number of kernels.
+// allocated bytes, gaps of the heap and resident memory over the number of kernels.
 //
 //   FLYDSL_RUNTIME_ENABLE_CACHE=0 bench_memory small|gemm [kernels] [threads]
 #include <flydsl/flydsl.h>
@@ -57,6 +57,9 @@ std::size_t allocated() {
   return all.uordblks + all.hblkhd;
 }
 
+/// What the heap holds between and after the blocks that are allocated.
+std::size_t heapGaps() { return mallinfo2().fordblks; }
+
 std::size_t resident() {
   std::size_t pages = 0, inMemory = 0;
   std::ifstream("/proc/self/statm") >> pages >> inMemory;
@@ -75,7 +78,7 @@ int main(int argc, char **argv) {
   const int kernels = argc > 2 ? std::atoi(argv[2]) : 3000;
   const int threads = argc > 3 ? std::atoi(argv[3]) : 1;
   constexpr int kRows = 12;
-  std::printf("%10s %14s %14s\n", "kernels", "allocated MB", "resident MB");
+  std::printf("%10s %14s %14s %14s\n", "kernels", "allocated MB", "gaps MB", "resident MB");
   int done = 0;
   for (int row = 0; row <= kRows; ++row) {
     const int until = kernels * row / kRows;
@@ -87,7 +90,8 @@ int main(int argc, char **argv) {
       });
     workers.clear();
     done = until;
-    std::printf("%10d %14.1f %14.1f\n", done, megabytes(allocated()), megabytes(resident()));
+    std::printf("%10d %14.1f %14.1f %14.1f\n", done, megabytes(allocated()), megabytes(heapGaps()),
+                megabytes(resident()));
     std::fflush(stdout);
   }
 }
