@@ -1,28 +1,10 @@
 // The families of the library behind the C interface.
 #include "c/plan.h"
+#include "frame/all_families.h"
 #include "text/fields.h"
 
-#include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/compile.h>
-#include <flydsl/kernels/decode.h>
-#include <flydsl/kernels/delta_rule.h>
-#include <flydsl/kernels/gemm.h>
-#include <flydsl/kernels/ggml_gemm.h>
-#include <flydsl/kernels/ggml_rows.h>
-#include <flydsl/kernels/moe_reduce.h>
-#include <flydsl/kernels/moe_sort.h>
-#include <flydsl/kernels/mqa_logits.h>
-#include <flydsl/kernels/norm.h>
-#include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/operands.h>
-#include <flydsl/kernels/quantise.h>
-#include <flydsl/kernels/rope.h>
-#include <flydsl/kernels/sampling.h>
-#include <flydsl/kernels/softmax.h>
-#include <flydsl/kernels/softmax_backward.h>
-#include <flydsl/kernels/topk_gating.h>
-#include <flydsl/kernels/weight.h>
-#include <flydsl/kernels/worklist.h>
 
 #include <bitset>
 
@@ -237,16 +219,15 @@ std::unique_ptr<flydsl_plan> makePlanOf(std::span<const std::string> fields, con
                          : Plan<P>::load(load_aot(asked.file), problem, config, asked.options));
 }
 
-template <Problem... P> const std::vector<Family> &tableOf() {
-  static const std::vector<Family> all{
-      {FamilyOf<P>::name, &expectSupportedBy<P>, &makePlanOf<P>}...};
-  return all;
-}
 const std::vector<Family> &families() {
-  return tableOf<AttentionProblem, DecodeProblem, DeltaRuleProblem, GemmProblem, GgmlGemmProblem,
-                 GgmlRowsProblem, MoeReduceProblem, MoeSortProblem, MqaLogitsProblem, NormProblem,
-                 NormBackwardProblem, QuantiseProblem, RopeProblem, SamplingProblem, SoftmaxProblem,
-                 SoftmaxBackwardProblem, TopkGatingProblem, WeightProblem, WorklistProblem>();
+  static const std::vector<Family> all = [] {
+    std::vector<Family> made;
+    impl::AllProblems::each([&]<class P>(std::type_identity<P>) {
+      made.push_back({FamilyOf<P>::name, &expectSupportedBy<P>, &makePlanOf<P>});
+    });
+    return made;
+  }();
+  return all;
 }
 
 /// The family of a problem's words. Throws Error, which names all.

@@ -1,19 +1,7 @@
 #include "family.h"
 
+#include "frame/all_families.h"
 #include "host/sampled_memory.h"
-
-#include <flydsl/kernels/attention.h>
-#include <flydsl/kernels/decode.h>
-#include <flydsl/kernels/delta_rule.h>
-#include <flydsl/kernels/gemm.h>
-#include <flydsl/kernels/ggml_gemm.h>
-#include <flydsl/kernels/ggml_rows.h>
-#include <flydsl/kernels/grouped_gemm.h>
-#include <flydsl/kernels/moe_sort.h>
-#include <flydsl/kernels/mqa_logits.h>
-#include <flydsl/kernels/sampling.h>
-#include <flydsl/kernels/weight.h>
-#include <flydsl/kernels/worklist.h>
 
 #include <algorithm>
 #include <cmath>
@@ -130,20 +118,9 @@ private:
 
 std::vector<std::unique_ptr<LibraryFamily>> families() {
   std::vector<std::unique_ptr<LibraryFamily>> all;
-  const auto add = [&]<class... P>(std::type_identity<P>...) {
-    (..., all.push_back(std::make_unique<FamilyOf<P>>()));
-  };
-  add(std::type_identity<fk::AttentionProblem>(), std::type_identity<fk::DecodeProblem>(),
-      std::type_identity<fk::DeltaRuleProblem>(), std::type_identity<fk::GemmProblem>(),
-      std::type_identity<fk::GgmlGemmProblem>(), std::type_identity<fk::GgmlRowsProblem>(),
-      std::type_identity<fk::GroupedGemmProblem>(),
-      std::type_identity<fk::MoeReduceProblem>(), std::type_identity<fk::MoeSortProblem>(),
-      std::type_identity<fk::MqaLogitsProblem>(), std::type_identity<fk::NormProblem>(),
-      std::type_identity<fk::NormBackwardProblem>(), std::type_identity<fk::QuantiseProblem>(),
-      std::type_identity<fk::RopeProblem>(), std::type_identity<fk::SamplingProblem>(),
-      std::type_identity<fk::SoftmaxProblem>(),
-      std::type_identity<fk::SoftmaxBackwardProblem>(), std::type_identity<fk::TopkGatingProblem>(),
-      std::type_identity<fk::WeightProblem>(), std::type_identity<fk::WorklistProblem>());
+  fk::impl::AllProblems::each([&]<class P>(std::type_identity<P>) {
+    all.push_back(std::make_unique<FamilyOf<P>>());
+  });
   return all;
 }
 

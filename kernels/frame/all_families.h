@@ -1,0 +1,43 @@
+// The problems of all families: the one list that tools, tests and the C interface go over.
+#pragma once
+
+#include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/decode.h>
+#include <flydsl/kernels/delta_rule.h>
+#include <flydsl/kernels/gemm.h>
+#include <flydsl/kernels/ggml_gemm.h>
+#include <flydsl/kernels/ggml_rows.h>
+#include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/moe_reduce.h>
+#include <flydsl/kernels/moe_sort.h>
+#include <flydsl/kernels/mqa_logits.h>
+#include <flydsl/kernels/norm.h>
+#include <flydsl/kernels/norm_backward.h>
+#include <flydsl/kernels/quantise.h>
+#include <flydsl/kernels/rope.h>
+#include <flydsl/kernels/sampling.h>
+#include <flydsl/kernels/softmax.h>
+#include <flydsl/kernels/softmax_backward.h>
+#include <flydsl/kernels/topk_gating.h>
+#include <flydsl/kernels/weight.h>
+#include <flydsl/kernels/worklist.h>
+
+#include <type_traits>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+template <class... P> struct Problems {
+  /// Calls f(std::type_identity<P>()) for each problem.
+  template <class F> static void each(const F &f) { (..., f(std::type_identity<P>())); }
+};
+
+using AllProblems =
+    Problems<AttentionProblem, DecodeProblem, DeltaRuleProblem, GemmProblem, GgmlGemmProblem,
+             GgmlRowsProblem, GroupedGemmProblem, MoeReduceProblem, MoeSortProblem,
+             MqaLogitsProblem, NormProblem, NormBackwardProblem, QuantiseProblem, RopeProblem,
+             SamplingProblem, SoftmaxProblem, SoftmaxBackwardProblem, TopkGatingProblem,
+             WeightProblem, WorklistProblem>;
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
