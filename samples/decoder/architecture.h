@@ -2,8 +2,10 @@
 #pragma once
 
 #include <flydsl/kernels/activation.h>
+#include <flydsl/kernels/topk_gating.h>
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace decoder {
@@ -11,22 +13,43 @@ namespace decoder {
 namespace fk = flydsl::kernels;
 
 // region: rows
+/// A mixture of experts in the place of an MLP: a router chooses some experts for each token, each
+/// of which is a gated MLP, and their results are added up by weights.
+struct Mixture {
+  std::string_view inner; ///< config.json: the width inside of an expert
+  fk::GatingScore score = fk::GatingScore::softmax;
+  /// Whether the weights of a token are made to add up to 1; none: norm_topk_prob says it.
+  std::optional<bool> renormalise = {};
+  std::string_view router = "gate"; ///< the name of its weights
+  /// As gpt-oss has them: biases, columns instead of rows of weights, gates and ups in turns, and
+  /// (up + 1) * gate * sigmoid(alpha gate) of numbers that are kept below a limit.
+  bool clamped = false;
+  /// The choice is by score + bias; weights have a factor; a shared expert takes each token; and
+  /// the first layers have an MLP.
+  bool shared = false;
+};
+
 /// A decoder: an embedding, layers of attention and of a gated MLP, each behind an RMS norm and
 /// added to what it got, and a norm and a product that gives logits. `config.json` says how large
 /// all of it is; a row says what it is made of.
 struct Architecture {
-  std::string_view type;        ///< config.json: model_type
-  bool headNorms = false;       ///< RMS norms of each head of q and k
-  bool postNorms = false;       ///< what attention and MLP give is normalised before it is added
-  bool onePlusWeight = false;   ///< norms multiply by 1 + weight
-  bool scaledEmbedding = false; ///< embeddings are multiplied by sqrt(width)
-  bool softCaps = false;        ///< of scores, and of logits
-  bool queryScale = false;      ///< scores are divided by sqrt(query_pre_attn_scalar)
-  bool twoRopes = false;        ///< layers with windows rotate in another way
-  bool tied = false;            ///< without tie_word_embeddings, logits are by the embedding
-  /// Layers i with (i + 1) % globalEvery see all tokens before them, the others a window, unless
-  /// config.json has layer_types. 0: all layers see all.
+  std::string_view type;          ///< config.json: model_type
+  bool headNorms = false;         ///< RMS norms of each head of q and k
+  bool postNorms = false;         ///< what attention and MLP give is normalised before it is added
+  bool onePlusWeight = false;     ///< norms multiply by 1 + weight
+  bool scaledEmbedding = false;   ///< embeddings are multiplied by sqrt(width)
+  bool softCaps = false;          ///< of scores, and of logits
+  bool queryScale = false;        ///< scores are divided by sqrt(query_pre_attn_scalar)
+  bool twoRopes = false;          ///< layers with windows rotate in another way
+  bool sinks = false;             ///< a score for each head that has no key
+  bool optionalHeadNorms = false; ///< headNorms if use_qk_norm says so
+  bool outputBias = true;         ///< with attention_bias, attention's last product has one too
+  bool tied = false;              ///< without tie_word_embeddings, logits are by the embedding
+  /// Layers i with (i + 1) % globalEvery == 0 see all tokens before them, the others a window,
+  /// unless config.json has layer_types. 0: all layers see all.
   int globalEvery = 0;
+  bool windowEverywhere = false; ///< a sliding_window is one of all layers
+  std::optional<Mixture> mixture = {};
 };
 
 inline constexpr Architecture kArchitectures[] = {
@@ -49,6 +72,23 @@ inline constexpr Architecture kArchitectures[] = {
      .twoRopes = true,
      .tied = true,
      .globalEvery = 6},
+    {.type = "mixtral",
+     .windowEverywhere = true,
+     .mixture = Mixture{.inner = "intermediate_size", .renormalise = true}},
+    {.type = "qwen3_moe", .headNorms = true, .mixture = Mixture{.inner = "moe_intermediate_size"}},
+    {.type = "gpt_oss",
+     .sinks = true,
+     .globalEvery = 2,
+     .mixture = Mixture{.inner = "intermediate_size",
+                        .renormalise = true,
+                        .router = "router",
+                        .clamped = true}},
+    {.type = "glm4_moe",
+     .optionalHeadNorms = true,
+     .outputBias = false,
+     .mixture = Mixture{.inner = "moe_intermediate_size",
+                        .score = fk::GatingScore::sigmoid,
+                        .shared = true}},
 };
 
 // endregion

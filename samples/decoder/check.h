@@ -5,6 +5,8 @@
 #include "engine.h"
 
 #include <cstdio>
+#include <functional>
+#include <numeric>
 
 namespace decoder {
 
@@ -16,41 +18,55 @@ inline double rootMeanSquare(std::span<const float> x) {
 }
 
 // region: tolerance
-/// How far a token's numbers may be from the reference, as a part of their root mean square.
-///
-/// A number is off by up to 2^-8 of itself when it is rounded to the 8 bits of BF16; the root mean
-/// square of that, for all mantissas between 1 and 2, is 0.43 * 2^-8. Errors that are independent
-/// add up like the sides of a right angle, so their squares are added here.
-///
-/// A layer rounds what it normalises, q, k, v, the weights of attention and what attention gives,
-/// then what it normalises again and what goes into the last product. What was normalised enters
-/// products of two such numbers, q k and gate up, and counts twice there: 12 errors in all. For the
-/// same reason an error of what enters a layer counts twice in what the layer adds; and it stays in
-/// the sum.
-class Tolerance {
-public:
-  /// Of what enters layer 0: embeddings, which are multiplied in f32.
-  Tolerance() = default;
-  /// Goes on to what enters the next layer, by the root mean squares of what enters this one, of
-  /// what it adds, and of the sum.
-  void layer(double entered, double added, double sum) {
-    const double passed = entered * entered * squares_,
-                 made = added * added * (2 * squares_ + 12 * kRounding * kRounding);
-    squares_ = (passed + made) / (sum * sum);
-  }
-  /// Goes on to what leaves the norm after the last layer. How much that layer added is not known;
-  /// this is right if it is all of the sum.
-  void last() { squares_ = 2 * squares_ + 13 * kRounding * kRounding; }
-
-  double deviation() const { return std::sqrt(squares_); }
-
-private:
-  static constexpr double kRounding = 0.43 * 0x1p-8;
-  double squares_ = 0x1p-40;
-};
+// How far a token's numbers may be from the reference, as a part of their root mean square.
+//
+// A number is off by up to 2^-8 of itself when it is rounded to the 8 bits of BF16; the root mean
+// square of that, for all mantissas between 1 and 2, is 0.43 * 2^-8. Errors that are independent
+// add up like the sides of a right angle, so their squares are added here.
+//
+// A layer rounds what it normalises, q, k, v, the weights of attention and what attention gives,
+// then what it normalises again and what goes into the last product. What was normalised enters
+// products of two such numbers, q k and gate up, and counts twice there: 12 errors in all. What a
+// layer adds is also off by the errors of what enters it: of the token itself in its MLP, and of all
+// tokens that attention looks at, on average. And the token's own error stays in the sum.
+inline constexpr double kRounding = 0.43 * 0x1p-8, kOfLayer = 12 * kRounding * kRounding,
+                        kOfLastNorm = kRounding * kRounding;
+/// Of embeddings, which are multiplied in f32.
+inline constexpr double kOfEmbedding = 0x1p-40;
 /// A row of numbers has few sources of errors, such as the weights of a head, and so may be off by
 /// more than most; a logit is one number among many.
-inline constexpr double kDeviationsOfRow = 4, kDeviationsOfLogit = 7;
+inline constexpr double kDeviationsOfRow = 4, kDeviationsOfLogit = 7, kDeviationsOfGap = 5;
+// endregion
+
+// region: swap
+/// Where two experts have nearly the same score, rounding may choose the other one, and that is no
+/// error. What the token then gets is off by the difference of two results with the weight of the
+/// last expert: returned is the square of that, as a part of the square of what all experts give.
+/// It is 0 where the scores are further from each other than rounding takes them, which is a part
+/// `error` of their root mean square.
+inline double swapOf(const Model &model, const Floats &choiceBias, std::span<const float> scores,
+                     double error) {
+  const bool sigmoid = model.row.mixture->score == fk::GatingScore::sigmoid;
+  const std::size_t topk = std::size_t(model.experts.topk);
+  if (topk == scores.size())
+    return 0;
+  std::vector<std::pair<double, double>> ranked; // what the choice is by, and the weight
+  for (std::size_t e = 0; e < scores.size(); ++e) {
+    const double score = double(scores[e]),
+                 weight = sigmoid ? 1 / (1 + std::exp(-score)) : std::exp(score);
+    ranked.emplace_back(sigmoid ? weight + (choiceBias.empty() ? 0 : double(choiceBias[e])) : score,
+                        weight);
+  }
+  std::ranges::sort(ranked, std::greater());
+  const double slope = sigmoid ? 0.25 : 1; // of what the choice is by, at most
+  const double gap = ranked[topk - 1].first - ranked[topk].first;
+  if (gap > kDeviationsOfGap * slope * error * rootMeanSquare(scores))
+    return 0;
+  double squares = model.experts.shared;
+  for (std::size_t i = 0; i < topk; ++i)
+    squares += ranked[i].second * ranked[i].second;
+  return 2 * ranked[topk - 1].second * ranked[topk - 1].second / squares;
+}
 // endregion
 
 /// A prompt, what the reference adds to it, and what it computed on the way.
@@ -96,20 +112,19 @@ inline std::vector<Expected> readExpected(const std::string &folder, const Model
 class Checker {
 public:
   Checker(const Model &model, Engine &engine, const std::vector<Expected> &expected)
-      : model_(model), engine_(engine), expected_(expected) {
-    for (const Expected &prompt : expected) {
-      deviations_.emplace_back();
-      for (std::size_t token = 0; token < prompt.prompt.size(); ++token)
-        deviations_.back().push_back(deviationsOf(prompt, token));
-    }
+      : model_(model), engine_(engine), expected_(expected), swapped_(std::size_t(model.layers)) {
+    for (const Expected &prompt : expected)
+      prompts_.push_back({std::vector<std::vector<double>>(
+          std::size_t(model.layers + 1), std::vector<double>(prompt.prompt.size()))});
   }
 
   /// Whether all of it is as far from the reference as rounding allows, and no further.
   bool run() {
     engine_.watch = [this](std::int64_t layer, std::span<const Engine::Row> rows,
                            const Floats &values) {
+      const Floats scores = layer > 0 ? engine_.scores(layer - 1) : Floats();
       for (std::size_t i = 0; i < rows.size(); ++i)
-        hidden(layer, rows[i], std::span(values).subspan(i * std::size_t(model_.width)));
+        hidden(std::size_t(layer), rows[i], row(values, i, model_.width), scoresOf(scores, i));
     };
     std::vector<std::span<const int>> tokens;
     for (const Expected &expected : expected_)
@@ -132,57 +147,110 @@ public:
       engine_.run(tokens);
     }
     std::printf("hidden states: at most %.3g of what rounding allows\n"
-                "logits: at most %.3g of it, %.2g\n"
-                "%d tokens are the reference's, %d others are as likely as rounding can tell\n%s\n",
-                worstHidden_, worstLogit_, worstDifference_, equal_, near_,
-                right_ ? "PASS" : "FAIL");
+                "logits: at most %.3g of it, %.2g\n",
+                worstHidden_, worstLogit_, worstDifference_);
+    if (model_.row.mixture)
+      std::printf("experts: %d times another one of nearly the same score in prompts; %d of the "
+                  "rows of logits allow for it\n",
+                  swaps_, allowedSwaps_);
+    std::printf("%d tokens are the reference's, %d others are as likely as rounding can tell\n%s\n",
+                equal_, near_, right_ ? "PASS" : "FAIL");
     return right_;
   }
 
 private:
-  /// Of a token at the entry of each layer and after the last norm.
-  std::vector<double> deviationsOf(const Expected &prompt, std::size_t token) const {
-    Tolerance tolerance;
-    std::vector<double> deviations{tolerance.deviation()};
-    for (std::size_t layer = 0; layer + 1 < std::size_t(model_.layers); ++layer) {
-      const auto entered = expectedRow(prompt.hidden[layer], token, model_.width),
-                 sum = expectedRow(prompt.hidden[layer + 1], token, model_.width);
-      Floats added(sum.begin(), sum.end());
-      for (std::size_t i = 0; i < added.size(); ++i)
-        added[i] -= entered[i];
-      tolerance.layer(rootMeanSquare(entered), rootMeanSquare(added), rootMeanSquare(sum));
-      deviations.push_back(tolerance.deviation());
+  struct Prompt {
+    /// The squares of how far tokens may be off, of what enters each layer and leaves the last norm:
+    /// [layer][token].
+    std::vector<std::vector<double>> squares;
+    double ofSteps = 0; ///< of the tokens that were added: what experts may have swapped
+  };
+
+  static std::span<const float> row(const Floats &all, std::size_t number, std::int64_t columns) {
+    return std::span(all).subspan(number * std::size_t(columns), std::size_t(columns));
+  }
+  std::span<const float> scoresOf(const Floats &scores, std::size_t number) const {
+    return scores.empty() ? std::span<const float>() : row(scores, number, model_.experts.count);
+  }
+  /// See swapOf; 0 for a layer without a mixture.
+  double swap(std::size_t layer, std::span<const float> scores, double square) const {
+    return scores.empty()
+               ? 0
+               : swapOf(model_, model_.layer[layer].experts->choiceBias, scores, std::sqrt(square));
+  }
+
+  void hidden(std::size_t layer, const Engine::Row &at, std::span<const float> found,
+              std::span<const float> scores) {
+    const Expected &expected = expected_[std::size_t(at.sequence)];
+    const std::size_t token = std::size_t(at.position);
+    const auto wanted = row(expected.hidden[layer], token, model_.width);
+    Floats off(found.begin(), found.end());
+    for (std::size_t i = 0; i < off.size(); ++i)
+      off[i] -= wanted[i];
+    const double error = rootMeanSquare(off) / rootMeanSquare(wanted);
+
+    auto &squares = prompts_[std::size_t(at.sequence)].squares;
+    double square = kOfEmbedding, swapped = 0;
+    if (layer > 0) {
+      const std::vector<double> &before = squares[layer - 1];
+      const auto seen = std::span(before).first(token + 1);
+      const double own = before[token],
+                   added = own + kOfLayer +
+                           std::accumulate(seen.begin(), seen.end(), 0.0) / double(seen.size());
+      // What the last layer adds is not known: as if it were all, behind the norm.
+      double ofOwn = 0, ofAdded = 1, ofNorm = kOfLastNorm;
+      if (layer < std::size_t(model_.layers)) {
+        const auto entered = row(expected.hidden[layer - 1], token, model_.width);
+        Floats difference(wanted.begin(), wanted.end());
+        for (std::size_t i = 0; i < difference.size(); ++i)
+          difference[i] -= entered[i];
+        const double sum = rootMeanSquare(wanted);
+        ofOwn = std::pow(rootMeanSquare(entered) / sum, 2);
+        ofAdded = std::pow(rootMeanSquare(difference) / sum, 2);
+        ofNorm = 0;
+      }
+      square = own * ofOwn + added * ofAdded + ofNorm;
+      swapped = swap(layer - 1, scores, added) * ofAdded;
+      swapped_[layer - 1] = std::max(swapped_[layer - 1], ofAdded);
     }
-    tolerance.last();
-    deviations.push_back(tolerance.deviation());
-    return deviations;
-  }
-  static std::span<const float> expectedRow(const Floats &all, std::size_t row,
-                                            std::int64_t columns) {
-    return std::span(all).subspan(row * std::size_t(columns), std::size_t(columns));
-  }
-  void hidden(std::int64_t layer, const Engine::Row &row, std::span<const float> found) {
-    const auto wanted = expectedRow(expected_[std::size_t(row.sequence)].hidden[std::size_t(layer)],
-                                    std::size_t(row.position), model_.width);
-    Floats off;
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-      off.push_back(found[i] - wanted[i]);
-    const double allowed = kDeviationsOfRow * rootMeanSquare(wanted) *
-                           deviations_[std::size_t(row.sequence)][std::size_t(row.position)]
-                                      [std::size_t(layer)],
-                 part = rootMeanSquare(off) / allowed;
-    worstHidden_ = std::max(worstHidden_, part);
+    const double most = std::pow(kDeviationsOfRow, 2);
+    if (swapped > 0 && error * error > most * square) { // another expert
+      ++swaps_;
+      square += std::min(error * error, most * swapped);
+    }
+    // What follows is judged by what has come so far.
+    squares[layer][token] = std::max(square, error * error);
+    const double part = error / std::sqrt(most * square);
+    worstHidden_ = part <= worstHidden_ ? worstHidden_ : part; // a NaN is kept
     if (!(part <= 1))
       wrong("prompt %d, token %d: what enters layer %d is off by %.3g of what rounding allows\n",
-            row.sequence, row.position, int(layer), part);
+            at.sequence, at.position, int(layer), part);
+  }
+
+  /// The square of how far the logits may be off that a sequence's last token gives.
+  double squareOfLast(std::size_t prompt, std::size_t step) {
+    Prompt &of = prompts_[prompt];
+    if (step == 0)
+      return of.squares.back().back();
+    // A token that was added is like those of the prompt, and may have had other experts.
+    std::vector<double> ordinary = of.squares.back();
+    std::ranges::nth_element(ordinary, ordinary.begin() + std::ptrdiff_t(ordinary.size() / 2));
+    double square = std::max(ordinary[ordinary.size() / 2], of.squares.back().back()) +
+                    of.ofSteps / double(of.squares.back().size() + step),
+           swaps = 0;
+    for (std::size_t layer = 0; layer < std::size_t(model_.layers); ++layer) {
+      const Floats scores = engine_.scores(std::int64_t(layer));
+      swaps += swap(layer, scoresOf(scores, prompt), square) * swapped_[layer];
+    }
+    of.ofSteps += swaps;
+    allowedSwaps_ += swaps > 0;
+    return square + swaps;
   }
   void logits(std::size_t prompt, std::size_t step) {
-    const auto wanted = expectedRow(expected_[prompt].logits, step, model_.vocabulary),
+    const auto wanted = row(expected_[prompt].logits, step, model_.vocabulary),
                found = engine_.logits(int(prompt));
-    double deviation = 0; // the largest of the prompt's tokens
-    for (const std::vector<double> &token : deviations_[prompt])
-      deviation = std::max(deviation, token.back());
-    const double allowed = kDeviationsOfLogit * deviation * rootMeanSquare(wanted);
+    const double allowed =
+        kDeviationsOfLogit * std::sqrt(squareOfLast(prompt, step)) * rootMeanSquare(wanted);
     double worst = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const double off = std::fabs(double(found[i]) - double(wanted[i]));
@@ -214,9 +282,10 @@ private:
   const Model &model_;
   Engine &engine_;
   const std::vector<Expected> &expected_;
-  std::vector<std::vector<std::vector<double>>> deviations_; ///< by prompt, token, and layer
+  std::vector<Prompt> prompts_;
+  std::vector<double> swapped_; ///< of each layer: what it adds as a part of the sum, squared
   bool right_ = true;
-  int equal_ = 0, near_ = 0;
+  int equal_ = 0, near_ = 0, swaps_ = 0, allowedSwaps_ = 0;
   double worstHidden_ = 0, worstLogit_ = 0, worstDifference_ = 0;
 };
 

@@ -32,6 +32,8 @@ inline constexpr std::string_view kNoMatter[] = {
     "torch_dtype",
     "transformers_version",
     "use_cache",
+    "router_jitter_noise",
+    "num_nextn_predict_layers",
 };
 
 class Config {

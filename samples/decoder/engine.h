@@ -9,6 +9,7 @@
 #include "common/device_room.h"
 #include "common/plans.h"
 #include "common/sequences.h"
+#include "experts.h"
 #include "kernels.h"
 #include "model.h"
 
@@ -28,7 +29,12 @@ inline constexpr int kPage = 16; // tokens
 // region: problems
 // Numbers between kernels are f32 where they are added up, and BF16 where a product reads them.
 inline fk::GemmProblem productProblem(std::int64_t n, std::int64_t k, fx::DType c = fx::f32) {
-  return {.a = fx::bf16, .b = fx::bf16, .c = c, .n = n, .k = k};
+  return {.a = fx::bf16,
+          .b = fx::bf16,
+          .c = c,
+          .n = n,
+          .k = k,
+          .zeroed_workspace = true}; // one launch, also of few tiles
 }
 inline fk::NormProblem normProblem(const Model &model, fx::DType y, bool residual) {
   return {.x = fx::f32,
@@ -39,12 +45,13 @@ inline fk::NormProblem normProblem(const Model &model, fx::DType y, bool residua
           .residual = residual};
 }
 inline fk::RopeProblem ropeProblem(const Model &model) {
-  const fk::HeadNorm norm = model.row.headNorms ? fk::HeadNorm::weighted : fk::HeadNorm::none;
+  const fk::HeadNorm norm = model.headNorms ? fk::HeadNorm::weighted : fk::HeadNorm::none;
   return {.x = fx::f32,
           .y = fx::bf16,
           .q_heads = int(model.heads),
           .kv_heads = int(model.kvHeads),
           .head = int(model.head),
+          .rotary = int(model.rotary),
           .k_out = false, // attention reads k from the cache
           .cache = fk::KvCache::pages,
           .cached = fx::bf16,
@@ -67,7 +74,8 @@ inline fk::AttentionProblem attentionProblem(const Model &model, bool window) {
           .window = window,
           .varlen = true,
           .cache = fk::KvCache::pages,
-          .page = kPage};
+          .page = kPage,
+          .sink = model.row.sinks};
 }
 inline fk::DecodeProblem decodeProblem(const Model &model, bool window, int context) {
   return {.q = fx::bf16,
@@ -116,6 +124,8 @@ public:
       return values.empty() ? std::optional<fx::TensorArg>()
                             : memory_.upload(values, {values.size()});
     };
+    if (model.row.mixture)
+      mixtures_.emplace(model, plans, memory_, options.prompt, options.batch);
     for (const Layer &layer : model.layer) {
       fk::GemmProblem gateUp = productProblem(model.inner, model.width, fx::bf16);
       gateUp.activation = model.activation;
@@ -128,12 +138,23 @@ public:
            .afterMlp = vector(layer.afterMlp),
            .qNorm = vector(layer.qNorm),
            .kNorm = vector(layer.kNorm),
+           .sinks = vector(layer.sinks),
            .qkv = product(plans, productProblem(model.qkvWidth(), model.width),
                           {layer.q, layer.k, layer.v}, layer.qkvBias),
            .output = product(plans, productProblem(model.width, model.heads * model.head),
                              {layer.output}, layer.outputBias),
-           .gateUp = product(plans, gateUp, {layer.gate, layer.up}),
-           .down = product(plans, productProblem(model.width, model.inner), {layer.down}),
+           .mlp = layer.experts ? std::nullopt
+                                : std::optional(GatedMlp{
+                                      product(plans, gateUp, {layer.gate, layer.up}),
+                                      product(plans, productProblem(model.width, model.inner),
+                                              {layer.down})}),
+           .mixture = layer.experts
+                          ? std::optional(RoutedMixture{
+                                product(plans, productProblem(model.experts.count, model.width),
+                                        {layer.experts->router}, layer.experts->routerBias),
+                                mixtures_->upload(*layer.experts, memory_),
+                                Numbers({rows_, model.experts.count})})
+                          : std::nullopt,
            .k = memory_.zeros(fx::bf16, cache),
            .v = memory_.zeros(fx::bf16, cache)});
     }
@@ -214,6 +235,13 @@ public:
   /// the last one, a row of `width` numbers for each token; for --check.
   std::function<void(std::int64_t layer, std::span<const Row> rows, const Floats &values)> watch;
 
+  /// What the router of a layer gave in the last call, a row of `experts.count` numbers for each
+  /// of the call's rows; empty if the layer has no router.
+  Floats scores(std::int64_t layer) const {
+    const auto &mixture = layers_[std::size_t(layer)].mixture;
+    return mixture ? mixture->scores.to_host() : Floats();
+  }
+
   std::size_t memory() const {
     return memory_.bytes() + inputs_.bytes() + x_.bytes() + delta_.bytes() + y_.bytes() +
            logits_.bytes();
@@ -236,11 +264,21 @@ private:
     std::optional<fk::DecodePlan> decode; ///< none: attention takes single tokens, too
     std::int32_t before;                  ///< tokens that a query sees before its own; -1: all
   };
+  struct GatedMlp {
+    Product gateUp, down;
+  };
+  struct RoutedMixture {
+    Product router;
+    DeviceExperts experts;
+    fx::DeviceArray<float> scores; ///< that the router gave in the last call
+  };
   struct DeviceLayer {
     const LayerKind *kind;
     fx::TensorArg attentionNorm, mlpNorm;
-    std::optional<fx::TensorArg> afterAttention, afterMlp, qNorm, kNorm;
-    Product qkv, output, gateUp, down;
+    std::optional<fx::TensorArg> afterAttention, afterMlp, qNorm, kNorm, sinks;
+    Product qkv, output;
+    std::optional<GatedMlp> mlp; ///< one of the two
+    std::optional<RoutedMixture> mixture;
     fx::TensorArg k, v; ///< the cache
   };
 
@@ -284,7 +322,7 @@ private:
                    .decode = {},
                    .before = window ? std::int32_t(model_.window - 1) : -1};
     require(made.attention, false);
-    if (model_.scoreCap == 0) { // decoding has no soft cap
+    if (model_.scoreCap == 0 && !model_.row.sinks) { // decoding has neither
       made.decode = plans(decodeProblem(model_, window, options_.context), options_.batch);
       require(*made.decode, false);
     }
@@ -379,8 +417,14 @@ private:
                rows(delta_));
       normaliseDelta(layer.afterAttention);
       addAndNormalise(layer.mlpNorm);
-      multiply(layer.gateUp, rows(y_), rows(inner_));
-      multiply(layer.down, rows(inner_), rows(delta_));
+      if (layer.mlp) {
+        multiply(layer.mlp->gateUp, rows(y_), rows(inner_));
+        multiply(layer.mlp->down, rows(inner_), rows(delta_));
+      } else {
+        const RoutedMixture &mixture = *layer.mixture;
+        multiply(mixture.router, rows(y_), rows(mixture.scores));
+        (*mixtures_)(mixture.experts, rows(mixture.scores), rows(y_), rows(delta_), step, stream_);
+      }
       normaliseDelta(layer.afterMlp);
       // endregion
     }
@@ -447,6 +491,7 @@ private:
                       .seqlens_kv = lengths_.device,
                       .block_table = tables_.device,
                       .window_left = kind.before,
+                      .sink = layer.sinks,
                       .workspace = workspace_},
                      stream_);
     // endregion
@@ -479,7 +524,8 @@ private:
   fk::NormPlan norm_, addAndNorm_, postNorm_;
   fk::RopePlan rope_;
   LayerKind kinds_[2]; ///< without and with a window
-  Product output_;     ///< gives logits
+  std::optional<MixturePlans> mixtures_;
+  Product output_; ///< gives logits
   fx::TensorArg workspace_ = {nullptr, fx::u8, fx::Extents{0}},
                 flagged_ = {nullptr, fx::u8, fx::Extents{0}};
   std::vector<DeviceLayer> layers_;

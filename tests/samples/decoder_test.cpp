@@ -150,7 +150,8 @@ TEST_CASE("a header with any changed byte is refused or read, and nothing else h
 
 TEST_CASE("each model of the folder is read") {
   for (const char *model :
-       {"llama", "llama_linear", "llama_llama3", "llama_yarn", "qwen3", "gemma2", "gemma3"}) {
+       {"llama", "llama_linear", "llama_llama3", "llama_yarn", "qwen3", "gemma2", "gemma3",
+        "mixtral", "qwen3_moe", "gpt_oss", "glm4_moe"}) {
     INFO(model);
     CHECK(said(model, configOf(model)) == "right");
   }
@@ -210,6 +211,49 @@ TEST_CASE("a model whose files don't fit each other is refused with a sentence")
                  ".bias, which this program does not use"));
   CHECK(endsWith(saidWith("qwen3", {{"model_type", "llama"}}),
                  "self_attn.k_norm.weight, which this program does not use"));
+}
+
+TEST_CASE("what a mixture does not have here is refused with a sentence") {
+  CHECK(saidWith("qwen3_moe", {{"decoder_sparse_step", 2}}) ==
+        "config: decoder_sparse_step is 2; this program runs models with 1");
+  CHECK(saidWith("qwen3_moe", {{"mlp_only_layers", {0}}}) ==
+        "config: mlp_only_layers is [0]; this program runs models with []");
+  CHECK(saidWith("qwen3_moe", {{"num_experts", 7}}) ==
+        "config: num_experts is 7; this program runs models with 8");
+  CHECK(saidWith("qwen3_moe", {{"num_experts_per_tok", 9}}) ==
+        "config: num_experts_per_tok is 9; a whole number from 1 to 8 is expected");
+  CHECK(saidWith("glm4_moe", {{"n_group", 2}}) ==
+        "config: n_group is 2; this program runs models with 1");
+  CHECK(saidWith("glm4_moe", {{"n_shared_experts", 2}}) ==
+        "config: n_shared_experts is 2; a whole number from 1 to 1 is expected");
+  CHECK(endsWith(saidWith("mixtral", {{"num_local_experts", 3}}),
+                 "mlp.gate.weight of shape [4, 32]; [3, 32] is expected"));
+  CHECK(endsWith(saidWith("glm4_moe", {{"first_k_dense_replace", 0}}),
+                 "has no tensor model.layers.0.mlp.gate.weight"));
+  CHECK(endsWith(saidWith("glm4_moe", {{"use_qk_norm", false}}),
+                 "self_attn.k_norm.weight, which this program does not use"));
+}
+
+TEST_CASE("a window of all layers, and gates and ups in turns") {
+  json config = configOf("mixtral");
+  config["sliding_window"] = 8;
+  const SafeTensors weights = SafeTensors::read(kModels + "/mixtral/model.safetensors");
+  const Model windows(Config(config, "config"), weights);
+  CHECK(windows.layer[0].window);
+  CHECK(windows.layer[1].window);
+
+  const SafeTensors file = SafeTensors::read(kModels + "/gpt_oss/model.safetensors");
+  const Model gptOss(Config(configOf("gpt_oss"), "config"), file);
+  const std::int64_t shape[] = {8, 32, 32}; // (experts, width, gates and ups)
+  const Floats raw = file.floats("model.layers.1.mlp.experts.gate_up_proj", shape);
+  const Matrix &expert = gptOss.layer[1].experts->gateUp[3];
+  REQUIRE(expert.rows == 32);
+  const auto *made = reinterpret_cast<const fx::bfloat16_t *>(expert.bytes.data());
+  for (std::size_t row = 0; row < 32; ++row)
+    for (std::size_t column = 0; column < 32; ++column) {
+      const std::size_t from = row < 16 ? 2 * row : 2 * (row - 16) + 1; // gates, then ups
+      CHECK(float(made[row * 32 + column]) == raw[(3 * 32 + column) * 32 + from]);
+    }
 }
 
 TEST_CASE("older files name rotations in other keys") {

@@ -19,6 +19,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 BASE = dict(vocab_size=64, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
             head_dim=32, max_position_embeddings=64, bos_token_id=0, eos_token_id=1, pad_token_id=2)
+FEW_HEADS = dict(num_attention_heads=2, num_key_value_heads=1)
 MODELS = {
     'llama': ('llama', dict(BASE)),
     'llama_linear': ('llama', dict(BASE, num_hidden_layers=1, tie_word_embeddings=True,
@@ -30,9 +31,16 @@ MODELS = {
                                  rope_parameters=dict(rope_type='yarn', rope_theta=500.0, factor=4.0, original_max_position_embeddings=16,
                                                       beta_fast=4.0, beta_slow=0.5))),
     'qwen3': ('qwen3', dict(BASE)),
-    'gemma2': ('gemma2', dict(BASE, query_pre_attn_scalar=32, sliding_window=8)),
-    'gemma3': ('gemma3_text', dict(BASE, query_pre_attn_scalar=32, sliding_window=8, num_hidden_layers=3, num_attention_heads=2, num_key_value_heads=1,
+    'gemma2': ('gemma2', dict(BASE, query_pre_attn_scalar=32, sliding_window=8, attn_logit_softcapping=2.0, final_logit_softcapping=2.0)),
+    'gemma3': ('gemma3_text', dict(BASE, **FEW_HEADS, query_pre_attn_scalar=32, sliding_window=8, num_hidden_layers=3,
                                    layer_types=['sliding_attention', 'full_attention', 'sliding_attention'])),
+    'mixtral': ('mixtral', dict(BASE, **FEW_HEADS, num_local_experts=4, num_experts_per_tok=2, intermediate_size=32)),
+    'qwen3_moe': ('qwen3_moe', dict(BASE, **FEW_HEADS, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, norm_topk_prob=True)),
+    'gpt_oss': ('gpt_oss', dict(BASE, **FEW_HEADS, num_local_experts=8, num_experts_per_tok=2, intermediate_size=16, sliding_window=8,
+                                swiglu_limit=1.0, max_position_embeddings=131072)),
+    'glm4_moe': ('glm4_moe', dict(BASE, **FEW_HEADS, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, n_shared_experts=1,
+                                  n_group=1, topk_group=1, first_k_dense_replace=1, routed_scaling_factor=1.5, use_qk_norm=True,
+                                  attention_bias=True)),
 }
 PROMPT_LENGTHS, STEPS = (19, 5, 1), 4
 
