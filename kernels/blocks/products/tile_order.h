@@ -45,7 +45,7 @@ template <class Int> Int placeInWalk(const TileOrder &order, const Int &block, c
 template <class Int>
 TilePlace<Int> tileOf(const TileOrder &order, const Int &block, const Int &tilesM,
                       const Int &tilesN) {
-  const Int place = placeInWalk<Int>(order, block, Int(tilesM * tilesN));
+  const Int place = counted(placeInWalk<Int>(order, block, Int(tilesM * tilesN)));
   const bool down = order.along == TileOrder::Along::m;
   const Int &rows = down ? tilesM : tilesN, &columns = down ? tilesN : tilesM;
   const auto turned = [&](const Int &row, const Int &column) {
@@ -54,7 +54,8 @@ TilePlace<Int> tileOf(const TileOrder &order, const Int &block, const Int &tiles
   if (order.group <= 1)
     return turned(Int(place / columns), Int(place % columns));
   const Int perGroup = columns * order.group, first = place / perGroup * order.group;
-  const Int inGroup = place % perGroup, height = lesser(Int(rows - first), Int(order.group));
+  const Int inGroup = place % perGroup,
+            height = counted(lesser(Int(rows - first), Int(order.group)));
   return turned(Int(first + inGroup % height), Int(inGroup / height));
 }
 
