@@ -24,14 +24,14 @@ template <int Modes> Strided<OnDevice, 0> packed(const Strided<OnDevice, Modes> 
 }
 /// A matrix whose rows along K lie together, or its columns.
 inline Tensor matrixOf(const Strided<OnDevice, 1> &operand, DType type, OperandLayout layout,
-                const IntTuple &rows, std::int64_t k) {
+                       const IntTuple &rows, std::int64_t k) {
   if (layout == OperandLayout::columns)
     return transposed(operand.view(type, {k, rows}, kPieceBytes)); // (rows, K)
   return operand.view(type, {rows, k}, kPieceBytes);               // (rows, K)
 }
 /// A block's tile of a matrix (rows, K), from a row and the block's part of K on.
 inline OperandTile operandTile(const Tensor &matrix, const LoopShape &shape, OperandLayout layout,
-                        int size, const Int32 &row, const Int32 &part, const Int32 &exist) {
+                               int size, const Int32 &row, const Int32 &part, const Int32 &exist) {
   const Int32 first = part * static_cast<std::int32_t>(shape.k);
   return {tileFrom(matrix, {row, first}, {size, shape.k}), exist, layout}; // (size, K)
 }
@@ -45,59 +45,64 @@ template <class Params>
 OperandTile tileOfB(const GemmProblem &problem, const LoopShape &shape, const BlockTile &tile,
                     const Params &p) {
   const Tensor b = matrixOf(p.b, problem.b, problem.b_layout, problem.n, problem.k); // (n, K)
-  return operandTile(b, shape, problem.b_layout, shape.tileN, tile.column,
-                     tile.part, min(Int32(problem.n) - tile.column, shape.tileN));
+  return operandTile(b, shape, problem.b_layout, shape.tileN, tile.column, tile.part,
+                     min(Int32(problem.n) - tile.column, shape.tileN));
 }
 template <class Params>
-PreparedTile weightsOfTile(const GemmProblem &problem, const LoopShape &shape, const BlockTile &tile,
-                           const Params &p) {
-  const Tensor memory = p.b.view(problem.b, weightsOf(problem).size(), kPieceBytes);
+PreparedTile weightsOfTile(const GemmProblem &problem, const LoopShape &shape,
+                           const BlockTile &tile, const Params &p) {
+  const Tensor memory =
+      p.b.view(problem.b, weightsOf(problem).size(), kPieceBytes); // (elements of all blocks)
   return preparedTile(memory, weightsOf(problem), shape, tile.n, tile.part);
 }
 
-/// The scales of blocks of a tile, from the start of its part of K on.
-template <class Params>
-BlockScales blockScalesOf(const GemmProblem &problem, const LoopShape &shape, const BlockTile &tile,
-                          const Params &p) {
-  const DType type = problem.scale == f32 ? DType(f32) : DType(u8); // bytes that are exponents
-  const std::int64_t blocksK = scaleBlocks(problem.k), blocksN = scaleBlocks(problem.columns()),
-                     ofPart = scaleBlocks(shape.k);
-  const Tensor a = p.scaleA.view(type, {p.m, blocksK});    // (m, K / 128)
-  const Tensor b = p.scaleB.view(type, {blocksN, blocksK}); // (n / 128, K / 128)
+/// The scales of blocks of a tile, from the start of its part of K on, given those of a (m, K / 128)
+/// and of b (n / 128, K / 128).
+inline BlockScales blockScalesFrom(const GemmProblem &problem, const LoopShape &shape,
+                                   const BlockTile &tile, const Tensor &a, const Tensor &b) {
+  const std::int64_t ofPart = scaleBlocks(shape.k);
+  const auto rowsOfB = static_cast<std::int32_t>(scaleBlocks(problem.columns()));
   const Int32 first = tile.part * static_cast<std::int32_t>(shape.k / kScaleBlock);
   BlockScales scales{tileFrom(a, {tile.row, first}, {shape.tileM, ofPart}), tile.rows, {}, {}};
   for (int half = 0; half < shape.halves; ++half) {
     const Int32 row = rowOfScalesB<Int32>(problem, tile.column, half);
     scales.b.push_back(tileFrom(b, {row, first}, {shape.scalesOfHalf(), ofPart}));
-    scales.blocksLeft.push_back(Int32(static_cast<std::int32_t>(blocksN)) - row);
+    scales.blocksLeft.push_back(Int32(rowsOfB) - row);
   }
   return scales;
+}
+template <class Params>
+BlockScales blockScalesOf(const GemmProblem &problem, const LoopShape &shape, const BlockTile &tile,
+                          const Params &p) {
+  const DType type = problem.scale == f32 ? DType(f32) : DType(u8); // bytes that are exponents
+  const std::int64_t blocksK = scaleBlocks(problem.k), blocksN = scaleBlocks(problem.columns());
+  const Tensor a = p.scaleA.view(type, {p.m, blocksK});     // (m, K / 128)
+  const Tensor b = p.scaleB.view(type, {blocksN, blocksK}); // (n / 128, K / 128)
+  return blockScalesFrom(problem, shape, tile, a, b);
 }
 
 //===-- The main loop -------------------------------------------------------===//
 
-/// The loop of a block, given its rows of A: an OperandTile or a GatheredTile.
-template <class A, class Params>
-std::unique_ptr<Mainloop> mainloopOver(const A &a, const GemmProblem &problem,
+/// The loop of a block, given its rows of A.
+template <class Params>
+std::unique_ptr<Mainloop> mainloopOver(const RowsOfA &a, const GemmProblem &problem,
                                        const GemmConfig &config, const BlockTile &tile,
                                        const Params &p) {
   const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target()));
+  // Of the transposed product: its tile is (16 waves, 16 wavesM, a round of K).
   const TiledMma mma = weightsFirst(shape.form, shape.waves, shape.wavesM, shape.slices());
-  std::unique_ptr<Sums> sums = hasBlockScales(problem)
-                                   ? std::make_unique<BlockScaledSums>(
-                                         shape, mma, blockScalesOf(problem, shape, tile, p))
-                                   : std::make_unique<Sums>(shape, mma);
-  const auto weights = [&] { return weightsOfTile(problem, shape, tile, p); };
-  if (config.loop == GemmLoop::registers)
-    return std::make_unique<FewRowsLoop>(shape, mma, std::move(sums), a, weights());
-  if (config.loop == GemmLoop::groups)
-    return std::make_unique<HalfTileLoop>(shape, mma, std::move(sums), a,
-                                          tileOfB(problem, shape, tile, p));
-  if (problem.b_layout == OperandLayout::prepared)
-    return std::make_unique<RingLoop<A, PreparedTile>>(shape, mma, std::move(sums), a, weights());
-  OperandTile b = tileOfB(problem, shape, tile, p);
-  b.far = hasFarColumns(problem, config);
-  return std::make_unique<RingLoop<A, OperandTile>>(shape, mma, std::move(sums), a, b);
+  std::unique_ptr<Sums> sums =
+      hasBlockScales(problem)
+          ? std::make_unique<BlockScaledSums>(shape, mma, blockScalesOf(problem, shape, tile, p))
+          : std::make_unique<Sums>(shape, mma);
+  const auto columns = [&] {
+    OperandTile b = tileOfB(problem, shape, tile, p);
+    b.far = config.loop == GemmLoop::ring && hasFarColumns(problem, config);
+    return b;
+  };
+  return makeMainloop(
+      config.loop, shape, mma, std::move(sums), a,
+      [&] { return weightsOfTile(problem, shape, tile, p); }, columns);
 }
 /// The same over rows that follow one another.
 template <class Params>
@@ -130,7 +135,7 @@ Epilogue stagesOf(const GemmProblem &problem, const TileOfC &tile, const Params 
 }
 /// The tile of a matrix of n columns that a block's sums are.
 inline TileOfC tileOfC(const GemmProblem &problem, const GemmConfig &config, std::int64_t n,
-                const BlockTile &tile) {
+                       const BlockTile &tile) {
   return {target().wave_size(),
           config.tile_m,
           tileAcross(problem, config),

@@ -3,6 +3,14 @@
 // A block takes a tile of C and a part of K from the TileScheduler, a Mainloop sums it up from
 // views of A and B, and an Epilogue finishes the sums and stores them. If K has several parts,
 // their sums go through a workspace: the last block of a tile adds them, or a second kernel.
+//
+//   kernel      K of a block   what it does with the sums
+//   gemm        all            finishes them
+//   gemm_parts  a part         writes them to the workspace
+//   gemm_sum                   adds those of all parts, and finishes them
+//   gemm_split  a part         both: writes them, and the last block of a tile does the rest
+//
+// gemm_block.h has the views, the main loop and the stages of a block, kernels/README.md the words.
 #include "blocks/products/split_k.h"
 #include "frame/compile.h"
 #include "gemm/gemm_block.h"
@@ -14,15 +22,15 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-using Tile = BlockTile;
-
-Tile tileOfBlock(const GemmProblem &problem, const GemmConfig &config, const Int32 &m) {
+/// The tile of C, and the part of K, of this block.
+BlockTile tileOfBlock(const GemmProblem &problem, const GemmConfig &config, const Int32 &m) {
   return TileScheduler<Int32>(tileGrid(problem, config), m).at(Int32(block_idx().x));
 }
 
 //===-- The epilogue --------------------------------------------------------===//
 
-/// Finishes a tile of C, given the groups of each half of B.
+/// Finishes a tile of C and stores it. `ofHalf` gives the sums of a half of B: gates (0) and ups (1)
+/// if pairs are gated, and half 0 alone otherwise.
 template <class Params>
 void finishTile(const GemmProblem &problem, const TileOfC &tile, const Params &p,
                 const std::function<GroupSums(int)> &ofHalf) {
@@ -43,11 +51,12 @@ void finishTile(const GemmProblem &problem, const TileOfC &tile, const Params &p
 
 //===-- Kernels -------------------------------------------------------------===//
 
+/// All of K.
 const FamilyKernel kGemmCode{
     kGemm, [](const GemmParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
       const GemmProblem &problem = spec->problem;
       const GemmConfig &config = spec->config;
-      const Tile tile = tileOfBlock(problem, config, p.m);
+      const BlockTile tile = tileOfBlock(problem, config, p.m);
       mainloopOf(problem, config, tile, p)->run([&](const Sums &sums) {
         finishTile(problem, tileOfC(problem, config, problem.n, tile), p,
                    [&](int half) { return sums.groups(half); });
@@ -56,10 +65,11 @@ const FamilyKernel kGemmCode{
 
 /// Writes the sums of a block's part of K to the workspace.
 template <class Params>
-void writePart(const GemmProblem &problem, const GemmConfig &config, const Tile &tile,
+void writePart(const GemmProblem &problem, const GemmConfig &config, const BlockTile &tile,
                const Params &p, const PartSums &parts) {
   mainloopOf(problem, config, tile, p)->run([&](const Sums &sums) {
-    const TileOfC place = tileOfC(problem, config, columnsOfParts(problem, config), tile);
+    const TileOfC place =
+        tileOfC(problem, config, columnsOfParts(problem, config), tile); // in (m, columns)
     for (int half = 0; half < (problem.gated ? 2 : 1); ++half)
       Epilogue(place).run(
           sums.groups(half),
@@ -70,10 +80,10 @@ void writePart(const GemmProblem &problem, const GemmConfig &config, const Tile 
 template <class Params>
 void finishParts(const GemmProblem &problem, const TileOfC &tile, const TileOfC &inParts,
                  const PartSums &parts, const Params &p) {
-  finishTile(problem, tile, p,
-             [&](int half) { return parts.total(inParts, half * problem.n); });
+  finishTile(problem, tile, p, [&](int half) { return parts.total(inParts, half * problem.n); });
 }
 
+/// The sums of a part of K.
 const FamilyKernel kGemmPartsCode{
     kGemmParts, [](const GemmPartsParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
       const auto &[problem, config] = spec.value();
@@ -81,11 +91,12 @@ const FamilyKernel kGemmPartsCode{
                 PartSums(partsShape(problem, config), p.workspace, p.m));
     }};
 
+/// The same, and in the last block of a tile the sum of all parts.
 const FamilyKernel kGemmSplitCode{
     kGemmSplit, [](const GemmSplitParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
       const GemmProblem &problem = spec->problem;
       const GemmConfig &config = spec->config;
-      const Tile tile = tileOfBlock(problem, config, p.m);
+      const BlockTile tile = tileOfBlock(problem, config, p.m);
       const PartsShape shape = partsShape(problem, config);
       const PartSums parts(shape, p.workspace, p.m);
       writePart(problem, config, tile, p, parts);
@@ -103,11 +114,12 @@ const FamilyKernel kGemmSplitCode{
       });
     }};
 
+/// The sum of all parts, in a kernel of its own, whose tiles are small: there is little work.
 const FamilyKernel kGemmSumCode{
     kGemmSum, [](const GemmSumParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
       const auto &[problem, config] = spec.value();
-      const Tile tile = TileScheduler<Int32>({kSumTileM, kSumTileN, problem.n}, p.m)
-                            .at(Int32(block_idx().x));
+      const BlockTile tile =
+          TileScheduler<Int32>({kSumTileM, kSumTileN, problem.n}, p.m).at(Int32(block_idx().x));
       const auto over = [&](std::int64_t n) {
         return TileOfC(target().wave_size(), kSumTileM, kSumTileN, kSumThreads, n, tile.row,
                        tile.column, tile.rows);

@@ -10,7 +10,8 @@ namespace kernels::parts {
 
 struct Epilogue::Inside {
   Inside(const GemmSpec &spec, const WorkTile &tile)
-      : spec(spec), tile(tile), place(tileOfC(spec, tile, spec.problem.n)),
+      : spec(spec), tile(tile),
+        place(impl::tileOfC(spec.problem, spec.config, spec.problem.n, blockTile(tile))),
         ofHalf{impl::Epilogue(place), impl::Epilogue(place)}, ofResult(place) {}
 
   /// Whether stages are now those of gates and ups.

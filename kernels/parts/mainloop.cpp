@@ -3,6 +3,7 @@
 
 #include "blocks/products/mainloop.h"
 #include "blocks/products/split_k.h"
+#include "gemm/gemm_block.h"
 #include "gemm/gemm_family.h"
 #include "parts/checks.h"
 #include "parts/sums_inside.h"
@@ -96,8 +97,7 @@ public:
                            Loc loc) const {
     const Checks ofA("the scales of blocks of a", loc), ofB("the scales of blocks of b", loc);
     const std::int64_t blocksK = impl::scaleBlocks(problem_.k),
-                       blocksN = impl::scaleBlocks(problem_.columns()),
-                       ofPart = impl::scaleBlocks(shape_.k);
+                       blocksN = impl::scaleBlocks(problem_.columns());
     ofA.rank(given.a, 2, "(rows, ceil(k / 128))");
     ofB.rank(given.b, 2, "(ceil(rows of b / 128), ceil(k / 128))");
     for (const auto &[checks, tensor] : {std::pair(ofA, given.a), std::pair(ofB, given.b)}) {
@@ -107,18 +107,12 @@ public:
     ofB.extent(given.b, 0, blocksN, "ceil(problem.columns() / 128)");
     spansLess(given.a, given.b);
     const Tensor a = numbers(given.a), b = numbers(given.b); // (rows, K / 128), (n / 128, K / 128)
-    const Int32 first = tile_.part * static_cast<std::int32_t>(shape_.k / impl::kScaleBlock);
-    impl::BlockScales scales{
-        impl::tileFrom(a, {tile_.row, first}, {shape_.tileM, ofPart}), tile_.rows, {}, {}};
+    impl::BlockScales scales = impl::blockScalesFrom(problem_, shape_, blockTile(tile_), a, b);
     if (indices)
-      scales.gathered.emplace(gatheredFrom(a, *indices, first));
+      scales.gathered.emplace(gatheredFrom(
+          a, *indices, tile_.part * static_cast<std::int32_t>(shape_.k / impl::kScaleBlock)));
     else
       ofA.rows(given.a, tile_);
-    for (int half = 0; half < shape_.halves; ++half) {
-      const Int32 row = impl::rowOfScalesB<Int32>(problem_, tile_.column, half);
-      scales.b.push_back(impl::tileFrom(b, {row, first}, {shape_.scalesOfHalf(), ofPart}));
-      scales.blocksLeft.push_back(Int32(static_cast<std::int32_t>(blocksN)) - row);
-    }
     return scales;
   }
 
@@ -130,8 +124,7 @@ private:
     const bool byRows = layout == OperandLayout::rows;
     checks.extent(matrix, 1, problem_.k, "k");
     checks.lines(matrix, byRows ? 0 : 1, Int64(byRows ? size : shape_.k + config_.tile_k));
-    return {impl::tileFrom(matrix, {row, firstOfK()}, {size, shape_.k}), exist,
-            layout}; // (size, K)
+    return impl::operandTile(matrix, shape_, layout, size, row, tile_.part, exist); // (size, K)
   }
   impl::GatheredTile gathered(const Checks &checks, const Tensor &matrix, const Tensor &indices,
                               std::int64_t columns) const {
@@ -175,7 +168,8 @@ public:
       : problem_(spec.problem), config_(spec.config), tile_(tile),
         shape_(impl::partsShape(problem_, config_)),
         parts_(shape_, checked(spec, tile, memory, loc)),
-        place_(tileOfC(spec, tile, impl::columnsOfParts(problem_, config_))),
+        place_(impl::tileOfC(problem_, config_, impl::columnsOfParts(problem_, config_),
+                             blockTile(tile))),
         flag_(flagOf(memory, loc)) {}
 
   /// Writes the sums of the tile's part.
@@ -285,28 +279,8 @@ Mainloop::Mainloop(const GemmSpec &spec, const WorkTile &tile, const Operand &a,
   const impl::RowsOfA rows = operands.rowsOfA(ofA, a.view_, a.layout_, a.indices_);
   const auto weights = [&] { return operands.weights(ofB, b.view_); };
   const auto columns = [&] { return operands.columnsOfB(ofB, b.view_, b.layout_); };
-  const auto ring = [&](const auto &tileA) -> std::unique_ptr<impl::Mainloop> {
-    using A = std::remove_cvref_t<decltype(tileA)>;
-    if (problem.b_layout == OperandLayout::prepared)
-      return std::make_unique<impl::RingLoop<A, impl::PreparedTile>>(shape, mma, std::move(sums),
-                                                                     tileA, weights());
-    return std::make_unique<impl::RingLoop<A, impl::OperandTile>>(shape, mma, std::move(sums),
-                                                                  tileA, columns());
-  };
-  switch (config.loop) {
-  case GemmLoop::registers:
-    inside_->loop =
-        std::make_unique<impl::FewRowsLoop>(shape, mma, std::move(sums), rows, weights());
-    return;
-  case GemmLoop::groups:
-    inside_->loop =
-        std::make_unique<impl::HalfTileLoop>(shape, mma, std::move(sums), rows, columns());
-    return;
-  case GemmLoop::ring:
-    inside_->loop = std::visit(ring, rows);
-    return;
-  }
-  throw Error("a loop of no kind");
+  inside_->loop =
+      impl::makeMainloop(config.loop, shape, mma, std::move(sums), rows, weights, columns);
 }
 
 void Mainloop::run(const std::function<void(const Sums &)> &finish, Loc loc) const {

@@ -1,8 +1,7 @@
-// What the sums of a tile are to the library: groups of each half of b.
+// What the sums and the tiles of users' products are to the library.
 #pragma once
 
-#include "blocks/products/epilogue.h"
-#include "gemm/gemm_shape.h"
+#include "gemm/gemm_block.h"
 
 #include <flydsl/kernels/parts/mainloop.h>
 
@@ -15,18 +14,9 @@ struct Sums::Inside {
   std::function<impl::GroupSums(int half)> ofHalf;
 };
 
-/// The tile, as one of a matrix of n columns.
-inline impl::TileOfC tileOfC(const GemmSpec &spec, const WorkTile &tile, std::int64_t n) {
-  const GemmConfig &config = spec.config;
-  return {target().wave_size(),
-          config.tile_m,
-          impl::tileAcross(spec.problem, config),
-          config.threads / config.waves_k,
-          n,
-          tile.row,
-          tile.column,
-          tile.rows,
-          config.waves_m};
+/// The tile as the library's own. Its number is not known: kernels may have orders of their own.
+inline impl::BlockTile blockTile(const WorkTile &tile) {
+  return {Int32(0), tile.m, tile.n, tile.part, tile.row, tile.column, tile.rows};
 }
 
 } // namespace kernels::parts

@@ -19,7 +19,9 @@
 
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -149,6 +151,30 @@ private:
   RowsOfA a_;
   PreparedTile b_;
 };
+
+/// The loop of a configuration. `weights` makes B if it is prepared, `columns` if it is not.
+template <class Weights, class Columns>
+std::unique_ptr<Mainloop> makeMainloop(GemmLoop loop, const LoopShape &shape, const TiledMma &mma,
+                                       std::unique_ptr<Sums> sums, const RowsOfA &a,
+                                       const Weights &weights, const Columns &columns) {
+  const auto ring = [&](const auto &rows) -> std::unique_ptr<Mainloop> {
+    using A = std::remove_cvref_t<decltype(rows)>;
+    if (shape.ringB)
+      return std::make_unique<RingLoop<A, OperandTile>>(shape, mma, std::move(sums), rows,
+                                                        columns());
+    return std::make_unique<RingLoop<A, PreparedTile>>(shape, mma, std::move(sums), rows,
+                                                       weights());
+  };
+  switch (loop) {
+  case GemmLoop::registers:
+    return std::make_unique<FewRowsLoop>(shape, mma, std::move(sums), a, weights());
+  case GemmLoop::groups:
+    return std::make_unique<HalfTileLoop>(shape, mma, std::move(sums), a, columns());
+  case GemmLoop::ring:
+    return std::visit(ring, a);
+  }
+  throw Error("a loop of no kind");
+}
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END
