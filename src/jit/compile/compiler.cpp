@@ -115,6 +115,7 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
     support::Timer timer(object.times.optimize);
     phase = "optimizing LLVM IR";
     optimize(*module, *machine, options);
+    backend.finish(*module);
     guard.checkDeadline();
   }
   if (dump.enabled()) {

@@ -77,7 +77,7 @@ gpu.module @kernels {
       %next = arith.addi %at, %step : i64
       scf.yield %next : i64
     }
-    // A loop whose lanes leave it at different rounds gives them different values: a sum of the lane's, of 64 bits, is added as a number.
+    // A loop whose lanes leave it at different rounds gives them different values: the lane's terms, of 64 bits, are added as numbers.
     // CHECK: %[[MINE:.*]] = scf.for
     %mine = scf.for %k = %c0 to %thread step %c1 iter_args(%at = %z) -> (i64) : i32 {
       %next = arith.addi %at, %step : i64
@@ -86,8 +86,9 @@ gpu.module @kernels {
     %sum = arith.addi %mine, %own : i64
     %to = llvm.getelementptr %p[%sum] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
     // CHECK: %[[START:.*]] = llvm.ptrtoint
-    // CHECK: %[[LANE:.*]] = arith.addi %[[MINE]], %{{.*}} : i64
-    // CHECK: %[[ADDRESS:.*]] = arith.addi %[[START]], %[[LANE]] : i64
+    // CHECK: %[[THREAD:.*]] = arith.extui %{{.*}} : i32 to i64
+    // CHECK: %[[LANE:.*]] = arith.addi %[[START]], %[[THREAD]] : i64
+    // CHECK: %[[ADDRESS:.*]] = arith.addi %[[LANE]], %[[MINE]] : i64
     // CHECK: %[[TO:.*]] = llvm.inttoptr %[[ADDRESS]] : i64
     // CHECK: llvm.load %[[TO]]
     %v = llvm.load %to : !llvm.ptr<1> -> i8
@@ -119,8 +120,8 @@ gpu.module @kernels {
     %there = llvm.getelementptr %p[%sum] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
     // CHECK: %[[EITHER:.*]] = scf.if
     // CHECK: %[[START:.*]] = llvm.ptrtoint
-    // CHECK: %[[LANE:.*]] = arith.addi %[[EITHER]], %{{.*}} : i64
-    // CHECK: %[[ADDRESS:.*]] = arith.addi %[[START]], %[[LANE]] : i64
+    // CHECK: %[[LANE:.*]] = arith.addi %[[START]], %{{.*}} : i64
+    // CHECK: %[[ADDRESS:.*]] = arith.addi %[[LANE]], %[[EITHER]] : i64
     // CHECK: %[[THERE:.*]] = llvm.inttoptr %[[ADDRESS]]
     // CHECK: llvm.load %[[THERE]]
     %w = llvm.load %there : !llvm.ptr<1> -> i8
@@ -156,7 +157,9 @@ gpu.module @kernels {
     // CHECK: %[[FEW:.*]] = scf.while
     // CHECK: %[[MANY:.*]]:2 = scf.while
     // CHECK: %[[START:.*]] = llvm.ptrtoint
-    // CHECK: %[[ADDRESS:.*]] = arith.addi %[[START]], %{{.*}} : i64
+    // CHECK: %[[OWN:.*]] = arith.addi %[[START]], %{{.*}} : i64
+    // CHECK: %[[FIRST:.*]] = arith.addi %[[OWN]], %[[FEW]] : i64
+    // CHECK: %[[ADDRESS:.*]] = arith.addi %[[FIRST]], %[[MANY]]#0 : i64
     // CHECK: %[[TO:.*]] = llvm.inttoptr %[[ADDRESS]]
     // CHECK: llvm.load %[[TO]]
     %to = llvm.getelementptr %p[%sum] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
@@ -321,12 +324,13 @@ gpu.module @kernels {
     %b64 = arith.extui %next : i32 to i64
     %a = arith.addi %row, %a64 : i64
     %b = arith.addi %row, %b64 : i64
-    // CHECK: %[[ROW:.*]] = arith.muli %{{.*}}, %[[STRIDE]] : i64
     %pa = llvm.getelementptr %p[%a] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f16
     // CHECK: %[[START:.*]] = llvm.ptrtoint %[[P]]
-    // CHECK: %[[SUM:.*]] = arith.addi %[[ROW]], %{{.*}} : i64
-    // CHECK: %[[BYTES:.*]] = arith.muli %[[SUM]], %c2_i64
-    // CHECK: %[[ADDRESS:.*]] = arith.addi %[[START]], %[[BYTES]] : i64
+    // CHECK: %[[COLUMN:.*]] = arith.muli %{{.*}}, %c16_i64 : i64
+    // CHECK: %[[SUM:.*]] = arith.addi %[[START]], %[[COLUMN]] : i64
+    // CHECK: %[[BYTES:.*]] = arith.muli %[[STRIDE]], %c2_i64
+    // CHECK: %[[ROW:.*]] = arith.muli %{{.*}}, %[[BYTES]] : i64
+    // CHECK: %[[ADDRESS:.*]] = arith.addi %[[SUM]], %[[ROW]] : i64
     // CHECK: %[[A:.*]] = llvm.inttoptr %[[ADDRESS]] : i64 to !llvm.ptr<1>
     // CHECK: llvm.load %[[A]]
     %v = llvm.load %pa : !llvm.ptr<1> -> f16
@@ -422,8 +426,8 @@ gpu.module @kernels {
     %c = arith.addi %far, %own : i64
     // CHECK: llvm.ptrtoint
     // CHECK: %[[FAR:.*]] = arith.extsi %[[OWN]]
-    // CHECK: %[[SUM:.*]] = arith.addi %[[FAR]], %{{.*}} : i64
-    // CHECK: arith.muli %[[SUM]], %c4_i64{{.*}} : i64
+    // CHECK: %[[BYTES:.*]] = arith.muli %[[FAR]], %c4_i64{{.*}} : i64
+    // CHECK: arith.addi %{{.*}}, %[[BYTES]] : i64
     %pc = llvm.getelementptr %p[%c] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
     %z = llvm.load %pc : !llvm.ptr<1> -> f32
     gpu.return
@@ -458,6 +462,131 @@ gpu.module @kernels {
     %both = llvm.getelementptr %p[%row] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f16
     %again = rocdl.make.buffer.rsrc %both, %zero, %size, %flags : <1> to <8>
     %v = llvm.load %both : !llvm.ptr<1> -> f16
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // Rows of a block of a cache, whose number is the lane's own. What no turn of the loop changes is added first, then what all rows of the
+  // block have in common, then the row. The stride of rows is assumed to have 32 bits, which both factors of the row then have, and the
+  // product is one of 32 bits into 64. The stride of blocks has 64.
+  // CHECK-LABEL: gpu.func @pages
+  // CHECK-SAME: (%[[P:.*]]: !llvm.ptr<1>, %{{.*}}: !llvm.ptr<1>, %[[BLOCKS:.*]]: i64, %[[ROWS:.*]]: i64, %{{.*}}: i32)
+  gpu.func @pages(%p: !llvm.ptr<1>, %table: !llvm.ptr<1>, %blocks: i64, %rows: i64, %n: i32) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c8 = arith.constant 8 : i32
+    %c15 = arith.constant 15 : i32
+    %z = arith.constant 0 : i64
+    %most = arith.constant 134217728 : i64
+    %low = arith.cmpi sge, %rows, %z : i64
+    %high = arith.cmpi sle, %rows, %most : i64
+    %near = arith.andi %low, %high : i1
+    llvm.intr.assume %near : i1
+    %t = gpu.thread_id x
+    %thread = arith.index_cast %t : index to i32
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      // CHECK: scf.for
+      %at = arith.addi %k, %thread : i32
+      %entry = llvm.getelementptr %table[%at] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+      // CHECK: %[[BLOCK:.*]] = llvm.load
+      %block = llvm.load %entry : !llvm.ptr<1> -> i32
+      // CHECK: %[[NUMBER:.*]] = arith.extsi %[[BLOCK]] : i32 to i64
+      %number = arith.extsi %block : i32 to i64
+      %first = arith.muli %number, %blocks : i64
+      %inside = arith.andi %at, %c15 : i32
+      %wide = arith.extui %inside : i32 to i64
+      %row = arith.muli %wide, %rows : i64
+      %column = arith.muli %thread, %c8 : i32
+      %own = arith.extui %column : i32 to i64
+      %a = arith.addi %first, %row : i64
+      %b = arith.addi %a, %own : i64
+      %to = llvm.getelementptr %p[%b] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f16
+      // CHECK: %[[START:.*]] = llvm.ptrtoint %[[P]]
+      // CHECK: %[[COLUMN:.*]] = arith.muli %{{.*}}, %c16_i64{{.*}} : i64
+      // CHECK: %[[BEFORE:.*]] = arith.addi %[[START]], %[[COLUMN]] : i64
+      // CHECK: %[[BYTES:.*]] = arith.muli %[[BLOCKS]], %c2_i64{{.*}} : i64
+      // CHECK: %[[FIRST:.*]] = arith.muli %[[NUMBER]], %[[BYTES]] : i64
+      // CHECK: %[[SHARED:.*]] = arith.addi %[[BEFORE]], %[[FIRST]] : i64
+      // CHECK: %[[LOW:.*]] = arith.trunci %[[ROWS]] : i64 to i32
+      // CHECK: %[[NARROW:.*]] = arith.muli %[[LOW]], %c2_i32{{.*}} : i32
+      // CHECK: %[[STRIDE:.*]] = arith.extui %[[NARROW]] : i32 to i64
+      // CHECK: %[[INSIDE:.*]] = arith.extui %{{.*}} : i32 to i64
+      // CHECK: %[[ROW:.*]] = arith.muli %[[INSIDE]], %[[STRIDE]] : i64
+      // CHECK: arith.addi %[[SHARED]], %[[ROW]] : i64
+      %v = llvm.load %to : !llvm.ptr<1> -> f16
+      llvm.store %v, %to : f16, !llvm.ptr<1>
+    }
+    gpu.return
+  }
+
+  // Small terms that change together are added in 32 bits, in bytes, and extended once.
+  // CHECK-LABEL: gpu.func @small
+  gpu.func @small(%p: !llvm.ptr<1>, %stride: i64) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %c4 = arith.constant 4 : i32
+    %t = gpu.thread_id x
+    %thread = arith.index_cast %t : index to i32
+    %wide = arith.index_cast %t : index to i64
+    %row = arith.muli %wide, %stride : i64
+    %quad = arith.remui %thread, %c4 : i32
+    %number = arith.divui %thread, %c4 : i32
+    %a = arith.extui %quad : i32 to i64
+    %b = arith.extui %number : i32 to i64
+    %c = arith.addi %row, %a : i64
+    %d = arith.addi %c, %b : i64
+    %to = llvm.getelementptr %p[%d] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f16
+    // CHECK: %[[START:.*]] = llvm.ptrtoint
+    // CHECK: %[[QUAD:.*]] = arith.muli %{{.*}}, %c2_i32{{.*}} : i32
+    // CHECK: %[[NUMBER:.*]] = arith.muli %{{.*}}, %c2_i32{{.*}} : i32
+    // CHECK: %[[BOTH:.*]] = arith.addi %[[QUAD]], %[[NUMBER]] : i32
+    // CHECK: %[[EXTENDED:.*]] = arith.extui %[[BOTH]] : i32 to i64
+    // CHECK: %[[SUM:.*]] = arith.addi %[[START]], %[[EXTENDED]] : i64
+    // CHECK: %[[BYTES:.*]] = arith.muli %{{.*}}, %c2_i64{{.*}} : i64
+    // CHECK: %[[ROW:.*]] = arith.muli %{{.*}}, %[[BYTES]] : i64
+    // CHECK: arith.addi %[[SUM]], %[[ROW]] : i64
+    %v = llvm.load %to : !llvm.ptr<1> -> f16
+    llvm.store %v, %to : f16, !llvm.ptr<1>
+    gpu.return
+  }
+
+  // A piece of 8 neighbours at an element that 8 divides is that element: the constant is seen. At one that 8 may not divide, it stays the
+  // quotient, as a sum whose sign is not known does where the division has none.
+  // CHECK-LABEL: gpu.func @pieces
+  gpu.func @pieces(%p: !llvm.ptr<1>, %n: i32) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %c8 = arith.constant 8 : i32
+    %c64 = arith.constant 64 : i32
+    %c68 = arith.constant 68 : i32
+    %t = gpu.thread_id x
+    %thread = arith.index_cast %t : index to i32
+    %own = arith.muli %thread, %c8 : i32
+    %element = arith.addi %own, %c64 : i32
+    %number = arith.divsi %element, %c8 : i32
+    %place = arith.muli %number, %c8 : i32
+    %to = llvm.getelementptr %p[%place] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+    // CHECK: %[[LANE:.*]] = llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+    // CHECK: %[[TO:.*]] = llvm.getelementptr %[[LANE]][128] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    // CHECK: llvm.load %[[TO]]
+    %v = llvm.load %to : !llvm.ptr<1> -> f16
+    %other = arith.addi %own, %c68 : i32
+    %part = arith.divsi %other, %c8 : i32
+    %from = arith.muli %part, %c8 : i32
+    %there = llvm.getelementptr %p[%from] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+    // CHECK: %[[PART:.*]] = arith.divsi
+    // CHECK: %[[FROM:.*]] = arith.muli %[[PART]], %c8_i32 : i32
+    // CHECK: %[[THERE:.*]] = llvm.getelementptr %{{.*}}[%[[FROM]]] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+    // CHECK: llvm.load %[[THERE]]
+    %w = llvm.load %there : !llvm.ptr<1> -> f16
+    %mine = arith.muli %own, %n : i32
+    %unsigned = arith.divui %mine, %c8 : i32
+    %large = arith.muli %unsigned, %c8 : i32
+    %far = llvm.getelementptr %p[%large] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+    // CHECK: %[[UNSIGNED:.*]] = arith.divui
+    // CHECK: %[[LARGE:.*]] = arith.muli %[[UNSIGNED]], %c8_i32 : i32
+    // CHECK: %[[FAR:.*]] = llvm.getelementptr %{{.*}}[%[[LARGE]]] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+    // CHECK: llvm.load %[[FAR]]
+    %x = llvm.load %far : !llvm.ptr<1> -> f16
     gpu.return
   }
 }

@@ -28,7 +28,10 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace mlir::fly {
 
@@ -89,7 +92,34 @@ private:
       add(op->getOperand(1), to);
       return true;
     }
+    if (Value whole = withoutQuotient(op)) {
+      add(whole, to);
+      return true;
+    }
     return multiplyOut(op, to);
+  }
+
+  /// x, if the operation is x / c * c and c divides x: a piece of c neighbours, at x as its number.
+  static Value withoutQuotient(Operation *op) {
+    using namespace flydsl::layout;
+    if (!isa<arith::MulIOp, arith::ShLIOp>(op))
+      return {};
+    const std::optional<int64_t> by = constantValue(op->getOperand(1));
+    if (!by || *by <= 0 || (isa<arith::ShLIOp>(op) && !isShift(op->getOperand(1))))
+      return {};
+    const int64_t factor = isa<arith::ShLIOp>(op) ? int64_t(1) << *by : *by;
+    Value quotient = op->getOperand(0);
+    if (auto extended = quotient.getDefiningOp<arith::ExtSIOp>())
+      quotient = extended.getIn();
+    Operation *division = quotient.getDefiningOp();
+    if (!isa_and_nonnull<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp>(division) ||
+        constantValue(division->getOperand(1)) != factor)
+      return {};
+    Value whole = division->getOperand(0);
+    const ExprRef facts = factsOf(whole);
+    if (isa<arith::DivUIOp>(division) && !facts->range().isNonNegative())
+      return {};
+    return facts->divisor() % factor == 0 ? whole : Value();
   }
 
   /// A product of a sum and a factor that all lanes have in common.
@@ -154,11 +184,15 @@ private:
     return bits && *bits >= 0 && *bits <= 62;
   }
   static bool isNonNegative(Value value) { return factsOf(value)->range().isNonNegative(); }
+
+public:
   /// In 64 bits, addresses wrap as their sums do. In 32 bits, the result must be known to fit.
   static bool isExact(Operation *op) {
     return op->getResult(0).getType().isInteger(64) ||
            (op->getResult(0).getType().isInteger(32) && isExactIn32(op));
   }
+
+private:
   static bool isExactIn32(Operation *op) {
     using namespace flydsl::layout;
     if (isa<arith::ShLIOp>(op) && !isShift(op->getOperand(1)))
@@ -251,6 +285,31 @@ struct Constant {
   static Constant nearby(uint64_t bytes) { return {0, static_cast<int64_t>(bytes)}; }
 };
 
+/// How many loops stand around what an integer is computed from: how often it changes, whichever
+/// loop its arithmetic stands in.
+class Loops {
+public:
+  unsigned around(Value value) {
+    if (auto known = known_.find(value); known != known_.end())
+      return known->second;
+    Operation *op = value.getDefiningOp();
+    unsigned count = 0;
+    if (op && isPure(op) && op->getNumRegions() == 0) {
+      for (Value operand : op->getOperands())
+        count = std::max(count, around(operand));
+    } else {
+      for (Operation *parent = value.getParentBlock()->getParentOp(); parent;
+           parent = parent->getParentOp())
+        count += isa<LoopLikeOpInterface>(parent);
+    }
+    known_[value] = count;
+    return count;
+  }
+
+private:
+  llvm::DenseMap<Value, unsigned> known_;
+};
+
 class Splitter {
 public:
   Splitter(Operation *kernel, unsigned offsetBits) : uniformity_(kernel), offsetBits_(offsetBits) {}
@@ -329,8 +388,8 @@ private:
   /// multiply-add for each. The wave's are numbers because of pointers that differ by a constant,
   /// LLVM would add the lane's offset to one and the constant to the sum, in vector registers of 64
   /// bits.
-  static Value addUp(OpBuilder &builder, LLVM::GEPOp end, Value base, ArrayRef<Move> moves,
-                     const Constant &constant) {
+  Value addUp(OpBuilder &builder, LLVM::GEPOp end, Value base, ArrayRef<Move> moves,
+              const Constant &constant) {
     const Location loc = end.getLoc();
     const auto number = [&](int64_t value) -> Value {
       return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
@@ -354,9 +413,10 @@ private:
     if (constant.common != 0)
       add([&] { return number(constant.common); });
     const bool assumed = fitsByAssumptions(moves);
-    for (const Move &move : moves)
-      if (!assumed && !fitsLane(move.by.ofLane))
-        addTerms(move.step, move.by.ofLane);
+    if (!assumed)
+      addWide(moves, [&](ArrayRef<WideTerm> together) {
+        add([&] { return bytesOfTerms(builder, loc, together); });
+      });
     if (sum)
       base = LLVM::IntToPtrOp::create(builder, loc, end.getType(), sum);
     auto moved = [&](Type step, LLVM::GEPArg by) {
@@ -375,6 +435,116 @@ private:
       moved(builder.getI8Type(), number(constant.near));
     return base;
   }
+
+  /// A term of a lane's sum that 32 bits do not hold, and the bytes of its step.
+  struct WideTerm {
+    Value value;
+    int64_t bytes;
+    unsigned loops; ///< around what it is computed from
+    bool small;     ///< 32 bits without a sign hold its bytes, and it is no row
+  };
+  /// Calls `add` with the terms of such sums, those first that change least often: what accesses of a
+  /// loop have in common is so added up before it, and what neighbouring rows have in common once for
+  /// all of them. Small terms that change together are one number of 32 bits.
+  void addWide(ArrayRef<Move> moves, function_ref<void(ArrayRef<WideTerm>)> add) {
+    SmallVector<WideTerm> terms;
+    for (const Move &move : moves)
+      if (!fitsLane(move.by.ofLane))
+        for (Value term : move.by.ofLane) {
+          const int64_t bytes = *bytesOf(move.step);
+          const bool small = !isRow(term) && fitsUnsigned32(term, bytes);
+          terms.push_back({term, bytes, loops_.around(term), small});
+        }
+    llvm::stable_sort(terms, [&](const WideTerm &a, const WideTerm &b) {
+      return std::pair(a.loops, !a.small) < std::pair(b.loops, !b.small);
+    });
+    for (ArrayRef<WideTerm> rest = terms; !rest.empty();) {
+      size_t count = 1;
+      while (rest[0].small && count < rest.size() && rest[count].small &&
+             rest[count].loops == rest[0].loops && fitTogether(rest.take_front(count + 1)))
+        ++count;
+      add(rest.take_front(count));
+      rest = rest.drop_front(count);
+    }
+  }
+  static bool fitTogether(ArrayRef<WideTerm> terms) {
+    using namespace flydsl::layout;
+    try {
+      ExprRef all = exprConstant(0);
+      for (const WideTerm &term : terms)
+        all = exprAdd(all, exprMul(factsOf(term.value), exprConstant(term.bytes)));
+      return all->range().isNonNegative() && all->range().hi <= int64_t(UINT32_MAX);
+    } catch (const LayoutError &) {
+      return false;
+    }
+  }
+  /// A product with a number that the lanes have in common and that only the call knows.
+  bool isRow(Value term) const {
+    auto product = term.getDefiningOp<arith::MulIOp>();
+    return product && llvm::any_of(product->getOperands(), [&](Value factor) {
+             return uniformity_.isUniform(factor) && !constantValue(factor);
+           });
+  }
+  Value bytesOfTerms(OpBuilder &builder, Location loc, ArrayRef<WideTerm> terms) const {
+    if (terms.size() == 1)
+      return bytesOfTerm(builder, loc, terms[0]);
+    Value sum;
+    for (const WideTerm &term : terms) {
+      Value bytes = Low32(builder, loc).of(term.value);
+      if (term.bytes != 1)
+        bytes = arith::MulIOp::create(
+            builder, loc, bytes,
+            arith::ConstantOp::create(builder, loc,
+                                      builder.getI32IntegerAttr(static_cast<int32_t>(term.bytes))));
+      sum = sum ? Value(arith::AddIOp::create(builder, loc, sum, bytes)) : bytes;
+    }
+    return arith::ExtUIOp::create(builder, loc, builder.getI64Type(), sum);
+  }
+  /// A term in bytes. Of a product, the factor that the lanes have in common takes the bytes. If both
+  /// factors are known to be 32 bits without a sign, they are extended, and their product and its sum
+  /// are one instruction.
+  Value bytesOfTerm(OpBuilder &builder, Location loc, const WideTerm &term) const {
+    const auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
+    };
+    const auto inBytes = [&](Value value) -> Value {
+      return term.bytes == 1 ? value
+                             : arith::MulIOp::create(builder, loc, value, constant(term.bytes));
+    };
+    auto product = term.value.getDefiningOp<arith::MulIOp>();
+    if (!product || !Terms::isExact(product))
+      return inBytes(extended(builder, loc, term.value));
+    Value factor = product.getRhs(), own = product.getLhs();
+    if (!uniformity_.isUniform(factor))
+      std::swap(factor, own);
+    if (!uniformity_.isUniform(factor))
+      return inBytes(extended(builder, loc, product));
+    const std::optional<int64_t> known = constantValue(factor);
+    Value common = known ? constant(*known * term.bytes) : inBytes(wide(builder, loc, factor));
+    if (!known && fitsUnsigned32(own, 1) && fitsUnsigned32(factor, term.bytes))
+      common = unsigned32(builder, loc, common);
+    return arith::MulIOp::create(builder, loc, extended(builder, loc, own), common);
+  }
+  /// A number in 64 bits, which shows where it has 32 without a sign.
+  static Value extended(OpBuilder &builder, Location loc, Value value) {
+    return fitsUnsigned32(value, 1) ? unsigned32(builder, loc, value) : wide(builder, loc, value);
+  }
+  /// Whether 32 bits without a sign are known to hold a multiple of a number.
+  static bool fitsUnsigned32(Value value, int64_t times) {
+    using namespace flydsl::layout;
+    try {
+      const auto range = exprMul(factsOf(value), exprConstant(times))->range();
+      return range.isNonNegative() && range.hi <= int64_t(UINT32_MAX);
+    } catch (const LayoutError &) {
+      return false;
+    }
+  }
+  /// Its low 32 bits, extended without a sign.
+  static Value unsigned32(OpBuilder &builder, Location loc, Value value) {
+    return arith::ExtUIOp::create(builder, loc, builder.getI64Type(),
+                                  Low32(builder, loc).of(value));
+  }
+
   static Value numberOf(OpBuilder &builder, Location loc, Value pointer) {
     const Type number = builder.getI64Type();
     auto from = pointer.getDefiningOp<LLVM::IntToPtrOp>();
@@ -452,6 +622,7 @@ private:
   }
 
   const Uniformity uniformity_;
+  Loops loops_;
   const unsigned offsetBits_;
 };
 

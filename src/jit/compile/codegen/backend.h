@@ -103,6 +103,8 @@ public:
   /// kernels. False after a diagnostic through the module's LLVMContext.
   virtual bool prepare(llvm::Module &module, llvm::TargetMachine &machine,
                        const CompileOptions &options) const = 0;
+  /// Changes what LLVM's middle end has made to what its code generator does better with.
+  virtual void finish(llvm::Module &) const {}
   /// Generates what `link` takes; false if the target can't. An object, unless a backend says
   /// otherwise.
   virtual bool emit(llvm::Module &module, TargetMachineLease &machine,

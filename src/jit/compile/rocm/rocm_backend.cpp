@@ -177,6 +177,8 @@ public:
     return true;
   }
 
+  void finish(llvm::Module &module) const override { showNarrowFactors(module); }
+
   void choosePasses(llvm::TargetPassConfig &passes, const CompileOptions &options) const override {
     if (!options.llvmGroupScheduler)
       useQuickGroupSchedulers(passes);

@@ -30,6 +30,9 @@ bool linkWithDeviceLibrary(llvm::Module &module, const CompileOptions &options);
 /// instructions that have no form for it.
 void hideDppFromWideOperands(llvm::Module &module);
 
+/// Shows instruction selection, after LLVM's middle end, which factors of 64-bit products have 32 bits.
+void showNarrowFactors(llvm::Module &module);
+
 /// Tells LLVM that the marks of arrays in LDS touch no memory of the program. An assembly statement
 /// that may touch it would make LLVM take a uniform load after it for one whose value may change, and
 /// load it in each lane.
