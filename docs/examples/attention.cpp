@@ -9,7 +9,7 @@ namespace fk = flydsl::kernels;
 
 TEST_CASE("attention of two prompts of different lengths") {
   // region: problem
-  // A layer with 8 heads of q and 2 of k and v. Prompts lie one behind another.
+  // A layer with 8 heads of q and 2 of k and v. Prompts lie one after another.
   const fk::AttentionProblem problem{.q = fx::bf16,
                                      .kv = fx::bf16,
                                      .y = fx::bf16,

@@ -7,24 +7,24 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// The rows of a tile of keys or values lie less than kMostTileBytes from its first one; the host
-/// refuses strides of tokens with which they would not.
-inline void assumeNearRows(const AttentionTraced &p, const AttentionProblem &problem,
-                           const AttentionConfig &config) {
-  if (problem.cache != KvCache::none)
+/// The tokens of a tile, or of a block of a cache, are near one another; a packed cache has no
+/// stride of tokens.
+inline void assumeNearTokens(const AttentionTraced &p, const AttentionProblem &problem,
+                             const AttentionConfig &config) {
+  if (problem.cache == KvCache::packed)
     return;
-  const std::int64_t end = kMostTileBytes / (config.tile_k * problem.kv.bytes()) + 1;
-  for (const Strided<OnDevice, 3> &rows : {p.k, p.v})
-    assume(Boolean((rows.stride[1] >= 0) & (rows.stride[1] < end)));
+  const int count = problem.cache == KvCache::pages ? problem.page : config.tile_k;
+  for (const Strided<OnDevice, 3> &of : {p.k, p.v})
+    assumeNearTokens(of, problem.kv, count);
 }
 
 /// Computes the results of a block's queries over all keys, or over the block's part of them.
 inline void attend(const AttentionTraced &p, const AttentionProblem &problem,
-                   const AttentionConfig &config, bool parts, Thrift thrift) {
-  assumeNearRows(p, problem, config);
-  const AttentionShape shape = *AttentionShape::of(problem, config, target(), thrift);
+                   const AttentionConfig &config, bool parts, const Keep &keep) {
+  assumeNearTokens(p, problem, config);
+  const AttentionShape shape = *AttentionShape::of(problem, config, target(), keep);
   BlockPlace::of(problem, config, p, parts).eachTile(problem, config, [&](const BlockPlace &tile) {
-    const BlockPlace place = shape.isThrifty() ? tile.again() : tile;
+    const BlockPlace place = shape.keep.acrossTiles ? tile : tile.again();
     const AttentionRows rows(problem, config, p, place);
     WaveQueries queries(problem, config, shape, place, rows, p);
     const auto over = [&](auto loop) {

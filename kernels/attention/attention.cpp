@@ -230,7 +230,7 @@ private:
       arguments_.fail(std::string(name) + " has " + std::to_string(tensor.rank()) +
                       " modes; it is (" + modes + ")");
   }
-  /// The names of modes, of sequences one behind another or of a batch.
+  /// The names of modes, of sequences one after another or of a batch.
   const char *ofTokens(const char *varlen, const char *batch) const {
     return problem_.varlen ? varlen : batch;
   }
@@ -280,7 +280,7 @@ private:
                                         : Shape{modes, tokens[0], tokens[1], count, elements};
     Expected expected = inPieces(name, type, shape, shape.rank - 1, use);
     if (isOfKeys) { // those of a tile have offsets of 32 bits
-      expected.reach = {.bytes = kMostTileBytes, .what = "a tile"};
+      expected.reach = {.bytes = kNearBytes, .what = "a tile"};
       expected.reach.counts[problem_.varlen ? 0 : 1] = config_.tile_k;
     }
     return ofBatch(tensor, expected);
@@ -354,7 +354,9 @@ private:
                        head_v = headV(problem_);
     if (problem_.cache == KvCache::pages) {
       const auto pages = [&](const char *name, const char *modes, std::int64_t elements) {
-        return inPieces(name, problem_.kv, {modes, blocks, page, kv, elements}, 3);
+        Expected expected = inPieces(name, problem_.kv, {modes, blocks, page, kv, elements}, 3);
+        expected.reach = {.counts = {0, page}, .bytes = kNearBytes, .what = "a block"};
+        return expected;
       };
       params.k = arguments_.operand<3>(args_.k, pages("k", "blocks, page, kv_heads, head", head));
       params.v =

@@ -15,21 +15,20 @@ using AttentionKernel = FamilyKernel<AttentionProblem, AttentionParams>;
 /// Registers for two waves of a SIMD, see AttentionShape::registers.
 const KernelHints kHints{.waves_per_eu = 2};
 
-/// A kernel in each of the ways that take fewer and fewer registers.
-std::vector<AttentionKernel> withThrift(const KernelOf<AttentionParams> &name, bool parts) {
+/// The kernel by each row of kKeeps.
+std::vector<AttentionKernel> byRows(const KernelOf<AttentionParams> &name, bool parts) {
   std::vector<AttentionKernel> all;
-  for (Thrift thrift : {Thrift::none, Thrift::ends, Thrift::loads, Thrift::addresses, Thrift::tiles,
-                        Thrift::queries})
+  for (const Keep &keep : kKeeps)
     all.emplace_back(
         name,
-        [parts, thrift](const AttentionTraced &p, const SpecOf &spec) {
-          attend(p, spec->problem, spec->config, parts, thrift);
+        [parts, keep](const AttentionTraced &p, const SpecOf &spec) {
+          attend(p, spec->problem, spec->config, parts, keep);
         },
         kHints);
   return all;
 }
-const std::vector<AttentionKernel> attention = withThrift(kAttention, false),
-                                   attentionParts = withThrift(kAttentionParts, true);
+const std::vector<AttentionKernel> attention = byRows(kAttention, false),
+                                   attentionParts = byRows(kAttentionParts, true);
 
 /// Combines the parts of a tile of queries: a thread takes four neighbours of a row.
 void combineTile(const AttentionTraced &p, const Spec<AttentionProblem> &spec,
@@ -66,12 +65,16 @@ const AttentionKernel attentionCombine{
 } // namespace
 
 void Family<AttentionProblem>::compile(const Compiler<AttentionProblem> &compiler) {
-  const int threads = compiler.config().threads;
-  if (compiler.config().splits > 1) {
-    compiler(std::span(attentionParts), threads);
-    compiler(attentionCombine, threads);
+  const AttentionConfig &config = compiler.config();
+  const auto keeps = AttentionShape::of(compiler.problem(), config, compiler.target())->keeps();
+  const auto tried = [&](const std::vector<AttentionKernel> &rows) {
+    return std::span(rows).last(keeps.size());
+  };
+  if (config.splits > 1) {
+    compiler(tried(attentionParts), config.threads);
+    compiler(attentionCombine, config.threads);
   } else {
-    compiler(std::span(attention), threads);
+    compiler(tried(attention), config.threads);
   }
 }
 

@@ -16,11 +16,11 @@ namespace kernels::impl {
 
 using AttentionTraced = AttentionParams<OnDevice>;
 
-/// The number of the thread. If the code is as thrifty as `from`, the compiler knows no more of
-/// it than how large it may be, and keeps nothing that it has computed from another one.
-inline Int32 threadOf(const AttentionShape &shape, Thrift from) {
+/// The number of the thread. If what follows from it is not `kept`, the compiler knows no more of it
+/// than how large it may be, and uses nothing that it has computed from another one.
+inline Int32 threadOf(const AttentionShape &shape, bool kept) {
   const Int32 thread = thread_idx().x;
-  if (shape.thrift < from)
+  if (kept)
     return thread;
   return rematerialised(thread) & static_cast<int>(std::bit_ceil(unsigned(shape.threads)) - 1);
 }
@@ -78,7 +78,7 @@ struct BlockPlace {
             across};
   }
   /// Calls `body` with each tile of queries that the block has, as a place. If sequences have their
-  /// own lengths, one may be longer than the host said: its blocks take the tiles behind, too.
+  /// own lengths, one may be longer than the host said: its blocks take the tiles after theirs, too.
   template <class Body>
   void eachTile(const AttentionProblem &problem, const AttentionConfig &config, Body body) const {
     if (!problem.varlen)

@@ -9,6 +9,8 @@
 
 #include <flydsl/kernels/attention.h>
 
+#include <span>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
@@ -17,8 +19,6 @@ inline int headV(const AttentionProblem &problem) {
 }
 /// Whether an operand of a type has a descale.
 inline bool isFloat8(DType type) { return matrixKind(type) == MatrixKind::float8; }
-/// Bytes that the rows of a tile of keys span without a cache: their offsets have 32 bits.
-inline constexpr std::int64_t kMostTileBytes = std::int64_t(1) << 31;
 /// Neighbours of a head that are moved together, of q, k, v or o in a type; strides are multiples of it.
 inline int elementsTogether(const AttentionProblem &problem, DType type) {
   return problem.float8_products && isFloat8(type) ? 16 : 8;
@@ -40,20 +40,38 @@ inline double scaleOf(const AttentionProblem &problem) {
   return scaleOr(problem.scale, problem.head);
 }
 
-/// What the code does to take fewer registers, each with what stands before it. `choose` counts on
-/// none; a kernel whose code does not fit its registers is compiled with the next.
-enum class Thrift : std::uint8_t {
-  none,
-  /// Nothing is kept from one tile of queries to the next, nor by groups of waves for the last tile
-  /// of keys.
-  ends,
-  loads, ///< groups of waves compute the addresses of what they load again for each tile of keys
-  /// All addresses are computed again for each tile of keys; a few scores are finished at a time.
-  addresses,
-  tiles,   ///< a tile is loaded when it is worked on, a few pieces at a time
-  queries, ///< they are read again for each tile
+/// What the code keeps in registers. What it does not keep is computed or loaded again.
+struct Keep {
+  /// From one tile of queries to the next; and for groups of waves, for their last tile of keys.
+  bool acrossTiles = true;
+  bool loadAddresses =
+      true;              ///< groups of waves: of what they load, from one tile of keys to the next
+  bool addresses = true; ///< all others; without them, a few scores are finished at a time
+  /// The scheduler may begin a phase of a tile (scores, softmax, values) before the one before it has
+  /// ended, and holds operands of both.
+  bool phasesOverlap = true;
+  bool nextTile = true; ///< it is loaded while its predecessor is worked on, all of it at once
+  bool queries = true;  ///< from one tile of keys to the next
 };
 
+/// Rows in order of preference: a kernel is compiled by the first one by which it takes no scratch
+/// memory. `choose` counts on the first.
+inline constexpr Keep kKeeps[] = {
+    {},
+    {.acrossTiles = false},
+    {.acrossTiles = false, .loadAddresses = false},
+    {.acrossTiles = false, .loadAddresses = false, .addresses = false, .phasesOverlap = false},
+    {.acrossTiles = false,
+     .loadAddresses = false,
+     .addresses = false,
+     .phasesOverlap = false,
+     .nextTile = false},
+    {.acrossTiles = false,
+     .loadAddresses = false,
+     .addresses = false,
+     .phasesOverlap = false,
+     .nextTile = false,
+     .queries = false}};
 /// A block's tiles, and the memory that they take.
 struct AttentionShape {
   MatrixForm form;   ///< of keys and queries
@@ -64,13 +82,13 @@ struct AttentionShape {
   int banks; ///< of LDS
   AttentionLoop loop;
   bool changesScores; ///< whether scores have terms beside the products, or a cap
-  bool packed;        ///< whether keys and values come from KvCache::packed
-  Thrift thrift;
+  bool pages, packed; ///< whether keys and values come from KvCache::pages, or ::packed
+  Keep keep;
 
   /// None if the target has no instructions for the problem or for the keys of a tile.
   static std::optional<AttentionShape> of(const AttentionProblem &problem,
                                           const AttentionConfig &config, const Target &target,
-                                          Thrift thrift = Thrift::none) {
+                                          const Keep &keep = {}) {
     const auto form = scoresForm(problem, target);
     const auto second = matrixForm(target, probabilityType(problem), form ? form->b : problem.kv,
                                    config.tile_k, config.tile_k);
@@ -87,8 +105,9 @@ struct AttentionShape {
                           lds_banks(target),
                           config.loop,
                           problem.bias || problem.alibi || problem.soft_cap > 0,
+                          problem.cache == KvCache::pages,
                           problem.cache == KvCache::packed,
-                          thrift};
+                          keep};
   }
 
   /// Whether keys and values are widened on their way to LDS.
@@ -136,7 +155,8 @@ struct AttentionShape {
   }
 
   // The vector registers of a lane.
-  /// Of the scores and of the results: 16 rows take `sums()` for each 16 queries.
+  /// Of the scores, and with the results: 16 rows take `sums()` for each 16 queries.
+  int scoreRegisters() const { return repeats() * tileK / 16 * form.sums(); }
   int accumulators() const { return repeats() * (tileK + headV) / 16 * form.sums(); }
   /// Of the queries: an element of a lane's row is with `across` lanes.
   int queryRegisters() const { return repeats() * head / form.across * form.bytes() / 4; }
@@ -149,10 +169,16 @@ struct AttentionShape {
            (second.bytes() == 1 ? 72 : 48);
   }
   int fewestRegisters() const { return accumulators() + otherRegisters(); }
+  /// That a tile may take on its way to LDS if it moves before its scores are computed: those of the
+  /// scores, and what is free.
+  int moveRegisters() const {
+    const int taken = fewestRegisters() + queryRegisters() + besideRegisters();
+    return scoreRegisters() + std::max(0, registers() - taken);
+  }
   /// The registers that kernels are made for: those of a lane if two waves share a SIMD.
   int registers() const { return registers_of_lane(form.instruction.target, 8); }
   /// Of a lane of RDNA, which has no registers for sums alone, what a problem takes beside, about:
-  /// found by compiling what is chosen. Thrift makes up for what it misses.
+  /// found by compiling what is chosen. The rows of Keep make up for what it misses.
   int besideRegisters() const {
     if (form.accumulates())
       return 0;
@@ -162,7 +188,7 @@ struct AttentionShape {
   /// few are left for what the compiler moves about, and all values of 8 bits of a product are loaded
   /// first, 4 registers for 16 elements.
   bool keepsQueries() const {
-    if (thrift >= Thrift::queries)
+    if (!keep.queries)
       return false;
     const int values = second.bytes() == 1 ? headV / 16 * 4 : 0,
               spare = form.accumulates() ? 0 : 8 + values;
@@ -170,16 +196,23 @@ struct AttentionShape {
   }
   /// Whether a tile is loaded while the one before is worked on.
   bool fetchesAhead() const {
-    if (thrift >= Thrift::tiles)
+    if (!keep.nextTile)
       return false;
     return fewestRegisters() + queryRegisters() + fetchRegisters() + besideRegisters() <=
            registers();
   }
-  bool isThrifty() const { return thrift > Thrift::none; }
+  /// The rows that are tried. Keys and values of pages wait for the table of the pages: on RDNA4 the
+  /// estimate is a tenth shorter where their addresses, which are not kept, leave room for what is on
+  /// its way.
+  std::span<const Keep> keeps() const {
+    constexpr std::size_t kWithoutAddresses = 3;
+    const bool rdna4 = !form.accumulates() && !form.replicated();
+    return std::span(kKeeps).subspan(rdna4 && pages ? kWithoutAddresses : 0);
+  }
 };
 
 /// The workspace of keys that are shared among blocks: for each part and row (a token and a head of
-/// q) the result in f32, and behind all of them the logarithms.
+/// q) the result in f32, and after all of them the logarithms.
 struct PartialRows {
   int parts;
   std::int64_t heads, headV;

@@ -1,7 +1,7 @@
 // A tile of keys or values in LDS as loads that write LDS themselves leave it, on gfx950.
 //
-// Such a load writes the lanes' pieces of 16 bytes one after another, so rows lie one
-// behind another without gaps. Which piece of its row a place holds is free: a lane loads
+// Such a load writes the lanes' pieces of 16 bytes one after another, so rows follow
+// one another without gaps. Which piece of its row a place holds is free: a lane loads
 // the piece that belongs to its place. The number of a piece is xored with a number of
 // its row such that the lanes that LDS serves together (lds_layout.h) find their pieces in
 // different banks. It has 64 banks of 4 bytes, 16 pieces.
@@ -36,7 +36,7 @@ struct DmaTile {
     return row % 4 / rowsAtOnce() + row / 8 % 4 * (4 / rowsAtOnce());
   }
   /// The same for values. A transposing read takes 16 elements each of 8 rows that begin at a
-  /// multiple of 8, and of the 8 behind them: if they have one byte, a piece of each row. Of
+  /// multiple of 8, and of the 8 after them: if they have one byte, a piece of each row. Of
   /// elements of two bytes it takes two pieces side by side, of every other four rows.
   template <class Int> Int ofValues(const Int &row) const {
     if (elementBytes == 1)

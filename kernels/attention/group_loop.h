@@ -8,7 +8,7 @@
 //   products   of its values and probabilities, then of the next tile's keys and the queries: those
 //              are the scores of the next tile
 //
-// The second group is a barrier behind the first, so that on each SIMD one wave multiplies while the
+// The second group is a barrier later than the first, so that on each SIMD one wave multiplies while the
 // other computes the softmax:
 //
 //   first     | products | weights  | products | weights  | ...
@@ -37,7 +37,7 @@ namespace kernels::impl {
 /// The loads of a wave that may be under way where it waits: those of the newest tile.
 struct GroupWaits {
   int first = 0;    ///< before the first tile, whose keys are there then
-  int second = 0;   ///< where the second group falls a barrier behind
+  int second = 0;   ///< where the second group falls back by a barrier
   int weights = 0;  ///< at the end of the weights
   int products = 0; ///< at the end of the products
 
@@ -62,7 +62,7 @@ public:
         read_(make_copy_atom(UniversalCopy128b(), shape.form.b)),
         transpose_(make_copy_atom(rocdl::LDSReadTrans(8 * bytes(), 64), shape.form.b)),
         second_(gpu::uniform(thread_idx().x / (shape.threads / 2)) == 1),
-        first_(threadOf(shape, Thrift::ends)),
+        first_(threadOf(shape, shape.keep.acrossTiles)),
         ones_(held(Vector::splat(1.0f, shape.second.perLane(), shape.second.b))) {
     SharedAllocator shared;
     const auto place = [&](const DmaTile &tile) {
@@ -104,7 +104,7 @@ public:
       }
       if_((tiles.end - tiles.begin) % 2 == 1, [&] {
         // Nothing is kept for the last tile while the loop runs.
-        last_.emplace(threadOf(shape_, Thrift::ends));
+        last_.emplace(threadOf(shape_, shape_.keep.acrossTiles));
         step(Int32(tiles.end - 1), 0, tiles);
         last_.reset();
       });
@@ -139,8 +139,8 @@ private:
   int elementsOfPart() const { return shape_.form.part() / shape_.form.across; }
   int piecesOfPart() const { return elementsOfPart() / shape_.form.piece(); }
   Int32 thread() const {
-    if (shape_.thrift >= Thrift::addresses)
-      return threadOf(shape_, Thrift::addresses);
+    if (!shape_.keep.addresses)
+      return threadOf(shape_, false);
     return last_ ? *last_ : first_;
   }
   /// A lane's place in matrix instructions.
@@ -164,7 +164,7 @@ private:
   int valueSteps() const { return shape_.tileK / shape_.second.k; }
 
   void wait(int loads) const { gpu::wait_for({.loads = loads, .reads = 0}); }
-  // Tiles on their way to LDS. Keys behind the last one of the block's tiles are as that one.
+  // Tiles on their way to LDS. Keys after the last one of the block's tiles are as that one.
   template <class Swizzle, class Rows>
   void fetch(const DmaTile &tile, const Tensor &into, const Int32 &number,
              const TilesOfBlock &tiles, Swizzle swizzle, Rows rows) const {
@@ -173,7 +173,7 @@ private:
                 first = min(number * shape_.tileK, end - 1), last = end - 1 - first;
     assume(last >= 0);                                    // there is a key
     const Tensor places = logical_divide(into, elements); // (piece, places)
-    const Int32 thread = threadOf(shape_, Thrift::loads);
+    const Int32 thread = threadOf(shape_, shape_.keep.loadAddresses);
     for (int i = 0; i < tile.loads(shape_.threads); ++i) {
       const Int32 place = thread + i * shape_.threads, row = place / tile.pieces(),
                   piece = place % tile.pieces() ^ swizzle(row);
@@ -215,7 +215,7 @@ private:
     registers.store(values);
     return registers;
   }
-  /// `count` elements of a tile from the one at `offset`, the constant `more` behind it. That is an
+  /// `count` elements of a tile from the one at `offset`, the constant `more` after it. That is an
   /// element of the tile for the compiler too, which so knows which loads may write it.
   static Tensor inTile(const Tensor &tile, const Int32 &offset, int more, int count) {
     return make_view(tile.iter() + offset + more, make_layout(count));
@@ -333,7 +333,7 @@ private:
   }
 
   /// The phases of a tile whose scores are there, and whose values are at place `stage`; the next
-  /// tile's keys are at the other one. Behind the last tile, its last key is sent for and multiplied, so
+  /// tile's keys are at the other one. After the last tile, its last key is sent for and multiplied, so
   /// that all steps are the same: without its products the compiler spills registers.
   void step(const Int32 &tile, int stage, const TilesOfBlock &tiles) {
     const Int32 next = tile + 1, afterNext = tile + 2;

@@ -59,7 +59,7 @@ public:
   const Tensor &keys() const { return keys_; }
   const Tensor &values() const { return values_; }
 
-  /// Loads the tile that starts at key `first` of `count`; keys behind the last one are as the last
+  /// Loads the tile that starts at key `first` of `count`; keys after the last one are as the last
   /// one.
   void fetch(const Int32 &first, const Int32 &count) const {
     each([&](const Round &round) { fetch(round, first, count); });
@@ -68,22 +68,41 @@ public:
   void store() const {
     each([&](const Round &round) { store(round); });
   }
-  /// Does both at once, a piece at a time.
+  /// Does both for some pieces at a time, which are on their way together: in the place of the scores,
+  /// which are not there yet. Where registers are few, for a round of values, or as much of keys.
   void move(const Int32 &first, const Int32 &count) const {
+    std::vector<Round> together;
+    const auto bring = [&] {
+      for (const Round &round : together)
+        fetch(round, first, count);
+      gpu::schedule_fence();
+      for (const Round &round : together)
+        store(round);
+      gpu::schedule_fence();
+      together.clear();
+    };
+    const int room = shape_.keep.nextTile ? shape_.moveRegisters() : registersOf(false);
+    int taken = 0;
     each([&](const Round &round) {
-      fetch(round, first, count);
-      store(round);
-      if (shape_.thrift >= Thrift::tiles &&
-          (!round.keys || (round.number + 1) % kKeysTogether == 0))
-        gpu::schedule_fence();
+      const int own = registersOf(round.keys);
+      if (!together.empty() && taken + own > room) {
+        bring();
+        taken = 0;
+      }
+      together.push_back(round);
+      taken += own;
     });
+    bring();
   }
 
 private:
   static constexpr int kPiece = 8; ///< elements of values, a run
   static constexpr int kQuad = 4;  ///< keys whose values a thread transposes
-  /// Rounds of keys that take as many registers as one of values.
-  static constexpr int kKeysTogether = 4;
+  /// The registers of a round of keys, or of values.
+  int registersOf(bool keys) const {
+    const int elements = keys ? shape_.piece() : inRows() ? kQuad * piece() : kPiece;
+    return elements * shape_.kv.bytes() / 4;
+  }
   /// A round of pieces of keys or of values, and the thread whose they are.
   struct Round {
     bool keys;
@@ -105,7 +124,7 @@ private:
 
   /// Calls `body` with the rounds of the keys, then with those of the values.
   template <class Body> void each(Body body) const {
-    const Int32 thread = threadOf(shape_, Thrift::addresses);
+    const Int32 thread = threadOf(shape_, shape_.keep.addresses);
     for (int round = 0; round < dealtKeys_.rounds(); ++round)
       body(Round{true, round, thread});
     for (int round = 0; round < dealtValues_.rounds(); ++round)
@@ -216,7 +235,7 @@ private:
     const Tensor tokens = source_.tokens(place.block, keys.element); // (page)
     const Var<Vector> &run = fetchedValues_[std::size_t(round.number)];
     run = pieceOf(tokens, place.inside / kPiece, kPiece).load().bitcast(i32);
-    // Tokens behind the last key are whatever the page holds, and 0 times a NaN would be one.
+    // Tokens after the last key are whatever the page holds, and 0 times a NaN would be one.
     if_(last < shape_.tileK - 1, [&] {
       const Numeric zero = Vector::splat(0.0f, 1, shape_.kv).at(0);
       const auto kept = [&](int k) {

@@ -20,9 +20,9 @@ public:
         keyAtom_(make_copy_atom(UniversalCopy128b(), shape.form.b)),
         runAtom_(make_copy_atom(UniversalCopy(8 * RunsOfEight::kRun * shape.second.bytes()),
                                 shape.second.b)),
-        readKeys_(make_tiled_copy_A(keyAtom_, scoresMma_).get_slice(threadOf(shape, Thrift::ends))),
+        readKeys_(make_tiled_copy_A(keyAtom_, scoresMma_).get_slice(threadOf(shape, shape.keep.acrossTiles))),
         readValues_(
-            make_tiled_copy_A(runAtom_, valuesMma_).get_slice(threadOf(shape, Thrift::ends))) {
+            make_tiled_copy_A(runAtom_, valuesMma_).get_slice(threadOf(shape, shape.keep.acrossTiles))) {
     for (int part = 0; part < shape.head / shape.form.part(); ++part)
       operandQ_.push_back(scoresMma_.make_fragment_B(
           make_layout({shape.tileQ, shape.form.part()}, {shape.form.part(), 1})));
@@ -48,9 +48,9 @@ public:
       if (ahead)
         if_(tile + 1 < tiles.end, [&] { tile_.fetch((tile + 1) * shape_.tileK, keys_); });
       multiplyKeys();
-      apart(Thrift::addresses);
+      endPhase(shape_.keep.phasesOverlap);
       const std::vector<Vector> probabilities = weights(tile, tiles.seen);
-      apart(Thrift::addresses);
+      endPhase(shape_.keep.phasesOverlap);
       multiplyValues(probabilities);
     }
   }
@@ -64,9 +64,9 @@ public:
   }
 
 private:
-  /// Keeps the scheduler from mixing what stands before and behind if the code is that thrifty.
-  void apart(Thrift from) const {
-    if (shape_.thrift >= from)
+  /// Keeps the scheduler from mixing what stands before and after it, unless the two may overlap.
+  static void endPhase(bool overlaps) {
+    if (!overlaps)
       gpu::schedule_fence();
   }
   Layout sideBySide() const { return make_layout({1, shape_.waves(), 1}, {0, 1, 0}); }
@@ -76,7 +76,7 @@ private:
   void loadQueries(std::size_t part) const {
     const MatrixForm &form = shape_.form;
     const int piece = form.piece(), lanes = form.across;
-    const Int32 lane = threadOf(shape_, Thrift::addresses) / 16 % lanes;
+    const Int32 lane = threadOf(shape_, shape_.keep.addresses) / 16 % lanes;
     for (int r = 0; r < shape_.repeats(); ++r) {
       const Tensor query = queries_.pieces(r)(_, lane, _); // (piece, pieces)
       const Tensor operand = operandQ_[part](_, r, _);     // (V, k)
@@ -100,7 +100,7 @@ private:
         loadQueries(part);
       copy(keyAtom_, from(_, _, static_cast<int>(part)), readKeys_.retile(operand)(_, _, 0));
       gemm(scoresMma_, scores_, operand, operandQ_[part], scores_, unscaled(shape_.form));
-      apart(Thrift::queries);
+      endPhase(shape_.keep.queries);
     }
   }
   std::vector<Vector> weights(const Int32 &tile, const TileSpan<Int32> &seen) {
@@ -129,7 +129,7 @@ private:
                           operandP(_, r, _));
       copy(runAtom_, from(_, _, p), readValues_.retile(operand)(_, _, 0));
       gemm(valuesMma_, results_, operand, operandP, results_, unscaled(shape_.second));
-      apart(Thrift::tiles);
+      endPhase(shape_.keep.nextTile);
     }
   }
 

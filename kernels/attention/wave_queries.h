@@ -38,17 +38,17 @@ public:
                             .alibi = problem.alibi,
                             .causal = problem.causal,
                             .window = problem.window},
-        sight_{problem.causal,
-               problem.window,
-               place.queries,
-               place.keys,
-               p.window.left.to<Int32>(),
-               p.window.right.to<Int32>()},
+        visibility_{problem.causal,
+                    problem.window,
+                    place.queries,
+                    place.keys,
+                    p.window.left.to<Int32>(),
+                    p.window.right.to<Int32>()},
         runs_(RunsOfEight::of(shape.form)), descale_(rows.scoreDescale()),
         softmax_(shape.repeats(), factor(), probabilityType(problem), overLanes(16),
                  config.loop != AttentionLoop::groups) {
     rules_.descaled = rules_.changed() && descale_;
-    const Int32 thread = threadOf(shape, Thrift::ends);
+    const Int32 thread = threadOf(shape, shape.keep.acrossTiles);
     for (int r = 0; r < shape.repeats(); ++r)
       queries_.push_back(place.first + r * shape.queriesAtOnce() + thread / shape.form.lanes * 16 +
                          thread % 16);
@@ -57,7 +57,7 @@ public:
   /// The tiles of keys, or with `parts` the block's part of them.
   TilesOfBlock tiles(bool parts) const {
     const Int32 last = min(place_.first + config_.tile_q, place_.queries) - 1;
-    const TileSpan<Int32> seen = sight_.tiles(place_.first, last, config_.tile_k);
+    const TileSpan<Int32> seen = visibility_.tiles(place_.first, last, config_.tile_k);
     if (!parts)
       return {seen, seen.first, seen.end};
     const Int32 each = ceildiv(seen.end - seen.first, config_.splits),
@@ -83,7 +83,7 @@ public:
     const ScoreKeys keys{tile * config_.tile_k + runs_.first(),
                          [this](int i) { return runs_.offset(i); }};
     const int all = size(scores[0]).value();
-    const bool again = shape_.thrift >= Thrift::addresses;
+    const bool again = !shape_.keep.addresses;
     // Calls `body` with some scores at a time, which the scheduler does not mix with others.
     const auto some = [&](int count, const auto &body) {
       for (int i = 0; i < all; i += count) {
@@ -111,7 +111,7 @@ public:
       const int together = gpu::num_warp_threads() == 64 ? 8 : 16;
       some(again ? 4 : together, [&](const ScoreKeys &of, int from, int count) {
         for (std::size_t r = 0; r < scores.size(); ++r)
-          maskScores(scores[r], of, sight_.ofQuery(queries_[r]), from, count);
+          maskScores(scores[r], of, visibility_.ofQuery(queries_[r]), from, count);
       });
     });
     return softmax_.add(scores, rescale);
@@ -181,7 +181,7 @@ private:
   const BlockPlace &place_;
   const AttentionRows &rows_;
   ScoreRules rules_;
-  Sight<Int32> sight_;
+  Visibility<Int32> visibility_;
   RunsOfEight runs_;
   std::optional<Numeric> descale_; ///< of the scores
   OnlineSoftmax softmax_;

@@ -194,7 +194,8 @@ private:
                      .shape = {"blocks, page, kv_heads, head", blocks, page, kv, head},
                      .free = 3,
                      .align = align,
-                     .reason = kPieces});
+                     .reason = kPieces,
+                     .reach = {.counts = {0, page}, .bytes = kNearBytes, .what = "a block"}});
       arguments_.check(tensor, {.name = name,
                                 .dtype = problem_.kv,
                                 .shape = packed,

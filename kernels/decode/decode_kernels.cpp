@@ -24,6 +24,9 @@ const FamilyKernel decode{kDecode,
                             const DecodeProblem problem = spec->problem;
                             const DecodeConfig config = spec->config;
                             const MatrixForm form = *decodeForm(problem, target());
+                            if (problem.cache == KvCache::pages)
+                              for (const Strided<OnDevice, 3> &cache : {p.k, p.v})
+                                assumeNearTokens(cache, problem.kv, problem.page);
                             if (problem.latent) {
                               const LatentMemory memory(problem, config.block / form.lanes);
                               return eachPart(problem, config, p, [&](const DecodePart &part) {

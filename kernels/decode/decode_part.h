@@ -153,14 +153,14 @@ inline Tensor tableOf(const DecodeTraced &p, const Int32 &sequence) {
 inline Int32 contextOf(const DecodeTraced &p, const Int32 &sequence) {
   return p.contexts.view(i32, p.tokens)(sequence).to<Int32>();
 }
-inline Sight<Int32> sightOf(const DecodeProblem &problem, const DecodeTraced &p,
-                            const Int32 &sequence) {
+inline Visibility<Int32> visibilityOf(const DecodeProblem &problem, const DecodeTraced &p,
+                                      const Int32 &sequence) {
   return {.causal = true,
           .window = problem.window,
           .queries = Int32(problem.queries),
           .keys = contextOf(p, sequence),
-          .before = p.before.to<Int32>(),
-          .behind = Int32(0)};
+          .left = p.before.to<Int32>(),
+          .right = Int32(0)};
 }
 
 /// Where a block's results go: to y, or into the workspace.
@@ -204,11 +204,11 @@ private:
 
 /// The keys of a block: those of its part, or its split of all that the sequence's queries see,
 /// which is whole steps of `step` keys.
-inline Span<Int32> keysOfBlock(const DecodeConfig &config, const Sight<Int32> &sight,
+inline Span<Int32> keysOfBlock(const DecodeConfig &config, const Visibility<Int32> &visibility,
                                const DecodePart &part, int step) {
   if (part.keys)
     return *part.keys;
-  const Span<Int32> all = keysOfSequence(sight);
+  const Span<Int32> all = keysOfSequence(visibility);
   if (config.splits == 1)
     return all;
   const Int32 each = ceildiv(ceildiv(max(all.end - all.first, 0), step), config.splits) * step,
@@ -218,19 +218,20 @@ inline Span<Int32> keysOfBlock(const DecodeConfig &config, const Sight<Int32> &s
 
 /// Masks the lane's scores of a row's query, of a step of keys from `base` on, of which the block has
 /// those before `end`.
-inline void maskDecode(const Tensor &scores, const Sight<Int32> &sight, const Int32 &query,
-                       const DecodeLane &lane, const Int32 &base, const Int32 &end) {
-  const Span<Int32> seen = sight.ofQuery(query);
+inline void maskDecode(const Tensor &scores, const Visibility<Int32> &visibility,
+                       const Int32 &query, const DecodeLane &lane, const Int32 &base,
+                       const Int32 &end) {
+  const Span<Int32> seen = visibility.ofQuery(query);
   maskScores(
       scores,
       {.base = base + lane.scoreKey(), .offset = [&lane](int i) { return lane.scoreOffset(i); }},
       {seen.first, Int32(min(seen.end, end))});
 }
 /// Whether a row does not see all of the `count` keys from `base` on, of those before `end`.
-inline Boolean masksDecode(const Sight<Int32> &sight, const Int32 &base, int count,
+inline Boolean masksDecode(const Visibility<Int32> &visibility, const Int32 &base, int count,
                            const Int32 &end) {
-  const Int32 lowEnd = min(sight.ofQuery(Int32(0)).end, end),
-              highFirst = sight.ofQuery(Int32(sight.queries - 1)).first;
+  const Int32 lowEnd = min(visibility.ofQuery(Int32(0)).end, end),
+              highFirst = visibility.ofQuery(Int32(visibility.queries - 1)).first;
   return Boolean((base + count > lowEnd) | (base < highFirst));
 }
 
@@ -239,8 +240,9 @@ class DecodeWorklist {
 public:
   DecodeWorklist(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p)
       : sequences_((p.tokens / problem.queries).to<Int32>()),
-        list_(p.worklist.view(i32, sequences_ + (1 + config.workers))),
-        deal{number(sequences_), Int32(config.workers)} {}
+        list_(p.worklist.view(i32, sequences_ + (1 + config.workers))), deal{number(sequences_),
+                                                                             Int32(
+                                                                                 config.workers)} {}
 
   /// The units before a sequence.
   Int32 unitsBefore(const Int32 &sequence) const { return number(sequence); }
@@ -267,7 +269,7 @@ void work(const DecodeProblem &problem, const DecodeConfig &config, const Decode
          [&] {
            const Int32 own = sequence, first = list.unitsBefore(own),
                        last = list.unitsBefore(own + 1), from = unit, to = min(last, end);
-           const Span<Int32> keys = keysOfSequence(sightOf(problem, p, own));
+           const Span<Int32> keys = keysOfSequence(visibilityOf(problem, p, own));
            const Int32 begin = keys.first + (from - first) * config.unit;
            const Int32 later = min(from - list.deal.begin(worker), 1);
            body(DecodePart{

@@ -64,7 +64,7 @@ public:
         firstRow_(block_idx().y * config.rows + wave_ / shares_ * 16),
         firstValue_(wave_ % shares_ * (problem.latent / shares_)),
         rows_(problem, config, p, part.sequence, Int32(0)),
-        sight_(sightOf(problem, p, part.sequence)),
+        visibility_(visibilityOf(problem, p, part.sequence)),
         source_({.cache = KvCache::pages, .page = problem.page}, cacheOf(problem, p),
                 cacheOf(problem, p), tableOf(p, part.sequence)) {
     rules_.scale = scaleOf(problem);
@@ -76,7 +76,7 @@ public:
 
   void run() {
     const int step = lane_.keys();
-    const Span<Int32> part = keysOfBlock(config_, sight_, part_, step);
+    const Span<Int32> part = keysOfBlock(config_, visibility_, part_, step);
     const Int32 row = rowOf(), key = lane_.key(0), group = lane_.product().element(0),
                 valueLane = firstValue_ + lane_.element(0, lane_.product().row());
     const LaneQuery query = this->query(row);
@@ -90,7 +90,7 @@ public:
       put(fetched);
       gpu::barrier();
       if_(base + step < part.end, [&] { fetch(base + step, part.end - 1, fetched); });
-      const Boolean partial = masksDecode(sight_, base, step, part.end);
+      const Boolean partial = masksDecode(visibility_, base, step, part.end);
       wave.step([&](int, int piece) { return query.pieces[static_cast<std::size_t>(piece)]; },
                 [&](int tile, int piece) {
                   return memory_.keys.load(lane_.key(tile), key, group,
@@ -106,7 +106,7 @@ public:
                   if (query.scale)
                     scores.store(scores.load() * *query.scale);
                   if_(partial, [&] {
-                    maskDecode(scores, sight_, row / problem_.q_heads, lane_, base, part.end);
+                    maskDecode(scores, visibility_, row / problem_.q_heads, lane_, base, part.end);
                   });
                 },
                 [](const Vector &probabilities) { return probabilities; });
@@ -240,7 +240,7 @@ private:
   DecodeLane lane_;
   Int32 wave_, firstRow_, firstValue_;
   DecodeRows rows_;
-  Sight<Int32> sight_;
+  Visibility<Int32> visibility_;
   KvSource source_;
   ScoreRules rules_;
   std::optional<Numeric> scale_, scoreScale_;

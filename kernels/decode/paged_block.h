@@ -28,23 +28,23 @@ class KvRun {
 public:
   KvRun(const KvSource &source, const Int32 &first, const Int32 &last)
       : source_(source), shared_(source.layout().page % RunsOfEight::kRun == 0), last_(last),
-        start_(first), from_(min(first, last)) {
+        start_(first), left_(max(last - first, 0)) {
     if (shared_)
-      place_.emplace(source.place(from_));
+      place_.emplace(source.place(min(first, last)));
   }
-  /// The place of the token `i` behind the first one.
+  /// The place of the token `i` after the first one.
   KvPlace operator()(const Int32 &i) const {
-    const Int32 token = min(start_ + i, last_);
     if (!shared_)
-      return source_.place(token);
-    return {place_->block, place_->inside + (token - from_)};
+      return source_.place(min(start_ + i, last_));
+    return {place_->block, place_->inside + min(i, left_)};
   }
   const Int32 &start() const { return start_; }
 
 private:
   const KvSource &source_;
   bool shared_;
-  Int32 last_, start_, from_;
+  Int32 last_, start_;
+  Int32 left_; ///< the tokens after the first one
   std::optional<KvPlace> place_;
 };
 
@@ -82,7 +82,7 @@ public:
         firstValue_(number_ % step_.shares * (problem.head / step_.shares)),
         waves_(config.block / form.lanes / step_.shares),
         rows_(problem, config, p, part.sequence, kvHead_),
-        sight_(sightOf(problem, p, part.sequence)),
+        visibility_(visibilityOf(problem, p, part.sequence)),
         source_(kvLayout(problem), keysOfHead(kvLayout(problem), p.k, kvHead_),
                 valuesOfHead(kvLayout(problem), p.v, kvHead_), tableOf(p, part.sequence)) {
     rules_.scale = scaleOf(problem);
@@ -98,7 +98,7 @@ public:
     const QueryPiece query = queries();
     DecodeWave wave(lane_, tiles(), lane_.product().pieces(problem_.head), rules_.factor());
     const int step = lane_.keys();
-    const Span<Int32> part = keysOfBlock(config_, sight_, part_, step * waves_);
+    const Span<Int32> part = keysOfBlock(config_, visibility_, part_, step * waves_);
     for (Int32 base : range(part.first + wave_ * step, part.end, waves_ * step))
       keys(wave, query, base, part);
     write(wave);
@@ -195,7 +195,7 @@ private:
           vScales.push_back(tokenScale(p_.vScale, place));
         }
       }
-    const Boolean partial = masksDecode(sight_, base, lane_.keys(), part.end);
+    const Boolean partial = masksDecode(visibility_, base, lane_.keys(), part.end);
     wave.step(
         query, [&](int tile, int piece) { return keys[std::size_t(tile)][std::size_t(piece)]; },
         [&](int tile) {
@@ -211,8 +211,9 @@ private:
             scores.store(scores.load() * scoreScales_[std::size_t(tile)]);
           for (std::size_t i = 0; i < kScales.size(); ++i)
             scores(int(i)) = scores(int(i)) * kScales[i];
-          if_(partial,
-              [&] { maskDecode(scores, sight_, queryOf(rowOf(tile)), lane_, base, part.end); });
+          if_(partial, [&] {
+            maskDecode(scores, visibility_, queryOf(rowOf(tile)), lane_, base, part.end);
+          });
         },
         [&](const Vector &probabilities) {
           if (vScales.empty())
@@ -251,14 +252,11 @@ private:
     const int most = packed() ? problem_.pack : problem_.head;
     std::vector<std::vector<Vector>> keys;
     std::vector<KvRun> runs;
-    std::vector<Int32> starts;
     for (int tile = 0; tile < lane_.keyTiles(); ++tile) {
       const Int32 key = lane_.key(tile);
-      if (tile % lane_.tilesOfRun() == 0) { // the lane's keys of these tiles are of one run
-        starts.push_back(key / kRun * kRun);
-        runs.emplace_back(source_, base + starts.back(), last);
-      }
-      const KvPlace place = runs.back()(key - starts.back());
+      if (tile % lane_.tilesOfRun() == 0) // the lane's keys of these tiles are of one run
+        runs.emplace_back(source_, base + key / kRun * kRun, last);
+      const KvPlace place = runs.back()(key % kRun);
       keys.emplace_back();
       for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
         keys.back().push_back(
@@ -344,7 +342,7 @@ private:
   Int32 firstValue_; ///< the first of the elements that the wave has of values
   int waves_;
   DecodeRows rows_;
-  Sight<Int32> sight_;
+  Visibility<Int32> visibility_;
   KvSource source_;
   ScoreRules rules_;
   std::optional<Numeric> kScale_, vScale_;

@@ -122,9 +122,7 @@ private:
 
   void chunk(const Int32 &base, const Int32 &end, const std::vector<Tensor> &state) {
     gpu::barrier(); // all waves are done with the chunk before
-    rowsOf(memory_.k(), base, end, shared_.k);
-    rowsOf(memory_.q(), base, end, shared_.q);
-    gates(base, end);
+    bring(base, end);
     gpu::barrier();
     pairs();
     gpu::barrier();
@@ -139,36 +137,88 @@ private:
     change(state, delta);
   }
 
-  /// Brings rows of q or k (m, key) into shared memory, normed if the problem says so; rows past the
-  /// last token are 0.
-  void rowsOf(const Tensor &of, const Int32 &base, const Int32 &end, const SharedRows &into) const {
-    const int across = problem_.key / kPiece;
-    for (int first = 0; first < tokens() * across; first += config_.block) {
-      const Int32 number = wave_ * lane_.form().lanes + lane_.product().lane() + first;
-      const Int32 row = number / across, piece = number % across, token = base + row;
-      const Tensor pieces = logical_divide(of(min(token, end - 1), _), kPiece); // (8, key / 8)
-      const Vector wide = pieces(_, piece).load().to(f32);
-      const auto scale = [&]() -> Numeric {
-        if (!problem_.normalise)
-          return Float32(1.0f);
-        const Numeric squares =
-            gpu::warp_reduce((wide * wide).reduce(Reduction::add), Reduction::add, across) +
-            kNormEps;
-        const FastMathScope approximate(FastMath::afn); // the argument is not subnormal
-        return math::rsqrt(squares);
-      }();
-      const Vector kept = wide * select(token < end, scale, 0.0f); // the last token may have a NaN
-      into.store(row, piece * kPiece, kept.to(problem_.x));
-    }
+  /// A thread's piece of a round of rows of q or k, of those that the block has in shared memory.
+  struct RowPiece {
+    Int32 row, piece;
+  };
+  int rounds() const {
+    const int pieces = tokens() * (problem_.key / kPiece);
+    return (pieces + config_.block - 1) / config_.block;
   }
-  /// The sums of g, and beta: 0 past the last token, which then changes nothing.
-  void gates(const Int32 &base, const Int32 &end) const {
+  RowPiece rowPiece(int round) const {
+    const int across = problem_.key / kPiece;
+    const Int32 number =
+        wave_ * lane_.form().lanes + lane_.product().lane() + round * config_.block;
+    return {number / across, number % across};
+  }
+  /// Loads a round of rows of q or k (m, key); those past the last token are the last one again.
+  Vector loaded(const Tensor &of, const Int32 &base, const Int32 &end, int round) const {
+    const RowPiece at = rowPiece(round);
+    const Tensor row = of(min(base + at.row, end - 1), _); // (key)
+    return logical_divide(row, kPiece)(_, at.piece).load();
+  }
+  /// Puts them into shared memory, normed if the problem says so, and 0 past the last token.
+  void store(const Vector &values, const Int32 &base, const Int32 &end, int round,
+             const SharedRows &into) const {
+    const RowPiece at = rowPiece(round);
+    const Vector wide = values.to(f32);
+    const auto scale = [&]() -> Numeric {
+      if (!problem_.normalise)
+        return Float32(1.0f);
+      const Numeric squares = gpu::warp_reduce((wide * wide).reduce(Reduction::add), Reduction::add,
+                                               problem_.key / kPiece) +
+                              kNormEps;
+      const FastMathScope approximate(FastMath::afn); // the argument is not subnormal
+      return math::rsqrt(squares);
+    }();
+    // The last token may have a NaN.
+    const Vector kept = wide * select(base + at.row < end, scale, 0.0f);
+    into.store(at.row, at.piece * kPiece, kept.to(problem_.x));
+  }
+  /// Brings the rows of k and q, and the gates, into shared memory. All of them are on their way at
+  /// once, unless registers are few.
+  void bring(const Int32 &base, const Int32 &end) const {
+    const Tensor k = memory_.k(), q = memory_.q(); // (m, key)
+    const std::pair<const Tensor &, const SharedRows &> matrices[] = {{k, shared_.k},
+                                                                      {q, shared_.q}};
+    if (fewRegisters()) {
+      for (const auto &[of, into] : matrices)
+        for (int round = 0; round < rounds(); ++round)
+          store(loaded(of, base, end, round), base, end, round, into);
+      return gates(base, end, loadedGates(base, end));
+    }
+    std::vector<Vector> pieces;
+    for (const auto &[of, into] : matrices)
+      for (int round = 0; round < rounds(); ++round)
+        pieces.push_back(loaded(of, base, end, round));
+    const Gates loaded = loadedGates(base, end);
+    gpu::schedule_fence();
+    std::size_t next = 0;
+    for (const auto &[of, into] : matrices)
+      for (int round = 0; round < rounds(); ++round)
+        store(pieces[next++], base, end, round, into);
+    gates(base, end, loaded);
+  }
+  /// g and beta of a thread's token, in f32; of threads that have none, 0.
+  struct Gates {
+    Numeric g, beta;
+  };
+  Gates loadedGates(const Int32 &base, const Int32 &end) const {
     const Int32 i = thread_idx().x;
+    const Var<Float32> g(Float32(0.0f)), beta(Float32(0.0f));
     if_(i < tokens(), [&] {
       const Int32 token = min(base + i, end - 1);
+      g = inF32(memory_.g()(token));
+      beta = inF32(memory_.beta()(token));
+    });
+    return {g.get(), beta.get()};
+  }
+  /// The sums of g, and beta: 0 past the last token, which then changes nothing.
+  void gates(const Int32 &base, const Int32 &end, const Gates &loaded) const {
+    const Int32 i = thread_idx().x;
+    if_(i < tokens(), [&] {
       const Boolean inside(base + i < end);
-      const Numeric g = select(inside, inF32(memory_.g()(token)), 0.0f),
-                    beta = select(inside, inF32(memory_.beta()(token)), 0.0f);
+      const Numeric g = select(inside, loaded.g, 0.0f), beta = select(inside, loaded.beta, 0.0f);
       shared_.sums(i) = gpu::warp_inclusive_scan(g, Reduction::add, tokens());
       shared_.beta(i) = beta;
     });

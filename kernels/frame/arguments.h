@@ -210,19 +210,19 @@ public:
   }
 
   /// Checks that what is written shares no memory with what is read.
-  void apart(const TensorArg &written, const char *name, const TensorArg &read,
-             const char *readName) const {
+  void disjoint(const TensorArg &written, const char *name, const TensorArg &read,
+                const char *readName) const {
     if (shareMemory(written, read)) [[unlikely]]
       fail(std::string(name) + " shares memory with " + readName +
            ", which is read while it is written; give it memory of its own");
   }
   /// The same, but it may be exactly what is read: each row is read before it is written.
-  void apartOrSame(const TensorArg &written, const char *name, const TensorArg &read,
-                   const char *readName) const {
+  void disjointOrSame(const TensorArg &written, const char *name, const TensorArg &read,
+                      const char *readName) const {
     const bool isSame = written.data() == read.data() && written.dtype() == read.dtype() &&
                         (written.shape()[0] < 2 || written.strides()[0] == read.strides()[0]);
     if (!isSame)
-      apart(written, name, read, readName);
+      disjoint(written, name, read, readName);
   }
   /// Whether two matrices or vectors with contiguous rows are known to share elements: their rows
   /// are equally far apart, or neither has gaps. Parts of the columns of one matrix do not.

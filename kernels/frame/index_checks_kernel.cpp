@@ -162,14 +162,14 @@ private:
     for (Numeric i : range(thread_.to(i64), sequences, kIndexThreads)) {
       const Var<Int64> expected(Int64(0));
       if_(i > 0, [&] {
-        const Sight<Int32> sight{true,
+        const Visibility<Int32> visibility{true,
                                  rule.window,
                                  Int32(rule.queries),
                                  numberAt(p_.rows[row].lengths, i - 1).to<Int32>(),
                                  p_.rows[row].before.to<Int32>(),
                                  Int32(0)};
         expected =
-            Int64(numberAt(address, i - 1) + unitsOf(keysOfSequence(sight), rule.unit).to(i64));
+            Int64(numberAt(address, i - 1) + unitsOf(keysOfSequence(visibility), rule.unit).to(i64));
       });
       const Numeric number = numberAt(address, i);
       note(Boolean(number != expected), wrongKey(row), i, number, expected.get(), expected + 1);

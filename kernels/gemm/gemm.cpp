@@ -117,8 +117,8 @@ void Gemm::launch(const Call<GemmProblem> &call) {
       productRows(problem.c, m, n,
                   {.counts = {config.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"}));
   const Strided<OnHost, 1> rowsC{.address = address(args.c), .stride = {strideOr(args.c, 0, n)}};
-  arguments.apart(args.c, "c", args.a, "a");
-  arguments.apart(args.c, "c", weights, "b");
+  arguments.disjoint(args.c, "c", args.a, "a");
+  arguments.disjoint(args.c, "c", weights, "b");
   Strided<OnHost, 2> scaleA{};
   if (hasBlockScales(problem)) {
     scaleA = blockScales(arguments, problem, config, args, m);
@@ -141,7 +141,7 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   const std::int64_t workspace =
       arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
   if (workspace)
-    arguments.apart(args.c, "c", *args.workspace, "workspace");
+    arguments.disjoint(args.c, "c", *args.workspace, "workspace");
   if (m == 0)
     return;
   const auto grid = [&](std::int64_t tiles) {

@@ -231,7 +231,7 @@ void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
                            .reason = kPieces,
                            .reach = tile});
   arguments.check(args.c, productRows(problem.c, m, n, tile));
-  arguments.apart(args.c, "c", args.a, "a");
+  arguments.disjoint(args.c, "c", args.a, "a");
   checkBlocks(arguments, "b", args.b, problem.weight());
   if (args.up.has_value() != problem.gated) [[unlikely]]
     arguments.failGiven("up", problem.gated);

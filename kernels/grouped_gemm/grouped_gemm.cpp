@@ -221,8 +221,8 @@ void Grouped::launch(const Call<GroupedGemmProblem> &call) {
                            c = checkC(arguments, problem, config, args.c, sizes);
   checkGroups(arguments, problem, args, sizes);
   const Strided<OnHost, 2> scaleA = checkScales(arguments, problem, args, sizes);
-  arguments.apart(args.c, "c", args.a, "a");
-  arguments.apart(args.c, "c", args.b.tensor(), "b");
+  arguments.disjoint(args.c, "c", args.a, "a");
+  arguments.disjoint(args.c, "c", args.b.tensor(), "b");
   if (sizes.places == 0)
     return;
   const std::int64_t blocks =

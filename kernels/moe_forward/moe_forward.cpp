@@ -255,9 +255,9 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
   (void)arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
   if (m == 0)
     return;
-  arguments.apart(args.y, "y", *args.workspace, "workspace");
-  arguments.apart(*args.workspace, "workspace", args.x, "x");
-  arguments.apart(*args.workspace, "workspace", args.logits, "logits");
+  arguments.disjoint(args.y, "y", *args.workspace, "workspace");
+  arguments.disjoint(*args.workspace, "workspace", args.x, "x");
+  arguments.disjoint(*args.workspace, "workspace", args.logits, "logits");
 
   const Memory memory = memoryOf(problem, config, m);
   const std::int64_t places = memory.places;

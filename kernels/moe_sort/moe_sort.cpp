@@ -164,9 +164,9 @@ void Sort::launch(const Call<MoeSortProblem> &call) {
   arguments.checkIf(problem.places, args.slot_places, written("slot_places", i32, slots));
   // Padding is written, and places of slots, while other slots are read.
   const auto apartFromSlots = [&](const TensorArg &output, const char *name) {
-    arguments.apart(output, name, args.ids, "ids");
+    arguments.disjoint(output, name, args.ids, "ids");
     if (args.weights)
-      arguments.apart(output, name, *args.weights, "weights");
+      arguments.disjoint(output, name, *args.weights, "weights");
   };
   apartFromSlots(args.sorted_ids, "sorted_ids");
   if (args.sorted_weights)

@@ -12,11 +12,6 @@ constexpr int kMostHeads = 128, kLargestHead = 256, kMostRows = 1024;
 /// Registers of a lane for its keys, and for the sums of all of its tiles at a time.
 constexpr int kKeyRegisters = 128;
 
-/// The bytes of its keys that a lane holds. Lanes that share a row have parts of it.
-int keyBytes(const MqaLogitsProblem &problem, const MatrixForm &form, int tiles) {
-  return tiles * problem.head * form.bytes() / form.across;
-}
-
 } // namespace
 
 Support Logits::supported(const MqaLogitsProblem &problem, const Target &target) {
@@ -42,7 +37,7 @@ Support Logits::supported(const MqaLogitsProblem &problem, const MqaLogitsConfig
     return Support::no(is("keys", config.keys) + "; each of " +
                        std::to_string(config.block / target.wave_size()) +
                        " waves has 16, 32 or 64");
-  if (keyBytes(problem, *logitsForm(problem, target), tiles) > kKeyRegisters * 4)
+  if (tiles * rowRegisters(problem, *logitsForm(problem, target)) > kKeyRegisters)
     return Support::no(is("keys", config.keys) + "; " + std::to_string(16 * tiles) + " of " +
                        std::to_string(problem.head) +
                        " elements do not fit the registers of a wave");
@@ -54,7 +49,8 @@ Support Logits::supported(const MqaLogitsProblem &problem, const MqaLogitsConfig
 MqaLogitsConfig Logits::choose(const MqaLogitsProblem &problem, std::int64_t m,
                                const Target &target) {
   int tiles = 4;
-  while (tiles > 1 && keyBytes(problem, *logitsForm(problem, target), tiles) > kKeyRegisters * 2)
+  while (tiles > 1 &&
+         tiles * rowRegisters(problem, *logitsForm(problem, target)) > kKeyRegisters / 2)
     tiles /= 2;
   // Few tokens: blocks of few rows, so that there are more of them.
   return {.keys = 4 * 16 * tiles, .block = 4 * target.wave_size(), .rows = m <= 256 ? 8 : 32};

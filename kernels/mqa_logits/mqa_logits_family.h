@@ -31,6 +31,17 @@ inline int tilesOfWave(const MqaLogitsConfig &config, const Target &target) {
   return waves > 0 && config.keys % (16 * waves) == 0 ? config.keys / (16 * waves) : 0;
 }
 
+/// The registers of a lane for a row of keys, or of queries. Lanes that share a row have parts of it.
+inline int rowRegisters(const MqaLogitsProblem &problem, const MatrixForm &form) {
+  return problem.head * form.bytes() / form.across / 4;
+}
+/// Whether registers have room for the query heads that come next besides those that are multiplied.
+/// Sums, factors and addresses take the others.
+inline bool loadsAhead(const MqaLogitsProblem &problem, const MatrixForm &form, int tiles) {
+  constexpr int kOthers = 64;
+  return (tiles + 2) * rowRegisters(problem, form) + kOthers <= 256;
+}
+
 template <> struct Family<MqaLogitsProblem> : FamilyDefaults<MqaLogitsProblem, &MqaLogitsArgs::q> {
   static Support supported(const P &problem, const Target &target);
   static Support supported(const P &problem, const C &config, const Target &target);

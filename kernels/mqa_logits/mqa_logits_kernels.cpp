@@ -1,6 +1,6 @@
 // The kernel of logits of many query heads and one key head. A wave has its keys in registers and
 // goes over the block's tokens. For each it multiplies 16 heads by 16 keys at a time, so that the
-// heads of a key are in the values of a lane and in the lanes that are 16 apart, where they are
+// heads of a key are in the values of a lane and in every 16th lane, where they are
 // added up.
 #include "blocks/products/wave_product.h"
 #include "frame/compile.h"
@@ -74,22 +74,36 @@ private:
     return pieces;
   }
 
+  /// What the lane has of 16 query heads of a token.
+  struct Heads {
+    std::vector<Vector> pieces;   ///< of its head
+    std::vector<Numeric> factors; ///< of the heads of its sums
+  };
   void products(const Int32 &i, const std::vector<Var<Float32>> &sums) const {
     const Tensor q = operands_.q(i, _, _),
                  weights = operands_.weights(i, _); // (heads, head), (heads)
-    for (int head = 0; head < problem_.heads; head += 16) {
-      const std::vector<Vector> own = piecesOf(q(lane_.row() + head, _));
-      std::vector<Numeric> factors;
+    const auto load = [&](int head) {
+      Heads heads{piecesOf(q(lane_.row() + head, _)), {}};
       for (int v = 0; v < lane_.sums(); ++v)
-        factors.push_back(weights(lane_.sumRow(v) + head));
+        heads.factors.push_back(weights(lane_.sumRow(v) + head));
+      return heads;
+    };
+    const bool ahead = loadsAhead(problem_, lane_.form(), tiles_);
+    Heads next;
+    for (int head = 0; head < problem_.heads; head += 16) {
+      const Heads own = ahead && head ? std::move(next) : load(head);
+      if (ahead && head + 16 < problem_.heads) {
+        next = load(head + 16);
+        gpu::schedule_fence(); // they are on their way while the others are multiplied
+      }
       for (std::size_t tile = 0; tile < keys_.size(); ++tile) {
         const Tensor scores = product_.zeros(); // (sums)
-        for (std::size_t piece = 0; piece < own.size(); ++piece)
-          product_.add(scores, own[piece], keys_[tile][piece]);
+        for (std::size_t piece = 0; piece < own.pieces.size(); ++piece)
+          product_.add(scores, own.pieces[piece], keys_[tile][piece]);
         for (int v = 0; v < lane_.sums(); ++v) {
           const Numeric score = scores(v);
           // A NaN is not below 0 and stays.
-          sums[tile] = math::fma(select(score < 0.0f, 0.0f, score), factors[std::size_t(v)],
+          sums[tile] = math::fma(select(score < 0.0f, 0.0f, score), own.factors[std::size_t(v)],
                                  sums[tile].get());
         }
       }

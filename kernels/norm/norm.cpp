@@ -67,11 +67,11 @@ void Norm::launch(const Call<NormProblem> &call) {
   arguments.checkIf(writesMean(problem), args.mean, numbers("mean", rows));
   arguments.checkIf(added, args.residual, matrix("residual", problem.x, Use::read));
   arguments.checkIf(added, args.residual_out, matrix("residual_out", problem.x, Use::written));
-  arguments.apartOrSame(args.y, "y", args.x, "x");
+  arguments.disjointOrSame(args.y, "y", args.x, "x");
   if (added) {
-    arguments.apartOrSame(args.y, "y", *args.residual, "residual");
-    arguments.apartOrSame(*args.residual_out, "residual_out", args.x, "x");
-    arguments.apartOrSame(*args.residual_out, "residual_out", *args.residual, "residual");
+    arguments.disjointOrSame(args.y, "y", *args.residual, "residual");
+    arguments.disjointOrSame(*args.residual_out, "residual_out", args.x, "x");
+    arguments.disjointOrSame(*args.residual_out, "residual_out", *args.residual, "residual");
     if (Arguments::shareMemory(args.y, *args.residual_out)) [[unlikely]]
       arguments.fail("y and residual_out share memory; both are written");
   }

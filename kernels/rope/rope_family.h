@@ -16,7 +16,8 @@ template <class Side> struct RopeParams {
   Strided<Side, 0> positions, slots;         // (m)
   Strided<Side, 1> cos, sin;                 // (rows, rotary / 2)
   Param<Side, Int64> rows;                   // of cos and sin
-  Param<Side, Int32> places;                 // tokens that the cache holds
+  /// Tokens that the cache holds, in 64 bits like its neighbours: one load brings them all.
+  Param<Side, Int64> places;
   Strided<Side, 0> kCacheScale, vCacheScale; // one
   Strided<Side, 0> qWeight, kWeight;         // (head)
   Strided<Side, 0> qScale, kScale;           // Quantisation::fixed: one; (m, heads, head / group)

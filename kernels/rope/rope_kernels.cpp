@@ -56,6 +56,13 @@ private:
     std::vector<Round> rounds;
     for (int i = 0; i * groups_ < headsOf(problem_); ++i)
       rounds.push_back(load(i));
+    for (HeadKind &kind : kinds_)
+      loadShared(kind);
+    // Weights, which only the lanes of their heads take, come before what waits for the position:
+    // after it, those lanes' stores would be waited for with them.
+    if (std::any_of(kinds_.begin(), kinds_.end(),
+                    [](const HeadKind &kind) { return !kind.weight.empty(); }))
+      gpu::schedule_fence();
     std::optional<Rotation> rotation;
     if (rotates) {
       const Boolean known((position >= 0) & (position < rows));
@@ -63,8 +70,6 @@ private:
       const Tensor cos = operands_.cos()(row, _), sin = operands_.sin()(row, _); // (rotary / 2)
       rotation.emplace(lane_, cos, sin, known);
     }
-    for (HeadKind &kind : kinds_)
-      loadShared(kind);
     // All loads are issued before anything waits for the first.
     gpu::schedule_fence();
     const Boolean kept((slot >= 0) & (slot < places));
@@ -257,7 +262,7 @@ const FamilyKernel rope{
       const auto &[problem, config] = spec.value();
       const HeadShape shape(problem, config.lanes);
       const RopeOperands operands(problem, p);
-      RopeThread(problem, config, shape, operands).run(p.tokens, p.rows, p.places);
+      RopeThread(problem, config, shape, operands).run(p.tokens, p.rows, p.places.to<Int32>());
     }};
 
 } // namespace

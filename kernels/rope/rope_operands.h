@@ -111,7 +111,7 @@ private:
   // p / page, so the mode of places is made of those of a block and of blocks; what a packed cache
   // keeps together of a head or of tokens is the first mode of theirs.
 
-  Int32 blocks() const { return p_.places / problem_.page; }
+  Int32 blocks() const { return p_.places.template to<Int32>() / problem_.page; }
   Maybe keys() const {
     const int page = problem_.page, kv = problem_.kv_heads, head = problem_.head, x = problem_.pack,
               aligned = bytes(problem_.cached, accessOf(problem_));

@@ -27,7 +27,7 @@ void Softmax::launch(const Call<SoftmaxProblem> &call) {
                                 .free = 1,
                                 .use = Use::written,
                                 .align = align});
-  arguments.apartOrSame(call.args.y, "y", call.args.x, "x");
+  arguments.disjointOrSame(call.args.y, "y", call.args.x, "x");
   if (m == 0)
     return;
   call.launches.at(0, kSoftmax)(onRows(call, m), call.where,

@@ -83,9 +83,10 @@ std::vector<std::int32_t> make_worklist(const WorklistProblem &problem,
     throw Error("worklist: " + answer.why);
   std::vector<std::int32_t> list{0};
   for (std::int32_t context : contexts) {
-    const Sight<std::int64_t> sight{true, problem.window, problem.queries, context, before, 0};
+    const Visibility<std::int64_t> visibility{true,    problem.window, problem.queries,
+                                              context, before,         0};
     list.push_back(list.back() +
-                   static_cast<std::int32_t>(unitsOf(keysOfSequence(sight), problem.unit)));
+                   static_cast<std::int32_t>(unitsOf(keysOfSequence(visibility), problem.unit)));
   }
   const std::vector<std::int32_t> starts(list);
   const UnitDeal<std::int64_t> deal{starts.back(), problem.workers};

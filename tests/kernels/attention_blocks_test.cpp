@@ -16,27 +16,27 @@ namespace fk = fx::kernels;
 namespace {
 
 /// Whether query i sees key j, by the definition.
-bool sees(const Sight<std::int64_t> &sight, std::int64_t i, std::int64_t j) {
-  const std::int64_t at = i + sight.keys - sight.queries;
-  if (sight.causal && j > at)
+bool sees(const Visibility<std::int64_t> &visibility, std::int64_t i, std::int64_t j) {
+  const std::int64_t at = i + visibility.keys - visibility.queries;
+  if (visibility.causal && j > at)
     return false;
-  if (!sight.window)
+  if (!visibility.window)
     return true;
-  return (sight.before < 0 || j >= at - sight.before) &&
-         (sight.behind < 0 || j <= at + sight.behind);
+  return (visibility.left < 0 || j >= at - visibility.left) &&
+         (visibility.right < 0 || j <= at + visibility.right);
 }
 
 /// Checks the tiles of one tile of queries. Returns whether all is as it must be.
-bool tilesAreRight(const Sight<std::int64_t> &sight, std::int64_t first, std::int64_t last,
-                   int size) {
-  const TileSpan<std::int64_t> tiles = sight.tiles(first, last, size);
+bool tilesAreRight(const Visibility<std::int64_t> &visibility, std::int64_t first,
+                   std::int64_t last, int size) {
+  const TileSpan<std::int64_t> tiles = visibility.tiles(first, last, size);
   bool right = tiles.end >= tiles.first;
-  for (std::int64_t tile = 0; tile * size < sight.keys; ++tile) {
+  for (std::int64_t tile = 0; tile * size < visibility.keys; ++tile) {
     int seen = 0, pairs = 0;
     for (std::int64_t i = first; i <= last; ++i) {
-      const Span<std::int64_t> keys = sight.ofQuery(i);
+      const Span<std::int64_t> keys = visibility.ofQuery(i);
       for (std::int64_t j = tile * size; j < (tile + 1) * size; ++j) {
-        const bool is = j < sight.keys && sees(sight, i, j);
+        const bool is = j < visibility.keys && sees(visibility, i, j);
         right &= is == (j >= keys.first && j < keys.end);
         seen += is;
         ++pairs;
@@ -45,10 +45,10 @@ bool tilesAreRight(const Sight<std::int64_t> &sight, std::int64_t first, std::in
     // No tile is looked at in vain, but of windows that lie apart from
     // one another for some queries.
     const bool looked = tile >= tiles.first && tile < tiles.end;
-    right &= seen ? looked : !looked || sight.window;
+    right &= seen ? looked : !looked || visibility.window;
     right &= (tile >= tiles.whole && tile < tiles.wholeEnd) == (seen == pairs);
   }
-  return right && tiles.end * size < sight.keys + size;
+  return right && tiles.end * size < visibility.keys + size;
 }
 
 constexpr std::int64_t kKeys = 64, kQueries = 16, kHead = 64;
@@ -83,7 +83,8 @@ const fx::Kernel wave{
       read(fx::make_tiled_copy_B(one, scores), gQ, rQ);
       rO.fill(0);
       OnlineSoftmax softmax(1, spec->rules.factor(), spec->type, overLanes(16));
-      const Sight<fx::Int32> sight{spec->rules.causal, false, kQueries, 2 * kKeys - 5, 0, 0};
+      const Visibility<fx::Int32> visibility{spec->rules.causal, false, kQueries,
+                                             2 * kKeys - 5,      0,     0};
       for (int tile = 0; tile < 2; ++tile) {
         const auto tileOf = [&](const fx::Pointer &first, int rows, int columns, int apart) {
           return fx::make_view(first, tileInRuns(form, rows, columns, apart, 8 * apart));
@@ -103,7 +104,7 @@ const fx::Kernel wave{
                        {.bias = [](const fx::Int32 &key) { return key.to(fx::f32) * 0.125f; },
                         .slope = fx::Numeric(fx::Float32(0.25f)),
                         .at = query + int(2 * kKeys - 5 - kQueries)});
-          maskScores(row, keys, sight.ofQuery(query));
+          maskScores(row, keys, visibility.ofQuery(query));
           give(
               softmax
                   .add({row}, [&](int, const fx::Numeric &factor) { rO.store(rO.load() * factor); })
@@ -150,10 +151,11 @@ TEST_CASE("the keys that queries see are those of the definition") {
         for (std::int64_t before : {-2, -1, 0, 1, 7, 16})
           for (std::int64_t behind : {-1, 0, 3}) {
             const bool window = before != -2;
-            const Sight<std::int64_t> sight{causal, window, queries, keys, before, behind};
+            const Visibility<std::int64_t> visibility{causal, window, queries,
+                                                      keys,   before, behind};
             for (int size : {4, 16})
               for (std::int64_t first = 0; first < queries; first += 8)
-                if (!tilesAreRight(sight, first, std::min(first + 7, queries - 1), size)) {
+                if (!tilesAreRight(visibility, first, std::min(first + 7, queries - 1), size)) {
                   INFO(queries << " queries from " << first << ", " << keys << " keys, causal "
                                << causal << ", window " << window << " " << before << " " << behind
                                << ", tiles of " << size);

@@ -313,4 +313,13 @@ TEST_CASE("attention refuses arguments that do not fit") {
             "k has the shape (3, 2, 4, 16, 16)");
   wrongPage([&](auto &a) { a.v = at(f16, {4, 2, 1, 64, 16}); },
             "v has the shape (4, 2, 1, 64, 16)");
+
+  fk::AttentionArgs inPages = paged;
+  inPages.k = inPages.v = at(f16, {3, 16, 2, 64});
+  expect(
+      with(lengths, [](auto &p) { p.cache = KvCache::pages; }), inPages,
+      [&](auto &a) {
+        a.k = fx::tensor(memory.tensor().data(), f16, {3, 16, 2, 64}, {64, 1 << 26, 64, 1});
+      },
+      "a block, that is 16 along page, spans less than 2 GiB; pass a contiguous copy");
 }

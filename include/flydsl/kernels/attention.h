@@ -43,7 +43,7 @@ struct FLYDSL_API AttentionProblem {
   double scale = 0; ///< positive; 0: 1 / sqrt(head)
   double soft_cap = 0;
   bool causal = false, window = false;
-  /// The sequences of q lie one behind another, and those of k and v too unless they are in a
+  /// The sequences of q lie one after another, and those of k and v too unless they are in a
   /// cache; cu_seqlens_q and cu_seqlens_kv say where. Otherwise all sequences have the same length.
   bool varlen = false;
   /// k and v are in a cache: seqlens_kv has the number of keys of each sequence, and block_table
@@ -98,7 +98,7 @@ struct FLYDSL_API AttentionArgs {
   std::optional<TensorArg> cu_seqlens_q = {}, cu_seqlens_kv = {};
   /// varlen: queries of the longest sequence, for which there are blocks; 0: of an average one.
   /// Results are right for any number. The blocks of a sequence that has more queries take the
-  /// tiles behind theirs too, which takes longer.
+  /// tiles after theirs too, which takes longer.
   std::int64_t max_seqlen_q = 0;
   std::optional<TensorArg> seqlens_kv = {};         ///< a cache: (batch), i32
   std::optional<TensorArg> block_table = {};        ///< a cache: (batch, blocks), i32

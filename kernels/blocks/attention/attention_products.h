@@ -4,13 +4,13 @@
 // keys in the right order, these are what the second product, O^T = V^T * P^T, takes of P^T:
 // nothing moves between lanes, but on RDNA3, whose instructions want the keys of both halves of a
 // wave in both. In every form, groups of 16 lanes share the queries, and group g holds runs of 8
-// neighbours: of the keys 8 g to 8 g + 7, and of those a multiple of 8 groups behind them. The rows
+// neighbours: of the keys 8 g to 8 g + 7, and of those a multiple of 8 groups after them. The rows
 // of the second product, elements of the values, are dealt in the same way, so that a lane's
 // results are neighbours in memory too.
 #pragma once
 
-#include "blocks/products/operand.h"
 #include "blocks/attention/scores.h"
+#include "blocks/products/operand.h"
 
 #include <algorithm>
 
@@ -34,18 +34,18 @@ struct RunsOfEight {
 };
 
 /// The rows of an operand in the order in which the instructions of a product take
-/// them, so that each lane gets runs of 8. Rows are `apart` elements from one
-/// another, and groups of 8 are `apart8`.
-inline Layout rowsInRuns(const MatrixForm &form, int rows, int apart, int apart8) {
+/// them, so that each lane gets runs of 8. `stride` is that of rows, `stride8` that of
+/// groups of 8, in elements.
+inline Layout rowsInRuns(const MatrixForm &form, int rows, int stride, int stride8) {
   if (form.sumRun == 4) // two instructions make a run
-    return make_layout({4, 4, 2, rows / 32}, {apart, apart8, 4 * apart, 4 * apart8});
+    return make_layout({4, 4, 2, rows / 32}, {stride, stride8, 4 * stride, 4 * stride8});
   if (form.interleaved()) // the halves of a wave have every other row
-    return make_layout({2, 8, rows / 16}, {apart8, apart, 2 * apart8});
-  return make_layout({8, rows / 8}, {apart, apart8});
+    return make_layout({2, 8, rows / 16}, {stride8, stride, 2 * stride8});
+  return make_layout({8, rows / 8}, {stride, stride8});
 }
 /// A tile of rows of `columns` neighbours, as the instructions of a product take the rows.
-inline Layout tileInRuns(const MatrixForm &form, int rows, int columns, int apart, int apart8) {
-  const Layout runs = rowsInRuns(form, rows, apart, apart8);
+inline Layout tileInRuns(const MatrixForm &form, int rows, int columns, int stride, int stride8) {
+  const Layout runs = rowsInRuns(form, rows, stride, stride8);
   return make_layout({runs.shape(), columns}, {runs.stride(), 1});
 }
 

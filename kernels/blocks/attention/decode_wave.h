@@ -93,7 +93,7 @@ inline ValueOperands columnsOfBytes(int width, int rows, DType type,
   // Byte i of a selector names the byte of (high, low) that byte i of
   // the result is; low has 0 to 3.
   constexpr std::uint32_t kLowPairs = 0x05010400, kHighPairs = 0x07030602, kLowHalves = 0x05040100,
-                         kHighHalves = 0x07060302;
+                          kHighHalves = 0x07060302;
   std::vector<std::vector<Numeric>> columns(static_cast<std::size_t>(width));
   for (int first = 0; first < rows; first += 4) {
     std::vector<Vector> words;

@@ -8,6 +8,10 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
+/// A tile of keys or values, and a block of a cache, span less than so many bytes: the offsets of
+/// their tokens have 32 bits.
+inline constexpr std::int64_t kNearBytes = std::int64_t(1) << 31;
+
 /// Tokens of v that lie together in a packed cache: all of a page where `v_pack` is 0.
 template <class P> int vPackOf(const P &problem) {
   return problem.v_pack ? problem.v_pack : problem.page;

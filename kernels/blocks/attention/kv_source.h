@@ -48,6 +48,13 @@ template <class P> KvLayout kvLayoutOf(const P &problem, int headV, int align) {
 /// The blocks of a cache: no kernel knows how many there are, and none asks.
 inline constexpr int kAnyBlocks = 1 << 30;
 
+/// Tells the compiler what the host has checked of the strides of k or v: `count` neighbouring tokens
+/// span less than kNearBytes. It stands before all else of a kernel, where the strides are.
+inline void assumeNearTokens(const Strided<OnDevice, 3> &of, DType type, int count) {
+  const Int64 &tokens = of.stride[1];
+  assume(Boolean((tokens >= 0) & (tokens <= kNearBytes / (count * type.bytes()))));
+}
+
 /// The strides of a packed cache, whose other modes are compact.
 inline Strided<OnDevice, 2> packedStrides(const Strided<OnDevice, 3> &of) {
   return {.address = of.address, .stride = {of.stride[0], of.stride[2]}};
@@ -105,7 +112,9 @@ public:
     if (!table_)
       return {token, Int32(0)};
     const UInt32 number(token.to(u32)), page(layout_.page);
-    return {Int32((*table_)(Int32((number / page).to(i32)))), Int32((number % page).to(i32))};
+    const Int32 block((*table_)(Int32((number / page).to(i32))));
+    assume(block >= 0); // as the host has checked, or the caller has promised
+    return {block, Int32((number % page).to(i32))};
   }
   /// The place of token first + inside, where `first` is the same for the block of threads.
   KvPlace place(const Int32 &first, const Int32 &inside) const {

@@ -22,11 +22,11 @@ inline constexpr float kLeastScore = -0x1p100f;
 /// Combines a number of all lanes that share a row.
 using OverRow = std::function<Numeric(const Numeric &value, Reduction op)>;
 
-/// Lanes share a row that are a multiple of `apart` from one another in a wave.
-inline OverRow overLanes(int apart) {
-  return [apart](const Numeric &value, Reduction op) {
+/// Lanes share a row whose numbers in the wave differ by a multiple of `stride`.
+inline OverRow overLanes(int stride) {
+  return [stride](const Numeric &value, Reduction op) {
     std::vector<Numeric> all{value};
-    for (int step = apart; step < gpu::num_warp_threads(); step *= 2) {
+    for (int step = stride; step < gpu::num_warp_threads(); step *= 2) {
       const Numeric other = gpu::shuffle_xor(all.back(), step);
       all.push_back(op == Reduction::max ? max(all.back(), other) : Numeric(all.back() + other));
     }

@@ -33,8 +33,8 @@ struct ScoreRules {
   double soft_cap = 0; ///< 0: none
   bool bias = false, alibi = false;
   bool descaled = false; ///< products have a factor that the code does not know
-  bool causal = false;   ///< a query sees no key behind the one that it stands at
-  bool window = false;   ///< a query sees so many keys before that key, and so many behind it
+  bool causal = false;   ///< a query sees no key after the one that it stands at
+  bool window = false;   ///< a query sees so many keys before that key, and so many after it
 
   /// True if a score is more than a factor times the product.
   bool changed() const { return soft_cap > 0 || bias || alibi || descaled; }
@@ -43,29 +43,25 @@ struct ScoreRules {
 };
 
 /// Neighbours: from `first` to below `end`; none if `end` is not above `first`.
-template <class Int> struct Span {
-  Int first, end;
-};
+template <class Int> struct Span { Int first, end; };
 
 /// The tiles of keys that a tile of queries looks at: those from `first` to below `end`. Of these,
 /// all queries see all keys of those from `whole` to below `wholeEnd`.
-template <class Int> struct TileSpan {
-  Int first, end, whole, wholeEnd;
-};
+template <class Int> struct TileSpan { Int first, end, whole, wholeEnd; };
 
 /// More keys than there may be: a window without a limit.
 inline constexpr std::int32_t kNoLimit = 1 << 30;
 
 /// Which keys the queries of a sequence see. Lengths are below 2^30.
-template <class Int> struct Sight {
+template <class Int> struct Visibility {
   bool causal, window; ///< as in ScoreRules
   Int queries, keys;
-  Int before, behind; ///< keys of the window on both sides; negative: all; without a window, unused
+  Int left, right; ///< keys of the window on both sides; negative: all; without a window, unused
 
   /// The keys of query i.
   Span<Int> ofQuery(const Int &i) const {
     const Int at = i + (keys - queries);
-    return {window ? greater(at - limit(before), Int(0)) : Int(0), greater(endOf(at), Int(0))};
+    return {window ? greater(at - limit(left), Int(0)) : Int(0), greater(endOf(at), Int(0))};
   }
   /// The tiles of `size` keys for the queries from i to `last`.
   TileSpan<Int> tiles(const Int &i, const Int &last, int size) const {
@@ -82,7 +78,7 @@ private:
       return keys;
     if (!window)
       return lesser(Int(at + 1), keys);
-    const Int ahead = causal ? Int(0) : Int(limit(behind));
+    const Int ahead = causal ? Int(0) : Int(limit(right));
     return lesser(Int(at + ahead + 1), keys);
   }
 };
@@ -116,7 +112,7 @@ inline void maskScores(const Tensor &scores, const ScoreKeys &keys, const Span<I
 
 /// What is added to scores, for one query and head.
 struct ScoreTerms {
-  /// The bias of a key, in f32; keys behind the last one are asked for too.
+  /// The bias of a key, in f32; keys after the last one are asked for too.
   std::function<Numeric(const Int32 &key)> bias = nullptr;
   std::optional<Numeric> slope = {};   ///< of ALiBi, in f32
   std::optional<Numeric> descale = {}; ///< of the products, in f32

@@ -19,9 +19,9 @@ namespace kernels::impl {
 inline constexpr int kKeyAlign = 32;
 
 /// The keys that any query of a sequence sees, from a multiple of kKeyAlign on.
-template <class Int> Span<Int> keysOfSequence(const Sight<Int> &sight) {
-  return {sight.ofQuery(Int(0)).first / kKeyAlign * kKeyAlign,
-          sight.ofQuery(sight.queries - 1).end};
+template <class Int> Span<Int> keysOfSequence(const Visibility<Int> &visibility) {
+  return {visibility.ofQuery(Int(0)).first / kKeyAlign * kKeyAlign,
+          visibility.ofQuery(visibility.queries - 1).end};
 }
 /// The units of a sequence.
 template <class Int> Int unitsOf(const Span<Int> &keys, int unit) {
@@ -33,7 +33,7 @@ template <class Int> Int unitsOf(const Span<Int> &keys, int unit) {
 template <class Int> struct UnitDeal {
   Int units, workers;
 
-  /// The first unit of a worker; that of the worker behind the last one is `units`.
+  /// The first unit of a worker; that of the worker after the last one is `units`.
   Int begin(const Int &worker) const {
     return worker * (units / workers) + lesser(worker, Int(units % workers));
   }

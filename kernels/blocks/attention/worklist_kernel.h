@@ -26,9 +26,9 @@ inline void makeWorklist(const WorklistProblem &problem, int block,
     const Int32 sequence = first + thread;
     const Var<Int32> units(Int32(0));
     if_(sequence < n, [&] {
-      const Sight<Int32> sight{
+      const Visibility<Int32> visibility{
           true, problem.window, Int32(problem.queries), Int32(lengths(sequence)), before, Int32(0)};
-      units = unitsOf(keysOfSequence(sight), problem.unit);
+      units = unitsOf(keysOfSequence(visibility), problem.unit);
     });
     const Int32 sum = gpu::block_inclusive_scan(units.get(), Reduction::add, shared);
     if_(sequence < n, [&] { list(sequence + 1) = total + sum; });
@@ -43,9 +43,9 @@ inline void makeWorklist(const WorklistProblem &problem, int block,
     while_([&] { return Boolean(high - low > 1); },
            [&] {
              const Int32 middle = (low + high) / 2;
-             const Boolean behind(list(middle) > begin);
-             low = select(behind, low.get(), middle);
-             high = select(behind, middle, high.get());
+             const Boolean beyond(list(middle) > begin);
+             low = select(beyond, low.get(), middle);
+             high = select(beyond, middle, high.get());
            });
     firsts(worker) = select(begin < total, low.get(), n);
   }

@@ -97,4 +97,10 @@ TEST_CASE("decode says what it does not support") {
           args.q = fx::tensor(args.q.data(), args.q.dtype(), {3, 2, 32});
         }).find("q has 3 tokens and contexts 2 sequences; each sequence has 2") !=
         std::string::npos);
+  CHECK(message([](fk::DecodeArgs &args) {
+          const fx::TensorArg &k = args.k_cache;
+          args.k_cache =
+              fx::tensor(k.data(), k.dtype(), {k.shape()[0], 16, 1, 32}, {1 << 30, 1 << 26, 32, 1});
+        }).find("a block, that is 16 along page, spans less than 2 GiB; pass a contiguous copy") !=
+        std::string::npos);
 }

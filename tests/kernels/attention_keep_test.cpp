@@ -1,5 +1,5 @@
-// Attention in fewer registers (fk::impl::Thrift), which `choose` never asks for: whatever the code
-// does to save them, the results are the same bytes.
+// Attention that keeps less in registers (fk::impl::Keep), which `choose` never asks for: whatever the
+// code computes or loads again, the results are the same bytes.
 #include "attention/attend.h"
 #include "support/attention_case.h"
 
@@ -8,20 +8,20 @@ using namespace kernel_tests;
 namespace {
 namespace impl = fk::impl;
 
-struct ThriftSpec {
+struct KeepSpec {
   AttentionProblem problem;
   AttentionConfig config;
-  impl::Thrift thrift = impl::Thrift::none;
+  impl::Keep keep;
 };
-const fx::Kernel attend_thriftily{
-    "attend_thriftily", [](const impl::AttentionTraced &params, fx::Constexpr<ThriftSpec> spec) {
-      impl::attend(params, spec->problem, spec->config, false, spec->thrift);
+const fx::Kernel attend_by_row{
+    "attend_by_row", [](const impl::AttentionTraced &params, fx::Constexpr<KeepSpec> spec) {
+      impl::attend(params, spec->problem, spec->config, false, spec->keep);
     }};
 
 constexpr int kQueries = 150, kKeys = 203, kPage = 16, kPages = 13; // the last page is not full
 
 /// The results of one sequence with a head of each tensor, as bytes.
-std::vector<std::uint8_t> attended(const ThriftSpec &spec) {
+std::vector<std::uint8_t> attended(const KeepSpec &spec) {
   const AttentionProblem &problem = spec.problem;
   const int head = problem.head, columns = kPages * kPage;
   const auto random = [](fx::DType type, std::int64_t count, std::uint64_t seed) {
@@ -67,7 +67,7 @@ std::vector<std::uint8_t> attended(const ThriftSpec &spec) {
   const fx::Stream stream;
   const unsigned blocks =
       (kQueries + unsigned(spec.config.tile_q) - 1) / unsigned(spec.config.tile_q);
-  attend_thriftily(params, spec)
+  attend_by_row(params, spec)
       .launch({.grid = blocks, .block = unsigned(spec.config.threads), .stream = stream});
   stream.synchronize();
   return o.bytes();
@@ -77,10 +77,9 @@ void expectSameBytes(const AttentionProblem &problem, const AttentionConfig &con
   INFO(fx::to_config(problem).str() << " " << fx::to_config(config).str());
   REQUIRE(fk::supported(problem, config, fx::Device::current().target()));
   const std::vector<std::uint8_t> first = attended({problem, config});
-  for (impl::Thrift thrift : {impl::Thrift::ends, impl::Thrift::loads, impl::Thrift::addresses,
-                              impl::Thrift::tiles, impl::Thrift::queries}) {
-    INFO("thrift " << int(thrift));
-    CHECK(attended({problem, config, thrift}) == first);
+  for (std::size_t row = 1; row < std::size(impl::kKeeps); ++row) {
+    INFO("row " << row);
+    CHECK(attended({problem, config, impl::kKeeps[row]}) == first);
   }
 }
 
