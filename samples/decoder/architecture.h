@@ -29,7 +29,7 @@ struct Mixture {
   bool shared = false;
 };
 
-/// A decoder: an embedding, layers of attention and of a gated MLP, each behind an RMS norm and
+/// A decoder: an embedding, layers of attention and of a gated MLP, each after an RMS norm and
 /// added to what it got, and a norm and a product that gives logits. `config.json` says how large
 /// all of it is; a row says what it is made of.
 struct Architecture {

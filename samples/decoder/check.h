@@ -1,4 +1,4 @@
-// The engine beside what Hugging Face's transformers computed with the same weights in double
+// The engine next to what Hugging Face's transformers computed with the same weights in double
 // precision: expected.json and expected.safetensors of a model's folder.
 #pragma once
 
@@ -197,7 +197,7 @@ private:
       const double own = before[token],
                    added = own + kOfLayer +
                            std::accumulate(seen.begin(), seen.end(), 0.0) / double(seen.size());
-      // What the last layer adds is not known: as if it were all, behind the norm.
+      // What the last layer adds is not known: as if it were all of the sum.
       double ofOwn = 0, ofAdded = 1, ofNorm = kOfLastNorm;
       if (layer < std::size_t(model_.layers)) {
         const auto entered = row(expected.hidden[layer - 1], token, model_.width);

@@ -290,7 +290,7 @@ private:
     return {made.data(), fx::bf16, fx::Extents{matrix.rows, matrix.columns}};
   }
   // region: product
-  /// The rows of several matrices lie one behind another.
+  /// The rows of several matrices lie one after another.
   Product product(samples::Plans &plans, fk::GemmProblem problem, std::vector<Matrix> matrices,
                   const Floats &bias = {}) {
     problem.bias = !bias.empty();
@@ -361,7 +361,7 @@ private:
   }
   /// A token more for each sequence that has one.
   void step(std::span<const std::span<const int>> tokens) {
-    // A row without a token writes nothing to the cache, and nobody reads what it gives.
+    // A row without a token writes nothing to the cache, and what it gives is not read.
     prepare(1);
     for (std::size_t i = 0; i < tokens.size(); ++i)
       if (!tokens[i].empty())
