@@ -82,8 +82,7 @@ GemmConfig withParts(const GemmProblem &problem, const GemmConfig &whole, std::i
   GemmConfig config = whole;
   for (int split : kSplits) {
     const GemmConfig parts = splitOf(whole, split), more = isLast ? byLastBlock(parts) : parts;
-    const bool isFilled =
-        isLast ? tiles * split > units : tiles * config.split_k >= units;
+    const bool isFilled = isLast ? tiles * split > units : tiles * config.split_k >= units;
     if (!isFilled && worthwhile(problem, more, m) && supported(problem, more, target))
       config = more;
   }
@@ -91,10 +90,11 @@ GemmConfig withParts(const GemmProblem &problem, const GemmConfig &whole, std::i
 }
 
 /// The fewest tiles for which the next smaller one is not taken. Where b comes through LDS, too, half of
-/// the tile reads its other operand as often: it is worth it where more than every second unit would
-/// have no tile. (bench/silicon/README.md has the estimates.)
-std::int64_t unitsForTile(const GemmProblem &problem, std::int64_t units) {
-  return problem.b_layout == OperandLayout::prepared ? units : units / 2 + 1;
+/// the tile reads its other operand as often: from CDNA3 on, whose matrix units wait for operands, it is
+/// worth it where more than every second unit would have no tile. (bench/silicon/README.md has the estimates.)
+std::int64_t unitsForTile(const GemmProblem &problem, std::int64_t units, const Target &target) {
+  const bool isQuick = target.has(Feature::mfma) && target.has(Feature::fp8_conversions);
+  return isQuick && problem.b_layout != OperandLayout::prepared ? units / 2 + 1 : units;
 }
 
 } // namespace
@@ -110,7 +110,7 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
       break; // the weights would be read more than once
     last = &tile;
     tiles = (rows + tile.m - 1) / tile.m * tilesAcross(problem, configOf(problem, tile, {}));
-    if (tiles >= unitsForTile(problem, units))
+    if (tiles >= unitsForTile(problem, units, target))
       break;
   }
   GemmConfig config = configOf(problem, *last, orderOf(last->m, rows, target));
