@@ -44,6 +44,7 @@ const fx::Kernel lanes{"lanes", [](fx::Tensor x, fx::Tensor y) {
   y(t, 2) = coop::warp_exclusive_scan(v, 100, fx::Reduction::add); // of those before, from 100
   y(t, 3) = coop::warp_head_segmented_reduce(v, t % 5 == 0, fx::Reduction::add); // of its segment
   y(t, 4) = coop::warp_broadcast(v, 3, 8); // lane 3's of each 8
+  y(t, 5) = coop::warp_match(v, {.bits = 6}).rank; // how many before it have its value, below 64
 }};
 // endregion
 
@@ -167,20 +168,21 @@ TEST_CASE("collectives: records", "[collectives]") {
 
 TEST_CASE("collectives: a wave", "[collectives]") {
   const auto in = someInts(64, 50);
-  fx::DeviceArray<int> y({64, 5});
+  fx::DeviceArray<int> y({64, 6});
   lanes(fx::DeviceArray<int>::from_host(in, {64}), y).launch({.block = 64});
   const auto out = y.to_host();
   const std::size_t wave = std::size_t(fx::Device::current().warp_size());
   for (std::size_t t = 0; t < 64; ++t) {
     const auto at = [&](std::size_t i) { return in.begin() + std::ptrdiff_t(i); };
     const std::size_t first = t / wave * wave, group = t / 16 * 16;
-    CHECK(out[5 * t] == std::accumulate(at(group), at(group + 16), 0));
-    CHECK(out[5 * t + 1] == *std::max_element(at(first), at(t + 1)));
-    CHECK(out[5 * t + 2] == std::accumulate(at(first), at(t), 100));
+    CHECK(out[6 * t] == std::accumulate(at(group), at(group + 16), 0));
+    CHECK(out[6 * t + 1] == *std::max_element(at(first), at(t + 1)));
+    CHECK(out[6 * t + 2] == std::accumulate(at(first), at(t), 100));
     const std::size_t begin = std::max(first, t / 5 * 5);
     const std::size_t end = std::min(first + wave, t / 5 * 5 + 5);
-    CHECK(out[5 * t + 3] == std::accumulate(at(begin), at(std::min<std::size_t>(end, 64)), 0));
-    CHECK(out[5 * t + 4] == in[t / 8 * 8 + 3]);
+    CHECK(out[6 * t + 3] == std::accumulate(at(begin), at(std::min<std::size_t>(end, 64)), 0));
+    CHECK(out[6 * t + 4] == in[t / 8 * 8 + 3]);
+    CHECK(out[6 * t + 5] == std::count(at(first), at(t), in[t]));
   }
 }
 

@@ -13,3 +13,4 @@
 #include <flydsl/coop/merge_sort.h>
 #include <flydsl/coop/warp.h>
 #include <flydsl/coop/warp_exchange.h>
+#include <flydsl/coop/warp_match.h>

@@ -3,12 +3,15 @@
 // The slots of a call are dealt to waves, to each a run of neighbours. A wave counts its slots of each
 // expert in counters of its own in LDS. What all waves before it have counted, and the first place of
 // the expert, are added to them; then a wave goes over its slots again, and an expert's next place is
-// its counter. Lanes with the same expert find one another by ballots over the bits of its number,
-// and take places in their order: no atomic operation decides about the order.
+// its counter. Lanes with the same expert find one another (coop::warp_match), and take places in
+// their order: no atomic operation decides about the order.
 #include "frame/compile.h"
 #include "moe_sort/moe_sort_family.h"
 
-#include <flydsl/rocdl/intrinsics.h>
+#include <flydsl/coop/warp_match.h>
+
+#include <algorithm>
+#include <bit>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -107,18 +110,16 @@ public:
   void scatter() const {
     each([&](const Int32 &slot, const Int32 &expert) {
       const Boolean has(expert >= 0);
-      const Numeric alike = lanesAlike(expert, has);
-      const Numeric below = alike & ((oneOf(alike) << lane_.to(alike.dtype())) - 1);
-      const Int32 rank(math::ctpop(below).to(i32)), count(math::ctpop(alike).to(i32));
+      const coop::WarpMatch alike =
+          coop::warp_match(expert, {.bits = bitsOfExpert(), .valid = has});
       // One lane of each expert takes the places of all.
       const Int32 taken = if_(
-          Boolean(has & (rank == 0)),
+          Boolean(has & (alike.rank == 0)),
           [&] {
-            return Int32(atomic(AtomicOp::add, counterOf(expert), count, MemoryScope::block));
+            return Int32(atomic(AtomicOp::add, counterOf(expert), alike.count, MemoryScope::block));
           },
           [] { return Int32(0); });
-      const Int32 leader(select(has, math::cttz(alike).to(i32), lane_));
-      const Int32 next = Int32(gpu::shuffle_idx(taken, leader)) + rank;
+      const Int32 next = Int32(gpu::shuffle_idx(taken, alike.first)) + alike.rank;
       const Boolean fits = isMasked() ? Boolean(has & (next < capacity())) : has;
       const Int32 place = isMasked() ? Int32(expert * capacity() + next) : next;
       if_(fits, [&] {
@@ -180,9 +181,6 @@ private:
     return Int32(blockCounts()(expert, at));
   }
   Pointer counterOf(const Int32 &expert) const { return counters_(wave_, _).iter() + expert; }
-  static Numeric oneOf(const Numeric &mask) {
-    return mask.dtype() == i64 ? Numeric(Int64(1)) : Numeric(Int32(1));
-  }
 
   /// The expert of a slot as it is counted here, or kNone.
   Int32 expertOf(const Int32 &slot) const {
@@ -211,15 +209,9 @@ private:
       body(slot, expertOf(slot));
     }
   }
-  /// A bit for each lane of the wave whose slot has the same expert.
-  Numeric lanesAlike(const Int32 &expert, const Boolean &has) const {
-    const Var<Numeric> alike(rocdl::ballot(has));
-    for (unsigned bits = static_cast<unsigned>(experts_ - 1), bit = 0; bits >> bit; ++bit) {
-      const Boolean isSet(((expert >> static_cast<int>(bit)) & 1) == 1);
-      const Numeric set = rocdl::ballot(isSet);
-      alike &= select(isSet, set, set ^ -1);
-    }
-    return alike.get();
+  /// The bits of the number of an expert here.
+  int bitsOfExpert() const {
+    return std::max(1, static_cast<int>(std::bit_width(static_cast<unsigned>(experts_ - 1))));
   }
   Int32 sumOfWaves(const Int32 &expert) const {
     const Var<Int32> sum(Int32(0));

@@ -44,6 +44,17 @@ TEST_CASE("Collectives of a wave refuse widths, lanes and items that are not the
       "a bitonic sort of 3 items a lane: their number is a power of two");
 }
 
+TEST_CASE("A match of lanes refuses keys that are no integers, bits that they lack and widths") {
+  refuses([](fx::Int32 x) { coop::warp_match(x.to(fx::f32)); },
+          "warp_match of a key of type f32: keys are integers; .bitcast(fx::u32) compares the bits");
+  refuses([](fx::Int32 x) { coop::warp_match(x, {.bits = 33}); },
+          "warp_match of 33 bits of a key of type i32: 0 (all) to 32");
+  refuses([](fx::Int32 x) { coop::warp_match(x.to(fx::u8), {.bits = -1}); },
+          "warp_match of -1 bits of a key of type u8: 0 (all) to 8");
+  refuses([](fx::Int32 x) { coop::warp_match(x, {.width = 24}); }, "power of two");
+  refuses([](fx::Int32 x) { coop::warp_match(x, {.width = 128}); }, "a wave of 64");
+}
+
 TEST_CASE("Collectives refuse types that they don't combine") {
   refuses([](fx::Int32 x) { coop::warp_reduce(x > 0, add); }, "not booleans");
   refuses([](fx::Int32 x) { coop::warp_reduce(x.to(fx::i4), add); },

@@ -1,5 +1,5 @@
 #include "builder/coop/block.h"
-#include "builder/coop/wave.h"
+#include "builder/coop/warp_match.h"
 
 #include <flydsl/coop/block_histogram.h>
 #include <flydsl/coop/block_radix.h>
@@ -159,11 +159,9 @@ void BlockHistogram::count(const Items &items, const IntTuple *valid, const Tens
     int bits = 1;
     while (bits < 31 && (1 << bits) < bins_)
       ++bits;
-    Expr same = peers(lanes, bin.to(u32), bits);
-    if (counted)
-      same = same & lanes.ballot(*counted);
-    const Expr isFirst = trailingZeros(same).to(i32) == thread.lane();
-    where(counted ? *counted & isFirst : isFirst, [&] { add(bin, popcount(same)); });
+    const LanesAlike same = lanesAlike(lanes, bin.to(u32), bits, counted);
+    const Expr isFirst = same.first == thread.lane();
+    where(counted ? *counted & isFirst : isFirst, [&] { add(bin, same.count); });
   }
 }
 

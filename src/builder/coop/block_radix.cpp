@@ -1,6 +1,6 @@
 #include "builder/coop/exchange.h"
 #include "builder/coop/sort_keys.h"
-#include "builder/coop/wave.h"
+#include "builder/coop/warp_match.h"
 
 #include <flydsl/coop/block_radix.h>
 #include <flydsl/coop/block_scan.h>
@@ -51,20 +51,19 @@ Items ranked(const Items &digits, const Counters &room, const Storage &storage, 
   std::vector<Expr> places;
   for (const Fields &item : digits) {
     const Expr digit(item.front(), loc);
-    const Expr same = peers(lanes, digit, room.bits);
-    const Expr before = lanes.countBelow(same);
+    const LanesAlike same = lanesAlike(lanes, digit, room.bits);
     // The first of the lanes counts for all of them.
     const Expr counter = digit.to(i32) * room.waves + thread.wave();
     const Expr counted = loadWhere(
-        before == 0,
+        same.rank == 0,
         [&] {
           return Expr(atomic(AtomicOp::add, counters.at(0, counter),
-                             Numeric::Arg(popcount(same).to(u32).number(), loc), "workgroup"),
+                             Numeric::Arg(same.count.to(u32).number(), loc), "workgroup"),
                       loc);
         },
         Expr(u32, 0, loc));
-    const Fields first = lanes.from({counted.handle}, trailingZeros(same).to(i32));
-    places.push_back(Expr(first.front(), loc).to(i32) + before);
+    const Fields first = lanes.from({counted.handle}, same.first);
+    places.push_back(Expr(first.front(), loc).to(i32) + same.rank);
   }
   gpu::barrier(loc);
 

@@ -129,6 +129,12 @@ Expr Lanes::ballot(const Expr &condition) const {
   return own & ((std::uint64_t(1) << group_.width) - 1);
 }
 
+Expr Lanes::countBelow(const Expr &ballot) const {
+  if (group_.width == group_.wave)
+    return moves_->countBelow(ballot);
+  return moves_->countBelow(ballot << groupStart().to(ballot.type()));
+}
+
 Expr Lanes::scalar(const Expr &x) { return Expr(gpu::uniform(x.number(), x.loc), x.loc); }
 
 } // namespace coop::impl

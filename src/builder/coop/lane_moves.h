@@ -35,7 +35,8 @@ public:
   Fields from(const Fields &value, const Expr &source) const;
   Fields fromUniform(const Fields &value, const Expr &source) const;
   Fields across(const Fields &value, int mask) const;
-  Expr countBelow(const Expr &ballot) const { return moves_->countBelow(ballot); }
+  /// How many bits of a ballot of the group stand below the lane's own, of type i32.
+  Expr countBelow(const Expr &ballot) const;
   /// A bit for each lane of the group for which the condition holds, of type u32 or u64.
   Expr ballot(const Expr &condition) const;
   /// A number that all lanes of a wave agree on, as the scalar that it is.

@@ -249,18 +249,5 @@ Scanned warpScan(const Items &items, const Operator &op, int width, const ScanWi
   return scanned;
 }
 
-Expr peers(const Lanes &lanes, const Expr &digit, int bits) {
-  const DType mask = lanes.wave() == 64 ? u64 : u32;
-  const DType words = lanes.wave() == 64 ? i64 : i32;
-  Expr same(mask, ~std::uint64_t(0) >> (64 - lanes.width()), digit.loc);
-  for (int bit = 0; bit < bits; ++bit) {
-    // All ones in the lanes where the bit is set, else zeros: what is to be like the ballot's bits.
-    const Expr own = (digit.bitcast(i32) << (31 - bit)) >> 31;
-    const Expr differ = lanes.ballot(own != 0) ^ own.to(words).bitcast(mask);
-    same = same & ~differ;
-  }
-  return same;
-}
-
 } // namespace coop::impl
 FLYDSL_NAMESPACE_END

@@ -16,8 +16,6 @@ std::optional<Fields> neutralIfKnown(const Operator &op, const std::vector<DType
 Fields reduceToLast(const Lanes &lanes, const Fields &value, const Operator &op, Loc loc);
 /// All lanes' values combined, in all lanes.
 Fields reduceLanes(const Lanes &lanes, const Fields &value, const Operator &op, Loc loc);
-/// A bit for each lane of the group that has the same digit of `bits` bits, of type u32 or u64.
-Expr peers(const Lanes &lanes, const Expr &digit, int bits);
 
 } // namespace coop::impl
 FLYDSL_NAMESPACE_END

@@ -306,8 +306,10 @@ TEST_CASE("Scans and sorts of a group that is not full leave out what is behind 
     };
     for (int i = 0; i < n; ++i) {
       auto counts = [&, i](int t) { return place(t, i) < valid; };
-      got.expect("inclusive" + w, [&](int t) { return upTo(t, place(t, i) + 1); }, counts);
-      got.expect("exclusive" + w, [&](int t) { return upTo(t, place(t, i)); }, counts);
+      got.expect(
+          "inclusive" + w, [&](int t) { return upTo(t, place(t, i) + 1); }, counts);
+      got.expect(
+          "exclusive" + w, [&](int t) { return upTo(t, place(t, i)); }, counts);
     }
     got.expect("aggregate" + w, [&](int t) {
       return fold<HostAffine>(first(t), first(t) + valid - 1, compose, hostAffine).shift;
@@ -393,4 +395,67 @@ TEST_CASE("A bitonic sort puts a group's items in order, with their values") {
     }
     CHECK(got.done());
   }
+}
+
+TEST_CASE("Lanes with the same key find one another, in groups of every width and with lanes that "
+          "have none") {
+  constexpr int kThreads = 128;
+  // Keys of few values and of many; the last threads have none.
+  const auto key = [](auto t) { return t * 7919 % 13; };
+  const auto wide = [](auto t) { return t * 7919 % 3; };
+  const auto there = [](auto t) { return t % 5 != 3; };
+  Sheet got =
+      run("match", kThreads, static_cast<int>(widths().size()) * 13, [&](Row &row, fx::Int32 t) {
+        for (int width : widths()) {
+          const auto put = [&](const coop::WarpMatch &match) {
+            // The bits as two numbers of 32, of which a wave of 32 lanes has one.
+            const fx::Numeric lanes = match.lanes.to(fx::u64);
+            row.put(lanes & 0xffffffffu);
+            row.put(lanes >> 32);
+            row.put(match.rank);
+            row.put(match.count);
+            row.put(match.first);
+          };
+          put(coop::warp_match(key(t), {.bits = 4, .width = width}));
+          put(coop::warp_match(key(t), {.bits = 4, .width = width, .valid = there(t)}));
+          // The bits above the lowest ones are not looked at; all of a key are, of any integer type.
+          row.put(coop::warp_match(key(t) | (t << 4), {.bits = 4, .width = width}).count);
+          row.put(coop::warp_match((wide(t) - 1).to(fx::i8), {.width = width}).count);
+          row.put(coop::warp_match((wide(t) - 1).to(fx::i64) << 40, {.width = width}).count);
+        }
+      });
+  for (int width : widths()) {
+    const std::string w = ", width " + std::to_string(width);
+    struct Match {
+      std::uint64_t lanes = 0;
+      int rank = 0, count = 0, first = -1;
+    };
+    const auto of = [=](int t, auto keyOf, auto valid) {
+      const int start = t / width * width;
+      Match match;
+      for (int lane = 0; lane < width && valid(t); ++lane)
+        if (valid(start + lane) && keyOf(start + lane) == keyOf(t)) {
+          match.lanes |= std::uint64_t(1) << lane;
+          match.rank += start + lane < t;
+          match.first = match.count++ ? match.first : lane;
+        }
+      if (match.first < 0)
+        match.first = t - start;
+      return match;
+    };
+    const auto always = [](int) { return true; };
+    const auto expect = [&](const std::string &what, auto valid) {
+      got.expect("low" + what, [&](int t) { return of(t, key, valid).lanes & 0xffffffffu; });
+      got.expect("high" + what, [&](int t) { return of(t, key, valid).lanes >> 32; });
+      got.expect("rank" + what, [&](int t) { return of(t, key, valid).rank; });
+      got.expect("count" + what, [&](int t) { return of(t, key, valid).count; });
+      got.expect("first" + what, [&](int t) { return of(t, key, valid).first; });
+    };
+    expect(w, always);
+    expect(w + ", some lanes", there);
+    got.expect("low bits" + w, [&](int t) { return of(t, key, always).count; });
+    got.expect("bytes" + w, [&](int t) { return of(t, wide, always).count; });
+    got.expect("64 bits" + w, [&](int t) { return of(t, wide, always).count; });
+  }
+  CHECK(got.done());
 }
