@@ -1,7 +1,7 @@
 // The numbers by which slots are sorted.
 #include "moe_sort/moe_sort_family.h"
 
-#include "frame/arguments.h"
+#include "blocks/common/expert_ids.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -9,15 +9,7 @@ namespace kernels::impl {
 std::vector<Family<MoeSortProblem>::IndexRow>
 Family<MoeSortProblem>::indexRows(const MoeSortProblem &problem, const MoeSortConfig &) {
   // Without the check, a slot of any other number has no place.
-  std::vector<IndexRow> rows{{.rule = {.argument = "ids",
-                                       .meaning = "the experts",
-                                       .orNone = true,
-                                       .columns = problem.topk},
-                              .values = [](const P &p, const A &args) {
-                                return IndexValues{.address = address(args.ids),
-                                                   .count = args.ids.shape()[0] * p.topk,
-                                                   .end = p.experts};
-                              }}};
+  std::vector<IndexRow> rows{expertIdsRow<P, A>(problem)};
   if (problem.local)
     rows.push_back({.rule = {.argument = "expert_map",
                              .meaning = "the experts of this rank",

@@ -1,7 +1,7 @@
 // The experts of tokens, where they are given.
 #include "topk_gating/topk_gating_family.h"
 
-#include "frame/arguments.h"
+#include "blocks/common/expert_ids.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -11,15 +11,7 @@ Family<TopkGatingProblem>::indexRows(const TopkGatingProblem &problem, const Row
   if (!problem.given)
     return {};
   // Without the check, any other number has the weight 0.
-  return {{.rule = {.argument = "ids",
-                    .meaning = "the experts",
-                    .orNone = true,
-                    .columns = problem.topk},
-           .values = [](const P &p, const A &args) {
-             return IndexValues{.address = address(args.ids),
-                                .count = args.ids.shape()[0] * p.topk,
-                                .end = p.experts};
-           }}};
+  return {expertIdsRow<P, A>(problem)};
 }
 
 } // namespace kernels::impl

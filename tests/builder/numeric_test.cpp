@@ -105,6 +105,34 @@ TEST_CASE("fast math holds in its scope alone") {
   CHECK(countOf(ir, "fastmath") == 2);
 }
 
+TEST_CASE("a scope of fast math adds to what is permitted around it; none takes all away") {
+  fx::KernelHints hints;
+  hints.fast_math = true;
+  const auto body = [](fx::Tensor out, fx::Float32 a) {
+    fx::FastMathScope contracted(fx::FastMath::contract);
+    out(0) = a + 1;
+    {
+      fx::FastMathScope approximate(fx::FastMath::afn);
+      out(1) = a * 2;
+      {
+        fx::FastMathScope exact(fx::FastMath::none);
+        out(2) = a - 3;
+        fx::FastMathScope reciprocal(fx::FastMath::arcp);
+        out(3) = a / 3;
+      }
+    }
+    out(4) = a + 5;
+  };
+  const std::vector<ArgType> types{arrayArg(fx::f32, 5), scalarArg(fx::f32)};
+  const std::string ir = traceText(body, types);
+  CHECK_IR(ir, "arith.addf", "fastmath<contract>", "arith.mulf", "fastmath<contract,afn>",
+           "arith.subf", "arith.divf", "fastmath<arcp>", "arith.addf", "fastmath<contract>");
+  CHECK(countOf(ir, "fastmath") == 4);
+  CHECK_IR(traceText(body, types, false, {64, 1, 1}, hints), "arith.addf", "fastmath<fast>",
+           "arith.mulf", "fastmath<fast>", "arith.subf", "arith.divf", "fastmath<arcp>",
+           "arith.addf", "fastmath<fast>");
+}
+
 TEST_CASE("functions, classes and bits of floats trace to their operations") {
   std::string ir = traceText(
       [](fx::Tensor out, fx::Float32 a, fx::Int32 n) {

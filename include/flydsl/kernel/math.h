@@ -243,9 +243,12 @@ constexpr FastMath operator|(FastMath a, FastMath b) {
 }
 
 /// While this object lives, the floating-point operations of the kernel are traced with these
-/// flags, which replace those of an enclosing scope and the kernel's hint:
+/// permissions too, besides those of the enclosing scope or, outside of one, of the kernel's hint:
 ///
 ///   { fx::FastMathScope scope(fx::FastMath::contract); sum = sum + a * b; }
+///
+/// `FastMath::none` takes all of them away: what is traced is computed as it is written, until a scope
+/// inside of it permits something again.
 class FLYDSL_API FastMathScope {
 public:
   explicit FastMathScope(FastMath flags, Loc loc = Loc::current());

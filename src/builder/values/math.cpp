@@ -234,7 +234,8 @@ static_assert(isSame(FastMath::none, mlir::arith::FastMathFlags::none) &&
 FastMathScope::FastMathScope(FastMath flags, Loc loc) {
   builder::Tracer &t = builder::Tracer::require("a fast-math scope", loc);
   tracer_ = &t;
-  outer_ = t.ir.setFastMath(static_cast<unsigned>(flags));
+  outer_ = t.ir.fastMath();
+  t.ir.setFastMath(flags == FastMath::none ? 0 : outer_ | static_cast<unsigned>(flags));
 }
 
 FastMathScope::~FastMathScope() {

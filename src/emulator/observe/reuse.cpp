@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <queue>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -71,6 +72,7 @@ struct Event {
   uint64_t time, line;
   uint32_t order; ///< of its workgroup, which decides between touches of one time
   uint32_t die;
+  uint32_t touch; ///< its number among those of its workgroup
 };
 
 /// All touches in the order of their times.
@@ -98,11 +100,13 @@ std::vector<Event> eventsOf(const std::vector<GroupTouches> &groups, const Cache
       ends.pop();
     }
     ends.push(start + group.cycles);
+    uint32_t number = 0;
     for (const SampledTouch &touch : group.touches)
-      events.push_back({start + touch.time, touch.line, static_cast<uint32_t>(i), die});
+      events.push_back({start + touch.time, touch.line, static_cast<uint32_t>(i), die, number++});
   }
-  std::stable_sort(events.begin(), events.end(), [](const Event &a, const Event &b) {
-    return a.time != b.time ? a.time < b.time : a.order < b.order;
+  // What a group touches at one time stays in its order.
+  std::sort(events.begin(), events.end(), [](const Event &a, const Event &b) {
+    return std::tie(a.time, a.order, a.touch) < std::tie(b.time, b.order, b.touch);
   });
   return events;
 }

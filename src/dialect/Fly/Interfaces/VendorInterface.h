@@ -1,4 +1,4 @@
-// What tracing asks of the dialects of a vendor, which it does not know by name.
+// What tracing and compiling ask of the dialects of a vendor, which they do not know by name.
 #pragma once
 
 #include <flydsl/target.h>
@@ -28,8 +28,13 @@ public:
   explicit VendorInterface(Dialect *dialect) : Base(dialect) {}
 
   virtual VendorOperation describe(Operation *) const { return {}; }
-  /// Why the instruction of an atom of this dialect is not on a target; empty where it is there.
-  virtual std::string missingOn(Type, const flydsl::Target &) const { return {}; }
+  /// Why the instruction of an atom of this dialect is not on a target; empty where it is there, and
+  /// for types of this dialect that are no instruction. `byName`: of a module that another program
+  /// wrote; an instruction counts as there if the target has one of its name.
+  virtual std::string missingOn(Type, const flydsl::Target &, bool byName) const {
+    static_cast<void>(byName);
+    return {};
+  }
   /// How a kernel gets memory in an address space of this dialect, as the end of a sentence; empty
   /// where there is nothing to say.
   virtual std::string originOf(Attribute) const { return {}; }

@@ -13,7 +13,15 @@ namespace {
 struct FlyRocdlVendor final : fly::VendorInterface {
   using fly::VendorInterface::VendorInterface;
 
-  std::string missingOn(Type instruction, const flydsl::Target &target) const override {
+  std::string missingOn(Type instruction, const flydsl::Target &target,
+                        bool byName) const override {
+    if (!isa<fly::CopyOpTypeInterface, fly::MmaOpTypeInterface>(instruction))
+      return {};
+    // FlyDSL writes gfx942's format of FP8 for gfx950 too, whose instruction of the same name takes
+    // the other one.
+    if (auto matrix = dyn_cast<MatrixOpTypeInterface>(instruction); byName && matrix)
+      if (flydsl::detail::findRaw(flydsl::detail::rawName(matrix.row()), target))
+        return {};
     return fly_rocdl::missingOn(instruction, target);
   }
   std::string originOf(Attribute space) const override {

@@ -34,8 +34,6 @@ std::string Backend::problemWithAttribute(const std::string &name, const std::st
   return "kernels for " + target.name() + " take no attributes, such as " + name;
 }
 
-std::string Backend::missingOn(mlir::Type, const Target &) const { return {}; }
-
 mlir::ArrayAttr Backend::bitcodeOf(mlir::Attribute) const { return {}; }
 
 bool Backend::emit(llvm::Module &module, TargetMachineLease &machine, const CompileOptions &options,

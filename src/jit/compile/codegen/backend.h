@@ -78,10 +78,6 @@ public:
   virtual std::string problemWithAttribute(const std::string &name, const std::string &value,
                                            const Target &target) const;
 
-  /// Why the instruction that a type of its dialects stands for is not on a target, or an empty
-  /// text. Any type may be asked for.
-  virtual std::string missingOn(mlir::Type type, const Target &target) const;
-
   /// The passes to the LLVM dialect as text, one stage an element; each parses by itself inside
   /// builtin.module(...). The Fly stages are left out for a module that is past them.
   virtual std::vector<std::string> stages(const CompileOptions &options, bool fromFly) const = 0;

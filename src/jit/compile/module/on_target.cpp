@@ -1,6 +1,6 @@
 #include "jit/compile/module/on_target.h"
 
-#include "jit/compile/backends/backends.h"
+#include "dialect/Fly/Interfaces/VendorInterface.h"
 #include "jit/compile/module/guarded_work.h"
 #include "jit/compile/module/kernel_module.h"
 
@@ -17,7 +17,7 @@ using namespace mlir;
 /// Looks at each type once.
 class TargetCheck {
 public:
-  TargetCheck(const Backend &backend, const Target &target) : backend_(backend), target_(target) {}
+  explicit TargetCheck(const Target &target) : target_(target) {}
 
   bool run(ModuleOp module) {
     return !module
@@ -37,7 +37,9 @@ private:
     bool fit = true;
     if (seen_.insert(type).second)
       type.walk([&](Type part) {
-        const std::string problem = backend_.missingOn(part, target_);
+        const auto *vendor = fly::VendorInterface::of(part);
+        const std::string problem =
+            vendor ? vendor->missingOn(part, target_, /*byName=*/true) : std::string();
         if (problem.empty())
           return WalkResult::advance();
         op->emitError() << problem << "; a module is made for one target: ARCH=" << target_.name()
@@ -48,7 +50,6 @@ private:
     return fit;
   }
 
-  const Backend &backend_;
   const Target target_;
   llvm::DenseSet<Type> seen_;
 };
@@ -58,7 +59,7 @@ private:
 void expectOnTarget(ModuleOp module, const CompileOptions &options) {
   runOnModule(*module.getContext(), "kernel " + kernelName(module), "looking at its instructions",
               options.timeoutSeconds, [module, target = options.target] {
-                return TargetCheck(backendFor(target), target).run(module);
+                return TargetCheck(target).run(module);
               });
 }
 

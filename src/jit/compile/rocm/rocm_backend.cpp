@@ -4,7 +4,6 @@
 #include "dialect/Conversion/FlyToROCDL/FlyToROCDL.h"
 #include "dialect/FlyKtrace/IR/FlyKtraceDialect.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
-#include "dialect/FlyROCDL/IR/MatrixInstructions.h"
 #include "dialect/FlyROCDL/Text/ModuleText.h"
 #include "jit/compile/guard/compiler_use.h"
 #include "jit/compile/link/link_lld.h"
@@ -95,17 +94,6 @@ public:
   std::string problemWithAttribute(const std::string &name, const std::string &value,
                                    const Target &target) const override {
     return problemWithKernelAttribute(name, value, target);
-  }
-
-  std::string missingOn(mlir::Type type, const Target &target) const override {
-    if (!mlir::isa<mlir::fly::CopyOpTypeInterface, mlir::fly::MmaOpTypeInterface>(type))
-      return {};
-    // FlyDSL writes gfx942's format of FP8 for gfx950 too, whose instruction of the same name takes
-    // the other one.
-    if (auto matrix = mlir::dyn_cast<mlir::fly_rocdl::MatrixOpTypeInterface>(type))
-      if (detail::findRaw(detail::rawName(matrix.row()), target))
-        return {};
-    return mlir::fly_rocdl::missingOn(type, target);
   }
 
   std::vector<std::string> stages(const CompileOptions &options, bool fromFly) const override {
