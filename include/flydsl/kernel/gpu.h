@@ -85,5 +85,9 @@ FLYDSL_API Vector materialised(const Vector &values, Loc loc = Loc::current());
 /// has one. TraceError for a number above 7.
 FLYDSL_API Int32 permute_bytes(const Int32 &high, const Int32 &low, std::uint32_t selector,
                                Loc loc = Loc::current());
+/// The same with numbers that the thread computes: it looks bytes up in a table of 8. Each is 0 to 7;
+/// for others a byte of the result is any.
+FLYDSL_API Int32 permute_bytes(const Int32 &high, const Int32 &low, const Int32 &selector,
+                               Loc loc = Loc::current());
 
 FLYDSL_NAMESPACE_END

@@ -13,7 +13,7 @@
 namespace flydsl::builder {
 
 /// permute_bytes by shifts, for vendors that have no instruction for it.
-Int32 bytesByShifts(const Int32 &high, const Int32 &low, std::uint32_t selector, Loc loc);
+Int32 bytesByShifts(const Int32 &high, const Int32 &low, const Int32 &selector, Loc loc);
 
 /// What a vendor's targets do for these functions; see flydsl/kernel/gpu.h for what each means. They create
 /// operations in the running trace. Arguments are checked already.
@@ -36,7 +36,7 @@ public:
   virtual Vector materialised(const Vector &values, Loc loc) const = 0;
 
   /// Numbers of bytes in `selector` are 0 to 7.
-  virtual Int32 permuteBytes(const Int32 &high, const Int32 &low, std::uint32_t selector,
+  virtual Int32 permuteBytes(const Int32 &high, const Int32 &low, const Int32 &selector,
                              Loc loc) const {
     return bytesByShifts(high, low, selector, loc);
   }

@@ -73,9 +73,9 @@ public:
     return rocdl::inline_asm("", "=v,0", values.dtype(loc), values.size(loc), {values}, true, loc);
   }
 
-  Int32 permuteBytes(const Int32 &high, const Int32 &low, std::uint32_t selector,
+  Int32 permuteBytes(const Int32 &high, const Int32 &low, const Int32 &selector,
                      Loc loc) const override {
-    return rocdl::perm_b32(high, low, Int32(static_cast<std::int32_t>(selector), loc), loc);
+    return rocdl::perm_b32(high, low, selector, loc);
   }
   std::unique_ptr<const LaneMoves> laneMoves(const LaneGroup &group) const override {
     return amdLaneMoves(group);

@@ -94,7 +94,11 @@ Int32 permute_bytes(const Int32 &high, const Int32 &low, std::uint32_t selector,
       throw TraceError("byte " + std::to_string(byte) + " of permute_bytes' selector names byte " +
                            std::to_string(number) + " of two words, which have 0 to 7",
                        loc);
-  return instructions.permuteBytes(high, low, selector, loc);
+  return instructions.permuteBytes(high, low, Int32(static_cast<std::int32_t>(selector), loc), loc);
+}
+
+Int32 permute_bytes(const Int32 &high, const Int32 &low, const Int32 &selector, Loc loc) {
+  return instructionsFor("permute_bytes", loc).permuteBytes(high, low, selector, loc);
 }
 
 FLYDSL_NAMESPACE_END

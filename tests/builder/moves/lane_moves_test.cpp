@@ -73,8 +73,7 @@ Checks checksOf(const LaneMoves &moves, const LaneGroup &group) {
     const auto expected = [=](int l, std::uint32_t without) {
       return l % 16 >= distance ? wordOf(l - distance) : without;
     };
-    checks.add(name, moves.upInRow(word, distance, nullptr),
-               [=](int l) { return expected(l, 0); });
+    checks.add(name, moves.upInRow(word, distance, nullptr), [=](int l) { return expected(l, 0); });
     checks.add(name + ", other", moves.upInRow(word, distance, &other),
                [=](int l) { return expected(l, otherOf(l)); });
   }
@@ -101,9 +100,8 @@ Checks checksOf(const LaneMoves &moves, const LaneGroup &group) {
              [=](int l) { return below(l).value_or(otherOf(l)); });
   for (int distance = 1; distance < std::min(width, 16); distance *= 2)
     checks.add("acrossInRow " + std::to_string(distance),
-               moves.acrossInRow(lane / std::uint32_t(distance), distance), [=](int l) {
-                 return static_cast<std::uint32_t>((l ^ distance) / distance);
-               });
+               moves.acrossInRow(lane / std::uint32_t(distance), distance),
+               [=](int l) { return static_cast<std::uint32_t>((l ^ distance) / distance); });
   for (int mask = 1; mask < width; mask *= 2)
     checks.add("across " + std::to_string(mask), moves.across(word, mask),
                [=](int l) { return wordOf(l ^ mask); });
@@ -140,8 +138,9 @@ std::string differenceOf(Mover mover, int width) {
         const Expr laneOfWave(fx::gpu::lane_id(loc), loc);
         const LaneGroup group{width, wave, laneOfWave, laneOfWave & (width - 1)};
         const std::unique_ptr<const LaneMoves> moves =
-            mover == Mover::shuffles ? std::make_unique<const LaneMoves>(group)
-                                     : fx::builder::instructionsFor("the test", loc).laneMoves(group);
+            mover == Mover::shuffles
+                ? std::make_unique<const LaneMoves>(group)
+                : fx::builder::instructionsFor("the test", loc).laneMoves(group);
         checks.emplace(checksOf(*moves, group));
         checks->store(out, fx::thread_idx().x);
       }};
@@ -163,22 +162,28 @@ TEST_CASE("the vendor's moves of words among lanes are those that their comments
 }
 
 TEST_CASE("bytes of two words are permuted as their numbers say, by an instruction and by shifts") {
-  const fx::Kernel kernel{"bytes", [](fx::Tensor out) {
-                            const fx::Int32 high(0x77665544), low(0x33221100);
-                            // Numbers that the compiler does not know.
-                            const fx::Int32 h(fx::rematerialised(high)), l(fx::rematerialised(low));
-                            const fx::Loc loc = fx::Loc::current();
-                            int at = 0;
-                            for (std::uint32_t selector : {0x07030602u, 0x00000000u, 0x01020304u}) {
-                              out(at++) = fx::permute_bytes(h, l, selector);
-                              out(at++) = fx::builder::bytesByShifts(h, l, selector, loc);
-                            }
-                          }};
-  fx::DeviceArray<std::int32_t> out({6});
+  const fx::Kernel kernel{
+      "bytes", [](fx::Tensor out) {
+        const fx::Int32 high(0x77665544), low(0x33221100);
+        // Numbers that the compiler does not know.
+        const fx::Int32 h(fx::rematerialised(high)), l(fx::rematerialised(low));
+        const fx::Loc loc = fx::Loc::current();
+        int at = 0;
+        for (std::uint32_t selector : {0x07030602u, 0x00000000u, 0x01020304u}) {
+          const fx::Int32 computed(fx::rematerialised(fx::Int32(std::int32_t(selector))));
+          out(at++) = fx::permute_bytes(h, l, selector);
+          out(at++) = fx::permute_bytes(h, l, computed);
+          out(at++) = fx::builder::bytesByShifts(h, l, computed, loc);
+          out(at++) = fx::builder::bytesByShifts(h, l, fx::Int32(std::int32_t(selector)), loc);
+        }
+      }};
+  fx::DeviceArray<std::int32_t> out({12});
   out.poison();
   kernel(out).launch({.grid = 1, .block = 1});
-  CHECK(out.to_host() == std::vector<std::int32_t>{0x77336622, 0x77336622, 0, 0, 0x11223344,
-                                                   0x11223344});
+  std::vector<std::int32_t> expected;
+  for (std::int32_t word : {0x77336622, 0, 0x11223344})
+    expected.insert(expected.end(), 4, word);
+  CHECK(out.to_host() == expected);
 }
 
 TEST_CASE("shuffles move words among lanes as vendors' instructions do") {
