@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <cstdint>
 
@@ -242,6 +243,21 @@ void run_scale_rows(const fx::TensorArg &x, const fx::TensorArg &y,
 }
 // endregion
 
+// region: records
+/// Rows of blocks of 18 bytes: an f16, and the 16 numbers of type i8 that it scales.
+const fx::Kernel unpack{"unpack", [](fx::Strided<fx::OnDevice, 0> memory, fx::Tensor y) {
+  auto row = fx::block_idx().x, block = fx::thread_idx().x;
+  auto records = memory.view(fx::u8, {4, 64, 18}, 2);                 // (m, blocks, bytes)
+  auto record = records(row, block, _);                               // (18)
+  auto scale = fx::make_view(record.iter(), fx::make_layout(2));      // (2)
+  auto codes = fx::make_view(record.iter() + 2, fx::make_layout(16)); // (16)
+  fx::Numeric d = scale.recast(fx::f16)(0);                           // of two bytes
+  fx::Vector words = codes.recast(fx::u32).load();       // four bytes each: one wide load
+  auto to = fx::logical_divide(y(row, _), 16)(_, block); // (16): this block's
+  to.store(words.bitcast(fx::i8).to(fx::f32) * d.to(fx::f32));
+}};
+// endregion
+
 TEST_CASE("kernel authoring: the first kernel", "[authoring]") {
   auto x = fx::DeviceArray<float>::random({1000}, 1);
   fx::DeviceArray<float> y({1000});
@@ -368,6 +384,24 @@ TEST_CASE("kernel authoring: memory of strides of the call", "[authoring]") {
     for (std::size_t i = 0; i < out.size(); ++i)
       REQUIRE(out[i] == 2 * in[i / 64 * 80 + i % 64] + (has ? b[i % 64] : 0.0f));
   }
+}
+
+TEST_CASE("kernel authoring: fields of records", "[authoring]") {
+  std::vector<std::uint8_t> bytes(4 * 64 * 18);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = std::uint8_t(i * 37 % 251);
+  std::vector<float> expected;
+  for (std::size_t at = 0; at < bytes.size(); at += 18) {
+    const fx::half_t scale(float(1 + at % 5));
+    std::memcpy(&bytes[at], &scale, 2);
+    for (std::size_t i = 2; i < 18; ++i)
+      expected.push_back(float(scale) * float(std::int8_t(bytes[at + i])));
+  }
+  auto records = fx::DeviceArray<std::uint8_t>::from_host(bytes, {std::int64_t(bytes.size())});
+  fx::DeviceArray<float> y({4, 1024});
+  y.poison();
+  unpack(fx::strided<0>(fx::TensorArg(records)), y).launch({.grid = 4, .block = 64});
+  CHECK(y.to_host() == expected);
 }
 
 TEST_CASE("kernel authoring: arithmetic as it is written", "[authoring]") {

@@ -18,6 +18,7 @@
 #include <flydsl/kernel/random.h>
 #include <flydsl/kernel/reduce.h>
 #include <flydsl/kernel/require.h>
+#include <flydsl/kernel/select.h>
 #include <flydsl/kernel/shared.h>
 #include <flydsl/kernel/strided_view.h>
 #include <flydsl/layout/assert_layout.h>

@@ -131,3 +131,66 @@ TEST_CASE("a selected tensor is one of two of the same type, in memory") {
              }),
              Catch::Contains("select takes numbers, vectors, or tensors and pointers of memory"));
 }
+
+TEST_CASE("a tensor is recast to elements of another type, with all of its modes") {
+  traceText(
+      [](fx::Tensor records, fx::Tensor rows) {
+        // Records of 34 bytes: a number of 2 bytes and 32 of one byte each.
+        const fx::Tensor record = records(3, _);                                        // (34)
+        const fx::Tensor bytes = fx::make_view(record.iter() + 2, fx::make_layout(32)); // (32)
+        CHECK(bytes.recast(fx::u32).layout().str() == "8:1");
+        CHECK(bytes.recast(fx::u32).dtype() == fx::u32);
+        CHECK(bytes.recast(fx::u32).alignment() == 2);
+        CHECK(records.recast(fx::u16).layout().str() == "(4,17):(17,1)");
+        CHECK(records.recast(fx::u16).recast(fx::u8).layout().str() == records.layout().str());
+        CHECK(bytes.recast(fx::f4E2M1FN).layout().str() == "64:1");
+        CHECK(bytes.recast(fx::i8).layout().str() == "32:1");
+        const fx::Tensor parts = fx::logical_divide(bytes, 2); // (2, 16)
+        CHECK(parts.recast(fx::u32).layout().str() == "(1,8):(1,1)");
+        // The stride of rows is promised to be a multiple of 16 bytes.
+        CHECK(rows.recast(fx::u64).layout().str() == "!fly.layout<(?,4):(?{i64},1)>");
+        const fx::Tensor swizzled = fx::make_view(
+            fx::SharedAllocator().allocate(1024, 16).recast(fx::f16),
+            fx::make_composed_layout(fx::Swizzle(3, 3, 3), fx::make_layout({8, 64}, {64, 1})));
+        CHECK(swizzled.recast(fx::u32).layout().str() == "S<3,2,3> o 0 o (8,32):(32,1)");
+      },
+      {tensorArg(fx::u8, {fix(4), fix(34)}, {fix(34), fix(1)}, 16),
+       tensorArg(fx::u8, {dyn(), fix(32)}, {dyn(64, 16), fix(1)}, 16)});
+}
+
+TEST_CASE("a tensor is not recast to elements with bytes that it does not have") {
+  const auto refused = [](const auto &body) {
+    return errorOf([&](fx::Tensor a, fx::Tensor b, fx::Tensor c) { body(a, b, c); },
+                   {arrayArg(fx::u8, 34), matrixArg(fx::u8),
+                    tensorArg(fx::u8, {dyn(), fix(32)}, {fix(32), fix(1)})});
+  };
+  CHECK_THAT(refused([](const fx::Tensor &a, auto &, auto &) { (void)a.recast(fx::u32); }),
+             Catch::Contains("(34):(1) of elements of 8 bits is recast to elements of 32 bits: the "
+                             "extent 34 is not known to be a multiple of 4"));
+  CHECK_THAT(refused([](auto &, const fx::Tensor &b, auto &) { (void)b.recast(fx::u32); }),
+             Catch::Contains("the stride ?{i64} is not known to be a multiple of 4"));
+  CHECK_THAT(refused([](const fx::Tensor &a, auto &, auto &) {
+               (void)fx::make_view(a.iter(), fx::make_layout({4, 4}, {6, 1})).recast(fx::u32);
+             }),
+             Catch::Contains("a stride of 6 is no multiple of 4; recast a slice of it"));
+  CHECK_THAT(refused([](const fx::Tensor &a, auto &, auto &) {
+               (void)fx::make_view(a.iter(), fx::make_layout(8, 4)).recast(fx::u32);
+             }),
+             Catch::Contains("an element is 4 neighbours, and 1 of them are the tensor's"));
+  CHECK_THAT(refused([](const fx::Tensor &a, auto &, auto &) {
+               (void)fx::make_view(a.iter() + 33, fx::make_layout(32, -1)).recast(fx::u32);
+             }),
+             Catch::Contains("neighbours lie from the last to the first"));
+  CHECK_THAT(refused([](auto &, auto &, const fx::Tensor &c) { // its columns are no neighbours
+               (void)fx::make_view(c.iter(), fx::make_layout(8, 32)).recast(fx::u16);
+             }),
+             Catch::Contains("an element is 2 neighbours, and 1 of them are the tensor's"));
+  CHECK_THAT(refused([](auto &, auto &, const fx::Tensor &c) {
+               (void)fx::make_view(c.iter().recast(fx::u32), fx::make_layout(2, 8)).recast(fx::u8);
+             }),
+             Catch::Contains("known to have stride 1"));
+  CHECK_THAT(refused([](const fx::Tensor &a, auto &, auto &) {
+               (void)fx::make_identity_tensor(a.shape()).recast(fx::u32);
+             }),
+             Catch::Contains("tensor of coordinates") || Catch::Contains("element"));
+}

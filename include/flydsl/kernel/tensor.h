@@ -169,6 +169,13 @@ public:
   int rank(Loc loc = Loc::current()) const { return detail::rankOf(handle_, loc); }
   /// A pointer to the start of the tensor.
   Pointer iter(Loc loc = Loc::current()) const;
+  /// The same memory as elements of another type: the mode of neighbours gets longer or shorter, the
+  /// strides of the others count in the new elements. So a field of a record of bytes becomes
+  /// numbers: `record(_, 3).recast(fx::u32)`. Its alignment stays what is known of it, by which loads
+  /// and stores go. Throws TraceError where an element would be a part of what it was, or would have
+  /// bytes that the tensor does not have: for larger elements, neighbours must be known to be there
+  /// in whole elements, and other strides to be multiples.
+  Tensor recast(DType type, Loc loc = Loc::current()) const;
   /// Reads all elements, in the order of the layout's coordinates (first mode fastest). The shape
   /// must be static.
   Vector load(Loc loc = Loc::current()) const { return Vector(detail::loadVector(handle_, loc)); }
