@@ -7,6 +7,7 @@
 #include <flydsl/host/host_float.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -26,13 +27,24 @@ template <class T> void plain(Bytes block, int weights, double *out) {
   for (int i = 0; i < weights; ++i)
     out[i] = numberAt<T>(block, i);
 }
-void nibbles(Bytes codes, double scale, double offset, double *out) {
-  for (int i = 0; i < 16; ++i) {
-    out[i] = scale * (codes[i] & 15) + offset;
-    out[16 + i] = scale * (codes[i] >> 4) + offset;
-  }
+/// 32 codes of 4 bits, of which byte i has number i and 16 + i.
+int nibble(Bytes codes, int i) { return codes[i % 16] >> (i / 16 * 4) & 15; }
+/// The bit `number` of a row of bytes.
+int bit(Bytes bits, int number) { return bits[number / 8] >> number % 8 & 1; }
+template <class Code> void of32(double scale, double offset, double *out, const Code &code) {
+  for (int i = 0; i < 32; ++i)
+    out[i] = scale * code(i) + offset;
 }
-/// Scale and minimum j of the 12 bytes of a block of Q4_K: six bits each, of which the upper two of
+void nibbles(Bytes codes, double scale, double offset, double *out) {
+  of32(scale, offset, out, [&](int i) { return nibble(codes, i); });
+}
+void fiveBits(Bytes high, double scale, double offset, double *out) {
+  of32(scale, offset, out, [&](int i) { return nibble(high + 4, i) | bit(high, i) << 4; });
+}
+void valuesOf(const impl::GgmlCodebook &book, Bytes codes, double scale, double *out) {
+  of32(scale, 0, out, [&](int i) { return book[static_cast<std::size_t>(nibble(codes, i))]; });
+}
+/// Scale and minimum j of the 12 bytes of a block of Q4_K and Q5_K: six bits each, of which the upper two of
 /// the last four pairs stand in the upper bits of the first ones.
 std::array<int, 2> sixBits(Bytes packed, int j) {
   if (j < 4)
@@ -40,14 +52,35 @@ std::array<int, 2> sixBits(Bytes packed, int j) {
   return {(packed[j + 4] & 15) | (packed[j - 4] >> 6 << 4),
           (packed[j + 4] >> 4) | (packed[j] >> 6 << 4)};
 }
-void block4K(Bytes block, double *out) {
+/// Q4_K, and Q5_K whose codes have a fifth bit in 32 bytes before the others.
+void block4K(Bytes block, bool fifth, double *out) {
   const double d = numberAt<half_t>(block), dmin = numberAt<half_t>(block, 1);
+  const Bytes high = block + 16, low = fifth ? high + 32 : high;
   for (int j = 0; j < 8; ++j) {
     const auto [scale, minimum] = sixBits(block + 4, j);
     for (int i = 0; i < 32; ++i) {
-      const int code = block[16 + 32 * (j / 2) + i] >> (j % 2 * 4) & 15;
+      const int code =
+          (low[32 * (j / 2) + i] >> (j % 2 * 4) & 15) | (fifth ? (high[i] >> j & 1) << 4 : 0);
       out[32 * j + i] = d * scale * code - dmin * minimum;
     }
+  }
+}
+/// The low two bits of weight i of a half of Q2_K and Q3_K.
+int twoBits(Bytes codes, int i) { return codes[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3; }
+void block2K(Bytes block, double *out) {
+  const double d = numberAt<half_t>(block + 80), dmin = numberAt<half_t>(block + 82);
+  for (int i = 0; i < 256; ++i)
+    out[i] = d * (block[i / 16] & 15) * twoBits(block + 16, i) - dmin * (block[i / 16] >> 4);
+}
+/// Scale j of the 12 bytes of a block of Q3_K: the low four bits of 16, then the high two.
+int scale3K(Bytes packed, int j) {
+  return (packed[j % 8] >> (j / 8 * 4) & 15) | (packed[8 + j % 4] >> (j / 4 * 2) & 3) << 4;
+}
+void block3K(Bytes block, double *out) {
+  const double d = numberAt<half_t>(block + 108);
+  for (int i = 0; i < 256; ++i) {
+    const int high = block[i % 32] >> (i / 32) & 1;
+    out[i] = d * (scale3K(block + 96, i / 16) - 32) * ((twoBits(block + 32, i) | high << 2) - 4);
   }
 }
 void block6K(Bytes block, double *out) {
@@ -58,6 +91,15 @@ void block6K(Bytes block, double *out) {
     const int lowBits = low[64 * half + quarter % 2 * 32 + at] >> (quarter / 2 * 4) & 15,
               highBits = high[32 * half + at] >> (2 * quarter) & 3;
     out[i] = d * numberAt<std::int8_t>(scales, i / 16) * ((lowBits | highBits << 4) - 32);
+  }
+}
+
+void block4Xs(Bytes block, double *out) {
+  const double d = numberAt<half_t>(block);
+  const int high = block[2] | block[3] << 8;
+  for (int j = 0; j < 8; ++j) {
+    const int scale = (block[4 + j / 2] >> (j % 2 * 4) & 15) | (high >> 2 * j & 3) << 4;
+    valuesOf(impl::kIq4Values, block + 8 + 16 * j, d * (scale - 32), out + 32 * j);
   }
 }
 
@@ -80,9 +122,27 @@ void dequantiseBlock(const impl::GgmlRow &row, Bytes block, double *out) {
   case GgmlFormat::q4_1:
     return nibbles(block + 4, numberAt<half_t>(block), numberAt<half_t>(block, 1), out);
   case GgmlFormat::q4_k:
-    return block4K(block, out);
+    return block4K(block, /*fifth=*/false, out);
   case GgmlFormat::q6_k:
     return block6K(block, out);
+  case GgmlFormat::q5_0: {
+    const double d = numberAt<half_t>(block);
+    return fiveBits(block + 2, d, -16 * d, out);
+  }
+  case GgmlFormat::q5_1:
+    return fiveBits(block + 4, numberAt<half_t>(block), numberAt<half_t>(block, 1), out);
+  case GgmlFormat::q2_k:
+    return block2K(block, out);
+  case GgmlFormat::q3_k:
+    return block3K(block, out);
+  case GgmlFormat::q5_k:
+    return block4K(block, /*fifth=*/true, out);
+  case GgmlFormat::iq4_nl:
+    return valuesOf(impl::kIq4Values, block + 2, numberAt<half_t>(block), out);
+  case GgmlFormat::iq4_xs:
+    return block4Xs(block, out);
+  case GgmlFormat::mxfp4:
+    return valuesOf(impl::kFp4Halves, block + 1, std::ldexp(1.0, block[0] - 128), out);
   }
 }
 

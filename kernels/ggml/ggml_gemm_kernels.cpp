@@ -11,6 +11,23 @@ namespace {
 
 using Operands = GgmlGemmParams<OnDevice>;
 
+/// Where a block's tile of c begins. Blocks are numbered along the rows of c. Their number has no
+/// sign, from which the compiler knows what no offset is less than.
+struct TileStart {
+  Int32 row, column;
+
+  TileStart(int tileM, std::int64_t tileN, std::int64_t n)
+      : TileStart(UInt32(block_idx().x.to(u32)), tileM, tileN, (n + tileN - 1) / tileN) {}
+
+private:
+  TileStart(const UInt32 &block, int tileM, std::int64_t tileN, std::int64_t across)
+      : row((block / across).to(i32) * tileM), column((block % across).to(i32) * tileN) {}
+};
+
+Tensor rowsOf(const GgmlGemmProblem &problem, const Operands &operands) {
+  return operands.a.view(problem.a, {operands.m, problem.k}, kPieceBytes); // (m, k)
+}
+
 //===-- Few rows: threads read blocks ---------------------------------------===//
 
 /// A thread's sums over its units of some rows of weights, for some rows of a.
@@ -19,11 +36,11 @@ public:
   VectorSums(const GgmlGemmProblem &problem, const GgmlGemmConfig &config, const Operands &operands,
              const Int32 &row, const Int32 &column)
       : problem_(problem), format_(ggmlRow(problem.format)) {
+    const Tensor a = rowsOf(problem, operands); // (m, k)
     for (int i = 0; i < config.tile_m; ++i)
-      rowsOfA_.push_back(operands.a.address + min(row + i, operands.m - 1).to(i64) *
-                                                  operands.a.stride[0] * problem.a.bytes());
-    for (const Int64 &weights : problem.gated ? std::vector{operands.b.address, operands.up.address}
-                                              : std::vector{operands.b.address}) {
+      rowsOfA_.push_back(byUnits(a(min(row + i, operands.m - 1), _), format_));
+    for (const auto &weights :
+         problem.gated ? std::vector{operands.b, operands.up} : std::vector{operands.b}) {
       const GgmlSource source(problem.weight(), weights);
       for (int r = 0; r < config.rows; ++r)
         sources_.push_back({source, source.row(Int32(min(column + r, problem.n - 1)))});
@@ -59,19 +76,19 @@ private:
     std::vector<std::vector<GgmlGroup>> groups;
     for (const Source &from : sources_)
       groups.push_back(from.source.groups(from.source.fetch(from.row, unit, {}), unit));
-    const Int32 first = format_.firstOf(unit);
     for (std::size_t g = 0; g < groups.front().size(); ++g)
-      addGroup(groups, g, Int32(first + static_cast<int>(g) * format_.apart()));
+      addGroup(groups, g, unit);
   }
   void addGroup(const std::vector<std::vector<GgmlGroup>> &groups, std::size_t g,
-                const Int32 &first) const {
+                const Int32 &unit) const {
     const std::size_t rows = rowsOfA_.size(), words = groups.front()[g].codes.size();
     std::vector<Pair> products(sums_.size()), ofA(rows);
     // Words are the outer loop, so that a lane holds a few numbers of
     // each row of weights at a time.
     for (std::size_t word = 0; word < words; word += wordsOfLoad(words))
       for (std::size_t i = 0; i < rows; ++i) {
-        const std::vector<Vector> a = loadA(rowsOfA_[i], first, word, wordsOfLoad(words));
+        const Tensor own = rowsOfA_[i](_, static_cast<int>(g), unit); // (group)
+        const std::vector<Vector> a = loadA(own, word, wordsOfLoad(words));
         for (std::size_t w = 0; w < a.size(); ++w)
           for (int half : {0, 2}) {
             const Vector pair = part(a[w], half, 2);
@@ -97,13 +114,10 @@ private:
   std::size_t wordsOfLoad(std::size_t words) const {
     return std::min<std::size_t>(words, problem_.a == f32 ? 1 : 2);
   }
-  std::vector<Vector> loadA(const Int64 &row, const Int32 &first, std::size_t word,
-                            std::size_t words) const {
-    const int count = static_cast<int>(4 * words), bytes = problem_.a.bytes();
-    const Int64 at = row + ((first + static_cast<int>(4 * word)) * bytes).to(i64);
-    const Vector all = asType(
-        Pointer::from_address(at, problem_.a, AddressSpace::global, count * bytes).load(count),
-        f32);
+  static std::vector<Vector> loadA(const Tensor &group, std::size_t word, std::size_t words) {
+    const int count = static_cast<int>(4 * words);
+    const Tensor pieces = logical_divide(group, count); // (count, pieces)
+    const Vector all = asType(pieces(_, static_cast<int>(word / words)).load(), f32);
     std::vector<Vector> parts;
     for (int i = 0; i < count; i += 4)
       parts.push_back(part(all, i, 4));
@@ -112,7 +126,7 @@ private:
 
   const GgmlGemmProblem &problem_;
   const GgmlRow &format_;
-  std::vector<Int64> rowsOfA_;
+  std::vector<Tensor> rowsOfA_; // (weights of a group, groups of a unit, units)
   std::vector<Source> sources_;
   std::vector<Var<Float32>> sums_; // [source][row of a]
 };
@@ -120,12 +134,12 @@ private:
 void vectorProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
                    const Operands &operands) {
   const int rowsOfBlock = ggmlRowsOfBlock(config), lanes = config.lanes;
-  const std::int64_t across = (problem.n + rowsOfBlock - 1) / rowsOfBlock;
-  const Int32 block = block_idx().x, thread = thread_idx().x;
-  const Int32 row = block / across * config.tile_m;
-  const Int32 column = block % across * rowsOfBlock + thread / lanes * config.rows;
+  const TileStart tile(config.tile_m, rowsOfBlock, problem.n);
+  const Int32 thread = thread_idx().x, row = tile.row,
+              column = tile.column + thread / lanes * config.rows;
   const VectorSums sums(problem, config, operands, row, column);
   sums.run(Int32(thread % lanes), lanes);
+  const Tensor c = operands.c.view(problem.c, {operands.m, problem.n}); // (m, n)
   const bool ragged = problem.n % rowsOfBlock != 0;
   for (int i = 0; i < config.tile_m; ++i)
     for (int r = 0; r < config.rows; ++r) {
@@ -137,18 +151,32 @@ void vectorProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
           asType(problem.gated ? activated * at(config.rows + r) : activated, problem.c);
       Boolean mine(thread % lanes == 0);
       const Boolean rowThere = config.tile_m == 1 ? mine : Boolean(mine & (row + i < operands.m));
-      if_(ragged ? Boolean(rowThere & (column + r < problem.n)) : rowThere, [&] {
-        const Int64 place = (row + i).to(i64) * operands.c.stride[0] + (column + r).to(i64);
-        Pointer::from_address(operands.c.address + place * problem.c.bytes(), problem.c)
-            .store(values.at(0));
-      });
+      if_(ragged ? Boolean(rowThere & (column + r < problem.n)) : rowThere,
+          [&] { c(row + i, column + r) = values.at(0); });
     }
 }
 
-const FamilyKernel ggmlVector{
-    kGgmlVector, [](const Operands &operands, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
-      vectorProduct(spec->problem, spec->config, operands);
-    }};
+using VectorKernel = FamilyKernel<GgmlGemmProblem, GgmlGemmParams>;
+VectorKernel vectorKernel(const KernelHints &hints) {
+  return {kGgmlVector,
+          [](const Operands &operands, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
+            vectorProduct(spec->problem, spec->config, operands);
+          },
+          hints};
+}
+/// LLVM's scheduler would by default wait for one load after another where that leaves registers for
+/// one more wave. The second kernel has all loads of its units under way together; where they are
+/// many, registers would spill.
+const VectorKernel ggmlVector = vectorKernel({}),
+                   ggmlVectorTogether =
+                       vectorKernel({.attributes = {{"amdgpu-sched-strategy", "max-ilp"}}});
+/// The most weights and numbers of a that a lane has under way together.
+constexpr int kMostTogether = 192;
+
+bool loadsTogether(const Spec<GgmlGemmProblem> &spec) {
+  const int rows = spec.config.rows * (spec.problem.gated ? 2 : 1);
+  return (rows + spec.config.tile_m) * ggmlRow(spec.problem.format).unitWeights() <= kMostTogether;
+}
 
 //===-- Many rows: matrix instructions --------------------------------------===//
 
@@ -159,8 +187,14 @@ public:
   TileMaker(const GgmlGemmProblem &problem, const GgmlMatrixShape &shape, const Operands &operands,
             const Int32 &row, const Int32 &column)
       : problem_(problem), shape_(shape), format_(ggmlRow(problem.format)), operands_(operands),
-        row_(row), column_(column),
-        memory_(SharedAllocator().allocate(shape.sharedBytes(), kPieceBytes)) {}
+        row_(row), column_(column), a_(rowsOf(problem, operands)),
+        memory_(SharedAllocator().allocate(shape.sharedBytes(), kPieceBytes)),
+        tilesA_(tiles(0, shape.tileM, shape.elementsA())),
+        tilesB_(tiles(2 * shape.elementsA(), shape.rowsB, shape.elementsB())),
+        b_(problem.weight(), operands.b) {
+    if (problem.gated)
+      up_.emplace(problem.weight(), operands.up);
+  }
 
   /// What a thread has loaded of the tiles of a step.
   struct Fetched {
@@ -179,8 +213,9 @@ public:
   void put(const Fetched &fetched, const Int32 &step, const Int32 &stage) const {
     for (int i = 0; i < rounds(piecesA()); ++i)
       inside(numberOf(i), piecesA(), [&] {
-        const Int32 number = numberOf(i);
-        store(stage * shape_.elementsA(), number * kPieceElements,
+        const Int32 row = numberOf(i) / piecesOfRow(), piece = numberOf(i) % piecesOfRow();
+        const Tensor own = tilesA_(row, _, stage); // (k)
+        store(logical_divide(own, kPieceElements)(_, piece),
               asType(fetched.a[static_cast<std::size_t>(i)], problem_.product));
       });
     for (int i = 0; i < rounds(unitsB()); ++i)
@@ -188,8 +223,8 @@ public:
              [&] { putUnit(fetched.b[static_cast<std::size_t>(i)], numberOf(i), step, stage); });
   }
   /// The tiles of numbers: (rows, k, stages).
-  Tensor tilesA() const { return tiles(0, shape_.tileM, shape_.elementsA()); }
-  Tensor tilesB() const { return tiles(2 * shape_.elementsA(), shape_.rowsB, shape_.elementsB()); }
+  const Tensor &tilesA() const { return tilesA_; }
+  const Tensor &tilesB() const { return tilesB_; }
 
 private:
   static constexpr int kPieceElements = 8; ///< of 16 bits
@@ -208,22 +243,12 @@ private:
   }
 
   Vector fetchA(const Int32 &number, const Int32 &step) const {
-    const Int32 row = row_ + number / piecesOfRow(),
-                column = step * shape_.tileK + number % piecesOfRow() * kPieceElements;
+    const Int32 row = row_ + number / piecesOfRow(), piece = number % piecesOfRow(),
+                column = step * shape_.tileK + piece * kPieceElements;
     const Boolean valid = (row < operands_.m) & (column < problem_.k) & (number < piecesA());
-    const int bytes = problem_.a.bytes();
+    const Tensor pieces = logical_divide(a_(row, _), kPieceElements); // (8, pieces)
     return if_(
-        valid,
-        [&] {
-          const Int64 at =
-              operands_.a.address + (row.to(i64) * operands_.a.stride[0] + column.to(i64)) * bytes;
-          const auto load = [&](const Numeric &from, int count) {
-            return Pointer::from_address(from, problem_.a, AddressSpace::global, kPieceBytes)
-                .load(count);
-          };
-          return bytes == 4 ? joined(load(at, 4), load(at + kPieceBytes, 4))
-                            : load(at, kPieceElements);
-        },
+        valid, [&] { return pieces(_, step * piecesOfRow() + piece).load(); },
         [&] { return Vector::splat(0.0, kPieceElements, problem_.a); });
   }
 
@@ -236,10 +261,7 @@ private:
     const Int32 column =
         column_ + (problem_.gated ? Int32((turn / 2 * waves + wave) * 16) : Int32(tile * 16)) +
         row % 16;
-    const GgmlSource source(
-        problem_.weight(),
-        problem_.gated ? Int64(select(turn % 2 == 0, operands_.b.address, operands_.up.address))
-                       : operands_.b.address);
+    const GgmlSource source = up_ ? GgmlSource::select(Boolean(turn % 2 == 0), b_, *up_) : b_;
     const Boolean valid =
         (column < problem_.n) & (unit < source.unitsOfRow()) & (number < unitsB());
     return source.fetch(source.row(column), unit, valid);
@@ -249,35 +271,31 @@ private:
   }
   void putUnit(const GgmlRaw &raw, const Int32 &number, const Int32 &step,
                const Int32 &stage) const {
-    const Int32 unit = unitOf(number, step);
-    const Int32 tile = 2 * shape_.elementsA() + stage * shape_.elementsB(),
-                first = number / shape_.units * shape_.tileK +
-                        (format_.firstOf(unit) - step * shape_.tileK);
-    int place = 0;
-    for (const GgmlGroup &group :
-         GgmlSource(problem_.weight(), operands_.b.address).groups(raw, unit)) {
+    const Int32 row = number / shape_.units, unit = number % shape_.units;
+    const Tensor own = byUnits(tilesB_(row, _, stage), format_); // (group, groups, units)
+    const std::vector<GgmlGroup> groups = b_.groups(raw, unitOf(number, step));
+    for (int g = 0; g < std::ssize(groups); ++g) {
+      const GgmlGroup &group = groups[static_cast<std::size_t>(g)];
       const auto numbers = [&](std::size_t word) {
         return group.weights(word).to(problem_.product);
       };
-      if (group.codes.size() == 1)
-        store(tile, Int32(first + place), numbers(0));
-      else
-        for (std::size_t word = 0; word < group.codes.size(); word += 2)
-          store(tile, Int32(first + (place + static_cast<int>(word) * 4)),
-                joined(numbers(word), numbers(word + 1)));
-      place += format_.apart();
+      const bool single = group.codes.size() == 1;
+      const Tensor pieces =
+          logical_divide(own(_, g, unit), single ? 4 : kPieceElements); // (8, pieces)
+      for (std::size_t word = 0; word < group.codes.size(); word += 2)
+        store(pieces(_, static_cast<int>(word / 2)),
+              single ? numbers(word) : joined(numbers(word), numbers(word + 1)));
     }
   }
 
-  /// Writes up to a piece of the tile that begins at element `tile`; `index` counts its elements
-  /// row by row.
-  void store(const Int32 &tile, const Int32 &index, const Vector &values) const {
-    const int bytes = static_cast<int>(values.size()) * shape_.form.bytes();
-    const Int32 place = tile + shape_.swizzle()(index);
-    Pointer::from_address(memory_.address() + place * shape_.form.bytes(), problem_.product,
-                          AddressSpace::shared, bytes)
-        .store(values);
+  /// Writes neighbours of a row of a tile.
+  static void store(const Tensor &to, const Vector &values) {
+    const Tensor own = make_rmem_tensor(IntTuple(values.size()), to.dtype());
+    own.store(values);
+    const int bits = static_cast<int>(values.size()) * to.dtype().memory_bits();
+    copy(make_copy_atom(UniversalCopy(bits), to.dtype()), own, to);
   }
+  /// Tiles (rows, k, stages) that begin at an element.
   Tensor tiles(int first, int rows, int elements) const {
     return make_view(
         memory_.recast(problem_.product) + first,
@@ -290,7 +308,11 @@ private:
   const GgmlRow &format_;
   const Operands &operands_;
   Int32 row_, column_;
+  Tensor a_; // (m, k)
   Pointer memory_;
+  Tensor tilesA_, tilesB_; // (rows, k, stages)
+  GgmlSource b_;
+  std::optional<GgmlSource> up_;
 };
 
 /// The product of the tiles in shared memory.
@@ -333,9 +355,8 @@ private:
 void matrixProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
                    const Operands &operands) {
   const GgmlMatrixShape shape = *ggmlMatrixShape(problem, config, target());
-  const std::int64_t across = (problem.n + shape.tileN - 1) / shape.tileN;
-  const Int32 block = block_idx().x;
-  const Int32 row = block / across * shape.tileM, column = block % across * shape.tileN;
+  const TileStart start(shape.tileM, shape.tileN, problem.n);
+  const Int32 &row = start.row, &column = start.column;
   const TileMaker tiles(problem, shape, operands, row, column);
   const TileProduct product(shape, tiles);
   const auto last = static_cast<int>(shape.steps() - 1);
@@ -379,7 +400,9 @@ void Family<GgmlGemmProblem>::compile(const Compiler<GgmlGemmProblem> &compiler)
   if (compiler.config().matrix)
     compiler(ggmlMatrix, compiler.config().threads);
   else
-    compiler(ggmlVector, compiler.config().threads);
+    compiler(loadsTogether({compiler.problem(), compiler.config()}) ? ggmlVectorTogether
+                                                                    : ggmlVector,
+             compiler.config().threads);
 }
 
 } // namespace kernels::impl

@@ -7,33 +7,31 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
+/// Neighbours that a thread stores at a time.
+constexpr int kStored = 4;
+
 const FamilyKernel ggmlRows{
     kGgmlRowsName,
     [](const GgmlRowsParams<OnDevice> &p, const Constexpr<Spec<GgmlRowsProblem>> &spec) {
       const auto &[problem, config] = spec.value();
       const GgmlRow &format = ggmlRow(problem.format);
-      const GgmlSource source(problem.weight(), p.b.address);
-      const Int64 row = block_idx().x.to(i64);
-      const Int64 id =
-          Pointer::from_address(p.ids.address + row * problem.index.bytes(), problem.index)
-              .load()
-              .to(i64);
+      const GgmlSource source(problem.weight(), p.b);
+      const Int32 m = grid_dim().x, number = block_idx().x;
+      const Tensor ids = p.ids.view(problem.index, m);                                   // (m)
+      const Tensor y = p.y.view(problem.y, {m, problem.k}, kStored * problem.y.bytes()); // (m, k)
+      const Numeric id = ids(number);
       const Boolean there = (id >= 0) & (id < problem.n);
-      const GgmlSource::Row from = source.row(Int32(select(there, id, Int64(0)).to(i32)));
-      const Int64 to = p.y.address + row * p.y.stride[0] * problem.y.bytes();
+      const GgmlSource::Row from = source.row(select(there, id, 0).to(i32));
+      const Tensor to = byUnits(y(number, _), format); // (group, groups, units)
       for (Int32 unit : range(thread_idx().x, source.unitsOfRow(), config.block)) {
-        const GgmlRaw raw = source.fetch(from, unit, there);
-        const Int32 first = format.firstOf(Int32(unit));
-        int place = 0; // of four weights, from the unit's first on
-        for (const GgmlGroup &group : source.groups(raw, unit)) {
-          for (std::size_t word = 0; word < group.codes.size(); ++word) {
-            const Vector values = group.weights(word);
-            const Int64 at =
-                to + ((first + (place + static_cast<int>(word) * 4)) * problem.y.bytes()).to(i64);
-            Pointer::from_address(at, problem.y, AddressSpace::global, 4 * problem.y.bytes())
-                .store(problem.y == f32 ? values : values.to(problem.y));
+        const std::vector<GgmlGroup> groups = source.groups(source.fetch(from, unit, there), unit);
+        for (int g = 0; g < std::ssize(groups); ++g) {
+          const GgmlGroup &group = groups[static_cast<std::size_t>(g)];
+          const Tensor pieces = logical_divide(to(_, g, unit), kStored); // (kStored, pieces)
+          for (int word = 0; word < std::ssize(group.codes); ++word) {
+            const Vector values = group.weights(static_cast<std::size_t>(word));
+            pieces(_, word).store(problem.y == f32 ? values : values.to(problem.y));
           }
-          place += format.apart();
         }
       }
     }};

@@ -4,6 +4,7 @@
 #include <flydsl/kernels/ggml.h>
 #include <flydsl/kernels/plan.h>
 
+#include <array>
 #include <iterator>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -22,22 +23,16 @@ struct GgmlRow {
   std::string_view name;
   int weights, bytes; ///< of a block
   int head;           ///< bytes of the head
-  bool headLast;      ///< it stands behind the body
+  bool headLast;      ///< it stands after the body
   int units;          ///< of a block
   int groups, group;  ///< of a unit, and the weights of a group
   int span;           ///< weights
   bool factors;       ///< whether weights are scale * code + offset
 
-  int unitWeights() const { return weights / units; }
-  int body() const { return bytes - head; }
+  constexpr int unitWeights() const { return weights / units; }
+  constexpr int body() const { return bytes - head; }
   /// The units of a span.
-  int unitsOfSpan() const { return span / unitWeights(); }
-  /// The place of a unit's first weight among its row's, and the distance of its groups.
-  template <class N> N firstOf(const N &unit) const {
-    const int of = unitsOfSpan();
-    return of == 1 ? N(unit * span) : N(unit / of * span + unit % of * group);
-  }
-  int apart() const { return group * unitsOfSpan(); }
+  constexpr int unitsOfSpan() const { return span / unitWeights(); }
 };
 /// Source: see GgmlFormat; the numbers are those of `enum ggml_type` in ggml.h.
 inline constexpr GgmlRow kGgmlRows[] = {
@@ -49,6 +44,14 @@ inline constexpr GgmlRow kGgmlRows[] = {
     {GgmlFormat::q4_1, 3, "Q4_1", 32, 20, 4, false, 1, 2, 16, 32, true},
     {GgmlFormat::q4_k, 12, "Q4_K", 256, 144, 0, false, 4, 2, 32, 64, true},
     {GgmlFormat::q6_k, 14, "Q6_K", 256, 210, 2, true, 4, 4, 16, 128, true},
+    {GgmlFormat::q5_0, 6, "Q5_0", 32, 22, 6, false, 1, 2, 16, 32, true},
+    {GgmlFormat::q5_1, 7, "Q5_1", 32, 24, 8, false, 1, 2, 16, 32, true},
+    {GgmlFormat::q2_k, 10, "Q2_K", 256, 84, 4, true, 4, 4, 16, 128, true},
+    {GgmlFormat::q3_k, 11, "Q3_K", 256, 110, 14, true, 4, 4, 16, 128, true},
+    {GgmlFormat::q5_k, 13, "Q5_K", 256, 176, 0, false, 4, 2, 32, 64, true},
+    {GgmlFormat::iq4_nl, 20, "IQ4_NL", 32, 18, 2, false, 1, 2, 16, 32, true},
+    {GgmlFormat::iq4_xs, 23, "IQ4_XS", 256, 136, 8, false, 8, 2, 16, 32, true},
+    {GgmlFormat::mxfp4, 39, "MXFP4", 32, 17, 1, false, 1, 2, 16, 32, true},
 };
 static_assert([] {
   for (std::size_t i = 0; i < std::size(kGgmlRows); ++i)
@@ -56,9 +59,23 @@ static_assert([] {
       return false;
   return true;
 }());
+static_assert([] {
+  for (const GgmlRow &row : kGgmlRows)
+    if (row.body() % 16 || row.weights % row.units || row.group * row.groups != row.unitWeights() ||
+        row.weights % row.span || row.span % row.unitWeights())
+      return false;
+  return true;
+}());
 inline const GgmlRow &ggmlRow(GgmlFormat format) {
   return kGgmlRows[static_cast<std::size_t>(format)];
 }
+
+/// The values of the codes of IQ4_NL and IQ4_XS, and of MXFP4 in halves. Source: kvalues_iq4nl and
+/// kvalues_mxfp4 of ggml-common.h.
+using GgmlCodebook = std::array<std::int8_t, 16>;
+inline constexpr GgmlCodebook kIq4Values{-127, -104, -83, -65, -49, -35, -22, -10,
+                                         1,    13,   25,  38,  53,  69,  89,  113};
+inline constexpr GgmlCodebook kFp4Halves{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 /// Whether there is such a matrix.
 Support ggmlSupported(const GgmlWeight &weight);

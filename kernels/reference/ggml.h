@@ -41,12 +41,12 @@ struct GgmlValues {
     const auto blocks = static_cast<std::int64_t>(raw.size()) / block.bytes;
     values.resize(static_cast<std::size_t>(blocks * block.weights));
     dequantise(format, raw.data(), blocks, values.data());
-    // The offsets are what the weights are without their codes.
+    // The offsets are what the weights are with the least code, which is 0 in a kernel.
     for (std::int64_t i = 0; i < blocks; ++i)
       std::fill(raw.begin() + i * block.bytes + parts.codes,
                 raw.begin() + i * block.bytes + parts.end, parts.zero);
     std::vector<double> offsets(values.size());
-    if (!parts.factors.empty())
+    if (!parts.plain())
       dequantise(format, raw.data(), blocks, offsets.data());
     for (std::size_t i = 0; i < offsets.size(); ++i)
       magnitudes.push_back(std::fabs(values[i] - offsets[i]) + std::fabs(offsets[i]));

@@ -136,7 +136,8 @@ inline TensorInfo tensorAt(Cursor &cursor, const std::string &name) {
   const auto format = fk::ggml_format(type);
   if (!format)
     refuse(" is of ggml's type " + std::to_string(type) +
-           "; this program reads F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K and Q6_K");
+           "; this program reads F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K, IQ4_NL, IQ4_XS and "
+           "MXFP4");
   info.format = *format;
   const fk::GgmlBlock block = fk::ggml_block(*format);
   if (rank > 1 && info.shape[0] % block.weights)

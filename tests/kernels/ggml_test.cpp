@@ -15,9 +15,21 @@ using fk::Activation, fk::GgmlFormat, fk::GgmlGemmConfig, fk::GgmlGemmProblem, f
     fk::GgmlRowsProblem;
 namespace reference = fk::reference;
 
-constexpr GgmlFormat kFormats[] = {GgmlFormat::f32,  GgmlFormat::f16,  GgmlFormat::bf16,
-                                   GgmlFormat::q8_0, GgmlFormat::q4_0, GgmlFormat::q4_1,
-                                   GgmlFormat::q4_k, GgmlFormat::q6_k};
+const std::vector<GgmlFormat> kFormats = fk::host::ggmlFormats();
+
+/// Whether weights are a scale times a whole number, so that ggml's f32 rounds once as a kernel does.
+bool isProduct(GgmlFormat format) {
+  switch (format) {
+  case GgmlFormat::q4_1:
+  case GgmlFormat::q4_k:
+  case GgmlFormat::q5_1:
+  case GgmlFormat::q2_k:
+  case GgmlFormat::q5_k:
+    return false;
+  default:
+    return true;
+  }
+}
 
 struct Gaps {
   std::int64_t a = 0, c = 0;
@@ -66,10 +78,17 @@ TEST_CASE("ggml's weights on the host are those of the format's own reference") 
     std::vector<double> weights(vector.weights.size());
     fk::dequantise(vector.format, vector.blocks.data(),
                    std::int64_t(vector.blocks.size()) / block.bytes, weights.data());
-    for (std::size_t i = 0; i < weights.size(); ++i) // which rounds a product and a sum
-      CHECK(std::fabs(weights[i] - double(vector.weights[i])) <=
-            0x1p-23 * std::fabs(weights[i]) + 0x1p-24 * 0.3);
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      if (isProduct(vector.format))
+        CHECK(float(weights[i]) == vector.weights[i]);
+      else // which rounds a product and a sum
+        CHECK(std::fabs(weights[i] - double(vector.weights[i])) <=
+              0x1p-23 * std::fabs(weights[i]) + 0x1p-24 * 0.3);
   }
+  for (GgmlFormat format : kFormats) // each quantised one has blocks
+    CHECK((fk::ggml_block(format).weights < 32 ||
+           std::ranges::any_of(ggmlVectors(), [&](const GgmlVector &v) { return v.format == format; })));
+  CHECK(kFormats.size() == std::size(fk::impl::kGgmlRows));
 }
 
 TEST_CASE("ggml's rows are those of the format's own reference", "[run]") {
@@ -113,7 +132,7 @@ TEST_CASE("products of a few rows with each format", "[run]") {
 TEST_CASE("products by matrix instructions with each format", "[run]") {
   for (GgmlFormat format : kFormats)
     expectProduct({.format = format,
-                   .layout = format == GgmlFormat::q6_k ? GgmlLayout::planes : GgmlLayout::blocks,
+                   .layout = int(format) % 2 ? GgmlLayout::planes : GgmlLayout::blocks,
                    .n = 70,
                    .k = someK(format)},
                   {.matrix = true,
@@ -125,7 +144,8 @@ TEST_CASE("products by matrix instructions with each format", "[run]") {
 
 TEST_CASE("products with blocks whose sums are exact", "[run]") {
   const int waves = 4 * fx::Device::current().target().wave_size();
-  for (GgmlFormat format : {GgmlFormat::f16, GgmlFormat::q8_0, GgmlFormat::q4_0, GgmlFormat::q4_1})
+  for (GgmlFormat format : {GgmlFormat::f16, GgmlFormat::q8_0, GgmlFormat::q4_0, GgmlFormat::q4_1,
+                            GgmlFormat::q5_0, GgmlFormat::q5_1, GgmlFormat::mxfp4})
     for (const GgmlGemmConfig &config :
          {GgmlGemmConfig{.tile_m = 4, .lanes = 8, .rows = 1, .threads = 64},
           GgmlGemmConfig{.matrix = true, .tile_m = 32, .tile_n = 64, .threads = waves}})
@@ -167,12 +187,26 @@ TEST_CASE("ggml_rows: another run, a graph, a file", "[run]") {
 }
 
 TEST_CASE("products of one row read each block once", "[run]") {
-  // Bytes of a block that its threads read, together: a header of Q4_K is read by four, the d of
-  // Q6_K too.
+  // Bytes of a block that its threads read, together: what its units share is read by each, the
+  // factors by four or, of IQ4_XS, by eight, and what a half of a block has by two.
   const auto bytesRead = [](GgmlFormat format) {
-    return format == GgmlFormat::q4_k   ? 144 + 3 * 16
-           : format == GgmlFormat::q6_k ? 210 + 3 * 2 + 2 * 8
-                                        : fk::ggml_block(format).bytes;
+    const int once = fk::ggml_block(format).bytes;
+    switch (format) {
+    case GgmlFormat::q4_k:
+      return once + 3 * 16;
+    case GgmlFormat::q5_k:
+      return once + 3 * (16 + 32);
+    case GgmlFormat::q2_k:
+      return once + 3 * 4 + 2 * 8;
+    case GgmlFormat::q3_k:
+      return once + 3 * 14 + 32;
+    case GgmlFormat::q6_k:
+      return once + 3 * 2 + 2 * 8;
+    case GgmlFormat::iq4_xs:
+      return once + 7 * 8;
+    default:
+      return once;
+    }
   };
   for (GgmlFormat format : kFormats) {
     const GgmlGemmProblem problem{.format = format, .n = 64, .k = 512};
@@ -219,7 +253,8 @@ TEST_CASE("tuning ggml_gemm measures a bounded number of configurations") {
 
 TEST_CASE("ggml_gemm spills no registers") {
   std::vector<GgmlGemmProblem> problems;
-  for (GgmlFormat format : {GgmlFormat::q4_1, GgmlFormat::q6_k})
+  for (GgmlFormat format : {GgmlFormat::q4_1, GgmlFormat::q6_k, GgmlFormat::q5_k, GgmlFormat::q3_k,
+                            GgmlFormat::mxfp4})
     problems.push_back(
         {.format = format, .n = 1536, .k = 768, .activation = Activation::silu, .gated = true});
   expectNoSpills(problems);
@@ -323,7 +358,7 @@ TEST_CASE("ggml_rows says what it does not support") {
           fk::prepare_weight({.format = GgmlFormat::q8_0, .n = 2, .k = 32}, memory.data(),
                              memory.data() + 67);
         }) == "prepare_weight: raw and out share memory; give out memory of its own");
-  CHECK(!fk::ggml_format(7)); // Q5_1
+  CHECK(!fk::ggml_format(16)); // IQ2_XXS
   for (GgmlFormat format : kFormats)
     CHECK(fk::ggml_format(fk::ggml_type(format)) == format);
 }

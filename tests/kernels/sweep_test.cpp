@@ -93,9 +93,8 @@ TEST_CASE("configurations of products that are chosen spill nothing and meet no 
 }
 
 TEST_CASE("configurations of products with ggml's blocks that are chosen spill nothing") {
-  using enum fk::GgmlFormat;
   std::size_t count = 0;
-  for (fk::GgmlFormat format : {f32, f16, bf16, q8_0, q4_0, q4_1, q4_k, q6_k})
+  for (fk::GgmlFormat format : fk::host::ggmlFormats())
     for (fx::DType a : {fx::DType(fx::f32), fx::DType(fx::f16), fx::DType(fx::bf16)})
       for (bool gated : {false, true})
         // One turn over a row of weights, whose loop is gone, and many.

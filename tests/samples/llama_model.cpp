@@ -102,6 +102,33 @@ std::string matrix(fk::GgmlFormat format, std::int64_t rows, std::int64_t column
     case fk::GgmlFormat::q6_k:
       half(at + 208, size / (74 * 18.5));
       break;
+    case fk::GgmlFormat::q5_0:
+      half(at, size / 9.2);
+      break;
+    case fk::GgmlFormat::q5_1:
+      half(at, size / 9.2);
+      half(at + 2, -15.5 * size / 9.2);
+      break;
+    case fk::GgmlFormat::q2_k:
+      half(at + 80, size / (1.1 * 8.8));
+      half(at + 82, 1.5 * size / (1.1 * 8.8));
+      break;
+    case fk::GgmlFormat::q3_k:
+      half(at + 108, size / (2.3 * 18.5));
+      break;
+    case fk::GgmlFormat::q5_k:
+      half(at, size / (9.2 * 36));
+      half(at + 2, 15.5 * size / (9.2 * 36));
+      break;
+    case fk::GgmlFormat::iq4_nl:
+      half(at, size / 70);
+      break;
+    case fk::GgmlFormat::iq4_xs:
+      half(at, size / (70 * 18.5));
+      break;
+    case fk::GgmlFormat::mxfp4:
+      put(at, static_cast<std::uint8_t>(128 + std::lround(std::log2(size / 5.8))));
+      break;
     }
   }
   return bytes;

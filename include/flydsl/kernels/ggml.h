@@ -29,13 +29,36 @@ enum class GgmlFormat : std::uint8_t {
   /// 256 weights in 210 bytes: 128 bytes with the low 4 bits of q, 64 with the high 2 bits, a scale
   /// s of type i8 for each 16 weights, d; weight = d s (q - 32)
   q6_k,
+  /// 32 weights in 22 bytes: d, 4 bytes with bit 4 of each q, the bytes of q4_0; weight = d (q - 16)
+  q5_0,
+  q5_1, ///< 32 weights in 24 bytes: d, m, and the bytes of q5_0; weight = d q + m
+  /// 256 weights in 84 bytes: a byte for each 16 weights with a scale s in its low 4 bits and a
+  /// minimum t in its high ones, 64 bytes of q of 2 bits, d, dmin; weight = d s q - dmin t
+  q2_k,
+  /// 256 weights in 110 bytes: 32 bytes with bit 2 of each q, 64 with its low 2 bits, 12 with a scale
+  /// s of 6 bits for each 16 weights, d; weight = d (s - 32) (q - 4)
+  q3_k,
+  /// 256 weights in 176 bytes: d, dmin, the 12 bytes of q4_k, 32 bytes with bit 4 of each q, 128 with
+  /// the low 4 bits; weight = d s q - dmin t
+  q5_k,
+  /// 32 weights in 18 bytes as in q4_0, where q is the number of one of 16 fixed values v from -127 to
+  /// 113; weight = d v(q)
+  iq4_nl,
+  /// 256 weights in 136 bytes: d, 2 bytes with the high 2 bits of a scale s of 6 bits for each 32
+  /// weights, 4 with the low 4 bits, 128 bytes of q; weight = d (s - 32) v(q), v of iq4_nl
+  iq4_xs,
+  /// 32 weights in 17 bytes: an exponent e of type u8, the bytes of q4_0 with numbers of 4 bits
+  /// (f4E2M1FN); weight = 2^(e - 127) q. Weights of 2^128 and more are infinite in f32, and blocks that
+  /// have such a one, of e above 252, have no others in a kernel.
+  mxfp4,
 };
 
 /// Where the parts of the blocks lie.
 enum class GgmlLayout : std::uint8_t {
   blocks, ///< as in the file: block after block, row after row
-  /// The factors that make a block's length odd (d; d and m) of all blocks stand behind the rest of
-  /// all blocks, whose places are then multiples of 16 bytes.
+  /// What makes a block's length no multiple of 16 bytes (d; d and m; in Q5_0 and Q5_1 the fifth bits
+  /// too, in Q3_K and IQ4_XS the scales) of all blocks stands after the rest of all blocks, whose places
+  /// are then multiples of 16 bytes.
   planes,
 };
 

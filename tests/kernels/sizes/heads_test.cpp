@@ -220,9 +220,7 @@ std::vector<std::int64_t> blockRows(fk::GgmlFormat format, std::int64_t most) {
   all.erase(all.upper_bound(most), all.end());
   return {all.begin(), all.end()};
 }
-constexpr fk::GgmlFormat kFormats[] = {
-    fk::GgmlFormat::f32,  fk::GgmlFormat::f16,  fk::GgmlFormat::bf16, fk::GgmlFormat::q8_0,
-    fk::GgmlFormat::q4_0, fk::GgmlFormat::q4_1, fk::GgmlFormat::q4_k, fk::GgmlFormat::q6_k};
+const std::vector<fk::GgmlFormat> kFormats = fk::host::ggmlFormats();
 
 void sweepGgmlGemm(const SweepShare &share) {
   std::vector<GgmlGemmProblem> all;

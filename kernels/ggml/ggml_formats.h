@@ -1,0 +1,68 @@
+// How a unit of a block becomes weights: for each of ggml's formats, which bytes of the block a thread
+// loads, and what it makes of them.
+//
+// A weight is scale * code + offset, where a code is a byte without a sign; four codes share a
+// word. Signed codes become unsigned by an offset: q + 128 in Q8_0.
+#pragma once
+
+#include "ggml/ggml_rules.h"
+
+#include <flydsl/flydsl.h>
+
+#include <optional>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// Neighbouring weights that share their factors.
+struct GgmlGroup {
+  std::vector<Vector> codes;            ///< of four weights each, in f32: codes, or the weights
+  std::optional<Numeric> scale, offset; ///< f32; none if the codes are the weights
+
+  /// Four weights.
+  Vector weights(std::size_t word) const {
+    if (!scale)
+      return codes[word];
+    return math::fma(codes[word], *scale, *offset);
+  }
+};
+
+/// The fields of a unit as they are in memory; all of it is zeros for one that does not exist, and
+/// so are its weights.
+using GgmlRaw = std::vector<Vector>;
+
+/// The bytes of a block in memory.
+struct GgmlBlockBytes {
+  Tensor body;                  // (body)
+  std::optional<Tensor> head;   // (head)
+  std::optional<Boolean> valid; ///< whether there is such a block; none: there is
+
+  /// Bytes of the body, or of the head, from `first` on. Their layout is compact: the first mode is
+  /// the fastest.
+  Tensor field(int first, const IntTuple &shape) const {
+    return make_view(body.iter() + first, make_layout(shape));
+  }
+  Tensor headField(int first, const IntTuple &shape) const {
+    return make_view(head->iter() + first, make_layout(shape));
+  }
+  Vector words(const Tensor &bytes) const { return load(bytes.recast(u32), UInt32(0u)); }
+  Vector halves(const Tensor &bytes) const {
+    return load(bytes.recast(u16), UInt16(std::uint16_t(0)));
+  }
+  Vector bytes(const Tensor &bytes) const { return load(bytes, UInt8(std::uint8_t(0))); }
+
+private:
+  Vector load(const Tensor &from, const Numeric &zero) const;
+};
+
+/// How a format's units are taken, by their numbers in their block.
+struct GgmlTaking {
+  GgmlFormat format;
+  GgmlRaw (*fetch)(const GgmlBlockBytes &block, const Int32 &unit);
+  std::vector<GgmlGroup> (*groups)(const GgmlRaw &raw, const Int32 &unit);
+};
+const GgmlTaking &ggmlTaking(GgmlFormat format);
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
