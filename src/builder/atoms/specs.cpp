@@ -60,7 +60,8 @@ void expectOnTarget(const Tracer *running, mlir::Type type, Loc loc) {
     return;
   const mlir::Type ofAtom = fly::instructionOf(type), instruction = ofAtom ? ofAtom : type;
   if (const auto *vendor = fly::VendorInterface::of(instruction))
-    if (std::string missing = vendor->missingOn(instruction, *running->kernel.target, /*byName=*/false);
+    if (std::string missing =
+            vendor->missingOn(instruction, *running->kernel.target, /*byName=*/false);
         !missing.empty())
       throw TraceError(missing, loc);
 }
