@@ -44,7 +44,7 @@ void fiveBits(Bytes high, double scale, double offset, double *out) {
 void valuesOf(const impl::GgmlCodebook &book, Bytes codes, double scale, double *out) {
   of32(scale, 0, out, [&](int i) { return book[static_cast<std::size_t>(nibble(codes, i))]; });
 }
-/// Scale and minimum j of the 12 bytes of a block of Q4_K and Q5_K: six bits each, of which the upper two of
+/// Scale and minimum j of the 12 bytes of a block of Q4_K and Q5_K: six bits each. The upper two of
 /// the last four pairs stand in the upper bits of the first ones.
 std::array<int, 2> sixBits(Bytes packed, int j) {
   if (j < 4)

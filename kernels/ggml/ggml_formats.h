@@ -1,5 +1,5 @@
-// How a unit of a block becomes weights: for each of ggml's formats, which bytes of the block a thread
-// loads, and what it makes of them.
+// How a unit of a block becomes weights: for each of ggml's formats, which bytes of the block a
+// thread loads, and what it makes of them.
 //
 // A weight is scale * code + offset, where a code is a byte without a sign; four codes share a
 // word. Signed codes become unsigned by an offset: q + 128 in Q8_0.

@@ -164,9 +164,9 @@ VectorKernel vectorKernel(const KernelHints &hints) {
           },
           hints};
 }
-/// LLVM's scheduler would by default wait for one load after another where that leaves registers for
-/// one more wave. The second kernel has all loads of its units under way together; where they are
-/// many, registers would spill.
+/// LLVM's scheduler would by default wait for one load after another where that leaves registers
+/// for one more wave. The second kernel has all loads of its units under way together; where they
+/// are many, registers would spill.
 const VectorKernel ggmlVector = vectorKernel({}),
                    ggmlVectorTogether =
                        vectorKernel({.attributes = {{"amdgpu-sched-strategy", "max-ilp"}}});

@@ -1,8 +1,8 @@
 // Blocks of ggml's formats in a kernel: units are loaded as they are and taken apart in registers.
 //
 // A matrix of weights is a tensor of bytes (rows, blocks of a row, bytes of a block). What a thread
-// takes is a field of a block, seen as words. In the layout of planes the heads are a tensor of their
-// own; otherwise heads and bodies are parts of the same records.
+// takes is a field of a block, seen as words. In the layout of planes the heads are a tensor of
+// their own; otherwise heads and bodies are parts of the same records.
 #pragma once
 
 #include "blocks/facts/matrix_form.h"

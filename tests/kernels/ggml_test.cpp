@@ -87,7 +87,8 @@ TEST_CASE("ggml's weights on the host are those of the format's own reference") 
   }
   for (GgmlFormat format : kFormats) // each quantised one has blocks
     CHECK((fk::ggml_block(format).weights < 32 ||
-           std::ranges::any_of(ggmlVectors(), [&](const GgmlVector &v) { return v.format == format; })));
+           std::ranges::any_of(ggmlVectors(),
+                               [&](const GgmlVector &v) { return v.format == format; })));
   CHECK(kFormats.size() == std::size(fk::impl::kGgmlRows));
 }
 
@@ -253,8 +254,8 @@ TEST_CASE("tuning ggml_gemm measures a bounded number of configurations") {
 
 TEST_CASE("ggml_gemm spills no registers") {
   std::vector<GgmlGemmProblem> problems;
-  for (GgmlFormat format : {GgmlFormat::q4_1, GgmlFormat::q6_k, GgmlFormat::q5_k, GgmlFormat::q3_k,
-                            GgmlFormat::mxfp4})
+  for (GgmlFormat format :
+       {GgmlFormat::q4_1, GgmlFormat::q6_k, GgmlFormat::q5_k, GgmlFormat::q3_k, GgmlFormat::mxfp4})
     problems.push_back(
         {.format = format, .n = 1536, .k = 768, .activation = Activation::silu, .gated = true});
   expectNoSpills(problems);

@@ -9,13 +9,15 @@ namespace kernels::impl {
 
 /// What must hold of the ids of a family of MoE, whose problem has `topk` of them for each token.
 template <class P, class A> IndexRowOf<P, A> expertIdsRow(const P &problem) {
-  return {
-      .rule = {.argument = "ids", .meaning = "the experts", .orNone = true, .columns = problem.topk},
-      .values = [](const P &p, const A &args) {
-        return IndexValues{.address = address(args.ids),
-                           .count = args.ids.shape()[0] * p.topk,
-                           .end = p.experts};
-      }};
+  return {.rule = {.argument = "ids",
+                   .meaning = "the experts",
+                   .orNone = true,
+                   .columns = problem.topk},
+          .values = [](const P &p, const A &args) {
+            return IndexValues{.address = address(args.ids),
+                               .count = args.ids.shape()[0] * p.topk,
+                               .end = p.experts};
+          }};
 }
 
 } // namespace kernels::impl
