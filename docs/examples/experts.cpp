@@ -3,10 +3,12 @@
 
 #include <flydsl/kernels/compile.h>
 #include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/topk_gating.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace fk = flydsl::kernels;
@@ -135,5 +137,53 @@ TEST_CASE("the products of experts, from sorted slots to the rows of slots") {
       CHECK(std::fabs(double(float(got[std::size_t(slot * hidden + j)])) -
                       double(shares[std::size_t(slot)]) * expected[std::size_t(j)]) <
             0.01 * largest);
+  }
+}
+
+TEST_CASE("a mixture of experts as one plan") {
+  const Mixture mixture;
+  std::vector<float> scores;
+  for (int i = 0; i < tokens * experts; ++i)
+    scores.push_back(float(i * 7 % 11) / 4);
+  const auto logits = fx::DeviceArray<float>::from_host(scores, {tokens, experts});
+  const auto x = fx::DeviceArray<fx::bfloat16_t>::from_host(mixture.x, {tokens, hidden});
+  fx::DeviceArray<fx::bfloat16_t> y({tokens, hidden});
+  const auto w1 = prepared({fx::bf16, experts * 2 * inner, hidden}, mixture.first),
+             w2 = prepared({fx::bf16, experts * hidden, inner}, mixture.second);
+  const fx::Stream stream;
+  // region: forward
+  const fk::MoeForwardProblem problem{
+      .router = {.experts = experts, .topk = topk, .renormalise = true},
+      .hidden = hidden,
+      .inner = inner};
+  const fk::MoeForwardPlan forward(problem, fk::choose(problem, tokens));
+  const fx::DeviceArray<std::uint8_t> workspace(
+      {std::int64_t(fk::workspace_bytes(problem, forward.config(), tokens))});
+  forward({.logits = logits,
+           .x = x,
+           .w1 = {problem.weight1(), w1},
+           .w2 = {problem.weight2(), w2},
+           .y = y,
+           .workspace = workspace.tensor()},
+          stream);
+  // endregion
+  stream.synchronize();
+  const std::vector<fx::bfloat16_t> got = y.to_host();
+  for (int token = 0; token < tokens; ++token) {
+    // The two largest logits; their shares are those of the softmax over the two.
+    const float *own = scores.data() + token * experts;
+    std::vector<int> order{0, 1, 2, 3};
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return own[a] > own[b]; });
+    const double share = 1 / (1 + std::exp(double(own[order[1]] - own[order[0]])));
+    const std::vector<double> best = mixture.result(token, order[0]),
+                              second = mixture.result(token, order[1]);
+    double largest = 0;
+    for (int j = 0; j < hidden; ++j)
+      largest = std::max({largest, std::fabs(best[std::size_t(j)]),
+                          std::fabs(second[std::size_t(j)])});
+    for (int j = 0; j < hidden; ++j)
+      CHECK(std::fabs(double(float(got[std::size_t(token * hidden + j)])) -
+                      (share * best[std::size_t(j)] + (1 - share) * second[std::size_t(j)])) <
+            0.02 * largest);
   }
 }

@@ -138,15 +138,21 @@ private:
     } else if constexpr (std::is_same_v<Field, WeightArg>) {
       if (!isPrepared)
         return tensor(argument);
-      return PreparedWeight{problem.weight(), memory(argument)};
+      return PreparedWeight{weightOf(problem, argument.name), memory(argument)};
     } else {
       if (!isPrepared)
         fail(std::string(argument.name) + " is prepared weights; its kind is FLYDSL_PREPARED");
-      if constexpr (std::is_same_v<P, WeightProblem>)
-        return Field{problem, memory(argument)};
-      else
-        return Field{problem.weight(), memory(argument)};
+      return Field{weightOf(problem, argument.name), memory(argument)};
     }
+  }
+  /// What the prepared weights of an argument hold.
+  template <class P> static auto weightOf(const P &problem, std::string_view argument) {
+    if constexpr (std::is_same_v<P, WeightProblem>)
+      return problem;
+    else if constexpr (std::is_same_v<P, MoeForwardProblem>)
+      return argument == "w2" ? problem.weight2() : problem.weight1();
+    else
+      return problem.weight();
   }
 
   std::string_view family_;

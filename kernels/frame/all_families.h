@@ -8,6 +8,7 @@
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
@@ -34,10 +35,10 @@ template <class... P> struct Problems {
 
 using AllProblems =
     Problems<AttentionProblem, DecodeProblem, DeltaRuleProblem, GemmProblem, GgmlGemmProblem,
-             GgmlRowsProblem, GroupedGemmProblem, MoeReduceProblem, MoeSortProblem,
-             MqaLogitsProblem, NormProblem, NormBackwardProblem, QuantiseProblem, RopeProblem,
-             SamplingProblem, SoftmaxProblem, SoftmaxBackwardProblem, TopkGatingProblem,
-             WeightProblem, WorklistProblem>;
+             GgmlRowsProblem, GroupedGemmProblem, MoeForwardProblem, MoeReduceProblem,
+             MoeSortProblem, MqaLogitsProblem, NormProblem, NormBackwardProblem, QuantiseProblem,
+             RopeProblem, SamplingProblem, SoftmaxProblem, SoftmaxBackwardProblem,
+             TopkGatingProblem, WeightProblem, WorklistProblem>;
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -120,6 +120,19 @@ public:
     (*this)(kernels[fits], block);
   }
 
+  /// Compiles the kernels of a plan of another family, which is a part of this one.
+  template <class Q> void part(const Q &problem, const ConfigOf<Q> &config) const {
+    const Spec<Q> spec{problem, config};
+    Compiler<Q> part(spec, target_, checked_, where_);
+    part.file_ = file_;
+    part.aot_ = aot_;
+    part.names_ = std::move(names_);
+    part.launches_ = std::move(launches_);
+    Family<Q>::compile(part);
+    names_ = std::move(part.names_);
+    launches_ = std::move(part.launches_);
+  }
+
   /// Compiles the kernels for a plan.
   static Launches compile(const Spec<P> &spec, const Target &target, bool checked,
                           const std::source_location &where) {
@@ -138,6 +151,7 @@ public:
   }
 
 private:
+  template <class> friend class Compiler;
   template <template <class> class Params>
   void add(const FamilyKernel<P, Params> &kernel, Dim3 block, bool checked) const {
     names_.push_back(&kernel.name());

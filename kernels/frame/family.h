@@ -58,6 +58,12 @@ template <class P> struct Spec {
   ConfigOf<P> config;
 };
 
+/// A family whose kernels are those of plans of others, see frame/parts.h.
+template <class P>
+concept OfParts = requires(const P &problem, const ConfigOf<P> &config) {
+  Family<P>::eachPart(problem, config, [](const auto &, const auto &) {});
+};
+
 /// A family's kernel that checks indices: "check_decode".
 template <class P> struct IndexCheckOf {
   static constexpr auto kText = [] {
@@ -248,10 +254,16 @@ Plan<P> Plan<P>::load(const AotModule &module, const P &problem, const Config &c
                       const PlanOptions &options, std::source_location where) {
   const impl::Spec<P> spec{problem, config};
   const bool checked = impl::checksIndices(spec, options);
-  const std::string variant = impl::variantOf(spec, checked);
   std::vector<std::unique_ptr<impl::AnyLaunch>> launches;
-  for (const impl::AnyKernelOf *kernel : impl::Family<P>::kernels(problem, config))
-    launches.push_back(kernel->load(module, variant, where));
+  const auto add = [&]<class Q>(const Q &part, const ConfigOf<Q> &ofPart) {
+    const std::string variant = impl::variantOf(impl::Spec<Q>{part, ofPart}, checked);
+    for (const impl::AnyKernelOf *kernel : impl::Family<Q>::kernels(part, ofPart))
+      launches.push_back(kernel->load(module, variant, where));
+  };
+  if constexpr (impl::OfParts<P>)
+    impl::Family<P>::eachPart(problem, config, add);
+  else
+    add(problem, config);
   if (checked)
     launches.push_back(
         impl::IndexCheckOf<P>::kKernel.load(module, impl::variantOf(spec, false), where));

@@ -91,8 +91,10 @@ private:
 /// The kernels of a plan in one call. In a checked one, the first launch is the check's.
 class CallLaunches {
 public:
-  CallLaunches(const Launches &launches, PendingCheck *check)
-      : launches_(launches), check_(check) {}
+  CallLaunches(const Launches &launches, PendingCheck *check, std::size_t first = 0)
+      : launches_(launches), check_(check), first_(first) {}
+  /// Those from a place on, as a part of the family counts them.
+  CallLaunches from(std::size_t first) const { return {launches_, check_, first_ + first}; }
 
   /// A kernel in this call: `kernel(config, where, {.x = ..., .m = ...})`.
   template <template <class> class Params> class BoundOf {
@@ -110,12 +112,13 @@ public:
   /// The kernel at a place, which the family knows to have this name.
   template <template <class> class Params>
   BoundOf<Params> at(std::size_t place, const KernelOf<Params> &name) const {
-    return {launches_.at(place, name), check_};
+    return {launches_.at(first_ + place, name), check_};
   }
 
 private:
   const Launches &launches_;
   PendingCheck *check_;
+  std::size_t first_;
 };
 
 } // namespace kernels::impl

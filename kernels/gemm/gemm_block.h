@@ -80,6 +80,21 @@ BlockScales blockScalesOf(const GemmProblem &problem, const LoopShape &shape, co
   const Tensor b = p.scaleB.view(type, {blocksN, blocksK}); // (n / 128, K / 128)
   return blockScalesFrom(problem, shape, tile, a, b);
 }
+/// The same of the rows of A: the scales of gathered rows are gathered as they are.
+template <class Params>
+BlockScales blockScalesOf(const RowsOfA &rows, const GemmProblem &problem, const LoopShape &shape,
+                          const BlockTile &tile, const Params &p) {
+  BlockScales scales = blockScalesOf(problem, shape, tile, p);
+  if (const auto *gathered = std::get_if<GatheredTile>(&rows))
+    scales.gathered.emplace(GatheredTile{
+        .matrix = p.scaleA.view(scales.a.dtype(),
+                                {gathered->rows, scaleBlocks(problem.k)}), // (rows, K / 128)
+        .rows = gathered->rows,
+        .indices = gathered->indices,
+        .exist = gathered->exist,
+        .mask = gathered->mask});
+  return scales;
+}
 
 //===-- The main loop -------------------------------------------------------===//
 
@@ -93,7 +108,8 @@ std::unique_ptr<Mainloop> mainloopOver(const RowsOfA &a, const GemmProblem &prob
   const TiledMma mma = weightsFirst(shape.form, shape.waves, shape.wavesM, shape.slices());
   std::unique_ptr<Sums> sums =
       hasBlockScales(problem)
-          ? std::make_unique<BlockScaledSums>(shape, mma, blockScalesOf(problem, shape, tile, p))
+          ? std::make_unique<BlockScaledSums>(shape, mma,
+                                              blockScalesOf(a, problem, shape, tile, p))
           : std::make_unique<Sums>(shape, mma);
   const auto columns = [&] {
     OperandTile b = tileOfB(problem, shape, tile, p);

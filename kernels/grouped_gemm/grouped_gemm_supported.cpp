@@ -129,8 +129,6 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const Target &targ
   if (problem.n % 8 || problem.columns() % 16)
     return Support::no(is("n", problem.n) + "; an expert's weights have a multiple of 16 rows, and n "
                        "is a multiple of 8");
-  if (problem.scale_a == Scales::per_block && problem.a_rows == GroupedRows::tokens)
-    return Support::no("scales of blocks go with rows of a that are those of places");
   if (problem.scale_a == Scales::per_block && problem.columns() % kScaleBlock)
     return Support::no(is("n", problem.n) + "; with scales of blocks an expert's weights have a "
                        "multiple of 128 rows");

@@ -27,7 +27,8 @@ Memory memoryOf(const MoeForwardProblem &problem, const MoeForwardConfig &config
   const MoeParts parts = partsOf(problem, config.unit);
   const std::int64_t places = moe_sort_places(parts.sort, m), slots = m * problem.topk(),
                      experts = problem.experts_here(), sizeOfX = problem.x.bytes();
-  Memory memory{.places = places};
+  Memory memory{};
+  memory.places = places;
   const auto take = [&](std::int64_t bytes) {
     const std::int64_t first = memory.bytes;
     memory.bytes += (bytes + kPieceOfWorkspace - 1) / kPieceOfWorkspace * kPieceOfWorkspace;
@@ -224,8 +225,8 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
                            .align = kPieceBytes / problem.x.bytes(),
                            .reason = "16 bytes are loaded at a time"});
   if (m * strideOr(args.x, 0, hidden) * problem.x.bytes() >= kMostBufferBytes)
-    arguments.fail("the rows of x span 1 GiB or more, in which the first product finds those of "
-                   "tokens. Call the plan for parts of the tokens");
+    arguments.fail("x spans 1 GiB or more, in which the first product finds the rows of tokens. Call "
+                   "the plan for parts of the tokens");
   checkPrepared(arguments, "w1", args.w1.matrix, args.w1.memory, problem.weight1(), Use::read);
   checkPrepared(arguments, "w2", args.w2.matrix, args.w2.memory, problem.weight2(), Use::read);
   const auto vector = [&](bool has, const std::optional<TensorArg> &tensor, const char *name,

@@ -40,6 +40,8 @@ Support Reduce::supported(const MoeReduceProblem &problem, const Target &) {
   if (problem.topk < 1 || problem.topk > kMostRows)
     return Support::no("topk is " + std::to_string(problem.topk) + "; a token has 1 to " +
                        std::to_string(kMostRows) + " rows");
+  if (problem.places && problem.mask)
+    return Support::no("mask is of rows of slots; a slot without a place, -1, is left out as well");
   return {};
 }
 
@@ -56,11 +58,20 @@ void Reduce::launch(const Call<MoeReduceProblem> &call) {
   const std::int64_t m = arguments.rows(args.y, "y"), n = problem.n, k = problem.topk,
                      align = rowShape(problem).vector;
   const Shape perRow{"m, topk", m, k};
-  arguments.check(args.x, {.name = "x",
-                           .dtype = problem.x,
-                           .shape = {"m, topk, n", m, k, n},
-                           .free = 2,
-                           .align = align});
+  const std::int64_t places =
+      problem.places ? arguments.rows(args.x, "x") : 0;
+  if (problem.places)
+    arguments.check(args.x, {.name = "x",
+                             .dtype = problem.x,
+                             .shape = {"places, n", places, n},
+                             .free = 1,
+                             .align = align});
+  else
+    arguments.check(args.x, {.name = "x",
+                             .dtype = problem.x,
+                             .shape = {"m, topk, n", m, k, n},
+                             .free = 2,
+                             .align = align});
   arguments.check(args.y, {.name = "y",
                            .dtype = problem.y,
                            .shape = {"m, n", m, n},
@@ -70,23 +81,29 @@ void Reduce::launch(const Call<MoeReduceProblem> &call) {
   arguments.checkIf(problem.weights, args.weights,
                     {.name = "weights", .dtype = f32, .shape = perRow});
   arguments.checkIf(problem.mask, args.mask, {.name = "mask", .dtype = u8, .shape = perRow});
+  arguments.checkIf(problem.places, args.slot_places,
+                    {.name = "slot_places", .dtype = i32, .shape = perRow});
   if (m == 0)
     return;
   call.launches.at(0, kMoeReduce)(onRows(call, m * piecesOf(problem, call.config).count),
                                   call.where,
-                                  {.x = operandOf<2>(args.x),
+                                  {.x = operandOf<2>(args.x, problem.places ? 1 : 2),
                                    .y = operandOf<1>(args.y),
                                    .m = static_cast<std::int32_t>(m),
                                    .weights = operandOf<0>(args.weights),
-                                   .mask = operandOf<0>(args.mask)});
+                                   .mask = operandOf<0>(args.mask),
+                                   .slotPlaces = operandOf<0>(args.slot_places),
+                                   .places = static_cast<std::int32_t>(places)});
 }
 
 MoeReduceArgs Reduce::args(const MoeReduceProblem &problem, const RowConfig &, std::int64_t m,
                            const Sampler &sampler) {
   const Extents rows{m, problem.topk, problem.n}, perRow{m, problem.topk}, tokens{m, problem.n};
-  return {.x = sampler("x", problem.x, rows, Role::input),
+  const Extents places{m * problem.topk, problem.n};
+  return {.x = sampler("x", problem.x, problem.places ? places : rows, Role::input),
           .weights = sampleIf(problem.weights, sampler, "weights", f32, perRow),
           .mask = sampleIf(problem.mask, sampler, "mask", u8, perRow),
+          .slot_places = sampleIf(problem.places, sampler, "slot_places", i32, perRow, Role::index),
           .y = sampler("y", problem.y, tokens, Role::output)};
 }
 

@@ -9,10 +9,12 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 template <class Side> struct MoeReduceParams {
-  Strided<Side, 2> x; // (m, topk, n)
+  Strided<Side, 2> x; // (m, topk, n) or (places, n)
   Strided<Side, 1> y; // (m, n)
   Param<Side, Int32> m;
   Strided<Side, 0> weights, mask; // (m, topk)
+  Strided<Side, 0> slotPlaces;    // (m, topk)
+  Param<Side, Int32> places;
 };
 inline constexpr KernelOf<MoeReduceParams> kMoeReduce{"moe_reduce"};
 
@@ -23,7 +25,7 @@ struct RowPieces {
 };
 RowPieces piecesOf(const MoeReduceProblem &problem, const RowConfig &config);
 
-template <> struct Family<MoeReduceProblem> : RowFamily<MoeReduceProblem, &MoeReduceArgs::x> {
+template <> struct Family<MoeReduceProblem> : RowFamily<MoeReduceProblem, &MoeReduceArgs::y> {
   /// Elements of each of a token's rows that a thread has.
   static constexpr RowLimits kLimits{.most = 16};
   /// The rows of a problem, in accesses as wide as its wider operand allows.
@@ -37,6 +39,7 @@ template <> struct Family<MoeReduceProblem> : RowFamily<MoeReduceProblem, &MoeRe
   }
   static C choose(const P &problem, std::int64_t, const Target &target);
   static KernelNames kernels(const P &, const C &) { return {&kMoeReduce}; }
+  static std::vector<IndexRow> indexRows(const P &problem, const C &config);
   static void launch(const Call<P> &call);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);

@@ -10,6 +10,11 @@ namespace {
 
 using Cursor = RowThread::Cursor;
 
+/// A matrix whose rows have the first of the strides.
+Strided<OnDevice, 1> firstMode(const Strided<OnDevice, 2> &operand) {
+  return {.address = operand.address, .stride = {operand.stride[0]}};
+}
+
 const FamilyKernel reduce{
     kMoeReduce,
     [](const MoeReduceParams<OnDevice> &p, const Constexpr<Spec<MoeReduceProblem>> &spec) {
@@ -20,9 +25,13 @@ const FamilyKernel reduce{
                                       : Int32(block / static_cast<int>(pieces));
       const RowThread thread(shape, config, p.m, first);
       const int piece = static_cast<int>(shape.n), number = static_cast<int>(pieces);
-      const Tensor x = logical_divide(
-          p.x.view(problem.x, {p.m, problem.topk, problem.n}, accessBytes(problem.x, shape)),
-          make_tile(_, _, piece)); // (m, topk, (piece, pieces))
+      const int access = accessBytes(problem.x, shape);
+      const Tensor x = problem.places
+                           ? logical_divide(firstMode(p.x).view(problem.x, {p.places, problem.n}, access),
+                                            make_tile(_, piece)) // (places, (piece, pieces))
+                           : logical_divide(
+                                 p.x.view(problem.x, {p.m, problem.topk, problem.n}, access),
+                                 make_tile(_, _, piece)); // (m, topk, (piece, pieces))
       const Tensor y =
           logical_divide(p.y.view(problem.y, {p.m, problem.n}, accessBytes(problem.y, shape)),
                          make_tile(_, piece)); // (m, (piece, pieces))
@@ -33,17 +42,27 @@ const FamilyKernel reduce{
       };
       std::vector<Numeric> factors;
       std::vector<Boolean> wanted;
+      std::vector<Int32> places;
       for (int k = 0; k < problem.topk; ++k) {
         if (problem.weights)
           factors.push_back(ofToken(p.weights, f32)(k));
         if (problem.mask)
           wanted.push_back(ofToken(p.mask, u8)(k) != UInt8(0));
+        if (problem.places) {
+          places.push_back(Int32(ofToken(p.slotPlaces, i32)(k)));
+          wanted.push_back((places.back() >= 0) & (places.back() < p.places));
+        }
       }
       const auto token = [&](const Cursor &at) {
         std::vector<Vector> rows;
         for (int k = 0; k < problem.topk; ++k) {
-          const auto load = [&] { return at.load(x(_, k, IntTuple{_, own}), 0); }; // of (m, piece)
-          rows.push_back(problem.mask
+          const auto load = [&] {
+            if (!problem.places)
+              return at.load(x(_, k, IntTuple{_, own}), 0); // of (m, piece)
+            const Tensor rows = x(_, IntTuple{_, own});     // (places, piece)
+            return at.load(rows(places[static_cast<std::size_t>(k)], _), 0); // of (piece)
+          };
+          rows.push_back(problem.mask || problem.places
                              ? if_(wanted[static_cast<std::size_t>(k)], load,
                                    [&] { return Vector::splat(0.0f, at.size(), problem.x); })
                              : load());

@@ -18,8 +18,12 @@ Outputs expected(const MoeReduceProblem &problem, const RowConfig &, std::int64_
         const std::size_t row = static_cast<std::size_t>(t * k + i);
         if (problem.mask && inputs.at("mask")[row] == 0)
           continue;
+        const double place = problem.places ? inputs.at("slot_places")[row] : double(row);
+        if (place < 0)
+          continue;
         const double term =
-            inputs.at("x")[row * static_cast<std::size_t>(n) + static_cast<std::size_t>(j)] *
+            inputs.at("x")[static_cast<std::size_t>(place) * static_cast<std::size_t>(n) +
+                           static_cast<std::size_t>(j)] *
             (problem.weights ? inputs.at("weights")[row] : 1);
         sum += term;
         magnitude += std::fabs(term);

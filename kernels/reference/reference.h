@@ -11,6 +11,7 @@
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
@@ -54,6 +55,8 @@ Outputs expected(const QuantiseProblem &problem, const RowConfig &config, std::i
 Outputs expected(const RopeProblem &problem, const RopeConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const MoeReduceProblem &problem, const RowConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const MoeSortProblem &problem, const MoeSortConfig &config, std::int64_t m,
                  const Inputs &inputs);

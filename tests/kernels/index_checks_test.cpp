@@ -9,6 +9,8 @@
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/moe_forward.h>
+#include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/rope.h>
@@ -411,6 +413,35 @@ TEST_CASE("checked places of experts", "[run]") {
   expectCase<fk::GroupedGemmProblem>({problem, chosen(problem, 64), right, {}, wrong}, 64);
 }
 
+TEST_CASE("checked places of slots that are summed up", "[run]") {
+  const fk::MoeReduceProblem problem{.n = 16, .topk = 2, .places = true};
+  std::vector<Wrong> wrong = outside("slot_places", 5, -1, 6);
+  wrong.push_back({"slot_places", 3, 7, "slot_places[1, 1] is 7; it is -1 or from 0 to 5"});
+  expectCase<fk::MoeReduceProblem>(
+      {problem, chosen(problem, 3), {{"slot_places", {5, 0, -1, 3, 3, 1}}}, {{"slot_places", 2}},
+       wrong},
+      3);
+}
+
+TEST_CASE("checked experts of a rank and tokens of a mixture", "[run]") {
+  const fk::MoeForwardProblem problem{.router = {.experts = 6, .topk = 2},
+                                      .hidden = 32,
+                                      .inner = 32,
+                                      .local = 3,
+                                      .tokens = true};
+  std::vector<Wrong> wrong = outside("expert_map", 5, -1, 3);
+  for (const Wrong &other : outside("tokens", 0, 0, 5))
+    wrong.push_back(other);
+  wrong.push_back({"expert_map", 5, 2, "as expert_map[3] is; no two are equal"});
+  expectCase<fk::MoeForwardProblem>(
+      {problem,
+       chosen(problem, 4),
+       {{"expert_map", {0, -1, -1, 2, -1, 1}}, {"tokens", {4}}},
+       {},
+       wrong},
+      4);
+}
+
 TEST_CASE("checked lengths for a worklist", "[run]") {
   const fk::WorklistProblem problem{.workers = 3, .unit = 32};
   expectCase<fk::WorklistProblem>({problem,
@@ -725,6 +756,13 @@ TEST_CASE("the operands that tools and tuning take are right") {
   grouped.capacity = 32;
   grouped.c_rows = fk::GroupedRows::slots;
   check(grouped, 50);
+  check(fk::MoeForwardProblem{.router = {.experts = 8, .topk = 2},
+                              .hidden = 32,
+                              .inner = 32,
+                              .local = 3,
+                              .tokens = true},
+        5);
+  check(fk::MoeReduceProblem{.n = 16, .topk = 2, .places = true}, 5);
   check(fk::MoeSortProblem{.experts = 9, .topk = 2, .local = 4, .tokens = true}, 5);
   check(fk::MqaLogitsProblem{.x = fx::bf16, .heads = 16, .head = 64}, 5);
   check(fk::RopeProblem{.q_heads = 2, .kv_heads = 1, .head = 32, .cache = fk::KvCache::pages}, 6);

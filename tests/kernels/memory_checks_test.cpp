@@ -9,6 +9,7 @@
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/sampling.h>
@@ -115,6 +116,13 @@ TEST_CASE("plans that check memory refuse each operand that reaches past its own
                                   .capacity = 16,
                                   .scale_a = Scales::per_row,
                                   .scale_b = Scales::per_row});
+  expectMemory(MoeForwardProblem{.router = {.experts = 8, .topk = 2, .bias = true},
+                                 .hidden = 32,
+                                 .inner = 32,
+                                 .bias = true,
+                                 .local = 4,
+                                 .tokens = true});
+  expectMemory(MoeReduceProblem{.n = 24, .topk = 3, .places = true});
   expectMemory(MoeReduceProblem{.n = 24, .topk = 3, .weights = true, .mask = true});
   expectMemory(MoeSortProblem{
       .experts = 12, .topk = 3, .unit = 16, .local = 5, .tokens = true, .places = true});

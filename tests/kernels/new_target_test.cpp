@@ -13,6 +13,7 @@
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
@@ -153,6 +154,8 @@ TEST_CASE("every family answers for a target that was added") {
   expectAnswers(GgmlGemmProblem{.n = 4096, .k = 4096});
   expectAnswers(GgmlRowsProblem{.n = 64, .k = 4096});
   expectAnswers(GroupedGemmProblem{.experts = 8, .n = 64, .k = 256});
+  expectAnswers(MoeForwardProblem{
+      .router = {.experts = 8, .topk = 2}, .hidden = 64, .inner = 64});
   expectAnswers(MoeReduceProblem{.n = 4096, .topk = 8});
   expectAnswers(MoeSortProblem{.experts = 64, .topk = 8});
   expectAnswers(MqaLogitsProblem{.x = fx::f8E4M3FNUZ});

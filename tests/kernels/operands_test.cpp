@@ -9,6 +9,7 @@
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/sampling.h>
@@ -280,7 +281,16 @@ void expectRules(const Share &share) {
                                    .scale_a = Scales::per_row,
                                    .scale_b = Scales::per_row}},
                                  share);
-  expectRule<MoeReduceProblem>({{.n = 24, .topk = 3, .weights = true, .mask = true}}, share);
+  expectRule<MoeForwardProblem>({{.router = {.experts = 8, .topk = 2, .bias = true},
+                                  .hidden = 32,
+                                  .inner = 32,
+                                  .bias = true,
+                                  .local = 4,
+                                  .tokens = true}},
+                                share);
+  expectRule<MoeReduceProblem>({{.n = 24, .topk = 3, .weights = true, .mask = true},
+                                {.n = 24, .topk = 3, .places = true}},
+                               share);
   expectRule<MoeSortProblem>(
       {{.experts = 12, .topk = 3, .unit = 16, .local = 5, .tokens = true, .places = true},
        {.experts = 8, .topk = 2, .unit = 16, .capacity = 32}},

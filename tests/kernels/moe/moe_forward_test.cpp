@@ -94,6 +94,92 @@ TEST_CASE("ranks have parts of the experts, and tokens are counted on the device
   }
 }
 
+TEST_CASE("the parts as plans of their own give the same bits", "[run]") {
+  const MoeForwardProblem problem = models()[0];
+  constexpr std::int64_t m = 21;
+  const MoeForwardConfig config = fk::choose(problem, m);
+  Operands<MoeForwardProblem> operands(problem, config, m);
+  operands.fill(1);
+  const fk::MoeForwardArgs &args = operands.args();
+  const fx::Stream stream;
+  fk::MoeForwardPlan(problem, config)(args, stream);
+  stream.synchronize();
+  const std::vector<std::uint8_t> whole = operands.results();
+
+  const int topk = problem.topk();
+  const std::int64_t experts = problem.experts(), unit = config.unit;
+  const fk::MoeSortProblem sort{
+      .experts = experts, .topk = topk, .unit = config.unit, .places = true};
+  const std::int64_t places = fk::moe_sort_places(sort, m);
+  const Operand weights = Operand::output(fx::f32, m, topk),
+                ids = Operand::output(fx::i32, m, topk),
+                sorted = Operand::output(fx::i32, 1, places),
+                sortedWeights = Operand::output(fx::f32, 1, places),
+                units = Operand::output(fx::i32, 1, places / unit),
+                counts = Operand::output(fx::i32, 1, experts),
+                offsets = Operand::output(fx::i32, 1, experts + 1),
+                totals = Operand::output(fx::i32, 1, 3),
+                slotPlaces = Operand::output(fx::i32, m, topk),
+                inside = Operand::output(problem.x, places, problem.inner),
+                results = Operand::output(problem.x, m * topk, problem.hidden);
+  fk::run(problem.router,
+          {.logits = args.logits, .weights = weights.tensor(), .ids = ids.tensor()}, stream);
+  fk::run(sort,
+          {.ids = ids.tensor(),
+           .weights = weights.tensor(),
+           .sorted_ids = sorted.vector(),
+           .sorted_weights = sortedWeights.vector(),
+           .unit_experts = units.vector(),
+           .counts = counts.vector(),
+           .offsets = offsets.vector(),
+           .totals = totals.vector(),
+           .slot_places = slotPlaces.tensor()},
+          stream);
+  fk::GroupedGemmProblem product{.experts = experts,
+                                 .n = problem.inner,
+                                 .k = problem.hidden,
+                                 .unit = config.unit,
+                                 .topk = topk,
+                                 .a_rows = fk::GroupedRows::tokens,
+                                 .activation = Activation::silu,
+                                 .gated = GatedPairs::halves};
+  fk::run(product,
+          {.a = args.x,
+           .b = args.w1,
+           .c = inside.tensor(),
+           .unit_experts = units.vector(),
+           .offsets = offsets.vector(),
+           .counts = counts.vector(),
+           .sorted_ids = sorted.vector()},
+          stream, &config.first);
+  // The second one writes the rows of slots, which have no place in between.
+  product = {.experts = experts,
+             .n = problem.hidden,
+             .k = problem.inner,
+             .unit = config.unit,
+             .topk = topk,
+             .c_rows = fk::GroupedRows::slots,
+             .weights = RoutedWeights::output};
+  fk::run(product,
+          {.a = inside.tensor(),
+           .b = args.w2,
+           .c = fx::tensor(results.tensor().data(), problem.x, {m, topk, problem.hidden}),
+           .unit_experts = units.vector(),
+           .offsets = offsets.vector(),
+           .counts = counts.vector(),
+           .sorted_ids = sorted.vector(),
+           .weights = sortedWeights.vector()},
+          stream, &config.second);
+  stream.synchronize();
+  operands.fill(1);
+  fk::run(fk::MoeReduceProblem{.x = problem.x, .y = problem.y, .n = problem.hidden, .topk = topk},
+          {.x = fx::tensor(results.tensor().data(), problem.x, {m, topk, problem.hidden}),
+           .y = args.y},
+          stream);
+  stream.synchronize();
+  CHECK(operands.results() == whole);
+}
+
 TEST_CASE("rows of y past the tokens of the device are 0", "[run]") {
   MoeForwardProblem problem = models()[1];
   problem.tokens = true;

@@ -23,16 +23,28 @@ void expectReduce(const MoeReduceProblem &problem, std::int64_t m,
     for (std::size_t row = 0; row < mask.size(); ++row)
       if (mask[row] == 0)
         std::fill_n(x.begin() + std::ptrdiff_t(row) * n, n, std::nan(""));
+  // Slots have places in another order; every fourth has none, and NaNs are where its row was.
+  std::vector<double> places;
+  for (std::int64_t row = 0; row < m * k; ++row) {
+    const std::int64_t place = m * k - 1 - row;
+    places.push_back(row % 4 == 3 ? -1 : double(place));
+    if (problem.places && row % 4 == 3)
+      std::fill_n(x.begin() + place * n, n, std::nan(""));
+  }
   const Operand inX = Operand::input(problem.x, m * k, n, x),
                 inWeights = Operand::input(fx::f32, m, k, weights),
-                inMask = Operand::input(fx::u8, m, k, mask), y = Operand::output(problem.y, m, n);
+                inMask = Operand::input(fx::u8, m, k, mask),
+                inPlaces = Operand::input(fx::i32, m, k, places), y = Operand::output(problem.y, m, n);
   const auto maybe = [](bool has, const fx::TensorArg &tensor) {
     return has ? std::optional<fx::TensorArg>(tensor) : std::nullopt;
   };
   const fx::Stream stream;
-  fk::MoeReducePlan(problem, config)({.x = fx::tensor(inX.tensor().data(), problem.x, {m, k, n}),
+  fk::MoeReducePlan(problem, config)({.x = problem.places ? inX.tensor()
+                                                           : fx::tensor(inX.tensor().data(),
+                                                                        problem.x, {m, k, n}),
                                       .weights = maybe(problem.weights, inWeights.tensor()),
                                       .mask = maybe(problem.mask, inMask.tensor()),
+                                      .slot_places = maybe(problem.places, inPlaces.tensor()),
                                       .y = y.tensor()},
                                      stream);
   stream.synchronize();
@@ -42,10 +54,11 @@ void expectReduce(const MoeReduceProblem &problem, std::int64_t m,
       double sum = 0, magnitude = 0;
       for (std::int64_t i = 0; i < k; ++i) {
         const std::size_t row = std::size_t(t * k + i);
-        if (problem.mask && mask[row] == 0)
+        if ((problem.mask && mask[row] == 0) || (problem.places && places[row] < 0))
           continue;
+        const std::size_t place = problem.places ? std::size_t(places[row]) : row;
         const double term =
-            x[row * std::size_t(n) + std::size_t(j)] * (problem.weights ? weights[row] : 1);
+            x[place * std::size_t(n) + std::size_t(j)] * (problem.weights ? weights[row] : 1);
         sum += term;
         magnitude += std::fabs(term);
       }
@@ -78,7 +91,17 @@ TEST_CASE("sums of expert outputs that are exact", "[run]") {
                {}, /*exact=*/true);
 }
 
+TEST_CASE("sums of rows of places", "[run]") {
+  expectReduce({.n = 8, .topk = 4, .places = true}, 9);
+  expectReduce({.x = fx::bf16, .y = fx::bf16, .n = 7168, .topk = 8, .places = true}, 2);
+  expectReduce({.x = fx::f32, .y = fx::f32, .n = 65, .topk = 3, .weights = true, .places = true}, 5);
+  expectReduce({.n = 1000, .topk = 2, .places = true}, 3,
+               fk::RowConfig{.threads = 64, .block = 64, .resident = false});
+}
+
 TEST_CASE("moe_reduce: another run, a graph, a file", "[run]") {
+  expectStructure<MoeReduceProblem>({.n = 264, .topk = 5, .weights = true, .places = true},
+                                    {.threads = 64, .block = 64}, 3);
   expectStructure<MoeReduceProblem>({.n = 264, .topk = 5, .weights = true},
                                     {.threads = 64, .block = 64}, 3);
 }
@@ -105,6 +128,8 @@ TEST_CASE("moe_reduce says what it does not support") {
   const fx::Target target = fx::Target::parse("gfx942");
   CHECK(fk::supported(MoeReduceProblem{.n = 8, .topk = 65}, target).why ==
         "topk is 65; a token has 1 to 64 rows");
+  CHECK(fk::supported(MoeReduceProblem{.n = 8, .topk = 2, .mask = true, .places = true}, target)
+            .why == "mask is of rows of slots; a slot without a place, -1, is left out as well");
   const MoeReduceProblem problem{.n = 64, .topk = 2};
   const fk::MoeReducePlan plan(problem, fk::choose(problem, 2));
   const Operand x = Operand::input(fx::f16, 2, 64, std::vector<double>(128)),
