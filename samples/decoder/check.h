@@ -247,8 +247,8 @@ private:
     return square + swaps;
   }
   void logits(std::size_t prompt, std::size_t step) {
-    const auto wanted = row(expected_[prompt].logits, step, model_.vocabulary),
-               found = engine_.logits(int(prompt));
+    const auto wanted = row(expected_[prompt].logits, step, model_.vocabulary);
+    const Floats found = engine_.logits(int(prompt));
     const double allowed =
         kDeviationsOfLogit * std::sqrt(squareOfLast(prompt, step)) * rootMeanSquare(wanted);
     double worst = 0;

@@ -8,6 +8,7 @@
 
 #include "common/device_room.h"
 #include "common/plans.h"
+#include "common/sampling.h"
 #include "common/sequences.h"
 #include "experts.h"
 #include "kernels.h"
@@ -95,6 +96,7 @@ struct EngineOptions {
   int batch = 1;     ///< sequences at a time
   int context = 256; ///< tokens of a sequence, at most
   int prompt = 64;   ///< tokens of prompts that are taken together
+  samples::Sampling sampling = {};
 };
 
 class Engine {
@@ -118,7 +120,8 @@ public:
         postNorm_(plans(normProblem(model, fx::f32, false), rows_)),
         rope_(plans(ropeProblem(model), rows_)), kinds_{layerKind(plans, false, model.rope),
                                                         layerKind(plans, true, model.windowRope)},
-        output_(product(plans, productProblem(model.vocabulary, model.width), {model.logits})) {
+        output_(product(plans, productProblem(model.vocabulary, model.width), {model.logits})),
+        choice_(options.sampling, plans, options.batch, model.vocabulary) {
     const fx::Extents cache{sequences_.pages(), kPage, model.kvHeads, model.head};
     const auto vector = [&](const Floats &values) {
       return values.empty() ? std::optional<fx::TensorArg>()
@@ -214,7 +217,7 @@ public:
       forward(row, false);
       stream_.synchronize();
     }
-    hostLogits_ = logits_.to_host();
+    chosen_ = choice_.tokens();
   }
   /// Ends a sequence: its number and its pages are free.
   void end(int number) {
@@ -222,10 +225,13 @@ public:
     lengths_.host[number] = 0;
   }
 
-  /// What the model gave for the token after a sequence's last one.
-  std::span<const float> logits(int sequence) const {
-    return std::span(hostLogits_)
-        .subspan(std::size_t(sequence * model_.vocabulary), std::size_t(model_.vocabulary));
+  /// The token that was chosen after a sequence's last one.
+  int token(int sequence) const { return chosen_[std::size_t(sequence)]; }
+  /// What the model gave for it.
+  Floats logits(int sequence) const {
+    const Floats all = logits_.to_host();
+    const auto first = all.begin() + sequence * model_.vocabulary;
+    return Floats(first, first + model_.vocabulary);
   }
   /// A row of a call of prompts: a token of a sequence.
   struct Row {
@@ -244,7 +250,7 @@ public:
 
   std::size_t memory() const {
     return memory_.bytes() + inputs_.bytes() + x_.bytes() + delta_.bytes() + y_.bytes() +
-           logits_.bytes();
+           logits_.bytes() + choice_.bytes();
   }
   std::size_t kernels() const { return step_->size(); } ///< of a step
 
@@ -369,7 +375,7 @@ private:
     inputs_.send();
     step_->launch(stream_);
     stream_.synchronize();
-    hostLogits_ = logits_.to_host();
+    chosen_ = choice_.tokens();
   }
 
   //===-- The model -----------------------------------------------------------===//
@@ -440,6 +446,8 @@ private:
     if (model_.logitCap != 0)
       capKernel(logits_, float(model_.logitCap))
           .launch({.grid = options_.batch, .block = kThreads, .stream = stream_});
+    // All rows choose; of those whose logits this call has not changed, the last choice counts.
+    choice_(logits_, 0, stream_);
   }
   void embed(std::int64_t m) {
     const auto counted = [m](const fx::TensorArg &of) {
@@ -526,11 +534,12 @@ private:
   LayerKind kinds_[2]; ///< without and with a window
   std::optional<MixturePlans> mixtures_;
   Product output_; ///< gives logits
+  samples::TokenChoice choice_;
   fx::TensorArg workspace_ = {nullptr, fx::u8, fx::Extents{0}},
                 flagged_ = {nullptr, fx::u8, fx::Extents{0}};
   std::vector<DeviceLayer> layers_;
 
-  std::vector<float> hostLogits_;
+  std::vector<int> chosen_; ///< of each sequence
   std::optional<fx::Graph> step_;
 };
 

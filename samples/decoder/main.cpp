@@ -2,7 +2,6 @@
 // model.safetensors, with the kernels of this library. README.md has the commands; `decoder --help`
 // lists the options.
 #include "check.h"
-#include "common/sampling.h"
 
 #include <CLI/CLI.hpp>
 
@@ -18,7 +17,6 @@ struct Options {
   std::vector<std::string> prompts;
   int device = 0, tokens = 16;
   EngineOptions engine;
-  samples::Sampling sampling;
 };
 
 void declare(CLI::App &app, Options &o) {
@@ -41,10 +39,10 @@ void declare(CLI::App &app, Options &o) {
           ""));
   whole("--tokens", o.tokens, 1, 1 << 20, "tokens to add to each prompt");
   whole("--chunk", o.engine.prompt, 1, 1 << 16, "tokens of prompts that are taken together");
-  app.add_option("--temperature", o.sampling.temperature, "0: the most likely token")
+  app.add_option("--temperature", o.engine.sampling.temperature, "0: the most likely token")
       ->check(CLI::Range(0.0, 100.0));
-  whole("--top-k", o.sampling.topK, 1, 1 << 20, "tokens to choose from, if there is a temperature");
-  app.add_option("--seed", o.sampling.seed, "equal seeds give equal tokens");
+  whole("--top-k", o.engine.sampling.topK, 1, 1 << 20, "tokens to choose from, if there is a temperature");
+  app.add_option("--seed", o.engine.sampling.seed, "equal seeds give equal tokens");
   whole("--device", o.device, 0, 1023, "the number of the device");
 }
 
@@ -62,8 +60,7 @@ void generate(const Options &options, Engine &engine, std::vector<std::vector<in
   for (int step = 0; step < options.tokens; ++step) {
     engine.run(tokens);
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      const std::uint64_t draw = texts[i].size() << 16 | i;
-      texts[i].push_back(samples::choose(options.sampling, engine.logits(int(i)), draw));
+      texts[i].push_back(engine.token(int(i)));
       tokens[i] = std::span(texts[i]).last(1);
     }
   }

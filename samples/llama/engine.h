@@ -7,6 +7,7 @@
 
 #include "common/device_room.h"
 #include "common/plans.h"
+#include "common/sampling.h"
 #include "common/sequences.h"
 #include "model.h"
 
@@ -80,6 +81,7 @@ struct EngineOptions {
   int batch = 1;     ///< sequences at a time
   int context = 256; ///< tokens of a sequence, at most
   int prompt = 64;   ///< tokens of a prompt that are taken together
+  samples::Sampling sampling = {};
 };
 
 class Engine {
@@ -100,6 +102,7 @@ public:
         cos_(rotation(std::cos)), sin_(rotation(std::sin)),
         finalNorm_(memory_.upload(model.finalNorm, {model.width})),
         output_(product(plans, {&model.logits, 1}, fx::f32)),
+        choice_(options.sampling, plans, options.batch, model.vocabulary),
         embed_(plans(fk::GgmlRowsProblem{.format = model.embedding.format,
                                          .layout = fk::GgmlLayout::planes,
                                          .n = model.vocabulary,
@@ -161,7 +164,7 @@ public:
       stream_.synchronize();
       tokens = tokens.subspan(count);
     }
-    hostLogits_ = logits_.to_host();
+    chosen_ = choice_.tokens();
     return *number;
   }
 
@@ -185,21 +188,19 @@ public:
     step_->launch(stream_);
     hostSeconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     stream_.synchronize();
-    hostLogits_ = logits_.to_host();
+    chosen_ = choice_.tokens();
     // endregion
   }
 
-  /// What the model gave for the token after a sequence's last one.
-  std::span<const float> logits(int sequence) const {
-    return std::span(hostLogits_)
-        .subspan(std::size_t(sequence * model_.vocabulary), std::size_t(model_.vocabulary));
-  }
+  /// The token that was chosen after a sequence's last one.
+  int token(int sequence) const { return chosen_[std::size_t(sequence)]; }
   /// Called after each layer of a prompt with the rows' numbers; for --check.
   std::function<void(std::int64_t layer, std::span<const float> rows)> afterLayer;
 
   /// Bytes on the device.
   std::size_t memory() const {
-    return memory_.bytes() + inputs_.bytes() + x_.bytes() + delta_.bytes() + logits_.bytes();
+    return memory_.bytes() + inputs_.bytes() + x_.bytes() + delta_.bytes() + logits_.bytes() +
+           choice_.bytes();
   }
 
   std::size_t kernels() const { return step_->size(); } ///< of a step
@@ -365,8 +366,9 @@ private:
     // Of a prompt the last row gives logits, and of a step each.
     const std::int64_t from = promptOf ? m - 1 : 0;
     addAndNormalise(finalNorm_, from);
-    multiply(output_, part(y_, 0, from, m - from),
-             part(logits_, 0, promptOf.value_or(0), m - from));
+    const fx::TensorArg logits = part(logits_, 0, promptOf.value_or(0), m - from);
+    multiply(output_, part(y_, 0, from, m - from), logits);
+    choice_(logits, promptOf.value_or(0), stream_);
   }
 
   const Model &model_;
@@ -385,6 +387,7 @@ private:
   fx::TensorArg y_, qkv_, inner_, q_, attended_, cos_, sin_, finalNorm_;
   std::vector<DeviceLayer> layers_;
   Product output_; ///< gives logits
+  samples::TokenChoice choice_;
   fk::GgmlRowsPlan embed_;
   fk::GgmlTensor embedding_;
   fk::NormPlan norm_, addAndNorm_;
@@ -393,7 +396,7 @@ private:
   fk::DecodePlan decode_;
   std::optional<fx::TensorArg> attentionSpace_, decodeSpace_;
 
-  std::vector<float> hostLogits_;
+  std::vector<int> chosen_; ///< of each sequence
   std::optional<fx::Graph> step_;
 };
 

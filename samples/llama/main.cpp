@@ -1,7 +1,6 @@
 // Runs a language model from a GGUF file with the kernels of this library alone. README.md says how
 // to get a model; `llama --help` lists the options.
 #include "check.h"
-#include "common/sampling.h"
 #include "engine.h"
 #include "tokenizer.h"
 
@@ -21,7 +20,6 @@ struct Options {
   int device = 0, tokens = 64;
   bool check = false, chat = false, quiet = false;
   EngineOptions engine;
-  samples::Sampling sampling;
   bool streams() const { return !quiet && engine.batch == 1; }
 };
 
@@ -38,13 +36,13 @@ void declare(CLI::App &app, Options &o) {
   whole("--batch", o.engine.batch, 1, 256, "sequences at a time");
   whole("--context", o.engine.context, 16, 1 << 20, "tokens of a sequence, at most");
   whole("--chunk", o.engine.prompt, 1, 4096, "tokens of a text that are taken together");
-  app.add_option("--temperature", o.sampling.temperature, "0: the most likely token")
+  app.add_option("--temperature", o.engine.sampling.temperature, "0: the most likely token")
       ->check(CLI::Range(0.0, 100.0));
-  whole("--top-k", o.sampling.topK, 1, 1 << 20, "tokens to choose from, if there is a temperature");
-  app.add_option("--top-p", o.sampling.topP, "the fewest of them that together are so likely")
+  whole("--top-k", o.engine.sampling.topK, 1, 1 << 20, "tokens to choose from, if there is a temperature");
+  app.add_option("--top-p", o.engine.sampling.topP, "the fewest of them that together are so likely")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--seed", o.sampling.seed, "equal seeds give equal texts");
+  app.add_option("--seed", o.engine.sampling.seed, "equal seeds give equal texts");
   whole("--device", o.device, 0, 1023, "the number of the device");
   app.add_flag("--check", o.check, "compares layers and tokens with double precision");
   app.add_flag("--quiet", o.quiet, "prints no text");
@@ -128,8 +126,7 @@ private:
   /// Chooses the next token of a text, and ends it if that is the last.
   void take(int sequence) {
     Text &text = *at_[std::size_t(sequence)];
-    const std::uint64_t draw = text.tokens.size() << 16 | std::uint64_t(sequence);
-    text.tokens.push_back(samples::choose(options_.sampling, engine_.logits(sequence), draw));
+    text.tokens.push_back(engine_.token(sequence));
     ++tokens_;
     if (options_.streams()) {
       std::fputs(tokenizer_.bytes(text.tokens.back()).c_str(), stdout);
