@@ -52,11 +52,11 @@ struct Change {
 /// plan that checks its indices tells.
 struct ByContents {
   const char *family, *operand;
-  std::size_t mode;
+  std::size_t mode, rank; ///< rank: with so many modes alone; 0: any
 };
 constexpr ByContents kByContents[] = {
-    {"decode", "tables", 1},  {"decode", "k_cache", 0}, {"attention", "block_table", 1},
-    {"attention", "bias", 2}, {"attention", "bias", 3},
+    {"decode", "tables", 1, 0},  {"decode", "k_cache", 0, 0}, {"attention", "block_table", 1, 0},
+    {"attention", "bias", 2, 0}, {"attention", "bias", 3, 0}, {"moe_reduce", "x", 0, 2},
 };
 
 /// All changes of one operand.
@@ -95,7 +95,8 @@ std::vector<Change> changesOf(const GivenOperand &own, fk::Role role, std::strin
       const bool isState = family == "delta_rule" && own.name == "state" && mode == 0;
       const bool byContents =
           std::any_of(std::begin(kByContents), std::end(kByContents), [&](const ByContents &row) {
-            return family == row.family && own.name == row.operand && mode == row.mode;
+            return family == row.family && own.name == row.operand && mode == row.mode &&
+                   (!row.rank || row.rank == own.shape.size());
           });
       if (to < 0)
         continue;
