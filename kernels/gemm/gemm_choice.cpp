@@ -90,11 +90,14 @@ GemmConfig withParts(const GemmProblem &problem, const GemmConfig &whole, std::i
 }
 
 /// The fewest tiles for which the next smaller one is not taken. Where b comes through LDS, too, half of
-/// the tile reads its other operand as often: from CDNA3 on, whose matrix units wait for operands, it is
-/// worth it where more than every second unit would have no tile. (bench/silicon/README.md has the estimates.)
+/// the tile reads its other operand as often: from CDNA3 on, whose matrix units wait for operands, and for
+/// columns, which are turned on their way, it is worth it where more than every second unit would have no
+/// tile. (bench/silicon/README.md has the estimates.)
 std::int64_t unitsForTile(const GemmProblem &problem, std::int64_t units, const Target &target) {
   const bool isQuick = target.has(Feature::mfma) && target.has(Feature::fp8_conversions);
-  return isQuick && problem.b_layout != OperandLayout::prepared ? units / 2 + 1 : units;
+  const bool isLarge = problem.b_layout == OperandLayout::columns ||
+                       (isQuick && problem.b_layout == OperandLayout::rows);
+  return isLarge ? units / 2 + 1 : units;
 }
 
 } // namespace

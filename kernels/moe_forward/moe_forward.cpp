@@ -239,7 +239,8 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
                        .reason = "as many of a row are moved at a time"});
   };
   vector(problem.router.bias, args.router_bias, "router_bias", f32,
-         {"experts", problem.router.experts});
+         {"experts", problem.router.experts},
+         std::min<std::int64_t>(rowShape(problem.router).vector, 4));
   vector(isGiven, args.ids, "ids", i32, {"m, topk", m, topk});
   vector(problem.bias, args.bias1, "bias1", problem.x,
          {"experts, rows of w1", experts, parts.first.columns()}, 4);
