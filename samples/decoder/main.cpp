@@ -2,8 +2,7 @@
 // model.safetensors, with the kernels of this library. README.md has the commands; `decoder --help`
 // lists the options.
 #include "check.h"
-
-#include <CLI/CLI.hpp>
+#include "common/cli.h"
 
 #include <regex>
 #include <sstream>
@@ -113,16 +112,6 @@ int run(Options &options) {
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Goes on with tokens by a language model in Hugging Face's files.", "decoder");
-  Options options;
-  declare(app, options);
-  try {
-    app.parse(argc, argv);
-    return run(options);
-  } catch (const CLI::ParseError &error) {
-    return app.exit(error) ? 2 : 0;
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "decoder: %s\n", error.what());
-    return 2;
-  }
+  return samples::main(argc, argv, "decoder", "Goes on with tokens by a language model in Hugging Face's files.",
+                       declare, run);
 }

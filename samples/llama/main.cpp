@@ -1,10 +1,9 @@
 // Runs a language model from a GGUF file with the kernels of this library alone. README.md says how
 // to get a model; `llama --help` lists the options.
 #include "check.h"
+#include "common/cli.h"
 #include "engine.h"
 #include "tokenizer.h"
-
-#include <CLI/CLI.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -209,16 +208,6 @@ int run(Options &options) {
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Goes on with texts by a language model from a GGUF file.", "llama");
-  Options options;
-  declare(app, options);
-  try {
-    app.parse(argc, argv);
-    return run(options);
-  } catch (const CLI::ParseError &error) {
-    return app.exit(error) ? 2 : 0;
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "llama: %s\n", error.what());
-    return 2;
-  }
+  return samples::main(argc, argv, "llama", "Goes on with texts by a language model from a GGUF file.",
+                       declare, run);
 }
