@@ -163,10 +163,13 @@ private:
 template <Problem P> P problemOf(std::span<const std::string> fields) {
   return from_config<P>(text::changed(to_config(P{}), text::enumerationsOf<P>(), fields));
 }
+template <Problem P> void expectAnswer(const Support &answer, const Target &target) {
+  if (!answer)
+    throw Unsupported(std::string(FamilyOf<P>::name) + " on " + target.name() + ": " + answer.why);
+}
 template <Problem P>
 void expectSupportedBy(std::span<const std::string> fields, const Target &target) {
-  if (const Support answer = supported(problemOf<P>(fields), target); !answer)
-    throw Unsupported(std::string(FamilyOf<P>::name) + " on " + target.name() + ": " + answer.why);
+  expectAnswer<P>(supported(problemOf<P>(fields), target), target);
 }
 
 template <Problem P> class PlanOf final : public flydsl_plan {
@@ -211,15 +214,13 @@ private:
 
 template <Problem P>
 std::unique_ptr<flydsl_plan> makePlanOf(std::span<const std::string> fields, const Asked &asked) {
-  expectSupportedBy<P>(fields, asked.target);
   const P problem = problemOf<P>(fields);
+  expectAnswer<P>(supported(problem, asked.target), asked.target);
   const std::vector<std::string> changes = text::wordsOf(asked.config);
   const ConfigOf<P> chosen = choose(problem, asked.rows, asked.target);
   const auto config = from_config<ConfigOf<P>>(
       text::changed(to_config(chosen), text::enumerationsOf<ConfigOf<P>>(), changes));
-  if (const Support answer = supported(problem, config, asked.target); !answer)
-    throw Unsupported(std::string(FamilyOf<P>::name) + " on " + asked.target.name() + ": " +
-                      answer.why);
+  expectAnswer<P>(supported(problem, config, asked.target), asked.target);
   return std::make_unique<PlanOf<P>>(
       asked.file.empty() ? Plan<P>(problem, config, asked.options, asked.target)
                          : Plan<P>::load(load_aot(asked.file), problem, config, asked.options));
