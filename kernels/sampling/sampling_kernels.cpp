@@ -39,15 +39,15 @@ Largest largestOf(SamplingRow &row) {
   row.each([&](const Tokens &tokens) {
     for (std::size_t i = 0; i < tokens.values.size(); ++i) {
       // A thread comes by its tokens in their order.
-      const Numeric own = orderOf(tokens.values[i]);
+      const Numeric own = orderOf(nanFirst(tokens.values[i]));
       const Boolean isLarger(own > order);
       token = select(isLarger, tokens.number(i), token.get());
       order = select(isLarger, own, order.get());
     }
   });
-  const Numeric candidate = (wide(order.get()) << 32) | wide(kSignless - token.get());
-  const Numeric best = gpu::block_reduce(candidate, Reduction::max, row.shared());
-  return {valueOf(Numeric(best >> 32).to(i32)), Int32(kSignless - best.to(i32))};
+  const Numeric best = gpu::block_reduce(candidateOf(order.get(), token.get()), Reduction::max,
+                                         row.shared());
+  return {valueOf(orderOfCandidate(best)), placeOfCandidate(best)};
 }
 
 /// The share that a token has at least. The largest stays, whatever is asked for.

@@ -1,6 +1,7 @@
 // Values of a row as numbers that are compared and added up without an error.
 #pragma once
 
+#include "blocks/common/value_order.h"
 #include "sampling/sampling_row.h"
 
 #include <bit>
@@ -16,21 +17,10 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity(),
 /// to it, and its bits count how often. Conversions would take four times as long.
 inline constexpr int kProbabilityBits = 40, kHalfBits = kProbabilityBits / 2;
 inline constexpr float kRoundsHigh = 0x1p3f, kRoundsLow = 0x1.8p-17f; // with a rest of either sign
-inline constexpr std::int32_t kLeastOrder = std::numeric_limits<std::int32_t>::min(),
-                              kSignless = std::numeric_limits<std::int32_t>::max();
+inline constexpr std::int32_t kLeastOrder = std::numeric_limits<std::int32_t>::min();
 
 inline Numeric wide(const Numeric &number) { return number.to(i64); }
 
-/// An integer that has the order of the floats. -0 becomes 0, and every NaN the one that is larger
-/// than all numbers.
-inline Numeric orderOf(const Numeric &value) {
-  const Numeric bits =
-      select(math::isnan(value), Float32(kNaN), Numeric(value + 0.0f)).bitcast(i32);
-  return bits ^ ((bits >> 31) & kSignless);
-}
-inline Numeric valueOf(const Numeric &order) {
-  return Numeric(order ^ ((order >> 31) & kSignless)).bitcast(f32);
-}
 /// The order of what is no NaN as a number without a sign, whose digits are compared.
 inline Numeric keyOf(const Numeric &value) {
   const Numeric bits = Numeric(value + 0.0f).bitcast(i32);

@@ -2,6 +2,7 @@
 // are made and added up. A longer row is read twice: the first pass keeps a maximum and a sum of
 // each thread, and scales the sum when the maximum grows (Milakov and Gimelshein, "Online
 // normalizer calculation for softmax", 2018).
+#include "blocks/common/exponential.h"
 #include "blocks/rows/row.h"
 #include "frame/compile.h"
 #include "softmax/softmax_family.h"
@@ -10,14 +11,7 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-constexpr float kLog2E = 1.44269504088896341f;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// e to the power of x by the hardware's exp2, whose results below 2^-126 are 0.
-template <class X> X exponential(const X &x) {
-  const FastMathScope approximate(FastMath::afn);
-  return math::exp2(x * kLog2E);
-}
 
 void resident(const RowThread &thread, RowReduce &reduce, const Tensor &x, const Tensor &y) {
   const RowValues row = to(thread.load(x, -kInfinity), f32);

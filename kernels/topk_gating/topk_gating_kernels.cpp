@@ -1,6 +1,8 @@
 // The kernel that chooses experts. What an expert is chosen by and its number are one number of 64
 // bits, whose order is that of the values and, of equal values, of falling experts: the largest is
 // found by a maximum, and then taken out, as often as experts are chosen.
+#include "blocks/common/exponential.h"
+#include "blocks/common/value_order.h"
 #include "blocks/rows/row.h"
 #include "frame/compile.h"
 #include "topk_gating/topk_gating_family.h"
@@ -11,30 +13,19 @@ namespace {
 
 using Numbers = std::vector<Numeric>;
 
-constexpr float kLog2E = 1.44269504088896341f, kLn2 = 0.693147180559945309f;
+constexpr float kLn2 = 0.693147180559945309f;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t kNone = INT64_MIN;
-constexpr int kLastExpert = 0x7fffffff;
 /// What is added to the sum of weights by which they are divided, but of a softmax, whose sum is never
 /// 0: DeepSeek's.
 constexpr float kLeastSum = 1e-20f;
 
-/// An integer that has the order of the floats: negative ones have their lower bits inverted. It is
-/// its own inverse.
-Numeric ordered(const Numeric &bits) { return bits ^ ((bits >> 31) & 0x7fffffff); }
-
-/// The number of a value and its expert. A zero that is added makes -0 the same as 0.
+/// The number of a value and its expert.
 Numeric candidate(const Numeric &value, const Numeric &expert) {
-  const Numeric high = ordered((value + 0.0f).bitcast(i32));
-  return (high.to(i64) << 32) | (kLastExpert - expert).to(i64);
+  return candidateOf(orderOf(value), expert);
 }
-Numeric valueOf(const Numeric &candidate) {
-  return ordered((candidate >> 32).to(i32)).bitcast(f32);
-}
-Int32 expertOf(const Numeric &candidate) { return Int32(kLastExpert - candidate.to(i32)); }
-/// Every NaN is the one that is larger than all numbers, so that it is chosen first.
-Numeric nanFirst(const Numeric &value) { return select(math::isnan(value), kNaN, value); }
+Numeric valueOfCandidate(const Numeric &candidate) { return valueOf(orderOfCandidate(candidate)); }
 
 Numeric largestOf(const Numbers &numbers) {
   return combine(numbers, [](const Numeric &a, const Numeric &b) { return max(a, b); });
@@ -54,11 +45,6 @@ struct Softmax {
   Numeric largest, sum;
 };
 
-/// e to the power x by the hardware's exp2, whose results below 2^-126 are 0.
-template <class X> X power(const X &x) {
-  const FastMathScope approximate(FastMath::afn);
-  return math::exp2(x * kLog2E);
-}
 /// log(1 + t) of t from 0 to 1: what rounds off 1 + t is made good by the last factor (Kahan).
 Numeric logOfOneMore(const Numeric &t) {
   const FastMathScope approximate(FastMath::afn);
@@ -70,11 +56,11 @@ Numeric logOfOneMore(const Numeric &t) {
 Numeric scoreOf(GatingScore score, const Numeric &logit, const std::optional<Softmax> &softmax) {
   switch (score) {
   case GatingScore::softmax:
-    return power(logit - softmax->largest);
+    return exponential(logit - softmax->largest);
   case GatingScore::sigmoid:
-    return 1.0f / (power(-logit) + 1.0f);
+    return 1.0f / (exponential(-logit) + 1.0f);
   case GatingScore::sqrt_softplus:
-    return math::sqrt(max(logit, 0.0f) + logOfOneMore(power(-math::abs(logit))));
+    return math::sqrt(max(logit, 0.0f) + logOfOneMore(exponential(-math::abs(logit))));
   }
   throw Error("a score of no kind");
 }
@@ -122,10 +108,10 @@ public:
     Numbers experts, chosen, scores;
     for (int k = 0; k < problem_.topk; ++k) {
       const Numeric best = reduce_.max(largestOf(left));
-      experts.push_back(expertOf(best));
-      chosen.push_back(valueOf(best));
+      experts.push_back(placeOfCandidate(best));
+      chosen.push_back(valueOfCandidate(best));
       scores.push_back(problem_.bias ? scoreOfExpert(values, best)
-                                     : scoreOf(problem_.score, valueOf(best), softmax));
+                                     : scoreOf(problem_.score, valueOfCandidate(best), softmax));
       left = without(left, best);
     }
     // With a bias, scores of a softmax are divided by their sum already.
@@ -192,7 +178,7 @@ private:
       return std::nullopt;
     const Numeric largest = reduce_.max(combine(row, Reduction::max));
     return Softmax{largest, reduce_.add(combine(
-                                mapRow(row, [&](const Vector &v) { return power(v - largest); }),
+                                mapRow(row, [&](const Vector &v) { return exponential(v - largest); }),
                                 Reduction::add))};
   }
 
@@ -234,14 +220,14 @@ private:
       const Numeric best = reduce_.max(largestOf(own));
       const bool isSum = problem_.group_score == GroupScore::two_largest && size > 1;
       const Numeric value =
-          isSum ? Numeric(valueOf(best) + valueOf(reduce_.max(largestOf(without(own, best)))))
-                : valueOf(best);
+          isSum ? Numeric(valueOfCandidate(best) + valueOfCandidate(reduce_.max(largestOf(without(own, best)))))
+                : valueOfCandidate(best);
       left.push_back(candidate(marksNaN() ? nanFirst(value) : value, Int32{group}));
     }
     const Var<Int32> chosen(Int32(0)); // a bit for each group
     for (int i = 0; i < problem_.topk_groups; ++i) {
       const Numeric best = largestOf(left);
-      chosen |= Int32(Int32(1) << expertOf(best));
+      chosen |= Int32(Int32(1) << placeOfCandidate(best));
       left = without(left, best);
     }
     Numbers kept;
