@@ -14,8 +14,6 @@ namespace {
 using Gemm = Family<GemmProblem>;
 using std::to_string;
 
-constexpr const char *kPieces = "16 bytes are loaded at a time";
-
 /// Checks scales of blocks, and gives scale_a. Those of a tile lie in one buffer.
 Strided<OnHost, 2> blockScales(const Arguments &arguments, const GemmProblem &problem,
                                const GemmConfig &config, const GemmArgs &args, std::int64_t m) {
@@ -48,7 +46,7 @@ Expected unprepared(const GemmProblem &problem, const GemmConfig &config, const 
           // By columns, the end of k is found by the stride.
           .use = byColumns ? Use::ordered : Use::read,
           .align = kPieceBytes * 8 / dtype.memory_bits(),
-          .reason = kPieces,
+          .reason = kLoadedPieces,
           .byColumns = byColumns,
           .reach = {.counts = {byColumns ? 0 : tile, byColumns ? columns : 0},
                     .bytes = kMostBufferBytes,

@@ -13,7 +13,6 @@ namespace {
 
 using GgmlGemm = Family<GgmlGemmProblem>;
 
-constexpr const char *kPieces = "16 bytes are loaded at a time";
 /// A block's rows of a, and of c, span fewer bytes.
 constexpr std::int64_t kMostTileBytes = 1 << 30;
 
@@ -228,7 +227,7 @@ void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
                            .shape = {"m, k", m, k},
                            .free = 1,
                            .align = piece,
-                           .reason = kPieces,
+                           .reason = kLoadedPieces,
                            .reach = tile});
   arguments.check(args.c, productRows(problem.c, m, n, tile));
   arguments.disjoint(args.c, "c", args.a, "a");

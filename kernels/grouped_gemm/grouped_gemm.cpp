@@ -14,8 +14,6 @@ namespace {
 using Grouped = Family<GroupedGemmProblem>;
 using std::to_string;
 
-constexpr const char *kPieces = "16 bytes are loaded at a time";
-
 /// The extents of a call.
 struct Sizes {
   std::int64_t places, tokens; ///< tokens: 0 if places have no ids
@@ -72,7 +70,7 @@ Strided<OnHost, 1> checkA(const Arguments &arguments, const GroupedGemmProblem &
                     .shape = {"places, k", sizes.places, problem.k},
                     .free = 1,
                     .align = kPieceBytes * 8 / problem.a.memory_bits(),
-                    .reason = kPieces};
+                    .reason = kLoadedPieces};
   if (isGathered)
     expected.shape = {"tokens, k", sizes.tokens, problem.k};
   else
@@ -104,7 +102,7 @@ Strided<OnHost, 2> checkB(const Arguments &arguments, const GroupedGemmProblem &
                            .shape = {"experts, n, k", problem.experts, problem.columns(), problem.k},
                            .free = 2,
                            .align = kPieceBytes * 8 / problem.b.memory_bits(),
-                           .reason = kPieces,
+                           .reason = kLoadedPieces,
                            .reach = {.counts = {0, config.tile_n},
                                      .bytes = kMostBufferBytes,
                                      .what = "a tile"}});

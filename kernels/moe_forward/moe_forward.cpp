@@ -1,6 +1,8 @@
 // A mixture of experts: its parts, the memory between them, and their launches.
 #include "moe_forward/moe_forward_family.h"
 
+#include "blocks/common/expert_ids.h"
+#include "blocks/products/product_rules.h"
 #include "frame/arguments.h"
 #include "weight/weight_family.h"
 
@@ -172,32 +174,11 @@ std::vector<Forward::IndexRow> Forward::indexRows(const MoeForwardProblem &probl
                                                   const MoeForwardConfig &) {
   std::vector<IndexRow> rows;
   if (problem.router.given)
-    rows.push_back({.rule = {.argument = "ids",
-                             .meaning = "the experts",
-                             .orNone = true,
-                             .columns = problem.topk()},
-                    .values = [](const P &p, const A &args) {
-                      return IndexValues{.address = address(args.ids),
-                                         .count = args.x.shape()[0] * p.topk(),
-                                         .end = p.experts()};
-                    }});
+    rows.push_back(expertIdsRow<P, A>(problem));
   if (problem.local)
-    rows.push_back({.rule = {.argument = "expert_map",
-                             .meaning = "the experts of this rank",
-                             .orNone = true,
-                             .distinct = true},
-                    .values = [](const P &p, const A &args) {
-                      return IndexValues{.address = address(args.expert_map),
-                                         .count = p.experts(),
-                                         .end = p.local};
-                    }});
+    rows.push_back(expertMapRow<P, A>());
   if (problem.tokens)
-    rows.push_back({.rule = {.argument = "tokens", .meaning = "the rows of x"},
-                    .values = [](const P &, const A &args) {
-                      return IndexValues{.address = address(args.tokens),
-                                         .count = 1,
-                                         .end = args.x.shape()[0] + 1};
-                    }});
+    rows.push_back(tokensRow<P, A, &A::x>("the rows of x"));
   return rows;
 }
 
@@ -223,7 +204,7 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
                            .shape = {"m, hidden", m, hidden},
                            .free = 1,
                            .align = kPieceBytes / problem.x.bytes(),
-                           .reason = "16 bytes are loaded at a time"});
+                           .reason = kLoadedPieces});
   if (m * strideOr(args.x, 0, hidden) * problem.x.bytes() >= kMostBufferBytes)
     arguments.fail("x spans 1 GiB or more, in which the first product finds the rows of tokens. Call "
                    "the plan for parts of the tokens");

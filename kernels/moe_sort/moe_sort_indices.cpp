@@ -11,21 +11,9 @@ Family<MoeSortProblem>::indexRows(const MoeSortProblem &problem, const MoeSortCo
   // Without the check, a slot of any other number has no place.
   std::vector<IndexRow> rows{expertIdsRow<P, A>(problem)};
   if (problem.local)
-    rows.push_back({.rule = {.argument = "expert_map",
-                             .meaning = "the experts of this rank",
-                             .orNone = true,
-                             .distinct = true},
-                    .values = [](const P &p, const A &args) {
-                      return IndexValues{
-                          .address = address(args.expert_map), .count = p.experts, .end = p.local};
-                    }});
+    rows.push_back(expertMapRow<P, A>());
   if (problem.tokens)
-    rows.push_back({.rule = {.argument = "tokens", .meaning = "the rows of ids"},
-                    .values = [](const P &, const A &args) {
-                      return IndexValues{.address = address(args.tokens),
-                                         .count = 1,
-                                         .end = args.ids.shape()[0] + 1};
-                    }});
+    rows.push_back(tokensRow<P, A, &A::ids>("the rows of ids"));
   return rows;
 }
 

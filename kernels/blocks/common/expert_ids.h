@@ -1,4 +1,4 @@
-// The experts of tokens, as an argument of a call: ids (m, topk) of type i32, where -1 is none.
+// The numbers by which families of MoE find experts and tokens, as arguments of a call.
 #pragma once
 
 #include "frame/arguments.h"
@@ -7,16 +7,54 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// What must hold of the ids of a family of MoE, whose problem has `topk` of them for each token.
+/// The experts that ids tell apart, and the slots of a token.
+template <class P> std::int64_t expertsOf(const P &problem) {
+  if constexpr (requires { problem.experts(); })
+    return problem.experts();
+  else
+    return problem.experts;
+}
+template <class P> int slotsOfToken(const P &problem) {
+  if constexpr (requires { problem.topk(); })
+    return problem.topk();
+  else
+    return problem.topk;
+}
+
+inline const TensorArg &givenTensor(const TensorArg &tensor) { return tensor; }
+inline const TensorArg &givenTensor(const std::optional<TensorArg> &tensor) { return *tensor; }
+
+/// `ids` (m, topk) of type i32: experts, -1 is none.
 template <class P, class A> IndexRowOf<P, A> expertIdsRow(const P &problem) {
   return {.rule = {.argument = "ids",
                    .meaning = "the experts",
                    .orNone = true,
-                   .columns = problem.topk},
+                   .columns = slotsOfToken(problem)},
           .values = [](const P &p, const A &args) {
-            return IndexValues{.address = address(args.ids),
-                               .count = args.ids.shape()[0] * p.topk,
-                               .end = p.experts};
+            const TensorArg &ids = givenTensor(args.ids);
+            return IndexValues{.address = address(ids),
+                               .count = ids.shape()[0] * slotsOfToken(p),
+                               .end = expertsOf(p)};
+          }};
+}
+/// `expert_map` (experts) of type i32: the number of each expert on this rank, -1 is none.
+template <class P, class A> IndexRowOf<P, A> expertMapRow() {
+  return {.rule = {.argument = "expert_map",
+                   .meaning = "the experts of this rank",
+                   .orNone = true,
+                   .distinct = true},
+          .values = [](const P &p, const A &args) {
+            return IndexValues{
+                .address = address(args.expert_map), .count = expertsOf(p), .end = p.local};
+          }};
+}
+/// `tokens` (1) of type i32: how many rows of the argument `Of` exist, which `meaning` names.
+template <class P, class A, TensorArg A::*Of> IndexRowOf<P, A> tokensRow(const char *meaning) {
+  return {.rule = {.argument = "tokens", .meaning = meaning},
+          .values = [](const P &, const A &args) {
+            return IndexValues{.address = address(args.tokens),
+                               .count = 1,
+                               .end = (args.*Of).shape()[0] + 1};
           }};
 }
 

@@ -6,6 +6,8 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
+/// Why rows of operands start at multiples of 16 bytes.
+inline constexpr const char *kLoadedPieces = "16 bytes are loaded at a time";
 inline constexpr const char *kStoredGroups = "as many of n are moved at a time";
 /// The neighbours of a row of C that are stored together.
 constexpr int storedTogether(std::int64_t n) { return n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1; }
