@@ -1,6 +1,7 @@
 // PlanOptions::check_memory: each operand of each family that reaches past its memory is refused with
 // its name, and so is memory that the driver does not know.
 #include "support/structure.h"
+#include "support/whole_problems.h"
 
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/decode.h>
@@ -12,12 +13,12 @@
 #include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
-#include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/quantise.h>
 #include <flydsl/kernels/rope.h>
+#include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/kernels/softmax_backward.h>
 #include <flydsl/kernels/topk_gating.h>
@@ -99,14 +100,7 @@ TEST_CASE("plans that check memory refuse each operand that reaches past its own
       .kind = NormKind::layer, .n = 24, .bias = true, .residual = true, .statistics = true});
   expectMemory(NormBackwardProblem{.kind = NormKind::layer, .n = 24, .bias = true});
   expectMemory(QuantiseProblem{.q = fx::f4E2M1FN, .n = 64, .scale = ScaleOf::block});
-  expectMemory(GroupedGemmProblem{.experts = 4,
-                                  .n = 32,
-                                  .k = 64,
-                                  .topk = 2,
-                                  .a_rows = GroupedRows::tokens,
-                                  .c_rows = GroupedRows::slots,
-                                  .weights = RoutedWeights::output,
-                                  .bias = true});
+  expectMemory(kWholeGroups);
   expectMemory(GroupedGemmProblem{.a = fx::i8,
                                   .b = fx::i8,
                                   .experts = 4,
@@ -116,28 +110,12 @@ TEST_CASE("plans that check memory refuse each operand that reaches past its own
                                   .capacity = 16,
                                   .scale_a = Scales::per_row,
                                   .scale_b = Scales::per_row});
-  expectMemory(MoeForwardProblem{.router = {.experts = 8, .topk = 2, .bias = true},
-                                 .hidden = 32,
-                                 .inner = 32,
-                                 .bias = true,
-                                 .local = 4,
-                                 .tokens = true});
+  expectMemory(kWholeMixture);
   expectMemory(MoeReduceProblem{.n = 24, .topk = 3, .places = true});
   expectMemory(MoeReduceProblem{.n = 24, .topk = 3, .weights = true, .mask = true});
-  expectMemory(MoeSortProblem{
-      .experts = 12, .topk = 3, .unit = 16, .local = 5, .tokens = true, .places = true});
+  expectMemory(kWholeSort);
   expectMemory(MoeSortProblem{.experts = 8, .topk = 2, .unit = 16, .capacity = 32});
-  expectMemory(SamplingProblem{.vocabulary = 40,
-                               .temperature = true,
-                               .top_k = true,
-                               .top_p = true,
-                               .min_p = true,
-                               .bias = true,
-                               .mask = true,
-                               .penalties = true,
-                               .log_probabilities = true,
-                               .advance = true,
-                               .draft = Draft::distribution});
+  expectMemory(kWholeSampling);
   expectMemory(TopkGatingProblem{.experts = 12, .topk = 3, .bias = true, .shared = 1});
   expectMemory(TopkGatingProblem{.experts = 12, .topk = 3, .source_rows = true});
   expectMemory(WeightProblem{.n = 24, .k = 40});

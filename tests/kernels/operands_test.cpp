@@ -1,6 +1,7 @@
 // The rule for the operands of every family, on calls that are generated: for each operand strides
 // of 0, negative, small, overlapping and huge, other extents, ranks, types and pointers.
 #include "support/changed_call.h"
+#include "support/whole_problems.h"
 
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/decode.h>
@@ -12,12 +13,12 @@
 #include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
-#include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/quantise.h>
 #include <flydsl/kernels/rope.h>
+#include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/kernels/softmax_backward.h>
 #include <flydsl/kernels/topk_gating.h>
@@ -263,14 +264,7 @@ void expectRules(const Share &share) {
                                {.q = fx::i8, .n = 32, .scale = ScaleOf::given},
                                {.q = fx::f8E4M3FN, .n = 64, .scale = ScaleOf::block}},
                               share);
-  expectRule<GroupedGemmProblem>({{.experts = 4,
-                                   .n = 32,
-                                   .k = 64,
-                                   .topk = 2,
-                                   .a_rows = GroupedRows::tokens,
-                                   .c_rows = GroupedRows::slots,
-                                   .weights = RoutedWeights::output,
-                                   .bias = true},
+  expectRule<GroupedGemmProblem>({kWholeGroups,
                                   {.a = fx::i8,
                                    .b = fx::i8,
                                    .b_layout = OperandLayout::rows,
@@ -282,33 +276,13 @@ void expectRules(const Share &share) {
                                    .scale_a = Scales::per_row,
                                    .scale_b = Scales::per_row}},
                                  share);
-  expectRule<MoeForwardProblem>({{.router = {.experts = 8, .topk = 2, .bias = true},
-                                  .hidden = 32,
-                                  .inner = 32,
-                                  .bias = true,
-                                  .local = 4,
-                                  .tokens = true}},
-                                share);
-  expectRule<MoeReduceProblem>({{.n = 24, .topk = 3, .weights = true, .mask = true},
-                                {.n = 24, .topk = 3, .places = true}},
-                               share);
-  expectRule<MoeSortProblem>(
-      {{.experts = 12, .topk = 3, .unit = 16, .local = 5, .tokens = true, .places = true},
-       {.experts = 8, .topk = 2, .unit = 16, .capacity = 32}},
+  expectRule<MoeForwardProblem>({kWholeMixture}, share);
+  expectRule<MoeReduceProblem>(
+      {{.n = 24, .topk = 3, .weights = true, .mask = true}, {.n = 24, .topk = 3, .places = true}},
       share);
-  expectRule<SamplingProblem>({{.vocabulary = 40,
-                                .temperature = true,
-                                .top_k = true,
-                                .top_p = true,
-                                .min_p = true,
-                                .bias = true,
-                                .mask = true,
-                                .penalties = true,
-                                .log_probabilities = true,
-                                .advance = true,
-                                .draft = Draft::distribution},
-                               {.logits = fx::bf16, .vocabulary = 17}},
-                              share);
+  expectRule<MoeSortProblem>({kWholeSort, {.experts = 8, .topk = 2, .unit = 16, .capacity = 32}},
+                             share);
+  expectRule<SamplingProblem>({kWholeSampling, {.logits = fx::bf16, .vocabulary = 17}}, share);
   expectRule<TopkGatingProblem>({{.experts = 12, .topk = 3, .source_rows = true},
                                  {.experts = 12, .topk = 3, .bias = true, .shared = 1},
                                  {.experts = 12, .topk = 3, .given = true}},
