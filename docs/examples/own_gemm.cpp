@@ -86,8 +86,8 @@ const fx::Kernel product_of_experts{
 // endregion
 
 // region: pairs
-/// y = gate * sigmoid(1.702 gate) * (up + 1), with gates and ups that are limited, of which w has n
-/// rows each. Blocks share K.
+/// y = gate * sigmoid(1.702 gate) * (up + 1), with gates and ups that are limited; w has n rows of
+/// each. Blocks share K.
 const fx::Kernel product_of_pairs{
     "product_of_pairs",
     [](fx::Tensor x, fx::Tensor w, fx::Tensor sums, fx::Tensor flags, fx::Tensor y,

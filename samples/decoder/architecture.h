@@ -13,8 +13,8 @@ namespace decoder {
 namespace fk = flydsl::kernels;
 
 // region: rows
-/// A mixture of experts in the place of an MLP: a router chooses some experts for each token, each
-/// of which is a gated MLP, and their results are added up by weights.
+/// A mixture of experts in the place of an MLP: a router chooses some experts for each token. Each
+/// expert is a gated MLP, and their results are added up by weights.
 struct Mixture {
   std::string_view inner; ///< config.json: the width inside of an expert
   fk::GatingScore score = fk::GatingScore::softmax;

@@ -20,7 +20,7 @@ struct WarpMatch {
 
 /// What a match looks at.
 struct WarpMatchOptions {
-  /// The low bits of a key that are compared, each of which takes a few instructions: keys that are
+  /// The low bits of a key that are compared; each takes a few instructions. Keys that are
   /// below 2^bits are alike if these are. 0: all bits of its type.
   int bits = 0;
   int width = 0; ///< of a group of lanes, a power of two up to the wave; 0: the wave
@@ -31,7 +31,7 @@ struct WarpMatchOptions {
 
 /// The lanes of a group with the same key. All lanes of the group take part; those without a key say
 /// so by `valid`. One of the lanes, the one of rank 0, may then do for all what would be the same work
-/// of each: count them at once, or reserve places for all, of which each takes the one of its rank.
+/// of each: count them at once, or reserve places for all. Each then takes the place of its rank.
 ///
 ///   auto same = coop::warp_match(expert, {.bits = 6});
 ///   // one atomic addition for each expert of the wave

@@ -54,8 +54,8 @@ struct Role {
   static constexpr Role quotients(std::int64_t number, std::int64_t most) {
     return {Kind::quotients, number, most};
   }
-  /// The ids of places, slot << 24 | token: each of `most` experts has `number` places, of which the
-  /// first `taken` have different slots of the tokens; the others are padding.
+  /// The ids of places, slot << 24 | token: each of `most` experts has `number` places. The
+  /// first `taken` of them have different slots of the tokens; the others are padding.
   static constexpr Role slots(std::int64_t number, std::int64_t most, std::int64_t taken,
                               std::int64_t tokens, std::int64_t topk) {
     return {Kind::slots, number, most, taken, tokens, topk};

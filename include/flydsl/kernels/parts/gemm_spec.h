@@ -13,7 +13,7 @@ namespace kernels::parts {
 /// m)` and `configs(problem, m)` give configurations.
 ///
 /// Of the problem the parts take the types a and b, how both operands lie, n and k, whether pairs
-/// are gated, and whether there are scales of blocks and of which type. What follows the sums is the
+/// are gated, and the type of scales of blocks, if there are any. What follows the sums is the
 /// kernel's own: scales of rows, bias, activation and rounding are not looked at.
 ///
 /// If split_k is not 1, parts_sum is PartsSum::last_block: a second kernel is GemmPlan's.
