@@ -54,8 +54,8 @@ struct Keep {
   bool queries = true;  ///< from one tile of keys to the next
 };
 
-/// Rows in order of preference: a kernel is compiled by the first one by which it takes no scratch
-/// memory. `choose` counts on the first.
+/// Rows in order of preference: a kernel is compiled by the first one by which it spills no registers.
+/// `choose` counts on the first.
 inline constexpr Keep kKeeps[] = {
     {},
     {.acrossTiles = false},

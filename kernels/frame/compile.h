@@ -107,16 +107,24 @@ public:
     add(kernel, block, checked_);
   }
   /// Compiles the first of several kernels that compute the same, each in fewer registers than the
-  /// one before, whose code takes no scratch memory; the last one if all do.
+  /// one before, whose code spills none; the first without scratch memory if all do, and the last one
+  /// if all take that.
   template <template <class> class Params>
   void operator()(std::span<const FamilyKernel<P, Params>> kernels, Dim3 block) const {
-    std::size_t fits = 0;
-    while (fits + 1 < kernels.size() &&
-           kernels[fits]
-                   .call(spec_, checked_)
-                   .compile({.block = block, .arch = target_.id()}, where_)
-                   .scratch_bytes() > 0)
-      ++fits;
+    const auto compiled = [&](std::size_t i) {
+      return kernels[i].call(spec_, checked_).compile({.block = block, .arch = target_.id()}, where_);
+    };
+    const std::size_t last = kernels.size() - 1;
+    std::size_t fits = last;
+    for (std::size_t i = 0; i < last; ++i) {
+      const Executable code = compiled(i);
+      if (code.scratch_bytes() == 0)
+        fits = std::min(fits, i);
+      if (code.spills() == 0) {
+        fits = i;
+        break;
+      }
+    }
     (*this)(kernels[fits], block);
   }
 
