@@ -10,6 +10,7 @@
 #include "emulator/ops/vector/permute.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -131,6 +132,16 @@ void decodeBoth(Operations &d, Program &p, size_t at, unsigned opcode, const uin
   countRegisters(p, y);
 }
 
+/// The dwords of one instruction, and zeros after them: a decoder may look at a dword before it knows
+/// whether the instruction has it, and where the code ends, the next one is no memory of the code's.
+using OwnWords = std::array<uint32_t, 8>;
+
+OwnWords ownWords(const uint32_t *at, size_t dwords) {
+  OwnWords words{};
+  std::copy_n(at, std::min(dwords, words.size()), words.begin());
+  return words;
+}
+
 /// Whether the instruction, of a known operation, asks for the time.
 bool readsClock(const Inst &inst) {
   const std::string_view name = inst.op->name;
@@ -187,15 +198,16 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
     // Of a dual instruction, the next entry is its second half.
     std::fill_n(p->effects.begin() + static_cast<ptrdiff_t>(at), inst.dwords, mc.effects);
     inst.op = d.op(mc.opcode);
-    if (inst.dwords > 1 && isDual(*info, words[at])) {
-      decodeBoth(d, *p, at, mc.opcode, words + at);
+    const OwnWords own = ownWords(words + at, inst.dwords);
+    if (inst.dwords > 1 && isDual(*info, own[0])) {
+      decodeBoth(d, *p, at, mc.opcode, own.data());
     } else if (!inst.op) {
       inst.fn = unknownInstruction;
     } else {
-      const char *bad = decodeOperands(*info, words + at, inst);
+      const char *bad = decodeOperands(*info, own.data(), inst);
       inst.rows = memoryRows(mc, inst);
       if (!bad && inst.op->cls == Class::Mfma)
-        bad = prepareMatrix(*info, words + at, inst);
+        bad = prepareMatrix(*info, own.data(), inst);
       inst.fn = bad ? unsupportedForm : inst.op->fn;
       p->readsClock |= readsClock(inst);
       if (inst.permute != Permute::None) {
