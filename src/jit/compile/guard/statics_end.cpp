@@ -15,7 +15,8 @@ struct Destruction {
   void *object;
 };
 
-void destroyAfterWork(void *registered) {
+/// atexit() of the C library registers functions without a parameter this way, too.
+__attribute__((no_sanitize("function"))) void destroyAfterWork(void *registered) {
   const std::unique_ptr<Destruction> destruction(static_cast<Destruction *>(registered));
   flydsl::jit::onExit();
   destruction->destroy(destruction->object);
