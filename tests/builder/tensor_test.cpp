@@ -141,6 +141,9 @@ TEST_CASE("a tensor is recast to elements of another type, with all of its modes
         CHECK(bytes.recast(fx::u32).layout().str() == "8:1");
         CHECK(bytes.recast(fx::u32).dtype() == fx::u32);
         CHECK(bytes.recast(fx::u32).alignment() == 2);
+        // A dword of them stays where dwords are not aligned.
+        const fx::Pointer dword = bytes.recast(fx::u32).iter() + 4;
+        CHECK(fx::make_view(dword, fx::make_layout(2)).alignment() == 2);
         CHECK(records.recast(fx::u16).layout().str() == "(4,17):(17,1)");
         CHECK(records.recast(fx::u16).recast(fx::u8).layout().str() == records.layout().str());
         CHECK(bytes.recast(fx::f4E2M1FN).layout().str() == "64:1");

@@ -153,12 +153,14 @@ public:
               write(e, record::Kind::rangeStart, o.getEventNameAttr(), o));
         })
         .Case<RangeStopOp>([&](auto o) {
-          Value isOpen = arith::CmpIOp::create(builder, e.loc, arith::CmpIPredicate::ne,
-                                               o.getToken(), e.i32(0));
+          // The token's operation is lowered, so that its value is a number by now.
+          const Value token = o.getTokenMutable().get();
+          Value isOpen =
+              arith::CmpIOp::create(builder, e.loc, arith::CmpIPredicate::ne, token, e.i32(0));
           auto branch = scf::IfOp::create(builder, e.loc, isOpen);
           OpBuilder inner = branch.getThenBodyBuilder();
           Emit within(inner, e.loc);
-          write(within, record::Kind::rangeStop, o.getEventNameAttr(), o, o.getToken());
+          write(within, record::Kind::rangeStop, o.getEventNameAttr(), o, token);
         })
         .Case<InactiveTokenOp>([&](auto o) { o.getToken().replaceAllUsesWith(e.i32(0)); });
     op->erase();

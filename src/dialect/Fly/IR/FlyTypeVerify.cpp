@@ -21,9 +21,11 @@ static LogicalResult verifyPointer(EmitError emitError, Type elemTy, Attribute a
                           "a target's own (#fly_rocdl.buffer_desc), not "
                        << addressSpace;
   int64_t bytes = (elemTy.getIntOrFloatBitWidth() + 7) / 8;
-  if (alignment <= 0 || alignment % bytes != 0)
-    return emitError() << "alignment must be a positive multiple of the element's size of " << bytes
-                       << " bytes, but is " << alignment;
+  // A smaller alignment is that of elements in records whose size is no multiple of theirs.
+  if (alignment <= 0 || (alignment % bytes != 0 && bytes % alignment != 0))
+    return emitError() << "alignment must be positive, and a multiple or a divisor of the "
+                          "element's size of "
+                       << bytes << " bytes, but is " << alignment;
   return success();
 }
 

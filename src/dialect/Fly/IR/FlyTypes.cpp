@@ -7,6 +7,8 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <numeric>
+
 #include "dialect/Fly/IR/FlyTypeInterfaces.cpp.inc"
 
 #define GET_TYPEDEF_CLASSES
@@ -116,6 +118,9 @@ PointerType PointerType::withValueDivisibility(int64_t divisibility) const {
     return *this;
   // Elements of a size in bytes keep a multiple of it; smaller ones may end within a byte.
   int64_t alignment = bits >= 8 ? (total + 7) / 8 : total % 8 == 0 ? total / 8 : 1;
+  // Where the elements themselves are not aligned to their size, no number of them is.
+  if (getAlignment() % getTrivialAlignment(getElemTy()) != 0)
+    alignment = std::gcd(alignment, getAlignment());
   return get(getContext(), getElemTy(), getAddressSpace(), alignment, getSwizzle());
 }
 

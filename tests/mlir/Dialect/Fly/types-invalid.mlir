@@ -60,12 +60,12 @@ func.func private @space(!fly.ptr<f32, texture>)
 
 // -----
 
-// expected-error @below {{alignment must be a positive multiple of the element's size of 4 bytes, but is 6}}
+// expected-error @below {{alignment must be positive, and a multiple or a divisor of the element's size of 4 bytes, but is 6}}
 func.func private @alignment(!fly.ptr<f32, global, align<6>>)
 
 // -----
 
-// expected-error @below {{alignment must be a positive multiple of the element's size of 4 bytes, but is 0}}
+// expected-error @below {{alignment must be positive, and a multiple or a divisor of the element's size of 4 bytes, but is 0}}
 func.func private @alignment(!fly.memref<f32, global, 4:1, align<0>>)
 
 // -----

@@ -47,6 +47,8 @@ func.func private @memory(
   !fly.ptr<f32, global>, !fly.ptr<f32, global, align<4>>, !fly.ptr<f16, shared, align<16>>,
   // CHECK-SAME: !fly.ptr<i8, register, S<3,3,3>>, !fly.ptr<bf16, generic, align<4>, S<1,2,3>>
   !fly.ptr<i8, register, S<3,3,3>>, !fly.ptr<bf16, generic, align<4>, S<1,2,3>>,
+  // CHECK-SAME: !fly.ptr<f32, global, align<2>>
+  !fly.ptr<f32, global, align<2>>,
   // CHECK-SAME: !fly.ptr<f32, #fly_rocdl.buffer_desc, align<16>>
   !fly.ptr<f32, #fly_rocdl.buffer_desc, align<16>>,
   // CHECK-SAME: !fly.memref<f32, global, (?,?):(?{i64},1)>
