@@ -190,6 +190,15 @@ bool lacksItsSelections(const uint32_t *words) {
          ((second >> 8 & 7) == kNoSelection || (second >> 11 & 3) == kNoUnused);
 }
 
+/// A constant of v_fmamk_f16 and v_fmaak_f16 (gfx9: v_madmk_f16, v_madak_f16), by which LLVM 22's
+/// disassembler crashes: it takes the value 255 for the number of a source that is a literal.
+constexpr uint32_t kCrashingConstant = 255, kOtherConstant = 254;
+
+bool hasCrashingConstant(const uint32_t *words, bool gfx9) {
+  const uint32_t opcode = words[0] >> 25, first = gfx9 ? 0x24 : 0x37; // VOP2: bit 31 is 0
+  return (opcode == first || opcode == first + 1) && words[1] == kCrashingConstant;
+}
+
 } // namespace
 
 llvm::MCDisassembler::DecodeStatus McTarget::Impl::decode(const void *code, size_t bytes,
@@ -206,8 +215,16 @@ llvm::MCDisassembler::DecodeStatus McTarget::Impl::decode(const void *code, size
            : gfx12 && namesNoBarrier(words[0]);
   if (given < 4 || crashes)
     return llvm::MCDisassembler::Fail;
+  // Another constant is decoded in its place, and the instruction gets its own back.
+  const bool isOther = hasCrashingConstant(words, gfx9);
+  if (isOther)
+    std::memcpy(padded + sizeof words[0], &kOtherConstant, sizeof kOtherConstant);
   auto status = disassembler->getInstruction(inst, size, llvm::ArrayRef<uint8_t>(padded, kLongest),
                                              address, llvm::nulls());
+  if (isOther)
+    for (llvm::MCOperand &operand : inst)
+      if (operand.isImm() && operand.getImm() == kOtherConstant)
+        operand.setImm(kCrashingConstant);
   return size > given ? llvm::MCDisassembler::Fail : status;
 }
 
