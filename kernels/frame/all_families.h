@@ -2,6 +2,7 @@
 #pragma once
 
 #include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/causal_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/gemm.h>
@@ -34,10 +35,10 @@ template <class... P> struct Problems {
 };
 
 using AllProblems =
-    Problems<AttentionProblem, DecodeProblem, DeltaRuleProblem, GemmProblem, GgmlGemmProblem,
-             GgmlRowsProblem, GroupedGemmProblem, MoeForwardProblem, MoeReduceProblem,
-             MoeSortProblem, MqaLogitsProblem, NormProblem, NormBackwardProblem, QuantiseProblem,
-             RopeProblem, SamplingProblem, SoftmaxProblem, SoftmaxBackwardProblem,
+    Problems<AttentionProblem, CausalConvProblem, DecodeProblem, DeltaRuleProblem, GemmProblem,
+             GgmlGemmProblem, GgmlRowsProblem, GroupedGemmProblem, MoeForwardProblem,
+             MoeReduceProblem, MoeSortProblem, MqaLogitsProblem, NormProblem, NormBackwardProblem,
+             QuantiseProblem, RopeProblem, SamplingProblem, SoftmaxProblem, SoftmaxBackwardProblem,
              TopkGatingProblem, WeightProblem, WorklistProblem>;
 
 } // namespace kernels::impl

@@ -5,6 +5,7 @@
 #include "reference/expected.h"
 
 #include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/causal_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/gemm.h>
@@ -39,6 +40,9 @@ using Outputs = std::map<std::string, Expected>;
 
 /// One sequence of m queries and keys; other problems give nothing.
 Outputs expected(const AttentionProblem &problem, const AttentionConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+/// Sequences as `starts` says, each with the slot that `state_slots` says.
+Outputs expected(const CausalConvProblem &problem, const CausalConvConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const SoftmaxProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs);

@@ -4,6 +4,7 @@
 #include "support/index_case.h"
 
 #include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/causal_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/ggml_rows.h>
@@ -113,6 +114,27 @@ TEST_CASE("checked starts and states", "[run]") {
        {},
        wrong},
       5);
+}
+
+TEST_CASE("checked starts, states and drafts of a causal convolution", "[run]") {
+  const fk::CausalConvProblem problem{.channels = 16, .drafts = 2};
+  std::vector<Wrong> wrong = outside("state_slots", 3, -1, 4);
+  wrong.push_back({"state_slots", 3, 2, "as state_slots[0] is"});
+  for (double value : {-1.0, kLeast, 6.0, kHuge}) {
+    wrong.push_back({"starts", 0, value});
+    wrong.push_back({"starts", 4, value});
+  }
+  wrong.push_back({"starts", 1, 3, "starts[2] is 2, after 3; the numbers do not fall", {{2}}, 2});
+  for (double value : {-1.0, 4.0, kHuge})
+    wrong.push_back({"accepted", 2, value});
+  expectCase<fk::CausalConvProblem>({problem,
+                                     chosen(problem, 4),
+                                     {{"starts", {0, 1, 2, 2, 4}},
+                                      {"state_slots", {2, -1, 0, 1}},
+                                      {"accepted", {1, 3, 2, 1}}},
+                                     {},
+                                     wrong},
+                                    4);
 }
 
 TEST_CASE("checked lengths for a worklist", "[run]") {
@@ -419,6 +441,9 @@ TEST_CASE("the operands that tools and tuning take are right") {
   check(delta, 5);
   delta.prefill = true;
   check(delta, 5);
+  check(fk::CausalConvProblem{.channels = 16}, 5);
+  check(fk::CausalConvProblem{.channels = 16, .prefill = true}, 5);
+  check(fk::CausalConvProblem{.channels = 16, .drafts = 1}, 5);
   check(fk::GgmlRowsProblem{.n = 8, .k = 64}, 5);
   fk::GroupedGemmProblem grouped{
       .experts = 5, .n = 32, .k = 64, .topk = 2, .a_rows = fk::GroupedRows::tokens};

@@ -4,6 +4,7 @@
 #include "support/whole_problems.h"
 
 #include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/causal_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/gemm.h>
@@ -123,6 +124,7 @@ TEST_CASE("plans that check memory refuse each operand that reaches past its own
   expectMemory(GgmlRowsProblem{.n = 6, .k = 64});
   expectMemory(GgmlGemmProblem{.n = 20, .k = 64, .activation = Activation::silu, .gated = true});
   expectMemory(MqaLogitsProblem{.x = fx::bf16, .heads = 16, .head = 64});
+  expectMemory(CausalConvProblem{.channels = 24, .bias = true, .fresh = true, .drafts = 2});
   expectMemory(DeltaRuleProblem{.heads = 2, .v_heads = 4, .key = 16, .value = 16, .fresh = true});
   expectMemory(
       RopeProblem{.q_heads = 4, .kv_heads = 2, .head = 32, .cache = KvCache::pages, .page = 4});

@@ -7,6 +7,7 @@
 
 #include <flydsl/host/product.h>
 #include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/causal_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/gemm.h>
@@ -145,6 +146,7 @@ TEST_CASE("every family answers for a target that was added") {
                                  .q_heads = 8,
                                  .kv_heads = 2,
                                  .head = 128});
+  expectAnswers(CausalConvProblem{.channels = 8192, .prefill = true});
   expectAnswers(DecodeProblem{});
   expectAnswers(DecodeProblem{.q_heads = 16, .head = 576, .latent = 512});
   expectAnswers(DeltaRuleProblem{.prefill = true});

@@ -4,6 +4,7 @@
 #include "support/whole_problems.h"
 
 #include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/causal_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/gemm.h>
@@ -93,7 +94,8 @@ std::vector<Change> changesOf(const GivenOperand &own, fk::Role role, std::strin
     for (const std::int64_t to : {extent - 1, extent + 1}) {
       const bool fewer = to < extent;
       // A sequence whose slot is past the state is left out.
-      const bool isState = family == "delta_rule" && own.name == "state" && mode == 0;
+      const bool isState =
+          (family == "delta_rule" || family == "causal_conv") && own.name == "state" && mode == 0;
       const bool byContents =
           std::any_of(std::begin(kByContents), std::end(kByContents), [&](const ByContents &row) {
             return family == row.family && own.name == row.operand && mode == row.mode &&
@@ -296,6 +298,12 @@ void expectRules(const Share &share) {
   expectRule<MqaLogitsProblem>({{.x = fx::bf16, .heads = 16, .head = 64, .k_scale = true},
                                 {.x = small, .heads = 16, .head = 128}},
                                share);
+  expectRule<CausalConvProblem>({{.channels = 24, .bias = true, .fresh = true, .drafts = 2},
+                                 {.x = fx::f32,
+                                  .channels = 20,
+                                  .order = ConvStateOrder::columns_last,
+                                  .prefill = true}},
+                                share);
   expectRule<DeltaRuleProblem>(
       {{.heads = 2, .v_heads = 4, .key = 16, .value = 16, .fresh = true},
        {.x = fx::bf16, .heads = 1, .v_heads = 2, .key = 128, .value = 32, .prefill = true}},

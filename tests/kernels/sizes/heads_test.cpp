@@ -7,7 +7,7 @@ using namespace kernel_tests;
 
 namespace {
 
-using fk::AttentionProblem, fk::DecodeProblem, fk::DeltaRuleProblem, fk::GgmlGemmProblem,
+using fk::AttentionProblem, fk::CausalConvProblem, fk::DecodeProblem, fk::DeltaRuleProblem, fk::GgmlGemmProblem,
     fk::GgmlRowsProblem, fk::GroupedGemmProblem, fk::MqaLogitsProblem, fk::RopeProblem;
 using Rows = std::vector<std::int64_t>;
 
@@ -128,6 +128,28 @@ void sweepMqaLogits(const SweepShare &share) {
       all,
       [](const MqaLogitsProblem &, const fk::MqaLogitsConfig &config) {
         return around({1, 8, 16, 32, config.rows, config.keys}, 140);
+      },
+      share);
+}
+
+void sweepCausalConv(const SweepShare &share) {
+  std::vector<CausalConvProblem> all;
+  for (const int channels : {1, 6, 72, 1000, 4096})
+    for (int width = 2; width <= 8; ++width)
+      for (int kind = 0; kind < 4; ++kind)
+        all.push_back({.x = kind == 0 ? fx::DType(fx::f32) : fx::DType(fx::bf16),
+                       .channels = channels,
+                       .width = width,
+                       .bias = kind == 1,
+                       .activation = fk::Activation::silu,
+                       .order = kind % 2 ? fk::ConvStateOrder::columns_last
+                                         : fk::ConvStateOrder::channels_last,
+                       .drafts = kind == 3 ? 15 : 0,
+                       .prefill = kind == 2});
+  sweep<CausalConvProblem>(
+      all,
+      [](const CausalConvProblem &problem, const fk::CausalConvConfig &config) {
+        return problem.prefill ? around({1, config.tokens, 2 * config.tokens}, 70) : Rows{1, 3};
       },
       share);
 }
@@ -294,6 +316,7 @@ constexpr struct {
   std::uint64_t every; ///< of a default run
 } kFamilies[] = {
     {sweepAttention, 1500}, {sweepDecode, 8000},    {sweepMqaLogits, 600}, {sweepDeltaRule, 300},
+    {sweepCausalConv, 400},
     {sweepRope, 600},       {sweepGgmlGemm, 16000}, {sweepGgmlRows, 150},  {sweepGroupedGemm, 300},
 };
 
