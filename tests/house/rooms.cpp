@@ -32,6 +32,7 @@ const std::vector<Room> kRooms{
     {.folder = "src/emulator", .may = {"emulator", "target", "support", "hip", "llvm"}},
     {.folder = "include/flydsl", .may = {"flydsl"}},
     {.folder = "kernels", .may = {"flydsl"}}, // a user of the public API
+    {.folder = "integrations", .may = {"flydsl"}}, // the same; each has its own engine's headers
 };
 const Names kGuarded{"support", "target", "layout", "dialect",  "builder",
                      "runtime", "cache",  "jit",    "emulator", "flydsl",

@@ -25,7 +25,8 @@ bool isWordPart(char c) { return std::isalnum(static_cast<unsigned char>(c)) || 
 
 Tree Tree::read(const std::filesystem::path &root) {
   constexpr std::array kTop{"src",   "include", "kernels", "samples",
-                            "tests", "tools",   "bench",   "docs/examples"};
+                            "tests", "tools",   "bench",   "docs/examples",
+                            "integrations"};
   constexpr std::array<std::string_view, 5> kSources{".h", ".cpp", ".td", ".c", ".inc"};
   Tree tree;
   for (const char *top : kTop)

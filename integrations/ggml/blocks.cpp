@@ -1,0 +1,283 @@
+#include "blocks.h"
+
+#include <iterator>
+
+namespace flydsl_ggml {
+namespace {
+
+using fx::Int32, fx::Int64, fx::Numeric;
+
+/// Sources: kvalues_iq4nl and kvalues_mxfp4 of ggml-common.h.
+constexpr std::int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                        1,    13,   25,  38,  53,  69,  89,  113};
+constexpr std::int8_t kFp4Doubles[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+/// The bytes of one block.
+struct Block {
+  Int64 address;
+
+  Int64 plus(const Int32 &offset) const { return address + offset.to(fx::i64); }
+  /// A byte as a number from 0 to 255.
+  Int32 byte(const Int32 &offset) const {
+    return fx::Pointer::from_address(plus(offset), fx::u8).load().to(fx::i32);
+  }
+  Int32 signedByte(const Int32 &offset) const {
+    return fx::Pointer::from_address(plus(offset), fx::i8).load().to(fx::i32);
+  }
+  Numeric half(int offset) const {
+    return fx::Pointer::from_address(plus(offset), fx::f16).load().to(fx::f32);
+  }
+};
+
+Int32 bits(const Numeric &value, const Numeric::Arg &shift, int mask) {
+  return Int32((value >> shift) & mask);
+}
+/// Four bits of weight `j` of 32: weight j is in the low bits of byte j, weight 16 + j in the high
+/// ones.
+Int32 nibble(const Block &block, int first, const Int32 &j) {
+  return bits(block.byte(first + (j & 15)), (j >> 4) * 4, 15);
+}
+/// Bit `j` of four bytes.
+Int32 bitOf(const Block &block, int first, const Int32 &j) {
+  return bits(block.byte(first + (j >> 3)), j & 7, 1);
+}
+Numeric lookedUp(const std::int8_t (&table)[16], const Int32 &index) {
+  return fx::Vector::of(table, fx::i32).at(index).to(fx::f32);
+}
+
+Numeric q4_0(const Block &block, const Int32 &j) {
+  return (nibble(block, 2, j) - 8).to(fx::f32) * block.half(0);
+}
+Numeric q4_1(const Block &block, const Int32 &j) {
+  return nibble(block, 4, j).to(fx::f32) * block.half(0) + block.half(2);
+}
+Numeric q5_0(const Block &block, const Int32 &j) {
+  return ((nibble(block, 6, j) | (bitOf(block, 2, j) << 4)) - 16).to(fx::f32) * block.half(0);
+}
+Numeric q5_1(const Block &block, const Int32 &j) {
+  return (nibble(block, 8, j) | (bitOf(block, 4, j) << 4)).to(fx::f32) * block.half(0) +
+         block.half(2);
+}
+Numeric q8_0(const Block &block, const Int32 &j) {
+  return block.signedByte(2 + j).to(fx::f32) * block.half(0);
+}
+Numeric iq4_nl(const Block &block, const Int32 &j) {
+  return lookedUp(kIq4Values, nibble(block, 2, j)) * block.half(0);
+}
+Numeric mxfp4(const Block &block, const Int32 &j) {
+  // Half of 2^(e - 127) as a float: its bits are e - 1 as the exponent, or a denormal for e below 2.
+  const Int32 e = block.byte(0);
+  const Int32 scale = fx::select(e < 2, Int32(0x00200000) << e, (e - 1) << 23);
+  return lookedUp(kFp4Doubles, nibble(block, 1, j)) * scale.bitcast(fx::f32);
+}
+Numeric q2_k(const Block &block, const Int32 &j) { // scales 16, qs 64, d, dmin
+  const Int32 scale = block.byte(j >> 4);
+  const Int32 q = bits(block.byte(16 + (j >> 7) * 32 + (j & 31)), ((j >> 5) & 3) * 2, 3);
+  return block.half(80) * (scale & 15).to(fx::f32) * q.to(fx::f32) -
+         block.half(82) * (scale >> 4).to(fx::f32);
+}
+Numeric q3_k(const Block &block, const Int32 &j) { // hmask 32, qs 64, scales 12, d
+  const Int32 s = j >> 4; // of 16 scales
+  const Int32 low = bits(block.byte(96 + (s & 7)), (s >> 3) * 4, 15),
+              high = bits(block.byte(104 + (s & 3)), (s >> 2) * 2, 3);
+  const Int32 q = bits(block.byte(32 + (j >> 7) * 32 + (j & 31)), ((j >> 5) & 3) * 2, 3),
+              high2 = bits(block.byte(j & 31), j >> 5, 1);
+  return block.half(108) * ((low | (high << 4)) - 32).to(fx::f32) *
+         (q + high2 * 4 - 4).to(fx::f32);
+}
+/// Scale and minimum `s` of the 12 bytes that Q4_K and Q5_K have from byte 4 on.
+std::pair<Numeric, Numeric> sixBits(const Block &block, const Int32 &s) {
+  const Int32 a = block.byte(4 + (s & 3)), b = block.byte(8 + (s & 3)), c = block.byte(12 + (s & 3));
+  const fx::Boolean plain = s < 4;
+  return {fx::select(plain, a & 63, (c & 15) | ((a >> 6) << 4)).to(fx::f32),
+          fx::select(plain, b & 63, (c >> 4) | ((b >> 6) << 4)).to(fx::f32)};
+}
+Numeric q4_k(const Block &block, const Int32 &j) { // d, dmin, scales 12, qs 128
+  const auto [scale, minimum] = sixBits(block, j >> 5);
+  const Int32 q = bits(block.byte(16 + (j >> 6) * 32 + (j & 31)), ((j >> 5) & 1) * 4, 15);
+  return block.half(0) * scale * q.to(fx::f32) - block.half(2) * minimum;
+}
+Numeric q5_k(const Block &block, const Int32 &j) { // d, dmin, scales 12, qh 32, qs 128
+  const auto [scale, minimum] = sixBits(block, j >> 5);
+  const Int32 low = bits(block.byte(48 + (j >> 6) * 32 + (j & 31)), ((j >> 5) & 1) * 4, 15),
+              high = bits(block.byte(16 + (j & 31)), j >> 5, 1);
+  return block.half(0) * scale * (low | (high << 4)).to(fx::f32) - block.half(2) * minimum;
+}
+Numeric q6_k(const Block &block, const Int32 &j) { // ql 128, qh 64, scales 16, d
+  const Int32 half = j >> 7, quarter = (j >> 5) & 3, l = j & 31;
+  const Int32 low = bits(block.byte(half * 64 + (quarter & 1) * 32 + l), (quarter >> 1) * 4, 15),
+              high = bits(block.byte(128 + half * 32 + l), quarter * 2, 3);
+  return block.half(208) * block.signedByte(192 + (j >> 4)).to(fx::f32) *
+         ((low | (high << 4)) - 32).to(fx::f32);
+}
+Numeric iq4_xs(const Block &block, const Int32 &j) { // d, scales_h 2, scales_l 4, qs 128
+  const Int32 s = j >> 5;
+  const Int32 low = bits(block.byte(4 + (s >> 1)), (s & 1) * 4, 15),
+              high = bits(block.byte(2 + (s >> 2)), (s & 3) * 2, 3);
+  const Int32 q = bits(block.byte(8 + s * 16 + (j & 15)), ((j >> 4) & 1) * 4, 15);
+  return block.half(0) * ((low | (high << 4)) - 32).to(fx::f32) * lookedUp(kIq4Values, q);
+}
+
+/// What kernels know of a format.
+struct Format {
+  ggml_type type;
+  int weights, bytes;
+  Numeric (*element)(const Block &block, const Int32 &j);
+};
+constexpr Format kFormats[] = {
+    {GGML_TYPE_Q4_0, 32, 18, q4_0},       {GGML_TYPE_Q4_1, 32, 20, q4_1},
+    {GGML_TYPE_Q5_0, 32, 22, q5_0},       {GGML_TYPE_Q5_1, 32, 24, q5_1},
+    {GGML_TYPE_Q8_0, 32, 34, q8_0},       {GGML_TYPE_IQ4_NL, 32, 18, iq4_nl},
+    {GGML_TYPE_MXFP4, 32, 17, mxfp4},     {GGML_TYPE_Q2_K, 256, 84, q2_k},
+    {GGML_TYPE_Q3_K, 256, 110, q3_k},     {GGML_TYPE_Q4_K, 256, 144, q4_k},
+    {GGML_TYPE_Q5_K, 256, 176, q5_k},     {GGML_TYPE_Q6_K, 256, 210, q6_k},
+    {GGML_TYPE_IQ4_XS, 256, 136, iq4_xs},
+};
+const Format *find(ggml_type type) {
+  for (const Format &format : kFormats)
+    if (format.type == type)
+      return &format;
+  return nullptr;
+}
+
+//===-- Blocks made of numbers ----------------------------------------------===//
+
+void storeByte(const Int64 &at, const Numeric &value) {
+  fx::Pointer::from_address(at, fx::u8).store(value.to(fx::u8));
+}
+void storeHalf(const Int64 &at, const Numeric &value) {
+  fx::Pointer::from_address(at, fx::f16).store(value.to(fx::f16));
+}
+Numeric inverse(const Numeric &d) { return fx::select(d != 0.0f, 1.0f / d, 0.0f); }
+
+using Values = std::function<Numeric(const Int32 &)>;
+
+/// Codes of 4 and 5 bits: `code(x)` is a code of a value; the fifth bits go to `fifth`, if it is not
+/// negative.
+void storeNibbles(const Int64 &block, int first, int fifth, const Values &value,
+                  const std::function<Int32(const Numeric &)> &code) {
+  fx::Var<Int32> high(Int32(0));
+  for (Int32 j : fx::range(0, 16, 1)) {
+    const Int32 low = code(value(j)), up = code(value(j + 16));
+    storeByte(block + (j + first).to(fx::i64), (low & 15) | ((up & 15) << 4));
+    if (fifth >= 0)
+      high |= ((low >> 4) << j) | ((up >> 4) << (j + 16));
+  }
+  if (fifth >= 0)
+    for (int k = 0; k < 4; ++k)
+      storeByte(block + std::int64_t{fifth + k}, (high.get() >> (8 * k)) & 255);
+}
+
+/// Formats around zero: the value of largest magnitude gets the code 0.
+void storeSigned(const Int64 &block, int first, int fifth, int levels, const Values &value) {
+  fx::Var<fx::Float32> largest(0.0f), magnitude(0.0f);
+  for (Int32 j : fx::range(0, 32, 1)) {
+    const Numeric v = value(j);
+    const fx::Boolean more = fx::math::abs(v) > magnitude.get();
+    largest = fx::select(more, v, largest.get());
+    magnitude = fx::select(more, fx::math::abs(v), magnitude.get());
+  }
+  const Numeric d = largest.get() / static_cast<float>(-levels / 2), id = inverse(d);
+  storeHalf(block, d);
+  storeNibbles(block, first, fifth, value, [&](const Numeric &v) {
+    const fx::FastMathScope exact(fx::FastMath::none);
+    return Int32(fx::min((v * id + (levels / 2 + 0.5f)).to(fx::i32), levels - 1));
+  });
+}
+/// Formats with a minimum.
+void storeAffine(const Int64 &block, int first, int fifth, int levels, const Values &value) {
+  fx::Var<fx::Float32> least(3.402823466e38f), most(-3.402823466e38f);
+  for (Int32 j : fx::range(0, 32, 1)) {
+    const Numeric v = value(j);
+    least = fx::min(least.get(), v);
+    most = fx::max(most.get(), v);
+  }
+  const Numeric minimum = least.get(), d = (most.get() - minimum) / static_cast<float>(levels - 1),
+                id = inverse(d);
+  storeHalf(block, d);
+  storeHalf(block + std::int64_t{2}, minimum);
+  storeNibbles(block, first, fifth, value, [&](const Numeric &v) {
+    return Int32(fx::min(((v - minimum) * id + 0.5f).to(fx::i32), levels - 1));
+  });
+}
+void storeQ8(const Int64 &block, const Values &value) {
+  fx::Var<fx::Float32> magnitude(0.0f);
+  for (Int32 j : fx::range(0, 32, 1))
+    magnitude = fx::max(magnitude.get(), fx::math::abs(value(j)));
+  // Halves go to the even number, as in the CPU backend's quantize_row_q8_0 for x86.
+  const Numeric id = fx::select(magnitude.get() != 0.0f, 127.0f / magnitude.get(), 0.0f);
+  storeHalf(block, magnitude.get() / 127.0f);
+  for (Int32 j : fx::range(0, 32, 1))
+    storeByte(block + (j + 2).to(fx::i64), fx::math::roundeven(value(j) * id).to(fx::i32));
+}
+/// The number of the nearest of the 16 values.
+Int32 nearestIq4(const Numeric &v) {
+  const fx::Var<Int32> index(Int32(0));
+  for (int i = 1; i < 16; ++i) // the values rise, so the borders between neighbours do
+    index += fx::select(v >= (kIq4Values[i - 1] + kIq4Values[i]) * 0.5f, 1, 0);
+  return index.get();
+}
+void storeIq4Nl(const Int64 &block, const Values &value) {
+  fx::Var<fx::Float32> largest(0.0f), magnitude(0.0f);
+  for (Int32 j : fx::range(0, 32, 1)) {
+    const Numeric v = value(j);
+    const fx::Boolean more = fx::math::abs(v) > magnitude.get();
+    largest = fx::select(more, v, largest.get());
+    magnitude = fx::select(more, fx::math::abs(v), magnitude.get());
+  }
+  const Numeric d = largest.get() / static_cast<float>(kIq4Values[0]), id = inverse(d);
+  // The scale that fits the chosen values best, with the squares of the numbers as weights.
+  fx::Var<fx::Float32> products(0.0f), squares(0.0f);
+  for (Int32 j : fx::range(0, 32, 1)) {
+    const Numeric v = value(j), q = lookedUp(kIq4Values, nearestIq4(v * id)), w = v * v;
+    products += w * q * v;
+    squares += w * q * q;
+  }
+  storeHalf(block, fx::select(squares.get() > 0.0f, products.get() / squares.get(), 0.0f));
+  storeNibbles(block, 2, -1, value, [&](const Numeric &v) { return nearestIq4(v * id); });
+}
+
+} // namespace
+
+bool readsBlocks(ggml_type type) { return find(type); }
+bool writesBlocks(ggml_type type) {
+  switch (type) {
+  case GGML_TYPE_Q4_0:
+  case GGML_TYPE_Q4_1:
+  case GGML_TYPE_Q5_0:
+  case GGML_TYPE_Q5_1:
+  case GGML_TYPE_Q8_0:
+  case GGML_TYPE_IQ4_NL:
+    return true;
+  default:
+    return false;
+  }
+}
+
+Numeric blockElement(ggml_type type, const Int64 &row, const Int32 &k) {
+  const Format &format = *find(type);
+  const int shift = format.weights == 32 ? 5 : 8;
+  const Int32 block = k >> shift, j = k & (format.weights - 1);
+  return format.element({row + block.to(fx::i64) * format.bytes}, j);
+}
+
+void storeBlock(ggml_type type, const Int64 &block, const Values &value) {
+  switch (type) {
+  case GGML_TYPE_Q4_0:
+    return storeSigned(block, 2, -1, 16, value);
+  case GGML_TYPE_Q5_0:
+    return storeSigned(block, 6, 2, 32, value);
+  case GGML_TYPE_Q4_1:
+    return storeAffine(block, 4, -1, 16, value);
+  case GGML_TYPE_Q5_1:
+    return storeAffine(block, 8, 4, 32, value);
+  case GGML_TYPE_Q8_0:
+    return storeQ8(block, value);
+  case GGML_TYPE_IQ4_NL:
+    return storeIq4Nl(block, value);
+  default:
+    GGML_ABORT("no kernel writes blocks of type %s", ggml_type_name(type));
+  }
+}
+
+} // namespace flydsl_ggml

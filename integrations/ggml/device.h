@@ -1,0 +1,66 @@
+// A device of ggml: a device of the library.
+#pragma once
+
+#include <flydsl/flydsl.h>
+
+#include <ggml-backend-impl.h>
+#include <ggml-impl.h>
+
+#include <optional>
+#include <string>
+
+namespace flydsl_ggml {
+namespace fx = flydsl;
+
+/// A device of the registry. It lives as long as the process, as ggml's devices do.
+struct DeviceState {
+  explicit DeviceState(fx::Device device);
+
+  fx::Device device;
+  std::string name, description, hostName;
+  int wave;
+  ggml_backend_buffer_type buffers, hostBuffers; ///< its kinds of memory
+  ggml_backend_device handle;
+};
+
+inline DeviceState &stateOf(ggml_backend_dev_t device) {
+  return *static_cast<DeviceState *>(device->context);
+}
+
+/// Calls `work` and returns what it returns; where it throws, the error is logged and `failed` is
+/// returned. No exception may cross into ggml, which is C.
+template <class Result, class Work>
+Result guarded(const char *what, Result failed, const Work &work) noexcept {
+  try {
+    return work();
+  } catch (const std::exception &error) {
+    GGML_LOG_ERROR("flydsl: %s: %s\n", what, error.what());
+  } catch (...) {
+    GGML_LOG_ERROR("flydsl: %s: unknown error\n", what);
+  }
+  return failed;
+}
+/// The same where ggml's interface has no way to say that it failed: the process is ended with the
+/// error, because tensors would be wrong in silence.
+template <class Work> void orAbort(const char *what, const Work &work) noexcept {
+  if (!guarded(what, false, [&] {
+        work();
+        return true;
+      }))
+    GGML_ABORT("flydsl: %s failed", what);
+}
+
+
+/// Fills in the interfaces; each has a file of its own.
+ggml_backend_buffer_type_i bufferTypeInterface();
+ggml_backend_buffer_type_i hostBufferTypeInterface();
+ggml_backend_device_i deviceInterface();
+/// A backend on the device: a stream, and what computes graphs on it.
+ggml_backend_t makeBackend(DeviceState &state);
+
+/// Whether tensors of the buffer are in the device's memory.
+bool isOn(const DeviceState &state, ggml_backend_buffer_t buffer);
+/// Copies bytes of device memory on a stream.
+void copyBytes(const fx::Stream &stream, void *to, const void *from, std::size_t bytes);
+
+} // namespace flydsl_ggml

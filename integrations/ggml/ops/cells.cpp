@@ -1,0 +1,456 @@
+// Ops that compute each element of the result from its coordinates: padding, windows, sizes of images,
+// masks, positions. A thread has an element. Source: the functions of these names in ggml-cpu/ops.cpp.
+#include "ops/op.h"
+
+#include <cmath>
+#include <limits>
+
+namespace flydsl_ggml {
+namespace {
+
+using fx::Int32, fx::Int64, fx::Numeric;
+
+constexpr int kBlock = 256;
+
+/// The parameters of an op; int 0 of the launch is the number of elements, the op's own follow.
+struct Own {
+  std::vector<std::int32_t> i = {};
+  std::vector<float> f = {};
+};
+using Cell = std::function<Numeric(const Traced &p, const Place &at)>;
+
+void cells(const Run &run, std::string name, const ggml_tensor *op, const Own &own,
+           const Cell &cell) {
+  const ggml_type type = op->type;
+  Launch what{.name = std::move(name), .x = {operandOf(op)}};
+  what.name += std::string("_") + ggml_type_name(type);
+  for (const ggml_tensor *source : op->src)
+    if (source) {
+      what.x.push_back(operandOf(source));
+      what.name += std::string("_") + ggml_type_name(source->type);
+    }
+  what.i = {static_cast<std::int32_t>(ggml_nelements(op))};
+  what.i.insert(what.i.end(), own.i.begin(), own.i.end());
+  what.f = own.f;
+  what.grid = ceilDiv(ggml_nelements(op), kBlock);
+  what.block = kBlock;
+  run(what, [=](const Traced &p) {
+    const fx::UInt32 index = threadOfGrid(kBlock);
+    fx::exit_if(index >= p.i[0].to(fx::u32));
+    const Place at = placeOf(index, p.x[0].extent);
+    storeAt(p.x[0], type, at, cell(p, at));
+  });
+}
+std::vector<std::int32_t> ints(const ggml_tensor *op, int first, int count) {
+  std::vector<std::int32_t> all;
+  for (int i = first; i < first + count; ++i)
+    all.push_back(intParam(op, i));
+  return all;
+}
+
+fx::Boolean within(const Numeric &i, const Int32 &extent) { return i >= 0 && i < extent; }
+/// `i` where the condition holds, otherwise 0, which is an index of every dimension.
+Int32 safe(const fx::Boolean &condition, const Numeric &i) {
+  return Int32(fx::select(condition, i, 0));
+}
+/// The index that is `i` modulo the extent, for `i` from -extent to 2 extent - 1 at least.
+Int32 wrapped(const Numeric &i, const Int32 &extent) {
+  const Int32 rest(i % extent);
+  return Int32(fx::select(rest < 0, rest + extent, rest));
+}
+
+void runPad(const Run &run, const ggml_tensor *op) {
+  const bool circular = intParam(op, 8) != 0;
+  const ggml_type type = op->type;
+  // Before each dimension; what is behind it follows from the extents.
+  cells(run, circular ? "pad_circular" : "pad", op,
+        {.i = {intParam(op, 0), intParam(op, 2), intParam(op, 4), intParam(op, 6)}},
+        [=](const Traced &p, const Place &at) -> Numeric {
+          const TracedOperand &x = p.x[1];
+          if (circular)
+            return rawAt(x, type,
+                         {wrapped(at[0] - p.i[1], x.extent[0]), wrapped(at[1] - p.i[2], x.extent[1]),
+                          wrapped(at[2] - p.i[3], x.extent[2]),
+                          wrapped(at[3] - p.i[4], x.extent[3])});
+          const auto in = [&](int d) { return within(at[std::size_t(d)] - p.i[d + 1], x.extent[std::size_t(d)]); };
+          const fx::Boolean inside = in(0) && in(1) && in(2) && in(3);
+          const Numeric value =
+              rawAt(x, type,
+                    {safe(inside, at[0] - p.i[1]), safe(inside, at[1] - p.i[2]),
+                     safe(inside, at[2] - p.i[3]), safe(inside, at[3] - p.i[4])});
+          return fx::select(inside, value.to(fx::f32), 0.0f);
+        });
+}
+void runPadReflect(const Run &run, const ggml_tensor *op) {
+  cells(run, "pad_reflect", op, {.i = {intParam(op, 0)}},
+        [](const Traced &p, const Place &at) -> Numeric {
+          const Int32 n = p.x[1].extent[0], i = at[0] - p.i[1];
+          const Int32 left(fx::select(i < 0, -i, i));
+          const Int32 back(fx::select(left >= n, n * 2 - 2 - left, left));
+          return rawAt(p.x[1], GGML_TYPE_F32, {back, at[1], at[2], at[3]});
+        });
+}
+void runRoll(const Run &run, const ggml_tensor *op) {
+  cells(run, "roll", op, {.i = ints(op, 0, 4)}, [](const Traced &p, const Place &at) -> Numeric {
+    const TracedOperand &x = p.x[1];
+    const auto from = [&](int d) {
+      return wrapped(at[std::size_t(d)] - p.i[d + 1], x.extent[std::size_t(d)]);
+    };
+    return rawAt(x, GGML_TYPE_F32, {from(0), from(1), from(2), from(3)});
+  });
+}
+
+void runUpscale(const Run &run, const ggml_tensor *op) {
+  const ggml_tensor *x = op->src[0];
+  const int flags = intParam(op, 0);
+  const bool bilinear = (flags & 0xff) == GGML_SCALE_MODE_BILINEAR,
+             corners = flags & GGML_SCALE_FLAG_ALIGN_CORNERS;
+  std::vector<float> scale;
+  for (int d = 0; d < 4; ++d) {
+    const bool apart = corners && d < 2 && op->ne[d] > 1 && x->ne[d] > 1;
+    scale.push_back(apart ? static_cast<float>(op->ne[d] - 1) / static_cast<float>(x->ne[d] - 1)
+                          : static_cast<float>(op->ne[d]) / static_cast<float>(x->ne[d]));
+  }
+  scale.push_back(corners ? 0.0f : 0.5f);
+  cells(run, bilinear ? "upscale_bilinear" : "upscale_nearest", op, {.f = scale},
+        [=](const Traced &p, const Place &at) -> Numeric {
+          const TracedOperand &from = p.x[1];
+          const auto nearest = [&](std::size_t d) {
+            return Int32(fx::min((at[d].to(fx::f32) / p.f[d]).to(fx::i32), from.extent[d] - 1));
+          };
+          const Int32 i2 = nearest(2), i3 = nearest(3);
+          if (!bilinear)
+            return rawAt(from, GGML_TYPE_F32, {nearest(0), nearest(1), i2, i3});
+          struct Between {
+            Int32 low, high;
+            Numeric part;
+          };
+          const auto between = [&](std::size_t d) -> Between {
+            const Numeric place = (at[d].to(fx::f32) + p.f[4]) / p.f[d] - p.f[4];
+            const Int32 first(fx::math::floor(place).to(fx::i32)), last = from.extent[d] - 1;
+            const Int32 low(fx::max(fx::min(first, last), 0)),
+                high(fx::max(fx::min(first + 1, last), 0));
+            return {low, high, fx::max(fx::min(place - low.to(fx::f32), 1.0f), 0.0f)};
+          };
+          const Between a = between(0), b = between(1);
+          const auto value = [&](const Int32 &i0, const Int32 &i1) {
+            return rawAt(from, GGML_TYPE_F32, {i0, i1, i2, i3});
+          };
+          return value(a.low, b.low) * (1.0f - a.part) * (1.0f - b.part) +
+                 value(a.high, b.low) * a.part * (1.0f - b.part) +
+                 value(a.low, b.high) * (1.0f - a.part) * b.part +
+                 value(a.high, b.high) * a.part * b.part;
+        });
+}
+bool supportsUpscale(const ggml_tensor *op) {
+  const int flags = intParam(op, 0), mode = flags & 0xff;
+  return isF32(op) && isF32(op->src[0]) && !(flags & GGML_SCALE_FLAG_ANTIALIAS) &&
+         (mode == GGML_SCALE_MODE_NEAREST || mode == GGML_SCALE_MODE_BILINEAR);
+}
+
+void runPool(const Run &run, const ggml_tensor *op) {
+  const bool flat = op->op == GGML_OP_POOL_1D, largest = intParam(op, 0) == GGML_OP_POOL_MAX;
+  const ggml_type type = op->src[0]->type;
+  const auto param = [&](int i) { return intParam(op, i); };
+  const Own own{.i = flat ? std::vector<std::int32_t>{param(1), 1, param(2), 1, param(3), 0}
+                          : ints(op, 1, 6)};
+  // An average of one dimension is over what is inside, one of two dimensions over the whole window.
+  cells(run, std::string(largest ? "pool_max" : "pool_avg") + (flat ? "_1d" : "_2d"), op, own,
+        [=](const Traced &p, const Place &at) -> Numeric {
+          const TracedOperand &x = p.x[1];
+          const Int32 first0 = at[0] * p.i[3] - p.i[5], first1 = at[1] * p.i[4] - p.i[6];
+          const Int32 rows = p.i[2];
+          const Int32 line = flat ? at[1] : first1;
+          fx::Var<fx::Float32> result(largest ? -std::numeric_limits<float>::max() : 0.0f),
+              count(0.0f);
+          for (Int32 k1 : fx::range(0, rows, 1))
+            for (Int32 k0 : fx::range(0, p.i[1], 1)) {
+              const Int32 i0 = first0 + k0, i1 = line + k1;
+              const fx::Boolean inside = within(i0, x.extent[0]) && within(i1, x.extent[1]);
+              const Numeric value =
+                  valueAt(x, type, {safe(inside, i0), safe(inside, i1), at[2], at[3]});
+              result = fx::select(inside,
+                                  largest ? fx::max(result.get(), value)
+                                          : Numeric(result.get() + value),
+                                  result.get());
+              count += fx::select(inside, 1.0f, 0.0f);
+            }
+          if (largest)
+            return result.get();
+          return result.get() /
+                 (flat ? fx::max(count.get(), 1.0f) : (p.i[1] * p.i[2]).to(fx::f32));
+        });
+}
+
+void runIm2col(const Run &run, const ggml_tensor *op) {
+  const ggml_tensor *kernel = op->src[0];
+  const bool plane = intParam(op, 6) == 1;
+  const ggml_type type = op->src[1]->type;
+  std::vector<std::int32_t> own = ints(op, 0, 6); // s0, s1, p0, p1, d0, d1
+  own.push_back(static_cast<std::int32_t>(kernel->ne[0]));
+  own.push_back(static_cast<std::int32_t>(plane ? kernel->ne[1] : 1));
+  // (channels x kernel, columns, rows, batch) of (columns, rows, channels, batch)
+  cells(run, plane ? "im2col" : "im2col_1d", op, {.i = own},
+        [=](const Traced &p, const Place &at) -> Numeric {
+          const TracedOperand &x = p.x[2];
+          const Int32 kw = at[0] % p.i[7], rest = at[0] / p.i[7], kh = rest % p.i[8],
+                      channel = rest / p.i[8];
+          const Int32 i0 = at[1] * p.i[1] + kw * p.i[5] - p.i[3];
+          if (!plane) { // (columns, channels, batch)
+            const fx::Boolean inside = within(i0, x.extent[0]);
+            return fx::select(inside, valueAt(x, type, {safe(inside, i0), channel, at[2], 0}), 0.0f);
+          }
+          const Int32 i1 = at[2] * p.i[2] + kh * p.i[6] - p.i[4];
+          const fx::Boolean inside = within(i0, x.extent[0]) && within(i1, x.extent[1]);
+          return fx::select(
+              inside, valueAt(x, type, {safe(inside, i0), safe(inside, i1), channel, at[3]}), 0.0f);
+        });
+}
+
+/// (channels x kernel, columns, rows, batch x slices) of (columns, rows, slices, batch x channels)
+void runIm2col3d(const Run &run, const ggml_tensor *op) {
+  const ggml_tensor *kernel = op->src[0];
+  const ggml_type type = op->src[1]->type;
+  const std::int32_t channels = intParam(op, 9);
+  std::vector<std::int32_t> own = ints(op, 0, 10); // strides, padding, dilations, channels
+  own.push_back(static_cast<std::int32_t>(op->ne[3] / (op->src[1]->ne[3] / channels)));
+  for (int d = 0; d < 3; ++d)
+    own.push_back(static_cast<std::int32_t>(kernel->ne[d]));
+  cells(run, "im2col_3d", op, {.i = own}, [=](const Traced &p, const Place &at) -> Numeric {
+    const TracedOperand &x = p.x[2];
+    const Int32 kw = at[0] % p.i[12], columns = at[0] / p.i[12], kh = columns % p.i[13],
+                planes = columns / p.i[13], kd = planes % p.i[14], channel = planes / p.i[14];
+    const Int32 slice = at[3] % p.i[11], batch = at[3] / p.i[11];
+    const Int32 i0 = at[1] * p.i[1] + kw * p.i[7] - p.i[4],
+                i1 = at[2] * p.i[2] + kh * p.i[8] - p.i[5],
+                i2 = slice * p.i[3] + kd * p.i[9] - p.i[6];
+    const fx::Boolean inside =
+        within(i0, x.extent[0]) && within(i1, x.extent[1]) && within(i2, x.extent[2]);
+    return fx::select(inside,
+                      valueAt(x, type, {safe(inside, i0), safe(inside, i1), safe(inside, i2),
+                                        batch * p.i[10] + channel}),
+                      0.0f);
+  });
+}
+
+void runArange(const Run &run, const ggml_tensor *op) {
+  cells(run, "arange", op, {.f = {floatParam(op, 0), floatParam(op, 2)}},
+        [](const Traced &p, const Place &at) -> Numeric {
+          return p.f[0] + at[0].to(fx::f32) * p.f[1];
+        });
+}
+void runTimestep(const Run &run, const ggml_tensor *op) {
+  cells(run, "timestep_embedding", op,
+        {.i = {intParam(op, 0) / 2},
+         .f = {static_cast<float>(-std::log(static_cast<double>(intParam(op, 1))))}},
+        [](const Traced &p, const Place &at) -> Numeric {
+          const Int32 half = p.i[1], j(fx::select(at[0] < half, at[0], at[0] - half));
+          const Numeric step = rawAt(p.x[1], GGML_TYPE_F32, {at[1], 0, 0, 0});
+          const Numeric angle = step * fx::math::exp(p.f[0] * j.to(fx::f32) / half.to(fx::f32));
+          return fx::select(at[0] < half, fx::math::cos(angle),
+                            fx::select(at[0] < half * 2, fx::math::sin(angle), 0.0f));
+        });
+}
+void runTri(const Run &run, const ggml_tensor *op) {
+  const int kind = intParam(op, 0);
+  cells(run, "tri_" + std::to_string(kind), op, {}, [=](const Traced &p, const Place &at) -> Numeric {
+    const fx::Boolean kept = kind == GGML_TRI_TYPE_LOWER        ? at[0] < at[1]
+                             : kind == GGML_TRI_TYPE_LOWER_DIAG ? at[0] <= at[1]
+                             : kind == GGML_TRI_TYPE_UPPER      ? at[0] > at[1]
+                                                                : at[0] >= at[1];
+    return fx::select(kept, rawAt(p.x[1], GGML_TYPE_F32, at), 0.0f);
+  });
+}
+void runDiag(const Run &run, const ggml_tensor *op) {
+  cells(run, "diag", op, {}, [](const Traced &p, const Place &at) -> Numeric {
+    return fx::select(at[0] == at[1], rawAt(p.x[1], GGML_TYPE_F32, {at[0], 0, at[2], at[3]}), 0.0f);
+  });
+}
+void runDiagMask(const Run &run, const ggml_tensor *op) {
+  const bool zero = op->op == GGML_OP_DIAG_MASK_ZERO;
+  cells(run, zero ? "diag_mask_zero" : "diag_mask_inf", op, {.i = {intParam(op, 0)}},
+        [=](const Traced &p, const Place &at) -> Numeric {
+          return fx::select(at[0] > at[1] + p.i[1],
+                            zero ? 0.0f : -std::numeric_limits<float>::infinity(),
+                            rawAt(p.x[1], GGML_TYPE_F32, at));
+        });
+}
+void runAddId(const Run &run, const ggml_tensor *op) {
+  cells(run, "add_id", op, {}, [](const Traced &p, const Place &at) -> Numeric {
+    const Int32 row(rawAt(p.x[3], GGML_TYPE_I32, {at[1], at[2], 0, 0}));
+    return rawAt(p.x[1], GGML_TYPE_F32, at) + rawAt(p.x[2], GGML_TYPE_F32, {at[0], row, 0, 0});
+  });
+}
+/// The sum of all elements that an element was repeated to.
+void runRepeatBack(const Run &run, const ggml_tensor *op) {
+  cells(run, "repeat_back", op, {}, [](const Traced &p, const Place &at) -> Numeric {
+    const TracedOperand &x = p.x[1], &y = p.x[0];
+    fx::Var<fx::Float32> sum(0.0f);
+    for (Int32 i3 : fx::range(at[3], x.extent[3], y.extent[3]))
+      for (Int32 i2 : fx::range(at[2], x.extent[2], y.extent[2]))
+        for (Int32 i1 : fx::range(at[1], x.extent[1], y.extent[1]))
+          for (Int32 i0 : fx::range(at[0], x.extent[0], y.extent[0]))
+            sum += rawAt(x, GGML_TYPE_F32, {i0, i1, i2, i3});
+    return sum.get();
+  });
+}
+
+//===-- Convolutions ---------------------------------------------------------===//
+
+/// y[ox, oy, c, n]: kernels (kw, kh, channels in, channels out), inputs (w, h, channels in, n).
+void runConv2d(const Run &run, const ggml_tensor *op) {
+  const ggml_type type = op->src[0]->type;
+  cells(run, "conv_2d", op, {.i = ints(op, 0, 6)}, // s0, s1, p0, p1, d0, d1
+        [=](const Traced &p, const Place &at) -> Numeric {
+          const TracedOperand &w = p.x[1], &x = p.x[2];
+          fx::Var<fx::Float32> sum(0.0f);
+          for (Int32 c : fx::range(0, w.extent[2], 1))
+            for (Int32 kh : fx::range(0, w.extent[1], 1))
+              for (Int32 kw : fx::range(0, w.extent[0], 1)) {
+                const Int32 i0 = at[0] * p.i[1] + kw * p.i[5] - p.i[3],
+                            i1 = at[1] * p.i[2] + kh * p.i[6] - p.i[4];
+                const fx::Boolean inside = within(i0, x.extent[0]) && within(i1, x.extent[1]);
+                sum += fx::select(
+                    inside,
+                    valueAt(x, GGML_TYPE_F32, {safe(inside, i0), safe(inside, i1), c, at[3]}) *
+                        valueAt(w, type, {kw, kh, c, at[2]}),
+                    0.0f);
+              }
+          return sum.get();
+        });
+}
+/// y[ox, oy, oz, (n, c)]: kernels (kw, kh, kd, (out, in)), inputs (w, h, d, (n, in)).
+void runConv3d(const Run &run, const ggml_tensor *op) {
+  const ggml_type type = op->src[0]->type;
+  std::vector<std::int32_t> own = ints(op, 0, 10); // strides, padding, dilations, channels in
+  own.push_back(intParam(op, 11));                 // and out
+  cells(run, "conv_3d", op, {.i = own}, [=](const Traced &p, const Place &at) -> Numeric {
+    const TracedOperand &w = p.x[1], &x = p.x[2];
+    const Int32 in = p.i[10], to = at[3] % p.i[11], batch = at[3] / p.i[11];
+    fx::Var<fx::Float32> sum(0.0f);
+    for (Int32 c : fx::range(0, in, 1))
+      for (Int32 kd : fx::range(0, w.extent[2], 1))
+        for (Int32 kh : fx::range(0, w.extent[1], 1))
+          for (Int32 kw : fx::range(0, w.extent[0], 1)) {
+            const Int32 i0 = at[0] * p.i[1] + kw * p.i[7] - p.i[4],
+                        i1 = at[1] * p.i[2] + kh * p.i[8] - p.i[5],
+                        i2 = at[2] * p.i[3] + kd * p.i[9] - p.i[6];
+            const fx::Boolean inside =
+                within(i0, x.extent[0]) && within(i1, x.extent[1]) && within(i2, x.extent[2]);
+            sum += fx::select(inside,
+                              valueAt(x, GGML_TYPE_F32,
+                                      {safe(inside, i0), safe(inside, i1), safe(inside, i2),
+                                       batch * in + c}) *
+                                  valueAt(w, type, {kw, kh, kd, to * in + c}),
+                              0.0f);
+          }
+    return sum.get();
+  });
+}
+/// The same of a plane with a kernel (kw, kh, 1, channels) for each channel.
+void runConv2dDw(const Run &run, const ggml_tensor *op) {
+  const ggml_type type = op->src[0]->type;
+  cells(run, "conv_2d_dw", op, {.i = ints(op, 0, 6)},
+        [=](const Traced &p, const Place &at) -> Numeric {
+          const TracedOperand &w = p.x[1], &x = p.x[2];
+          fx::Var<fx::Float32> sum(0.0f);
+          for (Int32 kh : fx::range(0, w.extent[1], 1))
+            for (Int32 kw : fx::range(0, w.extent[0], 1)) {
+              const Int32 i0 = at[0] * p.i[1] + kw * p.i[5] - p.i[3],
+                          i1 = at[1] * p.i[2] + kh * p.i[6] - p.i[4];
+              const fx::Boolean inside = within(i0, x.extent[0]) && within(i1, x.extent[1]);
+              sum += fx::select(
+                  inside,
+                  valueAt(x, GGML_TYPE_F32, {safe(inside, i0), safe(inside, i1), at[2], at[3]}) *
+                      valueAt(w, type, {kw, kh, 0, at[2]}),
+                  0.0f);
+            }
+          return sum.get();
+        });
+}
+/// y[o, c]: kernels (k, channels out, channels in), inputs (l, channels in).
+void runConvTranspose1d(const Run &run, const ggml_tensor *op) {
+  const ggml_type type = op->src[0]->type;
+  cells(run, "conv_transpose_1d", op, {.i = {intParam(op, 0)}},
+        [=](const Traced &p, const Place &at) -> Numeric {
+          const TracedOperand &w = p.x[1], &x = p.x[2];
+          fx::Var<fx::Float32> sum(0.0f);
+          for (Int32 k : fx::range(0, w.extent[0], 1)) {
+            const Int32 from = at[0] - k, i = from / p.i[1];
+            const fx::Boolean inside = from >= 0 && from % p.i[1] == 0 && i < x.extent[0];
+            for (Int32 c : fx::range(0, w.extent[2], 1))
+              sum += fx::select(inside,
+                                valueAt(x, GGML_TYPE_F32, {safe(inside, i), c, 0, 0}) *
+                                    valueAt(w, type, {k, at[1], c, 0}),
+                                0.0f);
+          }
+          return sum.get();
+        });
+}
+/// y[ox, oy, c, n]: kernels (kw, kh, channels out, channels in), inputs (w, h, channels in, n).
+void runConvTranspose2d(const Run &run, const ggml_tensor *op) {
+  const ggml_type type = op->src[0]->type;
+  cells(run, "conv_transpose_2d", op, {.i = {intParam(op, 0)}},
+        [=](const Traced &p, const Place &at) -> Numeric {
+          const TracedOperand &w = p.x[1], &x = p.x[2];
+          fx::Var<fx::Float32> sum(0.0f);
+          for (Int32 kh : fx::range(0, w.extent[1], 1))
+            for (Int32 kw : fx::range(0, w.extent[0], 1)) {
+              const Int32 from0 = at[0] - kw, from1 = at[1] - kh, i0 = from0 / p.i[1],
+                          i1 = from1 / p.i[1];
+              const fx::Boolean inside = from0 >= 0 && from1 >= 0 && from0 % p.i[1] == 0 &&
+                                         from1 % p.i[1] == 0 && i0 < x.extent[0] &&
+                                         i1 < x.extent[1];
+              for (Int32 c : fx::range(0, w.extent[3], 1))
+                sum += fx::select(
+                    inside,
+                    valueAt(x, GGML_TYPE_F32, {safe(inside, i0), safe(inside, i1), c, at[3]}) *
+                        valueAt(w, type, {kw, kh, at[2], c}),
+                    0.0f);
+            }
+          return sum.get();
+        });
+}
+
+bool f32ToF32(const ggml_tensor *op) { return isF32(op) && isF32(op->src[0]); }
+bool isConvolution(const ggml_tensor *op) {
+  return isF32(op) && isFloat(op->src[0]->type) && isF32(op->src[1]);
+}
+bool supportsPool(const ggml_tensor *op) { return isF32(op) && isFloat(op->src[0]->type); }
+
+constexpr Op kOps[] = {
+    {GGML_OP_PAD, f32ToF32, runPad},
+    {GGML_OP_PAD_REFLECT_1D, f32ToF32, runPadReflect},
+    {GGML_OP_ROLL, f32ToF32, runRoll},
+    {GGML_OP_UPSCALE, supportsUpscale, runUpscale},
+    {GGML_OP_POOL_1D, supportsPool, runPool},
+    {GGML_OP_POOL_2D, supportsPool, runPool},
+    {GGML_OP_IM2COL,
+     [](const ggml_tensor *op) { return isFloat(op->type) && isFloat(op->src[1]->type); }, runIm2col},
+    {GGML_OP_IM2COL_3D,
+     [](const ggml_tensor *op) { return isFloat(op->type) && isFloat(op->src[1]->type); },
+     runIm2col3d},
+    {GGML_OP_CONV_3D, isConvolution, runConv3d},
+    {GGML_OP_ARANGE, [](const ggml_tensor *op) { return isF32(op); }, runArange},
+    {GGML_OP_TIMESTEP_EMBEDDING, f32ToF32, runTimestep},
+    {GGML_OP_TRI, f32ToF32, runTri},
+    {GGML_OP_DIAG, f32ToF32, runDiag},
+    {GGML_OP_DIAG_MASK_INF, f32ToF32, runDiagMask},
+    {GGML_OP_DIAG_MASK_ZERO, f32ToF32, runDiagMask},
+    {GGML_OP_ADD_ID,
+     [](const ggml_tensor *op) {
+       return f32ToF32(op) && isF32(op->src[1]) && op->src[2]->type == GGML_TYPE_I32;
+     },
+     runAddId},
+    {GGML_OP_REPEAT_BACK, f32ToF32, runRepeatBack},
+    {GGML_OP_CONV_2D, isConvolution, runConv2d},
+    {GGML_OP_CONV_2D_DW, isConvolution, runConv2dDw},
+    {GGML_OP_CONV_TRANSPOSE_1D, isConvolution, runConvTranspose1d},
+    {GGML_OP_CONV_TRANSPOSE_2D, isConvolution, runConvTranspose2d},
+};
+
+} // namespace
+
+std::span<const Op> cellOps() { return kOps; }
+
+} // namespace flydsl_ggml

@@ -1,0 +1,27 @@
+// Values of an element from the values of one element of each source: the engine of all ops that
+// work element by element.
+#pragma once
+
+#include "ops/op.h"
+
+namespace flydsl_ggml {
+
+/// The value in f32 from the values of the sources in f32 and the numbers of the launch.
+using Formula = fx::Numeric (*)(std::span<const fx::Numeric> x, const fx::Float32 *f);
+
+/// An operand of the engine.
+struct Element {
+  ggml_type type;
+  HostOperand memory;
+};
+/// Computes `result` from up to three sources of the same shape, or of one that is repeated.
+/// `formula` is null for a copy, which goes from type to type without a way over f32 where the
+/// types are the same.
+void elementwise(const Run &run, const std::string &name, const Element &result,
+                 std::span<const Element> sources, Formula formula, std::vector<float> numbers = {});
+
+inline Element elementOf(const ggml_tensor *tensor, std::size_t offset = 0) {
+  return {tensor->type, operandOf(tensor, offset)};
+}
+
+} // namespace flydsl_ggml

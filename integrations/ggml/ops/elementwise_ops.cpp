@@ -1,0 +1,146 @@
+// The ops that the engine of element by element computes, besides copies.
+#include "ops/formulas.h"
+
+namespace flydsl_ggml {
+namespace {
+
+using fx::Numeric;
+using In = std::span<const Numeric>;
+using Numbers = const fx::Float32 *;
+
+bool sourcesAreFloats(const ggml_tensor *op) {
+  if (!isFloat(op->type))
+    return false;
+  for (const ggml_tensor *source : op->src)
+    if (source && !isFloat(source->type))
+      return false;
+  return true;
+}
+
+/// An op of one source with numbers among its parameters.
+struct Simple {
+  ggml_op op;
+  const char *name;
+  int numbers; ///< floats from parameter 0 on
+  Formula formula;
+};
+constexpr Simple kSimple[] = {
+    {GGML_OP_SQR, "sqr", 0, [](In x, Numbers) { return Numeric(x[0] * x[0]); }},
+    {GGML_OP_SQRT, "sqrt", 0, [](In x, Numbers) { return fx::math::sqrt(x[0]); }},
+    {GGML_OP_LOG, "log", 0, [](In x, Numbers) { return fx::math::log(x[0]); }},
+    {GGML_OP_SIN, "sin", 0, [](In x, Numbers) { return fx::math::sin(x[0]); }},
+    {GGML_OP_COS, "cos", 0, [](In x, Numbers) { return fx::math::cos(x[0]); }},
+    {GGML_OP_SCALE, "scale", 2, [](In x, Numbers f) { return x[0] * f[0] + f[1]; }},
+    {GGML_OP_CLAMP, "clamp", 2,
+     [](In x, Numbers f) {
+       return fx::select(x[0] < f[0], f[0], fx::select(x[0] > f[1], f[1], x[0]));
+     }},
+    {GGML_OP_LEAKY_RELU, "leaky_relu", 1,
+     [](In x, Numbers f) { return fx::select(x[0] > 0.0f, x[0], x[0] * f[0]); }},
+};
+void runSimple(const Run &run, const ggml_tensor *op) {
+  for (const Simple &row : kSimple)
+    if (row.op == op->op) {
+      std::vector<float> numbers;
+      for (int i = 0; i < row.numbers; ++i)
+        numbers.push_back(floatParam(op, i));
+      const Element sources[] = {elementOf(op->src[0])};
+      elementwise(run, row.name, elementOf(op), sources, row.formula, std::move(numbers));
+    }
+}
+
+bool supportsUnary(const ggml_tensor *op) {
+  return sourcesAreFloats(op) && unaryFormula(ggml_get_unary_op(op));
+}
+void runUnary(const Run &run, const ggml_tensor *op) {
+  const ggml_unary_op which = ggml_get_unary_op(op);
+  std::vector<float> numbers;
+  if (which == GGML_UNARY_OP_XIELU)
+    for (int i = 1; i <= 4; ++i)
+      numbers.push_back(floatParam(op, i));
+  const Element sources[] = {elementOf(op->src[0])};
+  elementwise(run, std::string("unary_") + ggml_unary_op_name(which), elementOf(op), sources,
+              unaryFormula(which), std::move(numbers));
+}
+
+struct Binary {
+  ggml_op op;
+  const char *name;
+  Formula formula;
+};
+constexpr Binary kBinary[] = {
+    {GGML_OP_ADD, "add", [](In x, Numbers) { return Numeric(x[0] + x[1]); }},
+    {GGML_OP_ADD1, "add", [](In x, Numbers) { return Numeric(x[0] + x[1]); }},
+    {GGML_OP_SUB, "sub", [](In x, Numbers) { return Numeric(x[0] - x[1]); }},
+    {GGML_OP_MUL, "mul", [](In x, Numbers) { return Numeric(x[0] * x[1]); }},
+    {GGML_OP_DIV, "div", [](In x, Numbers) { return Numeric(x[0] / x[1]); }},
+    {GGML_OP_SILU_BACK, "silu_back", // the gradient, and the input
+     [](In x, Numbers) {
+       const Numeric s = 1.0f / (fx::math::exp(-x[1]) + 1.0f);
+       return x[0] * s * ((1.0f - s) * x[1] + 1.0f);
+     }},
+};
+void runBinary(const Run &run, const ggml_tensor *op) {
+  for (const Binary &row : kBinary)
+    if (row.op == op->op) {
+      const Element sources[] = {elementOf(op->src[0]), elementOf(op->src[1])};
+      elementwise(run, row.name, elementOf(op), sources, row.formula);
+    }
+}
+
+bool supportsGlu(const ggml_tensor *op) {
+  return sourcesAreFloats(op) && gluFormula(ggml_get_glu_op(op));
+}
+void runGlu(const Run &run, const ggml_tensor *op) {
+  // Both halves in one tensor, or in two. Rows follow one another in the order of dimensions 1 to 3.
+  const ggml_tensor *gate = op->src[0], *up = op->src[1];
+  const bool swapped = intParam(op, 1) != 0;
+  const std::size_t half = up ? 0 : static_cast<std::size_t>(op->ne[0]) * gate->nb[0];
+  Element a = elementOf(gate, swapped ? half : 0);
+  Element b = up ? elementOf(up) : elementOf(gate, swapped ? 0 : half);
+  a.memory.extent[0] = b.memory.extent[0] = static_cast<std::int32_t>(op->ne[0]);
+  const Element sources[] = {a, b};
+  const ggml_glu_op which = ggml_get_glu_op(op);
+  elementwise(run, std::string("glu_") + ggml_glu_op_name(which), elementOf(op), sources,
+              gluFormula(which), {floatParam(op, 2), floatParam(op, 3)});
+}
+
+void runFill(const Run &run, const ggml_tensor *op) {
+  elementwise(run, "fill", elementOf(op), {},
+              [](In, Numbers f) { return Numeric(f[0]); }, {floatParam(op, 0)});
+}
+void runRepeat(const Run &run, const ggml_tensor *op) {
+  const Element sources[] = {elementOf(op->src[0])};
+  elementwise(run, "copy", elementOf(op), sources, nullptr);
+}
+
+constexpr Op kOps[] = {
+    {GGML_OP_SQR, sourcesAreFloats, runSimple},
+    {GGML_OP_SQRT, sourcesAreFloats, runSimple},
+    {GGML_OP_LOG, sourcesAreFloats, runSimple},
+    {GGML_OP_SIN, sourcesAreFloats, runSimple},
+    {GGML_OP_COS, sourcesAreFloats, runSimple},
+    {GGML_OP_SCALE, sourcesAreFloats, runSimple},
+    {GGML_OP_CLAMP, sourcesAreFloats, runSimple},
+    {GGML_OP_LEAKY_RELU, sourcesAreFloats, runSimple},
+    {GGML_OP_UNARY, supportsUnary, runUnary},
+    {GGML_OP_ADD, sourcesAreFloats, runBinary},
+    {GGML_OP_ADD1, sourcesAreFloats, runBinary},
+    {GGML_OP_SUB, sourcesAreFloats, runBinary},
+    {GGML_OP_MUL, sourcesAreFloats, runBinary},
+    {GGML_OP_DIV, sourcesAreFloats, runBinary},
+    {GGML_OP_SILU_BACK, sourcesAreFloats, runBinary},
+    {GGML_OP_GLU, supportsGlu, runGlu},
+    {GGML_OP_FILL, sourcesAreFloats, runFill},
+    {GGML_OP_REPEAT,
+     [](const ggml_tensor *op) {
+       return op->type == op->src[0]->type && static_cast<bool>(dtypeOf(op->type));
+     },
+     runRepeat},
+};
+
+} // namespace
+
+std::span<const Op> elementwiseOps() { return kOps; }
+
+} // namespace flydsl_ggml

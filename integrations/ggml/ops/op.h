@@ -1,0 +1,44 @@
+// An op of ggml: when the backend computes it, and how.
+#pragma once
+
+#include "kernel_table.h"
+#include "traced.h"
+
+#include <span>
+
+namespace flydsl_ggml {
+
+/// What an op computes with.
+struct Run {
+  const fx::Stream &stream;
+  int wave; ///< lanes
+
+  /// What a body captures is part of its kernel's name; the block and the wave are added here.
+  void operator()(Launch what, const Body &body) const {
+    what.name += "_b" + std::to_string(what.block) + "w" + std::to_string(wave);
+    launch(stream, what, body);
+  }
+};
+
+/// An op. `supports` is asked for tensors whose types every kernel knows and whose numbers of elements
+/// fit 32 bits; `run` puts the work into the stream and throws the errors of a launch.
+struct Op {
+  ggml_op op;
+  bool (*supports)(const ggml_tensor *op);
+  void (*run)(const Run &run, const ggml_tensor *op);
+};
+
+/// The ops of each file.
+std::span<const Op> elementwiseOps();
+std::span<const Op> copyOps();
+std::span<const Op> rowOps();
+std::span<const Op> ropeOps();
+std::span<const Op> productOps();
+std::span<const Op> attentionOps();
+std::span<const Op> cellOps();
+std::span<const Op> sequenceOps();
+
+/// None if the backend does not have it.
+const Op *findOp(ggml_op op);
+
+} // namespace flydsl_ggml

@@ -1,0 +1,37 @@
+// Graphs of ggml that come again: their launches are captured once, and replayed as one operation.
+#pragma once
+
+#include <flydsl/flydsl.h>
+#include <flydsl/host/graph.h>
+
+#include <ggml.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace flydsl_ggml {
+namespace fx = flydsl;
+
+/// What a backend remembers of the graphs that it computed. A graph is the same if all that its kernels
+/// and their arguments depend on is: ops, their parameters, types, shapes, strides and addresses.
+class Repeats {
+public:
+  /// Puts the work of the nodes into the stream. The first time, `work` does it; the second time it is
+  /// captured, and from then on it is replayed.
+  void compute(const fx::Stream &stream, std::span<const ggml_tensor *const> nodes,
+               const std::function<void(const fx::Stream &)> &work);
+
+private:
+  struct Captured {
+    std::vector<std::uint64_t> description;
+    fx::Graph graph;
+  };
+  std::vector<std::uint64_t> last_;
+  std::deque<Captured> captured_; ///< the newest first
+  bool off_ = false;              ///< the driver can't capture
+};
+
+} // namespace flydsl_ggml
