@@ -13,10 +13,21 @@ namespace {
 
 constexpr std::size_t kMib = std::size_t(1) << 20;
 
-// What kernels reach. Memory: streams of RRZE's gpu-benches (MI210 1.37 of 1.64 TB/s, MI300A 2.68
-// reading and 3.0 in triads, MI300X 3.9 to 4.2 of 5.3), FlyDSL's own figures of RMS norms and softmax
-// (MI325X 4.1 of 6.0, MI355X 5.7 to 5.8 of 8.0, gfx1201 0.51 of 0.64),
-// and products of one row by weights, which read alone, more (MI355X 6.1 to 6.8). Clocks: a product of MI300X
+// What kernels reach. Memory, of the peak: what only reads and what reads and writes as much.
+// - MI210: streams of RRZE's gpu-benches, 1.37 and 1.36 of 1.64 TB/s.
+// - MI300X: the same, reads 4.20 of 5.3; BabelStream's copy 4.11 (Azure's results of ND MI300X v5).
+// - MI325X: a product of one row reads its weights at 4.9 of 6.0 (aiter's tables), less a tenth, see
+//   below; FlyDSL's RMS norms and softmax 4.1.
+// - MI300A: BabelStream's copy, 3.83 of 5.3; no benchmark was found that reads faster than that.
+// - MI308X: gcnasm's bandwidth_memread on 80 units, reads 4.33 of 5.3, less a tenth; copies 3.33.
+// - MI350X, MI355X: reads 6.9 of 8 (rocprofiler-compute's HBM benchmark; bandwidth_memread, 6.45 to
+//   7.0 beyond the last cache), less a tenth; FlyDSL's norms 5.7 to 5.8 (bandwidth_memread's copies
+//   5.8 to 6.4, rocprofiler-compute's former copy 5.6).
+// - RDNA: gfx1201 reads 612 of 640 GB/s (hipfire's sweep of sizes on an R9700), and 577 in a product
+//   of few rows with its launch (aiter), taken as 93 %; FlyDSL's norms 508. RDNA3 is taken to do as well.
+// The tenth: those benchmarks load without keeping lines (non-temporal), and the author of
+// bandwidth_memread found ordinary loads of MI355X to be a tenth slower.
+// Clocks: a product of MI300X
 // reaches 708 TFLOPS of bf16 at a clock of 1,230 MHz, 0.92 of what its matrix units do at that clock
 // (ROCm's "measuring max-achievable FLOPS"). The best products of others that are known, over the
 // peak and over 0.92, stand for the clocks of the rest: MI325X bf16 831, fp8 1,408 TFLOPS (the same
@@ -25,9 +36,10 @@ constexpr std::size_t kMib = std::size_t(1) << 20;
 // cache gives again: RRZE reads a buffer of up to 270 MB by all of MI300X at 5.3 TB/s and more (its
 // kin are taken to do as well), FlyDSL's softmax backward reaches 1.6 TB/s inside of gfx1201's cache
 // (RDNA3 is taken to do as well); of MI350 no figure was found.
-constexpr Sustained kMi200{84, 100, 100, 100}, kMi300x{77, 58, 53, 53, 5300},
-    kMi325x{69, 69, 59, 59, 5300}, kMi300a{56, 58, 53, 53, 5300}, kMi308x{77, 100, 100, 100, 5300},
-    kMi350{72, 70, 73, 63}, kRdna{79, 100, 100, 100, 1600};
+constexpr Sustained kMi200{84, 83, 100, 100, 100}, kMi300x{79, 77, 58, 53, 53, 5300},
+    kMi325x{74, 69, 69, 59, 59, 5300}, kMi300a{72, 72, 58, 53, 53, 5300},
+    kMi308x{74, 63, 100, 100, 100, 5300}, kMi350{78, 72, 70, 73, 63},
+    kRdna{93, 79, 100, 100, 100, 1600};
 
 // The figures are those of AMD's data sheets and product pages; of caches, those of its white
 // papers on CDNA2 to CDNA4 and of the ISA manuals of RDNA3 and RDNA4. They were written from memory

@@ -14,7 +14,9 @@ namespace detail {
 
 /// What kernels reach of a product's peaks, as others measured it.
 struct Sustained {
-  int memoryPercent; ///< of the peak bandwidth, by kernels that do nothing but stream
+  /// Of the peak bandwidth: by kernels that only read, with ordinary loads, and by kernels that write
+  /// as much as they read.
+  int readPercent, copyPercent;
   /// Of the peak engine clock, what power leaves while matrix units multiply operands of 16 bits and
   /// more, of 8 bits, and of fewer, without a pause.
   int clockPercent16, clockPercent8, clockPercent4;

@@ -94,9 +94,11 @@ TEST_CASE("each product has one row, and those of a processor follow one another
     CHECK(row.memoryGigabytes > 0);
     CHECK(row.l2Bytes > 0);
     CHECK(row.memoryBusBits % 32 == 0);
-    for (const int percent : {row.sustained.memoryPercent, row.sustained.clockPercent16,
-                              row.sustained.clockPercent8, row.sustained.clockPercent4})
+    for (const int percent :
+         {row.sustained.readPercent, row.sustained.copyPercent, row.sustained.clockPercent16,
+          row.sustained.clockPercent8, row.sustained.clockPercent4})
       CHECK((percent >= 50 && percent <= 100));
+    CHECK(row.sustained.copyPercent <= row.sustained.readPercent); // writes make none faster
     CHECK(detail::findProduct(row.name) == &row);
   }
   // gfx1250's are not published.

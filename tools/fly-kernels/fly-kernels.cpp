@@ -1,5 +1,6 @@
 // fly-kernels: the kernel library from the command line.
 #include "command_line.h"
+#include "choice_table.h"
 #include "kept_figures.h"
 #include "problem_text.h"
 #include "progress.h"
@@ -34,6 +35,8 @@ struct Options {
   std::string part; ///< of time, tune, run and figures: a product; empty: the target's default
   std::vector<std::int64_t> rows; ///< of time
   std::vector<std::string> with;  ///< of time: fields of the configuration
+  std::vector<std::string> fields; ///< of table
+  double within = 3;               ///< of table, in percent
 
   /// The targets of show and export: of each generation that has products the newest processor.
   std::vector<std::string> targets() const {
@@ -163,6 +166,67 @@ int tune(const Request &request, const Options &options) {
                 text(trial.config).c_str(),
                 trial.reason.empty() ? "" : ("  (" + trial.reason + ")").c_str());
   std::printf("best: %s\n", text(result.config).c_str());
+  return 0;
+}
+
+/// All configurations of a list's problems by their time: what is chosen next to what is quickest, and the
+/// least table in which each problem has a good one.
+int table(const Families &all, const Options &options) {
+  chooseDevice(options);
+  const fx::Target target = fx::Device::current().target();
+  std::vector<TimedProblem> problems;
+  const Enumerations *enumerations = nullptr;
+  const LibraryFamily *family = nullptr;
+  flydsl::tools::ProgressLine line(flydsl::tools::ProgressLine::Elsewhere::nothing);
+  forEachRequest(options.list, all, [&](const Request &request) {
+    if (family && family->name() != request.family->name())
+      throw fx::Error("a table is of one family: " + options.list + " has problems of " +
+                      family->name() + " and of " + request.family->name());
+    family = request.family;
+    enumerations = &family->configEnumerations();
+    if (const fk::Support answer = family->supported(request.problem, target); !answer)
+      throw fx::Error(target.name() + " does not support " + request.text + ": " + answer.why);
+    for (const std::int64_t m :
+         request.rows.empty() ? std::vector<std::int64_t>{options.m} : request.rows) {
+      const std::string name = request.text + " m=" + std::to_string(m);
+      fx::AutotuneOptions how;
+      how.progress = [&](const fx::Trial &, std::size_t done, std::size_t total) {
+        line.show(name + ": " + std::to_string(done) + " of " + std::to_string(total));
+      };
+      TimedProblem timed{.problem = name, .chosen = {}, .all = {}};
+      const fx::Config chosen = family->configs(request.problem, m, target).at(0);
+      for (const fx::Trial &trial : family->tune(request.problem, m, how).trials)
+        if (trial.outcome == fx::Trial::Outcome::measured) {
+          timed.all.push_back({trial.config, trial.milliseconds * 1000});
+          if (trial.config == chosen)
+            timed.chosen = timed.all.back();
+        }
+      if (timed.chosen.microseconds == 0)
+        throw fx::Error(name + ": what is chosen could not be timed: " +
+                        shown(chosen, *enumerations));
+      problems.push_back(std::move(timed));
+    }
+  });
+  line.clear();
+  std::printf("# %s\n# chosen us, quickest us, chosen / quickest, problem | quickest\n",
+              fx::Device::current().name().c_str());
+  for (const TimedProblem &problem : problems)
+    std::printf("%10.2f %10.2f %6.2f  %s | %s\n", problem.chosen.microseconds,
+                problem.quickest().microseconds, problem.lost(), problem.problem.c_str(),
+                shown(problem.quickest().config, *enumerations).c_str());
+  std::vector<std::string> fields = options.fields;
+  if (fields.empty() && !problems.empty())
+    for (const auto &entry : problems[0].chosen.config.entries())
+      fields.push_back(entry.name);
+  const std::vector<ChoiceRow> rows = leastTable(problems, fields, options.within / 100);
+  std::printf("# in one of these %zu rows, each of %zu problems has a configuration within %g %% of its "
+              "quickest\n",
+              rows.size(), problems.size(), options.within);
+  for (const ChoiceRow &row : rows) {
+    std::printf("%s\n", shown(row.values, *enumerations).c_str());
+    for (std::size_t i : row.problems)
+      std::printf("  # %s\n", problems[i].problem.c_str());
+  }
   return 0;
 }
 
@@ -345,7 +409,22 @@ int main(int argc, char **argv) {
                  "the list must have a problem of each family");
   takesRows(keep);
   takesTargets(keep, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
-  for (CLI::App *command : {run, tune, times, keep})
+  CLI::App *tables = app.add_subcommand(
+      "table", "times all configurations of a family's problems: what is chosen next to what is "
+               "quickest, and the fewest configurations that serve all of them, from which a "
+               "family's table of choices is made");
+  tables->add_option("LIST", options.list, "a problem a line, m=1,64 its rows; # begins a comment")
+      ->required();
+  tables
+      ->add_option("--fields", options.fields,
+                   "the fields of a configuration that make a row, separated by commas (all)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  tables->add_option("--within", options.within, "percent that a row may take longer (3)")
+      ->check(CLI::NonNegativeNumber);
+  takesRows(tables);
+  takesTargets(tables, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
+  for (CLI::App *command : {run, tune, times, keep, tables})
     command->add_option("--part", options.part,
                         "the product that the emulator's device stands for, such as MI325X (the "
                         "target's first)");
@@ -368,6 +447,8 @@ int main(int argc, char **argv) {
       return ::run(requestOf(all, options.words), options);
     if (*keep)
       return figures(all, options);
+    if (*tables)
+      return table(all, options);
     if (*times)
       return timed(all, options);
     if (*tune)

@@ -38,6 +38,8 @@ namespace flyemu {
   X(globalBytesRead, "bytes that lanes read from global memory")                                   \
   X(globalBytesWritten, "bytes that lanes wrote to global memory")                                 \
   X(globalBytesTouched, "bytes of the distinct cache lines that the launch touched")               \
+  X(globalReadFootprint, "bytes of those of them that it read")                                    \
+  X(globalWriteFootprint, "bytes of those of them that it wrote")                                  \
   X(ldsBytes, "bytes that lanes moved from and to LDS")                                            \
   X(matrixFlops, "multiply-adds of matrix instructions, times two; sparse ones as dense")
 

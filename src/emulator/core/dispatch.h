@@ -138,7 +138,7 @@ struct DispatchResult {
   Counters counters; ///< meaningful if Options::counters, as are these two:
   Timing timing;
   std::vector<TimelineEvent> timeline; ///< of the workgroups that Options::timelineGroups says
-  LineSet touched;                     ///< the cache lines of global memory
+  LineSet linesRead, linesWritten;     ///< the cache lines of global memory
   std::vector<GroupTouches> sample;    ///< of them, for the estimate's caches
 };
 

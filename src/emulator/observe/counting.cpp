@@ -3,6 +3,7 @@
 #include "emulator/core/program.h"
 #include "emulator/isa/op.h"
 #include "emulator/matrix/execute.h"
+#include "emulator/observe/group_lines.h"
 #include "emulator/observe/lds_banks.h"
 #include "emulator/observe/timing.h"
 #include "emulator/observe/touch_sampler.h"
@@ -25,6 +26,8 @@ public:
       c_.SQ_ITEMS += static_cast<uint64_t>(std::popcount(w.exec()));
     clock_.beginGroup(g, g.number < options_.timelineGroups ? &timeline_ : nullptr);
     sampler_.beginGroup(*program_.target, g.number);
+    ofGroup_.clear();
+    vectorCache_ = vectorCacheBytes(*program_.target);
   }
 
   void before(Wave &w, const Inst &inst) override {
@@ -53,14 +56,26 @@ public:
     }
   }
 
-  void accessesDone(Wave &w, const Inst &) override {
+  void accessesDone(Wave &w, const Inst &inst) override {
     uint64_t touchedLines = 0, ldsCycles = 0;
+    uint64_t ready = 0; // when all lines that are loaded are in the compute unit's reach
     if (!lines_.empty()) {
       if (!std::is_sorted(lines_.begin(), lines_.end()))
         std::sort(lines_.begin(), lines_.end());
       lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
-      for (uint64_t line : lines_)
-        footprint_.insert(line);
+      // An atomic reads what it writes; it is the one that writes without a transfer of its own.
+      const bool isAtomic = writes_ && inst.op && !inst.op->transfer.bytes &&
+                            !inst.op->transfer.components;
+      const uint64_t fetched = clock_.fetched(w);
+      for (uint64_t line : lines_) {
+        if (writes_)
+          written_.insert(line);
+        if (!writes_ || isAtomic)
+          read_.insert(line);
+        uint64_t &arrives = ofGroup_.arrival(line);
+        arrives = std::min(arrives, fetched);
+        ready = std::max(ready, arrives);
+      }
       sampler_.touched(lines_, clock_.now(w), writes_);
       writes_ = false;
       touchedLines = lines_.size();
@@ -75,7 +90,8 @@ public:
       c_.SQ_LDS_IDX_ACTIVE += cycles.active;
       c_.SQ_LDS_BANK_CONFLICT += cycles.conflicts;
     }
-    clock_.touched(w, touchedLines, ldsCycles);
+    clock_.touched(w, touchedLines, ldsCycles, ready,
+                   ofGroup_.size() * kLine <= vectorCache_ ? ServedBy::VectorCache : ServedBy::L2);
   }
 
   void barrier(Group &) override { clock_.barrier(); }
@@ -85,11 +101,16 @@ public:
     r.counters += c_;
     r.timing += clock_.timing();
     r.timeline.insert(r.timeline.end(), timeline_.begin(), timeline_.end());
-    r.touched.insert(footprint_);
+    r.linesRead.insert(read_);
+    r.linesWritten.insert(written_);
     std::vector<GroupTouches> sample = sampler_.take();
     r.sample.insert(r.sample.end(), std::make_move_iterator(sample.begin()),
                     std::make_move_iterator(sample.end()));
-    r.counters.globalBytesTouched = r.touched.size() * kLine;
+    LineSet touched = r.linesRead;
+    touched.insert(r.linesWritten);
+    r.counters.globalBytesTouched = touched.size() * kLine;
+    r.counters.globalReadFootprint = r.linesRead.size() * kLine;
+    r.counters.globalWriteFootprint = r.linesWritten.size() * kLine;
   }
 
 private:
@@ -178,7 +199,9 @@ private:
   GroupClock clock_;
   std::vector<TimelineEvent> timeline_;
   Counters c_;
-  LineSet footprint_;
+  LineSet read_, written_;
+  GroupLines ofGroup_;       ///< what the workgroup in hand has touched, by its own clock
+  uint64_t vectorCache_ = 0; ///< bytes
   std::vector<uint64_t> lines_;
   LdsBanks banks_;
   uint64_t accessBytes_ = 0;

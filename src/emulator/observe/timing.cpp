@@ -14,15 +14,47 @@ TimingFigures timingFigures(const Machine &target, unsigned lanes) {
   // slower, and by how much, is from LLVM's scheduling models: from gfx90a on CDNA has integer
   // products at full rate, and conversions of f32 at a quarter, RDNA the other way round; the
   // double-precision functions of CDNA are those of quarter rate, of RDNA little slower than its
-  // sums. The latency of a global load is that of data in memory, which most of a kernel's operands
-  // are: RRZE's pointer chases, 880 cycles on MI300X (420 ns) and 588 on MI210; of RDNA3 the 150 ns
-  // of its last cache.
+  // sums. Latencies of a global load, where it finds its data: RRZE's pointer chases, on MI300X 120
+  // cycles in the vector cache, 213 in L2 and 880 in memory (420 ns), on MI210 129, 258 and 588; RDNA
+  // the vector cache and L2 of an RX 6900 XT, 73 and 222, and the 150 ns of RDNA3's last cache.
+  // LDS, results and barriers: traces of real waves (tests/emulator/traces); of a barrier of CDNA there
+  // is none.
   if (target.encoding == Encoding::Gfx9) {
-    const unsigned memory = target.processor->family == flydsl::Family::cdna2 ? 590 : 880;
-    return {4, 16, 4, 16, 4, 16, 4, memory, 200, 64, 2};
+    const bool isOld = target.processor->family == flydsl::Family::cdna2;
+    return {.vector = 4,
+            .quarter = 16,
+            .product = 4,
+            .conversion = 16,
+            .wide = 4,
+            .wideQuarter = 16,
+            .scalar = 4,
+            .memoryLatency = isOld ? 590u : 880u,
+            .l2Latency = isOld ? 258u : 213u,
+            .cacheLatency = isOld ? 129u : 120u,
+            .scalarLatency = 200,
+            .ldsLatency = 32,
+            .resultLatency = 4,
+            .resultToMemory = 12,
+            .barrier = 0,
+            .lineCycles = 2};
   }
   const unsigned passes = lanes == 64 ? 2 : 1;
-  return {passes, 4 * passes, 4 * passes, passes, 32 * passes, 34 * passes, 1, 400, 160, 32, 2};
+  return {.vector = passes,
+          .quarter = 4 * passes,
+          .product = 4 * passes,
+          .conversion = passes,
+          .wide = 32 * passes,
+          .wideQuarter = 34 * passes,
+          .scalar = 1,
+          .memoryLatency = 400,
+          .l2Latency = 222,
+          .cacheLatency = 73,
+          .scalarLatency = 160,
+          .ldsLatency = 32,
+          .resultLatency = 5,
+          .resultToMemory = 17,
+          .barrier = 12,
+          .lineCycles = 2};
 }
 
 unsigned vectorCycles(const OpDef &op, const TimingFigures &f) {
@@ -139,7 +171,39 @@ const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {
       c.pace = Pace::Wait;
     break;
   }
+  const bool isMemory = c.pace == Pace::Load || c.pace == Pace::Store || c.pace == Pace::Lds;
+  const bool isVector = c.pace == Pace::Vector || c.pace == Pace::Matrix;
+  if (isMemory || isVector) {
+    WaitRule rule = waitRule(program_, inst);
+    const auto isScalar = [](const RegisterRange &range) { return range.first < kVectorRows; };
+    Registers registers;
+    if (isMemory || figures_.resultLatency > figures_.vector)
+      registers.reads = std::move(rule.reads);
+    if (c.pace == Pace::Vector)
+      registers.writes = std::move(rule.writes);
+    std::erase_if(registers.reads, isScalar);
+    std::erase_if(registers.writes, isScalar);
+    c.registers = static_cast<uint32_t>(registers_.size());
+    registers_.push_back(std::move(registers));
+  }
   return c;
+}
+
+void GroupClock::waitForResults(Clock &clock, const Cost &cost) const {
+  const bool isMemory = cost.pace != Pace::Vector && cost.pace != Pace::Matrix;
+  const unsigned latency = isMemory ? figures_.resultToMemory : figures_.resultLatency;
+  const std::vector<RegisterRange> &reads = registers_[cost.registers].reads;
+  for (const Result &result : clock.results) {
+    if (result.issued + latency <= clock.now)
+      continue;
+    const auto isRead = [&](const RegisterRange &written) {
+      return std::any_of(reads.begin(), reads.end(),
+                         [&](const RegisterRange &read) { return read.overlaps(written); });
+    };
+    const std::vector<RegisterRange> &writes = registers_[result.registers].writes;
+    if (std::any_of(writes.begin(), writes.end(), isRead))
+      clock.now = result.issued + latency;
+  }
 }
 
 void GroupClock::issue(const Wave &wave, const Inst &inst) {
@@ -147,6 +211,8 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
   Clock &clock = clocks_[wave.index];
   clock.inst = static_cast<uint32_t>(&inst - program_.insts.data());
   Simd &simd = simds_[wave.index % kSimds];
+  if (cost.registers)
+    waitForResults(clock, cost);
   const bool alone = clocks_.size() <= kSimds;
   const uint64_t free = alone                       ? clock.now
                         : cost.pace == Pace::Vector ? simd.vector.reserve(clock.now, cost.cycles)
@@ -157,6 +223,11 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
   clock.now = free;
   note(clock, activityOf(cost.pace), clock.now, clock.now + cost.cycles);
   clock.now += cost.cycles;
+  if (cost.pace == Pace::Vector) {
+    clock.results[clock.nextResult] = {clock.now - std::min<uint64_t>(cost.cycles, figures_.vector),
+                                       cost.registers};
+    clock.nextResult = (clock.nextResult + 1) % clock.results.size();
+  }
   clock.last = nullptr;
   auto start = [&](Outstanding &queue, unsigned latency) {
     // The hardware's counters have a limit too, and an operation beyond it waits to issue.
@@ -221,10 +292,16 @@ void GroupClock::note(const Clock &clock, Activity activity, uint64_t start, uin
         {start, end, group_, clock.inst, static_cast<uint16_t>(&clock - clocks_.data()), activity});
 }
 
-void GroupClock::touched(const Wave &wave, uint64_t lines, uint64_t ldsCycles) {
+void GroupClock::touched(const Wave &wave, uint64_t lines, uint64_t ldsCycles,
+                         uint64_t ready, ServedBy by) {
   Clock &clock = clocks_[wave.index];
   if (!clock.last || clock.last->empty())
     return;
+  // A workgroup that runs alone finds in the caches what it loaded itself, once that has arrived.
+  if (lines && costs_[clock.inst].pace == Pace::Load)
+    clock.last->back() =
+        std::max(ready, clock.now + (by == ServedBy::L2 ? figures_.l2Latency
+                                                        : figures_.cacheLatency));
   // Until the path is free, and as long as it takes.
   auto spent = [&](ServingUnit &path, uint64_t cycles) {
     return path.reserve(clock.now, cycles) - clock.now + cycles;
@@ -234,10 +311,13 @@ void GroupClock::touched(const Wave &wave, uint64_t lines, uint64_t ldsCycles) {
     (*timeline_)[clock.lastEvent].end = clock.last->back();
 }
 
-void GroupClock::barrier() {
+void GroupClock::barrier() { meet(figures_.barrier); }
+
+void GroupClock::meet(unsigned later) {
   uint64_t latest = 0;
   for (const Clock &c : clocks_)
     latest = std::max(latest, c.now);
+  latest += later;
   for (Clock &c : clocks_) {
     if (c.now < latest)
       note(c, Activity::Barrier, c.now, latest);
@@ -253,7 +333,7 @@ void GroupClock::barrier() {
 
 uint64_t GroupClock::endGroup() {
   timeline_ = nullptr; // waves that have ended wait for nobody
-  barrier();
+  meet(0);
   const uint64_t cycles = clocks_.empty() ? 0 : clocks_[0].now;
   timing_.groupCycles += cycles;
   ++timing_.groups;

@@ -1,6 +1,7 @@
 // The clock of the cycle estimate: how long instructions issue, how long a wave waits for memory,
 // and for the other waves of its workgroup that use the same SIMD, LDS or path to memory. A model
-// of a few figures, no simulation: it knows no caches, no other workgroups and no pipeline hazards.
+// of a few figures, no simulation: it knows no other workgroups and no pipeline hazards, and of caches
+// what the workgroup itself touched before.
 #pragma once
 
 #include "emulator/core/counters.h"
@@ -8,6 +9,7 @@
 #include "emulator/core/program.h"
 #include "emulator/core/timeline_event.h"
 #include "emulator/isa/op.h"
+#include "emulator/observe/waits/wait_rule.h"
 
 #include <array>
 #include <deque>
@@ -26,14 +28,22 @@ struct TimingFigures {
   unsigned wide;          ///< of double-precision adds, products and multiply-adds
   unsigned wideQuarter;   ///< of double-precision reciprocals and roots
   unsigned scalar;        ///< of everything else
-  unsigned memoryLatency; ///< from a global access to its data
+  unsigned memoryLatency; ///< from a global access to its data, where no cache has it
+  unsigned l2Latency;     ///< the same, from L2
+  unsigned cacheLatency;  ///< the same, from the vector cache of the compute unit
   unsigned scalarLatency; ///< from a scalar load to its data
   unsigned ldsLatency;    ///< from an LDS access to its data, before its own cycles
+  unsigned resultLatency; ///< from the last issue cycle of a vector instruction to one that reads it
+  unsigned resultToMemory; ///< the same, to an access to memory or LDS that reads it
+  unsigned barrier;       ///< from the last wave's arrival at a barrier to the next instruction
   unsigned lineCycles;    ///< that one cache line keeps the vector memory path busy
 };
 TimingFigures timingFigures(const Machine &target, unsigned lanes);
 /// The cycles for which a vector instruction that is no matrix instruction issues.
 unsigned vectorCycles(const OpDef &op, const TimingFigures &f);
+
+/// What gives a load data that the workgroup has loaded before.
+enum class ServedBy : uint8_t { L2, VectorCache };
 
 /// How an instruction moves its wave's clock.
 enum class Pace : uint8_t { Unknown, Vector, Matrix, Scalar, Load, Store, Lds, ScalarLoad, Wait };
@@ -65,9 +75,11 @@ public:
   void beginGroup(Group &group, std::vector<TimelineEvent> *timeline = nullptr);
   /// An instruction issues.
   void issue(const Wave &wave, const Inst &inst);
+  /// When the data of an access to global memory that issues now is there, if no cache has it.
+  uint64_t fetched(const Wave &wave) const { return now(wave) + figures_.memoryLatency; }
   /// The lanes of the instruction just issued touched that many cache lines, and took that many
-  /// cycles of LDS.
-  void touched(const Wave &wave, uint64_t lines, uint64_t ldsCycles);
+  /// cycles of LDS. What it loads is in that cache when it is ready.
+  void touched(const Wave &wave, uint64_t lines, uint64_t ldsCycles, uint64_t ready, ServedBy by);
   void barrier();
   /// Returns the workgroup's time alone.
   uint64_t endGroup();
@@ -80,6 +92,16 @@ private:
   struct Cost {
     Pace pace = Pace::Unknown;
     uint16_t cycles = 0;
+    uint32_t registers = 0; ///< its place in `registers_`
+  };
+  /// The vector registers of an instruction that may wait for a result or give one.
+  struct Registers {
+    std::vector<RegisterRange> reads, writes;
+  };
+  /// A vector instruction whose result may not be there yet.
+  struct Result {
+    uint64_t issued = 0;    ///< its last issue cycles began
+    uint32_t registers = 0; ///< its place in `registers_`
   };
   /// The times at which the outstanding operations of a counter end, oldest first.
   using Outstanding = std::deque<uint64_t>;
@@ -89,6 +111,8 @@ private:
     Outstanding *last = nullptr;    ///< what the instruction just issued was added to
     size_t lastEvent = 0;           ///< its place in the timeline, while `last` is not null
     uint32_t inst = 0;              ///< the last instruction
+    std::array<Result, 4> results;  ///< the last ones, in a ring
+    unsigned nextResult = 0;
   };
 
   /// The units of a SIMD. Waves are dealt to SIMDs in turns.
@@ -99,6 +123,10 @@ private:
 
   const Cost &costOf(const Wave &wave, const Inst &inst);
   void wait(Clock &clock, const Inst &inst);
+  /// Lets the wave wait for results that an instruction reads.
+  void waitForResults(Clock &clock, const Cost &cost) const;
+  /// All waves go on when the last one is there, and so many cycles later.
+  void meet(unsigned later);
 
   void note(const Clock &clock, Activity activity, uint64_t start, uint64_t end);
 
@@ -106,6 +134,7 @@ private:
   std::vector<TimelineEvent> *timeline_ = nullptr;
   uint64_t group_ = 0; ///< its number
   std::vector<Cost> costs_;
+  std::deque<Registers> registers_{1}; ///< the first one is of instructions without any
   TimingFigures figures_ = {};
   std::array<Simd, kSimds> simds_;
   ServingUnit lds_, memoryPath_;

@@ -8,12 +8,6 @@ namespace flyemu {
 
 namespace {
 
-/// The vector cache of a compute unit: 16 KB on CDNA2 and 32 KB on MI300X, by RRZE's pointer
-/// chases; RDNA's and CDNA4's are taken to have 32 KB (ISA manuals).
-uint64_t nearBytes(const Machine &machine) {
-  return machine.processor->family == flydsl::Family::cdna2 ? 16 << 10 : 32 << 10;
-}
-
 /// Mixes the bits of a number (the finaliser of MurmurHash3).
 uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 33)) * 0xff51afd7ed558ccd;
@@ -23,8 +17,12 @@ uint64_t mixed(uint64_t x) {
 
 } // namespace
 
+uint64_t vectorCacheBytes(const Machine &machine) {
+  return machine.processor->family == flydsl::Family::cdna2 ? 16 << 10 : 32 << 10;
+}
+
 void TouchSampler::beginGroup(const Machine &machine, uint64_t group) {
-  nearLines_ = nearBytes(machine) / kLine / kSampledLines;
+  nearLines_ = vectorCacheBytes(machine) / kLine / kSampledLines;
   near_.clear();
   now_ = {.group = group};
 }

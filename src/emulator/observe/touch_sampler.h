@@ -10,6 +10,10 @@
 
 namespace flyemu {
 
+/// The bytes of the vector cache of a compute unit: 16 KB on CDNA2 and 32 KB on MI300X, by RRZE's
+/// pointer chases; RDNA's and CDNA4's are taken to have 32 KB (ISA manuals).
+uint64_t vectorCacheBytes(const Machine &machine);
+
 class TouchSampler {
 public:
   explicit TouchSampler(const MemoryMap &memory) : memory_(memory) {}

@@ -120,6 +120,8 @@ TEST_CASE("Fewer lanes to a cache line take more cycles", "[counters]") {
     CHECK(value(launches[i], "TCP_MINIMUM_CACHE_ACCESSES") == waves * 4);
     CHECK(value(launches[i], "globalBytesRead") == waves * 256);
     CHECK(value(launches[i], "globalBytesTouched") == waves * (lines[i] + 2) * 128);
+    CHECK(value(launches[i], "globalReadFootprint") == waves * lines[i] * 128);
+    CHECK(value(launches[i], "globalWriteFootprint") == waves * 2 * 128);
     if (i)
       CHECK(launches[i].estimated_cycles > launches[i - 1].estimated_cycles);
   }

@@ -41,16 +41,38 @@ double clockOfMatrix(const Counters &counters, const flydsl::detail::Sustained &
   return all / time / 100;
 }
 
-/// What lines take on their way to the L2 caches: from memory, and again from the cache in front of
-/// it, which is taken to be as fast as streams from memory where no figure is known.
+/// The 10^9 bytes a second at which memory serves the launch's lines: between what kernels reach that
+/// only read and those that write as much as they read, by the part that is written. A kernel that
+/// writes more is taken to do as well as the latter.
+double memoryBandwidth(const Counters &counters, const flydsl::detail::ProductRow &product) {
+  const double peak = product.memoryGigabytes / 100.,
+               read = static_cast<double>(counters.globalReadFootprint),
+               written = static_cast<double>(counters.globalWriteFootprint);
+  const double copied = 2 * std::min(read, written) + std::max(written - read, 0.),
+               all = read + written;
+  if (all == 0)
+    return peak * product.sustained.readPercent;
+  // Times add, not bandwidths.
+  return peak * all /
+         (copied / product.sustained.copyPercent + (all - copied) / product.sustained.readPercent);
+}
+
+/// What lines take on their way to the L2 caches and back: from and to memory, and again from the cache
+/// in front of it, which is taken to be as fast as streams from memory where no figure is known.
 double memoryCycles(const Counters &counters, const Reuse &reuse, const DeviceFigures &info) {
   const flydsl::detail::ProductRow &product = *info.product;
-  const double memory = product.memoryGigabytes * product.sustained.memoryPercent / 100.;
+  const double memory = memoryBandwidth(counters, product);
   const double again =
       product.sustained.lastLevelGigabytes ? product.sustained.lastLevelGigabytes : memory;
-  const double cycles = info.clockKhz * 1e-6 * static_cast<double>(counters.globalBytesTouched);
-  return cycles *
-         (reuse.memoryFetches() / memory + (reuse.fetches() - reuse.memoryFetches()) / again);
+  const double cycles = info.clockKhz * 1e-6;
+  const auto read = static_cast<double>(counters.globalReadFootprint),
+             written = static_cast<double>(counters.globalWriteFootprint);
+  // Lines that are read and written move twice. What L2 caches ask for more than once is added for all
+  // lines that were touched.
+  return cycles * ((read + written) / memory +
+                   static_cast<double>(counters.globalBytesTouched) *
+                       ((reuse.memoryFetches() - 1) / memory +
+                        (reuse.fetches() - reuse.memoryFetches()) / again));
 }
 
 /// The 4-norm of the parts, of which those at the engine's clock take so many times longer.

@@ -74,6 +74,26 @@ TEST_CASE("a wave waits for its load until the load ends") {
   CHECK(t.kernel.program->text(load[0].inst).starts_with("global_load_dword"));
 }
 
+TEST_CASE("what the workgroup has loaded before comes from its cache, once it has arrived") {
+  // Both waves load the same lines, the second one a little later, and the first one twice more.
+  const Timed t("v_and_b32 v1, 63, v0\nv_lshlrev_b32 v1, 2, v1\nv_readfirstlane_b32 s4, v0\n"
+                "s_cmp_eq_u32 s4, 0\ns_cbranch_scc1 load\ns_nop 0\ns_nop 0\nload:\n"
+                "global_load_dword v2, v1, s[0:1]\ns_waitcnt vmcnt(0)\ns_cmp_eq_u32 s4, 0\n"
+                "s_cbranch_scc0 end\nglobal_load_dword v2, v1, s[0:1]\ns_waitcnt vmcnt(0)\n"
+                "global_load_dword v3, v1, s[0:1] offset:256\ns_waitcnt vmcnt(0)\nend:\n");
+  const auto first = t.of(Activity::MemoryUnderWay, 0), second = t.of(Activity::MemoryUnderWay, 1);
+  REQUIRE(first.size() == 3);
+  REQUIRE(second.size() == 1);
+  const auto took = [](const TimelineEvent &e) { return e.end - e.start; };
+  CHECK(took(first[0]) >= 880);
+  CHECK(second[0].start > first[0].start);
+  CHECK(second[0].end >= first[0].end); // the lines are on their way, and no earlier there
+  CHECK(took(second[0]) < took(first[0]) + 16);
+  CHECK(took(first[1]) >= 120); // of the vector cache
+  CHECK(took(first[1]) < 213);
+  CHECK(took(first[2]) >= 880); // other lines
+}
+
 TEST_CASE("a wave that comes early waits at the barrier for the last one") {
   const Timed t("v_readfirstlane_b32 s4, v0\ns_cmp_eq_u32 s4, 0\ns_cbranch_scc1 past\n"
                 "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], 0\npast:\ns_barrier\n");

@@ -1,0 +1,45 @@
+// The configurations that a table of choices needs: what each of a list of problems is given, what
+// would be the quickest for it, and the fewest rows of which every problem has a good one.
+#pragma once
+
+#include <flydsl/host/autotune.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace fly_kernels {
+
+/// A configuration of a problem, and its time in microseconds.
+struct TimedConfig {
+  flydsl::Config config;
+  double microseconds = 0;
+};
+
+/// A problem with a number of rows, what is chosen for it, and all that were timed.
+struct TimedProblem {
+  std::string problem;
+  TimedConfig chosen;
+  std::vector<TimedConfig> all; ///< not empty
+
+  const TimedConfig &quickest() const;
+  /// The chosen configuration's time over the least one.
+  double lost() const { return chosen.microseconds / quickest().microseconds; }
+};
+
+/// A row of a table: the values of some fields, and the problems that it serves.
+struct ChoiceRow {
+  flydsl::Config values;
+  std::vector<std::size_t> problems; ///< their places in the list
+};
+
+/// Rows of the named fields, the ones that serve most first: every problem has a configuration with the
+/// values of one of them that takes at most (1 + share) times its least time. The other fields of such a
+/// configuration are those that were quickest with the row's values. As few rows as taking the one that
+/// serves most of what is left, each time, gives. Throws an Error for a field that a configuration does
+/// not have, with the fields that it has.
+std::vector<ChoiceRow> leastTable(std::span<const TimedProblem> problems,
+                                  std::span<const std::string> fields, double share);
+
+} // namespace fly_kernels
