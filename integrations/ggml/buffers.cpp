@@ -117,7 +117,11 @@ void freeHost(ggml_backend_buffer_t buffer) {
 void *hostBase(ggml_backend_buffer_t buffer) {
   return static_cast<fx::HostMemory *>(buffer->context)->data();
 }
-/// The host's memory is the CPU backend's in all but where it comes from.
+void clearHost(ggml_backend_buffer_t buffer, std::uint8_t value) {
+  std::memset(hostBase(buffer), value, buffer->size);
+}
+/// Tensors in it are the CPU backend's. Its own functions take the buffer's context for the memory, so
+/// those that use the context are replaced.
 ggml_backend_buffer_t allocateHost(ggml_backend_buffer_type_t type, std::size_t size) {
   return guarded("allocating pinned memory", ggml_backend_buffer_t{}, [&] {
     stateOf(type->device).device.make_current();
@@ -129,6 +133,7 @@ ggml_backend_buffer_t allocateHost(ggml_backend_buffer_type_t type, std::size_t 
     buffer->context = memory.release();
     buffer->iface.free_buffer = freeHost;
     buffer->iface.get_base = hostBase;
+    buffer->iface.clear = clearHost;
     return buffer;
   });
 }
