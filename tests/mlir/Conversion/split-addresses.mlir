@@ -464,6 +464,46 @@ gpu.module @kernels {
     %v = llvm.load %both : !llvm.ptr<1> -> f16
     gpu.return
   }
+
+  // The range of a buffer that ends after some rows has 32 bits where their stride is assumed to be small, and a bound of 32 bits on it goes.
+  // It stays where the stride may be any.
+  // CHECK-LABEL: gpu.func @range
+  // CHECK-SAME: (%{{.*}}: !llvm.ptr<1>, %[[NEAR:.*]]: i64, %[[FAR:.*]]: i64, %[[ROWS:.*]]: i32)
+  gpu.func @range(%p: !llvm.ptr<1>, %near: i64, %far: i64, %rows: i32) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %flags = arith.constant 159744 : i32
+    %none = arith.constant 0 : i16
+    %zero = arith.constant 0 : i64
+    %least = arith.constant 0 : i32
+    %most = arith.constant 33554432 : i64
+    %c31 = arith.constant 31 : i32
+    %c64 = arith.constant 64 : i64
+    %bound = arith.constant 4294967295 : i64
+    %above = arith.cmpi sge, %near, %zero : i64
+    %below = arith.cmpi sle, %near, %most : i64
+    %both = arith.andi %above, %below : i1
+    llvm.intr.assume %both : i1
+    %some = arith.maxsi %rows, %least : i32
+    %few = arith.minsi %some, %c31 : i32
+    %wide = arith.extsi %few : i32 to i64
+    // CHECK: %[[FEW:.*]] = arith.minsi
+    // CHECK: %[[LOW:.*]] = arith.trunci %[[NEAR]] : i64 to i32
+    // CHECK: %[[SPAN:.*]] = arith.muli %[[FEW]], %[[LOW]] : i32
+    // CHECK: %[[ALL:.*]] = arith.addi %[[SPAN]], %{{.*}} : i32
+    // CHECK: %[[BYTES:.*]] = arith.extui %[[ALL]] : i32 to i64
+    // CHECK: rocdl.make.buffer.rsrc %{{.*}}, %{{.*}}, %[[BYTES]],
+    %span = arith.muli %wide, %near : i64
+    %all = arith.addi %span, %c64 : i64
+    %bytes = arith.minui %all, %bound : i64
+    %buffer = rocdl.make.buffer.rsrc %p, %none, %bytes, %flags : <1> to <8>
+    // CHECK: %[[ANY:.*]] = arith.minui %{{.*}}, %{{.*}} : i64
+    // CHECK: rocdl.make.buffer.rsrc %{{.*}}, %{{.*}}, %[[ANY]],
+    %spanFar = arith.muli %wide, %far : i64
+    %allFar = arith.addi %spanFar, %c64 : i64
+    %bytesFar = arith.minui %allFar, %bound : i64
+    %bufferFar = rocdl.make.buffer.rsrc %p, %none, %bytesFar, %flags : <1> to <8>
+    %v = llvm.load %p : !llvm.ptr<1> -> f16
+    gpu.return
+  }
 }
 
 // -----
