@@ -145,7 +145,7 @@ public:
     const Int32 last = p_.bias.columns.to<Int32>() - 1;
     return [row, last](const Int32 &key) {
       const Numeric value = row(min(key, last));
-      return value.dtype() == f32 ? value : value.to(f32);
+      return value.to(f32);
     };
   }
 

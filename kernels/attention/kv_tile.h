@@ -59,10 +59,11 @@ public:
   const Tensor &keys() const { return keys_; }
   const Tensor &values() const { return values_; }
 
-  /// Loads the tile that starts at key `first` of `count`; keys after the last one are as the last
-  /// one.
+  /// Loads the tile that starts at key `first` of `count`. Keys after the last one are anything
+  /// finite.
   void fetch(const Int32 &first, const Int32 &count) const {
-    each([&](const Round &round) { fetch(round, first, count); });
+    const Tile tile(*this, first, count);
+    each([&](const Round &round) { fetch(round, tile); });
   }
   /// Writes what was loaded to LDS.
   void store() const {
@@ -71,10 +72,11 @@ public:
   /// Does both for some pieces at a time, which are on their way together: in the place of the scores,
   /// which are not there yet. Where registers are few, for a round of values, or as much of keys.
   void move(const Int32 &first, const Int32 &count) const {
+    const Tile tile(*this, first, count);
     std::vector<Round> together;
     const auto bring = [&] {
       for (const Round &round : together)
-        fetch(round, first, count);
+        fetch(round, tile);
       gpu::schedule_fence();
       for (const Round &round : together)
         store(round);
@@ -110,6 +112,21 @@ private:
     Int32 thread;
   };
 
+  /// A tile in memory.
+  struct Tile {
+    Int32 first; ///< the number of its first key
+    Int32 last;  ///< that of the last key that there is, from the first one on
+    KvRows keys, values;
+
+    Tile(const KvTile &to, const Int32 &number, const Int32 &count)
+        : first(number), last(count - 1 - number) {
+      assume(last >= 0); // there is a key
+      keys = to.source_.keysFrom(first, last, to.shape_.tileK);
+      if (to.inRows())
+        values = to.source_.valuesFrom(first, last, to.shape_.tileK);
+    }
+  };
+
   /// The tile with its rows in their order.
   static Tensor inOrder(const Tensor &inRuns, int rows, int columns, int stride, int stride8) {
     return make_view(inRuns.iter(), make_layout({{8, rows / 8}, columns},
@@ -130,16 +147,14 @@ private:
     for (int round = 0; round < dealtValues_.rounds(); ++round)
       body(Round{false, round, thread});
   }
-  void fetch(const Round &round, const Int32 &first, const Int32 &count) const {
-    const Int32 last = count - 1 - first;
-    assume(last >= 0); // there is a key
+  void fetch(const Round &round, const Tile &tile) const {
     (round.keys ? dealtKeys_ : dealtValues_).where(round.thread, round.number, [&] {
       if (round.keys)
-        fetchKey(round, first, last);
+        fetchKey(round, tile);
       else if (inRows())
-        fetchQuad(round, first, last);
+        fetchQuad(round, tile);
       else
-        fetchRun(round, first, last);
+        fetchRun(round, tile);
     });
   }
   void store(const Round &round) const {
@@ -166,11 +181,10 @@ private:
     return {piece / pieces, piece % pieces};
   }
 
-  void fetchKey(const Round &round, const Int32 &first, const Int32 &last) const {
+  void fetchKey(const Round &round, const Tile &tile) const {
     const Key key = keyOf(round);
-    const Tensor row = source_.key(source_.place(first, min(key.row, last))); // (head)
     fetchedKeys_[std::size_t(round.number)] =
-        pieceOf(row, key.piece, shape_.piece()).load().bitcast(i32);
+        pieceOf(tile.keys(key.row), key.piece, shape_.piece()).load().bitcast(i32);
   }
   void storeKey(const Round &round) const {
     const Key key = keyOf(round);
@@ -199,14 +213,11 @@ private:
     return {of % (quads / first) * first + at % first,
             (rest / parts * together + group) * parts + rest % parts};
   }
-  void fetchQuad(const Round &round, const Int32 &first, const Int32 &last) const {
+  void fetchQuad(const Round &round, const Tile &tile) const {
     const Quad quad = quadOf(round);
-    for (int k = 0; k < kQuad; ++k) {
-      const Tensor row =
-          source_.value(source_.place(first, min(quad.keys * kQuad + k, last))); // (head_v)
+    for (int k = 0; k < kQuad; ++k)
       fetchedValues_[std::size_t(round.number * kQuad + k)] =
-          pieceOf(row, quad.piece, piece()).load().bitcast(i32);
-    }
+          pieceOf(tile.values(quad.keys * kQuad + k), quad.piece, piece()).load().bitcast(i32);
   }
   void storeQuad(const Round &round) const {
     const Quad quad = quadOf(round);
@@ -228,10 +239,10 @@ private:
     const Int32 at = dealtValues_.piece(round.thread, round.number), of = at / together;
     return {of / shape_.headV * together + at % together, of % shape_.headV};
   }
-  void fetchRun(const Round &round, const Int32 &first, const Int32 &last) const {
+  void fetchRun(const Round &round, const Tile &tile) const {
     const Run keys = runOf(round);
-    const Int32 key = keys.keys * kPiece;
-    const KvPlace place = source_.place(first, min(key, last / kPiece * kPiece));
+    const Int32 key = keys.keys * kPiece, &last = tile.last;
+    const KvPlace place = source_.place(tile.first, min(key, last / kPiece * kPiece));
     const Tensor tokens = source_.tokens(place.block, keys.element); // (page)
     const Var<Vector> &run = fetchedValues_[std::size_t(round.number)];
     run = pieceOf(tokens, place.inside / kPiece, kPiece).load().bitcast(i32);
@@ -256,9 +267,7 @@ private:
     return all[std::size_t(i)].get().bitcast(shape_.kv);
   }
   /// Writes neighbours in LDS in the type of the products.
-  void put(const Tensor &to, const Vector &values) const {
-    to.store(values.dtype() == to.dtype() ? values : values.to(to.dtype()));
-  }
+  void put(const Tensor &to, const Vector &values) const { to.store(values.to(to.dtype())); }
 
   AttentionShape shape_;
   KvSource source_;

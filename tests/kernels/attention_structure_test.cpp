@@ -15,10 +15,14 @@ AttentionProblem with(const AttentionProblem &problem, auto change) {
   return changed;
 }
 
-/// The pairs of a tile of queries and a tile of keys of which some query sees some key.
-std::int64_t pairsSeen(std::int64_t queries, std::int64_t keys, const AttentionConfig &config,
-                       bool causal, std::int64_t left) {
-  std::int64_t pairs = 0;
+/// The pairs of a tile of queries and a tile of keys of which some query sees some key, and the keys
+/// that there are in the tiles of all pairs.
+struct Seen {
+  std::int64_t pairs = 0, keys = 0;
+};
+Seen pairsSeen(std::int64_t queries, std::int64_t keys, const AttentionConfig &config, bool causal,
+               std::int64_t left) {
+  Seen all;
   for (std::int64_t first = 0; first < queries; first += config.tile_q)
     for (std::int64_t tile = 0; tile < keys; tile += config.tile_k) {
       bool seen = false;
@@ -27,9 +31,10 @@ std::int64_t pairsSeen(std::int64_t queries, std::int64_t keys, const AttentionC
           const std::int64_t at = i + keys - queries;
           seen |= (!causal || j <= at) && (left < 0 || j >= at - left);
         }
-      pairs += seen;
+      all.pairs += seen;
+      all.keys += seen ? std::min<std::int64_t>(config.tile_k, keys - tile) : 0;
     }
-  return pairs;
+  return all;
 }
 
 } // namespace
@@ -53,15 +58,16 @@ TEST_CASE("attention looks at the tiles that some query sees, and reads what the
         fx::Device::current().count_launches([&] { (void)attention.run(config); });
     REQUIRE(launches.size() == 1);
     const fx::LaunchCounters &counters = launches[0];
-    const std::int64_t heads = problem.q_heads, head = problem.head,
-                       pairs = heads * pairsSeen(c.queries, c.keys, config, c.causal, c.left),
+    const Seen seen = pairsSeen(c.queries, c.keys, config, c.causal, c.left);
+    const std::int64_t heads = problem.q_heads, head = problem.head, pairs = heads * seen.pairs,
                        blocks = heads * ((c.queries + 63) / 64);
     INFO(c.queries << " queries, " << c.keys << " keys, causal " << c.causal << ", left " << c.left
                    << "\n"
                    << counters.str());
     // Each of four waves multiplies 16 queries by 32 keys, and 32 keys by 64 elements.
     CHECK(std::int64_t(counters["SQ_INSTS_MFMA"]) == pairs * 4 * 2 * (32 * head / 16 / 16));
-    const std::int64_t bytes = 2 * (blocks * 64 * head + pairs * 32 * 2 * head);
+    // What lies past the last key is not read.
+    const std::int64_t bytes = 2 * (blocks * 64 * head + heads * seen.keys * 2 * head);
     CHECK(std::int64_t(counters["globalBytesRead"]) == bytes);
     CHECK(std::int64_t(counters["globalBytesWritten"]) == 2 * heads * c.queries * head);
     // Operands are read, and keys and transposed values written, without conflicts of banks.

@@ -9,10 +9,12 @@
 #pragma once
 
 #include "blocks/attention/head_rules.h"
+#include "blocks/products/views.h"
 
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/kv_cache.h>
 
+#include <functional>
 #include <optional>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -96,6 +98,9 @@ struct KvPlace {
   Int32 block, inside;
 };
 
+/// The rows of a tile of keys or values, (elements) each, by their number in the tile.
+using KvRows = std::function<Tensor(const Int32 &row)>;
+
 /// The keys and the values of a head in a sequence.
 class KvSource {
 public:
@@ -122,6 +127,16 @@ public:
       return {first, inside};
     return place(Int32(first + inside));
   }
+  /// The tile of `size` keys from token `first` on, of which those up to row `last` exist. Without a
+  /// cache it is a buffer, as tiles of products are: rows past the last one read as zeros. In a cache
+  /// each row has a place of its own, and rows past the last one are the last one again.
+  KvRows keysFrom(const Int32 &first, const Int32 &last, int size) const {
+    return rowsFrom(keys_, first, last, size);
+  }
+  /// The same of values.
+  KvRows valuesFrom(const Int32 &first, const Int32 &last, int size) const {
+    return rowsFrom(values_, first, last, size);
+  }
   Tensor key(const KvPlace &at) const { return keys_(at.block, at.inside, _); }     // (head)
   Tensor value(const KvPlace &at) const { return values_(at.block, at.inside, _); } // (head_v)
   /// An element of the values of a block's tokens.
@@ -130,6 +145,19 @@ public:
   }
 
 private:
+  KvRows rowsFrom(const Tensor &all, const Int32 &first, const Int32 &last, int size) const {
+    if (table_)
+      return [this, all, first, last](const Int32 &row) {
+        const KvPlace at = place(Int32(first + min(row, last)));
+        return all(at.block, at.inside, _); // (elements)
+      };
+    const Tensor rows = all(first, _, _); // (tokens, elements)
+    const int elements = static_cast<int>(flydsl::size(rows, 1).value());
+    const Tensor tile = bufferOf(tileFrom(rows, {0, 0}, {size, elements}),
+                                 {min(last, size - 1) + 1, elements}); // (size, elements)
+    return [tile](const Int32 &row) { return tile(row, _); };          // (elements)
+  }
+
   KvLayout layout_;
   Tensor keys_, values_;        // (blocks, tokens of a block, elements)
   std::optional<Tensor> table_; // (blocks)
