@@ -123,7 +123,7 @@ public:
   /// that it is not among them.
   void store(const ResultPlace &place, const Int32 &piece, const CombinedRow &result,
              bool withLse = true) const {
-    place.piece(piece).store(problem_.y == f32 ? result.values : result.values.to(problem_.y));
+    place.piece(piece).store(result.values.to(problem_.y));
     if (problem_.lse && withLse)
       if_(piece == 0, [&] { place.lse(0) = result.lse * kLn2; });
   }

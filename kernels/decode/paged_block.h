@@ -230,15 +230,12 @@ private:
         of.view(f32, {kAnyBlocks, problem_.page, problem_.kv_heads}); // (blocks, page, kv_heads)
     return scales(place.block, place.inside, kvHead_);
   }
-  Vector asOperand(const Vector &values) const {
-    return problem_.kv == operandOf(problem_) ? values : values.to(operandOf(problem_));
-  }
   /// `count` neighbours of a row of the cache from `first`, a multiple of `count`, on, in accesses of
   /// at most `most` elements.
   Vector loadRun(const Tensor &row, const Int32 &first, int count, int most) const {
     const int each = std::min({count, most, kPieceBytes / problem_.kv.bytes()});
     const auto load = [&](int at) {
-      return asOperand(pieceOf(row, Int32((first + at) / each), each).load());
+      return pieceOf(row, Int32((first + at) / each), each).load().to(operandOf(problem_));
     };
     if (each == count)
       return load(0);

@@ -208,8 +208,8 @@ private:
     const Var<Float32> g(Float32(0.0f)), beta(Float32(0.0f));
     if_(i < tokens(), [&] {
       const Int32 token = min(base + i, end - 1);
-      g = inF32(memory_.g()(token));
-      beta = inF32(memory_.beta()(token));
+      g = memory_.g()(token).to(f32);
+      beta = memory_.beta()(token).to(f32);
     });
     return {g.get(), beta.get()};
   }
@@ -329,7 +329,7 @@ private:
   void rightSide(const Int32 &base, const Int32 &end, const std::vector<Tensor> &known) const {
     const Tensor column = memory_.v()(_, min(column_, problem_.value - 1)); // (m)
     eachToken([&](int tile, int v, const Int32 &i) {
-      const Numeric value = inF32(column(min(base + i, end - 1)));
+      const Numeric value = column(min(base + i, end - 1)).to(f32);
       shared_.right(wave_ * tokens() + i, lane_.product().row()) =
           shared_.beta(i) * (value - decayOf(shared_.sums(i)) * known[at(tile)](v));
     });
@@ -382,7 +382,7 @@ private:
     const Tensor column = memory_.y()(_, column_); // (m)
     if_(hasColumn(), [&] {
       eachToken([&](int tile, int v, const Int32 &i) {
-        if_(base + i < end, [&] { column(base + i) = asType(seen[at(tile)](v), problem_.y); });
+        if_(base + i < end, [&] { column(base + i) = seen[at(tile)](v).to(problem_.y); });
       });
     });
   }

@@ -69,18 +69,5 @@ private:
   Numeric slot_;
 };
 
-/// A value in f32, the type of the state.
-inline Numeric inF32(const Numeric &value) { return value.dtype() == f32 ? value : value.to(f32); }
-inline Vector inF32(const Vector &values) {
-  return values.dtype() == f32 ? values : values.to(f32);
-}
-/// A value of the state in a type of the operands.
-inline Numeric asType(const Numeric &value, DType type) {
-  return type == f32 ? value : value.to(type);
-}
-inline Vector asType(const Vector &values, DType type) {
-  return type == f32 ? values : values.to(type);
-}
-
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

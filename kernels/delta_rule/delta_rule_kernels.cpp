@@ -60,13 +60,13 @@ private:
   void token(const Int32 &t, const std::vector<Var<Vector>> &state) const {
     const RowPieces rawQ = load(memory_.q()(t, _)), rawK = load(memory_.k()(t, _));
     const Vector v = columns(memory_.v()(t, _)).load();
-    const Numeric g = inF32(memory_.g()(t)), beta = inF32(memory_.beta()(t));
+    const Numeric g = memory_.g()(t).to(f32), beta = memory_.beta()(t).to(f32);
     const RowPieces k = scaled(rawK, 1), q = scaled(rawQ, scaleOf(problem_));
     const Numeric decay = powerOf2(Numeric(g * static_cast<float>(kLog2E)));
     std::vector<Vector> decayed;
     for (const Var<Vector> &row : state)
       decayed.push_back(row.get() * decay);
-    const Vector delta = inF32(v) - product(decayed, k);
+    const Vector delta = v.to(f32) - product(decayed, k);
     const Vector change = delta * beta;
     std::vector<Vector> now;
     for (int r = 0; r < rows_; ++r) {
@@ -75,7 +75,7 @@ private:
       state[i] = now.back();
     }
     const Vector y = product(now, q);
-    if_(rowLane_ == 0, [&] { columns(memory_.y()(t, _)).store(asType(y, problem_.y)); });
+    if_(rowLane_ == 0, [&] { columns(memory_.y()(t, _)).store(y.to(problem_.y)); });
   }
 
   /// The lane's columns of a token's v or y (value): (4).
@@ -88,7 +88,7 @@ private:
     const Tensor own = composition(row, lanes)(_, _, rowLane_); // (4, pieces)
     RowPieces pieces;
     for (int piece = 0; piece < rows_ / kPiece; ++piece)
-      pieces.push_back(inF32(own(_, piece).load()));
+      pieces.push_back(own(_, piece).load().to(f32));
     return pieces;
   }
   /// The pieces times a factor, and over their head's root of the sum of squares if the problem

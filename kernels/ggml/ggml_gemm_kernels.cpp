@@ -117,7 +117,7 @@ private:
   static std::vector<Vector> loadA(const Tensor &group, std::size_t word, std::size_t words) {
     const int count = static_cast<int>(4 * words);
     const Tensor pieces = logical_divide(group, count); // (count, pieces)
-    const Vector all = asType(pieces(_, static_cast<int>(word / words)).load(), f32);
+    const Vector all = pieces(_, static_cast<int>(word / words)).load().to(f32);
     std::vector<Vector> parts;
     for (int i = 0; i < count; i += 4)
       parts.push_back(part(all, i, 4));
@@ -148,7 +148,7 @@ void vectorProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
       };
       const Vector activated = activate(problem.activation, Vector::splat(at(r), 1));
       const Vector values =
-          asType(problem.gated ? activated * at(config.rows + r) : activated, problem.c);
+          (problem.gated ? activated * at(config.rows + r) : activated).to(problem.c);
       Boolean mine(thread % lanes == 0);
       const Boolean rowThere = config.tile_m == 1 ? mine : Boolean(mine & (row + i < operands.m));
       if_(ragged ? Boolean(rowThere & (column + r < problem.n)) : rowThere,
@@ -216,7 +216,7 @@ public:
         const Int32 row = numberOf(i) / piecesOfRow(), piece = numberOf(i) % piecesOfRow();
         const Tensor own = tilesA_(row, _, stage); // (k)
         store(logical_divide(own, kPieceElements)(_, piece),
-              asType(fetched.a[static_cast<std::size_t>(i)], problem_.product));
+              fetched.a[static_cast<std::size_t>(i)].to(problem_.product));
       });
     for (int i = 0; i < rounds(unitsB()); ++i)
       inside(numberOf(i), unitsB(),

@@ -130,7 +130,7 @@ private:
     for (int i = 0; i < tile.tilesM(); ++i) {
       std::vector<Vector> groups;
       for (int j = 0; j < tile.tilesN(); ++j)
-        groups.push_back(asType(epilogue.group(sums, i, j), problem_.c));
+        groups.push_back(epilogue.group(sums, i, j).to(problem_.c));
       const Int32 id = idOf(i), token = id & kIdTokens, slot = id >> kIdTokenBits;
       const Boolean exists = (tile.row(i) < at_.tile.rows) & (token < p_.tokens) & (slot >= 0) &
                              (slot < problem_.topk);

@@ -69,7 +69,7 @@ const FamilyKernel reduce{
         }
         std::vector<Vector> sums;
         for (std::size_t i = 0; i < rows.size(); ++i) {
-          const Vector wide = rows[i].dtype() == f32 ? rows[i] : rows[i].to(f32);
+          const Vector wide = rows[i].to(f32);
           const Vector term = problem.weights ? wide * factors[i] : wide;
           sums.push_back(sums.empty() ? term : sums.back() + term);
         }

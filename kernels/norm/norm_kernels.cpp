@@ -73,7 +73,7 @@ public:
 private:
   static Vector get(const RowThread::Cursor &at, const RowValues &kept, const Tensor &vector) {
     const Vector raw = kept.empty() ? at.load(vector, 0) : kept[at.slot()];
-    return raw.dtype() == f32 ? raw : raw.to(f32);
+    return raw.to(f32);
   }
   const Operands &operands_;
   RowValues weight_, bias_, smooth_;

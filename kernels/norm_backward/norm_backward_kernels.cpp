@@ -11,8 +11,6 @@ namespace {
 using SpecOf = Constexpr<Spec<NormBackwardProblem>>;
 using Cursor = RowThread::Cursor;
 
-Vector wide(const Vector &values) { return values.dtype() == f32 ? values : values.to(f32); }
-
 /// The operands of the kernel over rows, as far as the problem has them.
 struct Operands {
   Tensor x, dy, dx;                // (m, n)
@@ -112,8 +110,8 @@ void backwardRow(const NormBackwardProblem &problem, const NormBackwardConfig &c
     const Vector rawX = resident ? x[at.slot()] : at.load(operands.x, 0),
                  rawDy = resident ? dy[at.slot()] : at.load(operands.dy, 0),
                  w = resident ? weight[at.slot()] : at.load(operands.weight, 0);
-    const Vector centre = centred ? wide(rawX) - mean : wide(rawX);
-    return Parts{at.keep(centre * rstd, 0), wide(rawDy), wide(rawDy) * wide(w)};
+    const Vector centre = centred ? rawX.to(f32) - mean : rawX.to(f32);
+    return Parts{at.keep(centre * rstd, 0), rawDy.to(f32), rawDy.to(f32) * w.to(f32)};
   };
   const auto each = [&](const std::function<void(const Cursor &)> &body) {
     if (resident)
@@ -140,7 +138,7 @@ void backwardRow(const NormBackwardProblem &problem, const NormBackwardConfig &c
     const Parts parts = partsOf(at);
     const Vector inner = parts.g - parts.xhat * along;
     const Vector dx = (centred ? inner - shift : inner) * rstd;
-    at.store(operands.dx, problem.residual ? dx + wide(at.load(*operands.dresidual, 0)) : dx);
+    at.store(operands.dx, problem.residual ? dx + at.load(*operands.dresidual, 0).to(f32) : dx);
     sums.add(at, thread.keepInside(parts.dy * parts.xhat), thread.keepInside(parts.dy));
   });
 }
@@ -206,7 +204,7 @@ void finishColumn(const Tensor &sums, const Tensor &to, const Numeric &column, c
     for (int i = 0; i < kThreadsOfColumn; ++i)
       all.push_back(parts(thread, i));
     const Numeric total = combine(all, plus);
-    to(column) = to.dtype() == f32 ? total : total.to(to.dtype());
+    to(column) = total.to(to.dtype());
   });
 }
 

@@ -29,21 +29,22 @@ struct Epilogue::Inside {
   void add(const Checks &checks, const Tensor &vector, DType type,
            impl::EpilogueStage (*stage)(const impl::TileOfC &, const Tensor &)) {
     const std::int64_t n = spec.problem.n;
-    checks.rank(vector, 1, isOfPairs() ? "a vector of 2 n elements, of gates and of ups"
-                                       : "a vector of n elements");
+    checks.rank(vector, 1,
+                isOfPairs() ? "a vector of 2 n elements, of gates and of ups"
+                            : "a vector of n elements");
     checks.neighbours(vector, 0, "they");
     checks.extent(vector, 0, halves() * n, isOfPairs() ? "2 n" : "n");
     checks.together(vector, place.width(type));
     for (int half = 0; half < halves(); ++half)
-      stages(half).then(
-          stage(place, make_view(vector.iter() + half * n, make_layout(n)))); // (n)
+      stages(half).then(stage(place, make_view(vector.iter() + half * n, make_layout(n)))); // (n)
   }
   /// The groups that are stored.
   impl::GroupSums groups(const Sums::Inside &sums, Loc loc) const {
     if (isOfPairs())
-      throw TraceError("the spec's problem is gated: there are a gate and an up for each element of "
-                       "c; gate() makes one of them",
-                       loc);
+      throw TraceError(
+          "the spec's problem is gated: there are a gate and an up for each element of "
+          "c; gate() makes one of them",
+          loc);
     const impl::GroupSums first = sums.ofHalf(0);
     const impl::Epilogue ofFirst = ofHalf[0];
     if (!gate)
@@ -51,8 +52,8 @@ struct Epilogue::Inside {
     return [gate = gate, place = place, ofFirst, first, ofSecond = ofHalf[1],
             second = sums.ofHalf(1), after = ofResult](int i, int j) {
       const auto pair = [&](int, int) {
-        return gate(impl::asType(ofFirst.group(first, i, j), f32),
-                    impl::asType(ofSecond.group(second, i, j), f32), published({place, i, j}));
+        return gate(ofFirst.group(first, i, j).to(f32), ofSecond.group(second, i, j).to(f32),
+                    published({place, i, j}));
       };
       return after.group(pair, i, j);
     };
@@ -84,12 +85,11 @@ Epilogue::Epilogue(const GemmSpec &spec, const WorkTile &tile)
 
 Epilogue &Epilogue::then(Stage stage, Loc loc) {
   for (int half = 0; half < inside_->halves(); ++half)
-    inside_->stages(half).then(
-        [stage, half, loc](const Vector &values, const impl::Group &group) {
-          const Vector result = stage(values, Inside::published(group, half));
-          expectGroup("a stage", result, values.size(), loc);
-          return result;
-        });
+    inside_->stages(half).then([stage, half, loc](const Vector &values, const impl::Group &group) {
+      const Vector result = stage(values, Inside::published(group, half));
+      expectGroup("a stage", result, values.size(), loc);
+      return result;
+    });
   return *this;
 }
 Epilogue &Epilogue::scale_rows(const Tensor &factors, Loc loc) {
@@ -137,11 +137,9 @@ Epilogue &Epilogue::gate(Gate gate, Loc loc) {
   return *this;
 }
 Epilogue &Epilogue::gate(Activation activation, Loc loc) {
-  return gate(
-      [activation](const Vector &ofGate, const Vector &up, const Group &) {
-        return impl::activate(activation, ofGate) * up;
-      },
-      loc);
+  return gate([activation](const Vector &ofGate, const Vector &up,
+                           const Group &) { return impl::activate(activation, ofGate) * up; },
+              loc);
 }
 
 void Epilogue::store(const Sums &sums, const Tensor &c, Loc loc) const {
@@ -162,13 +160,12 @@ void Epilogue::store(const Sums &sums, const Tensor &c, Loc loc) const {
       impl::tileFrom(c, {tile.firstRow(), tile.firstColumn()}, tile.shape())); // (tileM, tileN)
 }
 void Epilogue::each(const Sums &sums,
-                    const std::function<void(const Vector &, const Group &)> &take,
-                    Loc loc) const {
+                    const std::function<void(const Vector &, const Group &)> &take, Loc loc) const {
   const impl::TileOfC &tile = inside_->place;
   const impl::GroupSums groups = inside_->groups(*sums.inside_, loc);
   for (int i = 0; i < tile.tilesM(); ++i)
     for (int j = 0; j < tile.tilesN(); ++j)
-      take(impl::asType(groups(i, j), f32), Inside::published({tile, i, j}));
+      take(groups(i, j).to(f32), Inside::published({tile, i, j}));
 }
 
 } // namespace kernels::parts

@@ -20,10 +20,9 @@ Numeric largestOfRow(RowPasses &row) {
 
 RowPasses passes(const RowThread &thread, const RowConfig &config, RowReduce &reduce,
                  const Tensor &x) {
-  return RowPasses(thread, config, reduce, {x}, x,
-                   [](const Cursor &, const std::vector<Vector> &parts) {
-                     return parts[0].dtype() == f32 ? parts[0] : parts[0].to(f32);
-                   });
+  return RowPasses(
+      thread, config, reduce, {x}, x,
+      [](const Cursor &, const std::vector<Vector> &parts) { return parts[0].to(f32); });
 }
 
 /// Rows whose scale is given, or is one for each row.
@@ -49,7 +48,7 @@ void quantiseBlocks(const QuantiseProblem &problem, const RowConfig &config, con
   const RowThread thread(shape, config, m);
   const int lanes = kBlock / shape.vector;
   const auto block = [&](const Cursor &at, const Vector &raw) {
-    const Vector v = raw.dtype() == f32 ? raw : raw.to(f32);
+    const Vector v = raw.to(f32);
     const Numeric largest =
         gpu::warp_reduce(magnitudes(v).reduce(Reduction::max), Reduction::max, lanes);
     const BlockExponent exponent = blockExponent(largest, problem.q, problem.block);

@@ -68,10 +68,6 @@ template <class Body> void where(const std::optional<Boolean> &guard, Body body)
   else
     body();
 }
-/// The values in another type.
-inline Vector converted(const Vector &values, DType dtype) {
-  return values.dtype() == dtype ? values : values.to(dtype);
-}
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

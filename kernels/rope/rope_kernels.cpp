@@ -150,7 +150,7 @@ private:
   static HeadValues inF32(const HeadValues &raw) {
     HeadValues values;
     for (const Vector &v : raw)
-      values.push_back(converted(v, f32));
+      values.push_back(v.to(f32));
     return values;
   }
   /// x / sqrt(mean(x^2) + eps), times the weight if there is one. Where a lane has no access, x is
@@ -165,7 +165,7 @@ private:
                                      static_cast<float>(problem_.eps));
     HeadValues results;
     for (std::size_t i = 0; i < x.size(); ++i)
-      results.push_back(weight.empty() ? x[i] * rstd : x[i] * rstd * converted(weight[i], f32));
+      results.push_back(weight.empty() ? x[i] * rstd : x[i] * rstd * weight[i].to(f32));
     return results;
   }
 
@@ -176,7 +176,7 @@ private:
     switch (problem_.quantise) {
     case Quantisation::none:
       return each([&](const HeadSlot &slot, std::size_t i) {
-        lane_.access(row, slot).store(converted(values[i], dtype));
+        lane_.access(row, slot).store(values[i].to(dtype));
       });
     case Quantisation::fixed: {
       const Numeric inverse = 1.0f / *kind.fixedScale;
@@ -243,8 +243,8 @@ private:
     const std::optional<Numeric> inverse = scale ? std::optional(1.0f / *scale) : std::nullopt;
     each([&](const HeadSlot &slot, std::size_t i) {
       const Vector &v = values[i];
-      lane_.access(row, slot).store(inverse ? quantised(converted(v, f32), *inverse, dtype, true)
-                                            : converted(v, dtype));
+      lane_.access(row, slot).store(inverse ? quantised(v.to(f32), *inverse, dtype, true)
+                                            : v.to(dtype));
     });
   }
 

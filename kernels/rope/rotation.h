@@ -48,7 +48,7 @@ public:
           slot.turn == Turn::low ? lane.inside(slot) : lane.lanes(slot.from, slot.to);
       const auto read = [&](const Tensor &row) {
         const Tensor pairs = lane.access(row, slot.angle, each); // (each)
-        return select(Vector::splat(known, each), converted(loadWhere(guard, pairs), f32),
+        return select(Vector::splat(known, each), loadWhere(guard, pairs).to(f32),
                       Vector::splat(std::numeric_limits<double>::quiet_NaN(), each, f32));
       };
       cos_.push_back(read(cos));

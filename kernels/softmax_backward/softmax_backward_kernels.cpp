@@ -10,14 +10,12 @@ namespace {
 
 using Cursor = RowThread::Cursor;
 
-Vector wide(const Vector &values) { return values.dtype() == f32 ? values : values.to(f32); }
-
 void backwardRow(const SoftmaxBackwardConfig &config, const RowThread &thread, const Tensor &fromY,
                  const Tensor &fromDy, const Tensor &dx) {
   RowReduce reduce(rowConfig(config));
-  const auto product = [](const Vector &y, const Vector &dy) { return wide(y) * wide(dy); };
+  const auto product = [](const Vector &y, const Vector &dy) { return y.to(f32) * dy.to(f32); };
   const auto result = [](const Vector &y, const Vector &dy, const Numeric &sum) {
-    return wide(y) * (wide(dy) - sum);
+    return y.to(f32) * (dy.to(f32) - sum);
   };
   if (config.resident == Resident::none) {
     const Var sum(Float32{0.0f});

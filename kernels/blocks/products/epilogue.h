@@ -5,9 +5,9 @@
 // of tiles (i) of 16 x 16. A stage changes one group at a time and knows its place.
 #pragma once
 
-#include "blocks/products/activation.h"
 #include "blocks/common/groups.h"
 #include "blocks/facts/matrix_form.h"
+#include "blocks/products/activation.h"
 #include "blocks/products/views.h"
 
 #include <flydsl/flydsl.h>
@@ -116,11 +116,6 @@ private:
   Int32 firstRow_, firstColumn_, rows_, lane_, wave_, waveM_;
 };
 
-/// The values in a type; none is converted that has it.
-inline Vector asType(const Vector &values, DType dtype) {
-  return values.dtype() == dtype ? values : values.to(dtype);
-}
-
 /// A group of a thread in tile (i, j), and its place in C.
 struct Group {
   const TileOfC &tile;
@@ -154,7 +149,7 @@ inline std::vector<Vector> columnsOf(const TileOfC &tile, const Tensor &vector) 
                                  tile.columnsLeft()); // (tileN)
   std::vector<Vector> groups;
   for (int j = 0; j < tile.tilesN(); ++j)
-    groups.push_back(asType(tile.loadColumns(ofTile, j), f32));
+    groups.push_back(tile.loadColumns(ofTile, j).to(f32));
   return groups;
 }
 /// Multiplies each column by its own factor, of a vector (N).
@@ -226,21 +221,20 @@ public:
   /// A group after its stages. Without stages, sums are not converted on their way.
   Vector group(const GroupSums &sums, int i, int j) const {
     const Vector values = sums(i, j);
-    return stages_.empty() ? values : after(asType(values, f32), {tile_, i, j}, stages_);
+    return stages_.empty() ? values : after(values.to(f32), {tile_, i, j}, stages_);
   }
   /// Applies the stages to all sums, and stores them in a tile (tileM, tileN), in its type.
   void run(const GroupSums &sums, const Tensor &c) const {
     const Tensor to = tile_.existing(c); // (tileM, tileN)
     for (int i = 0; i < tile_.tilesM(); ++i)
       for (int j = 0; j < tile_.tilesN(); ++j)
-        tile_.store(to, i, j, asType(group(sums, i, j), c.dtype()));
+        tile_.store(to, i, j, group(sums, i, j).to(c.dtype()));
   }
 
 private:
   static Vector after(const Vector &values, const Group &group,
                       std::span<const EpilogueStage> stages) {
-    return stages.empty() ? values
-                          : after(stages.front()(values, group), group, stages.subspan(1));
+    return stages.empty() ? values : after(stages.front()(values, group), group, stages.subspan(1));
   }
   TileOfC tile_;
   std::vector<EpilogueStage> stages_;
@@ -250,15 +244,14 @@ private:
 inline GroupSums gatedPairs(const Gating &gating, const Epilogue &gate, const GroupSums &ofGate,
                             const Epilogue &up, const GroupSums &ofUp) {
   return [=](int i, int j) {
-    return gatedBy(gating, asType(gate.group(ofGate, i, j), f32),
-                   asType(up.group(ofUp, i, j), f32));
+    return gatedBy(gating, gate.group(ofGate, i, j).to(f32), up.group(ofUp, i, j).to(f32));
   };
 }
 /// The same of pairs that are neighbours, after the stages of both: groups of TileOfC::pairs.
 inline GroupSums gatedNeighbours(const Gating &gating, const Epilogue &both,
                                  const GroupSums &sums) {
   return [=](int i, int j) {
-    const Vector values = asType(both.group(sums, i, j), f32);
+    const Vector values = both.group(sums, i, j).to(f32);
     return gatedBy(gating, everyOther(values, 0), everyOther(values, 1));
   };
 }

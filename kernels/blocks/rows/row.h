@@ -331,7 +331,7 @@ template <class F> RowValues mapRow(const RowValues &values, F function) {
 }
 /// The values in another type.
 inline RowValues to(const RowValues &values, DType dtype) {
-  return mapRow(values, [&](const Vector &v) { return v.dtype() == dtype ? v : v.to(dtype); });
+  return mapRow(values, [&](const Vector &v) { return v.to(dtype); });
 }
 /// Two values combined.
 template <class X> X twoOf(const X &a, const X &b, Reduction op) {
