@@ -45,11 +45,7 @@ Support cacheSupported(const DecodeProblem &problem) {
   return {};
 }
 
-Support latentSupported(const DecodeProblem &problem, const MatrixForm &form) {
-  if (!form.accumulates())
-    return Support::no(is("latent", problem.latent) +
-                       "; keys of such heads need accumulation registers, which " +
-                       form.instruction.target.name() + " does not have");
+Support latentSupported(const DecodeProblem &problem) {
   if (problem.kv_heads != 1 || problem.cache != KvCache::pages || problem.scales == KvScales::token)
     return Support::no(is("latent", problem.latent) +
                        "; kv_heads is 1 then, the cache KvCache::pages, and a cache of 8 bits has "
@@ -89,6 +85,16 @@ DecodeConfig withSplits(DecodeConfig config, const DecodeProblem &problem, std::
       static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::min<std::int64_t>(most, 64)));
   return config;
 }
+/// The most elements of values of a wave without accumulation registers, whose sums are a quarter of
+/// all registers then.
+constexpr int kLatentElements = 128;
+/// Bytes of shared memory that latent attention takes for a step of keys and, where they are there,
+/// for the queries: rows of whole banks and a chunk (SharedRows).
+std::int64_t latentBytes(const DecodeProblem &problem, int rows, const MatrixForm &form) {
+  const std::int64_t row = (problem.head * operandOf(problem).bytes() + 127) / 128 * 128 + 16;
+  return (form.lanes / 16 * 8 + (latentSharesQueries(problem, form) ? rows : 0)) * row;
+}
+
 /// As many rows as there are, up to 64, which leave a wave's registers room for half of the
 /// elements of values; of waves that share rows, each has 128 elements at least. Products of 8 bits
 /// leave room for all elements and so for 128 rows, if such blocks are enough for all compute units.
@@ -97,10 +103,16 @@ DecodeConfig chooseLatent(const DecodeProblem &problem, std::int64_t m, const Ta
   const std::int64_t parts = std::max<std::int64_t>(1, m / problem.queries) *
                              std::max(1, problem.context / kKeysOfLatentPart);
   const bool many = narrowProducts(problem) && parts >= gpuSize(target)->computeUnits;
-  while (rows < rowsOf(problem) && rows < (many ? kMostLatentRows : 64))
+  const MatrixForm form = *decodeForm(problem, target);
+  const auto fits = [&](int more) {
+    return latentBytes(problem, more, form) <= static_cast<std::int64_t>(target.lds_bytes());
+  };
+  int shares = form.accumulates() ? 1 : problem.latent / kLatentElements;
+  while (rows < rowsOf(problem) && rows < (many ? kMostLatentRows : 64) && fits(2 * rows) &&
+         2 * rows / 16 * shares <= kMostLatentWaves)
     rows *= 2;
-  int shares = 1;
-  while (rows / 16 * shares < 8 && problem.latent % (256 * shares) == 0)
+  while (form.accumulates() && rows / 16 * shares < kMostLatentWaves &&
+         problem.latent % (256 * shares) == 0)
     shares *= 2;
   return withSplits({.block = rows / 16 * shares * target.wave_size(), .rows = rows}, problem, m,
                     target);
@@ -263,7 +275,7 @@ Support Decode::supported(const DecodeProblem &problem, const Target &target) {
     return Support::no(is("q_heads", problem.q_heads) + " and " + is("kv_heads", problem.kv_heads) +
                        "; q_heads is a multiple of kv_heads, up to 65535");
   if (problem.latent) {
-    if (const Support fits = latentSupported(problem, *form); !fits)
+    if (const Support fits = latentSupported(problem); !fits)
       return fits;
   } else if (problem.head < 32 || problem.head > kLargestHead || problem.head % 32)
     return Support::no(is("head", problem.head) + "; it is a multiple of 32 from 32 to " +
@@ -294,6 +306,20 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
       return Support::no(is("rows", config.rows) + " and " + is("block", config.block) +
                          "; each wave has 16 rows, and of waves that have the same ones each has "
                          "128, 256 or all elements of values");
+    const MatrixForm latentForm = *decodeForm(problem, target);
+    if (const int shares = valueShares(config, target.wave_size());
+        !latentForm.accumulates() && problem.latent / shares > kLatentElements)
+      return Support::no(is("rows", config.rows) + " and " + is("block", config.block) +
+                         "; on " + target.name() + " each wave has " +
+                         std::to_string(kLatentElements) + " elements of values, so " +
+                         std::to_string(problem.latent / kLatentElements) +
+                         " waves have the same 16 rows");
+    if (const std::int64_t bytes = latentBytes(problem, config.rows, latentForm);
+        bytes > static_cast<std::int64_t>(target.lds_bytes()))
+      return Support::no(is("rows", config.rows) + "; so many queries and a step of keys of " +
+                         std::to_string(problem.head) + " take " + std::to_string(bytes) +
+                         " bytes of LDS; " + target.name() + " has " +
+                         std::to_string(static_cast<std::int64_t>(target.lds_bytes())));
   } else if (config.rows < 16 || config.rows % 16 || config.rows > kMostRowsOfBlock)
     return Support::no(is("rows", config.rows) + "; it is 16, 32, 48 or 64");
   const MatrixForm form = *decodeForm(problem, target);

@@ -62,6 +62,11 @@ inline int valueOf(const DecodeProblem &problem) {
 inline int valueShares(const DecodeConfig &config, int wave) {
   return config.block / wave / (config.rows / 16);
 }
+/// Whether the queries of latent attention are in shared memory: the sums of values take the
+/// registers where none are for accumulation alone. Queries of 8 bits take half of them.
+inline bool latentSharesQueries(const DecodeProblem &problem, const MatrixForm &form) {
+  return !form.accumulates() && !narrowProducts(problem);
+}
 /// Blocks that share the rows of a group of heads.
 inline int rowBlocks(const DecodeProblem &problem, const DecodeConfig &config) {
   return (rowsOf(problem) + config.rows - 1) / config.rows;

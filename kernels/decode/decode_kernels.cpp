@@ -28,7 +28,7 @@ const FamilyKernel decode{kDecode,
                               for (const Strided<OnDevice, 3> &cache : {p.k, p.v})
                                 assumeNearTokens(cache, problem.kv, problem.page);
                             if (problem.latent) {
-                              const LatentMemory memory(problem, config.block / form.lanes);
+                              const LatentMemory memory(problem, config, form);
                               return eachPart(problem, config, p, [&](const DecodePart &part) {
                                 LatentBlock(problem, config, p, form, memory, part).run();
                               });

@@ -1,7 +1,8 @@
 // Decoding of multi-head latent attention (MLA): all heads have the same keys, and a value is the
 // first elements of its key. A block's waves have 16 rows each, or share 16 rows and have elements of
 // the values each. A step of keys goes through shared memory, from which all waves read it, and the
-// next one is on its way into registers meanwhile.
+// next one is on its way into registers meanwhile. Without accumulation registers (RDNA) the sums
+// leave no room for queries of 16 bits, which are in shared memory, too.
 #pragma once
 
 #include "blocks/attention/decode_wave.h"
@@ -18,14 +19,21 @@ namespace kernels::impl {
 class LatentMemory {
 public:
   static constexpr int kElements = 64; ///< of a row that a wave writes at a time
-  static std::int64_t bytes(const DecodeProblem &problem, int waves) {
-    return std::max(SharedRows::bytes(kKeyAlign, problem.head, operandOf(problem), placement()),
-                    std::int64_t(waves) * 16 * kDistance * 4);
-  }
 
-  LatentMemory(const DecodeProblem &problem, int waves)
-      : start_(SharedAllocator().allocate(bytes(problem, waves))),
-        keys(start_, operandOf(problem), problem.head, placement()) {}
+  LatentMemory(const DecodeProblem &problem, const DecodeConfig &config, const MatrixForm &form)
+      : start_(SharedAllocator().allocate(
+            std::max(bytesOf(problem, RunsOfEight::of(form).rows()),
+                     writesByRows(form) ? 0
+                                        : std::int64_t(config.block / form.lanes) * 16 * kDistance *
+                                              4))),
+        keys(start_, operandOf(problem), problem.head, placement()) {
+    if (latentSharesQueries(problem, form))
+      queries.emplace(SharedAllocator().allocate(bytesOf(problem, config.rows)), operandOf(problem),
+                      problem.head, placement());
+  }
+  /// Whether a lane has runs of neighbours in its results that are worth a store of their own. The
+  /// results of other forms go through shared memory.
+  static bool writesByRows(const MatrixForm &form) { return !form.accumulates(); }
 
   /// An element of a row of a wave.
   Pointer result(const Int32 &wave, const Int32 &row, const Int32 &element) const {
@@ -39,10 +47,14 @@ public:
 private:
   static constexpr int kDistance = kElements + 4; ///< of rows, against bank conflicts
   static RowPlacement placement() { return RowPlacement::of(target(), RowsRead::groups); }
+  static std::int64_t bytesOf(const DecodeProblem &problem, int rows) {
+    return SharedRows::bytes(rows, problem.head, operandOf(problem), placement());
+  }
   Pointer start_;
 
 public:
   SharedRows keys;
+  std::optional<SharedRows> queries; ///< of latentSharesQueries
 };
 
 /// The cache of latent keys, whose first elements are the values: (blocks, page, head).
@@ -59,7 +71,8 @@ public:
               const MatrixForm &form, const LatentMemory &memory, const DecodePart &part)
       : problem_(problem), config_(config), memory_(memory), part_(part),
         shares_(valueShares(config, form.lanes)),
-        lane_(form, form.piece(), problem.latent / shares_, form.piece()),
+        lane_(form, std::max(form.piece(), form.perLane()), problem.latent / shares_,
+              form.accumulates() ? form.piece() : kCombineElements),
         wave_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
         firstRow_(block_idx().y * config.rows + wave_ / shares_ * 16),
         firstValue_(wave_ % shares_ * (problem.latent / shares_)),
@@ -79,27 +92,43 @@ public:
     const Span<Int32> part = keysOfBlock(config_, visibility_, part_, step);
     const Int32 row = rowOf(), key = lane_.key(0), group = lane_.product().element(0),
                 valueLane = firstValue_ + lane_.element(0, lane_.product().row());
-    const LaneQuery query = this->query(row);
-    DecodeWave wave(lane_, 1, static_cast<int>(query.pieces.size()), rules_.factor());
+    const LaneQuery query = memory_.queries ? shareQueries() : this->query(row);
+    DecodeWave wave(lane_, 1, lane_.product().pieces(problem_.head), rules_.factor());
     std::vector<Var<Vector>> fetched;
-    for (int i = 0; i < fetches(); ++i)
+    for (int i = 0; i < ahead(); ++i)
       fetched.emplace_back(Vector::splat(0.0f, fetchPiece(), problem_.kv));
-    if_(part.first < part.end, [&] { fetch(part.first, part.end - 1, fetched); });
+    if_(part.first < part.end, [&] { fetch(part.first, part.end - 1, fetched, 0); });
     for (Int32 base : range(part.first, part.end, step)) {
       gpu::barrier(); // all waves are done with the step before
-      put(fetched);
+      put(fetched, 0);
+      for (int first = ahead(); first < fetches(); first += ahead()) {
+        fetch(base, part.end - 1, fetched, first);
+        put(fetched, first);
+      }
       gpu::barrier();
-      if_(base + step < part.end, [&] { fetch(base + step, part.end - 1, fetched); });
+      if_(base + step < part.end, [&] { fetch(base + step, part.end - 1, fetched, 0); });
       const Boolean partial = masksDecode(visibility_, base, step, part.end);
-      wave.step([&](int, int piece) { return query.pieces[static_cast<std::size_t>(piece)]; },
+      // Without rematerialised, the compiler reads queries before the loop, into registers.
+      const Int32 shared = memory_.queries
+                               ? rematerialised(wave_ / shares_ * 16 + lane_.product().row()).to<Int32>()
+                               : row;
+      wave.step([&](int, int piece) {
+                  return memory_.queries
+                             ? memory_.queries->load(shared, shared, group,
+                                                     lane_.product().pieceAt(piece),
+                                                     lane_.product().piece())
+                             : query.pieces[static_cast<std::size_t>(piece)];
+                },
                 [&](int tile, int piece) {
                   return memory_.keys.load(lane_.key(tile), key, group,
                                            lane_.product().pieceAt(piece), lane_.product().piece());
                 },
                 [&](int tile) {
                   return valuesOfRows(lane_, lane_.width(), [&](int i) {
-                    return memory_.keys.load(lane_.valueKey(i), lane_.scoreKey(), valueLane,
-                                             lane_.elementOfTile(tile), lane_.width());
+                    const Int32 own = lane_.valueKey(i);
+                    return memory_.keys.load(own,
+                                             lane_.form().replicated() ? own : lane_.scoreKey(),
+                                             valueLane, lane_.elementOfTile(tile), lane_.width());
                   });
                 },
                 [&](int, const Tensor &scores) {
@@ -120,6 +149,14 @@ private:
   int fetchPiece() const { return kPieceBytes / problem_.kv.bytes(); }
   int pieces() const { return lane_.keys() * problem_.head / fetchPiece(); }
   int fetches() const { return (pieces() + threads() - 1) / threads(); }
+  /// Those that are on their way while the waves multiply the step before. Without accumulation
+  /// registers there is room for nine, what four waves have of keys of 576, and on RDNA3, whose lanes
+  /// hold whole rows of operands, for four. The others are brought when the step before is done.
+  int ahead() const {
+    if (lane_.form().accumulates())
+      return fetches();
+    return std::min(lane_.form().replicated() ? 4 : 9, fetches());
+  }
 
   /// The lane's row; rows past the last one are the first one again, and are not stored.
   Int32 rowOf() const {
@@ -132,6 +169,25 @@ private:
     for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
       pieces.push_back(own(_, i).load());
     return laneQuery(problem_, lane_.product(), pieces, scoreScale_);
+  }
+
+  /// Brings the block's queries into shared memory; all waves wait for the first keys before they
+  /// read them.
+  LaneQuery shareQueries() const {
+    const int count = kPieceBytes / problem_.q.bytes(), across = problem_.head / count;
+    for (int at = 0; at < config_.rows * across; at += threads()) {
+      const Int32 number = thread_idx().x + at, row = number / across, piece = number % across,
+                  own = block_idx().y * config_.rows + row;
+      const auto bring = [&] {
+        const Tensor query = rows_.query(select(own < rowsOf(problem_), own, Int32(0))); // (head)
+        memory_.queries->store(row, piece * count, pieceOf(query, piece, count).load());
+      };
+      if (at + threads() > config_.rows * across)
+        if_(number < config_.rows * across, bring);
+      else
+        bring();
+    }
+    return {{}, scoreScale_};
   }
 
   /// The key of a step and the element at which a thread's piece starts; none past the last piece.
@@ -147,25 +203,30 @@ private:
       piece.inside.emplace(number < pieces());
     return piece;
   }
-  /// Loads a step of keys. Those past the last one are the last one again.
-  void fetch(const Int32 &base, const Int32 &last, const std::vector<Var<Vector>> &into) const {
-    for (std::size_t i = 0; i < into.size(); ++i) {
-      const Piece piece = this->piece(static_cast<int>(i));
+  /// The thread's pieces from `first` on, as many as there are.
+  void each(int first, const std::vector<Var<Vector>> &all,
+            const std::function<void(const Piece &, const Var<Vector> &)> &body) const {
+    for (int i = 0; i < static_cast<int>(all.size()) && first + i < fetches(); ++i)
+      body(piece(first + i), all[static_cast<std::size_t>(i)]);
+  }
+  /// Loads pieces of a step of keys. Those past the last one are the last one again.
+  void fetch(const Int32 &base, const Int32 &last, const std::vector<Var<Vector>> &into,
+             int first) const {
+    each(first, into, [&](const Piece &piece, const Var<Vector> &own) {
       const auto load = [&] {
         const KvPlace place = source_.place(min(base + piece.key, last));
-        into[i] = pieceOf(source_.key(place), piece.element / fetchPiece(), fetchPiece()).load();
+        own = pieceOf(source_.key(place), piece.element / fetchPiece(), fetchPiece()).load();
       };
       if (piece.inside)
         if_(*piece.inside, load);
       else
         load();
-    }
+    });
   }
-  void put(const std::vector<Var<Vector>> &fetched) const {
-    for (std::size_t i = 0; i < fetched.size(); ++i) {
-      const Piece piece = this->piece(static_cast<int>(i));
+  void put(const std::vector<Var<Vector>> &fetched, int first) const {
+    each(first, fetched, [&](const Piece &piece, const Var<Vector> &own) {
       const auto store = [&] {
-        const Vector values = fetched[i].get();
+        const Vector values = own.get();
         memory_.keys.store(piece.key, piece.element,
                            problem_.kv == operandOf(problem_) ? values
                                                               : values.to(operandOf(problem_)));
@@ -174,16 +235,43 @@ private:
         if_(*piece.inside, store);
       else
         store();
-    }
+    });
   }
 
-  /// Writes what the wave found. A lane's numbers of a row are not neighbours of the next lane's, so
-  /// they go through shared memory, and neighbouring lanes write 16 neighbours at a time.
+  /// Writes what the wave found.
   void write(const DecodeWave &wave) const {
-    constexpr int size = kCombineElements, kTogether = 16;
     const DecodeResults results(config_, rows_, part_);
     const SoftmaxEnd end = wave.finish(0);
     const Numeric factor = scale_ ? Numeric(end.inverse * *scale_) : end.inverse;
+    if (LatentMemory::writesByRows(lane_.form()))
+      writeByRows(wave, results, end, factor);
+    else
+      writeTogether(wave, results, end, factor);
+  }
+  /// Each lane writes the neighbours that it has of its row.
+  void writeByRows(const DecodeWave &wave, const DecodeResults &results, const SoftmaxEnd &end,
+                   const Numeric &factor) const {
+    constexpr int size = kCombineElements;
+    const Int32 own = firstRow_ + lane_.product().row();
+    if_(own < rowsOf(problem_), [&] {
+      const DecodeResults::Row place = results.row(own);
+      for (int tile = 0; tile < lane_.valueTiles(); tile += lane_.width())
+        for (int v = 0; v < lane_.product().sums(); ++v)
+          for (int e = 0; e < lane_.width(); e += size) {
+            const Tensor run = make_rmem_tensor(IntTuple(size), f32);
+            for (int k = 0; k < size; ++k)
+              run(k) = wave.sums(0, tile + e + k)(v) * factor;
+            const Int32 element =
+                firstValue_ + lane_.element(tile, lane_.product().sumRow(v)) + e;
+            results.write(place, element / size, {run.load(), end.lse});
+          }
+    });
+  }
+  /// A lane's numbers of a row are not neighbours of the next lane's, so they go through shared
+  /// memory, and neighbouring lanes write 16 neighbours at a time.
+  void writeTogether(const DecodeWave &wave, const DecodeResults &results, const SoftmaxEnd &end,
+                     const Numeric &factor) const {
+    constexpr int size = kCombineElements, kTogether = 16;
     const int width = lane_.width(), rows = kTogether / width; // of the product's result
     // What the lane writes of each 64 elements: for each of these, its row and the place of its pieces.
     constexpr int across = LatentMemory::kElements / size;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <flydsl/kernels/activation.h>
+#include <flydsl/kernels/rope.h>
 #include <flydsl/kernels/topk_gating.h>
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct Mixture {
   /// As gpt-oss has them: biases, columns instead of rows of weights, gates and ups in turns, and
   /// (up + 1) * gate * sigmoid(alpha gate) of numbers that are kept below a limit.
   bool clamped = false;
-  /// The choice is by score + bias; weights have a factor; a shared expert takes each token; and
-  /// the first layers have an MLP.
+  /// The choice is by score + bias, and may be of groups first; weights have a factor; shared
+  /// experts take each token; and the first layers have an MLP.
   bool shared = false;
 };
 
@@ -44,6 +45,7 @@ struct Architecture {
   bool sinks = false;             ///< a score for each head that has no key
   bool optionalHeadNorms = false; ///< headNorms if use_qk_norm says so
   bool outputBias = true;         ///< with attention_bias, attention's last product has one too
+  bool latent = false;            ///< attention is latent (MLA), see Latent
   bool tied = false;              ///< without tie_word_embeddings, logits are by the embedding
   /// Layers i with (i + 1) % globalEvery == 0 see all tokens before them, the others a window,
   /// unless config.json has layer_types. 0: all layers see all.
@@ -86,6 +88,11 @@ inline constexpr Architecture kArchitectures[] = {
     {.type = "glm4_moe",
      .optionalHeadNorms = true,
      .outputBias = false,
+     .mixture = Mixture{.inner = "moe_intermediate_size",
+                        .score = fk::GatingScore::sigmoid,
+                        .shared = true}},
+    {.type = "deepseek_v3",
+     .latent = true,
      .mixture = Mixture{.inner = "moe_intermediate_size",
                         .score = fk::GatingScore::sigmoid,
                         .shared = true}},

@@ -42,30 +42,58 @@ inline constexpr double kDeviationsOfRow = 4, kDeviationsOfLogit = 7, kDeviation
 /// Where two experts have nearly the same score, rounding may choose the other one, and that is no
 /// error. What the token then gets is off by the difference of two results with the weight of the
 /// last expert: returned is the square of that, as a part of the square of what all experts give.
-/// It is 0 where the scores are further from each other than rounding takes them, which is a part
-/// `error` of their root mean square.
+/// Where two groups of experts have nearly the same score, it is so of all of the group's. It is 0
+/// where the scores are further from each other than rounding takes them, which is a part `error` of
+/// their root mean square.
 inline double swapOf(const Model &model, const Floats &choiceBias, std::span<const float> scores,
                      double error) {
   const bool sigmoid = model.row.mixture->score == fk::GatingScore::sigmoid;
-  const std::size_t topk = std::size_t(model.experts.topk);
-  if (topk == scores.size())
-    return 0;
-  std::vector<std::pair<double, double>> ranked; // what the choice is by, and the weight
+  const auto count = [](int of) { return std::size_t(of); };
+  const std::size_t topk = count(model.experts.topk), groups = count(model.experts.groups),
+                    chosenGroups = count(model.experts.topkGroups), each = scores.size() / groups;
+  const double slope = sigmoid ? 0.25 : 1, // of what the choice is by, at most
+      near = kDeviationsOfGap * slope * error * rootMeanSquare(scores);
+  struct Expert {
+    double choice, weight; ///< what the choice is by
+    std::size_t group;
+    bool operator>(const Expert &other) const { return choice > other.choice; }
+  };
+  std::vector<std::vector<Expert>> ofGroups(groups);
   for (std::size_t e = 0; e < scores.size(); ++e) {
     const double score = double(scores[e]),
-                 weight = sigmoid ? 1 / (1 + std::exp(-score)) : std::exp(score);
-    ranked.emplace_back(sigmoid ? weight + (choiceBias.empty() ? 0 : double(choiceBias[e])) : score,
-                        weight);
+                 weight = sigmoid ? 1 / (1 + std::exp(-score)) : std::exp(score),
+                 bias = choiceBias.empty() ? 0 : double(choiceBias[e]);
+    ofGroups[e / each].push_back({sigmoid ? weight + bias : score, weight, e / each});
   }
+  // The score of a group is the sum of its two largest; both may be off.
+  std::vector<std::pair<double, std::size_t>> rankedGroups;
+  for (std::size_t g = 0; g < groups; ++g) {
+    std::ranges::sort(ofGroups[g], std::greater());
+    rankedGroups.emplace_back(ofGroups[g][0].choice + (each > 1 ? ofGroups[g][1].choice : 0), g);
+  }
+  std::ranges::sort(rankedGroups, std::greater());
+  const bool groupsNear =
+      chosenGroups < groups &&
+      rankedGroups[chosenGroups - 1].first - rankedGroups[chosenGroups].first <= 2 * near;
+  std::vector<Expert> ranked;
+  for (std::size_t g = 0; g < chosenGroups; ++g)
+    ranked.insert(ranked.end(), ofGroups[rankedGroups[g].second].begin(),
+                  ofGroups[rankedGroups[g].second].end());
   std::ranges::sort(ranked, std::greater());
-  const double slope = sigmoid ? 0.25 : 1; // of what the choice is by, at most
-  const double gap = ranked[topk - 1].first - ranked[topk].first;
-  if (gap > kDeviationsOfGap * slope * error * rootMeanSquare(scores))
+  const bool expertsNear =
+      topk < ranked.size() && ranked[topk - 1].choice - ranked[topk].choice <= near;
+  if (!groupsNear && !expertsNear)
     return 0;
-  double squares = model.experts.shared;
-  for (std::size_t i = 0; i < topk; ++i)
-    squares += ranked[i].second * ranked[i].second;
-  return 2 * ranked[topk - 1].second * ranked[topk - 1].second / squares;
+  double squares = model.experts.shared, others = 0;
+  for (std::size_t i = 0; i < topk; ++i) {
+    const double square = ranked[i].weight * ranked[i].weight;
+    squares += square;
+    if (groupsNear ? ranked[i].group == rankedGroups[chosenGroups - 1].second : i + 1 == topk)
+      others += square;
+  }
+  // With nearly the same groups and none of the last one's experts among the chosen ones, those of
+  // the other group may be.
+  return 2 * std::max(others, ranked[topk - 1].weight * ranked[topk - 1].weight) / squares;
 }
 // endregion
 

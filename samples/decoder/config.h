@@ -34,6 +34,9 @@ inline constexpr std::string_view kNoMatter[] = {
     "use_cache",
     "router_jitter_noise",
     "num_nextn_predict_layers",
+    "aux_loss_alpha",
+    "ep_size",
+    "seq_aux",
 };
 
 class Config {

@@ -2,9 +2,7 @@
 // and grouped products read and write their rows in that order.
 #pragma once
 
-#include "common/device_room.h"
-#include "common/plans.h"
-#include "model.h"
+#include "products.h"
 
 #include <flydsl/kernels/grouped_gemm.h>
 #include <flydsl/kernels/moe_reduce.h>
@@ -23,33 +21,14 @@ struct DeviceExperts {
 /// `rows` tokens.
 class MixturePlans {
 public:
-  MixturePlans(const Model &model, samples::Plans &plans, samples::DeviceRoom &memory, int prompt,
-               int batch)
-      : experts_(model.experts), rows_(std::max(prompt, batch)),
-        gating_(plans(gatingProblem(model), rows_)),
-        sort_(plans(sortProblem(), rows_)), gateUp_{plans(gateUpProblem(model), places(prompt)),
-                                                    plans(gateUpProblem(model), places(batch))},
-        down_{plans(downProblem(model), places(prompt)), plans(downProblem(model), places(batch))},
-        sum_(plans(sumProblem(model), rows_)),
-        weights_(memory.room(fx::f32, {rows_, experts_.slots()})),
-        ids_(memory.room(fx::i32, {rows_, experts_.slots()})),
-        sorted_(memory.room(fx::i32, {places(rows_)})),
-        units_(memory.room(fx::i32, {places(rows_) / kUnit})),
-        counts_(memory.room(fx::i32, {experts_.all()})),
-        offsets_(memory.room(fx::i32, {experts_.all() + 1})), totals_(memory.room(fx::i32, {3})),
-        inner_(memory.room(fx::bf16, {places(rows_), experts_.inner})),
-        results_(memory.room(fx::f32, {rows_, experts_.slots(), model.width})),
-        workspace_(memory.room(
-            fx::u8, {std::max<std::size_t>(
-                        1, fk::workspace_bytes(sortProblem(), sort_.config(), rows_))})) {}
+  explicit MixturePlans(const Maker &maker) : MixturePlans(maker, maker.model, maker.memory) {}
 
   // region: mixture
   /// What the experts give of y, whose scores the router made.
   void operator()(const DeviceExperts &layer, const fx::TensorArg &scores, const fx::TensorArg &y,
-                  const fx::TensorArg &sum, bool step, fx::StreamRef stream) const {
-    using samples::part;
-    const std::int64_t m = y.shape()[0], count = places(m);
-    const auto tokens = [m](const fx::TensorArg &of) { return part(of, 0, 0, m); };
+                  const fx::TensorArg &sum, const Call &call) const {
+    const std::int64_t count = places(call.m);
+    const auto tokens = [&](const fx::TensorArg &of) { return call.rows(of); };
     const fx::TensorArg sorted = part(sorted_, 0, 0, count),
                         units = part(units_, 0, 0, count / kUnit),
                         inner = part(inner_, 0, 0, count);
@@ -57,7 +36,7 @@ public:
              .weights = tokens(weights_),
              .ids = tokens(ids_),
              .bias = layer.choiceBias},
-            stream);
+            call.stream);
     sort_({.ids = tokens(ids_),
            .sorted_ids = sorted,
            .unit_experts = units,
@@ -65,8 +44,8 @@ public:
            .offsets = offsets_,
            .totals = totals_,
            .workspace = workspace_},
-          stream);
-    gateUp_[step]({.a = y,
+          call.stream);
+    gateUp_[call.step]({.a = y,
                    .b = layer.gateUp,
                    .c = inner,
                    .unit_experts = units,
@@ -74,8 +53,8 @@ public:
                    .counts = counts_,
                    .sorted_ids = sorted,
                    .bias = layer.gateUpBias},
-                  stream);
-    down_[step]({.a = inner,
+                  call.stream);
+    down_[call.step]({.a = inner,
                  .b = layer.down,
                  .c = tokens(results_),
                  .unit_experts = units,
@@ -83,24 +62,16 @@ public:
                  .counts = counts_,
                  .sorted_ids = sorted,
                  .bias = layer.downBias},
-                stream);
-    sum_({.x = tokens(results_), .weights = tokens(weights_), .y = sum}, stream);
+                call.stream);
+    sum_({.x = tokens(results_), .weights = tokens(weights_), .y = sum}, call.stream);
   }
   // endregion
 
   /// Brings a mixture's weights to the device.
-  DeviceExperts upload(const ExpertWeights &weights, samples::DeviceRoom &memory) const {
-    const auto prepared = [&](const fk::WeightProblem &problem,
-                              const std::vector<Matrix> &matrices) {
-      std::vector<std::uint8_t> rows;
-      for (const Matrix &matrix : matrices)
-        rows.insert(rows.end(), matrix.bytes.begin(), matrix.bytes.end());
-      std::vector<fx::bfloat16_t> made(std::size_t(fk::prepared_size(problem)));
-      fk::prepare_weight(problem, rows.data(), made.data());
-      return fk::PreparedWeight{.matrix = problem, .memory = memory.upload(made, {made.size()})};
-    };
-    DeviceExperts made{.gateUp = prepared(gateUp_[0].problem().weight(), weights.gateUp),
-                       .down = prepared(down_[0].problem().weight(), weights.down)};
+  DeviceExperts upload(const ExpertWeights &weights, const Maker &maker) const {
+    samples::DeviceRoom &memory = maker.memory;
+    DeviceExperts made{.gateUp = maker.prepared(gateUp_[0].problem().weight(), weights.gateUp),
+                       .down = maker.prepared(down_[0].problem().weight(), weights.down)};
     if (!weights.gateUpBias.empty()) {
       // As the results of the product, in BF16; the file's have no more bits.
       const std::vector<fx::bfloat16_t> rounded(weights.gateUpBias.begin(),
@@ -116,12 +87,35 @@ public:
 private:
   static constexpr int kUnit = 16; ///< places of a unit, which has one expert
 
+  MixturePlans(const Maker &maker, const Model &model, samples::DeviceRoom &memory)
+      : experts_(model.experts), rows_(maker.rows.most()),
+        gating_(maker.plans(gatingProblem(model), rows_)),
+        sort_(maker.plans(sortProblem(), rows_)),
+        gateUp_{maker.plans(gateUpProblem(model), places(maker.rows.prompt)),
+                maker.plans(gateUpProblem(model), places(maker.rows.batch))},
+        down_{maker.plans(downProblem(model), places(maker.rows.prompt)),
+              maker.plans(downProblem(model), places(maker.rows.batch))},
+        sum_(maker.plans(sumProblem(model), rows_)),
+        weights_(memory.room(fx::f32, {rows_, experts_.slots()})),
+        ids_(memory.room(fx::i32, {rows_, experts_.slots()})),
+        sorted_(memory.room(fx::i32, {places(rows_)})),
+        units_(memory.room(fx::i32, {places(rows_) / kUnit})),
+        counts_(memory.room(fx::i32, {experts_.all()})),
+        offsets_(memory.room(fx::i32, {experts_.all() + 1})), totals_(memory.room(fx::i32, {3})),
+        inner_(memory.room(fx::bf16, {places(rows_), experts_.inner})),
+        results_(memory.room(fx::f32, {rows_, experts_.slots(), model.width})),
+        workspace_(memory.room(
+            fx::u8, {std::max<std::size_t>(
+                        1, fk::workspace_bytes(sortProblem(), sort_.config(), rows_))})) {}
+
   fk::TopkGatingProblem gatingProblem(const Model &model) const {
     return {.experts = experts_.count,
             .topk = experts_.topk,
             .renormalise = experts_.renormalise,
             .score = model.row.mixture->score,
             .bias = model.row.mixture->shared,
+            .groups = experts_.groups,
+            .topk_groups = experts_.topkGroups,
             .scale = float(experts_.scale),
             .shared = experts_.shared};
   }

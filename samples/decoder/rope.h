@@ -25,6 +25,8 @@ struct RopeConfig {
 struct Rope {
   std::vector<double> frequencies;
   double factor = 1;
+  /// What latent attention multiplies scores by, twice: yarn's mscale_all_dim.
+  double scores = 1;
 };
 
 namespace rope_scaling {
@@ -77,6 +79,7 @@ inline void yarn(Rope &rope, const RopeConfig &config) {
                ofAll = config.own.real("mscale_all_dim", 0, 1e3, 0);
   rope.factor = config.own.real("attention_factor", 0, 1e3,
                                 mscale && ofAll ? scale(mscale) / scale(ofAll) : scale(1));
+  rope.scores = scale(ofAll);
 }
 
 struct Kind {

@@ -177,8 +177,6 @@ TEST_CASE("checked lengths and tables of decoding", "[run]") {
 TEST_CASE("checked lengths and tables of latent decoding", "[run]") {
   const fk::DecodeProblem problem{
       .q_heads = 16, .head = 192, .page = 8, .latent = 128, .context = 40};
-  if (!fk::supported(problem))
-    return; // waves of 64 alone have the registers
   std::vector<Wrong> wrong = outside("contexts", 1, 0, 41);
   for (double value : {-1.0, kLeast, 10.0, kHuge})
     wrong.push_back({"tables", 4, value});

@@ -151,7 +151,7 @@ TEST_CASE("a header with any changed byte is refused or read, and nothing else h
 TEST_CASE("each model of the folder is read") {
   for (const char *model :
        {"llama", "llama_linear", "llama_llama3", "llama_yarn", "qwen3", "gemma2", "gemma3",
-        "mixtral", "qwen3_moe", "gpt_oss", "glm4_moe"}) {
+        "mixtral", "qwen3_moe", "gpt_oss", "glm4_moe", "deepseek_v3"}) {
     INFO(model);
     CHECK(said(model, configOf(model)) == "right");
   }
@@ -222,10 +222,12 @@ TEST_CASE("what a mixture does not have here is refused with a sentence") {
         "config: num_experts is 7; this program runs models with 8");
   CHECK(saidWith("qwen3_moe", {{"num_experts_per_tok", 9}}) ==
         "config: num_experts_per_tok is 9; a whole number from 1 to 8 is expected");
-  CHECK(saidWith("glm4_moe", {{"n_group", 2}}) ==
-        "config: n_group is 2; this program runs models with 1");
-  CHECK(saidWith("glm4_moe", {{"n_shared_experts", 2}}) ==
-        "config: n_shared_experts is 2; a whole number from 1 to 1 is expected");
+  CHECK(saidWith("glm4_moe", {{"n_group", 3}}) ==
+        "config: n_group is 3; it divides n_routed_experts, 8");
+  CHECK(saidWith("glm4_moe", {{"topk_group", 2}}) ==
+        "config: topk_group is 2; a whole number from 1 to 1 is expected");
+  CHECK(endsWith(saidWith("glm4_moe", {{"n_shared_experts", 2}}),
+                 "mlp.shared_experts.gate_proj.weight of shape [16, 32]; [32, 32] is expected"));
   CHECK(endsWith(saidWith("mixtral", {{"num_local_experts", 3}}),
                  "mlp.gate.weight of shape [4, 32]; [3, 32] is expected"));
   CHECK(endsWith(saidWith("glm4_moe", {{"first_k_dense_replace", 0}}),
@@ -234,13 +236,52 @@ TEST_CASE("what a mixture does not have here is refused with a sentence") {
                  "self_attn.k_norm.weight, which this program does not use"));
 }
 
+TEST_CASE("what latent attention does not have here is refused with a sentence") {
+  CHECK(saidWith("deepseek_v3", {{"head_dim", 16}}) ==
+        "config: head_dim is 16; this program runs models with 64");
+  CHECK(saidWith("deepseek_v3", {{"num_key_value_heads", 1}}) ==
+        "config: num_key_value_heads is 1; this program runs models with 2");
+  CHECK(saidWith("deepseek_v3", {{"kv_lora_rank", nullptr}}) == "config has no key kv_lora_rank");
+  CHECK(saidWith("deepseek_v3", {{"scoring_func", "softmax"}}) ==
+        "config: scoring_func is \"softmax\"; this program runs models with \"sigmoid\"");
+  CHECK(endsWith(saidWith("deepseek_v3", {{"q_lora_rank", nullptr}}),
+                 "has no tensor model.layers.0.self_attn.q_proj.weight"));
+  CHECK(endsWith(saidWith("deepseek_v3", {{"kv_lora_rank", 64}}),
+                 "kv_a_proj_with_mqa.weight of shape [192, 32]; [128, 32] is expected"));
+}
+
+TEST_CASE("latent attention's matrices by heads, and shared experts that are several") {
+  const SafeTensors file = SafeTensors::read(kModels + "/deepseek_v3/model.safetensors");
+  const Model model(Config(configOf("deepseek_v3"), "config"), file);
+  const Latent &latent = model.latent;
+  const std::int64_t each = latent.plain + latent.value, shape[] = {model.heads * each, latent.keys};
+  const Floats raw = file.floats("model.layers.0.self_attn.kv_b_proj.weight", shape);
+  const LatentWeights &weights = *model.layer[0].latent;
+  const auto at = [](const Matrix &matrix, std::int64_t row, std::int64_t column) {
+    return float(reinterpret_cast<const fx::bfloat16_t *>(
+        matrix.bytes.data())[row * matrix.columns + column]);
+  };
+  for (std::int64_t head : {0, 1})
+    for (std::int64_t key = 0; key < latent.keys; key += 5) {
+      const auto wanted = [&](std::int64_t row) {
+        return raw[std::size_t((head * each + row) * latent.keys + key)];
+      };
+      CHECK(at(weights.absorb[std::size_t(head)], key, 3) == wanted(3));
+      CHECK(at(weights.expand[std::size_t(head)], 2, key) == wanted(latent.plain + 2));
+    }
+  // Two shared experts of 16: the second has the second half of the columns.
+  const std::int64_t ofDown[] = {32, 32};
+  const Floats down = file.floats("model.layers.1.mlp.shared_experts.down_proj.weight", ofDown);
+  CHECK(model.experts.shared == 2);
+  CHECK(at(model.layer[1].experts->down.back(), 7, 4) == down[7 * 32 + 16 + 4]);
+}
+
 TEST_CASE("a window of all layers, and gates and ups in turns") {
   json config = configOf("mixtral");
   config["sliding_window"] = 8;
   const SafeTensors weights = SafeTensors::read(kModels + "/mixtral/model.safetensors");
   const Model windows(Config(config, "config"), weights);
-  CHECK(windows.layer[0].window);
-  CHECK(windows.layer[1].window);
+  CHECK(windows.mixing == std::vector(2, Mixing::window));
 
   const SafeTensors file = SafeTensors::read(kModels + "/gpt_oss/model.safetensors");
   const Model gptOss(Config(configOf("gpt_oss"), "config"), file);

@@ -57,8 +57,6 @@ TEST_CASE("decoding by products of 8 bits", "[run]") {
                                .cache = KvCache::packed,
                                .pack = 16};
     expectDecode(packed, random(packed, {70}));
-    if (wave() == 32)
-      continue;
     const DecodeProblem latent{.q = type,
                                .kv = type,
                                .y = fx::f32,
@@ -70,7 +68,7 @@ TEST_CASE("decoding by products of 8 bits", "[run]") {
                                .latent = 128,
                                .lse = true};
     expectDecode(latent, random(latent, {2, 70}));
-    expectDecode(latent, random(latent, {65}), DecodeConfig{.block = 256, .rows = 64, .splits = 2});
+    expectDecode(latent, random(latent, {65}), DecodeConfig{.block = 4 * wave(), .rows = 64, .splits = 2});
   }
 }
 
@@ -103,8 +101,6 @@ TEST_CASE("decoding by products of 8 bits of q of 16 bits", "[run]") {
                                .pack = 16,
                                .queries = 2};
     expectDecode(packed, random(packed, {50}), DecodeConfig{.block = 2 * wave(), .rows = 32});
-    if (wave() == 32)
-      continue;
     const DecodeProblem latent{.kv = type,
                                .y = fx::f32,
                                .float8_products = true,

@@ -41,6 +41,12 @@ MODELS = {
     'glm4_moe': ('glm4_moe', dict(BASE, **FEW_HEADS, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, n_shared_experts=1,
                                   n_group=1, topk_group=1, first_k_dense_replace=1, routed_scaling_factor=1.5, use_qk_norm=True,
                                   attention_bias=True)),
+    'deepseek_v3': ('deepseek_v3', dict({k: v for k, v in BASE.items() if k != 'head_dim'}, num_attention_heads=2, num_key_value_heads=2,
+                                        q_lora_rank=16, kv_lora_rank=128, qk_nope_head_dim=32, qk_rope_head_dim=64, v_head_dim=32,
+                                        n_routed_experts=8, num_experts_per_tok=2, n_group=4, topk_group=2, moe_intermediate_size=16,
+                                        n_shared_experts=2, first_k_dense_replace=1,
+                                        rope_parameters=dict(rope_type='yarn', rope_theta=500.0, factor=4.0, mscale=0.8, mscale_all_dim=1.2,
+                                                             original_max_position_embeddings=16, beta_fast=4.0, beta_slow=0.5))),
 }
 PROMPT_LENGTHS, STEPS = (19, 5, 1), 4
 

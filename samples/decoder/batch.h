@@ -1,0 +1,111 @@
+// The rows of a call, and what kernels read about them and their sequences from device memory.
+#pragma once
+
+#include "common/device_room.h"
+#include "common/sequences.h"
+#include "products.h"
+
+#include <algorithm>
+
+namespace decoder {
+
+inline constexpr int kPage = 16; // tokens
+
+class Batch {
+public:
+  using Input = samples::StepInputs::Input;
+  /// A token of a sequence.
+  struct Row {
+    int sequence, position;
+  };
+
+  /// For sequences of up to `context` tokens. `heads`: of latent attention, or 0; with them there
+  /// are rowTables, rowLengths and counts.
+  Batch(const Rows &rows, int context, std::int64_t heads)
+      : rows_(rows.most()), byRow_(heads > 0), sequences_(rows.batch, context, kPage),
+        inputs_(std::size_t(3 * rows_ + rows.batch * (2 + pages()) + 1 + heads +
+                            (byRow_ ? rows_ * (1 + pages()) : 0))),
+        tokens(inputs_.add({rows_})), positions(inputs_.add({rows_})), slots(inputs_.add({rows_})),
+        starts(inputs_.add({rows.batch + 1})), lengths(inputs_.add({rows.batch})),
+        tables(inputs_.add({rows.batch, pages()})),
+        rowLengths(byRow_ ? inputs_.add({rows_}) : lengths),
+        rowTables(byRow_ ? inputs_.add({rows_, pages()}) : tables),
+        counts(byRow_ ? inputs_.add({heads}) : lengths) {}
+
+private:
+  std::int64_t rows_;
+  bool byRow_;
+  samples::Sequences sequences_;
+  samples::StepInputs inputs_;
+  std::vector<Row> called_;
+  std::int64_t longest_ = 0;
+  int pages() const { return sequences_.pagesOfEach(); }
+
+public:
+  Input tokens, positions, slots; ///< of rows
+  Input starts, lengths, tables;  ///< of sequences: first rows, tokens, and pages
+  /// Of rows, as if each were a sequence of its own that ends with the row's token.
+  Input rowLengths, rowTables;
+  Input counts; ///< rows of the call, for each head
+
+  const samples::Sequences &sequences() const { return sequences_; }
+  std::span<const Row> called() const { return called_; } ///< the rows that have a token
+  std::int64_t longest() const { return longest_; } ///< rows of a sequence in the call, at most
+  std::size_t bytes() const { return inputs_.bytes(); }
+
+  /// No row is a sequence's yet; each sequence has `each` rows.
+  void prepare(std::int32_t each) {
+    called_.clear();
+    longest_ = each;
+    std::fill_n(slots.host, rows_, -1);
+    std::fill_n(positions.host, rows_, 0);
+    std::fill_n(tokens.host, rows_, 0);
+    if (byRow_)
+      std::fill_n(rowLengths.host, rows_, 0);
+    for (std::int32_t i = 0; i < starts.device.size(); ++i)
+      starts.host[i] = i * each;
+  }
+  /// Makes a token the next one of a sequence, in a row of the call.
+  void put(std::int64_t row, int number, int token) {
+    const samples::Sequences::Place place = sequences_.append(number);
+    std::int32_t *table = tables.host + number * pages();
+    table[place.pageOfSequence] = place.page;
+    tokens.host[row] = token;
+    positions.host[row] = place.position;
+    slots.host[row] = place.slot;
+    lengths.host[number] = place.position + 1;
+    if (byRow_) {
+      rowLengths.host[row] = place.position + 1;
+      std::copy_n(table, place.pageOfSequence + 1, rowTables.host + row * pages());
+    }
+    called_.push_back({number, place.position});
+  }
+  /// Puts as many of the tokens as there are rows, sequence after sequence, and takes them away from
+  /// what is left. Returns the number of rows.
+  std::int64_t fill(std::span<std::span<const int>> left) {
+    prepare(0);
+    std::int64_t row = 0;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      const auto count = std::min(left[i].size(), std::size_t(rows_ - row));
+      for (int token : left[i].first(count))
+        put(row++, int(i), token);
+      left[i] = left[i].subspan(count);
+      starts.host[i + 1] = std::int32_t(row);
+      longest_ = std::max(longest_, std::int64_t(count));
+    }
+    return row;
+  }
+  /// Brings all of it to the device, for a call with m rows.
+  void send(std::int64_t m) {
+    if (byRow_)
+      std::fill_n(counts.host, counts.device.size(), std::int32_t(m));
+    inputs_.send();
+  }
+  /// Ends a sequence: its number and its pages are free.
+  void end(int number) {
+    sequences_.end(number);
+    lengths.host[number] = 0;
+  }
+};
+
+} // namespace decoder

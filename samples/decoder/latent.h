@@ -1,0 +1,231 @@
+// Latent attention (MLA, DeepSeek-V2, arXiv 2405.04434): the cache has one key for all heads, whose
+// first elements are the value. What makes keys and values of heads out of it is absorbed: it
+// multiplies q before attention, and what attention gives after it.
+#pragma once
+
+#include "heads.h"
+
+#include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/norm.h>
+
+#include <numeric>
+
+namespace decoder {
+
+/// Products with a matrix for each head: the heads are a grouped product's experts, and the rows of
+/// head h are those of (token, head), which lie at token * heads + h.
+class HeadProduct {
+public:
+  HeadProduct(const Maker &maker, std::int64_t n, std::int64_t k)
+      : heads_(maker.model.heads), plan_{plan(maker, maker.rows.prompt, n, k),
+                                         plan(maker, maker.rows.batch, n, k)},
+        ids_{ids(maker, maker.rows.prompt), ids(maker, maker.rows.batch)} {}
+
+  fk::PreparedWeight weights(const Maker &maker, const std::vector<Matrix> &ofHeads) const {
+    return maker.prepared(plan_[0].problem().weight(), ofHeads);
+  }
+  // region: heads
+  /// `a` and `c`: (m, heads, k) and (m, heads, n), whose heads lie next to each other. `counts`: m
+  /// for each head.
+  void operator()(const fk::PreparedWeight &b, const fx::TensorArg &a, const fx::TensorArg &c,
+                  const fx::TensorArg &counts, const Call &call) const {
+    const fk::GroupedGemmProblem &problem = plan_[call.step].problem();
+    const std::int64_t rows = call.m * heads_, apartA = a.strides()[1], apartC = c.strides()[1];
+    plan_[call.step](
+        {.a = {a.data(), fx::bf16, fx::Extents{rows, problem.k}, fx::Extents{apartA, 1}},
+         .b = b,
+         .c = {c.data(), fx::bf16, fx::Extents{rows, 1, problem.n}, fx::Extents{apartC, apartC, 1}},
+         .counts = counts,
+         .sorted_ids = ids_[call.step]},
+        call.stream);
+  }
+  // endregion
+
+private:
+  static std::int64_t capacity(int rows) { return (rows + 15) / 16 * 16; }
+  static fk::GroupedGemmPlan plan(const Maker &maker, int rows, std::int64_t n, std::int64_t k) {
+    return maker.plans(fk::GroupedGemmProblem{.experts = maker.model.heads,
+                                              .n = n,
+                                              .k = k,
+                                              .groups = fk::GroupLayout::masked,
+                                              .capacity = capacity(rows),
+                                              .a_rows = fk::GroupedRows::tokens,
+                                              .c_rows = fk::GroupedRows::slots},
+                       maker.model.heads * capacity(rows));
+  }
+  static fx::TensorArg ids(const Maker &maker, int rows) {
+    std::vector<std::int32_t> all;
+    for (std::int64_t head = 0; head < maker.model.heads; ++head)
+      for (std::int64_t token = 0; token < capacity(rows); ++token)
+        all.push_back(std::int32_t(token * maker.model.heads + head));
+    return maker.memory.upload(all, {all.size()});
+  }
+
+  std::int64_t heads_;
+  fk::GroupedGemmPlan plan_[2]; ///< for prompts, and for steps
+  fx::TensorArg ids_[2];
+};
+
+// region: problems
+inline fk::RopeProblem latentRope(const Model &model, bool keys) {
+  const Latent &latent = model.latent;
+  fk::RopeProblem problem{.x = keys ? fx::f32 : fx::bf16,
+                          .y = fx::bf16,
+                          .q_heads = keys ? 0 : int(model.heads),
+                          .kv_heads = keys ? 1 : 0,
+                          .head = int(keys ? latent.cached() : latent.rotary),
+                          .rotary = int(latent.rotary),
+                          .style = model.ropeStyle,
+                          .tail = true,
+                          .k_out = false};
+  if (keys) { // the token's row of the cache; its first elements are the value
+    problem.cache = fk::KvCache::pages;
+    problem.cached = fx::bf16;
+    problem.page = kPage;
+    problem.v_cached = false;
+  }
+  return problem;
+}
+inline fk::DecodeProblem latentDecode(const Model &model, int context) {
+  return {.q = fx::bf16,
+          .kv = fx::bf16,
+          .y = fx::bf16,
+          .q_heads = int(model.heads),
+          .kv_heads = 1,
+          .head = int(model.latent.cached()),
+          .page = kPage,
+          .scale = model.scale,
+          .latent = int(model.latent.keys),
+          .context = context};
+}
+inline fk::NormProblem latentNorm(std::int64_t n, fx::DType y) {
+  constexpr double kEps = 1e-6; // transformers has this one, whatever config.json says
+  return {.x = fx::f32, .weight = fx::f32, .y = y, .n = n, .eps = kEps};
+}
+// endregion
+
+class LatentAttention {
+public:
+  LatentAttention(const Maker &maker, const Batch &batch)
+      : latent_(maker.model.latent), width_(maker.model.width), heads_(maker.model.heads),
+        batch_(batch), workspaces_(maker.workspaces),
+        down_(maker.memory.room(fx::f32, {maker.rows.most(), latent_.queries + latent_.cached()})),
+        normalised_(maker.memory.room(fx::bf16, {maker.rows.most(), latent_.queries})),
+        q_(maker.memory.room(fx::bf16, {maker.rows.most(), heads_, latent_.head()})),
+        absorbed_(maker.memory.room(fx::bf16, {maker.rows.most(), heads_, latent_.cached()})),
+        values_(maker.memory.room(fx::bf16, {maker.rows.most(), heads_, latent_.keys})),
+        attended_(maker.memory.room(fx::bf16, {maker.rows.most(), heads_, latent_.value})),
+        angles_(maker, maker.model.rope, batch.sequences().context()),
+        keyNorm_(maker.plans(latentNorm(latent_.keys, fx::f32), maker.rows.most())),
+        rotateKeys_(maker.plans(latentRope(maker.model, true), maker.rows.most())),
+        rotateQueries_(maker.plans(latentRope(maker.model, false), maker.rows.most())),
+        absorb_(maker, latent_.keys, latent_.plain), expand_(maker, latent_.value, latent_.keys),
+        attention_{decode(maker, maker.rows.prompt), decode(maker, maker.rows.batch)} {
+    if (latent_.queries)
+      queryNorm_ = maker.plans(latentNorm(latent_.queries, fx::bf16), maker.rows.most());
+  }
+
+  struct Layer {
+    Product down, q, output;
+    std::optional<fx::TensorArg> qNorm;
+    fx::TensorArg kvNorm;
+    fk::PreparedWeight absorb, expand;
+    fx::TensorArg cache;
+  };
+  Layer layer(const Maker &maker, const LatentWeights &weights) const {
+    return {.down = Product(maker,
+                            productProblem(latent_.queries + latent_.cached(), width_),
+                            weights.down, weights.downBias),
+            .q = Product(maker,
+                         productProblem(heads_ * latent_.head(),
+                                        latent_.queries ? latent_.queries : width_, fx::bf16),
+                         {weights.q}),
+            .output = Product(maker, productProblem(width_, heads_ * latent_.value),
+                              {weights.output}, weights.outputBias),
+            .qNorm = maker.vector(weights.qNorm),
+            .kvNorm = *maker.vector(weights.kvNorm),
+            .absorb = absorb_.weights(maker, weights.absorb),
+            .expand = expand_.weights(maker, weights.expand),
+            .cache = maker.memory.zeros(
+                fx::bf16, {batch_.sequences().pages(), kPage, 1, latent_.cached()})};
+  }
+
+  /// What attention gives of what was normalised.
+  void operator()(const Layer &layer, const fx::TensorArg &x, const fx::TensorArg &y,
+                  const Call &call) const {
+    // region: latent
+    const fx::TensorArg down = call.rows(down_), q = call.rows(q_),
+                        absorbed = call.rows(absorbed_), values = call.rows(values_),
+                        attended = call.rows(attended_);
+    layer.down(x, down, call);
+    if (layer.qNorm) {
+      const fx::TensorArg normalised = call.rows(normalised_);
+      (*queryNorm_)({.x = part(down, 1, 0, latent_.queries), .weight = *layer.qNorm,
+                     .y = normalised},
+                    call.stream);
+      layer.q(normalised, flat(q), call);
+    } else {
+      layer.q(x, flat(q), call);
+    }
+    writeCache(layer, down, call);
+    absorb_(layer.absorb, part(q, 2, 0, latent_.plain), part(absorbed, 2, 0, latent_.keys),
+            batch_.counts.device, call);
+    rotateQueries_({.q = part(q, 2, latent_.plain, latent_.rotary),
+                    .positions = call.rows(batch_.positions.device),
+                    .cos = angles_.cos,
+                    .sin = angles_.sin,
+                    .q_out = part(absorbed, 2, latent_.keys, latent_.rotary)},
+                   call.stream);
+    // Each row is as a sequence that ends with its token, those of prompts too.
+    attention_[call.step]({.q = absorbed,
+                           .k_cache = layer.cache,
+                           .tables = call.rows(batch_.rowTables.device),
+                           .contexts = call.rows(batch_.rowLengths.device),
+                           .workspace = workspaces_.all(),
+                           .y = values},
+                          call.stream);
+    expand_(layer.expand, values, attended, batch_.counts.device, call);
+    layer.output(flat(attended), y, call);
+    // endregion
+  }
+
+private:
+  fk::DecodePlan decode(const Maker &maker, int rows) const {
+    const fk::DecodePlan made =
+        maker.plans(latentDecode(maker.model, batch_.sequences().context()), rows);
+    maker.workspaces.require(made, maker.rows.most());
+    return made;
+  }
+  /// (m, heads, n) as (m, heads * n).
+  fx::TensorArg flat(const fx::TensorArg &of) const {
+    return fx::tensor(of.data(), fx::bf16, {of.shape()[0], of.shape()[1] * of.shape()[2]});
+  }
+  /// Normalises the value, rotates the rest of the key, and writes both.
+  void writeCache(const Layer &layer, const fx::TensorArg &down, const Call &call) const {
+    const fx::TensorArg value = part(down, 1, latent_.queries, latent_.keys);
+    keyNorm_({.x = value, .weight = layer.kvNorm, .y = value}, call.stream);
+    const std::int64_t row = down.strides()[0];
+    rotateKeys_({.k = fx::tensor(static_cast<float *>(value.data()),
+                                 {call.m, 1, latent_.cached()}, {row, row, 1}),
+                 .positions = call.rows(batch_.positions.device),
+                 .cos = angles_.cos,
+                 .sin = angles_.sin,
+                 .slots = call.rows(batch_.slots.device),
+                 .k_cache = layer.cache},
+                call.stream);
+  }
+
+  const Latent &latent_;
+  std::int64_t width_, heads_;
+  const Batch &batch_;
+  const Workspaces &workspaces_;
+  fx::TensorArg down_, normalised_, q_, absorbed_, values_, attended_;
+  RopeTables angles_;
+  std::optional<fk::NormPlan> queryNorm_;
+  fk::NormPlan keyNorm_;
+  fk::RopePlan rotateKeys_, rotateQueries_;
+  HeadProduct absorb_, expand_;
+  fk::DecodePlan attention_[2]; ///< for prompts, and for steps
+};
+
+} // namespace decoder

@@ -1,0 +1,217 @@
+// What config.json says of a model: its sizes and options.
+#pragma once
+
+#include "architecture.h"
+#include "rope.h"
+
+#include <cmath>
+#include <vector>
+
+namespace decoder {
+
+/// The sizes of all mixtures of a model.
+struct Experts {
+  std::int64_t count = 0, inner = 0; ///< experts that the router chooses from; their width inside
+  int topk = 0;                      ///< chosen for a token
+  /// Shared experts, which each token has. One that is wider than the others is several of them.
+  int shared = 0;
+  int groups = 1, topkGroups = 1; ///< of the experts that the router chooses from
+  std::int64_t firstLayer = 0;    ///< those before it have an MLP
+  bool renormalise = false;
+  double scale = 1;            ///< of the weights
+  double alpha = 1, limit = 0; ///< clamped
+
+  int slots() const { return topk + shared; } ///< of a token
+  std::int64_t all() const { return count + shared; }
+};
+
+/// The sizes of latent attention (MLA): q by way of `queries` numbers, keys and values by way of
+/// `keys`. A head of q and k has `plain` elements and `rotary` more, which rotate and are the same
+/// in all heads of k.
+struct Latent {
+  std::int64_t queries = 0; ///< 0: q is made of what enters the layer
+  std::int64_t keys = 0, plain = 0, rotary = 0, value = 0;
+
+  std::int64_t head() const { return plain + rotary; }
+  std::int64_t cached() const { return keys + rotary; } ///< elements of a token in the cache
+};
+
+/// How a layer mixes tokens.
+enum class Mixing : std::uint8_t {
+  all,    ///< attention to all tokens before
+  window, ///< to the last ones
+};
+
+struct Sizes {
+  const Architecture &row;
+  std::int64_t layers, width, inner, heads, kvHeads, head, vocabulary, context;
+  double eps, scale; ///< of norms; of scores
+  double embeddingScale = 1;
+  double scoreCap = 0, logitCap = 0; ///< 0: none
+  std::vector<Mixing> mixing;        ///< of each layer
+  std::int64_t window = 0; ///< tokens that a layer with a window sees, the query's among them
+  fk::Activation activation;
+  Rope rope, windowRope; ///< of layers without and with a window
+  bool headNorms, tied, bias;
+  std::int64_t rotary; ///< elements of a head that rotate
+  fk::RopeStyle ropeStyle = fk::RopeStyle::neox;
+  Experts experts; ///< if the architecture has mixtures
+  Latent latent;   ///< if it has latent attention
+
+  std::int64_t qkvWidth() const { return (heads + 2 * kvHeads) * head; }
+
+  /// Throws FileError if the model is of another architecture, or has an option that is not here.
+  explicit Sizes(const Config &config)
+      : row(rowOf(config)), layers(config.whole("num_hidden_layers", 1, 1000)),
+        width(config.whole("hidden_size", 1, 1 << 20)),
+        inner(config.whole("intermediate_size", 1, 1 << 20)),
+        heads(config.whole("num_attention_heads", 1, 1024)),
+        kvHeads(config.whole("num_key_value_heads", 1, 1024, heads)),
+        head(config.whole("head_dim", 1, 1024, width / heads)),
+        vocabulary(config.whole("vocab_size", 1, 1 << 24)),
+        context(config.whole("max_position_embeddings", 1, 1 << 30)),
+        eps(config.real("rms_norm_eps", 0, 1)),
+        scale(1 / std::sqrt(row.queryScale ? config.real("query_pre_attn_scalar", 1, 1e6)
+                                           : double(head))),
+        activation(activationOf(config)),
+        headNorms(row.optionalHeadNorms ? config.flag("use_qk_norm", false) : row.headNorms),
+        tied(config.flag("tie_word_embeddings", row.tied)),
+        bias(config.flag("attention_bias", false)) {
+    if (heads % kvHeads)
+      config.refuse("num_key_value_heads", kvHeads,
+                    "it divides num_attention_heads, " + std::to_string(heads));
+    if (row.scaledEmbedding)
+      embeddingScale = std::sqrt(double(width));
+    if (row.softCaps) {
+      scoreCap = config.real("attn_logit_softcapping", 0, 1e6, 0);
+      logitCap = config.real("final_logit_softcapping", 0, 1e6, 0);
+    }
+    readMixing(config);
+    if (row.latent)
+      readLatent(config);
+    readRopes(config);
+    if (row.mixture)
+      readExperts(config, *row.mixture);
+    config.expect("mlp_bias", false);
+    config.expect("use_bidirectional_attention", false);
+    config.expectAllKnown();
+  }
+
+private:
+  static const Architecture &rowOf(const Config &config) {
+    const std::string type = config.word("model_type");
+    const auto *row = std::ranges::find(kArchitectures, type, &Architecture::type);
+    if (row != std::end(kArchitectures))
+      return *row;
+    std::string all;
+    for (const Architecture &known : kArchitectures)
+      all += (all.empty() ? "" : ", ") + std::string(known.type);
+    config.refuse("model_type", type, "this program has " + all);
+  }
+  static fk::Activation activationOf(const Config &config) {
+    const char *key = config.has("hidden_activation") ? "hidden_activation" : "hidden_act";
+    const std::string name = config.word(key);
+    const auto *found = std::ranges::find(kActivations, name, &NamedActivation::name);
+    if (found == std::end(kActivations))
+      config.refuse(key, name, "this program has silu and gelu_pytorch_tanh");
+    if (config.has("hidden_act"))
+      config.expect("hidden_act", name); // both keys, in Gemma's files
+    return found->activation;
+  }
+  void readMixing(const Config &config) {
+    const std::int64_t every = // transformers has written both names
+        config.whole("_sliding_window_pattern", 1, 1000,
+                     config.whole("sliding_window_pattern", 1, 1000, std::max(row.globalEvery, 1)));
+    const bool used = config.flag("use_sliding_window", row.globalEvery != 0),
+               everywhere = row.windowEverywhere && config.has("sliding_window");
+    for (std::int64_t i = 0; i < layers; ++i)
+      mixing.push_back(everywhere || (used && (i + 1) % every) ? Mixing::window : Mixing::all);
+    const std::vector<std::string> types = config.words("layer_types", std::size_t(layers));
+    if (used && types.empty() && row.globalEvery == 0)
+      config.refuse("use_sliding_window", true, "layer_types says of which layers then");
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      if (types[i] != "sliding_attention" && types[i] != "full_attention")
+        config.refuse("layer_types", types[i],
+                      "this program has full_attention and sliding_attention");
+      mixing[i] = types[i] == "sliding_attention" ? Mixing::window : Mixing::all;
+    }
+    const bool any = std::ranges::find(mixing, Mixing::window) != mixing.end();
+    window = config.whole("sliding_window", 1, 1 << 30, any ? std::nullopt : std::optional(1));
+  }
+  void readLatent(const Config &config) {
+    if (config.has("q_lora_rank"))
+      latent.queries = config.whole("q_lora_rank", 1, 1 << 20);
+    latent.keys = config.whole("kv_lora_rank", 1, 1 << 20);
+    latent.plain = config.whole("qk_nope_head_dim", 1, 1024);
+    latent.rotary = config.whole("qk_rope_head_dim", 1, 1024);
+    latent.value = config.whole("v_head_dim", 1, 1024);
+    // Other numbers of the same.
+    config.expect("qk_head_dim", latent.head());
+    config.expect("head_dim", latent.rotary);
+    config.expect("num_key_value_heads", heads);
+    head = latent.rotary;
+    scale = 1 / std::sqrt(double(latent.head()));
+    ropeStyle = config.flag("rope_interleave", true) ? fk::RopeStyle::gptj : fk::RopeStyle::neox;
+  }
+  void readRopes(const Config &config) {
+    const auto given =
+        config.object(config.has("rope_scaling") ? "rope_scaling" : "rope_parameters");
+    const Config none(nlohmann::json::object(), "rope_parameters");
+    const Config &partial = given && given->has("partial_rotary_factor") ? *given : config;
+    rotary = std::int64_t(double(head) * partial.real("partial_rotary_factor", 0, 1, 1));
+    if (rotary < 2 || rotary % 2)
+      config.refuse("partial_rotary_factor", rotary, "an even number of elements rotates");
+    const auto of = [&](const Config &own) { return ropeOf({own, config}, rotary); };
+    if (row.twoRopes && given && given->has("full_attention")) {
+      rope = of(*given->object("full_attention"));
+      windowRope = of(*given->object("sliding_attention"));
+      given->expectAllKnown();
+    } else if (row.twoRopes) { // as older files have them
+      rope = of(given.value_or(none));
+      const double base = config.real("rope_local_base_freq", 1, 1e12);
+      windowRope = of(Config({{"rope_theta", base}}, "the windows' rope_parameters"));
+    } else {
+      rope = windowRope = of(given.value_or(none));
+    }
+    if (!row.latent)
+      return;
+    if (rotary != latent.rotary)
+      config.refuse("partial_rotary_factor", rotary, "all of qk_rope_head_dim rotates");
+    scale *= rope.scores * rope.scores;
+  }
+
+  void readExperts(const Config &config, const Mixture &mixture) {
+    const char *count = config.has("num_local_experts")  ? "num_local_experts"
+                        : config.has("n_routed_experts") ? "n_routed_experts"
+                                                         : "num_experts";
+    experts.count = config.whole(count, 1, 2048);
+    for (const char *other : {"num_local_experts", "n_routed_experts", "num_experts"})
+      config.expect(other, experts.count);
+    experts.inner = config.whole(std::string(mixture.inner), 1, 1 << 20);
+    experts.topk =
+        int(config.whole("num_experts_per_tok", 1, std::min<std::int64_t>(experts.count, 64)));
+    experts.renormalise =
+        mixture.renormalise ? *mixture.renormalise : config.flag("norm_topk_prob", mixture.shared);
+    config.expect("decoder_sparse_step", 1);
+    config.expect("mlp_only_layers", nlohmann::json::array());
+    if (mixture.clamped) {
+      experts.alpha = config.real("swiglu_alpha", 0, 1e3, 1.702);
+      experts.limit = config.real("swiglu_limit", 1e-3, 1e6, 7);
+    }
+    if (mixture.shared) {
+      experts.shared = int(config.whole("n_shared_experts", 1, 64));
+      experts.groups = int(config.whole("n_group", 1, 32));
+      experts.topkGroups = int(config.whole("topk_group", 1, experts.groups));
+      if (experts.count % experts.groups)
+        config.refuse("n_group", experts.groups,
+                      "it divides " + std::string(count) + ", " + std::to_string(experts.count));
+      experts.firstLayer = config.whole("first_k_dense_replace", 0, layers);
+      experts.scale = config.real("routed_scaling_factor", 1e-3, 1e3);
+      config.expect("scoring_func", "sigmoid");
+      config.expect("topk_method", "noaux_tc");
+      config.expect("moe_layer_freq", 1);
+    }
+  }
+};
+
+} // namespace decoder
