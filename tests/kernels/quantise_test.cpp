@@ -90,10 +90,11 @@ void expectBlocks(const QuantiseProblem &problem, std::int64_t m, const fk::RowC
       continue;
     }
     // The exponents of the largest numbers: 448 = 1.75 * 2^8, 57344 = 1.75 * 2^15, 6 = 1.5 * 2^2.
-    int exponent = problem.block == BlockScale::ceil ? int(std::ceil(std::log2(largest / most)))
-                                                     : std::ilogb(largest) - std::ilogb(most);
-    if (largest == 0 || exponent < -127)
-      exponent = -127;
+    int exponent = -127;
+    if (largest != 0)
+      exponent = std::max(exponent, problem.block == BlockScale::ceil
+                                        ? int(std::ceil(std::log2(largest / most)))
+                                        : std::ilogb(largest) - std::ilogb(most));
     if (gotScale[block] != exponent + 127)
       FAIL("block " << block << " of largest magnitude " << largest << " has the scale 2^"
                     << int(gotScale[block]) - 127 << ", not 2^" << exponent);

@@ -90,13 +90,19 @@ int reversed(int x) {
   return y;
 }
 
+/// The product as the GPU's instruction gives it: its lower 32 bits.
+int product(int x, int y) {
+  return static_cast<int>(static_cast<unsigned>(x) * static_cast<unsigned>(y));
+}
+
 void calls(const Case &c) {
   for (int i = 0; i < c.size("n"); ++i) {
     const int x = integer(c.in.at("x")[at(i)]);
+    const int square = product(x, x);
     const int results[] = {x % 3 == 0   ? 2 * x
-                           : x % 3 == 1 ? x * x
+                           : x % 3 == 1 ? square
                                         : x - 7,
-                           std::gcd(x + 1, 360), reversed(x), (x % 2 ? 6 : 1) * x * x};
+                           std::gcd(x + 1, 360), reversed(x), product(x % 2 ? 6 : 1, square)};
     std::copy(std::begin(results), std::end(results), c.out["y"].begin() + 4 * i);
   }
 }

@@ -434,8 +434,9 @@ TEST_CASE("the weights of ids that are given", "[run]") {
         std::vector<double> scores;
         for (std::size_t k = 0; k < 3; ++k) {
           const double id = given[t * 3 + k];
-          const std::size_t e = std::size_t(id);
-          scores.push_back(id < 0 || id >= 40 ? 0
+          const bool isExpert = id >= 0 && id < 40;
+          const std::size_t e = isExpert ? std::size_t(id) : 0;
+          scores.push_back(!isExpert          ? 0
                            : score == softmax ? shares[e]
                            : score == sigmoid ? 1 / (1 + std::exp(-row[e]))
                                               : std::sqrt(std::log1p(std::exp(row[e]))));

@@ -123,9 +123,11 @@ inline std::vector<double> uniform(fx::DType dtype, std::int64_t count, std::uin
 inline std::vector<double> integers(std::int64_t count, std::uint64_t seed, int lowest,
                                     int highest) {
   std::vector<double> values(static_cast<std::size_t>(count));
+  const std::int64_t low = lowest, different = highest - low + 1;
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = lowest + static_cast<int>(fx::detail::randomBits(seed, i) %
-                                          static_cast<std::uint64_t>(highest - lowest + 1));
+    values[i] = static_cast<double>(
+        low + static_cast<std::int64_t>(fx::detail::randomBits(seed, i) %
+                                        static_cast<std::uint64_t>(different)));
   return values;
 }
 

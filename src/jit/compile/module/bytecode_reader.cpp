@@ -30,7 +30,7 @@ namespace {
 using support::Descriptor;
 
 /// The most memory that the reader may take, and the most text that it may write.
-constexpr rlim_t kMemoryLimit = rlim_t(8) << 30;
+[[maybe_unused]] constexpr rlim_t kMemoryLimit = rlim_t(8) << 30;
 constexpr std::size_t kTextLimit = std::size_t(1) << 30, kMessageLimit = 4096;
 
 [[noreturn]] void fail(const std::string &name, const std::string &what) {
@@ -162,8 +162,11 @@ std::string bytecodeAsText(std::string_view bytecode, const std::string &name,
   posix_spawn_file_actions_destroy(&files);
   if (error)
     fail(name, "starting " + reader + ": " + std::strerror(error));
-  const rlimit memory{kMemoryLimit, kMemoryLimit}, core{0, 0};
+  const rlimit core{0, 0};
+#ifndef FLYDSL_ADDRESS_SANITIZER // whose shadow is 16 TiB of addresses
+  const rlimit memory{kMemoryLimit, kMemoryLimit};
   (void)prlimit(child, RLIMIT_AS, &memory, nullptr);
+#endif
   (void)prlimit(child, RLIMIT_CORE, &core, nullptr);
   written.reset();
 
