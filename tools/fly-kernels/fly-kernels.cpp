@@ -140,7 +140,11 @@ int run(const Request &request, const Options &options) {
   return *report.worst <= 1 ? 0 : 1;
 }
 
+/// Lets every search measure, also where a winner of an earlier one is known.
+void searchAnew() { setenv("FLYDSL_AUTOTUNE", "1", 1); }
+
 int tune(const Request &request, const Options &options) {
+  searchAnew();
   chooseDevice(options);
   const auto text = [&](const fx::Config &config) {
     return shown(config, request.family->configEnumerations());
@@ -172,6 +176,7 @@ int tune(const Request &request, const Options &options) {
 /// All configurations of a list's problems by their time: what is chosen next to what is quickest, and the
 /// least table in which each problem has a good one.
 int table(const Families &all, const Options &options) {
+  searchAnew();
   chooseDevice(options);
   const fx::Target target = fx::Device::current().target();
   std::vector<TimedProblem> problems;
@@ -195,6 +200,8 @@ int table(const Families &all, const Options &options) {
       };
       TimedProblem timed{.problem = name, .chosen = {}, .all = {}};
       const fx::Config chosen = family->configs(request.problem, m, target).at(0);
+      const TimedProblem untimed{.problem = name, .chosen = {chosen, 1}, .all = {{chosen, 1}}};
+      leastTable({&untimed, 1}, options.fields, 0); // refuses a wrong field before the time is spent
       for (const fx::Trial &trial : family->tune(request.problem, m, how).trials)
         if (trial.outcome == fx::Trial::Outcome::measured) {
           timed.all.push_back({trial.config, trial.milliseconds * 1000});
