@@ -218,6 +218,20 @@ constexpr std::array kProducts = {
                .l2BytesPerClock = 2048,
                .lastLevelBytes = 64 * kMib,
                .sustained = kRdna},
+    // AMD's announcement gives memory and its bandwidth. Units, dies, clocks, bus and the sum of the
+    // L2 caches are those of AMD's emulator rocjitsu alone (configs/gfx1250_mi455x.json). What an L2
+    // moves in a clock and what is sustained are MI355X's, for want of any source.
+    ProductRow{.name = "MI455X",
+               .processor = "gfx1250",
+               .computeUnits = 256,
+               .dies = 8,
+               .clockMhz = 2700,
+               .memoryGigabytes = 19600,
+               .memoryClockKhz = 1'600'000,
+               .memoryBusBits = 24576,
+               .l2Bytes = 24 * kMib,
+               .l2BytesPerClock = 16384,
+               .sustained = kMi350},
 };
 
 } // namespace

@@ -165,6 +165,13 @@ constexpr Register kGfx12[] = {
     {32, "WAVE_DVGPR_ALLOC_HI", nullptr, kDynamic},
 };
 
+/// gfx1250: the place in a cluster of workgroups. LLVM's lowering of workgroup ids and of
+/// llvm.amdgcn.cluster.workgroup.flat.id reads these two fields; none is launched in clusters.
+constexpr uint32_t kClusterFields = 15u << 6 | 15u << 21;
+constexpr Register kGfx1250[] = {
+    {28, "WAVE_IB_STS2", nothing, "only its fields of clusters are known", Writes::No, kClusterFields},
+};
+
 const Register &find(const Wave &w, unsigned id) {
   const Machine &t = *w.target;
   auto among = [&](std::span<const Register> table) -> const Register * {
@@ -176,7 +183,9 @@ const Register &find(const Wave &w, unsigned id) {
   const Register *found = t.encoding == Encoding::Gfx9    ? among(kGfx9)
                           : t.encoding == Encoding::Gfx11 ? among(kGfx11)
                                                           : among(kGfx12);
-  if (!found && t.product().dies > 1)
+  if (!found && t.has(flydsl::Feature::clusters))
+    found = among(kGfx1250);
+  else if (!found && t.product().dies > 1)
     found = among(kGfx940);
   if (!found)
     throw WaveFault{"hardware register " + std::to_string(id) + ", which " + t.name() +

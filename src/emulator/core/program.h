@@ -19,15 +19,29 @@ public:
   const Machine *target = nullptr;
   uint64_t address = 0; ///< host address of the first instruction
   size_t bytes = 0;
+  /// Where registers are in banks (Machine::registerBanks), the code has a copy here for each
+  /// setting of the banks that it makes, one after the other; else one.
   std::vector<Inst> insts;
   std::vector<uint16_t> effects; ///< what LLVM says of each entry: McEffect
+  std::vector<uint8_t> banks = {0}; ///< the setting of each copy: 2 bits for src0, src1, src2, dst
   unsigned vgprs = 0;            ///< the highest vector register used, plus one
   unsigned accVgprs = 0;         ///< as vgprs, of the accumulation registers
   bool readsClock = false;       ///< an instruction asks for the time
 
-  uint16_t effectsOf(const Inst &inst) const {
-    return effects[static_cast<size_t>(&inst - insts.data())];
+  /// The entries of one copy.
+  size_t entries() const { return bytes / 4 + 1; }
+  /// The entry of an instruction in its copy: the dword of the code where it begins.
+  size_t entryOf(const Inst &inst) const {
+    return static_cast<size_t>(&inst - insts.data()) % entries();
   }
+  /// The first entry of the copy for a setting of the banks; null if the code never makes it.
+  const Inst *copyFor(uint8_t setting) const {
+    for (size_t k = 0; k < banks.size(); ++k)
+      if (banks[k] == setting)
+        return insts.data() + k * entries();
+    return nullptr;
+  }
+  uint16_t effectsOf(const Inst &inst) const { return effects[entryOf(inst)]; }
   /// Whether it reads and writes one place of memory, in one step. (A load to LDS reads and writes
   /// two.)
   bool isAtomic(const Inst &inst) const {

@@ -42,6 +42,13 @@ uint32_t readSpecial(const Wave &w, unsigned code) {
   case kPrivateBaseCode:
   case kPrivateLimitCode:
     return static_cast<uint32_t>(kPrivateAperture);
+  case kLiteralCode:
+    throw WaveFault{"a literal of 32 bits for an operand of 64, of which it is not known whether its "
+                    "sign is extended"};
+  case kScratchBaseLowCode:
+    return static_cast<uint32_t>(kScratchBase);
+  case kScratchBaseHighCode:
+    return kScratchBase >> 32;
   default:
     throw WaveFault{"scalar operand " + std::to_string(code) +
                     " is not part of the emulated state"};
@@ -54,6 +61,22 @@ void Wave::jump(uint64_t address) {
   if (offset % 4 || offset / 4 >= count)
     throw WaveFault{"jump to an address outside of the code", -1, address, FaultKind::Address};
   ip = codeBegin + offset / 4;
+}
+
+void Wave::useBanks(uint8_t setting) {
+  const Inst *begin = program->copyFor(setting);
+  if (!begin)
+    throw WaveFault{"banks of vector registers that no s_set_vgpr_msb of the code names"};
+  ip = begin + (ip - codeBegin);
+  codeEnd = begin + (codeEnd - codeBegin);
+  codeBegin = begin;
+}
+
+uint64_t readWide(const Wave &w, const Operand &o) {
+  const uint64_t place = w.pcOf(w.current) + 4 * o.index;
+  uint64_t value;
+  std::memcpy(&value, reinterpret_cast<const void *>(place), sizeof value);
+  return value;
 }
 
 } // namespace flyemu

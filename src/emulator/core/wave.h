@@ -137,6 +137,9 @@ struct alignas(64) Wave {
   uint8_t *globalSlow(uint64_t address, uint32_t bytes, bool write, int lane);
   /// Moves the program counter to a code address; throws WaveFault if it is outside the program.
   void jump(uint64_t address);
+  /// Goes on in the copy of the code whose instructions have their vector registers in these banks
+  /// (Program::banks).
+  void useBanks(uint8_t setting);
 };
 
 /// The scalar value of an operand (32 bits).
@@ -159,6 +162,9 @@ inline uint32_t read32(const Wave &w, const Operand &o) {
   }
 }
 
+/// An operand of 64 bits that stands in the code of the current instruction.
+uint64_t readWide(const Wave &w, const Operand &o);
+
 inline uint64_t read64(const Wave &w, const Operand &o) {
   switch (o.kind) {
   case Kind::Sgpr:
@@ -171,8 +177,12 @@ inline uint64_t read64(const Wave &w, const Operand &o) {
     return uint64_t(o.value) << 32;
   case Kind::ImmPi:
     return 0x3fc45f306dc9c882ull;
+  case Kind::ImmWide:
+    return readWide(w, o);
   case Kind::Special:
     switch (o.index) {
+    case kScratchBaseLowCode:
+      return kScratchBase;
     case kSharedBaseCode:
     case kSharedLimitCode:
       return kSharedAperture;

@@ -14,8 +14,6 @@ unsigned waveLanes(const KernelCode &kernel) {
 }
 
 namespace {
-constexpr unsigned kUserRegisters = 16; ///< the most that the packet processor sets
-
 /// Gives scalar registers their values, one after the other, and notes that they have one.
 class Scalars {
 public:
@@ -100,6 +98,9 @@ void workgroupIds(Scalars &s, const Wave &w, const KernelDescriptor &k,
     s.set(kTtmp + 7,
           (k.workgroupId(1) ? group[1] & 0xffff : 0) | (k.workgroupId(2) ? group[2] << 16 : 0));
     s.set(kTtmp + 8, index << 25, 31u << 25);
+    // Its place in a cluster of workgroups: none is launched in clusters.
+    if (w.target->has(flydsl::Feature::clusters))
+      s.set(kTtmp + 6, 0);
   } else {
     for (unsigned axis = 0; axis < 3; ++axis)
       if (k.workgroupId(axis))
@@ -152,7 +153,7 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
     unsigned offset = k.preloadOffset();
     if (!t.kernargPreload)
       throw WaveFault{"the descriptor preloads arguments, which " + t.name() + " does not do"};
-    if (s.next + length > kUserRegisters)
+    if (s.next + length > t.userRegisters)
       throw WaveFault{"the descriptor preloads more arguments than there are user registers"};
     if (uint64_t(offset + length) * 4 > d.kernargSize)
       throw WaveFault{"the descriptor preloads arguments beyond the kernarg segment"};
@@ -165,12 +166,13 @@ void setupWave(Wave &w, const Dispatch &d, const std::array<uint32_t, 3> &group,
     // The first 256 bytes load the same registers, for firmware that does not preload.
     entry += 256;
   }
-  if (s.next > k.userSgprCount())
+  const unsigned counted = k.userSgprCount(t.userRegisters);
+  if (s.next > counted)
     throw WaveFault{"the descriptor enables more user registers than it counts"};
-  if (k.userSgprCount() > kUserRegisters)
-    throw WaveFault{"the descriptor counts " + std::to_string(k.userSgprCount()) +
-                    " user registers; " + t.name() + " has " + std::to_string(kUserRegisters)};
-  s.next = k.userSgprCount();
+  if (counted > t.userRegisters)
+    throw WaveFault{"the descriptor counts " + std::to_string(counted) + " user registers; " +
+                    t.name() + " has " + std::to_string(t.userRegisters)};
+  s.next = counted;
   workgroupIds(s, w, k, group, index);
   // Each wave's scratch has its own base here, so the wave offset is zero.
   if (k.hasPrivateSegment() && !architectedScratch)

@@ -232,7 +232,7 @@ private:
     w.lanes = launch_.lanes;
     w.program = &p;
     w.codeBegin = p.insts.data();
-    w.codeEnd = p.insts.data() + p.insts.size() - 1;
+    w.codeEnd = p.insts.data() + p.entries() - 1;
     w.codeAddress = p.address;
     w.clockBase = static_cast<uint64_t>(launch_.started.time_since_epoch().count());
     w.current = w.codeBegin;

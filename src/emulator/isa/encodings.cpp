@@ -1,5 +1,7 @@
 #include "emulator/isa/encodings.h"
 
+#include <utility>
+
 namespace flyemu {
 
 namespace {
@@ -26,6 +28,8 @@ constexpr Format kGfx12[] = {
     {0xbf800000, 16, 7},  {0x00000000, 25, 6}, {0x7e000000, 9, 8},  {0x7c000000, 17, 8},
     {0xd4000000, 16, 10}, {0xcc000000, 16, 7}, {0xd8000000, 18, 8}, {0xec000000, 14, 8},
     {0xed000000, 14, 8},  {0xee000000, 14, 8}, {0xc4000000, 14, 8}, {0xf4000000, 13, 6}};
+// What gfx1250 has besides: the upper half of VOP3P's opcodes, and the tensor data mover.
+constexpr Format kGfx1250[] = {{0xcc000000, 16, 8}, {0xd0000000, 14, 8}};
 
 // Fills of the other fields: some encodings are valid with particular registers only (aligned
 // pairs, an absent scalar address, vector operands).
@@ -48,7 +52,8 @@ constexpr Fill kFills[] = {{0, 0, 0},
                            {0x10000, 2, 0},
                            {0x20000, 2, 0},
                            {0x4010, 0x1c420d02, 0},
-                           {0x4010, 0x1c060d02, 0}};
+                           {0x4010, 0x1c060d02, 0},
+                           {1, 0x7c000000, 0x7c7c0400}};
 
 using Visit = std::function<void(const EncodingWords &, const McInstruction &)>;
 
@@ -76,7 +81,16 @@ void eachEncoding(const Machine &machine, const McTarget &mc, const Visit &visit
     walk(kGfx12, mc, visit);
     break;
   }
+  if (machine.has(flydsl::Feature::tensor_mover))
+    walk(kGfx1250, mc, visit);
   // Scaled matrix instructions: a half with the scales before the instruction proper.
+  if (machine.has(flydsl::Feature::wmma_scale))
+    for (uint32_t scales : {0xcc350000u, 0xcc3a0000u})
+      for (auto [product, fields] : {std::pair(0xcc330000u, 0x04a23108u), std::pair(0xcc884000u, 0x1ca24110u)}) {
+        const EncodingWords words = {scales, 0x04020902, product, fields};
+        if (McInstruction i = mc.decode(words.data(), sizeof words); i.size)
+          visit(words, i);
+      }
   if (machine.has(flydsl::Feature::mfma_scale))
     for (uint32_t product : {0xd3ad0818u, 0xd3ae0820u}) {
       const EncodingWords words = {0xd3ac0000, 0x00020702, product,

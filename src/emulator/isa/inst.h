@@ -20,6 +20,7 @@ enum class Kind : uint8_t {
   ImmZero, ///< value; zero-extended for 64-bit operands
   ImmHigh, ///< value is the high half of a 64-bit operand, the low half is 0
   ImmPi,   ///< 1 / (2 pi) as a double
+  ImmWide, ///< 64 bits in the code, `index` dwords after the instruction's first
   Special, ///< index: operand code 235-253 (apertures, VCCZ, EXECZ, SCC)
 };
 
@@ -75,6 +76,7 @@ enum InstFlag : uint16_t {
   kGds = 256,
   kWideScope = 512,    ///< memory: what it does is seen beyond the workgroup
   kSystemScope = 1024, ///< memory, of targets that say so: and beyond the device
+  kScaleOffset = 2048, ///< memory: the register offset counts what a lane or the wave moves
 };
 
 /// Dpp, Dpp8 and Sdwa: how the lanes or parts of the first operands are rearranged before the base
@@ -106,6 +108,8 @@ struct SdwaControl {
 struct MatrixControl {
   uint8_t cbsz, abid, blgp; ///< broadcasts and patterns, or the formats of A and B
   uint8_t byteOfA, byteOfB; ///< of the scales
+  uint8_t halfOfA, halfOfB; ///< gfx1250: the half of the wave that has the scales
+  uint8_t scaleFormatA : 4, scaleFormatB : 4;
 };
 
 struct MemoryRows {

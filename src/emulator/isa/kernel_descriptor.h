@@ -48,7 +48,8 @@ struct KernelDescriptor {
   unsigned preloadOffset() const { return kernargPreload >> 7; }  ///< in dwords
 
   bool hasPrivateSegment() const { return rsrc2 & 1; }
-  unsigned userSgprCount() const { return rsrc2 >> 1 & 31; }
+  /// Of five bits, or of six where there are as many as 32.
+  unsigned userSgprCount(unsigned most) const { return rsrc2 >> 1 & (most < 32 ? 31 : 63); }
   bool workgroupId(unsigned axis) const { return rsrc2 >> (7 + axis) & 1; }
   bool workgroupInfo() const { return rsrc2 >> 10 & 1; }
   unsigned workItemIdMode() const { return rsrc2 >> 11 & 3; } ///< 0: x; 1: x, y; 2: x, y, z

@@ -89,6 +89,24 @@ const auto &table() {
           .maxGridYz = kGridYz12,
           .maxWaveScratch = kWaveScratch12,
       },
+      // No ISA manual is published. LLVM's GCNSubtarget: hasSignedGVSOffset, getMaxNumUserSGPRs,
+      // has1024AddressableVGPRs, hasKernargPreload, getLdsDwGranularity.
+      Machine{
+          .processor = row("gfx1250"),
+          .disassembler = kHalves,
+          .encoding = Encoding::Gfx12,
+          .m0 = 125,
+          .nullSgpr = 124,
+          .architectedScratch = true,
+          .kernargPreload = true,
+          .registerBanks = true,
+          .signedScalarAddressOffset = true,
+          .flatScratchBase = true,
+          .userRegisters = 32,
+          .ldsGranule = 2048,
+          .maxGridYz = kGridYz12,
+          .maxWaveScratch = kWaveScratch12,
+      },
   };
   return kMachines;
 }

@@ -30,6 +30,11 @@ struct Machine {
   uint16_t flatScratch = 0; ///< the scalar operand code of FLAT_SCRATCH_LO, 0 if it is hidden
   bool architectedScratch = false; ///< hardware sets FLAT_SCRATCH, not the kernel
   bool kernargPreload = false;     ///< the packet processor can load arguments into registers
+  /// Instructions name the low eight bits of a vector register, and s_set_vgpr_msb the others.
+  bool registerBanks = false;
+  bool signedScalarAddressOffset = false; ///< GLOBAL and FLAT: of a vector offset to a scalar address
+  bool flatScratchBase = false;    ///< flat addresses of scratch begin at SRC_FLAT_SCRATCH_BASE
+  unsigned userRegisters = 16;     ///< scalar registers that the packet processor can set
   uint16_t ldsGranule;             ///< bytes: LDS is allocated to workgroups in multiples
   uint32_t maxGridYz = UINT32_MAX; ///< the most workgroups along y and along z
   uint64_t maxWaveScratch;         ///< the most bytes of scratch that a wave can have

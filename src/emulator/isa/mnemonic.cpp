@@ -44,7 +44,7 @@ void dropSecondName(std::string &s) {
 
 std::string strip(std::string s) {
   static constexpr std::string_view kSuffixes[] = {
-      "_e32",      "_e64",      "_sdwa",  "_dpp",    "_dpp8",        "_dpp16",   "_opsel",
+      "_e32",      "_e64",      "_e96",      "_sdwa",  "_dpp",    "_dpp8",        "_dpp16",   "_opsel",
       "_vcd",      "_acd",      "_saddr", "_rtn",    "_ve",          "_st",      "_svs",
       "_offset",   "_offen",    "_idxen", "_bothen", "_vbuffer",     "_imm",     "_sgpr",
       "_sgpr_imm", "_sgpr_alt", "_t16",   "_fake16", "_w32",         "_w64",     "_twoaddr",
@@ -58,6 +58,7 @@ std::string strip(std::string s) {
     }
   }
   dropRepeat(s);
+  dropTarget(s);
   dropSecondName(s);
   // Products of f8f6f4 have a record for each pair of formats, which are fields of the instruction.
   constexpr std::string_view kAnyFormat = "f8f6f4";

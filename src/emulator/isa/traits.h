@@ -23,6 +23,7 @@ enum class Trait : uint8_t {
   AccResult,      ///< so is the destination
   NumberSource,   ///< the code of the last source is itself the operand
   ComparesToExec, ///< a comparison whose result goes to EXEC
+  SetsBanks,      ///< sets the banks of the vector registers of what follows
   // For the checks:
   Orders,             ///< orders memory between workgroups: cache control, grid barriers
   WritesBack,         ///< cache control that writes back what a cache keeps

@@ -379,13 +379,19 @@ private:
     }
   }
 
-  /// 2^(E8M0 byte - 127) for the block of 32 k that holds `k`; NaN for 255.
+  /// 2^(E8M0 byte - 127) for the block of k that holds `k`; NaN for 255.
   double scale(const uint32_t *base, unsigned opsel, unsigned row, unsigned rows,
                unsigned k) const {
     if (!op_.scaled)
       return 1.0;
-    unsigned lane = row + rows * (k / 32);
-    unsigned byte = (base[lane] >> (8 * (opsel & 3))) & 255;
+    unsigned byte = 0;
+    if (op_.core == MatrixCore::Gfx1250) { // a byte for each block, in the half that opsel names
+      const unsigned place = k / op_.scaleBlock, lane = row + rows * opsel;
+      byte = base[place / 4 * registers_.laneStride + lane] >> (8 * (place % 4)) & 255;
+    } else {
+      const unsigned lane = row + rows * (k / 32);
+      byte = (base[lane] >> (8 * (opsel & 3))) & 255;
+    }
     return byte == 255 ? std::numeric_limits<double>::quiet_NaN()
                        : std::ldexp(1.0, int(byte) - 127);
   }

@@ -77,6 +77,16 @@ uint16_t impliedBlocks(const MatrixOp &op, bool wideBF16) {
   return static_cast<uint16_t>(std::max(1u, operandBits / blockBits));
 }
 
+/// Whether two sources agree on where gfx1250's operands lie. Of sparse products and those of 32 rows
+/// they do not (FlyDSL calls its layout of these provisional, rocjitsu has another). LLVM's assembler
+/// takes RDNA4's shapes too, which no description of gfx1250 has.
+bool isKnown(const MatrixOp &op) {
+  if (op.sparse || op.m != 16 || op.n != 16)
+    return false;
+  const unsigned bits = bitsOf(op.a);
+  return op.k == (bits == 32 ? 4 : bits == 16 ? 32 : 64) || (bits == 8 && !isInteger(op.a) && op.k == 128);
+}
+
 } // namespace
 
 std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, const Processor &target) {
@@ -89,11 +99,15 @@ std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, const Processor
     op.scaled = true;
   } else if (consume(text, "v_smfmac_")) {
     op.sparse = true;
+  } else if (consume(text, "v_wmma_scale_") || consume(text, "v_wmma_scale16_")) {
+    op.core = MatrixCore::Gfx1250;
+    op.scaled = true;
+    op.scaleBlock = lower.starts_with("v_wmma_scale16_") ? 16 : 32;
   } else if (consume(text, "v_swmmac_") || consume(text, "v_wmma_")) {
-    op.core = target.family == flydsl::Family::rdna3 ? MatrixCore::Rdna3 : MatrixCore::Rdna4;
+    op.core = target.family == flydsl::Family::rdna3     ? MatrixCore::Rdna3
+              : target.family == flydsl::Family::gfx1250 ? MatrixCore::Gfx1250
+                                                         : MatrixCore::Rdna4;
     op.sparse = lower.starts_with("v_swmmac_");
-    if (target.family == flydsl::Family::gfx1250) // wider WMMA with its own layouts
-      return std::nullopt;
   } else if (!consume(text, "v_mfma_")) {
     return std::nullopt;
   }
@@ -138,6 +152,8 @@ std::optional<MatrixOp> parseMatrixOp(std::string_view mnemonic, const Processor
       op.blocks = impliedBlocks(op, wide);
   }
   chooseArithmetic(op, target);
+  if (op.core == MatrixCore::Gfx1250 && !isKnown(op))
+    return std::nullopt;
   return op;
 }
 
@@ -193,6 +209,14 @@ Slot inputSlot(const MatrixOp &op, unsigned rows, unsigned storedK, Elem elem, u
     index = (part / 2) * chunk + k % chunk;
     break;
   }
+  case MatrixCore::Gfx1250: { // the halves of the wave alternate every 16 bytes of 8 and 16 bits
+    const unsigned bits = bitsOf(elem);
+    const unsigned run = bits == 32 ? storedK / 2 : bits < 8 ? 32 : 128 / bits;
+    const unsigned part = k / run;
+    lane = row + 16 * (part % 2);
+    index = (part / 2) * run + k % run;
+    break;
+  }
   }
   return {static_cast<uint16_t>(index * bitsOf(elem)), static_cast<uint16_t>(lane)};
 }
@@ -220,6 +244,7 @@ Slot outputSlot(const MatrixOp &op, unsigned block, unsigned row, unsigned colum
     width = 32;
     break;
   case MatrixCore::Rdna4:
+  case MatrixCore::Gfx1250:
     lane = column + 16 * (row / 8);
     index = row % 8;
     break;

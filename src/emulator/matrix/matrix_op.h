@@ -18,6 +18,7 @@ enum class MatrixCore : uint8_t {
   Cdna,  ///< MFMA and SMFMAC, 64 lanes
   Rdna3, ///< WMMA of gfx11: A and B repeated in both halves of the wave
   Rdna4, ///< WMMA and SWMMAC of gfx12
+  Gfx1250, ///< WMMA of gfx1250
 };
 
 /// How a dot product is summed.
@@ -39,7 +40,8 @@ struct MatrixOp {
   Elem acc = Elem::F32;   ///< of C and D
   uint8_t group = 0;      ///< products per rounding, for GroupTruncate
   bool sparse = false;    ///< A holds two of every four k; the index register tells which. C is D
-  bool scaled = false;    ///< f8f6f4 with a block scale per 32 k
+  bool scaled = false;    ///< f8f6f4 with a block scale per `scaleBlock` k
+  uint8_t scaleBlock = 32;
   bool anyFormat = false; ///< f8f6f4: CBSZ and BLGP choose the formats of A and B
 
   unsigned lanes() const { return core == MatrixCore::Cdna ? 64 : 32; }
@@ -69,7 +71,11 @@ struct Slot {
 
 /// Slots of all elements: A as [block][row][stored k], B as [block][column][k], D as
 /// [block][row][column]. Sources: AMD's matrix instruction calculator for CDNA1-3, RDNA3, RDNA4;
-/// Composable Kernel for what CDNA4 adds. tests/dialect/matrix_layouts has them as tables.
+/// Composable Kernel for what CDNA4 adds. Of gfx1250: AMD's emulator rocjitsu (wmma_input_loc and
+/// wmma_block_scaled_input_loc of its mma_exec.h), FlyDSL (lib/Dialect/FlyROCDL/GFX1250 and
+/// kernels/gemm/gemm_a8w4_mxscale_gfx1250.py) and Composable Kernel, which agree on what is here but
+/// for the order of K of dense operands of 8 bits, A's and B's alike, which changes no product.
+/// tests/dialect/matrix_layouts has them as tables.
 struct OperandMaps {
   std::vector<Slot> a, b, d;
   unsigned storedK = 0; ///< k values that A stores per row: k, or k / 2 when sparse

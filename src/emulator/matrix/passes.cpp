@@ -7,6 +7,8 @@ unsigned cyclesOf(const MatrixOp &op, const Processor &target) {
     return bitsOf(op.a) == 4 ? 16 : 32;
   if (op.core == MatrixCore::Rdna4)
     return bitsOf(op.a) <= 8 ? 8 : 16;
+  if (op.core == MatrixCore::Gfx1250) // LLVM 22, SISchedule.td: GFX1250SpeedModel
+    return isInteger(op.a) || op.a == Elem::F32 ? 16 : 8;
   unsigned base = op.m >= 32 ? 32 : op.m >= 16 ? 16 : 8;
   if (op.a == Elem::F64)
     // MI355X halves the double rate of MI300X.

@@ -45,11 +45,11 @@ std::string placeText(const KernelCode &kernel, size_t index) {
 std::string Findings::place(size_t index) const { return placeText(kernel_, index); }
 
 std::string Findings::place(const Inst &inst) const {
-  return place(static_cast<size_t>(&inst - program().insts.data()));
+  return place(program().entryOf(inst));
 }
 
 std::string Findings::line(const Inst &inst) const {
-  const auto index = static_cast<size_t>(&inst - program().insts.data());
+  const size_t index = program().entryOf(inst);
   return kernel_.source ? kernel_.source(program().address + index * 4) : std::string();
 }
 

@@ -209,7 +209,7 @@ void GroupClock::waitForResults(Clock &clock, const Cost &cost) const {
 void GroupClock::issue(const Wave &wave, const Inst &inst) {
   const Cost &cost = costOf(wave, inst);
   Clock &clock = clocks_[wave.index];
-  clock.inst = static_cast<uint32_t>(&inst - program_.insts.data());
+  clock.inst = static_cast<uint32_t>(program_.entryOf(inst));
   Simd &simd = simds_[wave.index % kSimds];
   if (cost.registers)
     waitForResults(clock, cost);

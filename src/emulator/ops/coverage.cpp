@@ -35,9 +35,12 @@ constexpr Excluded kExcluded[] = {
     {"v_screen_partition_4se_b32", "screen space of the rasteriser"},
 };
 
-const Excluded *exclusionOf(std::string_view name) {
+const Excluded *exclusionOf(std::string_view name, const Machine &machine) {
+  const bool hasNamedBarriers = machine.has(flydsl::Feature::clusters);
   for (const Excluded &e : kExcluded)
-    if (e.name[0] == '*' ? name.ends_with(e.name.substr(1)) : name.starts_with(e.name))
+    if (e.name.starts_with("s_barrier_") && hasNamedBarriers)
+      continue;
+    else if (e.name[0] == '*' ? name.ends_with(e.name.substr(1)) : name.starts_with(e.name))
       return &e;
   return nullptr;
 }
@@ -56,7 +59,7 @@ Coverage coverage(std::string_view target) {
   Coverage c;
   for (const std::string &n : names) {
     bool known = findOp(n) || findMatrixOp(n, *info);
-    if (const Excluded *e = known ? nullptr : exclusionOf(n))
+    if (const Excluded *e = known ? nullptr : exclusionOf(n, *info))
       c.excluded.push_back({n, std::string(e->reason)});
     else
       (known ? c.implemented : c.missing).push_back(n);

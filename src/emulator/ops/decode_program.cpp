@@ -81,7 +81,9 @@ void outsideCode(Wave &, const Inst &) {
 /// The trap temporaries that a kernel may read: those that hold its workgroup's coordinates and its
 /// wave's number (wave_setup.cpp).
 uint16_t readableTrapTemporaries(const Machine &target) {
-  return target.encoding == Encoding::Gfx12 ? 1u << 7 | 1u << 8 | 1u << 9 : 0;
+  const unsigned clusters = target.has(flydsl::Feature::clusters) ? 1u << 6 : 0;
+  return static_cast<uint16_t>(
+      target.encoding == Encoding::Gfx12 ? clusters | 1u << 7 | 1u << 8 | 1u << 9 : 0);
 }
 
 /// Registers that an operand covers, for the size of the register file.
@@ -142,6 +144,48 @@ OwnWords ownWords(const uint32_t *at, size_t dwords) {
   return words;
 }
 
+/// The settings of the banks that the code makes, 0 first: that of a wave's begin.
+std::vector<uint8_t> bankSettings(const std::vector<Inst> &insts) {
+  std::vector<uint8_t> settings = {0};
+  for (const Inst &inst : insts)
+    if (inst.op && inst.op->has(Trait::SetsBanks)) {
+      const auto setting = static_cast<uint8_t>(inst.offset);
+      if (std::find(settings.begin(), settings.end(), setting) == settings.end())
+        settings.push_back(setting);
+    }
+  return settings;
+}
+
+/// Makes the copies of the code for the settings of the banks, and completes all dual instructions.
+void placeInBanks(Program &p) {
+  p.banks = p.target->registerBanks ? bankSettings(p.insts) : std::vector<uint8_t>{0};
+  const std::vector<Inst> code = std::move(p.insts);
+  p.insts.clear();
+  p.insts.reserve(code.size() * p.banks.size());
+  for (const uint8_t setting : p.banks) {
+    const size_t first = p.insts.size();
+    p.insts.insert(p.insts.end(), code.begin(), code.end());
+    for (size_t at = first; at < p.insts.size(); ++at) {
+      Inst &inst = p.insts[at];
+      if (!inst.op)
+        continue;
+      if (setting) {
+        useBanks(inst, setting);
+        countRegisters(p, inst);
+      }
+      if (inst.fn == runDual) {
+        Inst &second = p.insts[at + 1];
+        if (setting) {
+          useBanks(second, setting);
+          countRegisters(p, second);
+        }
+        keepOldResult(*p.target, inst, second);
+        ++at;
+      }
+    }
+  }
+}
+
 /// Whether the instruction, of a known operation, asks for the time.
 bool readsClock(const Inst &inst) {
   const std::string_view name = inst.op->name;
@@ -149,7 +193,7 @@ bool readsClock(const Inst &inst) {
     const unsigned id = static_cast<unsigned>(inst.offset) & 63;
     return id == 29 || id == 30;
   }
-  return name == "s_memtime" || name == "s_memrealtime" || name.starts_with("s_sendmsg_rtn");
+  return name == "s_memtime" || name == "s_get_shader_cycles_u64" || name == "s_memrealtime" || name.starts_with("s_sendmsg_rtn");
 }
 } // namespace
 
@@ -231,6 +275,7 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
     at += inst.dwords;
   }
   bracketIndexing(p->insts);
+  placeInBanks(*p);
   return p;
 }
 

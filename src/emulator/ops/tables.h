@@ -27,7 +27,9 @@ OpTable tableSaluFloat();
   X(ValuCompare, level)                                                                            \
   X(ValuHalf, level)                                                                               \
   X(ValuPacked, level)                                                                             \
-  X(ValuDot, level)
+  X(ValuDot, level)                                                                                \
+  X(ValuBfloat, level)                                                                             \
+  X(ValuInt64, level)
 
 #define FLYEMU_DECLARE_TABLE(name, level) OpTable table##name##_##level();
 FLYEMU_LANE_TABLES(FLYEMU_DECLARE_TABLE, base)

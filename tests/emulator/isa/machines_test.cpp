@@ -105,7 +105,7 @@ TEST_CASE("each product of a machine has HIP's figures once, and the compute cap
 
 TEST_CASE("a processor that is not emulated is refused by its name") {
   const std::string machine = std::string(machines()[0].processor->name);
-  CHECK(others() == std::vector<std::string>{"gfx1250"});
+  CHECK(others().empty());
   std::vector<std::string> names = others();
   names.push_back("gfx9"); // the beginning of a name is none
   names.push_back(machine + "0");

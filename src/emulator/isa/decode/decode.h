@@ -23,6 +23,13 @@ bool isDual(const Machine &target, uint32_t word);
 /// The two halves of a dual instruction, each as an instruction of its own. x.op, y.op and x.dwords
 /// are set.
 void decodeDual(const Machine &target, const uint32_t *words, Inst &x, Inst &y);
+/// The second half of a dual instruction finds the first one's old result in a temporary row, so
+/// that both read before either writes.
+void keepOldResult(const Machine &target, const Inst &x, Inst &y);
+
+/// Puts the vector registers of a decoded instruction into the banks of a setting
+/// (Machine::registerBanks).
+void useBanks(Inst &inst, uint8_t setting);
 
 /// Which vector registers a memory instruction has, as LLVM lists them. inst has been decoded.
 MemoryRows memoryRows(const McInstruction &mc, const Inst &inst);

@@ -61,9 +61,15 @@ Operand decodeSource(const Machine &target, unsigned code, Type type, uint32_t l
       return {Kind::ImmPi, 0, 0, 0};
     return {Kind::Imm, 0, 0, inlineBits(kInlineOneOverTwoPi, type)};
   }
+  if (code == kWideLiteralCode && target.registerBanks)
+    return {Kind::ImmWide, 0, 1, 0};
   if (code == kLiteralCode) {
     if (type == Type::F64)
       return {Kind::ImmHigh, 0, 0, literal};
+    // LLVM encodes -256 and 0xffffff00 alike in VOP3 instructions of gfx1250, and as operands of 64
+    // bits in all others: what such a literal means is not known.
+    if (is64(type) && target.registerBanks && literal >> 31)
+      return {Kind::Special, 0, kLiteralCode, 0};
     return {is64(type) ? Kind::ImmZero : Kind::Imm, 0, 0, literal};
   }
   return {Kind::Special, 0, static_cast<uint16_t>(code), 0};
@@ -118,11 +124,13 @@ const char *decodeScalar(const Machine &target, const uint32_t *words, Inst &ins
 }
 
 void implicitOperands(Inst &inst, uint32_t literal) {
+  const Operand constant = inst.op->dst == Type::F64 ? Operand{Kind::ImmWide, 0, 1, 0}
+                                                     : Operand{Kind::Imm, 0, 0, literal};
   if (inst.op->literal == Literal::Second) {
     inst.src[2] = inst.src[1];
-    inst.src[1] = {Kind::Imm, 0, 0, literal};
+    inst.src[1] = constant;
   } else if (inst.op->literal == Literal::Third) {
-    inst.src[2] = {Kind::Imm, 0, 0, literal};
+    inst.src[2] = constant;
   } else {
     if (inst.op->src[2] == Type::Mask)
       inst.src[2] = sgpr(kVcc);

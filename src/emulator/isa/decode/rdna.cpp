@@ -121,18 +121,22 @@ Enc rdnaSegment(unsigned segment) {
 }
 
 bool isDual(const Machine &target, uint32_t word) {
-  return target.encoding != Encoding::Gfx9 && rdnaPrefix(word) == RdnaPrefix::Vopd;
+  return target.encoding != Encoding::Gfx9 &&
+         (rdnaPrefix(word) == RdnaPrefix::Vopd || isLongDual(target, word));
 }
 
 void decodeDual(const Machine &target, const uint32_t *words, Inst &x, Inst &y) {
+  if (isLongDual(target, words[0]))
+    return decodeLongDual(target, words, x, y);
   const uint32_t w0 = words[0], w1 = words[1], literal = x.dwords > 2 ? words[2] : 0;
   const unsigned dstX = bitField(w1, 24, 8), dstY = bitField(w1, 17, 7) << 1 | (~dstX & 1);
   vopdHalf(target, x, bitField(w0, 0, 9), bitField(w0, 9, 8), dstX, literal);
   vopdHalf(target, y, bitField(w1, 0, 9), bitField(w1, 9, 8), dstY, literal);
-  // Both read before either writes: the second half finds the first one's old destination in a
-  // temporary row.
+}
+
+void keepOldResult(const Machine &target, const Inst &x, Inst &y) {
   for (Operand &o : y.src)
-    if (o.isVgpr() && o.index == dstX)
+    if (o.isVgpr() && o.index == x.dst.index)
       o.index = target.dualRow();
 }
 
@@ -164,6 +168,10 @@ bool decodeRdnaVector(const Machine &target, const uint32_t *words, Inst &inst) 
     vop3(target, words, inst);
     return true;
   case RdnaPrefix::Vop3p: {
+    if (hasScales(target, inst, w)) {
+      decodeScaledMatrix(target, words, inst);
+      return true;
+    }
     inst.enc = Enc::Vop3p;
     inst.flags |= kKeepHigh;
     Vop vop{target, words, inst, 2, false};

@@ -26,6 +26,13 @@ bool decodeRdnaVector(const Machine &target, const uint32_t *words, Inst &inst);
 const char *decodeRdnaScalar(const Machine &target, const uint32_t *words, Inst &inst,
                              unsigned offsetBits);
 
+// gfx1250 alone has these: dual instructions of three dwords, and matrix instructions after a half
+// with their scales.
+bool isLongDual(const Machine &target, uint32_t word);
+void decodeLongDual(const Machine &target, const uint32_t *words, Inst &x, Inst &y);
+bool hasScales(const Machine &target, const Inst &inst, uint32_t word);
+void decodeScaledMatrix(const Machine &target, const uint32_t *words, Inst &inst);
+
 /// The vector registers of a memory instruction.
 void rdnaMemoryOperands(Inst &inst, unsigned address, unsigned data, unsigned dst);
 

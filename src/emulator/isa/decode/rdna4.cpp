@@ -30,6 +30,8 @@ void flat(const Machine &target, const uint32_t *words, Inst &inst, unsigned seg
   if (inst.enc == Enc::Scratch && bitField(w1, 17, 1))
     inst.flags |= kVaddr;
   inst.offset = static_cast<int32_t>(w2) >> 8;
+  if (target.registerBanks && bitField(w1, 16, 1))
+    inst.flags |= kScaleOffset;
   if (bitField(w1, 20, 1)) // temporal hint of atomics: return the old value
     inst.flags |= kGlc;
   inst.flags |= scopeFlags(bitField(w1, 18, 2));
@@ -61,6 +63,9 @@ const char *decodeRdna4(const Machine &target, const uint32_t *words, Inst &inst
     buffer(target, words, inst);
     return nullptr;
   default:
+    if (target.registerBanks && rdnaPrefix(words[0]) == RdnaPrefix::Smem &&
+        bitField(words[1], 24, 1))
+      inst.flags |= kScaleOffset;
     return decodeRdnaScalar(target, words, inst, 24);
   }
 }

@@ -48,8 +48,34 @@ bool storesHalf(const Inst &i, const RegisterRange &read) {
          i.src[0].index != i.src[1].index;
 }
 
+/// Calls `visit` with the number of each register that LLVM calls `r`: it names those of bank 0.
+template <class Visit>
+void eachInBanks(const Program &program, const Inst &inst, const McRegisters &r, Visit visit) {
+  bool found = false;
+  auto compare = [&](const Operand &o) {
+    if (o.isVgpr() && o.index % kBankRows == r.first) {
+      visit(o.index);
+      found = true;
+    }
+  };
+  if (program.banks.size() > 1 && r.file == McRegisters::File::Vector) {
+    if (r.written || r.tied) {
+      compare(inst.dst);
+    } else {
+      for (const Operand &o : inst.src)
+        compare(o);
+      if (inst.op->cls == Class::Mfma) {
+        compare(inst.scaleA);
+        compare(inst.scaleB);
+      }
+    }
+  }
+  if (!found)
+    visit(r.first);
+}
+
 void findRegisters(const Program &program, const Inst &inst, WaitRule &rule) {
-  const auto at = static_cast<size_t>(&inst - program.insts.data());
+  const size_t at = program.entryOf(inst);
   std::vector<McRegisters> all;
   {
     Disassembler &d = disassemblerOf(*program.target);
@@ -69,14 +95,15 @@ void findRegisters(const Program &program, const Inst &inst, WaitRule &rule) {
     // LLVM lists the half that is kept as a register that is read.
     if (half && r.tied)
       continue;
-    RegisterRange range{static_cast<uint16_t>(base + r.first), r.count, r.halves};
-    if (half && r.written)
-      range.halves =
-          inst.op->transfer.part == RegisterPart::Low ? RegisterRange::kLow : RegisterRange::kHigh;
-    if (!r.written && storesHalf(inst, range))
-      range.halves =
-          inst.op->transfer.part == RegisterPart::High ? RegisterRange::kHigh : RegisterRange::kLow;
-    (r.written ? rule.writes : rule.reads).push_back(range);
+    eachInBanks(program, inst, r, [&](unsigned first) {
+      RegisterRange range{static_cast<uint16_t>(base + first), r.count, r.halves};
+      const RegisterPart part = inst.op->transfer.part;
+      if (half && r.written)
+        range.halves = part == RegisterPart::Low ? RegisterRange::kLow : RegisterRange::kHigh;
+      if (!r.written && storesHalf(inst, range))
+        range.halves = part == RegisterPart::High ? RegisterRange::kHigh : RegisterRange::kLow;
+      (r.written ? rule.writes : rule.reads).push_back(range);
+    });
   }
 }
 } // namespace

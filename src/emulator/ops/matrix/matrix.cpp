@@ -44,7 +44,7 @@ void runMatrix(Wave &w, const Inst &i) {
     throw WaveFault{"a matrix instruction with lanes switched off"};
   if (w.lanes != op.lanes())
     throw WaveFault{"a matrix instruction for waves of another size"};
-  alignas(64) uint32_t constants[32 * kLanes], scales[2][kLanes];
+  alignas(64) uint32_t constants[32 * kLanes], scales[2][2 * kLanes];
   matrix::WaveRegisters r;
   r.laneStride = kLanes;
   r.a = w.row(i.src[0].index);
@@ -73,10 +73,12 @@ void runMatrix(Wave &w, const Inst &i) {
     }
   }
   if (op.scaled) {
-    r.scaleA = rows(w, i.scaleA, Type::B32, 1, scales[0]);
-    r.scaleB = rows(w, i.scaleB, Type::B32, 1, scales[1]);
-    m.opselA = i.matrix.byteOfA;
-    m.opselB = i.matrix.byteOfB;
+    const bool halves = op.core == matrix::MatrixCore::Gfx1250;
+    const unsigned words = op.k / op.scaleBlock > 4 ? 2 : 1;
+    r.scaleA = rows(w, i.scaleA, Type::B32, words, scales[0]);
+    r.scaleB = rows(w, i.scaleB, Type::B32, words, scales[1]);
+    m.opselA = halves ? i.matrix.halfOfA : i.matrix.byteOfA;
+    m.opselB = halves ? i.matrix.halfOfB : i.matrix.byteOfB;
   }
   plan.execute(m, r, w.fastMatrix ? matrix::Precision::Fast : matrix::Precision::Exact);
 }
@@ -138,6 +140,13 @@ const char *prepareMatrix(const Machine &target, const uint32_t *words, Inst &in
                                      std::unique_ptr<matrix::MatrixPlan>>; // nor is this
   matrix::MatrixOp op = static_cast<const MatrixDef *>(inst.op)->op;
   unsigned formatA = 0, formatB = 0;
+  const bool isGfx1250 = op.core == matrix::MatrixCore::Gfx1250;
+  if (isGfx1250 && op.anyFormat) {
+    const uint32_t *product = op.scaled ? words + 2 : words;
+    inst.matrix.cbsz = static_cast<uint8_t>(bitField(product[0], 11, 3));
+    inst.matrix.blgp =
+        static_cast<uint8_t>(bitField(product[0], 14, 1) << 2 | bitField(product[1], 27, 2));
+  }
   if (op.anyFormat) {
     formatA = inst.matrix.cbsz;
     formatB = inst.matrix.blgp;
@@ -159,7 +168,15 @@ const char *prepareMatrix(const Machine &target, const uint32_t *words, Inst &in
   if (op.core == matrix::MatrixCore::Cdna && !op.anyFormat && inst.matrix.blgp &&
       !matrix::hasLanePattern(op, *target.processor))
     return "a pattern of B's lanes (BLGP) on a matrix instruction that has none";
-  if (op.scaled) {
+  if (isGfx1250 && op.anyFormat && !op.scaled && matrix::bitsOf(op.a) != matrix::bitsOf(op.b))
+    return "formats of different widths without scales, whose order along K one source alone tells";
+  if (isGfx1250 && op.scaled) {
+    if (inst.matrix.scaleFormatA || inst.matrix.scaleFormatB)
+      return "scales of another format than E8M0";
+    for (const Operand &scale : {inst.scaleA, inst.scaleB})
+      if (!scale.isVgpr() && (scale.kind != Kind::Sgpr || op.scaleBlock == 16))
+        return "scales that are no vector register";
+  } else if (op.scaled) {
     // The scales come in the instruction's first half, with a byte selector of two bits for each.
     inst.scaleA = decodeSource(target, bitField(words[1], 0, 9), Type::B32, 0);
     inst.scaleB = decodeSource(target, bitField(words[1], 9, 9), Type::B32, 0);

@@ -9,6 +9,11 @@
 
 namespace flyemu {
 
+/// Whether NUM_RECORDS of a buffer descriptor has 45 bits.
+inline bool hasWideRecords(const Machine &machine) {
+  return machine.processor->family == flydsl::Family::gfx1250;
+}
+
 /// A buffer descriptor (V#) and the addresses it gives (CDNA3 ISA, "Buffer Addressing" and "Range
 /// Checking").
 ///
@@ -24,14 +29,21 @@ namespace flyemu {
 struct BufferAddress {
   Wave &w;
   const Inst &i;
-  uint64_t base;
-  uint32_t stride, records, soffset;
+  uint64_t base, records;
+  uint32_t stride, soffset;
   bool swizzle, addTid, scratch;
   uint32_t indexStride;
   const uint32_t *first, *second;
 
   BufferAddress(Wave &wave, const Inst &inst) : w(wave), i(inst) {
     const uint32_t *d = w.s + i.src[2].index;
+    soffset = read32(w, i.soffset);
+    first = w.row(i.src[0].index);
+    second = first + kLanes;
+    if (hasWideRecords(*w.target)) {
+      wideDescriptor(d);
+      return;
+    }
     base = static_cast<uint64_t>(
         static_cast<int64_t>((d[0] | uint64_t(d[1] & 0xffff) << 32) << 16) >> 16);
     stride = d[1] >> 16 & 0x3fff;
@@ -39,12 +51,22 @@ struct BufferAddress {
     records = d[2];
     indexStride = 8u << (d[3] >> 21 & 3);
     addTid = d[3] >> 23 & 1;
-    soffset = read32(w, i.soffset);
-    first = w.row(i.src[0].index);
-    second = first + kLanes;
     scratch = isScratchBuffer(w, d);
     if (swizzle && stride == 0 && !scratch)
       throw WaveFault{"swizzled buffer descriptor without a stride"};
+  }
+
+  /// gfx1250: 57 bits of address, and 45 of NUM_RECORDS behind them (LLVM's lowering of
+  /// llvm.amdgcn.make.buffer.rsrc, Feature45BitNumRecordsBufferResource). Only raw buffers are known.
+  void wideDescriptor(const uint32_t *d) {
+    const uint64_t low = d[0] | uint64_t(d[1]) << 32, high = d[2] | uint64_t(d[3]) << 32;
+    base = static_cast<uint64_t>(static_cast<int64_t>(low << 7) >> 7);
+    records = low >> 57 | (high & ((uint64_t(1) << 38) - 1)) << 7;
+    if (high >> 38)
+      throw WaveFault{"a buffer descriptor of gfx1250 with a stride or flags, whose meaning is not "
+                      "published: only raw buffers are emulated"};
+    stride = indexStride = 0;
+    swizzle = addTid = scratch = false;
   }
 
   /// Linear raw buffers whose lanes are all in range.

@@ -35,7 +35,7 @@ struct AddTid {
 template <class A, bool Store> void block(Wave &w, const Inst &i) {
   const A address(w, i);
   const unsigned first = Store ? i.src[1].index : i.dst.index;
-  if (first + 32 > 256)
+  if (first + 32 > w.target->accRow())
     throw WaveFault{"a block of registers beyond the file"};
   forLanes(w.exec(), [&](unsigned lane) {
     // The address registers may be among the block's.

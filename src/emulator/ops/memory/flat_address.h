@@ -14,6 +14,8 @@ template <Enc Segment> struct FlatAddress {
   const Inst &i;
   const uint32_t *lo, *hi;
   uint64_t scalar;
+  int64_t unit = 1;           ///< what the vector offset to a scalar address counts
+  bool signedOffset = false;  ///< that of a scalar address of 64 bits
 
   FlatAddress(Wave &wave, const Inst &inst) : w(wave), i(inst) {
     lo = w.row(i.src[0].index);
@@ -24,22 +26,40 @@ template <Enc Segment> struct FlatAddress {
     else
       scalar = saddr ? w.s64(i.src[2].index) : 0;
     scalar += static_cast<uint64_t>(static_cast<int64_t>(i.offset));
+    if (i.flags & kScaleOffset)
+      unit = i.op->transfer.bytes; // that of an atomic operation is set by its handler
+    signedOffset = saddr && w.target->signedScalarAddressOffset;
+  }
+
+  /// What a lane adds to the scalar address.
+  uint64_t vectorOffset(unsigned lane) const {
+    const int64_t offset =
+        signedOffset ? int64_t(static_cast<int32_t>(lo[lane])) : int64_t(lo[lane]);
+    return static_cast<uint64_t>(offset * unit);
   }
 
   uint8_t *at(unsigned lane, unsigned skip, unsigned bytes, bool write) const {
     uint64_t a;
     if constexpr (Segment == Enc::Scratch) {
-      a = static_cast<uint32_t>(scalar + (i.flags & kVaddr ? lo[lane] : 0));
+      a = static_cast<uint32_t>(scalar + (i.flags & kVaddr ? lo[lane] * unit : 0));
       return scratchAt(lane, a + skip, bytes, write);
     } else {
-      a = scalar + lo[lane] + skip;
-      if (!(i.flags & kSaddr))
-        a += uint64_t(hi[lane]) << 32;
+      if (i.flags & kSaddr)
+        a = scalar + vectorOffset(lane) + skip;
+      else
+        a = scalar + (lo[lane] | uint64_t(hi[lane]) << 32) + skip;
       if constexpr (Segment == Enc::Flat) {
         if (a >> 32 == kSharedAperture >> 32)
           return ldsAt(lane, static_cast<uint32_t>(a), bytes, write);
-        if (a >> 32 == kPrivateAperture >> 32)
+        if (w.target->flatScratchBase) {
+          // Any lane's bytes can be reached.
+          const uint64_t there = a - kScratchBase, owner = there >> kScratchLaneShift;
+          if (owner < w.lanes)
+            return scratchAt(static_cast<unsigned>(owner),
+                             there & ((uint64_t(1) << kScratchLaneShift) - 1), bytes, write);
+        } else if (a >> 32 == kPrivateAperture >> 32) {
           return scratchAt(lane, static_cast<uint32_t>(a), bytes, write);
+        }
       }
       if (__builtin_expect(w.probe != nullptr, 0))
         w.probe->access(w, i, lane, Space::Global, a, bytes, write, false);
@@ -52,7 +72,7 @@ template <Enc Segment> struct FlatAddress {
       return false; // no flat address of scratch or LDS lies in a range of memory
     if (i.flags & kSaddr)
       for (unsigned lane = 0; lane < w.lanes; ++lane)
-        at[lane] = scalar + lo[lane];
+        at[lane] = scalar + vectorOffset(lane);
     else
       for (unsigned lane = 0; lane < w.lanes; ++lane)
         at[lane] = scalar + (lo[lane] | uint64_t(hi[lane]) << 32);

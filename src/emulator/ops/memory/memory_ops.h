@@ -355,6 +355,9 @@ template <class T> void writeLane(uint32_t *row, unsigned lane, T x) {
 /// are faults.
 template <class A, class F, class T> void atomicOp(Wave &w, const Inst &i) {
   A address(w, i);
+  if constexpr (requires { address.unit; })
+    if (i.flags & kScaleOffset)
+      address.unit = sizeof(T);
   const uint32_t *data = w.row(i.src[1].index);
   uint32_t *out = w.row(i.dst.index);
   constexpr unsigned kDwords = sizeof(T) / 4;

@@ -1,5 +1,6 @@
 // Scalar memory: loads, stores, buffer loads, cache control.
 #include "emulator/ops/memory/atomics.h"
+#include "emulator/ops/memory/buffer_address.h"
 #include "emulator/ops/memory/memory_ops.h"
 #include "emulator/ops/scalar/scalar.h"
 #include "emulator/ops/tables.h"
@@ -13,6 +14,8 @@ namespace {
 /// 16 lanes in the swizzled layout; Vega ISA, "Scalar Memory Addressing").
 uint64_t offsetOf(const Wave &w, const Inst &i, uint64_t unit = 1) {
   uint64_t offset = static_cast<uint64_t>(static_cast<int64_t>(i.offset));
+  if (i.flags & kScaleOffset)
+    unit = i.op->transfer.bytes;
   if (i.src[2].kind != Kind::None)
     offset += read32(w, i.src[2]) * unit;
   return offset;
@@ -78,11 +81,13 @@ struct Buffer {
   static bool place(const Wave &w, const Inst &i, uint64_t skip, uint32_t bytes,
                     uint64_t &address) {
     const uint32_t *d = w.s + i.src[0].index;
+    if (hasWideRecords(*w.target))
+      throw WaveFault{"scalar memory through a buffer descriptor of gfx1250 is not emulated"};
     const uint64_t base = d[0] | uint64_t(d[1] & 0xffff) << 32;
     const uint64_t stride = d[1] >> 16 & 0x3fff, limit = stride ? uint64_t(d[2]) * stride : d[2];
     uint64_t offset = static_cast<uint32_t>(i.offset);
     if (i.src[2].kind != Kind::None)
-      offset += read32(w, i.src[2]);
+      offset += uint64_t(read32(w, i.src[2])) * (i.flags & kScaleOffset ? i.op->transfer.bytes : 1);
     if (bytes >= 4)
       offset &= ~uint64_t(3);
     address = (base & ~uint64_t(3)) + offset + skip;

@@ -180,6 +180,15 @@ constexpr OpDef kOps[] = {
         Type::None, Type::B64)
         .flows(Flow::Defines),
     plain(
+        "s_add_pc_i64", Class::Branch,
+        [](Wave &w, const Inst &i) { w.jump(w.pcOf(w.ip) + read64(w, i.src[0])); }, Type::B64)
+        .flows(Flow::Jump),
+    plain(
+        "s_get_shader_cycles_u64", Class::Salu,
+        [](Wave &w, const Inst &i) { writeScalar<uint64_t>(w, i.dst, clockTicks(w)); }, Type::None,
+        Type::None, Type::B64)
+        .flows(Flow::Defines),
+    plain(
         "s_setpc_b64", Class::Branch, [](Wave &w, const Inst &i) { w.jump(read64(w, i.src[0])); },
         Type::B64)
         .flows(Flow::Jump),
@@ -233,6 +242,13 @@ constexpr OpDef kOps[] = {
     plain("s_wait_kmcnt", Class::Other, kNothing).waitsFor(WaitCounter::Km),
     plain("s_wait_loadcnt_dscnt", Class::Other, kNothing).waitsFor({WaitCounter::Load, WaitCounter::Ds}),
     plain("s_wait_storecnt_dscnt", Class::Other, kNothing).waitsFor({WaitCounter::Store, WaitCounter::Ds}),
+    plain("s_wait_asynccnt", Class::Other, kNothing).waitsFor(WaitCounter::Async),
+    plain("s_wait_tensorcnt", Class::Other, kNothing).waitsFor(WaitCounter::Tensor),
+    // Translations of addresses never wait here.
+    plain("s_wait_xcnt", Class::Other, kNothing),
+    plain("s_set_vgpr_msb", Class::Other,
+          [](Wave &w, const Inst &i) { w.useBanks(static_cast<uint8_t>(i.offset)); })
+        .with(Trait::SetsBanks),
     plain("s_wait_alu", Class::Other, kNothing),
     plain("s_wait_idle", Class::Other, kNothing).waitsBy(WaitForm::Idle),
     plain("s_wait_event", Class::Other, kNothing),

@@ -1,0 +1,155 @@
+// Vector registers in banks, dual instructions of three dwords, operands of 64 bits in the code, and
+// what a launch sets.
+#include "wave_test.h"
+
+#include <catch2/catch.hpp>
+
+#include <bit>
+
+using namespace flyemu;
+using namespace flyemu::test;
+
+namespace {
+float f(uint32_t x) { return std::bit_cast<float>(x); }
+Lanes all(float x) { return iota(std::bit_cast<uint32_t>(x), 0); }
+} // namespace
+
+TEST_CASE("gfx1250: s_set_vgpr_msb puts each operand into a bank of its own") {
+  WaveRun w("gfx1250");
+  w.v = {{1, iota(1)}, {2, iota(100)}, {3, iota(1000)}, {4, iota(0, 0)}};
+  w.readV = {6, 7, 8, 9, 10};
+  w.run("s_set_vgpr_msb 0x40\n"  // the result in bank 1
+        "v_add_nc_u32 v4, v1, v2\n"
+        "s_set_vgpr_msb 0xc0\n"  // in bank 3
+        "v_mov_b32 v4, v3\n"
+        "s_set_vgpr_msb 0x01\n"  // the first source in bank 1
+        "v_add_nc_u32 v6, v4, v4\n"
+        "s_set_vgpr_msb 0x0c\n"  // the second in bank 3
+        "v_sub_nc_u32 v7, v1, v4\n"
+        "s_set_vgpr_msb 0x3d\n"  // bank 1, bank 3, bank 3
+        "v_add3_u32 v8, v4, v4, v4\n"
+        "s_set_vgpr_msb 0x00\n"
+        "v_mov_b32 v9, v4\n"
+        "s_set_vgpr_msb 0x10\n"  // VOP2's addend after a constant is the third source
+        "v_fmamk_f32 v10, v1, 0x3f800000, v4\n"
+        "s_set_vgpr_msb 0x00\n");
+  for (unsigned i = 0; i < 32; ++i) {
+    CHECK(w.outV[6][i] == 101 + 2 * i);
+    CHECK(w.outV[7][i] == 1 + i - (1000 + i));
+    CHECK(w.outV[8][i] == 101 + 2 * i + 2 * (1000 + i));
+    CHECK(w.outV[9][i] == 0);
+    CHECK(w.outV[10][i] == std::bit_cast<uint32_t>(f(1 + i) + f(101 + 2 * i)));
+  }
+}
+
+TEST_CASE("gfx1250: branches stay in the banks, and loads and stores have them too") {
+  WaveRun w("gfx1250");
+  w.memory.resize(4096);
+  for (unsigned i = 0; i < 1024; ++i)
+    std::memcpy(w.memory.data() + 4 * i, &i, 4);
+  w.v = {{1, iota(0, 4)}, {2, iota(0, 0)}, {5, iota(7, 0)}};
+  w.readV = {5, 6};
+  w.run("s_mov_b32 s8, 3\n"
+        "s_set_vgpr_msb 0xc0\n"
+        "global_load_b32 v5, v1, s[2:3]\n"
+        "s_wait_loadcnt 0\n"
+        "s_set_vgpr_msb 0xcc\n" // the second source and the result
+        "again:\n"
+        "v_add_nc_u32 v5, 1, v5\n"
+        "s_sub_co_i32 s8, s8, 1\n"
+        "s_cmp_lg_u32 s8, 0\n"
+        "s_cbranch_scc1 again\n"
+        "global_store_b32 v1, v5, s[2:3]\n" // its data is the second source
+        "s_wait_storecnt 0\n"
+        "s_set_vgpr_msb 0\n"
+        "global_load_b32 v6, v1, s[2:3]\n");
+  for (unsigned i = 0; i < 32; ++i) {
+    CHECK(w.outV[5][i] == 7);
+    CHECK(w.outV[6][i] == i + 3);
+  }
+}
+
+TEST_CASE("gfx1250: the halves of a dual instruction read before either writes, bank by bank") {
+  WaveRun w("gfx1250");
+  w.v = {{1, iota(1)}, {2, iota(100)}, {3, iota(3)}};
+  w.readV = {1, 2, 4, 5, 6, 7};
+  w.run("s_set_vgpr_msb 0x40\n"
+        "v_dual_mov_b32 v1, v2 :: v_dual_add_nc_u32 v2, v1, v3\n" // reads v1 of bank 0
+        "s_set_vgpr_msb 0x01\n"
+        "v_mov_b32 v4, v1\n"
+        "v_mov_b32 v5, v2\n"
+        "s_set_vgpr_msb 0\n"
+        "v_dual_mov_b32 v6, v2 :: v_dual_add_nc_u32 v7, v1, v3\n"
+        "v_dual_mov_b32 v1, v2 :: v_dual_add_nc_u32 v2, v1, v3\n");
+  for (unsigned i = 0; i < 32; ++i) {
+    CHECK(w.outV[4][i] == 100 + i);
+    CHECK(w.outV[5][i] == 4 + 2 * i);
+    CHECK(w.outV[1][i] == 100 + i);
+    CHECK(w.outV[2][i] == 4 + 2 * i);
+  }
+}
+
+TEST_CASE("gfx1250: dual instructions of three dwords have three sources each, with signs") {
+  WaveRun w("gfx1250");
+  w.v = {{1, all(2)}, {2, all(3)}, {4, all(5)}, {5, all(7)}, {7, all(11)}, {8, all(13)}};
+  w.s = {{9, 0x0000ff0f}};
+  w.readV = {10, 13, 14, 15, 1, 2};
+  w.run("v_dual_fma_f32 v10, -v1, v2, v4 :: v_dual_fma_f32 v13, v2, -v5, -v7\n"
+        "v_dual_cndmask_b32 v14, v1, v2, s9 :: v_dual_mov_b32 v15, v8\n"
+        "v_dual_fmac_f32 v1, v4, v5 :: v_dual_fma_f32 v2, v5, v8, v1\n");
+  for (unsigned i = 0; i < 32; ++i) {
+    CHECK(f(w.outV[10][i]) == -2.0f * 3 + 5);
+    CHECK(f(w.outV[13][i]) == 3.0f * -7 - 11);
+    CHECK(f(w.outV[14][i]) == (0xff0fu >> i & 1 ? 3.0f : 2.0f));
+    CHECK(f(w.outV[15][i]) == 13);
+    CHECK(f(w.outV[1][i]) == 2 + 5 * 7);
+    CHECK(f(w.outV[2][i]) == 7 * 13 + 2); // the old v1
+  }
+}
+
+TEST_CASE("gfx1250: operands of 64 bits stand in the code") {
+  WaveRun w("gfx1250");
+  w.v = {{2, iota(5)}, {3, iota(1, 0)}};
+  const uint64_t two = std::bit_cast<uint64_t>(2.0);
+  w.v[6] = iota(static_cast<uint32_t>(two), 0);
+  w.v[7] = iota(static_cast<uint32_t>(two >> 32), 0);
+  w.readV = {4, 5, 8, 9};
+  w.readS = {8, 9, 10, 11};
+  w.run("s_mov_b64 s[8:9], 0x123456789abcdef0\n"
+        "s_add_nc_u64 s[10:11], s[8:9], 0x1111111100000001\n"
+        "v_add_nc_u64 v[4:5], 0x1000000020000000, v[2:3]\n"
+        "v_fmaak_f64 v[8:9], v[6:7], v[6:7], 0x3ff8000000000001\n");
+  CHECK(w.outS[8] == 0x9abcdef0);
+  CHECK(w.outS[9] == 0x12345678);
+  CHECK(w.outS[10] == 0x9abcdef1);
+  CHECK(w.outS[11] == 0x23456789);
+  const uint64_t sum = std::bit_cast<uint64_t>(4 + std::bit_cast<double>(0x3ff8000000000001u));
+  for (unsigned i = 0; i < 32; ++i) {
+    CHECK(w.outV[4][i] == 0x20000005 + i);
+    CHECK(w.outV[5][i] == 0x10000001);
+    CHECK((w.outV[8][i] | uint64_t(w.outV[9][i]) << 32) == sum);
+  }
+}
+
+TEST_CASE("gfx1250: a literal whose extension is not known is refused") {
+  WaveRun w("gfx1250");
+  w.v = {{2, iota(5)}, {3, iota(1, 0)}};
+  w.run("v_max_i64 v[4:5], 0x7fffff00, v[2:3]\n");
+  w.run("v_max_i64 v[4:5], -256, v[2:3]\n", true);
+  CHECK_THAT(w.result.fault.message, Catch::Contains("not known whether its sign is extended"));
+}
+
+TEST_CASE("gfx1250: a workgroup that was not launched in a cluster is told so") {
+  WaveRun w("gfx1250");
+  w.readS = {8, 9, 10};
+  w.run("s_mov_b32 s8, ttmp6\n"
+        "s_getreg_b32 s9, hwreg(HW_REG_IB_STS2, 6, 4)\n"
+        "s_getreg_b32 s10, hwreg(HW_REG_IB_STS2, 21, 4)\n");
+  CHECK(w.outS[8] == 0);
+  CHECK(w.outS[9] == 0);
+  CHECK(w.outS[10] == 0);
+  w.run("s_getreg_b32 s9, hwreg(HW_REG_IB_STS2, 0, 4)\n", true);
+  CHECK_THAT(w.result.fault.message, Catch::Contains("only its fields of clusters are known"));
+  w.run("s_barrier_signal -3\n", true);
+  CHECK_THAT(w.result.fault.message, Catch::Contains("a named barrier"));
+}

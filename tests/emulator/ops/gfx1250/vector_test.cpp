@@ -1,0 +1,173 @@
+// Vector instructions that gfx1250 alone has, against what integers of 128 bits and floats of 128
+// bits give.
+#include "wave_test.h"
+
+#include <catch2/catch.hpp>
+
+#include <bit>
+#include <cmath>
+#include <functional>
+
+using namespace flyemu;
+using namespace flyemu::test;
+
+namespace {
+float wide(uint32_t x) { return std::bit_cast<float>(x << 16); }
+
+/// The bfloat nearest to x, of an even mantissa where two are.
+uint16_t nearest(__float128 x) {
+  if (x == 0)
+    return 0;
+  const bool negative = x < 0;
+  __float128 m = negative ? -x : x;
+  int e = 0;
+  while (m >= 2) {
+    m /= 2;
+    ++e;
+  }
+  while (m < 1) {
+    m *= 2;
+    --e;
+  }
+  const auto scaled = static_cast<__float128>(m * 128); // 128 to 256
+  auto whole = static_cast<unsigned>(scaled);
+  const __float128 rest = scaled - whole;
+  if (rest > 0.5 || (rest == 0.5 && whole & 1))
+    ++whole;
+  if (whole == 256) {
+    whole = 128;
+    ++e;
+  }
+  return static_cast<uint16_t>((negative ? 0x8000 : 0) | (e + 127) << 7 | (whole & 127));
+}
+
+/// Bfloats of 2^-12 to 2^12, of both signs.
+uint32_t somePair(unsigned seed) {
+  auto one = [](uint32_t x) {
+    x = x * 2654435761u ^ x >> 7;
+    return (x >> 31 << 15) | (127 - 12 + (x >> 8) % 25) << 7 | (x >> 16 & 127);
+  };
+  return one(seed * 2 + 1) | one(seed * 2 + 77) << 16;
+}
+Lanes pairs(unsigned seed) {
+  Lanes l;
+  for (unsigned i = 0; i < 64; ++i)
+    l[i] = somePair(seed + i);
+  return l;
+}
+} // namespace
+
+TEST_CASE("gfx1250: packed bfloats are rounded once") {
+  WaveRun w("gfx1250");
+  w.v = {{1, pairs(3)}, {2, pairs(1000)}, {3, pairs(5000)}};
+  w.readV = {4, 5, 6, 7, 8, 9};
+  w.run("v_pk_fma_bf16 v4, v1, v2, v3\n"
+        "v_pk_add_bf16 v5, v1, v2\n"
+        "v_pk_mul_bf16 v6, v1, v2\n"
+        "v_pk_fma_bf16 v7, v1, v2, v3 op_sel:[1,0,0] op_sel_hi:[0,1,1] neg_lo:[0,1,0] neg_hi:[0,0,1]\n"
+        "v_pk_max_num_bf16 v8, v1, v2\n"
+        "v_pk_min_num_bf16 v9, v1, v2\n");
+  for (unsigned i = 0; i < 32; ++i)
+    for (unsigned half : {0u, 1u}) {
+      const unsigned shift = 16 * half;
+      const uint32_t a = w.v[1][i] >> shift & 0xffff, b = w.v[2][i] >> shift & 0xffff,
+                     c = w.v[3][i] >> shift & 0xffff, other = w.v[1][i] >> (16 - shift) & 0xffff;
+      auto got = [&](unsigned r) { return w.outV[r][i] >> shift & 0xffff; };
+      using Q = __float128;
+      CHECK(got(4) == nearest(Q(wide(a)) * wide(b) + wide(c)));
+      CHECK(got(5) == nearest(Q(wide(a)) + wide(b)));
+      CHECK(got(6) == nearest(Q(wide(a)) * wide(b)));
+      CHECK(got(7) == nearest(Q(wide(other)) * (half ? wide(b) : -wide(b)) +
+                              (half ? -wide(c) : wide(c))));
+      CHECK(got(8) == (wide(a) > wide(b) ? a : b));
+      CHECK(got(9) == (wide(a) < wide(b) ? a : b));
+    }
+}
+
+TEST_CASE("gfx1250: multiply-adds mix floats and bfloats") {
+  WaveRun w("gfx1250");
+  Lanes x, y;
+  for (unsigned i = 0; i < 64; ++i) {
+    x[i] = std::bit_cast<uint32_t>(1.0f + 0.37f * static_cast<float>(i));
+    y[i] = std::bit_cast<uint32_t>(-5.0f + 0.71f * static_cast<float>(i));
+  }
+  w.v = {{1, pairs(3)}, {2, x}, {3, y}, {5, iota(0xaaaabbbb, 0)}, {6, iota(0xaaaabbbb, 0)}};
+  w.readV = {4, 5, 6, 7};
+  w.run("v_fma_mix_f32_bf16 v4, v1, v2, v3 op_sel:[1,0,0] op_sel_hi:[1,0,0]\n"
+        "v_fma_mixlo_bf16 v5, v1, -v2, v3 op_sel_hi:[1,0,0]\n"
+        "v_fma_mixhi_bf16 v6, |v1|, v2, v3 op_sel:[1,0,0] op_sel_hi:[1,0,0]\n"
+        "v_fma_mix_f32_bf16 v7, v1, 2.0, v3 op_sel_hi:[1,1,0]\n");
+  for (unsigned i = 0; i < 32; ++i) {
+    using Q = __float128;
+    const Q low = wide(w.v[1][i] & 0xffff), high = wide(w.v[1][i] >> 16),
+            b = std::bit_cast<float>(x[i]), c = std::bit_cast<float>(y[i]);
+    CHECK(w.outV[4][i] == std::bit_cast<uint32_t>(static_cast<float>(high * b + c)));
+    CHECK(w.outV[5][i] == (0xaaaa0000 | nearest(low * -b + c)));
+    CHECK(w.outV[6][i] == (0xbbbb | uint32_t(nearest((high < 0 ? -high : high) * b + c)) << 16));
+    CHECK(w.outV[7][i] == std::bit_cast<uint32_t>(static_cast<float>(low * 2 + c)));
+  }
+}
+
+TEST_CASE("gfx1250: a tie of a product of bfloats is decided by an addend far below it") {
+  WaveRun w("gfx1250");
+  // 1.5 * (1 + 2^-7) is a tie between two bfloats; 2^-120 and its negation are not lost.
+  w.v = {{1, iota(0x3fc0, 0)}, {2, iota(0x3f81, 0)}, {3, iota(0x0380, 0)}, {4, iota(0x8380, 0)}};
+  w.readV = {5, 6};
+  w.run("v_pk_fma_bf16 v5, v1, v2, v3\nv_pk_fma_bf16 v6, v1, v2, v4\n");
+  CHECK((w.outV[5][0] & 0xffff) == 0x3fc2);
+  CHECK((w.outV[6][0] & 0xffff) == 0x3fc1);
+}
+
+TEST_CASE("gfx1250: functions of bfloats and the hyperbolic tangent") {
+  WaveRun w("gfx1250");
+  Lanes x;
+  for (unsigned i = 0; i < 64; ++i)
+    x[i] = std::bit_cast<uint32_t>(0.25f + 0.125f * static_cast<float>(i)) >> 16;
+  w.v = {{1, x}, {2, Lanes{}}};
+  for (unsigned i = 0; i < 64; ++i)
+    w.v[2][i] = std::bit_cast<uint32_t>(-3.0f + 0.2f * static_cast<float>(i));
+  w.readV = {4, 5, 6, 7, 8, 9, 10};
+  w.run("v_exp_bf16 v4, v1\nv_log_bf16 v5, v1\nv_rcp_bf16 v6, v1\nv_rsq_bf16 v7, v1\n"
+        "v_sqrt_bf16 v8, v1\nv_tanh_bf16 v9, v1\nv_tanh_f32 v10, v2\n");
+  for (unsigned i = 0; i < 32; ++i) {
+    const double a = wide(x[i]);
+    const std::pair<unsigned, double> expected[] = {{4, std::exp2(a)}, {5, std::log2(a)},
+                                                    {6, 1 / a},        {7, 1 / std::sqrt(a)},
+                                                    {8, std::sqrt(a)}, {9, std::tanh(a)}};
+    for (const auto &[r, value] : expected) {
+      INFO(r << ": " << a);
+      CHECK((w.outV[r][i] & 0xffff) == nearest(value));
+    }
+    const float t = std::bit_cast<float>(w.outV[10][i]), b = std::bit_cast<float>(w.v[2][i]);
+    CHECK(std::abs(double(t) - std::tanh(double(b))) <= 1.2e-7 * std::abs(double(t)));
+  }
+}
+
+TEST_CASE("gfx1250: integers of 64 bits") {
+  WaveRun w("gfx1250");
+  w.v = {{2, iota(0xfffffff0, 3)}, {3, iota(0x7ffffff8, 1)}, {4, iota(5, 0x01234567)},
+         {5, iota(0xffffffff, 0)}};
+  w.readV = {10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 23};
+  w.run("v_min_u64 v[10:11], v[2:3], v[4:5]\n"
+        "v_max_i64 v[12:13], v[2:3], v[4:5]\n"
+        "v_mad_nc_u64_u32 v[14:15], v2, v3, v[4:5]\n"
+        "v_mad_nc_i64_i32 v[16:17], v2, v3, v[4:5]\n"
+        "v_mad_u32 v18, v2, v3, v4\n"
+        "v_max_u64 v[20:21], v[2:3], v[4:5]\n"
+        "v_min_i64 v[22:23], v[2:3], v[4:5]\n");
+  for (unsigned i = 0; i < 32; ++i) {
+    auto in = [&](unsigned r) { return w.v[r][i] | uint64_t(w.v[r + 1][i]) << 32; };
+    auto out = [&](unsigned r) { return w.outV[r][i] | uint64_t(w.outV[r + 1][i]) << 32; };
+    const uint64_t a = in(2), b = in(4);
+    const auto sa = static_cast<int64_t>(a), sb = static_cast<int64_t>(b);
+    CHECK(out(10) == std::min(a, b));
+    CHECK(out(12) == static_cast<uint64_t>(std::max(sa, sb)));
+    CHECK(out(14) == uint64_t(w.v[2][i]) * w.v[3][i] + b);
+    CHECK(out(16) == static_cast<uint64_t>(int64_t(static_cast<int32_t>(w.v[2][i])) *
+                                           static_cast<int32_t>(w.v[3][i])) +
+                         b);
+    CHECK(w.outV[18][i] == w.v[2][i] * w.v[3][i] + w.v[4][i]);
+    CHECK(out(20) == std::max(a, b));
+    CHECK(out(22) == static_cast<uint64_t>(std::min(sa, sb)));
+  }
+}
