@@ -169,7 +169,8 @@ constexpr Register kGfx12[] = {
 /// llvm.amdgcn.cluster.workgroup.flat.id reads these two fields; none is launched in clusters.
 constexpr uint32_t kClusterFields = 15u << 6 | 15u << 21;
 constexpr Register kGfx1250[] = {
-    {28, "WAVE_IB_STS2", nothing, "only its fields of clusters are known", Writes::No, kClusterFields},
+    {28, "WAVE_IB_STS2", nothing, "only its fields of clusters are known", Writes::No,
+     kClusterFields},
 };
 
 const Register &find(const Wave &w, unsigned id) {

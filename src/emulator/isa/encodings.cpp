@@ -86,7 +86,8 @@ void eachEncoding(const Machine &machine, const McTarget &mc, const Visit &visit
   // Scaled matrix instructions: a half with the scales before the instruction proper.
   if (machine.has(flydsl::Feature::wmma_scale))
     for (uint32_t scales : {0xcc350000u, 0xcc3a0000u})
-      for (auto [product, fields] : {std::pair(0xcc330000u, 0x04a23108u), std::pair(0xcc884000u, 0x1ca24110u)}) {
+      for (auto [product, fields] :
+           {std::pair(0xcc330000u, 0x04a23108u), std::pair(0xcc884000u, 0x1ca24110u)}) {
         const EncodingWords words = {scales, 0x04020902, product, fields};
         if (McInstruction i = mc.decode(words.data(), sizeof words); i.size)
           visit(words, i);

@@ -32,7 +32,8 @@ struct Machine {
   bool kernargPreload = false;     ///< the packet processor can load arguments into registers
   /// Instructions name the low eight bits of a vector register, and s_set_vgpr_msb the others.
   bool registerBanks = false;
-  bool signedScalarAddressOffset = false; ///< GLOBAL and FLAT: of a vector offset to a scalar address
+  /// The vector offset to the scalar address of GLOBAL and FLAT has a sign.
+  bool signedScalarAddressOffset = false;
   bool flatScratchBase = false;    ///< flat addresses of scratch begin at SRC_FLAT_SCRATCH_BASE
   unsigned userRegisters = 16;     ///< scalar registers that the packet processor can set
   uint16_t ldsGranule;             ///< bytes: LDS is allocated to workgroups in multiples

@@ -44,11 +44,12 @@ void dropSecondName(std::string &s) {
 
 std::string strip(std::string s) {
   static constexpr std::string_view kSuffixes[] = {
-      "_e32",      "_e64",      "_e96",      "_sdwa",  "_dpp",    "_dpp8",        "_dpp16",   "_opsel",
-      "_vcd",      "_acd",      "_saddr", "_rtn",    "_ve",          "_st",      "_svs",
-      "_offset",   "_offen",    "_idxen", "_bothen", "_vbuffer",     "_imm",     "_sgpr",
-      "_sgpr_imm", "_sgpr_alt", "_t16",   "_fake16", "_w32",         "_w64",     "_twoaddr",
-      "_mac",      "_agpr",     "_ec",    "_ci",     "_legacy_gfx9", "_renamed", "_format"};
+      "_e32",    "_e64",     "_e96", "_sdwa",        "_dpp",      "_dpp8",
+      "_dpp16",  "_opsel",   "_vcd", "_acd",         "_saddr",    "_rtn",
+      "_ve",     "_st",      "_svs", "_offset",      "_offen",    "_idxen",
+      "_bothen", "_vbuffer", "_imm", "_sgpr",        "_sgpr_imm", "_sgpr_alt",
+      "_t16",    "_fake16",  "_w32", "_w64",         "_twoaddr",  "_mac",
+      "_agpr",   "_ec",      "_ci",  "_legacy_gfx9", "_renamed",  "_format"};
   for (bool again = true; again;) {
     again = dropTarget(s);
     for (std::string_view suffix : kSuffixes) {

@@ -11,7 +11,7 @@ constexpr unsigned kLanes = 64;
 
 // Rows of the vector file: the registers (Machine::vectorRows), then temporary rows.
 constexpr unsigned kAccRow = 256; ///< the first accumulation register, on targets with such
-constexpr unsigned kBankRows = 256; ///< vector registers that an instruction's fields can tell apart
+constexpr unsigned kBankRows = 256; ///< registers that an instruction's fields can tell apart
 constexpr unsigned kTempRows = 8; ///< rows that permutes and dual instructions use
 constexpr unsigned kDualTemp = 6; ///< that of a dual instruction's first half: its old destination
 
@@ -32,8 +32,8 @@ constexpr unsigned kFirstVgprCode = 256;
 /// Apertures of LDS and scratch in the flat address space: the upper 32 bits of such an address.
 constexpr uint64_t kSharedAperture = 0x0001000000000000ull;
 constexpr uint64_t kPrivateAperture = 0x0002000000000000ull;
-/// gfx1250 has no such aperture: flat addresses of scratch are this base, the lane in bits 52 to 56,
-/// and the lane's offset (LLVM, SITargetLowering::lowerADDRSPACECAST). No memory is there.
+/// gfx1250 has no such aperture: flat addresses of scratch are this base, the lane in bits 52 to
+/// 56, and the lane's offset (LLVM, SITargetLowering::lowerADDRSPACECAST). No memory is there.
 constexpr uint64_t kScratchBase = 0x0400000000000000ull;
 constexpr unsigned kScratchLaneShift = 52;
 

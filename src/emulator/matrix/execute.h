@@ -24,8 +24,8 @@ struct Modifiers {
   bool clamp = false;
   uint8_t negLo = 0,
           negHi = 0; ///< WMMA, bit 0 = A, 1 = B, 2 = C: signs; for iu8 and iu4, negLo marks signed
-  uint8_t opselA = 0, opselB = 0; ///< scaled: the byte of the scale register; on gfx1250 the half of
-                                  ///< the wave
+  /// Scaled: the byte of the scale register; on gfx1250 the half of the wave.
+  uint8_t opselA = 0, opselB = 0;
   bool upperHalf = false; ///< gfx11's 16-bit results: OP_SEL writes and reads the upper halves
 };
 

@@ -84,7 +84,10 @@ bool isKnown(const MatrixOp &op) {
   if (op.sparse || op.m != 16 || op.n != 16)
     return false;
   const unsigned bits = bitsOf(op.a);
-  return op.k == (bits == 32 ? 4 : bits == 16 ? 32 : 64) || (bits == 8 && !isInteger(op.a) && op.k == 128);
+  return op.k == (bits == 32   ? 4
+                  : bits == 16 ? 32
+                               : 64) ||
+         (bits == 8 && !isInteger(op.a) && op.k == 128);
 }
 
 } // namespace

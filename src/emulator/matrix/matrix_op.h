@@ -15,9 +15,9 @@ using Processor = flydsl::detail::Processor;
 
 /// The matrix units of a line of processors, which share layouts and modifiers.
 enum class MatrixCore : uint8_t {
-  Cdna,  ///< MFMA and SMFMAC, 64 lanes
-  Rdna3, ///< WMMA of gfx11: A and B repeated in both halves of the wave
-  Rdna4, ///< WMMA and SWMMAC of gfx12
+  Cdna,    ///< MFMA and SMFMAC, 64 lanes
+  Rdna3,   ///< WMMA of gfx11: A and B repeated in both halves of the wave
+  Rdna4,   ///< WMMA and SWMMAC of gfx12
   Gfx1250, ///< WMMA of gfx1250
 };
 

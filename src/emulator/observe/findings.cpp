@@ -44,9 +44,7 @@ std::string placeText(const KernelCode &kernel, size_t index) {
 
 std::string Findings::place(size_t index) const { return placeText(kernel_, index); }
 
-std::string Findings::place(const Inst &inst) const {
-  return place(program().entryOf(inst));
-}
+std::string Findings::place(const Inst &inst) const { return place(program().entryOf(inst)); }
 
 std::string Findings::line(const Inst &inst) const {
   const size_t index = program().entryOf(inst);

@@ -122,7 +122,8 @@ void decodeBoth(Operations &d, Program &p, size_t at, unsigned opcode, const uin
   x.op = halves.first;
   y.op = halves.second;
   y.dwords = 1;
-  if (!x.op || !y.op) {
+  // The old result of a first half of 64 bits is not kept.
+  if (!x.op || !y.op || dwordsOf(x.op->dst) > 1 || dwordsOf(y.op->dst) > 1) {
     x.fn = unknownInstruction;
     return;
   }
@@ -193,7 +194,8 @@ bool readsClock(const Inst &inst) {
     const unsigned id = static_cast<unsigned>(inst.offset) & 63;
     return id == 29 || id == 30;
   }
-  return name == "s_memtime" || name == "s_get_shader_cycles_u64" || name == "s_memrealtime" || name.starts_with("s_sendmsg_rtn");
+  return name == "s_memtime" || name == "s_get_shader_cycles_u64" || name == "s_memrealtime" ||
+         name.starts_with("s_sendmsg_rtn");
 }
 } // namespace
 

@@ -60,6 +60,11 @@ void decodeLongDual(const Machine &target, const uint32_t *words, Inst &x, Inst 
     y.src[1] = vgpr(bitField(w2, 8, 8));
   thirdSource(target, x, bitField(w1, 24, 8));
   thirdSource(target, y, bitField(w2, 16, 8));
+  // A function of bits has its table in the third source's field.
+  if (x.op->has(Trait::TruthTable))
+    x.truthTable = static_cast<uint8_t>(bitField(w1, 24, 8));
+  if (y.op->has(Trait::TruthTable))
+    y.truthTable = static_cast<uint8_t>(bitField(w2, 16, 8));
   for (unsigned k = 0; k < 3; ++k) {
     negate(x.src[k], w1, 9 + k);
     negate(y.src[k], w1, 12 + k);

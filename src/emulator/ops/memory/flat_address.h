@@ -14,8 +14,8 @@ template <Enc Segment> struct FlatAddress {
   const Inst &i;
   const uint32_t *lo, *hi;
   uint64_t scalar;
-  int64_t unit = 1;           ///< what the vector offset to a scalar address counts
-  bool signedOffset = false;  ///< that of a scalar address of 64 bits
+  int64_t unit = 1;          ///< what the vector offset to a scalar address counts
+  bool signedOffset = false; ///< that of a scalar address of 64 bits
 
   FlatAddress(Wave &wave, const Inst &inst) : w(wave), i(inst) {
     lo = w.row(i.src[0].index);

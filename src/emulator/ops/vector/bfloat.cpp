@@ -87,7 +87,7 @@ template <class F> inline uint16_t unary(uint16_t x, F f) {
   return toBfloat(a != a ? quiet(a) : r != r ? asFloat(0x7fc00000) : toOdd(r));
 }
 
-/// sin or cos of 2 pi x, with exact zeros. Beyond +-256 the result is that of 0 turns, as for floats.
+/// sin or cos of 2 pi x, with exact zeros.
 template <bool Cos> inline double turns(double a) {
   const double x = a - __builtin_roundeven(a);
   constexpr double kTurn = 6.283185307179586476925;
@@ -106,7 +106,8 @@ template <class F, unsigned N> void packedBfloat(Wave &w, const Inst &i) {
   F f;
   auto pick = [&](unsigned k, bool high, unsigned c, uint16_t *out) {
     Operand o = i.src[k];
-    const bool upper = (high ? i.opselHi : i.opsel) >> k & 1, negated = o.flags & (high ? kNegHi : kNeg);
+    const bool upper = (high ? i.opselHi : i.opsel) >> k & 1,
+               negated = o.flags & (high ? kNegHi : kNeg);
     o.flags = static_cast<uint8_t>((upper ? kHigh : 0) | (negated ? kNeg : 0));
     const uint16_t *in = fetch<BF16>(w, o, c, out);
     if (in != out)
@@ -147,29 +148,19 @@ template <class F> constexpr OpDef function(const char *name, F) {
 }
 
 constexpr OpDef kOps[] = {
-    packed2("v_pk_add_bf16",
-            [](uint16_t a, uint16_t b) { return fmaBfloat(a, 0x3f80, b); }),
+    packed2("v_pk_add_bf16", [](uint16_t a, uint16_t b) { return fmaBfloat(a, 0x3f80, b); }),
     packed2("v_pk_mul_bf16",
             [](uint16_t a, uint16_t b) { return toBfloat(mul(wide(a), wide(b))); }),
     packed2("v_pk_min_num_bf16", [](uint16_t a, uint16_t b) { return number<false>(a, b); }),
     packed2("v_pk_max_num_bf16", [](uint16_t a, uint16_t b) { return number<true>(a, b); }),
-    packed3("v_pk_fma_bf16",
-            [](uint16_t a, uint16_t b, uint16_t c) { return fmaBfloat(a, b, c); }),
+    packed3("v_pk_fma_bf16", [](uint16_t a, uint16_t b, uint16_t c) { return fmaBfloat(a, b, c); }),
     {"v_fma_mix_f32_bf16",
      mixBfloat<-1>,
      Class::Valu,
      Type::F32,
      {Type::F32, Type::F32, Type::F32}},
-    {"v_fma_mixlo_bf16",
-     mixBfloat<0>,
-     Class::Valu,
-     Type::BF16,
-     {Type::F32, Type::F32, Type::F32}},
-    {"v_fma_mixhi_bf16",
-     mixBfloat<1>,
-     Class::Valu,
-     Type::BF16,
-     {Type::F32, Type::F32, Type::F32}},
+    {"v_fma_mixlo_bf16", mixBfloat<0>, Class::Valu, Type::BF16, {Type::F32, Type::F32, Type::F32}},
+    {"v_fma_mixhi_bf16", mixBfloat<1>, Class::Valu, Type::BF16, {Type::F32, Type::F32, Type::F32}},
     function("v_exp_bf16", [](double a) { return __builtin_exp2(a); }),
     function("v_log_bf16", [](double a) { return __builtin_log2(a); }),
     function("v_rcp_bf16", [](double a) { return 1 / a; }),
@@ -178,11 +169,13 @@ constexpr OpDef kOps[] = {
     function("v_sin_bf16", [](double a) { return turns<false>(a); }),
     function("v_cos_bf16", [](double a) { return turns<true>(a); }),
     function("v_tanh_bf16", [](double a) { return __builtin_tanh(a); }),
-    lane<F16, F16>("v_tanh_f16",
-                   [](float a) { return nanOf(static_cast<float>(__builtin_tanh(double(a))), a, a); })
+    lane<F16, F16>(
+        "v_tanh_f16",
+        [](float a) { return nanOf(static_cast<float>(__builtin_tanh(double(a))), a, a); })
         .costs(Cost::Transcendental),
-    lane<F32, F32>("v_tanh_f32",
-                   [](float a) { return nanOf(static_cast<float>(__builtin_tanh(double(a))), a, a); })
+    lane<F32, F32>(
+        "v_tanh_f32",
+        [](float a) { return nanOf(static_cast<float>(__builtin_tanh(double(a))), a, a); })
         .costs(Cost::Transcendental),
 };
 } // namespace

@@ -35,8 +35,9 @@ uint32_t element(const std::map<unsigned, Lanes> &v, unsigned first, unsigned ro
 double small(uint32_t x, unsigned exponentBits, unsigned mantissaBits, int bias) {
   const uint32_t m = x & ((1u << mantissaBits) - 1),
                  e = x >> mantissaBits & ((1u << exponentBits) - 1);
-  const double magnitude = e ? std::ldexp(double(m | 1u << mantissaBits), int(e) - bias - int(mantissaBits))
-                             : std::ldexp(double(m), 1 - bias - int(mantissaBits));
+  const double magnitude =
+      e ? std::ldexp(double(m | 1u << mantissaBits), int(e) - bias - int(mantissaBits))
+        : std::ldexp(double(m), 1 - bias - int(mantissaBits));
   return x >> (exponentBits + mantissaBits) & 1 ? -magnitude : magnitude;
 }
 double half(uint32_t x) { return small(x, 5, 10, 15); }

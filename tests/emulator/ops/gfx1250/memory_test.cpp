@@ -101,7 +101,8 @@ TEST_CASE("gfx1250: a raw buffer ends where its 45 bits of records say, and othe
   CHECK_THAT(w.result.fault.message, Catch::Contains("only raw buffers are emulated"));
 }
 
-TEST_CASE("gfx1250: transfers whose order is not known, and those that are not there, are refused") {
+TEST_CASE(
+    "gfx1250: transfers whose order is not known, and those that are not there, are refused") {
   const struct {
     const char *text, *why;
   } cases[] = {

@@ -18,19 +18,19 @@ TEST_CASE("gfx1250: s_set_vgpr_msb puts each operand into a bank of its own") {
   WaveRun w("gfx1250");
   w.v = {{1, iota(1)}, {2, iota(100)}, {3, iota(1000)}, {4, iota(0, 0)}};
   w.readV = {6, 7, 8, 9, 10};
-  w.run("s_set_vgpr_msb 0x40\n"  // the result in bank 1
+  w.run("s_set_vgpr_msb 0x40\n" // the result in bank 1
         "v_add_nc_u32 v4, v1, v2\n"
-        "s_set_vgpr_msb 0xc0\n"  // in bank 3
+        "s_set_vgpr_msb 0xc0\n" // in bank 3
         "v_mov_b32 v4, v3\n"
-        "s_set_vgpr_msb 0x01\n"  // the first source in bank 1
+        "s_set_vgpr_msb 0x01\n" // the first source in bank 1
         "v_add_nc_u32 v6, v4, v4\n"
-        "s_set_vgpr_msb 0x0c\n"  // the second in bank 3
+        "s_set_vgpr_msb 0x0c\n" // the second in bank 3
         "v_sub_nc_u32 v7, v1, v4\n"
-        "s_set_vgpr_msb 0x3d\n"  // bank 1, bank 3, bank 3
+        "s_set_vgpr_msb 0x3d\n" // bank 1, bank 3, bank 3
         "v_add3_u32 v8, v4, v4, v4\n"
         "s_set_vgpr_msb 0x00\n"
         "v_mov_b32 v9, v4\n"
-        "s_set_vgpr_msb 0x10\n"  // VOP2's addend after a constant is the third source
+        "s_set_vgpr_msb 0x10\n" // VOP2's addend after a constant is the third source
         "v_fmamk_f32 v10, v1, 0x3f800000, v4\n"
         "s_set_vgpr_msb 0x00\n");
   for (unsigned i = 0; i < 32; ++i) {
@@ -105,6 +105,25 @@ TEST_CASE("gfx1250: dual instructions of three dwords have three sources each, w
     CHECK(f(w.outV[1][i]) == 2 + 5 * 7);
     CHECK(f(w.outV[2][i]) == 7 * 13 + 2); // the old v1
   }
+}
+
+TEST_CASE("gfx1250: half of a dual instruction is any function of two bits") {
+  WaveRun w("gfx1250");
+  w.v = {{1, iota(0x12345678, 0x01010101)}, {2, iota(0xf0f0cc33, 0x00110011)}};
+  w.readV = {5, 7, 9, 11};
+  w.run("v_dual_mov_b32 v4, v1 :: v_dual_bitop2_b32 v5, v2, v1 bitop3:0x40\n"
+        "v_dual_mov_b32 v6, v1 :: v_dual_bitop2_b32 v7, v2, v1 bitop3:0x54\n"
+        "v_dual_mov_b32 v8, v1 :: v_dual_bitop2_b32 v9, v2, v1 bitop3:0x14\n"
+        "v_dual_mov_b32 v10, v1 :: v_dual_bitop2_b32 v11, v2, v1 bitop3:0x10\n");
+  for (unsigned i = 0; i < 32; ++i) {
+    const uint32_t a = w.v[2][i], b = w.v[1][i];
+    CHECK(w.outV[5][i] == (a & b));
+    CHECK(w.outV[7][i] == (a | b));
+    CHECK(w.outV[9][i] == (a ^ b));
+    CHECK(w.outV[11][i] == (a & ~b));
+  }
+  w.run("v_dual_add_f64 v[0:1], v[2:3], v[4:5] :: v_dual_mov_b32 v7, v1\n", true);
+  CHECK_THAT(w.result.fault.message, Catch::Contains("does not implement this instruction"));
 }
 
 TEST_CASE("gfx1250: operands of 64 bits stand in the code") {

@@ -64,7 +64,8 @@ TEST_CASE("gfx1250: packed bfloats are rounded once") {
   w.run("v_pk_fma_bf16 v4, v1, v2, v3\n"
         "v_pk_add_bf16 v5, v1, v2\n"
         "v_pk_mul_bf16 v6, v1, v2\n"
-        "v_pk_fma_bf16 v7, v1, v2, v3 op_sel:[1,0,0] op_sel_hi:[0,1,1] neg_lo:[0,1,0] neg_hi:[0,0,1]\n"
+        "v_pk_fma_bf16 v7, v1, v2, v3 op_sel:[1,0,0] op_sel_hi:[0,1,1] neg_lo:[0,1,0] "
+        "neg_hi:[0,0,1]\n"
         "v_pk_max_num_bf16 v8, v1, v2\n"
         "v_pk_min_num_bf16 v9, v1, v2\n");
   for (unsigned i = 0; i < 32; ++i)
@@ -77,8 +78,8 @@ TEST_CASE("gfx1250: packed bfloats are rounded once") {
       CHECK(got(4) == nearest(Q(wide(a)) * wide(b) + wide(c)));
       CHECK(got(5) == nearest(Q(wide(a)) + wide(b)));
       CHECK(got(6) == nearest(Q(wide(a)) * wide(b)));
-      CHECK(got(7) == nearest(Q(wide(other)) * (half ? wide(b) : -wide(b)) +
-                              (half ? -wide(c) : wide(c))));
+      CHECK(got(7) ==
+            nearest(Q(wide(other)) * (half ? wide(b) : -wide(b)) + (half ? -wide(c) : wide(c))));
       CHECK(got(8) == (wide(a) > wide(b) ? a : b));
       CHECK(got(9) == (wide(a) < wide(b) ? a : b));
     }
@@ -145,7 +146,9 @@ TEST_CASE("gfx1250: functions of bfloats and the hyperbolic tangent") {
 
 TEST_CASE("gfx1250: integers of 64 bits") {
   WaveRun w("gfx1250");
-  w.v = {{2, iota(0xfffffff0, 3)}, {3, iota(0x7ffffff8, 1)}, {4, iota(5, 0x01234567)},
+  w.v = {{2, iota(0xfffffff0, 3)},
+         {3, iota(0x7ffffff8, 1)},
+         {4, iota(5, 0x01234567)},
          {5, iota(0xffffffff, 0)}};
   w.readV = {10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 23};
   w.run("v_min_u64 v[10:11], v[2:3], v[4:5]\n"
