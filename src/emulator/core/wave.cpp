@@ -43,9 +43,8 @@ uint32_t readSpecial(const Wave &w, unsigned code) {
   case kPrivateLimitCode:
     return static_cast<uint32_t>(kPrivateAperture);
   case kLiteralCode:
-    throw WaveFault{
-        "a literal of 32 bits for an operand of 64, of which it is not known whether its "
-        "sign is extended"};
+    throw WaveFault{"a literal of 32 bits for an operand of 64: whether its sign is extended is not "
+                    "known"};
   case kScratchBaseLowCode:
     return static_cast<uint32_t>(kScratchBase);
   case kScratchBaseHighCode:

@@ -78,7 +78,8 @@ void InitCheck::before(const Wave &w, const Inst &i, const Report &report) {
     // The second half reads what the first one's destination held before.
     const Inst &second = *(&i + 1);
     if (i.dst.isVgpr())
-      s.undefined[program_.target->dualRow()] = s.undefined[i.dst.index];
+      for (unsigned d = 0; d < dwordsOf(i.op->dst); ++d)
+        s.undefined[program_.target->dualRow() + d] = s.undefined[i.dst.index + d];
     arithmetic(w, i, s);
     if (second.op)
       arithmetic(w, second, s);

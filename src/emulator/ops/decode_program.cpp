@@ -122,8 +122,8 @@ void decodeBoth(Operations &d, Program &p, size_t at, unsigned opcode, const uin
   x.op = halves.first;
   y.op = halves.second;
   y.dwords = 1;
-  // The old result of a first half of 64 bits is not kept.
-  if (!x.op || !y.op || dwordsOf(x.op->dst) > 1 || dwordsOf(y.op->dst) > 1) {
+  // The second half has 32 bits: a pair of it might have one old register and one new.
+  if (!x.op || !y.op || dwordsOf(y.op->dst) > 1) {
     x.fn = unknownInstruction;
     return;
   }

@@ -109,13 +109,6 @@ void vop3(const Machine &target, const uint32_t *words, Inst &inst) {
   vop3Modifiers(inst, w0, w1);
   if (op.has(Trait::CarryMask))
     inst.mask = sgpr(bitField(w0, 8, 7));
-  if (op.has(Trait::TruthTable)) {
-    inst.truthTable = static_cast<uint8_t>(bitField(w1, 27, 2) << 6 | bitField(w0, 8, 3) << 3 |
-                                           bitField(w1, 29, 3));
-    inst.omod = 0;
-    for (Operand &o : inst.src)
-      o.flags &= static_cast<uint8_t>(~(kNeg | kAbs));
-  }
   // VOP3-only 16-bit operations of gfx9 leave the other half alone; those that are also VOP1 or
   // VOP2, and the "legacy" ones, clear it.
   if (opcode >= kFirstVop3Only && !op.has(Trait::ClearsHigh))

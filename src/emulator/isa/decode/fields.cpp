@@ -167,6 +167,13 @@ void vop3Modifiers(Inst &inst, uint32_t w0, uint32_t w1) {
       inst.src[k].flags |= kHigh;
   if (inst.opsel & 8 && is16(op.dst))
     inst.dst.flags |= kHigh;
+  if (op.has(Trait::TruthTable)) { // in the place of omod, abs and neg
+    inst.truthTable = static_cast<uint8_t>(bitField(w1, 27, 2) << 6 | bitField(w0, 8, 3) << 3 |
+                                           bitField(w1, 29, 3));
+    inst.omod = 0;
+    for (Operand &o : inst.src)
+      o.flags &= static_cast<uint8_t>(~(kNeg | kAbs));
+  }
 }
 
 void vop3pFields(const Machine &target, Inst &inst, uint32_t w0, uint32_t w1, uint32_t literal) {

@@ -47,6 +47,17 @@ bool hasScales(const Machine &target, const Inst &inst, uint32_t word) {
   return target.registerBanks && inst.dwords == 4 && (opcode == kScales || opcode == kScales16);
 }
 
+// LLVM, GCNSubtarget::hasPKF32InstrsReplicatingLower32BitsOfScalarInput.
+void repeatScalars(const Machine &target, Inst &inst) {
+  if (!target.registerBanks || inst.op->flow != Flow::Packed)
+    return;
+  for (unsigned k = 0; k < 3; ++k)
+    if (inst.src[k].kind == Kind::Sgpr) {
+      inst.opsel &= static_cast<uint8_t>(~(1u << k));
+      inst.opselHi &= static_cast<uint8_t>(~(1u << k));
+    }
+}
+
 void decodeLongDual(const Machine &target, const uint32_t *words, Inst &x, Inst &y) {
   const uint32_t w0 = words[0], w1 = words[1], w2 = words[2];
   x.enc = y.enc = Enc::Vopd;

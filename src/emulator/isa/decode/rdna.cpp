@@ -135,9 +135,10 @@ void decodeDual(const Machine &target, const uint32_t *words, Inst &x, Inst &y) 
 }
 
 void keepOldResult(const Machine &target, const Inst &x, Inst &y) {
+  const unsigned first = x.dst.index, count = dwordsOf(x.op->dst);
   for (Operand &o : y.src)
-    if (o.isVgpr() && o.index == x.dst.index)
-      o.index = target.dualRow();
+    if (o.isVgpr() && o.index >= first && o.index < first + count)
+      o.index = static_cast<uint16_t>(target.dualRow() + o.index - first);
 }
 
 bool decodeRdnaVector(const Machine &target, const uint32_t *words, Inst &inst) {
@@ -176,6 +177,7 @@ bool decodeRdnaVector(const Machine &target, const uint32_t *words, Inst &inst) 
     inst.flags |= kKeepHigh;
     Vop vop{target, words, inst, 2, false};
     vop3pFields(target, inst, w, w1, vop.extraWord());
+    repeatScalars(target, inst);
     if (vop.isPermute(bitField(w1, 0, 9))) {
       const uint8_t modifiers = inst.src[0].flags;
       vop.source0(bitField(w1, 0, 9));

@@ -31,6 +31,8 @@ const char *decodeRdnaScalar(const Machine &target, const uint32_t *words, Inst 
 bool isLongDual(const Machine &target, uint32_t word);
 void decodeLongDual(const Machine &target, const uint32_t *words, Inst &x, Inst &y);
 bool hasScales(const Machine &target, const Inst &inst, uint32_t word);
+/// A scalar of a packed operation on floats is both of its elements.
+void repeatScalars(const Machine &target, Inst &inst);
 void decodeScaledMatrix(const Machine &target, const uint32_t *words, Inst &inst);
 
 /// The vector registers of a memory instruction.

@@ -53,8 +53,12 @@ void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
 } // namespace
 
 const char *decodeRdna4(const Machine &target, const uint32_t *words, Inst &inst) {
-  if (decodeRdnaVector(target, words, inst))
+  if (decodeRdnaVector(target, words, inst)) {
+    // LLVM's FeatureFP8E5M3Insts: of conversions from and to 8 bits, the bit chooses another format.
+    if (target.registerBanks && inst.flags & kClamp && inst.op->cost == Cost::Conversion)
+      return "the clamp bit of a conversion";
     return nullptr;
+  }
   switch (words[0] >> 26) {
   case kFlat:
     flat(target, words, inst, bitField(words[0], 24, 2));

@@ -217,7 +217,8 @@ void runSdwa(Wave &w, const Inst &inst) {
 
 void runDual(Wave &w, const Inst &inst) {
   const Inst &second = *(&inst + 1);
-  std::memcpy(w.temp(kDualTemp), w.row(inst.dst.index), sizeof(uint32_t) * kLanes);
+  std::memcpy(w.temp(kDualTemp), w.row(inst.dst.index),
+              sizeof(uint32_t) * kLanes * dwordsOf(inst.op->dst));
   inst.base(w, inst);
   second.base(w, second);
 }

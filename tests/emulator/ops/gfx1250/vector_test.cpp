@@ -109,6 +109,32 @@ TEST_CASE("gfx1250: multiply-adds mix floats and bfloats") {
   }
 }
 
+TEST_CASE("gfx1250: functions of three bits, and packed floats with a scalar for both elements") {
+  WaveRun w("gfx1250");
+  const auto f = [](float x) { return std::bit_cast<uint32_t>(x); };
+  w.v = {{2, iota(0x12345678, 0x1111)}, {3, iota(0xfedcba98, 0x77777)}, {4, iota(0x0ff00ff0, 0x13579)},
+         {6, iota(f(2.0f), 0)}, {7, iota(f(3.0f), 0)}};
+  w.s = {{8, f(5.0f)}, {9, f(100.0f)}};
+  w.readV = {10, 12, 13, 14, 15};
+  w.run("v_bitop3_b32 v10, v2, v3, v4 bitop3:0x1b\n"
+        "v_pk_mul_f32 v[12:13], v[6:7], s[8:9] op_sel_hi:[1,0]\n"
+        "v_pk_add_f32 v[14:15], v[6:7], v[6:7]\n");
+  for (unsigned i = 0; i < 32; ++i) {
+    uint32_t expected = 0;
+    for (unsigned bit = 0; bit < 32; ++bit) {
+      auto of = [&](unsigned r) { return w.v[r][i] >> bit & 1; };
+      expected |= (0x1bu >> (of(2) << 2 | of(3) << 1 | of(4)) & 1) << bit;
+    }
+    CHECK(w.outV[10][i] == expected);
+    CHECK(w.outV[12][i] == f(10.0f));
+    CHECK(w.outV[13][i] == f(15.0f));
+    CHECK(w.outV[14][i] == f(4.0f));
+    CHECK(w.outV[15][i] == f(6.0f));
+  }
+  w.run("v_cvt_pk_fp8_f32 v10, v6, v7 clamp\n", true);
+  CHECK_THAT(w.result.fault.message, Catch::Contains("does not implement this form"));
+}
+
 TEST_CASE("gfx1250: a tie of a product of bfloats is decided by an addend far below it") {
   WaveRun w("gfx1250");
   // 1.5 * (1 + 2^-7) is a tie between two bfloats; 2^-120 and its negation are not lost.
