@@ -3,6 +3,7 @@
 
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/causal_conv.h>
+#include <flydsl/kernels/conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/gemm.h>
@@ -35,8 +36,8 @@ template <class... P> struct Problems {
 };
 
 using AllProblems =
-    Problems<AttentionProblem, CausalConvProblem, DecodeProblem, DeltaRuleProblem, GemmProblem,
-             GgmlGemmProblem, GgmlRowsProblem, GroupedGemmProblem, MoeForwardProblem,
+    Problems<AttentionProblem, CausalConvProblem, ConvProblem, DecodeProblem, DeltaRuleProblem,
+             GemmProblem, GgmlGemmProblem, GgmlRowsProblem, GroupedGemmProblem, MoeForwardProblem,
              MoeReduceProblem, MoeSortProblem, MqaLogitsProblem, NormProblem, NormBackwardProblem,
              QuantiseProblem, RopeProblem, SamplingProblem, SoftmaxProblem, SoftmaxBackwardProblem,
              TopkGatingProblem, WeightProblem, WorklistProblem>;

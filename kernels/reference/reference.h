@@ -6,6 +6,7 @@
 
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/causal_conv.h>
+#include <flydsl/kernels/conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/gemm.h>
@@ -43,6 +44,8 @@ Outputs expected(const AttentionProblem &problem, const AttentionConfig &config,
                  const Inputs &inputs);
 /// Sequences as `starts` says, each with the slot that `state_slots` says.
 Outputs expected(const CausalConvProblem &problem, const CausalConvConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const ConvProblem &problem, const GemmConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const SoftmaxProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs);

@@ -1,0 +1,56 @@
+// Examples of docs/kernels/conv.md.
+#include "example.h"
+
+#include <flydsl/kernels/conv.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace fk = flydsl::kernels;
+
+TEST_CASE("a convolution of images") {
+  // region: problem
+  // A convolution of 3 x 3 taps with a stride of 2; the zeros after the images are fewer than
+  // before.
+  const fk::ConvProblem problem{.x = fx::bf16,
+                                .weight = fx::bf16,
+                                .y = fx::bf16,
+                                .channels = 16,
+                                .filters = 32,
+                                .height = {.kernel = 3, .stride = 2, .before = 1},
+                                .width = {.kernel = 3, .stride = 2, .before = 1},
+                                .bias = true,
+                                .activation = fk::Activation::relu};
+  const std::int64_t height = problem.height.outputs(8), width = problem.width.outputs(10);
+  const fk::ConvPlan plan(problem, fk::choose(problem, 2 * height * width));
+  // endregion
+
+  const auto x = fx::DeviceArray<fx::bfloat16_t>::random({2, 8, 10, 16}, 1),
+             weight = fx::DeviceArray<fx::bfloat16_t>::random({32, 3, 3, 16}, 2),
+             bias = fx::DeviceArray<fx::bfloat16_t>::random({32}, 3);
+  const fx::Stream stream;
+  // region: call
+  fx::DeviceArray<fx::bfloat16_t> y({2, height, width, 32});
+  plan({.x = x,           // (images, height, width, channels)
+        .weight = weight, // (filters, taps of height, taps of width, channels)
+        .bias = bias,
+        .y = y},
+       stream);
+  // endregion
+  stream.synchronize();
+
+  CHECK(height == 4);
+  CHECK(width == 5);
+  const auto hostX = x.to_host(), hostW = weight.to_host(), hostB = bias.to_host(),
+             hostY = y.to_host();
+  // The first element of each filter: its first row and column of taps are outside of the image.
+  for (std::size_t f = 0; f < 32; ++f) {
+    double sum = double(float(hostB[f]));
+    for (std::size_t r = 1; r < 3; ++r)
+      for (std::size_t s = 1; s < 3; ++s)
+        for (std::size_t c = 0; c < 16; ++c)
+          sum += double(float(hostW[((f * 3 + r) * 3 + s) * 16 + c])) *
+                 double(float(hostX[((r - 1) * 10 + s - 1) * 16 + c]));
+    CHECK(std::fabs(double(float(hostY[f])) - std::max(sum, 0.0)) < 1e-1);
+  }
+}

@@ -1,0 +1,16 @@
+// What a convolution must give, by its definition.
+#pragma once
+
+#include "reference/reference.h"
+
+#include <array>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::reference {
+
+/// Of `images` images of extents (d, h, w), those of modes that the rank does not have being 1.
+Expected convolved(const ConvProblem &problem, std::int64_t images,
+                   const std::array<std::int64_t, 3> &in, const Inputs &inputs);
+
+} // namespace kernels::reference
+FLYDSL_NAMESPACE_END
