@@ -145,10 +145,13 @@ public:
       }
       serve(*slot);
       watchTime(*slot);
-      waitingTurns_ = slot->running && slot->waiting ? waitingTurns_ + 1 : 0;
-      if (waitingTurns_ > slots_.size()) { // what they wait for is not this thread's
+      if (!slot->running || !slot->waiting) {
+        waitingTurns_ = 0;
+        waitsSince_.reset();
+      } else if (++waitingTurns_ > slots_.size()) { // what they wait for is not this thread's
         std::this_thread::yield();
         waitingTurns_ = 0;
+        passTime();
       }
     }
     std::lock_guard lock(launch_.mutex);
@@ -280,6 +283,21 @@ private:
         return;
     if (slot.observer)
       slot.observer->beginGroup(slot.group);
+  }
+
+  /// What other devices and processes do takes time that no estimate counts. Where waves wait for it
+  /// for longer than others of their launch make them, the time of the host is theirs, so that a wait
+  /// that ends at a time does end.
+  void passTime() {
+    const auto now = std::chrono::steady_clock::now();
+    if (!waitsSince_) {
+      waitsSince_ = now;
+    } else if (now - *waitsSince_ >= kPatience) {
+      for (const std::unique_ptr<Slot> &slot : slots_)
+        for (Wave &wave : slot->group.waves)
+          wave.clockBase += static_cast<uint64_t>(std::chrono::nanoseconds(now - passed_).count());
+    }
+    passed_ = now;
   }
 
   /// Lets the host answer the requests of waves. A workgroup that waited for an answer runs next.
@@ -450,6 +468,9 @@ private:
   size_t current_ = 0;
   std::vector<unsigned> order_; ///< of the waves in the current turn
   size_t waitingTurns_ = 0;     ///< in a row
+  static constexpr std::chrono::milliseconds kPatience{20};
+  std::optional<std::chrono::steady_clock::time_point> waitsSince_; ///< none: some wave goes on
+  std::chrono::steady_clock::time_point passed_; ///< up to then the clocks have the host's time
 };
 } // namespace
 

@@ -72,3 +72,9 @@ kernel void endless(global int *out) {
   while (((volatile global int *)out)[0] == 0)
     ;
 }
+
+// Each work-item adds to a sum that other devices and processes add to.
+kernel void add_for_all(global int *sum, int turns) {
+  for (int i = 0; i < turns; ++i)
+    __scoped_atomic_fetch_add(sum, 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+}

@@ -11,9 +11,12 @@ hipError_t create(const char *name, hipEvent_t *handle, unsigned flags) {
     constexpr unsigned known = hipEventBlockingSync | hipEventDisableTiming | hipEventInterprocess |
                                hipEventReleaseToDevice | hipEventReleaseToSystem;
     require((flags & ~known) == 0, "unknown flags");
-    if (flags & hipEventInterprocess)
-      fail(hipErrorNotSupported, "events between processes");
+    const bool isShared = flags & hipEventInterprocess;
+    require(!isShared || flags & hipEventDisableTiming,
+            "an event of several processes has no time: hipEventDisableTiming must be set, too");
     auto event = std::make_shared<Event>();
+    if (isShared)
+      event->shared = std::make_shared<SharedEvent>();
     event->flags = flags;
     event->device = Runtime::get().currentDevice().index();
     *handle = static_cast<hipEvent_t>(Runtime::get().events.add(std::move(event)));
@@ -61,6 +64,8 @@ hipError_t hipEventRecord(hipEvent_t handle, hipStream_t streamHandle) {
     if (stream->device().index() != event->device)
       fail(hipErrorInvalidHandle, "event and stream belong to different devices");
     auto mark = std::make_shared<EventMark>();
+    if (event->shared)
+      mark->number = event->shared->record();
     if (CompletionRef record =
             submit(stream, RecordOperation{event, mark}, hipGraphNodeTypeEventRecord))
       mark->order = record->order;
@@ -76,6 +81,8 @@ hipError_t hipEventQuery(hipEvent_t handle) {
     std::shared_ptr<EventMark> mark = markOf(*event);
     if (mark && !mark->completion->done())
       return hipErrorNotReady;
+    if (event->shared && !event->shared->reached(event->shared->last()))
+      return hipErrorNotReady;
     reached(mark);
     Runtime::get().device(event->device).requireHealthy();
     return hipSuccess;
@@ -87,6 +94,10 @@ hipError_t hipEventSynchronize(hipEvent_t handle) {
     std::shared_ptr<Event> event = Runtime::get().events.get(handle, "event");
     if (std::shared_ptr<EventMark> mark = markOf(*event))
       mark->completion->wait(), reached(mark);
+    if (event->shared) {
+      Outside waiting;
+      event->shared->wait(event->shared->last(), [] {});
+    }
     Runtime::get().device(event->device).requireHealthy();
   });
 }

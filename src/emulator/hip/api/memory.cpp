@@ -52,6 +52,13 @@ hipError_t hostMalloc(const char *name, void **pointer, size_t size, unsigned fl
   return api(name, [&] {
     require(pointer, "no place for the result");
     *pointer = nullptr;
+    constexpr unsigned kUncached = 0x10000000; // HIP 7's hipHostMallocUncached
+    constexpr unsigned known = hipHostMallocPortable | hipHostMallocMapped |
+                               hipHostMallocWriteCombined | hipHostMallocNumaUser |
+                               hipHostMallocCoherent | hipHostMallocNonCoherent | kUncached;
+    constexpr unsigned both = hipHostMallocCoherent | hipHostMallocNonCoherent;
+    require((flags & ~known) == 0 && (flags & both) != both,
+            "flags are unknown, or those of coherent and of other memory together");
     *pointer = allocate(MemoryKind::Host, size, flags);
   });
 }
@@ -92,7 +99,12 @@ hipError_t hipMalloc(void **pointer, size_t size) {
 hipError_t hipExtMallocWithFlags(void **pointer, size_t size, unsigned flags) {
   return api("hipExtMallocWithFlags", [&] {
     require(pointer, "no place for the result");
-    require((flags & ~(hipDeviceMallocFinegrained | hipMallocSignalMemory)) == 0, "unknown flags");
+    // The flags are numbers of an enumeration, and no bits (HIP 6's hip_runtime_api.h).
+    constexpr unsigned kUncached = 3; // hipDeviceMallocUncached
+    require(flags <= kUncached, "flags are hipDeviceMallocDefault, hipDeviceMallocFinegrained, "
+                                "hipMallocSignalMemory or hipDeviceMallocUncached");
+    require(flags != hipMallocSignalMemory || size == 8, "memory of a signal has 8 bytes");
+    *pointer = nullptr;
     *pointer = allocate(MemoryKind::Device, size, flags);
   });
 }
@@ -130,8 +142,7 @@ hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream) {
       fail(hipErrorOutOfMemory, std::to_string(size) + " bytes do not fit");
     if (StreamOrder *order = Runtime::get().order(); order && !allocating->capturing) {
       // Whoever uses the memory must come after this place of the stream.
-      const SubmissionRef place =
-          order->submit(*allocating, device.implicitStreams(*allocating));
+      const SubmissionRef place = order->submit(*allocating, device.implicitStreams(*allocating));
       noteAllocated(address, size, {place, nullptr, 0}, device.space());
       order->ended(place);
     }

@@ -134,6 +134,9 @@ hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t eventHandle, unsign
       Runtime::get().order()->wait(*stream, mark->order);
     if (mark && !mark->completion->done())
       submit(stream, WaitOperation{mark->completion, nullptr}, hipGraphNodeTypeWaitEvent);
+    if (const std::shared_ptr<SharedEvent> &shared = event->shared)
+      if (const uint64_t number = shared->last(); !shared->reached(number))
+        submit(stream, WaitOperation{nullptr, nullptr, shared, number}, hipGraphNodeTypeWaitEvent);
   });
 }
 

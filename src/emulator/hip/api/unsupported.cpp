@@ -1,4 +1,4 @@
-// Every other function that HIP 5.2's library exports: images and textures, external memory, IPC,
+// Every other function that HIP 5.2's library exports: images and textures, external memory,
 // memory pools, virtual memory, cooperative launches on several devices, profiling. They are here
 // so that a program never reaches past the emulator into another HIP library; each says its name
 // and returns hipErrorNotSupported.
@@ -77,11 +77,6 @@ FLYEMU_UNSUPPORTED(hipGraphicsUnmapResources)
 FLYEMU_UNSUPPORTED(hipGraphicsUnregisterResource)
 FLYEMU_UNSUPPORTED(hipImportExternalMemory)
 FLYEMU_UNSUPPORTED(hipImportExternalSemaphore)
-FLYEMU_UNSUPPORTED(hipIpcCloseMemHandle)
-FLYEMU_UNSUPPORTED(hipIpcGetEventHandle)
-FLYEMU_UNSUPPORTED(hipIpcGetMemHandle)
-FLYEMU_UNSUPPORTED(hipIpcOpenEventHandle)
-FLYEMU_UNSUPPORTED(hipIpcOpenMemHandle)
 FLYEMU_UNSUPPORTED(hipLaunchByPtr)
 FLYEMU_UNSUPPORTED(hipLaunchCooperativeKernelMultiDevice)
 FLYEMU_UNSUPPORTED(hipMalloc3D)

@@ -38,6 +38,8 @@ const char *kindName(MemoryKind kind) {
     return "a code object's segment";
   case MemoryKind::KernelHeap:
     return "memory of malloc in kernels";
+  case MemoryKind::Imported:
+    return "another process's memory, opened";
   }
   return "memory";
 }
@@ -126,6 +128,9 @@ void DeviceMemory::releaseAll(int device) {
     it = blocks_.erase(it);
     retire(block);
   }
+  for (auto it = imports_.begin(); it != imports_.end();)
+    if (const uint64_t base = (it++)->first; table_.at(base).device == device)
+      forgetImport(base);
 }
 
 void DeviceMemory::retire(Block block) {
@@ -134,6 +139,8 @@ void DeviceMemory::retire(Block block) {
   divided_.erase(allocation.base);
   if (isDeviceMemory(allocation.kind))
     used_[allocation.device] -= allocation.size;
+  if (allocation.shared)
+    allocation.shared->withdraw();
   if (poison_ && !launches_)
     std::memset(block.memory, kFreedPattern, block.bytes);
   quarantine_.push_back(block);
@@ -340,7 +347,7 @@ bool DeviceMemory::disablePeer(int device, int peer) {
 
 bool DeviceMemory::canAccess(int device, const Allocation &allocation) const {
   if (allocation.kind != MemoryKind::Device && allocation.kind != MemoryKind::Image &&
-      allocation.kind != MemoryKind::KernelHeap)
+      allocation.kind != MemoryKind::KernelHeap && allocation.kind != MemoryKind::Imported)
     return true;
   std::shared_lock lock(mutex_);
   return allocation.device == device || peers_[device][allocation.device];
@@ -372,6 +379,8 @@ bool LaunchMemory::find(uint64_t address, MemoryRange &range) const {
   std::optional<Allocation> allocation = space_.find(address);
   if (!allocation || !space_.canAccess(device_, *allocation))
     return false;
+  if (allocation->shared && allocation->shared->isFreed())
+    return false;
   return space_.rangeAt(*allocation, address, range);
 }
 
@@ -388,6 +397,8 @@ std::string LaunchMemory::describe(uint64_t address) const {
       text += (hole.base ? ": " : ", ") + hole.text;
   if (allocation && !space_.canAccess(device_, *allocation))
     text += ", and device " + std::to_string(device_) + " has no peer access to it";
+  if (allocation && allocation->shared && allocation->shared->isFreed())
+    text += ", and process " + std::to_string(allocation->shared->owner()) + " has freed it";
   return text;
 }
 

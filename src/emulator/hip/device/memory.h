@@ -4,6 +4,7 @@
 
 #include "emulator/core/memory_map.h"
 #include "emulator/core/written_bytes.h"
+#include "emulator/hip/device/shared_memory.h"
 
 #include <cstddef>
 #include <deque>
@@ -24,6 +25,7 @@ enum class MemoryKind {
   Registered, ///< hipHostRegister: the caller's own memory
   Image,      ///< a loaded code object's segment
   KernelHeap, ///< what malloc in kernels stands on
+  Imported,   ///< hipIpcOpenMemHandle: memory of another process's device
 };
 
 struct Allocation {
@@ -35,6 +37,7 @@ struct Allocation {
   bool writable = true;
   uint64_t serial = 0;                   ///< counts allocations, for messages
   std::shared_ptr<WrittenBytes> written; ///< where the init check is on, of device memory
+  std::shared_ptr<SharedMemory> shared;  ///< where other processes can have the memory, too
 };
 
 class DeviceMemory {
@@ -61,6 +64,16 @@ public:
   bool add(const Allocation &allocation);
   /// Forgets memory that was added by add().
   bool remove(uint64_t base, MemoryKind kind);
+
+  /// Makes memory of hipMalloc such that other processes can have it, and returns what they ask for
+  /// it by; null if none begins at \p address. No operation may be under way. What other processes
+  /// write is not seen here, so from then on all of its bytes count as written.
+  std::shared_ptr<SharedMemory> share(uint64_t address);
+  /// Memory of another process as memory of \p device. Returns where it is, which is the same place
+  /// if it is here already; release it as often by closeImport().
+  uint64_t import(std::shared_ptr<SharedMemory> shared, int device);
+  /// Returns false if no imported memory begins at \p address.
+  bool closeImport(uint64_t address);
 
   std::optional<Allocation> find(uint64_t address) const;
   /// Whether [address, address + size) lies in one allocation.
@@ -126,12 +139,14 @@ private:
   static std::string describeGap(const Parts &parts, uint64_t address);
   Table::const_iterator holder(uint64_t address) const;
   void retire(Block block);
+  void forgetImport(uint64_t base);
   void trimQuarantine();
 
   mutable std::shared_mutex mutex_;
   Table table_;
-  std::map<uint64_t, Block> blocks_;  ///< by base, for what allocate() made
-  std::map<uint64_t, Parts> divided_; ///< by base, of the allocations that programs have divided
+  std::map<uint64_t, Block> blocks_;     ///< by base, for what allocate() made
+  std::map<uint64_t, Parts> divided_;    ///< by base, of the allocations that programs have divided
+  std::map<uint64_t, unsigned> imports_; ///< how often each was opened, by base
   std::deque<Block> quarantine_;
   uint64_t quarantineBytes_ = 0;
   std::vector<uint64_t> used_;

@@ -124,17 +124,26 @@ public:
     if (!mark) {
       mark = std::make_shared<EventMark>();
       mark->order = position_.submission;
+      if (record.event->shared)
+        mark->number = record.event->shared->record();
       std::lock_guard lock(record.event->mutex);
       record.event->mark = mark;
     }
     mark->time = std::chrono::steady_clock::now();
     mark->completion->finish();
+    if (record.event->shared)
+      record.event->shared->reach(mark->number);
   }
 
   void operator()(const WaitOperation &wait) {
     if (wait.completion)
       wait.completion->wait();
-    else if (std::shared_ptr<EventMark> mark = wait.event->current()) {
+    else if (wait.shared) {
+      Outside waiting;
+      wait.shared->wait(wait.number, [&] { device_.requireHealthy(); });
+      if (position_.submission)
+        Runtime::get().order()->sawMemory(position_.submission);
+    } else if (std::shared_ptr<EventMark> mark = wait.event->current()) {
       mark->completion->wait();
       if (mark->order && position_.submission)
         Runtime::get().order()->waitLate(position_.submission, mark->order);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/hip/stream/completion.h"
+#include "emulator/hip/stream/shared_event.h"
 #include "emulator/loader/kernarg.h"
 
 #include <chrono>
@@ -56,6 +57,7 @@ struct EventMark {
   CompletionRef completion = std::make_shared<Completion>();
   std::chrono::steady_clock::time_point time; ///< valid once completed
   SubmissionRef order; ///< the operation that records it; null where streams are not checked
+  uint64_t number = 0; ///< the record's number, of an event of several processes
 };
 
 /// A hipEvent_t. Its mark changes with every record.
@@ -65,6 +67,7 @@ struct Event {
   std::mutex mutex;
   std::shared_ptr<EventMark> mark; ///< null before the first record, or when recorded in a capture
   std::shared_ptr<CaptureState> captured; ///< the point of a capture that the event marks
+  std::shared_ptr<SharedEvent> shared;    ///< of hipEventInterprocess
 
   std::shared_ptr<EventMark> current() {
     std::lock_guard lock(mutex);
@@ -78,8 +81,10 @@ struct RecordOperation {
 };
 
 struct WaitOperation {
-  CompletionRef completion;     ///< what to wait for, or
-  std::shared_ptr<Event> event; ///< in a graph: the event's mark when the node runs
+  CompletionRef completion;                 ///< what to wait for, or
+  std::shared_ptr<Event> event;             ///< in a graph: the event's mark when the node runs
+  std::shared_ptr<SharedEvent> shared = {}; ///< or an event of several processes,
+  uint64_t number = 0;                      ///< and which of its records
 };
 
 struct FreeOperation {
