@@ -115,6 +115,7 @@ const std::vector<Inside> kInside{
              {"driver", {}},
              {"hip", {"driver"}},
              {"ktrace", {"."}},
+             {"group", {"."}},
              {".", {"driver", "hip", "ktrace"}},
          }},
     {.room = "emulator",

@@ -70,6 +70,24 @@ struct GraphFunctions {
   Status (*destroyExecutable)(void *executable) = nullptr;
 };
 
+/// What other processes open memory by: bytes of the driver's own, HIP's hipIpcMemHandle_t.
+inline constexpr std::size_t kMemoryHandleBytes = 64;
+
+/// Memory of several devices and of several processes. A driver has all of these functions or none.
+struct PeerFunctions {
+  /// Whether kernels of a device may be allowed to reach memory of another one.
+  Status (*canAccess)(int device, int peer, bool *can) = nullptr;
+  /// Allows kernels of the current device to reach memory of `peer`, if they may not yet.
+  Status (*enableAccess)(int peer) = nullptr;
+  /// Memory of the current device that other devices and the host see while kernels write it.
+  Status (*allocate)(void **pointer, std::size_t bytes) = nullptr;
+  /// The handle of an allocation, by which other processes open it.
+  Status (*exportMemory)(void *handle, void *pointer) = nullptr;
+  /// Memory of another process, for kernels of the current device.
+  Status (*openMemory)(void **pointer, const void *handle) = nullptr;
+  Status (*closeMemory)(void *pointer) = nullptr;
+};
+
 /// One driver. Streams, events, modules and functions are the driver's own handles; a null stream
 /// is the current device's default stream. Every function is there unless its comment says that it
 /// may be null. The functions work on the current device of the calling thread.
@@ -81,6 +99,7 @@ struct Driver {
   Status notReady = -1;    ///< what queries return while work is still under way
   EmulatorFunctions emulator;
   GraphFunctions graph; ///< null where the driver has no graphs
+  PeerFunctions peer;   ///< null where the driver knows no other devices' memory
 
   /// The name and the text of a status, and what else the driver says of this thread's last call.
   std::string (*errorText)(Status status) = nullptr;

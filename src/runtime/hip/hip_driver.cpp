@@ -5,6 +5,7 @@
 #include "runtime/hip/hip_functions.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cstring>
 
@@ -148,6 +149,79 @@ GraphFunctions graphFunctions() {
   return graphs;
 }
 
+/// Which devices may reach memory of which, as far as this library has asked for it. HIP calls a
+/// second request an error, and tells nobody what is allowed.
+std::atomic<bool> peerEnabled[kMaxDevices][kMaxDevices];
+
+Status enablePeer(int peer) {
+  int device = 0;
+  if (const Status status = hip->hipGetDevice(&device))
+    return status;
+  if (device < 0 || device >= kMaxDevices || peer < 0 || peer >= kMaxDevices)
+    return hipErrorInvalidDevice;
+  if (peerEnabled[device][peer])
+    return hipSuccess;
+  hipError_t status = hip->hipDeviceEnablePeerAccess(peer, 0);
+  if (status == hipErrorPeerAccessAlreadyEnabled) {
+    (void)hip
+        ->hipGetLastError(); // the program asked for it by itself, and looks for errors of its own
+    status = hipSuccess;
+  }
+  if (status == hipSuccess)
+    peerEnabled[device][peer] = true;
+  return status;
+}
+
+Status resetDevice() {
+  int device = 0;
+  const Status status = hip->hipGetDevice(&device);
+  if (status == hipSuccess && device >= 0 && device < kMaxDevices)
+    for (std::atomic<bool> &enabled : peerEnabled[device])
+      enabled = false;
+  return hip->hipDeviceReset();
+}
+
+/// Memory whose stores reach other devices before the kernel ends. HIP 5 has no uncached memory of a
+/// device, and takes the number of its flag for flags that it does not know.
+Status allocateForPeers(void **pointer, std::size_t bytes) {
+  constexpr unsigned kUncached = 3; // hipDeviceMallocUncached of HIP 6
+  hipError_t status = hip->hipExtMallocWithFlags(pointer, bytes, kUncached);
+  if (status == hipErrorInvalidValue) {
+    (void)hip->hipGetLastError();
+    status = hip->hipExtMallocWithFlags(pointer, bytes, hipDeviceMallocFinegrained);
+  }
+  return status;
+}
+
+PeerFunctions peerFunctions() {
+  if (!hip->hipGetLastError || !hip->hipDeviceCanAccessPeer || !hip->hipDeviceEnablePeerAccess ||
+      !hip->hipExtMallocWithFlags || !hip->hipIpcGetMemHandle || !hip->hipIpcOpenMemHandle ||
+      !hip->hipIpcCloseMemHandle)
+    return {};
+  static_assert(sizeof(hipIpcMemHandle_t) == kMemoryHandleBytes);
+  PeerFunctions peers;
+  peers.canAccess = [](int device, int peer, bool *can) -> Status {
+    int answer = 0;
+    const Status status = hip->hipDeviceCanAccessPeer(&answer, device, peer);
+    *can = answer != 0;
+    return status;
+  };
+  peers.enableAccess = enablePeer;
+  peers.allocate = allocateForPeers;
+  peers.exportMemory = [](void *handle, void *pointer) -> Status {
+    return hip->hipIpcGetMemHandle(static_cast<hipIpcMemHandle_t *>(handle), pointer);
+  };
+  peers.openMemory = [](void **pointer, const void *handle) -> Status {
+    hipIpcMemHandle_t copy;
+    std::memcpy(&copy, handle, sizeof copy);
+    // hipIpcMemLazyEnablePeerAccess is 0 in the header of HIP 5 and 1 in those of HIP 6.
+    const bool isHip6 = hip->propertiesOfHip6 != nullptr;
+    return hip->hipIpcOpenMemHandle(pointer, copy, isHip6 ? 1 : 0);
+  };
+  peers.closeMemory = [](void *pointer) -> Status { return hip->hipIpcCloseMemHandle(pointer); };
+  return peers;
+}
+
 std::unique_ptr<Driver> driverOver(std::unique_ptr<HipFunctions> library) {
   if (!library)
     return nullptr;
@@ -167,7 +241,7 @@ std::unique_ptr<Driver> driverOver(std::unique_ptr<HipFunctions> library) {
   driver->setDevice = [](int device) -> Status { return hip->hipSetDevice(device); };
   driver->synchronizeDevice = []() -> Status { return hip->hipDeviceSynchronize(); };
   if (hip->hipDeviceReset)
-    driver->resetDevice = []() -> Status { return hip->hipDeviceReset(); };
+    driver->resetDevice = resetDevice;
 
   driver->allocate = [](void **pointer, std::size_t bytes) -> Status {
     return hip->hipMalloc(pointer, bytes);
@@ -243,6 +317,7 @@ std::unique_ptr<Driver> driverOver(std::unique_ptr<HipFunctions> library) {
   };
 
   driver->graph = graphFunctions();
+  driver->peer = peerFunctions();
 
   driver->loadModule = loadModule;
   driver->unloadModule = [](void *module) -> Status {

@@ -49,6 +49,13 @@ namespace flydsl::runtime {
   X(hipDeviceTotalMem)                                                                             \
   X(hipMemGetAddressRange)                                                                         \
   X(hipHostFree)                                                                             \
+  X(hipGetLastError)                                                                               \
+  X(hipDeviceCanAccessPeer)                                                                        \
+  X(hipDeviceEnablePeerAccess)                                                                     \
+  X(hipExtMallocWithFlags)                                                                         \
+  X(hipIpcGetMemHandle)                                                                            \
+  X(hipIpcOpenMemHandle)                                                                           \
+  X(hipIpcCloseMemHandle)                                                                          \
   X(hipThreadExchangeStreamCaptureMode)                                                            \
   X(hipStreamBeginCapture)                                                                         \
   X(hipStreamEndCapture)                                                                           \

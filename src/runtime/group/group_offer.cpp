@@ -1,0 +1,263 @@
+// Groups of several processes: what ranks tell each other, and how they find each other by files.
+#include "runtime/group/group_state.h"
+
+#include "runtime/device_info.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <string>
+#include <thread>
+#include <unistd.h>
+
+FLYDSL_NAMESPACE_BEGIN
+using namespace flydsl::runtime;
+
+namespace {
+
+constexpr std::uint64_t kMagic = 0x31707267'796c6f66; // "folygrp1": the layout of OfferBytes
+
+std::uint64_t random64() {
+  std::random_device device;
+  return std::uint64_t(device()) << 32 | device();
+}
+
+/// Tells processes apart, also those that have the same number in different containers.
+std::uint64_t thisProcess() {
+  static std::uint64_t number = 0;
+  static pid_t of = 0;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (of != getpid()) { // a forked child is another process
+    of = getpid();
+    number = random64();
+  }
+  return number;
+}
+
+std::uint64_t hashOf(const void *bytes, std::size_t count) {
+  std::uint64_t hash = 0xcbf29ce484222325; // FNV-1a
+  for (std::size_t i = 0; i < count; ++i)
+    hash = (hash ^ static_cast<const unsigned char *>(bytes)[i]) * 0x100000001b3;
+  return hash;
+}
+
+/// The machine, and its run since it was started.
+std::uint64_t thisMachine() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string text;
+  std::getline(file, text);
+  return hashOf(text.data(), text.size());
+}
+
+bool isAlive(int pid) { return kill(pid, 0) == 0 || errno != ESRCH; }
+
+[[noreturn]] void refuse(int rank, const std::string &why, const std::source_location &where) {
+  throw RuntimeError("what rank " + std::to_string(rank) + " tells the group can't be used: " + why,
+                     0, where);
+}
+
+/// Throws if an offer is none of a group.
+void expectFits(const OfferBytes &offer, const OfferBytes &own, int rank,
+                const std::source_location &where) {
+  if (offer.magic != kMagic)
+    refuse(rank, "it is not GroupOffer::bytes() of this version of the library", where);
+  if (offer.rank != rank)
+    refuse(rank, "it is of rank " + std::to_string(offer.rank) + "; ranks stand in their order",
+           where);
+  if (offer.size != own.size)
+    refuse(rank,
+           "its group has " + std::to_string(offer.size) + " ranks, this one " +
+               std::to_string(own.size),
+           where);
+  if (offer.capacity != own.capacity)
+    refuse(rank,
+           "its capacity is " + std::to_string(offer.capacity) + " bytes, here it is " +
+               std::to_string(own.capacity),
+           where);
+  if (offer.machine != own.machine)
+    refuse(rank, "it is of another machine; between machines the engine's own library carries data",
+           where);
+  if (rank == own.rank && offer.nonce != own.nonce)
+    refuse(rank, "it is not what this rank has offered", where);
+  if (rank != own.rank && offer.process == own.process && offer.device == own.device)
+    refuse(rank,
+           "it has device " + std::to_string(offer.device) + " of this process, as rank " +
+               std::to_string(own.rank) + " does; each rank has a device of its own",
+           where);
+}
+
+/// A folder's files by which ranks find each other: an offer of each rank, and what each has seen.
+class Meeting {
+public:
+  Meeting(const std::filesystem::path &file, const OfferBytes &own, const GroupOptions &options)
+      : file_(file), own_(own), size_(static_cast<std::size_t>(own.size)), offers_(size_),
+        timeout_(options.timeout) {}
+
+  /// Returns the offers of all ranks when all have seen the same ones.
+  std::vector<OfferBytes> meet(const std::source_location &where) {
+    const auto deadline = std::chrono::steady_clock::now() + timeout_;
+    write(offerFile(own_.rank), &own_, sizeof own_, where);
+    std::uint64_t told = 0;
+    while (true) {
+      std::string missing = missingOffers();
+      if (missing.empty()) {
+        const std::uint64_t seen = hashOf(offers_.data(), sizeof(OfferBytes) * size_);
+        if (seen != told)
+          write(seenFile(own_.rank), &seen, sizeof seen, where);
+        told = seen;
+        missing = othersThatSaw(seen);
+        if (missing.empty())
+          break;
+      }
+      if (std::chrono::steady_clock::now() >= deadline)
+        throw RuntimeError("rank " + std::to_string(own_.rank) + " of a group of " +
+                               std::to_string(size_) + " has waited " +
+                               std::to_string(timeout_.count()) + " ms by the files " +
+                               file_.string() + ".*; missing: rank " + missing,
+                           0, where);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    std::error_code ignored;
+    std::filesystem::remove(offerFile(own_.rank), ignored); // all have read it
+    return offers_;
+  }
+  std::filesystem::path seenFile(int rank) const { return named(rank, ".seen"); }
+  std::filesystem::path offerFile(int rank) const { return named(rank, ""); }
+
+private:
+  std::filesystem::path named(int rank, const char *end) const {
+    return file_.string() + "." + std::to_string(rank) + end;
+  }
+  static void write(const std::filesystem::path &path, const void *bytes, std::size_t count,
+                    const std::source_location &where) {
+    const std::filesystem::path fresh = path.string() + "." + std::to_string(getpid()) + ".new";
+    std::ofstream file(fresh, std::ios::binary);
+    file.write(static_cast<const char *>(bytes), static_cast<std::streamsize>(count));
+    file.close();
+    std::error_code error;
+    if (file)
+      std::filesystem::rename(fresh, path, error);
+    if (!file || error)
+      throw RuntimeError("the ranks of a group can't find each other: " + path.string() +
+                             " can't be written",
+                         0, where);
+  }
+  static bool read(const std::filesystem::path &path, void *bytes, std::size_t count) {
+    std::ifstream file(path, std::ios::binary);
+    file.read(static_cast<char *>(bytes), static_cast<std::streamsize>(count));
+    return file.gcount() == static_cast<std::streamsize>(count) &&
+           file.peek() == std::ifstream::traits_type::eof();
+  }
+  static void add(std::string &list, std::size_t rank) {
+    list += (list.empty() ? "" : ", ") + std::to_string(rank);
+  }
+  /// The ranks without an offer of a process that lives.
+  std::string missingOffers() {
+    std::string missing;
+    for (std::size_t rank = 0; rank < size_; ++rank) {
+      OfferBytes found;
+      if (read(offerFile(static_cast<int>(rank)), &found, sizeof found))
+        offers_[rank] = found;
+      const OfferBytes &offer = offers_[rank];
+      // An offer that was read stays, because its rank removes it when all have seen it.
+      if (offer.magic != kMagic || !isAlive(offer.pid))
+        add(missing, rank);
+    }
+    return missing;
+  }
+  std::string othersThatSaw(std::uint64_t seen) const {
+    std::string missing;
+    for (std::size_t rank = 0; rank < size_; ++rank) {
+      std::uint64_t of = 0;
+      if (!read(seenFile(static_cast<int>(rank)), &of, sizeof of) || of != seen)
+        add(missing, rank);
+    }
+    return missing;
+  }
+
+  std::filesystem::path file_;
+  OfferBytes own_;
+  std::size_t size_;
+  std::vector<OfferBytes> offers_;
+  std::chrono::milliseconds timeout_;
+};
+
+} // namespace
+
+GroupOffer::GroupOffer(int rank, int size, const GroupOptions &options,
+                       std::source_location where) {
+  expectRank(rank, size, options, where);
+  const Device device = Device::current(where);
+  auto window = std::make_shared<SharedMemory>(windowBytes(options), where);
+  OfferBytes bytes;
+  std::memset(static_cast<void *>(&bytes), 0, sizeof bytes);
+  bytes.magic = kMagic;
+  bytes.machine = thisMachine();
+  bytes.process = thisProcess();
+  bytes.nonce = random64();
+  bytes.capacity = options.capacity;
+  bytes.window = reinterpret_cast<std::uint64_t>(window->data(where));
+  bytes.rank = rank;
+  bytes.size = size;
+  bytes.device = device.ordinal();
+  bytes.pid = getpid();
+  bytes.handle = memory_handle(window->data(where), where);
+  state_ = std::make_unique<State>(State{rank, size, options, device, std::move(window), bytes});
+}
+GroupOffer::~GroupOffer() = default;
+GroupOffer::GroupOffer(GroupOffer &&other) noexcept = default;
+
+std::span<const std::byte> GroupOffer::bytes() const {
+  return std::as_bytes(std::span(&state_->bytes, 1));
+}
+
+Group GroupOffer::join(std::span<const std::byte> all, std::source_location where) && {
+  const std::unique_ptr<State> offer = std::move(state_);
+  const auto size = static_cast<std::size_t>(offer->size);
+  if (all.size() != size * sizeof(OfferBytes))
+    throw RuntimeError("a group of " + std::to_string(size) + " ranks is joined by " +
+                           std::to_string(size * sizeof(OfferBytes)) +
+                           " bytes, those of all ranks in their order; there are " +
+                           std::to_string(all.size()),
+                       0, where);
+  std::vector<OfferBytes> offers(size);
+  std::memcpy(static_cast<void *>(offers.data()), all.data(), all.size());
+  for (std::size_t rank = 0; rank < size; ++rank)
+    expectFits(offers[rank], offer->bytes, static_cast<int>(rank), where);
+
+  const DeviceScope scope(offer->device.ordinal());
+  auto state = std::make_shared<Group::State>(offer->rank, offer->size, offer->device,
+                                              offer->options, where);
+  state->windows.push_back(offer->window);
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    const OfferBytes &peer = offers[rank];
+    void *&window = state->memory.windows[rank];
+    if (peer.process == offer->bytes.process) {
+      enable_access(offer->device, Device(peer.device, where), where);
+      window = reinterpret_cast<void *>(peer.window);
+      continue;
+    }
+    try {
+      state->opened.push_back(std::make_unique<OpenedMemory>(peer.handle, where));
+    } catch (const RuntimeError &error) {
+      refuse(static_cast<int>(rank), error.what(), where);
+    }
+    window = state->opened.back()->data(where);
+  }
+  return Group(std::move(state));
+}
+
+Group Group::join(const std::filesystem::path &file, int rank, int size,
+                  const GroupOptions &options, std::source_location where) {
+  GroupOffer offer(rank, size, options, where);
+  Meeting meeting(file, offer.state_->bytes, options);
+  const std::vector<OfferBytes> offers = meeting.meet(where);
+  Group group = std::move(offer).join(std::as_bytes(std::span(offers)), where);
+  group.state_->file = meeting.seenFile(rank);
+  return group;
+}
+
+FLYDSL_NAMESPACE_END

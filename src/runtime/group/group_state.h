@@ -1,0 +1,63 @@
+// What a rank has of its group.
+#pragma once
+
+#include <flydsl/host/group.h>
+#include <flydsl/host/host_memory.h>
+#include <flydsl/host/peers.h>
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace runtime {
+
+/// Throws RuntimeError for numbers that no group has.
+void expectRank(int rank, int size, const GroupOptions &options, const std::source_location &where);
+/// The bytes of a turn, and of a whole window.
+std::size_t turnBytes(const GroupOptions &options);
+std::size_t windowBytes(const GroupOptions &options);
+
+/// The bytes of an offer, as they are sent.
+struct OfferBytes {
+  std::uint64_t magic;
+  std::uint64_t machine; ///< of the machine's present run
+  std::uint64_t process; ///< random: of the process
+  std::uint64_t nonce;   ///< random: of the offer
+  std::uint64_t capacity;
+  std::uint64_t window; ///< its address in the process
+  std::int32_t rank, size;
+  std::int32_t device; ///< its ordinal in the process
+  std::int32_t pid;
+  MemoryHandle handle;
+};
+
+} // namespace runtime
+
+struct Group::State {
+  State(int rank, int size, Device device, const GroupOptions &options,
+        const std::source_location &where);
+  const int rank, size;
+  const Device device;
+  const GroupOptions options;
+  HostMemory status;
+  GroupMemory memory;
+  /// The windows of this process that the rank uses, and those of others.
+  std::vector<std::shared_ptr<SharedMemory>> windows;
+  std::vector<std::unique_ptr<OpenedMemory>> opened;
+  std::filesystem::path file; ///< to be removed in the end; may be empty
+
+  std::mutex mutex;
+  std::optional<ihipStream_t *> stream; ///< that has the calls, guarded by mutex
+  ~State();
+};
+
+struct GroupOffer::State {
+  int rank, size;
+  GroupOptions options;
+  Device device;
+  std::shared_ptr<SharedMemory> window;
+  runtime::OfferBytes bytes;
+};
+
+FLYDSL_NAMESPACE_END
