@@ -1,0 +1,207 @@
+// A process for each rank. Each case forks before it uses the library, whose devices a child would not
+// have otherwise.
+#include "collective/ranks.h"
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace collective_tests;
+
+namespace {
+
+constexpr std::int64_t kElements = 8 * 200;
+
+/// Where the ranks of a case meet, in a folder that is removed in the end.
+class Meeting {
+public:
+  Meeting() {
+    folder_ = std::filesystem::temp_directory_path() / "flydsl-group-XXXXXX";
+    std::string text = folder_.string();
+    REQUIRE(mkdtemp(text.data()));
+    folder_ = text;
+  }
+  ~Meeting() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  std::filesystem::path file() const { return folder_ / "ranks"; }
+  std::size_t files() const {
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(folder_), {}));
+  }
+
+private:
+  std::filesystem::path folder_;
+};
+
+/// Runs the ranks but the first in children; they tell by their statuses whether all was right.
+class Processes {
+public:
+  Processes(int size, const std::function<bool(int rank)> &work) {
+    for (int rank = 1; rank < size; ++rank) {
+      const pid_t process = fork();
+      if (process == 0) {
+        bool right = false;
+        try {
+          right = work(rank);
+        } catch (const std::exception &error) {
+          std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
+        }
+        _exit(right ? 0 : 1);
+      }
+      children_.push_back(process);
+    }
+  }
+  const std::vector<pid_t> &children() const { return children_; }
+  bool allRight() const {
+    bool right = true;
+    for (const pid_t child : children_) {
+      int status = 0;
+      right &= waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status);
+    }
+    return right;
+  }
+
+private:
+  std::vector<pid_t> children_;
+};
+
+/// What a rank does: some all-reduces, each of other values.
+bool reduces(const fx::Group &group, CollectiveStages stages, int calls) {
+  const CollectiveProblem problem{.type = fx::bf16, .ranks = group.size()};
+  const fk::CollectivePlan plan(problem, {.stages = stages, .block = 64, .blocks = 3});
+  const fx::Stream stream;
+  const Vector x(fx::bf16, kElements), y(fx::bf16, kElements);
+  for (int call = 0; call < calls; ++call) {
+    std::vector<Bytes> values;
+    for (int rank = 0; rank < group.size(); ++rank)
+      values.push_back(valuesOf(problem, kElements, rank, static_cast<std::uint64_t>(call)));
+    fx::DeviceArray<std::uint8_t> &memory = const_cast<Vector &>(x).memory;
+    memory.copy_from(values[static_cast<std::size_t>(group.rank())]);
+    plan({.x = x.tensor(), .y = y.tensor(), .group = &group}, stream);
+    stream.synchronize();
+    group.check();
+    if (y.memory.to_host() != expectedOf(problem, values, group.rank(), 0))
+      return false;
+  }
+  return true;
+}
+
+} // namespace
+
+TEST_CASE("ranks of four processes find each other by a file") {
+  const Meeting meeting;
+  const auto work = [&](int rank) {
+    const fx::Group group = fx::Group::join(meeting.file(), rank, 4, {.capacity = 1 << 16});
+    return reduces(group, CollectiveStages::two, 5) && reduces(group, CollectiveStages::write, 5);
+  };
+  const Processes others(4, work);
+  CHECK(work(0));
+  CHECK(others.allRight());
+  CHECK(meeting.files() == 0);
+}
+
+TEST_CASE("ranks of two processes find each other by bytes") {
+  int toChild[2], toParent[2];
+  REQUIRE((pipe(toChild) == 0 && pipe(toParent) == 0));
+  const auto work = [&](int rank) {
+    fx::GroupOffer offer(rank, 2, {.capacity = 1 << 16});
+    const std::span<const std::byte> own = offer.bytes();
+    if (write(rank ? toParent[1] : toChild[1], own.data(), own.size()) !=
+        static_cast<ssize_t>(own.size()))
+      return false;
+    std::vector<std::byte> all(2 * own.size());
+    std::byte *mine = all.data() + (rank ? own.size() : 0),
+              *other = all.data() + (rank ? 0 : own.size());
+    std::memcpy(mine, own.data(), own.size());
+    if (read(rank ? toChild[0] : toParent[0], other, own.size()) !=
+        static_cast<ssize_t>(own.size()))
+      return false;
+    const fx::Group group = std::move(offer).join(all);
+    return reduces(group, CollectiveStages::one, 5);
+  };
+  const Processes others(2, work);
+  CHECK(work(0));
+  CHECK(others.allRight());
+}
+
+TEST_CASE("a process that dies is an error on the others, in time") {
+  const Meeting meeting;
+  const fx::GroupOptions options{.capacity = 1 << 16, .timeout = std::chrono::milliseconds(3000)};
+  const auto work = [&](int rank) {
+    const fx::Group group = fx::Group::join(meeting.file(), rank, 2, options);
+    if (!reduces(group, CollectiveStages::one, 1))
+      return false;
+    if (rank == 1)
+      (void)raise(SIGKILL);
+    std::string told;
+    try {
+      (void)reduces(group, CollectiveStages::one, 1);
+    } catch (const fx::RuntimeError &error) {
+      told = error.what();
+    }
+    INFO(told);
+    CHECK(told.find("has waited 3000 ms for rank 1 in vain") != told.npos);
+    return true;
+  };
+  const Processes others(2, work);
+  CHECK(work(0));
+  CHECK_FALSE(others.allRight());
+}
+
+TEST_CASE("a rank whose partner never starts says which one is missing") {
+  const Meeting meeting;
+  std::string told;
+  try {
+    (void)fx::Group::join(meeting.file(), 0, 4,
+                          {.capacity = 1 << 16, .timeout = std::chrono::milliseconds(50)});
+  } catch (const fx::RuntimeError &error) {
+    told = error.what();
+  }
+  INFO(told);
+  CHECK(told.find("has waited 50 ms") != told.npos);
+  CHECK(told.find("missing: rank 1, 2, 3") != told.npos);
+}
+
+TEST_CASE("bytes of other groups are refused") {
+  fx::GroupOffer offer(0, 2, {.capacity = 1 << 16});
+  const fx::GroupOffer same(1, 2, {.capacity = 1 << 16}), larger(1, 2, {.capacity = 1 << 17});
+  const auto told = [](fx::GroupOffer offer, const fx::GroupOffer &first,
+                       const fx::GroupOffer &second) {
+    std::vector<std::byte> all(first.bytes().begin(), first.bytes().end());
+    all.insert(all.end(), second.bytes().begin(), second.bytes().end());
+    try {
+      (void)std::move(offer).join(all);
+    } catch (const fx::RuntimeError &error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  const auto make = [] { return fx::GroupOffer(0, 2, {.capacity = 1 << 16}); };
+  CHECK(told(make(), offer, same).find("it is not what this rank has offered") !=
+        std::string::npos);
+  CHECK(told(make(), same, offer).find("it is of rank 1; ranks stand in their order") !=
+        std::string::npos);
+  const std::string few = [&] {
+    try {
+      (void)make().join(offer.bytes());
+    } catch (const fx::RuntimeError &error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  }();
+  CHECK(few.find("those of all ranks in their order") != few.npos);
+  std::vector<std::byte> all(offer.bytes().begin(), offer.bytes().end());
+  all.insert(all.end(), larger.bytes().begin(), larger.bytes().end());
+  try {
+    (void)std::move(offer).join(all);
+    FAIL("it was not refused");
+  } catch (const fx::RuntimeError &error) {
+    CHECK(std::string(error.what()).find("its capacity is 131072 bytes, here it is 65536") !=
+          std::string::npos);
+  }
+}

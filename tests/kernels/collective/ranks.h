@@ -1,0 +1,162 @@
+// The ranks of a group in one process, and what a collective must give them.
+#pragma once
+
+#include "host/operand_values.h"
+
+#include <flydsl/host/device_array.h>
+#include <flydsl/host/stream.h>
+#include <flydsl/kernels/collective.h>
+
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace collective_tests {
+
+namespace fx = flydsl;
+namespace fk = fx::kernels;
+using fk::CollectiveConfig;
+using fk::CollectiveKind;
+using fk::CollectiveProblem;
+using fk::CollectiveStages;
+using Bytes = std::vector<std::uint8_t>;
+
+/// Memory of a device, as an operand of any type.
+struct Vector {
+  fx::DeviceArray<std::uint8_t> memory;
+  fx::DType type;
+  Vector(fx::DType type, std::int64_t count) : memory({count * type.bytes()}), type(type) {
+    memory.poison();
+  }
+  fx::TensorArg tensor() const {
+    return {memory.data(), type,
+            fx::Extents{static_cast<std::int64_t>(memory.size()) / type.bytes()}};
+  }
+};
+
+/// Elements of x and of y on a rank.
+inline std::int64_t elementsOfX(const CollectiveProblem &problem, std::int64_t m) {
+  return problem.kind == CollectiveKind::all_gather ? m / problem.ranks : m;
+}
+inline std::int64_t elementsOfY(const CollectiveProblem &problem, std::int64_t m) {
+  return problem.kind == CollectiveKind::reduce_scatter ? m / problem.ranks : m;
+}
+
+/// x of a rank: other values for each `seed`.
+inline Bytes valuesOf(const CollectiveProblem &problem, std::int64_t m, int rank,
+                      std::uint64_t seed) {
+  const auto values = fk::host::randomValues(problem.type, elementsOfX(problem, m),
+                                             seed * 8 + static_cast<std::uint64_t>(rank));
+  return fk::host::encode(problem.type, values);
+}
+
+/// y of a rank, by the definition: sums in f32 in the order of the ranks, rounded once.
+inline Bytes expectedOf(const CollectiveProblem &problem, const std::vector<Bytes> &x, int rank,
+                        int root) {
+  const auto part = [&](const Bytes &all, int number) {
+    const auto size = static_cast<std::ptrdiff_t>(all.size()) / problem.ranks;
+    return Bytes(all.begin() + number * size, all.begin() + (number + 1) * size);
+  };
+  const auto sum = [&] {
+    std::vector<float> total;
+    for (const Bytes &one : x) {
+      const std::vector<double> values = fk::host::decode(problem.type, one);
+      if (total.empty())
+        total.assign(values.begin(), values.end());
+      else
+        for (std::size_t i = 0; i < values.size(); ++i)
+          total[i] += static_cast<float>(values[i]);
+    }
+    return fk::host::encode(problem.type, std::vector<double>(total.begin(), total.end()));
+  };
+  Bytes all;
+  switch (problem.kind) {
+  case CollectiveKind::all_reduce:
+    return sum();
+  case CollectiveKind::reduce_scatter:
+    return part(sum(), rank);
+  case CollectiveKind::broadcast:
+    return x[static_cast<std::size_t>(root)];
+  case CollectiveKind::all_gather:
+    for (const Bytes &one : x)
+      all.insert(all.end(), one.begin(), one.end());
+    return all;
+  case CollectiveKind::all_to_all:
+    for (const Bytes &one : x) {
+      const Bytes own = part(one, rank);
+      all.insert(all.end(), own.begin(), own.end());
+    }
+    return all;
+  }
+  return {};
+}
+
+/// A group whose ranks are devices of this process, each with a stream and operands.
+class Ranks {
+public:
+  explicit Ranks(const CollectiveProblem &problem, std::int64_t m,
+                 const fx::GroupOptions &options = {.capacity = 1 << 20})
+      : problem_(problem), m_(m) {
+    std::vector<fx::Device> devices = fx::Device::all();
+    devices.resize(static_cast<std::size_t>(problem.ranks), fx::Device(0));
+    groups = fx::Group::of(devices, options);
+    for (const fx::Group &group : groups) {
+      group.device().make_current();
+      streams.emplace_back(group.device());
+      x.emplace_back(problem.type, elementsOfX(problem, m));
+      y.emplace_back(problem.type, elementsOfY(problem, m));
+    }
+    fx::Device(0).make_current();
+  }
+  ~Ranks() { fx::Device(0).make_current(); }
+
+  int size() const { return problem_.ranks; }
+  /// The operands of a rank.
+  fk::CollectiveArgs args(int rank, int root = 0) const {
+    const auto at = static_cast<std::size_t>(rank);
+    return {.x = x[at].tensor(), .y = y[at].tensor(), .group = &groups[at], .root = root};
+  }
+  /// New values for all x; returns them.
+  std::vector<Bytes> fill(std::uint64_t seed) {
+    std::vector<Bytes> all;
+    for (int rank = 0; rank < size(); ++rank) {
+      all.push_back(valuesOf(problem_, m_, rank, seed));
+      x[static_cast<std::size_t>(rank)].memory.copy_from(all.back());
+    }
+    return all;
+  }
+  /// Calls `work` with each rank, on its device.
+  template <class F> void each(const F &work) const {
+    for (int rank = 0; rank < size(); ++rank) {
+      groups[static_cast<std::size_t>(rank)].device().make_current();
+      work(rank);
+    }
+    fx::Device(0).make_current();
+  }
+  void synchronize() const {
+    for (const fx::Stream &stream : streams)
+      stream.synchronize();
+  }
+  /// Whether each y is what `values` give.
+  bool isRight(const std::vector<Bytes> &values, int root = 0) const {
+    bool right = true;
+    for (int rank = 0; rank < size(); ++rank)
+      right &= y[static_cast<std::size_t>(rank)].memory.to_host() ==
+               expectedOf(problem_, values, rank, root);
+    return right;
+  }
+
+  std::vector<fx::Group> groups;
+  std::vector<fx::Stream> streams;
+  std::vector<Vector> x, y;
+
+private:
+  CollectiveProblem problem_;
+  std::int64_t m_;
+};
+
+} // namespace collective_tests
