@@ -140,7 +140,8 @@ private:
     if_(state >= kLate, [&] {
       const Int32 code =
           Int32(thread_ + select(state == kLate, Int32(1), Int32(GroupMemory::other_call)));
-      (void)atomic_cas(status_.iter(), Int32(0), code, MemoryOrder::relaxed, MemoryScope::system);
+      // A store, because not every bus to the host has atomic operations. Any code will do.
+      atomic_store(status_.iter(), code, MemoryOrder::relaxed, MemoryScope::system);
       going_(0) = Int32(0);
     });
   }

@@ -40,6 +40,7 @@ struct FLYDSL_API GroupOptions {
 
 /// What the kernels of a group work on, for those who write some.
 struct FLYDSL_API GroupMemory {
+  /// The most ranks of a group.
   static constexpr int most_ranks = 8;
   /// Blocks of a launch that have signals of their own.
   static constexpr int most_blocks = 128;
@@ -54,12 +55,14 @@ struct FLYDSL_API GroupMemory {
   /// In the host's memory, i32: 0; 1 + the rank that did not come in time; or `other_call` + the rank
   /// that came with another call. A kernel that finds another number than 0 does nothing.
   void *status = nullptr;
+  /// What `status` is from on if a rank came with another call.
   static constexpr int other_call = 0x100;
   std::int64_t timeout_ticks = 0; ///< GroupOptions::timeout, of the clock that counts 100 MHz
 };
 
 /// One rank's part in a group. Copies are the same. All ranks make the same calls in the same order;
-/// the calls of a rank go into one stream.
+/// the calls of a rank go into one stream. A rank's window is freed with the last copy of its part, so
+/// that must stay until all ranks have ended their calls.
 class FLYDSL_API Group {
 public:
   /// A group of this process, a rank for each device, in their order. Throws RuntimeError for another
@@ -69,14 +72,17 @@ public:
                                std::source_location where = std::source_location::current());
   /// Rank `rank` of a group of `size` processes, on the current device. They find each other by files
   /// whose names begin with `file`, in a folder that all of them can write to; files of processes that
-  /// have ended are ignored. Throws RuntimeError, with the ranks that are missing, if not all have
-  /// come in time.
+  /// have ended are ignored. A file of 8 bytes for each rank is left, which later groups ignore, too.
+  /// Throws RuntimeError, with the ranks that are missing, if not all have come in time.
   static Group join(const std::filesystem::path &file, int rank, int size,
                     const GroupOptions &options = {},
                     std::source_location where = std::source_location::current());
 
+  /// The rank's number, from 0.
   int rank() const;
+  /// The number of ranks.
   int size() const;
+  /// The rank's device.
   Device device() const;
   /// The bytes of the largest operand of a call.
   std::size_t capacity() const;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <string>
-#include <system_error>
 
 FLYDSL_NAMESPACE_BEGIN
 using namespace flydsl::runtime;
@@ -57,12 +56,6 @@ Group::State::State(int rank, int size, Device device, const GroupOptions &optio
   memory.turn_bytes = turnBytes(options);
   memory.status = status.data(where);
   memory.timeout_ticks = options.timeout.count() * kTicksOfMillisecond;
-}
-
-Group::State::~State() {
-  std::error_code ignored;
-  if (!file.empty())
-    std::filesystem::remove(file, ignored);
 }
 
 std::vector<Group> Group::of(const std::vector<Device> &devices, const GroupOptions &options,

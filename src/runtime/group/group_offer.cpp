@@ -101,6 +101,7 @@ public:
     const auto deadline = std::chrono::steady_clock::now() + timeout_;
     write(offerFile(own_.rank), &own_, sizeof own_, where);
     std::uint64_t told = 0;
+    std::vector<OfferBytes> agreed;
     while (true) {
       std::string missing = missingOffers();
       if (missing.empty()) {
@@ -108,9 +109,14 @@ public:
         if (seen != told)
           write(seenFile(own_.rank), &seen, sizeof seen, where);
         told = seen;
-        missing = othersThatSaw(seen);
-        if (missing.empty())
+        agreed = offers_;
+      }
+      // A rank that has seen this may have ended since.
+      if (told) {
+        const std::string others = othersThatSaw(told);
+        if (others.empty())
           break;
+        missing = missing.empty() ? others : missing;
       }
       if (std::chrono::steady_clock::now() >= deadline)
         throw RuntimeError("rank " + std::to_string(own_.rank) + " of a group of " +
@@ -122,12 +128,12 @@ public:
     }
     std::error_code ignored;
     std::filesystem::remove(offerFile(own_.rank), ignored); // all have read it
-    return offers_;
+    return agreed;
   }
-  std::filesystem::path seenFile(int rank) const { return named(rank, ".seen"); }
-  std::filesystem::path offerFile(int rank) const { return named(rank, ""); }
 
 private:
+  std::filesystem::path seenFile(int rank) const { return named(rank, ".seen"); }
+  std::filesystem::path offerFile(int rank) const { return named(rank, ""); }
   std::filesystem::path named(int rank, const char *end) const {
     return file_.string() + "." + std::to_string(rank) + end;
   }
@@ -255,9 +261,7 @@ Group Group::join(const std::filesystem::path &file, int rank, int size,
   GroupOffer offer(rank, size, options, where);
   Meeting meeting(file, offer.state_->bytes, options);
   const std::vector<OfferBytes> offers = meeting.meet(where);
-  Group group = std::move(offer).join(std::as_bytes(std::span(offers)), where);
-  group.state_->file = meeting.seenFile(rank);
-  return group;
+  return std::move(offer).join(std::as_bytes(std::span(offers)), where);
 }
 
 FLYDSL_NAMESPACE_END

@@ -45,11 +45,9 @@ struct Group::State {
   /// The windows of this process that the rank uses, and those of others.
   std::vector<std::shared_ptr<SharedMemory>> windows;
   std::vector<std::unique_ptr<OpenedMemory>> opened;
-  std::filesystem::path file; ///< to be removed in the end; may be empty
 
   std::mutex mutex;
   std::optional<ihipStream_t *> stream; ///< that has the calls, guarded by mutex
-  ~State();
 };
 
 struct GroupOffer::State {

@@ -2,11 +2,15 @@
 // have otherwise.
 #include "collective/ranks.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <new>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace collective_tests;
@@ -70,11 +74,31 @@ private:
   std::vector<pid_t> children_;
 };
 
+/// Processes meet in the end, because a rank's window must stay until all have ended their calls.
+class End {
+public:
+  explicit End(int size) : size_(size) {
+    void *memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    come_ = new (memory) std::atomic<int>(0);
+  }
+  /// Returns false if the others do not come within a minute.
+  bool meet() const {
+    ++*come_;
+    for (int turn = 0; turn < 60'000 && *come_ < size_; ++turn)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return *come_ >= size_;
+  }
+
+private:
+  int size_;
+  std::atomic<int> *come_;
+};
+
 /// What a rank does: some all-reduces, each of other values.
-bool reduces(const fx::Group &group, CollectiveStages stages, int calls) {
+bool reduces(const fx::Group &group, const fx::Stream &stream, CollectiveStages stages, int calls) {
   const CollectiveProblem problem{.type = fx::bf16, .ranks = group.size()};
   const fk::CollectivePlan plan(problem, {.stages = stages, .block = 64, .blocks = 3});
-  const fx::Stream stream;
   const Vector x(fx::bf16, kElements), y(fx::bf16, kElements);
   for (int call = 0; call < calls; ++call) {
     std::vector<Bytes> values;
@@ -95,17 +119,22 @@ bool reduces(const fx::Group &group, CollectiveStages stages, int calls) {
 
 TEST_CASE("ranks of four processes find each other by a file") {
   const Meeting meeting;
+  const End end(4);
   const auto work = [&](int rank) {
     const fx::Group group = fx::Group::join(meeting.file(), rank, 4, {.capacity = 1 << 16});
-    return reduces(group, CollectiveStages::two, 5) && reduces(group, CollectiveStages::write, 5);
+    const fx::Stream stream;
+    const bool right = reduces(group, stream, CollectiveStages::two, 5) &&
+                       reduces(group, stream, CollectiveStages::write, 5);
+    return end.meet() && right;
   };
   const Processes others(4, work);
   CHECK(work(0));
   CHECK(others.allRight());
-  CHECK(meeting.files() == 0);
+  CHECK(meeting.files() == 4); // what each has seen
 }
 
 TEST_CASE("ranks of two processes find each other by bytes") {
+  const End end(2);
   int toChild[2], toParent[2];
   REQUIRE((pipe(toChild) == 0 && pipe(toParent) == 0));
   const auto work = [&](int rank) {
@@ -122,7 +151,9 @@ TEST_CASE("ranks of two processes find each other by bytes") {
         static_cast<ssize_t>(own.size()))
       return false;
     const fx::Group group = std::move(offer).join(all);
-    return reduces(group, CollectiveStages::one, 5);
+    const fx::Stream stream;
+    const bool right = reduces(group, stream, CollectiveStages::one, 5);
+    return end.meet() && right;
   };
   const Processes others(2, work);
   CHECK(work(0));
@@ -134,13 +165,14 @@ TEST_CASE("a process that dies is an error on the others, in time") {
   const fx::GroupOptions options{.capacity = 1 << 16, .timeout = std::chrono::milliseconds(3000)};
   const auto work = [&](int rank) {
     const fx::Group group = fx::Group::join(meeting.file(), rank, 2, options);
-    if (!reduces(group, CollectiveStages::one, 1))
+    const fx::Stream stream;
+    if (!reduces(group, stream, CollectiveStages::one, 1))
       return false;
     if (rank == 1)
       (void)raise(SIGKILL);
     std::string told;
     try {
-      (void)reduces(group, CollectiveStages::one, 1);
+      (void)reduces(group, stream, CollectiveStages::one, 1);
     } catch (const fx::RuntimeError &error) {
       told = error.what();
     }
