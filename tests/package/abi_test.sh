@@ -18,7 +18,11 @@ refused() {
 }
 # A function is gone that the release had.
 cp -r "$work/same" "$work/function"
-symbol=$(grep -m1 -o "name='_ZN6flydsl2v1[^']*' type='func-type'" "$work/same/libflydsl_runtime.abi" | cut -d"'" -f2)
+# It has no other name: a constructor may have two, and a dump in which one of them is gone is damaged.
+symbol=$(awk -F"'" '/<elf-symbol name=._ZN6flydsl2v1.*func-type/ && !/alias=/ { names[++count] = $2 }
+                    match($0, /alias=.[^\x27]*/) { aliased[substr($0, RSTART + 7, RLENGTH - 7)] = 1 }
+                    END { for (k = 1; k <= count; ++k) if (!(names[k] in aliased)) { print names[k]; exit } }' "$work/same/libflydsl_runtime.abi")
+[ -n "$symbol" ] || fail "the dump of libflydsl_runtime has no function with one name"
 sed -i "0,/name='$symbol'/s/name='$symbol'/name='${symbol}gone'/" "$work/function/libflydsl_runtime.abi"
 refused function 'Removed'
 # A field of a struct has moved.

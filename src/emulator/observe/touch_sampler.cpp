@@ -24,7 +24,8 @@ uint64_t vectorCacheBytes(const Machine &machine) {
 void TouchSampler::beginGroup(const Machine &machine, uint64_t group) {
   nearLines_ = vectorCacheBytes(machine) / kLine / kSampledLines;
   near_.clear();
-  now_ = {.group = group};
+  now_ = GroupTouches();
+  now_.group = group;
 }
 
 bool TouchSampler::isSampled(uint64_t line) {

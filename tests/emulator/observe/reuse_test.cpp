@@ -35,7 +35,8 @@ struct List {
 
 /// A workgroup that touches lines at the times 0, 10, 20, ...
 GroupTouches group(uint64_t number, const std::vector<uint64_t> &lines) {
-  GroupTouches made{.group = number, .cycles = 10 * lines.size(), .seen = lines.size()};
+  GroupTouches made{
+      .group = number, .cycles = 10 * lines.size(), .seen = lines.size(), .touches = {}};
   for (size_t i = 0; i < lines.size(); ++i)
     made.touches.push_back({lines[i], 10 * i});
   return made;

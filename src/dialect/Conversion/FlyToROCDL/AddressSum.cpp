@@ -146,10 +146,10 @@ void AddressSums::addWide(ArrayRef<AddressMove> moves, function_ref<void(ArrayRe
       for (Value term : move.by.ofLane) {
         const int64_t bytes = *bytesOf(move.step);
         const bool small = !isRow(term) && fitsUnsigned32(term, bytes);
-        terms.push_back({term, bytes, loops_.around(term), small});
+        terms.push_back({term, bytes, loops_.around(term), small, terms.size()});
       }
-  llvm::stable_sort(terms, [&](const WideTerm &a, const WideTerm &b) {
-    return std::pair(a.loops, !a.small) < std::pair(b.loops, !b.small);
+  llvm::sort(terms, [&](const WideTerm &a, const WideTerm &b) {
+    return std::tuple(a.loops, !a.small, a.place) < std::tuple(b.loops, !b.small, b.place);
   });
   for (ArrayRef<WideTerm> rest = terms; !rest.empty();) {
     size_t count = 1;

@@ -64,6 +64,7 @@ private:
     int64_t bytes;
     unsigned loops; ///< around what it is computed from
     bool small;     ///< 32 bits without a sign hold its bytes, and it is no row
+    size_t place;   ///< among the moves' terms
   };
   void addWide(ArrayRef<AddressMove> moves, function_ref<void(ArrayRef<WideTerm>)> add);
   static bool fitTogether(ArrayRef<WideTerm> terms);

@@ -183,8 +183,8 @@ TEST_CASE("gfx1250: matrix instructions of which sources disagree are refused") 
       "v_wmma_f32_16x16x16_f16 v[0:7], v[8:11], v[12:15], v[0:7]",
       "v_wmma_scale_f32_32x16x128_f4 v[0:15], v[16:31], v[32:39], v[0:15], v1, v2",
       "v_wmma_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:31], v[0:7] matrix_b_fmt:MATRIX_FMT_FP4",
-      "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:39], v[0:7], v1, v2 "
-      "matrix_a_scale_fmt:MATRIX_SCALE_FMT_E5M3",
+      ("v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:39], v[0:7], v1, v2 "
+       "matrix_a_scale_fmt:MATRIX_SCALE_FMT_E5M3"),
       "v_swmmac_f32_16x16x64_f16 v[0:7], v[8:15], v[16:31], v32",
   };
   for (const char *text : refused) {
