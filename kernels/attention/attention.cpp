@@ -1,6 +1,7 @@
 #include "attention/attention_family.h"
 
 #include "blocks/facts/gpu_size.h"
+#include "blocks/facts/matrix_form.h"
 #include "blocks/products/tile_order_rules.h"
 #include "blocks/quant/quant_rules.h"
 #include "frame/arguments.h"
@@ -456,7 +457,7 @@ private:
 } // namespace
 
 Support Attention::supported(const AttentionProblem &problem, const Target &target) {
-  if (!gpuSize(target))
+  if (!gpuSize(target) || !makesProducts(target))
     return Support::no("attention has no configurations for this target");
   return firstRefusal({typesSupported(problem, target), headsSupported(problem),
                        scoresSupported(problem), cacheSupported(problem)});

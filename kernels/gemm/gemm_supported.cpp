@@ -280,7 +280,7 @@ Support partsFit(const GemmProblem &problem, const GemmConfig &config) {
 } // namespace
 
 Support Gemm::supported(const GemmProblem &problem, const Target &target) {
-  if (!gpuSize(target))
+  if (!gpuSize(target) || !makesProducts(target))
     return Support::no("products have no configurations for this target");
   const auto ofTypes = [&] {
     return Support::no("a is of type " + std::string(problem.a.name()) + " and b of type " +

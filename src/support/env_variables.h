@@ -153,7 +153,7 @@ inline constexpr Env<std::string> kEmulatorLibrary{
     "FLYDSL_EMULATOR_LIBRARY", "the emulator's library, where it is not next to libflydsl"};
 inline constexpr Env<std::string> kEmulatorArch{
     "FLYDSL_EMULATOR_ARCH", "target that the emulator's devices have: gfx90a, gfx942, "
-                            "gfx950, gfx1100, gfx1200 or gfx1201 (gfx942)"};
+                            "gfx950, gfx1100, gfx1200, gfx1201 or gfx1250 (gfx942)"};
 inline constexpr Env<std::string> kEmulatorProduct{
     "FLYDSL_EMULATOR_PRODUCT",
     "the product that the emulator's devices stand for, such as MI325X: its compute units, dies, "

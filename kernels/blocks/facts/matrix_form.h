@@ -93,8 +93,8 @@ inline bool hasFloat8(const Target &target, DType dtype) {
 }
 
 /// Whether this library makes products for a target: for those of a generation on which its products
-/// were run. gfx1250's matrix instructions are known, but nothing that runs the tests has them: the
-/// emulator has no machine of that generation, so no sum of a product there was ever compared.
+/// were run. The emulator runs gfx1250's matrix instructions, but no product of the library was
+/// compared there yet.
 inline bool makesProducts(const Target &target) {
   return target.family() != flydsl::Family::gfx1250;
 }

@@ -171,7 +171,7 @@ TEST_CASE("a rank that does not come is an error on the others, in time") {
 
 TEST_CASE("ranks that make different calls are told so") {
   const CollectiveProblem problem{.type = fx::f16, .ranks = 2};
-  Ranks ranks(problem, 8 * 100, {.capacity = 1 << 16, .timeout = std::chrono::milliseconds(500)});
+  Ranks ranks(problem, 8 * 100, {.capacity = 1 << 16, .timeout = std::chrono::seconds(2)});
   const fk::CollectivePlan plan(problem, kSmall);
   ranks.fill(1);
   ranks.each([&](int rank) {
@@ -185,7 +185,8 @@ TEST_CASE("ranks that make different calls are told so") {
   ranks.synchronize();
   const std::string first = refusal([&] { ranks.groups[0].check(); }),
                     second = refusal([&] { ranks.groups[1].check(); });
-  has(first == "none" ? second : first, "made different calls at one place of their order");
+  // One rank is told so; the other one may wait for it in vain.
+  has(first + "\n" + second, "made different calls at one place of their order");
 }
 
 TEST_CASE("a group's calls go into one stream") {
