@@ -140,8 +140,11 @@ private:
     if_(state >= kLate, [&] {
       const Int32 code =
           Int32(thread_ + select(state == kLate, Int32(1), Int32(GroupMemory::other_call)));
-      // A store, because not every bus to the host has atomic operations. Any code will do.
-      atomic_store(status_.iter(), code, MemoryOrder::relaxed, MemoryScope::system);
+      // Where calls differ, blocks that wait for partners which have given up come late, too, so what
+      // a rank knows stays. Not every bus to the host has atomic operations, so it is no exchange.
+      const Numeric known = atomic_load(status_.iter(), MemoryOrder::relaxed, MemoryScope::system);
+      if_(Boolean((state == kOther) | (known == 0)),
+          [&] { atomic_store(status_.iter(), code, MemoryOrder::relaxed, MemoryScope::system); });
       going_(0) = Int32(0);
     });
   }
