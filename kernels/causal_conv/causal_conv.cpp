@@ -108,22 +108,15 @@ private:
   std::int64_t tokens_ = 0, sequences_ = 0;
 };
 
-Support between(const char *name, int value, int least, int most) {
-  if (value >= least && value <= most)
-    return {};
-  return Support::no(is(name, value) + "; it is " + std::to_string(least) + " to " +
-                     std::to_string(most));
-}
-
 } // namespace
 
 Support Conv::supported(const CausalConvProblem &problem, const Target &) {
   const Support basic = firstRefusal(
       {floatSupported("x", problem.x), floatSupported("y", problem.y),
        floatSupported("weight", problem.weight), floatSupported("state", problem.state),
-       between("channels", problem.channels, 1, kMostChannels),
-       between("width", problem.width, 2, kMostWidth),
-       between("drafts", problem.drafts, 0, kMostDrafts), alignSupported(problem.row_align)});
+       rangeSupported("channels", problem.channels, 1, kMostChannels),
+       rangeSupported("width", problem.width, 2, kMostWidth),
+       rangeSupported("drafts", problem.drafts, 0, kMostDrafts), alignSupported(problem.row_align)});
   if (!basic)
     return basic;
   if (problem.row_align && problem.channels % problem.row_align)
@@ -152,7 +145,7 @@ Support Conv::supported(const CausalConvProblem &problem, const CausalConvConfig
       !std::has_single_bit(static_cast<unsigned>(config.channels)))
     return Support::no(is("channels", config.channels) +
                        " of a thread; it is a power of two up to " + std::to_string(most));
-  return between("tokens", config.tokens, least, kMostTokens);
+  return rangeSupported("tokens", config.tokens, least, kMostTokens);
 }
 
 CausalConvConfig Conv::choose(const CausalConvProblem &problem, std::int64_t m,

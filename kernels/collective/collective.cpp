@@ -39,9 +39,9 @@ Support Collect::supported(const CollectiveProblem &problem, const CollectiveCon
                            const Target &target) {
   if (const Support block = blockSupported(config.block, target); !block)
     return block;
-  if (config.blocks < 1 || config.blocks > GroupMemory::most_blocks)
-    return Support::no(is("blocks", config.blocks) + "; it is 1 to " +
-                       std::to_string(GroupMemory::most_blocks));
+  if (const Support blocks = rangeSupported("blocks", config.blocks, 1, GroupMemory::most_blocks);
+      !blocks)
+    return blocks;
   if (problem.kind != Kind::all_reduce && config.stages != Stages::one)
     return Support::no("stages are of all_reduce; other collectives have one");
   return {};

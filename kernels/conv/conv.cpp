@@ -19,33 +19,35 @@ using std::to_string;
 constexpr const char *kAxes[kImageModes] = {"depth", "height", "width"};
 constexpr int kMostTaps = 64, kMostPadding = 1024, kMostChannels = 1 << 20;
 
-Support within(const std::string &name, std::int64_t value, std::int64_t least, std::int64_t most) {
-  if (value >= least && value <= most)
-    return {};
-  return Support::no(name + " is " + to_string(value) + "; it is " + to_string(least) + " to " +
-                     to_string(most));
-}
 Support axisSupported(const std::string &name, const ConvAxis &axis) {
-  return firstRefusal({within(name + ".kernel", axis.kernel, 1, kMostTaps),
-                       within(name + ".stride", axis.stride, 1, kMostTaps),
-                       within(name + ".dilation", axis.dilation, 1, kMostTaps),
-                       within(name + ".before", axis.before, 0, kMostPadding),
-                       within(name + ".after", axis.after, 0, kMostPadding)});
+  return firstRefusal({rangeSupported(name + ".kernel", axis.kernel, 1, kMostTaps),
+                       rangeSupported(name + ".stride", axis.stride, 1, kMostTaps),
+                       rangeSupported(name + ".dilation", axis.dilation, 1, kMostTaps),
+                       rangeSupported(name + ".before", axis.before, 0, kMostPadding),
+                       rangeSupported(name + ".after", axis.after, 0, kMostPadding)});
 }
 
 /// The first axis that an image of this rank has.
 int firstAxis(const ConvProblem &problem) { return kImageModes - problem.rank; }
-/// A shape of images, with what stands before and after its axes.
-Shape shapeOf(const ConvProblem &problem, const char *modes, std::int64_t first,
-              const std::array<std::int64_t, kImageModes> &axes, std::int64_t last) {
+/// What `make` gives for the extents of images or filters: the axes that a rank has, and what stands
+/// before and after them.
+template <class Make>
+auto ofExtents(const ConvProblem &problem, std::int64_t first,
+               const std::array<std::int64_t, kImageModes> &axes, std::int64_t last,
+               const Make &make) {
   switch (problem.rank) {
   case 1:
-    return {modes, first, axes[2], last};
+    return make(first, axes[2], last);
   case 2:
-    return {modes, first, axes[1], axes[2], last};
+    return make(first, axes[1], axes[2], last);
   default:
-    return {modes, first, axes[0], axes[1], axes[2], last};
+    return make(first, axes[0], axes[1], axes[2], last);
   }
+}
+Shape shapeOf(const ConvProblem &problem, const char *modes, std::int64_t first,
+              const std::array<std::int64_t, kImageModes> &axes, std::int64_t last) {
+  return ofExtents(problem, first, axes, last,
+                   [&](auto... extents) { return Shape(modes, extents...); });
 }
 
 /// The sizes of a call.
@@ -103,10 +105,10 @@ std::int64_t blocksOf(const ConvProblem &problem, const GemmConfig &config, std:
 
 Support Conv::supported(const ConvProblem &problem, const Target &target) {
   const Support basic = firstRefusal(
-      {within("rank", problem.rank, 1, kImageModes),
-       within("channels", problem.channels, 1, kMostChannels),
-       within("filters", problem.filters, 1, kMostChannels),
-       within("groups", problem.groups, 1, kMostChannels), axisSupported("depth", problem.depth),
+      {rangeSupported("rank", problem.rank, 1, kImageModes),
+       rangeSupported("channels", problem.channels, 1, kMostChannels),
+       rangeSupported("filters", problem.filters, 1, kMostChannels),
+       rangeSupported("groups", problem.groups, 1, kMostChannels), axisSupported("depth", problem.depth),
        axisSupported("height", problem.height), axisSupported("width", problem.width)});
   if (!basic)
     return basic;
@@ -267,15 +269,9 @@ ConvArgs Conv::args(const ConvProblem &problem, const GemmConfig &, std::int64_t
   out[2] = axes[2].outputs(in[2]);
   const auto extents = [&](std::int64_t first,
                            const std::array<std::int64_t, kImageModes> &dimensions,
-                           std::int64_t last) -> Extents {
-    switch (problem.rank) {
-    case 1:
-      return {first, dimensions[2], last};
-    case 2:
-      return {first, dimensions[1], dimensions[2], last};
-    default:
-      return {first, dimensions[0], dimensions[1], dimensions[2], last};
-    }
+                           std::int64_t last) {
+    return ofExtents(problem, first, dimensions, last,
+                     [](auto... extents) { return Extents{extents...}; });
   };
   const std::int64_t images = m ? 1 : 0;
   return {

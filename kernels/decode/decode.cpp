@@ -27,8 +27,8 @@ constexpr int kKeysOfPart = 256, kKeysOfLatentPart = 64;
 constexpr std::int64_t kMostTokens = 0x7fffffff;
 
 Support cacheSupported(const DecodeProblem &problem) {
-  if (problem.page < 1 || problem.page > kLargestPage)
-    return Support::no(is("page", problem.page) + "; it is 1 to " + std::to_string(kLargestPage));
+  if (const Support page = rangeSupported("page", problem.page, 1, kLargestPage); !page)
+    return page;
   if (problem.cache == KvCache::none)
     return Support::no("cache is KvCache::none; keys are read from a cache, KvCache::pages or "
                        "KvCache::packed");

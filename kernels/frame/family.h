@@ -163,8 +163,16 @@ inline Support firstRefusal(std::initializer_list<Support> answers) {
 }
 
 /// "head is 3"
-inline std::string is(const char *name, std::int64_t value) {
+inline std::string is(std::string_view name, std::int64_t value) {
   return std::string(name) + " is " + std::to_string(value);
+}
+/// Whether a number is from `least` to `most`.
+inline Support rangeSupported(std::string_view name, std::int64_t value, std::int64_t least,
+                              std::int64_t most) {
+  if (value >= least && value <= most)
+    return {};
+  return Support::no(is(name, value) + "; it is " + std::to_string(least) + " to " +
+                     std::to_string(most));
 }
 /// Whether blocks may have so many threads: a number of waves.
 inline Support blockSupported(int block, const Target &target) {

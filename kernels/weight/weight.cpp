@@ -47,12 +47,10 @@ Support weightSupported(const WeightProblem &problem) {
   if (bits != 8 && bits != 16 && bits != 32)
     return Support::no("elements are of type " + std::string(problem.dtype.name()) +
                        "; types of one, two and four bytes are supported");
-  if (problem.n < 1 || problem.n > kMostRows)
-    return Support::no("n is " + std::to_string(problem.n) + "; it is 1 to " +
-                       std::to_string(kMostRows));
-  if (problem.k < 1 || problem.k > kMostRowBytes * 8 / bits)
-    return Support::no("k is " + std::to_string(problem.k) + "; it is 1 to " +
-                       std::to_string(kMostRowBytes * 8 / bits));
+  const Support sizes = firstRefusal({rangeSupported("n", problem.n, 1, kMostRows),
+                                      rangeSupported("k", problem.k, 1, kMostRowBytes * 8 / bits)});
+  if (!sizes)
+    return sizes;
   const std::int64_t bytes = problem.k * bits / 8;
   if (bytes % Preshuffled::kPieceBytes)
     return Support::no("k is " + std::to_string(problem.k) + ": a row of " + std::to_string(bytes) +
