@@ -68,17 +68,13 @@ private:
     return {sequence, own, Int32(begin + own * each), end};
   }
 
+  /// The thread's of all channels: (V).
+  Tensor own(const Tensor &channels) const { return logical_divide(channels, size())(_, piece_); }
   /// The thread's channels of a token.
   Vector load(const Int32 &token) const {
     const Tensor x = p_.x.view(problem_.x, {p_.tokens, problem_.channels},
                                problem_.x.bytes() * size()); // (m, channels)
-    return logical_divide(x(token, _), size())(_, piece_).load();
-  }
-  static Vector wide(const Vector &values) {
-    return values.dtype() == f32 ? values : values.to(f32);
-  }
-  static Vector as(DType type, const Vector &values) {
-    return values.dtype() == type ? values : values.to(type);
+    return own(x(token, _)).load();
   }
   /// The elements of numbers first, first + step, ... among those of pieces of V.
   Vector picked(const Columns &pieces, int first, int step) const {
@@ -105,7 +101,7 @@ private:
                                          size()); // (V, channels width / V)
     Columns pieces;
     for (int i = 0; i < taps(); ++i)
-      pieces.push_back(wide(weight(_, piece_ * taps() + i).load()));
+      pieces.push_back(weight(_, piece_ * taps() + i).load().to(f32));
     return turned(pieces, taps());
   }
 
@@ -115,7 +111,7 @@ private:
     if (problem_.order == ConvStateOrder::channels_last) {
       const Tensor all = p_.state.view(problem_.state, {p_.slots, count, problem_.channels},
                                        bytes); // (slots, columns, channels)
-      return logical_divide(all(slot, number, _), size())(_, piece_);
+      return own(all(slot, number, _));
     }
     const Strided<OnDevice, 1> bySlot{.address = p_.state.address, .stride = {p_.state.stride[0]}};
     const Tensor all = bySlot.view(problem_.state, {p_.slots, problem_.channels * count},
@@ -126,14 +122,14 @@ private:
     const int count = columnsOf(problem_);
     Columns pieces;
     for (int i = 0; i < count; ++i)
-      pieces.push_back(wide(statePiece(slot, i).load()));
+      pieces.push_back(statePiece(slot, i).load().to(f32));
     return problem_.order == ConvStateOrder::channels_last ? pieces : turned(pieces, count);
   }
   void storeState(const Numeric &slot, const Columns &columns) const {
     const int count = columnsOf(problem_);
     for (int i = 0; i < count; ++i) {
       if (problem_.order == ConvStateOrder::channels_last) {
-        statePiece(slot, i).store(as(problem_.state, columns[std::size_t(i)]));
+        statePiece(slot, i).store(columns[std::size_t(i)].to(problem_.state));
         continue;
       }
       const Tensor piece = make_rmem_tensor(IntTuple(size()), f32);
@@ -141,12 +137,18 @@ private:
         const int at = i * size() + v; // channel at / count, column at % count
         piece(v) = columns[std::size_t(at % count)].at(at / count);
       }
-      statePiece(slot, i).store(as(problem_.state, piece.load()));
+      statePiece(slot, i).store(piece.load().to(problem_.state));
     }
   }
 
   Numeric slotOf(const Run &run) const {
     return p_.stateSlots.view(i32, p_.sequences)(run.sequence);
+  }
+  static Columns valuesOf(const std::vector<Var<Vector>> &columns) {
+    Columns values;
+    for (const Var<Vector> &column : columns)
+      values.push_back(column.get());
+    return values;
   }
   Columns zeros(int count) const {
     return Columns(std::size_t(count), Vector::splat(0.0f, size(), f32));
@@ -164,10 +166,7 @@ private:
       for (std::size_t i = 0; i < loaded.size(); ++i)
         columns[i] = loaded[i];
     });
-    Columns all;
-    for (const Var<Vector> &column : columns)
-      all.push_back(column.get());
-    return all;
+    return valuesOf(columns);
   }
 
   /// Of a sequence with drafts: the columns that were accepted, and the state after this call.
@@ -185,7 +184,7 @@ private:
     Columns after(history.begin() + 1, history.end());
     for (int k = 0; k <= problem_.drafts; ++k)
       after.push_back(if_(
-          run.begin + k < run.end, [&] { return wide(load(run.begin + k)); },
+          run.begin + k < run.end, [&] { return load(run.begin + k).to(f32); },
           [&] { return columns[after.size()]; }));
     storeState(slotOf(run), after);
     return history;
@@ -194,8 +193,7 @@ private:
   void store(const Int32 &token, const Vector &sum) const {
     const Tensor y = p_.y.view(problem_.y, {p_.tokens, problem_.channels},
                                problem_.y.bytes() * size()); // (m, channels)
-    logical_divide(y(token, _), size())(_, piece_).store(
-        as(problem_.y, activate(problem_.activation, sum)));
+    own(y(token, _)).store(activate(problem_.activation, sum).to(problem_.y));
   }
 
   void tokens(const Run &run) const {
@@ -218,15 +216,15 @@ private:
         [&] {
           Columns columns;
           for (int j = 0; j < before(); ++j)
-            columns.push_back(wide(load(run.begin - before() + j)));
+            columns.push_back(load(run.begin - before() + j).to(f32));
           set(columns);
         });
     const Columns weights = filters();
     const Vector start = problem_.bias
-                             ? wide(logical_divide(p_.bias.view(problem_.weight, problem_.channels,
-                                                                problem_.weight.bytes() * size()),
-                                                   size())(_, piece_)
-                                        .load())
+                             ? own(p_.bias.view(problem_.weight, problem_.channels,
+                                                problem_.weight.bytes() * size()))
+                                   .load()
+                                   .to(f32)
                              : Vector::splat(0.0f, size(), f32);
     /// The sum over the taps of the last `width` of some tokens.
     const auto summed = [&](const Columns &of) {
@@ -237,9 +235,7 @@ private:
       return sums.back();
     };
     const bool writes = !problem_.stateless && !problem_.drafts;
-    Columns known;
-    for (const Var<Vector> &column : window)
-      known.push_back(column.get());
+    const Columns known = valuesOf(window);
     if_(
         run.begin + config_.tokens <= run.end,
         [&] {
@@ -249,7 +245,7 @@ private:
             raw.push_back(load(run.begin + t));
           Columns all = known;
           for (int t = 0; t < config_.tokens; ++t) {
-            all.push_back(wide(raw[std::size_t(t)]));
+            all.push_back(raw[std::size_t(t)].to(f32));
             store(run.begin + t, summed(all));
           }
           // The sequence has at least width - 1 tokens, as a run has.
@@ -257,28 +253,21 @@ private:
             if_(first, [&] {
               Columns last;
               for (int j = 0; j < before(); ++j)
-                last.push_back(wide(load(run.end - before() + j)));
+                last.push_back(load(run.end - before() + j).to(f32));
               storeState(slotOf(run), last);
             });
         },
         [&] {
           for (Int32 t : range(run.begin, run.end)) {
-            Columns all;
-            for (const Var<Vector> &column : window)
-              all.push_back(column.get());
-            all.push_back(wide(load(t)));
+            Columns all = valuesOf(window);
+            all.push_back(load(t).to(f32));
             store(t, summed(all));
             for (std::size_t j = 0; j < window.size(); ++j)
               window[j] = all[j + 1];
           }
           // The first run, if it ends here, is the only one: the window has the last tokens.
           if (writes)
-            if_(first, [&] {
-              Columns last;
-              for (const Var<Vector> &column : window)
-                last.push_back(column.get());
-              storeState(slotOf(run), last);
-            });
+            if_(first, [&] { storeState(slotOf(run), valuesOf(window)); });
         });
   }
 

@@ -100,10 +100,11 @@ private:
     if_(Boolean((thread_ < ranks()) & (thread_ != p_.rank)), [&] {
       if (order_.releases)
         fence(MemoryOrder::release, order_.scope);
-      const Int64 value(expected.to(i64) | (p_.call.to(i64) << 32));
+      // One word has both numbers, so that they come together.
+      const Int64 numbers(expected.to(i64) | (p_.call.to(i64) << 32));
       for (int rank = 0; rank < ranks(); ++rank)
         if_(thread_ == rank, [&] {
-          atomic_store(signal(p_.windows[static_cast<std::size_t>(rank)], p_.rank), value,
+          atomic_store(signal(p_.windows[static_cast<std::size_t>(rank)], p_.rank), numbers,
                        MemoryOrder::relaxed, MemoryScope::system);
         });
       if (order_.waits)
@@ -155,11 +156,10 @@ private:
 
   /// The values of all ranks, summed up in their order.
   Vector sum(const std::vector<Vector> &values) const {
-    const auto wide = [&](const Vector &v) { return problem_.type == f32 ? v : v.to(f32); };
-    std::vector<Vector> sums{wide(values.front())};
+    std::vector<Vector> sums{values.front().to(f32)};
     for (std::size_t i = 1; i < values.size(); ++i)
-      sums.push_back(sums.back() + wide(values[i]));
-    return problem_.type == f32 ? sums.back() : sums.back().to(problem_.type);
+      sums.push_back(sums.back() + values[i].to(f32));
+    return sums.back().to(problem_.type);
   }
   /// An access of each rank's window.
   std::vector<Vector> ofAll(Region of, const Numeric &access) const {

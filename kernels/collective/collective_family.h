@@ -1,6 +1,7 @@
 // Collectives, between their host file and their kernel.
 #pragma once
 
+#include "frame/arguments.h"
 #include "frame/family.h"
 
 #include <flydsl/kernels/collective.h>
@@ -94,9 +95,6 @@ inline std::int32_t callNumber(const CollectiveProblem &problem, const Collectiv
 inline CollectiveParams<OnHost> collectiveParams(const CollectiveProblem &problem,
                                                  const CollectiveConfig &config, const Group &group,
                                                  std::int64_t m, int root) {
-  const auto address = [](const void *pointer) {
-    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(pointer));
-  };
   const GroupMemory &memory = group.memory();
   CollectiveParams<OnHost> params{};
   params.accesses = static_cast<std::int32_t>(m / elementsOf(problem));

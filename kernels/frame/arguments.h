@@ -28,10 +28,12 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// The address of an operand as a kernel takes it.
-inline std::int64_t address(const TensorArg &tensor) {
-  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(tensor.data()));
+/// An address as a kernel takes it.
+inline std::int64_t address(const void *pointer) {
+  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(pointer));
 }
+/// The address of an operand as a kernel takes it.
+inline std::int64_t address(const TensorArg &tensor) { return address(tensor.data()); }
 
 /// The same of one that may be missing: 0.
 inline std::int64_t address(const std::optional<TensorArg> &tensor) {

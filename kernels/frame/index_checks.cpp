@@ -1,5 +1,7 @@
 #include "frame/index_checks.h"
 
+#include "frame/arguments.h"
+
 #include <string>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -69,14 +71,13 @@ IndexTicket IndexChecks::begin(StreamRef stream, IndexCheckParams<OnHost> &param
   const std::lock_guard lock(mutex_);
   makeReport(where);
   const std::int64_t ticket = ++calls_;
-  const auto words =
-      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(wordsOf(device, where).data()));
+  const std::int64_t words = address(wordsOf(device, where).data());
   const std::int64_t lane =
       words + (static_cast<std::int64_t>(kIndexLanesAt) + ticket % kIndexLanes * kIndexWays) * 8;
   params.lane = lane;
   params.words = words;
   params.ticket = ticket;
-  params.report = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(report_->data(where)));
+  params.report = address(report_->data(where));
   return {.lane = lane, .ticket = ticket};
 }
 
