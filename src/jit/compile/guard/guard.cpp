@@ -91,8 +91,9 @@ void watchFaults() {
     claimSignal(signal, claimFault);
 }
 
-/// False if the thread should not be used again. It throws nothing: memory may be what is missing.
-bool runJob(Job &job) noexcept {
+/// Calls `beforeDone` when the work is over and no one knows yet, with false if the thread should not be
+/// used again. It throws nothing: memory may be what is missing.
+template <class F> void runJob(Job &job, const F &beforeDone) noexcept {
   beforeMlir();
   {
     std::lock_guard lock(job.mutex);
@@ -129,6 +130,7 @@ bool runJob(Job &job) noexcept {
     } catch (const std::bad_alloc &) { // the kind says what is needed
     }
   }
+  beforeDone(survived);
   {
     std::lock_guard lock(job.mutex);
     job.outcome = std::move(outcome);
@@ -136,7 +138,6 @@ bool runJob(Job &job) noexcept {
     job.use.end();
     job.finished.notify_all();
   }
-  return survived;
 }
 
 /// Threads that wait for jobs. A job never waits in a queue: there are as many threads as jobs, and
@@ -221,20 +222,32 @@ private:
     stack.ss_size = alternate.size();
     sigaltstack(&stack, nullptr);
     blockSignalsOfTheHost();
-    bool usable = true;
-    for (int jobs = 0; usable && jobs < kMostJobs; ++jobs) {
+    {
+      std::lock_guard lock(mutex_);
+      ++idle_;
+    }
+    bool goesOn = true;
+    for (int jobs = 1; goesOn; ++jobs) {
       std::shared_ptr<Job> job;
       {
         std::unique_lock lock(mutex_);
-        if (queue_.empty() && idle_ >= keep_)
+        if (queue_.empty() && idle_ > keep_) {
+          --idle_;
           break;
-        ++idle_;
+        }
         wake_.wait(lock, [&] { return !queue_.empty(); });
         --idle_;
         job = std::move(queue_.front());
         queue_.pop_front();
       }
-      usable = runJob(*job);
+      // Whoever waits for the job may submit the next one at once, and finds this thread idle.
+      runJob(*job, [&](bool survived) {
+        goesOn = survived && jobs < kMostJobs;
+        if (goesOn) {
+          std::lock_guard lock(mutex_);
+          ++idle_;
+        }
+      });
     }
     stack.ss_flags = SS_DISABLE;
     sigaltstack(&stack, nullptr);
