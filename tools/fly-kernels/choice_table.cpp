@@ -7,9 +7,6 @@
 
 namespace fly_kernels {
 
-namespace {
-
-/// The named fields of a configuration alone.
 flydsl::Config valuesOf(const flydsl::Config &config, std::span<const std::string> fields) {
   std::vector<flydsl::Config::Entry> entries;
   for (const std::string &field : fields) {
@@ -25,8 +22,6 @@ flydsl::Config valuesOf(const flydsl::Config &config, std::span<const std::strin
   }
   return flydsl::Config(std::move(entries));
 }
-
-} // namespace
 
 const TimedConfig &TimedProblem::quickest() const {
   return *std::min_element(

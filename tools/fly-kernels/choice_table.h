@@ -1,5 +1,5 @@
 // The configurations that a table of choices needs: what each of a list of problems is given, what
-// would be the quickest for it, and the fewest rows of which every problem has a good one.
+// would be the quickest for it, and the fewest rows that have a good one for every problem.
 #pragma once
 
 #include <flydsl/host/autotune.h>
@@ -34,11 +34,14 @@ struct ChoiceRow {
   std::vector<std::size_t> problems; ///< their places in the list
 };
 
+/// The named fields of a configuration alone. Throws an Error for a field that it does not have, with
+/// those that it has.
+flydsl::Config valuesOf(const flydsl::Config &config, std::span<const std::string> fields);
+
 /// Rows of the named fields, the ones that serve most first: every problem has a configuration with the
 /// values of one of them that takes at most (1 + share) times its least time. The other fields of such a
 /// configuration are those that were quickest with the row's values. As few rows as taking the one that
-/// serves most of what is left, each time, gives. Throws an Error for a field that a configuration does
-/// not have, with the fields that it has.
+/// serves most of what is left, each time, gives. Throws as valuesOf() does.
 std::vector<ChoiceRow> leastTable(std::span<const TimedProblem> problems,
                                   std::span<const std::string> fields, double share);
 

@@ -1,6 +1,6 @@
 // fly-kernels: the kernel library from the command line.
-#include "command_line.h"
 #include "choice_table.h"
+#include "command_line.h"
 #include "kept_figures.h"
 #include "problem_text.h"
 #include "progress.h"
@@ -180,7 +180,6 @@ int table(const Families &all, const Options &options) {
   chooseDevice(options);
   const fx::Target target = fx::Device::current().target();
   std::vector<TimedProblem> problems;
-  const Enumerations *enumerations = nullptr;
   const LibraryFamily *family = nullptr;
   flydsl::tools::ProgressLine line(flydsl::tools::ProgressLine::Elsewhere::nothing);
   forEachRequest(options.list, all, [&](const Request &request) {
@@ -188,7 +187,6 @@ int table(const Families &all, const Options &options) {
       throw fx::Error("a table is of one family: " + options.list + " has problems of " +
                       family->name() + " and of " + request.family->name());
     family = request.family;
-    enumerations = &family->configEnumerations();
     if (const fk::Support answer = family->supported(request.problem, target); !answer)
       throw fx::Error(target.name() + " does not support " + request.text + ": " + answer.why);
     for (const std::int64_t m :
@@ -200,8 +198,7 @@ int table(const Families &all, const Options &options) {
       };
       TimedProblem timed{.problem = name, .chosen = {}, .all = {}};
       const fx::Config chosen = family->configs(request.problem, m, target).at(0);
-      const TimedProblem untimed{.problem = name, .chosen = {chosen, 1}, .all = {{chosen, 1}}};
-      leastTable({&untimed, 1}, options.fields, 0); // refuses a wrong field before the time is spent
+      valuesOf(chosen, options.fields); // refuses a wrong field before the time is spent
       for (const fx::Trial &trial : family->tune(request.problem, m, how).trials)
         if (trial.outcome == fx::Trial::Outcome::measured) {
           timed.all.push_back({trial.config, trial.milliseconds * 1000});
@@ -210,7 +207,7 @@ int table(const Families &all, const Options &options) {
         }
       if (timed.chosen.microseconds == 0)
         throw fx::Error(name + ": what is chosen could not be timed: " +
-                        shown(chosen, *enumerations));
+                        shown(chosen, family->configEnumerations()));
       problems.push_back(std::move(timed));
     }
   });
@@ -220,7 +217,7 @@ int table(const Families &all, const Options &options) {
   for (const TimedProblem &problem : problems)
     std::printf("%10.2f %10.2f %6.2f  %s | %s\n", problem.chosen.microseconds,
                 problem.quickest().microseconds, problem.lost(), problem.problem.c_str(),
-                shown(problem.quickest().config, *enumerations).c_str());
+                shown(problem.quickest().config, family->configEnumerations()).c_str());
   std::vector<std::string> fields = options.fields;
   if (fields.empty() && !problems.empty())
     for (const auto &entry : problems[0].chosen.config.entries())
@@ -230,7 +227,7 @@ int table(const Families &all, const Options &options) {
               "quickest\n",
               rows.size(), problems.size(), options.within);
   for (const ChoiceRow &row : rows) {
-    std::printf("%s\n", shown(row.values, *enumerations).c_str());
+    std::printf("%s\n", shown(row.values, family->configEnumerations()).c_str());
     for (std::size_t i : row.problems)
       std::printf("  # %s\n", problems[i].problem.c_str());
   }

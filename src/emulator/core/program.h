@@ -32,7 +32,8 @@ public:
   size_t entries() const { return bytes / 4 + 1; }
   /// The entry of an instruction in its copy: the dword of the code where it begins.
   size_t entryOf(const Inst &inst) const {
-    return static_cast<size_t>(&inst - insts.data()) % entries();
+    const auto at = static_cast<size_t>(&inst - insts.data());
+    return at < entries() ? at : at % entries(); // no division where there is one copy
   }
   /// The first entry of the copy for a setting of the banks; null if the code never makes it.
   const Inst *copyFor(uint8_t setting) const {

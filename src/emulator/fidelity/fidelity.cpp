@@ -112,7 +112,8 @@ constexpr std::array kTimes = {
             "as CDNA3's; of f8f6f4 the 16 and 32 cycles of traces on MI355X (FlyDSL's notes on its "
             "MFMA coverage); f64 at half of CDNA3's rate (AMD's peak rates)"},
     TimeRow{"matrix products, WMMA", [](Known i) { return i.matrix != nullptr; }, matrixOf,
-            "AMD's matrix instruction calculator; 16 and 8 cycles on RDNA4 in traces (tinygrad)"},
+            "AMD's matrix instruction calculator; 16 and 8 cycles on RDNA4 in traces (tinygrad); "
+            "gfx1250 by LLVM's scheduling model"},
     TimeRow{"double precision",
             [](Known i) { return i.op->cls == Class::Valu && i.op->isDouble(); }, issueOf,
             "AMD's peak rates; functions by LLVM's scheduling models"},
@@ -128,12 +129,12 @@ constexpr std::array kTimes = {
             "LLVM's scheduling models"},
     TimeRow{"vector instructions besides", [](Known i) { return i.op->cls == Class::Valu; },
             issueOf,
-            "lanes of a SIMD: ISA manuals. That the next one waits 4 to 8 cycles for the result of "
-            "the one before is not modelled, nor that RDNA issues two at once"},
+            "lanes of a SIMD: ISA manuals. One that reads the result of another waits for it, 4 or 5 "
+            "cycles by traces (tinygrad); that RDNA issues two at once is not modelled"},
     TimeRow{"LDS", [](Known i) { return i.op->cls == Class::Lds; },
             [](Known, const TimingFigures &f) { return f.ldsLatency; },
-            "32 to 33 cycles on RDNA, 32 to 52 on gfx950 in traces (tinygrad); CDNA's 64 is an "
-            "older estimate; and the cycles of its phases, by the table below"},
+            "32 to 33 cycles on RDNA, 32 to 52 on gfx950 in traces (tinygrad); and the cycles of its "
+            "phases, by the table below"},
     TimeRow{"scalar memory", [](Known i) { return i.op->cls == Class::Smem; },
             [](Known, const TimingFigures &f) { return f.scalarLatency; },
             "not measured; RDNA3 has 128 to 161 ns by Chips and Cheese, which is more; CDNA: not "
@@ -142,11 +143,12 @@ constexpr std::array kTimes = {
             [](Known i) { return i.op->cls == Class::VmemRead || i.op->cls == Class::VmemWrite; },
             [](Known, const TimingFigures &f) { return f.memoryLatency; },
             "pointer chases: MI300X 880 and MI210 588 cycles (RRZE's gpu-benches), 7900 XTX 150 ns "
-            "(Chips and Cheese); and 2 cycles a line. What L1, L2 or MALL hold comes as late"},
+            "(Chips and Cheese); and 2 cycles a line. What the workgroup itself has "
+            "loaded before comes earlier, from the vector cache or L2; what others have, as late"},
     TimeRow{"scalar arithmetic, branches, waits, barriers", isAny,
             [](Known, const TimingFigures &f) { return f.scalar; },
-            "issue cycles: ISA manuals. A barrier's own 13 to 21 cycles on RDNA (tinygrad) and a "
-            "branch's refill are not modelled"},
+            "issue cycles: ISA manuals. A barrier takes 12 more on RDNA, by traces (tinygrad); a "
+            "branch's refill is not modelled"},
 };
 
 } // namespace

@@ -107,9 +107,7 @@ struct SdwaControl {
 /// What a matrix instruction has beside operands.
 struct MatrixControl {
   uint8_t cbsz, abid, blgp; ///< broadcasts and patterns, or the formats of A and B
-  uint8_t byteOfA, byteOfB; ///< of the scales
-  uint8_t halfOfA, halfOfB; ///< gfx1250: the half of the wave that has the scales
-  uint8_t scaleFormatA : 4, scaleFormatB : 4;
+  uint8_t partOfA, partOfB; ///< with scales: the byte; on gfx1250 the half of the wave
 };
 
 struct MemoryRows {

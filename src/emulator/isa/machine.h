@@ -55,6 +55,8 @@ struct Machine {
   uint16_t tempRow() const { return static_cast<uint16_t>(vectorRows()); }
   uint16_t dualRow() const { return static_cast<uint16_t>(vectorRows() + kDualTemp); }
   unsigned fileRows() const { return vectorRows() + kTempRows; }
+  /// Whether it has gfx1250's forms of instructions and descriptors, which no other one has.
+  bool isGfx1250() const { return processor->family == flydsl::Family::gfx1250; }
   bool has(flydsl::Feature feature) const { return processor->features.has(feature); }
 };
 

@@ -27,7 +27,6 @@ public:
     clock_.beginGroup(g, g.number < options_.timelineGroups ? &timeline_ : nullptr);
     sampler_.beginGroup(*program_.target, g.number);
     ofGroup_.clear();
-    vectorCache_ = vectorCacheBytes(*program_.target);
   }
 
   void before(Wave &w, const Inst &inst) override {
@@ -63,14 +62,12 @@ public:
       if (!std::is_sorted(lines_.begin(), lines_.end()))
         std::sort(lines_.begin(), lines_.end());
       lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
-      // An atomic reads what it writes; it is the one that writes without a transfer of its own.
-      const bool isAtomic = writes_ && inst.op && !inst.op->transfer.bytes &&
-                            !inst.op->transfer.components;
+      const bool isRead = !writes_ || program_.isAtomic(inst); // an atomic reads what it writes
       const uint64_t fetched = clock_.fetched(w);
       for (uint64_t line : lines_) {
         if (writes_)
           written_.insert(line);
-        if (!writes_ || isAtomic)
+        if (isRead)
           read_.insert(line);
         uint64_t &arrives = ofGroup_.arrival(line);
         arrives = std::min(arrives, fetched);
@@ -200,8 +197,8 @@ private:
   std::vector<TimelineEvent> timeline_;
   Counters c_;
   LineSet read_, written_;
-  GroupLines ofGroup_;       ///< what the workgroup in hand has touched, by its own clock
-  uint64_t vectorCache_ = 0; ///< bytes
+  GroupLines ofGroup_; ///< what the workgroup in hand has touched, by its own clock
+  const uint64_t vectorCache_ = vectorCacheBytes(*program_.target); ///< bytes
   std::vector<uint64_t> lines_;
   LdsBanks banks_;
   uint64_t accessBytes_ = 0;

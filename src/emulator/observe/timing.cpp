@@ -210,6 +210,7 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
   const Cost &cost = costOf(wave, inst);
   Clock &clock = clocks_[wave.index];
   clock.inst = static_cast<uint32_t>(program_.entryOf(inst));
+  clock.pace = cost.pace;
   Simd &simd = simds_[wave.index % kSimds];
   if (cost.registers)
     waitForResults(clock, cost);
@@ -298,7 +299,7 @@ void GroupClock::touched(const Wave &wave, uint64_t lines, uint64_t ldsCycles,
   if (!clock.last || clock.last->empty())
     return;
   // A workgroup that runs alone finds in the caches what it loaded itself, once that has arrived.
-  if (lines && costs_[clock.inst].pace == Pace::Load)
+  if (lines && clock.pace == Pace::Load)
     clock.last->back() =
         std::max(ready, clock.now + (by == ServedBy::L2 ? figures_.l2Latency
                                                         : figures_.cacheLatency));

@@ -111,6 +111,7 @@ private:
     Outstanding *last = nullptr;    ///< what the instruction just issued was added to
     size_t lastEvent = 0;           ///< its place in the timeline, while `last` is not null
     uint32_t inst = 0;              ///< the last instruction
+    Pace pace = Pace::Unknown;      ///< its own
     std::array<Result, 4> results;  ///< the last ones, in a ring
     unsigned nextResult = 0;
   };

@@ -152,6 +152,12 @@ TEST_CASE("Memory that another process opened is closed as often as it was opene
   CHECK(hipIpcOpenMemHandle(&data, handle, 0) == hipErrorInvalidDevicePointer); // it has ended
   hipIpcMemHandle_t none = {};
   CHECK(hipIpcOpenMemHandle(&data, none, 0) == hipErrorInvalidDevicePointer);
+  // A handle of memory is none of an event.
+  hipIpcEventHandle_t other;
+  static_assert(sizeof other == sizeof handle);
+  std::memcpy(&other, &handle, sizeof other);
+  hipEvent_t event;
+  CHECK(hipIpcOpenEventHandle(&event, other) == hipErrorInvalidValue);
   (void)hipGetLastError();
 }
 
@@ -176,6 +182,10 @@ TEST_CASE("A stream waits for an event that another process records") {
     pipes.toParent.tell(handle);
     CHILD_OK(hipDeviceSynchronize());
     CHILD_EXPECT(pipes.toChild.hear<int>() == 2);
+    // A handle that the other process made of the event that it opened.
+    hipEvent_t same;
+    CHILD_OK(hipIpcOpenEventHandle(&same, pipes.toChild.hear<hipIpcEventHandle_t>()));
+    CHILD_OK(hipEventSynchronize(same));
   });
   const auto handle = pipes.toParent.hear<hipIpcEventHandle_t>();
   hipEvent_t event;
@@ -190,6 +200,9 @@ TEST_CASE("A stream waits for an event that another process records") {
   HIP_OK(hipEventQuery(event));
   HIP_OK(hipEventSynchronize(event));
   pipes.toChild.tell(2);
+  hipIpcEventHandle_t onward;
+  HIP_OK(hipIpcGetEventHandle(&onward, event));
+  pipes.toChild.tell(onward);
   CHECK(recorder.result() == 0);
   HIP_OK(hipEventDestroy(event));
   HIP_OK(hipStreamDestroy(stream));

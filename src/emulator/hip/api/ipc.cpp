@@ -19,13 +19,6 @@ template <class Handle> void writeHandle(Handle *handle, const SharedHandle &val
   std::memcpy(handle, &value, sizeof(value));
 }
 
-/// Pages change their place in the machine, or go, so no operation may use them meanwhile.
-void synchronizeAll() {
-  Runtime &runtime = Runtime::get();
-  for (int i = 0; i < runtime.deviceCount(); ++i)
-    runtime.device(i).synchronize();
-}
-
 } // namespace
 
 extern "C" {
@@ -35,12 +28,10 @@ hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *pointer) {
     require(handle && pointer, "a pointer is null");
     DeviceMemory &space = Runtime::get().space();
     const auto address = reinterpret_cast<uint64_t>(pointer);
-    std::optional<Allocation> allocation = space.find(address);
-    const bool isShared = allocation && allocation->base == address && allocation->shared &&
-                          allocation->kind == MemoryKind::Device;
-    if (!isShared)
-      synchronizeAll();
-    std::shared_ptr<SharedMemory> shared = isShared ? allocation->shared : space.share(address);
+    // Pages change their place in the machine, so no operation may use them meanwhile.
+    if (const std::optional<Allocation> known = space.find(address); !known || !known->shared)
+      Runtime::get().synchronizeAll();
+    const std::shared_ptr<SharedMemory> shared = space.share(address);
     if (!shared)
       fail(hipErrorInvalidDevicePointer,
            "not the start of memory of hipMalloc: " + space.describe(address));
@@ -56,8 +47,7 @@ hipError_t hipIpcOpenMemHandle(void **pointer, hipIpcMemHandle_t handle, unsigne
     require(flags == hipIpcMemLazyEnablePeerAccess || flags == 1,
             "flags must be hipIpcMemLazyEnablePeerAccess");
     Device &device = Runtime::get().currentDevice();
-    auto shared = std::make_shared<SharedMemory>(readHandle(handle), SharedKind::Memory,
-                                                 hipErrorInvalidDevicePointer);
+    auto shared = std::make_shared<SharedMemory>(readHandle(handle), SharedKind::Memory);
     *pointer = reinterpret_cast<void *>(device.space().import(std::move(shared), device.index()));
   });
 }
@@ -65,7 +55,7 @@ hipError_t hipIpcOpenMemHandle(void **pointer, hipIpcMemHandle_t handle, unsigne
 hipError_t hipIpcCloseMemHandle(void *pointer) {
   return api("hipIpcCloseMemHandle", [&] {
     require(pointer, "pointer is null");
-    synchronizeAll();
+    Runtime::get().synchronizeAll(); // no operation may use the pages when they go
     DeviceMemory &space = Runtime::get().space();
     const auto address = reinterpret_cast<uint64_t>(pointer);
     if (!space.closeImport(address))

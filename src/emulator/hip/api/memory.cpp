@@ -41,8 +41,7 @@ void release(void *pointer, std::initializer_list<MemoryKind> kinds) {
     return;
   Runtime &runtime = Runtime::get();
   requireNoCapture();
-  for (int i = 0; i < runtime.deviceCount(); ++i)
-    runtime.device(i).synchronize();
+  runtime.synchronizeAll();
   if (!runtime.space().release(addressOf(pointer), kinds))
     fail(hipErrorInvalidValue,
          "not the start of such an allocation: " + runtime.space().describe(addressOf(pointer)));
@@ -207,8 +206,7 @@ hipError_t hipHostUnregister(void *pointer) {
   return api("hipHostUnregister", [&] {
     require(pointer, "pointer is null");
     Runtime &runtime = Runtime::get();
-    for (int i = 0; i < runtime.deviceCount(); ++i)
-      runtime.device(i).synchronize();
+    runtime.synchronizeAll();
     if (!runtime.space().remove(addressOf(pointer), MemoryKind::Registered))
       fail(hipErrorHostMemoryNotRegistered, "not the start of a registered range");
   });

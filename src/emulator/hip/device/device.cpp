@@ -304,6 +304,11 @@ Device &Runtime::device(int index) {
 
 Device &Runtime::currentDevice() { return device(currentIndex); }
 
+void Runtime::synchronizeAll() {
+  for (const std::unique_ptr<Device> &device : devices_)
+    device->synchronize();
+}
+
 StreamRef Runtime::stream(hipStream_t handle) {
   // 1 is the legacy default stream's explicit handle in newer headers.
   if (!handle || handle == reinterpret_cast<hipStream_t>(1))

@@ -118,6 +118,8 @@ public:
   Device &device(int index);
   Device &currentDevice();
   int deviceCount() const { return static_cast<int>(devices_.size()); }
+  /// Waits for all work of all devices.
+  void synchronizeAll();
   const Configuration &configuration() const { return configuration_; }
   DeviceMemory &space() { return *space_; }
   /// Null where streams are not checked.

@@ -53,10 +53,10 @@ struct SharedMemory::Head {
 void SharedMemory::make(SharedKind kind, uint64_t base, uint64_t size) {
   pages_ = pageDown(base);
   pageBytes_ = pageUp(base + size) - pages_;
-  descriptor_ = memfd_create("flydsl-emulator", MFD_CLOEXEC);
-  if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(kPage + pageBytes_)))
+  descriptor_.reset(memfd_create("flydsl-emulator", MFD_CLOEXEC));
+  if (!descriptor_ || ftruncate(descriptor_.get(), static_cast<off_t>(kPage + pageBytes_)))
     failWithErrno("memory for several processes can't be made");
-  head_ = reinterpret_cast<Head *>(map(descriptor_, 0, kPage));
+  head_ = reinterpret_cast<Head *>(map(descriptor_.get(), 0, kPage));
   std::random_device random;
   head_->nonce = uint64_t(random()) << 32 | random();
   head_->kind = kind;
@@ -69,21 +69,22 @@ void SharedMemory::make(SharedKind kind, uint64_t base, uint64_t size) {
 
 SharedMemory::SharedMemory(uint64_t base, uint64_t size) : base_(base) {
   make(SharedKind::Memory, base, size);
-  const uint64_t copy = map(descriptor_, kPage, pageBytes_);
+  const uint64_t copy = map(descriptor_.get(), kPage, pageBytes_);
   std::memcpy(reinterpret_cast<void *>(copy), reinterpret_cast<const void *>(pages_), pageBytes_);
   munmap(reinterpret_cast<void *>(copy), pageBytes_);
-  map(descriptor_, kPage, pageBytes_, pages_);
+  map(descriptor_.get(), kPage, pageBytes_, pages_);
 }
 
 SharedMemory::SharedMemory(SharedKind kind, uint64_t size) {
   make(kind, 0, size);
-  pages_ = map(descriptor_, kPage, pageBytes_);
+  pages_ = map(descriptor_.get(), kPage, pageBytes_);
   base_ = pages_;
   ownsPages_ = true;
 }
 
-SharedMemory::SharedMemory(const SharedHandle &handle, SharedKind kind, int refused) {
-  const auto status = static_cast<hipError_t>(refused);
+SharedMemory::SharedMemory(const SharedHandle &handle, SharedKind kind) {
+  const hipError_t status =
+      kind == SharedKind::Memory ? hipErrorInvalidDevicePointer : hipErrorInvalidValue;
   if (handle.magic != kMagic || handle.kind != kind)
     fail(status, kind == SharedKind::Memory ? "not a handle of hipIpcGetMemHandle"
                                             : "not a handle of hipIpcGetEventHandle");
@@ -92,10 +93,10 @@ SharedMemory::SharedMemory(const SharedHandle &handle, SharedKind kind, int refu
     fail(hipErrorInvalidContext, "the handle is of this process, which uses the original");
   const std::string path =
       "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.descriptor);
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  const bool isOpen = descriptor_ >= 0;
+  descriptor_.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  const bool isOpen{descriptor_};
   struct stat file = {};
-  if (!isOpen || fstat(descriptor_, &file) || !S_ISREG(file.st_mode) ||
+  if (!isOpen || fstat(descriptor_.get(), &file) || !S_ISREG(file.st_mode) ||
       static_cast<uint64_t>(file.st_size) < 2 * kPage) {
     const std::string why =
         isOpen ? "it has freed what the handle is of"
@@ -104,22 +105,19 @@ SharedMemory::SharedMemory(const SharedHandle &handle, SharedKind kind, int refu
                           "this user to open: ") +
                   std::strerror(errno)
             : "it has ended";
-    if (isOpen)
-      ::close(descriptor_);
     fail(status, "the handle is of " + who + ": " + why);
   }
-  head_ = reinterpret_cast<Head *>(map(descriptor_, 0, kPage));
+  head_ = reinterpret_cast<Head *>(map(descriptor_.get(), 0, kPage));
   const bool agrees = head_->magic == kMagic && head_->nonce == handle.nonce &&
                       head_->kind == kind && head_->size == handle.size &&
                       head_->pageBytes + kPage == static_cast<uint64_t>(file.st_size) &&
                       head_->inPage < kPage && head_->size <= head_->pageBytes - head_->inPage;
   if (!agrees || isFreed()) {
     munmap(head_, kPage);
-    ::close(descriptor_);
     fail(status, "the handle is of " + who + ": it has freed what the handle is of");
   }
   pageBytes_ = head_->pageBytes;
-  pages_ = map(descriptor_, kPage, pageBytes_);
+  pages_ = map(descriptor_.get(), kPage, pageBytes_);
   base_ = pages_ + head_->inPage;
   ownsPages_ = true;
 }
@@ -129,15 +127,13 @@ SharedMemory::~SharedMemory() {
     munmap(reinterpret_cast<void *>(pages_), pageBytes_);
   if (head_)
     munmap(head_, kPage);
-  if (descriptor_ >= 0)
-    ::close(descriptor_);
 }
 
 SharedHandle SharedMemory::handle() const {
   return {.magic = kMagic,
           .nonce = head_->nonce,
-          .process = head_->process,
-          .descriptor = descriptor_,
+          .process = getpid(), // the one whose descriptor it is, which need not be the owner
+          .descriptor = descriptor_.get(),
           .size = head_->size,
           .kind = head_->kind,
           .reserved = {}};

@@ -2,10 +2,9 @@
 // file in memory (memfd), which other processes open by the owner's descriptor in /proc.
 #pragma once
 
-#include <cstddef>
+#include "support/descriptor.h"
+
 #include <cstdint>
-#include <memory>
-#include <string>
 
 namespace flyemu::hip {
 
@@ -33,9 +32,10 @@ public:
   SharedMemory(uint64_t base, uint64_t size);
   /// A new file with \p size bytes of contents, all 0.
   SharedMemory(SharedKind kind, uint64_t size);
-  /// What another process has made. Throws StatusError with \p refused for a handle that is none, of
-  /// another kind, or whose owner has gone, and hipErrorInvalidContext for one of this process.
-  SharedMemory(const SharedHandle &handle, SharedKind kind, int refused);
+  /// What another process has made. Throws StatusError for a handle that is none, of another kind, or
+  /// whose owner has gone, with the status that HIP has for the kind; and hipErrorInvalidContext for one
+  /// of this process.
+  SharedMemory(const SharedHandle &handle, SharedKind kind);
   SharedMemory(const SharedMemory &) = delete;
   ~SharedMemory();
 
@@ -57,7 +57,7 @@ private:
   uint64_t base_ = 0;
   uint64_t pages_ = 0;     ///< where the pages of the contents begin in this process
   uint64_t pageBytes_ = 0; ///< of all of them
-  int descriptor_ = -1;
+  flydsl::support::Descriptor descriptor_;
   bool ownsPages_ = false; ///< this object mapped the pages, and unmaps them
 };
 

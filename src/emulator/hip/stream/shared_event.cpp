@@ -9,7 +9,7 @@
 namespace flyemu::hip {
 
 SharedEvent::SharedEvent(const SharedHandle &handle)
-    : memory_(handle, SharedKind::Event, hipErrorInvalidValue) {
+    : memory_(handle, SharedKind::Event) {
   if (memory_.size() != sizeof(State))
     fail(hipErrorInvalidValue, "the event's handle is of another version of the emulator");
 }

@@ -61,14 +61,14 @@ Operand decodeSource(const Machine &target, unsigned code, Type type, uint32_t l
       return {Kind::ImmPi, 0, 0, 0};
     return {Kind::Imm, 0, 0, inlineBits(kInlineOneOverTwoPi, type)};
   }
-  if (code == kWideLiteralCode && target.registerBanks)
+  if (code == kWideLiteralCode && target.isGfx1250())
     return {Kind::ImmWide, 0, 1, 0};
   if (code == kLiteralCode) {
     if (type == Type::F64)
       return {Kind::ImmHigh, 0, 0, literal};
     // LLVM encodes -256 and 0xffffff00 alike in VOP3 instructions of gfx1250, and as operands of 64
     // bits in all others: what such a literal means is not known.
-    if (is64(type) && target.registerBanks && literal >> 31)
+    if (is64(type) && target.isGfx1250() && literal >> 31)
       return {Kind::Special, 0, kLiteralCode, 0};
     return {is64(type) ? Kind::ImmZero : Kind::Imm, 0, 0, literal};
   }

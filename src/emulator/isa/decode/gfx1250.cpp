@@ -22,34 +22,40 @@ void intoBank(Operand &o, unsigned setting, unsigned place) {
     o.index = static_cast<uint16_t>(o.index + (setting >> (2 * place) & 3) * kBankRows);
 }
 
-void negate(Operand &o, uint32_t word, unsigned bit) {
-  if (bitField(word, bit, 1))
-    o.flags |= kNeg;
-}
-
-/// A half's third operand: the old result of a multiply-accumulate is no field, the mask of a
-/// selection is a scalar.
-void thirdSource(const Machine &target, Inst &half, unsigned code) {
-  const Type type = half.op->src[2];
-  if (type == Type::Mask)
-    half.src[2] = decodeSource(target, code & 127, Type::B32, 0);
-  else if (type != Type::None)
-    half.src[2] = vgpr(code);
+/// One half of a dual instruction, as an instruction of its own. Of the third operand, the old result
+/// of a multiply-accumulate is no field, the mask of a selection is a scalar, and a function of bits
+/// has its table there. The signs of the sources are bits of `signs` from `firstSign` on.
+void longDualHalf(const Machine &target, Inst &half, unsigned src0, unsigned src1, unsigned src2,
+                  unsigned dst, uint32_t signs, unsigned firstSign) {
+  half.enc = Enc::Vopd;
+  half.dst = vgpr(dst);
+  half.src[0] = decodeSource(target, src0, half.op->src[0], 0);
+  if (half.op->src[1] != Type::None)
+    half.src[1] = vgpr(src1);
+  if (half.op->src[2] == Type::Mask)
+    half.src[2] = decodeSource(target, src2 & 127, Type::B32, 0);
+  else if (half.op->src[2] != Type::None)
+    half.src[2] = vgpr(src2);
+  if (half.op->has(Trait::TruthTable))
+    half.truthTable = static_cast<uint8_t>(src2);
+  for (unsigned k = 0; k < 3; ++k)
+    if (bitField(signs, firstSign + k, 1))
+      half.src[k].flags |= kNeg;
 }
 } // namespace
 
 bool isLongDual(const Machine &target, uint32_t word) {
-  return target.registerBanks && word >> 24 == kLongDual;
+  return target.isGfx1250() && word >> 24 == kLongDual;
 }
 
 bool hasScales(const Machine &target, const Inst &inst, uint32_t word) {
   const uint32_t opcode = word >> 16 & 0xff;
-  return target.registerBanks && inst.dwords == 4 && (opcode == kScales || opcode == kScales16);
+  return target.isGfx1250() && inst.dwords == 4 && (opcode == kScales || opcode == kScales16);
 }
 
 // LLVM, GCNSubtarget::hasPKF32InstrsReplicatingLower32BitsOfScalarInput.
 void repeatScalars(const Machine &target, Inst &inst) {
-  if (!target.registerBanks || inst.op->flow != Flow::Packed)
+  if (!target.isGfx1250() || inst.op->flow != Flow::Packed)
     return;
   for (unsigned k = 0; k < 3; ++k)
     if (inst.src[k].kind == Kind::Sgpr) {
@@ -60,39 +66,15 @@ void repeatScalars(const Machine &target, Inst &inst) {
 
 void decodeLongDual(const Machine &target, const uint32_t *words, Inst &x, Inst &y) {
   const uint32_t w0 = words[0], w1 = words[1], w2 = words[2];
-  x.enc = y.enc = Enc::Vopd;
-  x.dst = vgpr(bitField(w2, 0, 8));
-  y.dst = vgpr(bitField(w2, 24, 8));
-  x.src[0] = decodeSource(target, bitField(w0, 0, 9), x.op->src[0], 0);
-  y.src[0] = decodeSource(target, bitField(w1, 0, 9), y.op->src[0], 0);
-  if (x.op->src[1] != Type::None)
-    x.src[1] = vgpr(bitField(w1, 16, 8));
-  if (y.op->src[1] != Type::None)
-    y.src[1] = vgpr(bitField(w2, 8, 8));
-  thirdSource(target, x, bitField(w1, 24, 8));
-  thirdSource(target, y, bitField(w2, 16, 8));
-  // A function of bits has its table in the third source's field.
-  if (x.op->has(Trait::TruthTable))
-    x.truthTable = static_cast<uint8_t>(bitField(w1, 24, 8));
-  if (y.op->has(Trait::TruthTable))
-    y.truthTable = static_cast<uint8_t>(bitField(w2, 16, 8));
-  for (unsigned k = 0; k < 3; ++k) {
-    negate(x.src[k], w1, 9 + k);
-    negate(y.src[k], w1, 12 + k);
-  }
+  longDualHalf(target, x, bitField(w0, 0, 9), bitField(w1, 16, 8), bitField(w1, 24, 8),
+               bitField(w2, 0, 8), w1, 9);
+  longDualHalf(target, y, bitField(w1, 0, 9), bitField(w2, 8, 8), bitField(w2, 16, 8),
+               bitField(w2, 24, 8), w1, 12);
 }
 
 void decodeScaledMatrix(const Machine &target, const uint32_t *words, Inst &inst) {
-  const uint32_t s0 = words[0], s1 = words[1], w0 = words[2], w1 = words[3];
   inst.enc = Enc::Vop3p;
-  vop3pFields(target, inst, w0, w1, 0);
-  const Type type = bitField(s0, 16, 8) == kScales16 ? Type::B64 : Type::B32;
-  inst.scaleA = decodeSource(target, bitField(s1, 0, 9), type, 0);
-  inst.scaleB = decodeSource(target, bitField(s1, 9, 9), type, 0);
-  inst.matrix.halfOfA = static_cast<uint8_t>(bitField(s0, 11, 1));
-  inst.matrix.halfOfB = static_cast<uint8_t>(bitField(s1, 27, 1));
-  inst.matrix.scaleFormatA = static_cast<uint8_t>(bitField(s1, 29, 2));
-  inst.matrix.scaleFormatB = static_cast<uint8_t>(bitField(s0, 8, 2));
+  vop3pFields(target, inst, words[2], words[3], 0);
 }
 
 void useBanks(Inst &inst, uint8_t setting) {

@@ -33,6 +33,7 @@ void decodeLongDual(const Machine &target, const uint32_t *words, Inst &x, Inst 
 bool hasScales(const Machine &target, const Inst &inst, uint32_t word);
 /// A scalar of a packed operation on floats is both of its elements.
 void repeatScalars(const Machine &target, Inst &inst);
+/// All but the scales, which prepareMatrix() decodes.
 void decodeScaledMatrix(const Machine &target, const uint32_t *words, Inst &inst);
 
 /// The vector registers of a memory instruction.

@@ -30,7 +30,7 @@ void flat(const Machine &target, const uint32_t *words, Inst &inst, unsigned seg
   if (inst.enc == Enc::Scratch && bitField(w1, 17, 1))
     inst.flags |= kVaddr;
   inst.offset = static_cast<int32_t>(w2) >> 8;
-  if (target.registerBanks && bitField(w1, 16, 1))
+  if (target.isGfx1250() && bitField(w1, 16, 1))
     inst.flags |= kScaleOffset;
   if (bitField(w1, 20, 1)) // temporal hint of atomics: return the old value
     inst.flags |= kGlc;
@@ -55,7 +55,7 @@ void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
 const char *decodeRdna4(const Machine &target, const uint32_t *words, Inst &inst) {
   if (decodeRdnaVector(target, words, inst)) {
     // LLVM's FeatureFP8E5M3Insts: of conversions from and to 8 bits, the bit chooses another format.
-    if (target.registerBanks && inst.flags & kClamp && inst.op->cost == Cost::Conversion)
+    if (target.isGfx1250() && inst.flags & kClamp && inst.op->cost == Cost::Conversion)
       return "the clamp bit of a conversion";
     return nullptr;
   }
@@ -67,7 +67,7 @@ const char *decodeRdna4(const Machine &target, const uint32_t *words, Inst &inst
     buffer(target, words, inst);
     return nullptr;
   default:
-    if (target.registerBanks && rdnaPrefix(words[0]) == RdnaPrefix::Smem &&
+    if (target.isGfx1250() && rdnaPrefix(words[0]) == RdnaPrefix::Smem &&
         bitField(words[1], 24, 1))
       inst.flags |= kScaleOffset;
     return decodeRdnaScalar(target, words, inst, 24);

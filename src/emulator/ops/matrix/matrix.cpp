@@ -73,12 +73,11 @@ void runMatrix(Wave &w, const Inst &i) {
     }
   }
   if (op.scaled) {
-    const bool halves = op.core == matrix::MatrixCore::Gfx1250;
     const unsigned words = op.k / op.scaleBlock > 4 ? 2 : 1;
     r.scaleA = rows(w, i.scaleA, Type::B32, words, scales[0]);
     r.scaleB = rows(w, i.scaleB, Type::B32, words, scales[1]);
-    m.opselA = halves ? i.matrix.halfOfA : i.matrix.byteOfA;
-    m.opselB = halves ? i.matrix.halfOfB : i.matrix.byteOfB;
+    m.opselA = i.matrix.partOfA;
+    m.opselB = i.matrix.partOfB;
   }
   plan.execute(m, r, w.fastMatrix ? matrix::Precision::Fast : matrix::Precision::Exact);
 }
@@ -141,11 +140,9 @@ const char *prepareMatrix(const Machine &target, const uint32_t *words, Inst &in
   matrix::MatrixOp op = static_cast<const MatrixDef *>(inst.op)->op;
   unsigned formatA = 0, formatB = 0;
   const bool isGfx1250 = op.core == matrix::MatrixCore::Gfx1250;
-  if (isGfx1250 && op.anyFormat) {
-    const uint32_t *product = op.scaled ? words + 2 : words;
-    inst.matrix.cbsz = static_cast<uint8_t>(bitField(product[0], 11, 3));
-    inst.matrix.blgp =
-        static_cast<uint8_t>(bitField(product[0], 14, 1) << 2 | bitField(product[1], 27, 2));
+  if (isGfx1250 && op.anyFormat) { // in the place of OP_SEL and OP_SEL_HI
+    inst.matrix.cbsz = inst.opsel;
+    inst.matrix.blgp = inst.opselHi;
   }
   if (op.anyFormat) {
     formatA = inst.matrix.cbsz;
@@ -170,19 +167,24 @@ const char *prepareMatrix(const Machine &target, const uint32_t *words, Inst &in
     return "a pattern of B's lanes (BLGP) on a matrix instruction that has none";
   if (isGfx1250 && op.anyFormat && !op.scaled && matrix::bitsOf(op.a) != matrix::bitsOf(op.b))
     return "formats of different widths without scales, whose order along K one source alone tells";
-  if (isGfx1250 && op.scaled) {
-    if (inst.matrix.scaleFormatA || inst.matrix.scaleFormatB)
-      return "scales of another format than E8M0";
-    for (const Operand &scale : {inst.scaleA, inst.scaleB})
-      if (!scale.isVgpr() && (scale.kind != Kind::Sgpr || op.scaleBlock == 16))
-        return "scales that are no vector register";
-  } else if (op.scaled) {
-    // The scales come in the instruction's first half, with a byte selector of two bits for each.
-    inst.scaleA = decodeSource(target, bitField(words[1], 0, 9), Type::B32, 0);
-    inst.scaleB = decodeSource(target, bitField(words[1], 9, 9), Type::B32, 0);
-    unsigned sel = bitField(words[0], 11, 2), selHi = bitField(words[1], 27, 2);
-    inst.matrix.byteOfA = static_cast<uint8_t>((sel & 1) | (selHi & 1) << 1);
-    inst.matrix.byteOfB = static_cast<uint8_t>(sel >> 1 | (selHi >> 1) << 1);
+  if (op.scaled) {
+    // The scales come in the instruction's first half.
+    const Type type = op.scaleBlock == 16 ? Type::B64 : Type::B32;
+    inst.scaleA = decodeSource(target, bitField(words[1], 0, 9), type, 0);
+    inst.scaleB = decodeSource(target, bitField(words[1], 9, 9), type, 0);
+    const unsigned sel = bitField(words[0], 11, 2), selHi = bitField(words[1], 27, 2);
+    if (isGfx1250) {
+      if (bitField(words[1], 29, 2) || bitField(words[0], 8, 2))
+        return "scales of another format than E8M0";
+      for (const Operand &scale : {inst.scaleA, inst.scaleB})
+        if (!scale.isVgpr() && (scale.kind != Kind::Sgpr || op.scaleBlock == 16))
+          return "scales that are no vector register";
+      inst.matrix.partOfA = static_cast<uint8_t>(sel & 1);
+      inst.matrix.partOfB = static_cast<uint8_t>(selHi & 1);
+    } else { // a byte selector of two bits for each
+      inst.matrix.partOfA = static_cast<uint8_t>((sel & 1) | (selHi & 1) << 1);
+      inst.matrix.partOfB = static_cast<uint8_t>(sel >> 1 | (selHi >> 1) << 1);
+    }
   }
   std::lock_guard lock(tableMutex);
   auto &plan = plans[{inst.op, formatA, formatB}];

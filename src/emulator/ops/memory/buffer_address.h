@@ -9,11 +9,6 @@
 
 namespace flyemu {
 
-/// Whether NUM_RECORDS of a buffer descriptor has 45 bits.
-inline bool hasWideRecords(const Machine &machine) {
-  return machine.processor->family == flydsl::Family::gfx1250;
-}
-
 /// A buffer descriptor (V#) and the addresses it gives (CDNA3 ISA, "Buffer Addressing" and "Range
 /// Checking").
 ///
@@ -40,7 +35,7 @@ struct BufferAddress {
     soffset = read32(w, i.soffset);
     first = w.row(i.src[0].index);
     second = first + kLanes;
-    if (hasWideRecords(*w.target)) {
+    if (w.target->isGfx1250()) {
       wideDescriptor(d);
       return;
     }
@@ -56,7 +51,7 @@ struct BufferAddress {
       throw WaveFault{"swizzled buffer descriptor without a stride"};
   }
 
-  /// gfx1250: 57 bits of address, and 45 of NUM_RECORDS behind them (LLVM's lowering of
+  /// gfx1250: 57 bits of address, and 45 of NUM_RECORDS after them (LLVM's lowering of
   /// llvm.amdgcn.make.buffer.rsrc, Feature45BitNumRecordsBufferResource). Only raw buffers are known.
   void wideDescriptor(const uint32_t *d) {
     const uint64_t low = d[0] | uint64_t(d[1]) << 32, high = d[2] | uint64_t(d[3]) << 32;
