@@ -31,7 +31,7 @@ template <class Side> struct CollectiveParams {
   Param<Side, Int32> accesses; ///< of the longer one of x and y
   Param<Side, Int32> part;     ///< accesses of a part
   Param<Side, Int32> rank, root;
-  Param<Side, Int32> call; ///< tells different calls apart
+  Param<Side, Int32> call; ///< differs between different calls
   std::array<Param<Side, WindowParams<OnDevice>>, GroupMemory::most_ranks> windows;
   Param<Side, WindowParams<OnDevice>> own;
   Strided<Side, 0> counts; // (most_blocks): the calls of this rank

@@ -34,7 +34,7 @@ struct FLYDSL_API GroupOptions {
   /// two turns, in which there is room for what a rank gives and for what it gets.
   std::size_t capacity = std::size_t(32) << 20;
   /// How long a rank is waited for: by the others when the group is made, and by kernels in a call.
-  /// It must exceed the time by which one rank's call may be behind another's.
+  /// It must exceed the time by which one rank's call may come after another's.
   std::chrono::milliseconds timeout{30'000};
 };
 

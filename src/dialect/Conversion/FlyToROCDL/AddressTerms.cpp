@@ -31,7 +31,7 @@ bool isExact(Operation *op) {
 
 namespace {
 
-/// Takes sums of integers apart. It makes operations where it multiplies out, at `builder`.
+/// Splits sums of integers into their terms. It makes operations where it multiplies out, at `builder`.
 class TermsOfSums {
 public:
   TermsOfSums(OpBuilder &builder, Location loc, const Uniformity &uniformity)

@@ -1,4 +1,4 @@
-// Integers of which 32 bits are enough.
+// Integers that 32 bits hold.
 #pragma once
 
 #include "layout/expr.h"
