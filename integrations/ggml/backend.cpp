@@ -2,10 +2,8 @@
 #include "device.h"
 #include "repeats.h"
 
-#include "ops/elementwise.h"
+#include "ops/op.h"
 
-
-#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -34,9 +32,8 @@ void synchronize(ggml_backend_t backend) {
 }
 
 bool isNothing(const ggml_tensor *node) {
-  return ggml_is_empty(node) || node->op == GGML_OP_NONE || node->op == GGML_OP_RESHAPE ||
-         node->op == GGML_OP_VIEW || node->op == GGML_OP_PERMUTE ||
-         node->op == GGML_OP_TRANSPOSE || !(node->flags & GGML_TENSOR_FLAG_COMPUTE);
+  return ggml_is_empty(node) || ggml_op_is_empty(node->op) ||
+         !(node->flags & GGML_TENSOR_FLAG_COMPUTE);
 }
 
 ggml_status compute(ggml_backend_t backend, ggml_cgraph *graph) {
@@ -76,7 +73,7 @@ void wait(ggml_backend_t backend, ggml_backend_event_t event) {
           [&] { backendOf(backend).stream.wait(*static_cast<fx::Event *>(event->context)); });
 }
 
-/// A number of this backend alone, as ggml tells kinds of backends apart.
+/// The number of this kind of backend; ggml distinguishes kinds of backends by it.
 ggml_guid_t guid() {
   static ggml_guid id{0x66, 0x6c, 0x79, 0x64, 0x73, 0x6c, 0x2d, 0x67,
                       0x67, 0x6d, 0x6c, 0x2d, 0x62, 0x63, 0x6b, 0x31};
@@ -84,26 +81,6 @@ ggml_guid_t guid() {
 }
 
 } // namespace
-
-void copyBytes(const fx::Stream &stream, void *to, const void *from, std::size_t bytes) {
-  const auto target = reinterpret_cast<std::uintptr_t>(to),
-             source = reinterpret_cast<std::uintptr_t>(from);
-  const bool words = target % 4 == 0 && source % 4 == 0 && bytes % 4 == 0;
-  const std::size_t size = words ? 4 : 1, most = std::size_t{1} << 30;
-  for (std::size_t done = 0; done < bytes;) {
-    const std::size_t now = std::min(bytes - done, most);
-    const auto part = [&](std::uintptr_t address) {
-      const auto unit = static_cast<std::int64_t>(size);
-      return Element{words ? GGML_TYPE_I32 : GGML_TYPE_I8,
-                     {.address = static_cast<std::int64_t>(address + done),
-                      .stride = {unit, 0, 0, 0},
-                      .extent = {static_cast<std::int32_t>(now / size), 1, 1, 1}}};
-    };
-    const Element sources[] = {part(source)};
-    elementwise({stream, stream.device().warp_size()}, "copy", part(target), sources, nullptr);
-    done += now;
-  }
-}
 
 ggml_backend_t makeBackend(DeviceState &state) {
   auto context = std::make_unique<Backend>(Backend{state, fx::Stream(state.device), {}});

@@ -1,6 +1,7 @@
 #include "blocks.h"
 
-#include <iterator>
+#include <bit>
+#include <utility>
 
 namespace flydsl_ggml {
 namespace {
@@ -118,28 +119,6 @@ Numeric iq4_xs(const Block &block, const Int32 &j) { // d, scales_h 2, scales_l 
   return block.half(0) * ((low | (high << 4)) - 32).to(fx::f32) * lookedUp(kIq4Values, q);
 }
 
-/// What kernels know of a format.
-struct Format {
-  ggml_type type;
-  int weights, bytes;
-  Numeric (*element)(const Block &block, const Int32 &j);
-};
-constexpr Format kFormats[] = {
-    {GGML_TYPE_Q4_0, 32, 18, q4_0},       {GGML_TYPE_Q4_1, 32, 20, q4_1},
-    {GGML_TYPE_Q5_0, 32, 22, q5_0},       {GGML_TYPE_Q5_1, 32, 24, q5_1},
-    {GGML_TYPE_Q8_0, 32, 34, q8_0},       {GGML_TYPE_IQ4_NL, 32, 18, iq4_nl},
-    {GGML_TYPE_MXFP4, 32, 17, mxfp4},     {GGML_TYPE_Q2_K, 256, 84, q2_k},
-    {GGML_TYPE_Q3_K, 256, 110, q3_k},     {GGML_TYPE_Q4_K, 256, 144, q4_k},
-    {GGML_TYPE_Q5_K, 256, 176, q5_k},     {GGML_TYPE_Q6_K, 256, 210, q6_k},
-    {GGML_TYPE_IQ4_XS, 256, 136, iq4_xs},
-};
-const Format *find(ggml_type type) {
-  for (const Format &format : kFormats)
-    if (format.type == type)
-      return &format;
-  return nullptr;
-}
-
 //===-- Blocks made of numbers ----------------------------------------------===//
 
 void storeByte(const Int64 &at, const Numeric &value) {
@@ -168,8 +147,8 @@ void storeNibbles(const Int64 &block, int first, int fifth, const Values &value,
       storeByte(block + std::int64_t{fifth + k}, (high.get() >> (8 * k)) & 255);
 }
 
-/// Formats around zero: the value of largest magnitude gets the code 0.
-void storeSigned(const Int64 &block, int first, int fifth, int levels, const Values &value) {
+/// The value of largest magnitude.
+Numeric largestOf(const Values &value) {
   fx::Var<fx::Float32> largest(0.0f), magnitude(0.0f);
   for (Int32 j : fx::range(0, 32, 1)) {
     const Numeric v = value(j);
@@ -177,7 +156,12 @@ void storeSigned(const Int64 &block, int first, int fifth, int levels, const Val
     largest = fx::select(more, v, largest.get());
     magnitude = fx::select(more, fx::math::abs(v), magnitude.get());
   }
-  const Numeric d = largest.get() / static_cast<float>(-levels / 2), id = inverse(d);
+  return largest.get();
+}
+
+/// Formats around zero: the value of largest magnitude gets the code 0.
+void storeSigned(const Int64 &block, int first, int fifth, int levels, const Values &value) {
+  const Numeric d = largestOf(value) / static_cast<float>(-levels / 2), id = inverse(d);
   storeHalf(block, d);
   storeNibbles(block, first, fifth, value, [&](const Numeric &v) {
     const fx::FastMathScope exact(fx::FastMath::none);
@@ -218,14 +202,7 @@ Int32 nearestIq4(const Numeric &v) {
   return index.get();
 }
 void storeIq4Nl(const Int64 &block, const Values &value) {
-  fx::Var<fx::Float32> largest(0.0f), magnitude(0.0f);
-  for (Int32 j : fx::range(0, 32, 1)) {
-    const Numeric v = value(j);
-    const fx::Boolean more = fx::math::abs(v) > magnitude.get();
-    largest = fx::select(more, v, largest.get());
-    magnitude = fx::select(more, fx::math::abs(v), magnitude.get());
-  }
-  const Numeric d = largest.get() / static_cast<float>(kIq4Values[0]), id = inverse(d);
+  const Numeric d = largestOf(value) / static_cast<float>(kIq4Values[0]), id = inverse(d);
   // The scale that fits the chosen values best, with the squares of the numbers as weights.
   fx::Var<fx::Float32> products(0.0f), squares(0.0f);
   for (Int32 j : fx::range(0, 32, 1)) {
@@ -237,47 +214,59 @@ void storeIq4Nl(const Int64 &block, const Values &value) {
   storeNibbles(block, 2, -1, value, [&](const Numeric &v) { return nearestIq4(v * id); });
 }
 
+//===-- The formats ----------------------------------------------------------===//
+
+/// What kernels know of a format.
+struct Format {
+  ggml_type type;
+  Numeric (*element)(const Block &block, const Int32 &j);
+  /// Makes a block; null: kernels only read it.
+  void (*store)(const Int64 &block, const Values &value) = nullptr;
+};
+constexpr Format kFormats[] = {
+    {GGML_TYPE_Q4_0, q4_0,
+     [](const Int64 &block, const Values &value) { storeSigned(block, 2, -1, 16, value); }},
+    {GGML_TYPE_Q4_1, q4_1,
+     [](const Int64 &block, const Values &value) { storeAffine(block, 4, -1, 16, value); }},
+    {GGML_TYPE_Q5_0, q5_0,
+     [](const Int64 &block, const Values &value) { storeSigned(block, 6, 2, 32, value); }},
+    {GGML_TYPE_Q5_1, q5_1,
+     [](const Int64 &block, const Values &value) { storeAffine(block, 8, 4, 32, value); }},
+    {GGML_TYPE_Q8_0, q8_0, storeQ8},
+    {GGML_TYPE_IQ4_NL, iq4_nl, storeIq4Nl},
+    {GGML_TYPE_MXFP4, mxfp4},
+    {GGML_TYPE_Q2_K, q2_k},
+    {GGML_TYPE_Q3_K, q3_k},
+    {GGML_TYPE_Q4_K, q4_k},
+    {GGML_TYPE_Q5_K, q5_k},
+    {GGML_TYPE_Q6_K, q6_k},
+    {GGML_TYPE_IQ4_XS, iq4_xs},
+};
+const Format *find(ggml_type type) {
+  for (const Format &format : kFormats)
+    if (format.type == type)
+      return &format;
+  return nullptr;
+}
+
 } // namespace
 
 bool readsBlocks(ggml_type type) { return find(type); }
 bool writesBlocks(ggml_type type) {
-  switch (type) {
-  case GGML_TYPE_Q4_0:
-  case GGML_TYPE_Q4_1:
-  case GGML_TYPE_Q5_0:
-  case GGML_TYPE_Q5_1:
-  case GGML_TYPE_Q8_0:
-  case GGML_TYPE_IQ4_NL:
-    return true;
-  default:
-    return false;
-  }
+  const Format *format = find(type);
+  return format && format->store;
 }
 
 Numeric blockElement(ggml_type type, const Int64 &row, const Int32 &k) {
-  const Format &format = *find(type);
-  const int shift = format.weights == 32 ? 5 : 8;
-  const Int32 block = k >> shift, j = k & (format.weights - 1);
-  return format.element({row + block.to(fx::i64) * format.bytes}, j);
+  const auto weights = static_cast<std::uint32_t>(ggml_blck_size(type)); // a power of two
+  const Int32 block = k >> std::countr_zero(weights), j = k & int(weights - 1);
+  return find(type)->element({row + block.to(fx::i64) * std::int64_t(ggml_type_size(type))}, j);
 }
 
 void storeBlock(ggml_type type, const Int64 &block, const Values &value) {
-  switch (type) {
-  case GGML_TYPE_Q4_0:
-    return storeSigned(block, 2, -1, 16, value);
-  case GGML_TYPE_Q5_0:
-    return storeSigned(block, 6, 2, 32, value);
-  case GGML_TYPE_Q4_1:
-    return storeAffine(block, 4, -1, 16, value);
-  case GGML_TYPE_Q5_1:
-    return storeAffine(block, 8, 4, 32, value);
-  case GGML_TYPE_Q8_0:
-    return storeQ8(block, value);
-  case GGML_TYPE_IQ4_NL:
-    return storeIq4Nl(block, value);
-  default:
+  if (!writesBlocks(type))
     GGML_ABORT("no kernel writes blocks of type %s", ggml_type_name(type));
-  }
+  find(type)->store(block, value);
 }
 
 } // namespace flydsl_ggml

@@ -1,11 +1,14 @@
 // Device memory as ggml's buffers, and pinned memory of the host.
 #include "device.h"
 
+#include "ops/elementwise.h"
+
 #include <flydsl/host/host_memory.h>
 
-
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <source_location>
 #include <vector>
 
 namespace flydsl_ggml {
@@ -62,16 +65,37 @@ void clear(ggml_backend_buffer_t buffer, std::uint8_t value) {
     of.state.device.synchronize();
   });
 }
-/// Between buffers of one device; ggml takes the way over the host for others.
+/// Copies bytes of device memory on a stream.
+void copyBytes(const Run &run, void *to, const void *from, std::size_t bytes) {
+  const auto target = reinterpret_cast<std::uintptr_t>(to),
+             source = reinterpret_cast<std::uintptr_t>(from);
+  const bool words = target % 4 == 0 && source % 4 == 0 && bytes % 4 == 0;
+  const std::size_t size = words ? 4 : 1, most = std::size_t{1} << 30;
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t now = std::min(bytes - done, most);
+    const auto part = [&](std::uintptr_t address) {
+      const auto unit = static_cast<std::int64_t>(size);
+      return Element{words ? GGML_TYPE_I32 : GGML_TYPE_I8,
+                     {.address = static_cast<std::int64_t>(address + done),
+                      .stride = {unit, 0, 0, 0},
+                      .extent = {static_cast<std::int32_t>(now / size), 1, 1, 1}}};
+    };
+    const Element sources[] = {part(source)};
+    elementwise(run, "copy", part(target), sources, nullptr);
+    done += now;
+  }
+}
+/// Between buffers of one device; ggml copies between others through the host.
 bool copyTensor(ggml_backend_buffer_t buffer, const ggml_tensor *from, ggml_tensor *to) {
   DeviceState &state = bufferOf(buffer).state;
-  if (!isOn(state, from->view_src ? from->view_src->buffer : from->buffer))
+  const ggml_backend_buffer_t source = from->view_src ? from->view_src->buffer : from->buffer;
+  if (!source || source->buft != &state.buffers)
     return false;
   return guarded("copying a tensor", false, [&] {
     state.device.make_current();
     const fx::Stream stream(state.device);
     state.device.synchronize(); // what writes the source may be in another stream
-    copyBytes(stream, to->data, from->data, ggml_nbytes(from));
+    copyBytes({stream, state.wave}, to->data, from->data, ggml_nbytes(from));
     stream.synchronize();
     return true;
   });
@@ -156,10 +180,6 @@ ggml_backend_buffer_type_i hostBufferTypeInterface() {
           .get_max_size = nullptr,
           .get_alloc_size = nullptr,
           .is_host = isHost};
-}
-
-bool isOn(const DeviceState &state, ggml_backend_buffer_t buffer) {
-  return buffer && buffer->buft == &state.buffers;
 }
 
 } // namespace flydsl_ggml

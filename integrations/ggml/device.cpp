@@ -2,7 +2,6 @@
 
 #include "ops/op.h"
 
-
 namespace flydsl_ggml {
 namespace {
 
@@ -30,12 +29,8 @@ ggml_backend_buffer_type_t hostBuffers(ggml_backend_dev_t device) {
   return &stateOf(device).hostBuffers;
 }
 
-bool isNothing(ggml_op op) {
-  return op == GGML_OP_NONE || op == GGML_OP_RESHAPE || op == GGML_OP_VIEW ||
-         op == GGML_OP_PERMUTE || op == GGML_OP_TRANSPOSE;
-}
 bool supports(ggml_backend_dev_t device, const ggml_tensor *op) {
-  if (isNothing(op->op))
+  if (ggml_op_is_empty(op->op))
     return true;
   const Op *row = findOp(op->op);
   if (!row || !fitsIndices(op))
@@ -48,7 +43,7 @@ bool supports(ggml_backend_dev_t device, const ggml_tensor *op) {
 bool supportsBuffers(ggml_backend_dev_t device, ggml_backend_buffer_type_t type) {
   return type == &stateOf(device).buffers;
 }
-/// Products of many rows are worth the way of their weights from the host.
+/// Products of many rows are worth a copy of their weights from the host.
 bool offloads(ggml_backend_dev_t, const ggml_tensor *op) {
   constexpr std::int64_t rows = 32;
   return (op->op == GGML_OP_MUL_MAT && op->ne[1] >= rows) ||
@@ -70,6 +65,24 @@ void waitForEvent(ggml_backend_dev_t, ggml_backend_event_t event) {
   orAbort("waiting for an event", [&] { eventOf(event).synchronize(); });
 }
 
+constexpr ggml_backend_device_i kDevice{
+    .get_name = name,
+    .get_description = description,
+    .get_memory = memory,
+    .get_type = type,
+    .get_props = props,
+    .init_backend = init,
+    .get_buffer_type = buffers,
+    .get_host_buffer_type = hostBuffers,
+    .buffer_from_host_ptr = nullptr,
+    .supports_op = supports,
+    .supports_buft = supportsBuffers,
+    .offload_op = offloads,
+    .event_new = newEvent,
+    .event_free = freeEvent,
+    .event_synchronize = waitForEvent,
+};
+
 } // namespace
 
 DeviceState::DeviceState(fx::Device of)
@@ -77,24 +90,6 @@ DeviceState::DeviceState(fx::Device of)
       hostName(name + "_Host"), wave(of.warp_size()),
       buffers{bufferTypeInterface(), &handle, nullptr},
       hostBuffers{hostBufferTypeInterface(), &handle, nullptr},
-      handle{deviceInterface(), nullptr, this} {}
-
-ggml_backend_device_i deviceInterface() {
-  return {.get_name = name,
-          .get_description = description,
-          .get_memory = memory,
-          .get_type = type,
-          .get_props = props,
-          .init_backend = init,
-          .get_buffer_type = buffers,
-          .get_host_buffer_type = hostBuffers,
-          .buffer_from_host_ptr = nullptr,
-          .supports_op = supports,
-          .supports_buft = supportsBuffers,
-          .offload_op = offloads,
-          .event_new = newEvent,
-          .event_free = freeEvent,
-          .event_synchronize = waitForEvent};
-}
+      handle{kDevice, nullptr, this} {}
 
 } // namespace flydsl_ggml

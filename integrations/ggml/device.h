@@ -6,7 +6,6 @@
 #include <ggml-backend-impl.h>
 #include <ggml-impl.h>
 
-#include <optional>
 #include <string>
 
 namespace flydsl_ggml {
@@ -50,17 +49,11 @@ template <class Work> void orAbort(const char *what, const Work &work) noexcept 
     GGML_ABORT("flydsl: %s failed", what);
 }
 
-
-/// Fills in the interfaces; each has a file of its own.
+/// What the kinds of memory do.
 ggml_backend_buffer_type_i bufferTypeInterface();
 ggml_backend_buffer_type_i hostBufferTypeInterface();
-ggml_backend_device_i deviceInterface();
 /// A backend on the device: a stream, and what computes graphs on it.
 ggml_backend_t makeBackend(DeviceState &state);
 
-/// Whether tensors of the buffer are in the device's memory.
-bool isOn(const DeviceState &state, ggml_backend_buffer_t buffer);
-/// Copies bytes of device memory on a stream.
-void copyBytes(const fx::Stream &stream, void *to, const void *from, std::size_t bytes);
 
 } // namespace flydsl_ggml

@@ -37,14 +37,14 @@ template <int N> void launchOf(const fx::Stream &stream, const Launch &what, con
 } // namespace
 
 void launch(const fx::Stream &stream, const Launch &what, const Body &body) {
-  if (what.x.size() > 10 || what.i.size() > kInts || what.f.size() > kFloats)
+  if (what.x.size() > kOperands || what.i.size() > kInts || what.f.size() > kFloats)
     throw std::logic_error("kernel " + what.name + " has more parameters than a launch takes");
   if (what.x.size() <= 2)
     launchOf<2>(stream, what, body);
   else if (what.x.size() <= 4)
     launchOf<4>(stream, what, body);
   else
-    launchOf<10>(stream, what, body);
+    launchOf<kOperands>(stream, what, body);
 }
 
 } // namespace flydsl_ggml

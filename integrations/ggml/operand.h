@@ -24,7 +24,8 @@ template <class Side> struct Operand {
 using HostOperand = Operand<fx::OnHost>;
 using TracedOperand = Operand<fx::OnDevice>;
 
-inline constexpr std::size_t kInts = 16, kFloats = 12;
+/// The most that a launch takes.
+inline constexpr std::size_t kOperands = 10, kInts = 16, kFloats = 12;
 
 /// The parameters of a kernel with N operands, of which the first is the result.
 template <class Side, int N> struct Params {

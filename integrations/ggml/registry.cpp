@@ -1,8 +1,8 @@
 // What ggml loads: the registry with the devices of the library.
 #include "device.h"
 
-
 #include <memory>
+#include <string_view>
 #include <vector>
 
 namespace flydsl_ggml {

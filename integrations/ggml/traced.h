@@ -4,10 +4,14 @@
 #include "blocks.h"
 #include "types.h"
 
-#include <utility>
+#include <bit>
+#include <cmath>
+#include <vector>
 
 namespace flydsl_ggml {
 
+/// Whether kernels read elements of the type in f32.
+inline bool reads(ggml_type type) { return isFloat(type) || readsBlocks(type); }
 /// The coordinates of an element.
 using Place = std::array<fx::Int32, 4>;
 
@@ -34,6 +38,27 @@ inline fx::Numeric inRow(ggml_type type, const fx::Int64 &row, const fx::Int64 &
     return blockElement(type, row, k);
   return loadAs(row + k.to(fx::i64) * stride, dtypeOf(type)).to(fx::f32);
 }
+/// `width` elements of the row from number `k` on, in f32. Where they are more than one and no blocks,
+/// they lie without gaps, and the row and `k` are multiples of `width` elements.
+inline std::vector<fx::Numeric> neighboursInRow(ggml_type type, const fx::Int64 &row,
+                                                const fx::Int64 &stride, const fx::Int32 &k,
+                                                int width) {
+  std::vector<fx::Numeric> values;
+  const fx::DType dtype = dtypeOf(type);
+  if (width > 1 && dtype) {
+    const fx::Vector all =
+        fx::Pointer::from_address(row + k.to(fx::i64) * dtype.bytes(), dtype,
+                                  fx::AddressSpace::global, width * dtype.bytes())
+            .load(width);
+    const fx::Vector wide = dtype == fx::f32 ? all : all.to(fx::f32);
+    for (int v = 0; v < width; ++v)
+      values.push_back(wide.at(v));
+    return values;
+  }
+  for (int v = 0; v < width; ++v)
+    values.push_back(inRow(type, row, stride, k + v));
+  return values;
+}
 /// The element in f32.
 inline fx::Numeric valueAt(const TracedOperand &x, ggml_type type, const Place &at) {
   return inRow(type, rowAddress(x, at[1], at[2], at[3]), x.stride[0], at[0]);
@@ -45,13 +70,18 @@ inline void storeAt(const TracedOperand &x, ggml_type type, const Place &at,
       .store(value.dtype() == to ? value : value.to(to));
 }
 
-/// ALiBi's factor of a head: of `heads`, the largest power of two that is not above their number, each
-/// has a power of `base`; those after them have the odd powers of its root.
-inline fx::Numeric slopeOf(const fx::Int32 &head, const fx::Numeric &heads, const fx::Numeric &base,
-                           const fx::Numeric &root) {
+/// The numbers of a launch by which slopeOf gives ALiBi's factors: the largest power of two that is not
+/// above the number of heads, the base whose powers the heads before it have, and the root of the base.
+inline std::array<float, 3> slopeNumbers(std::int64_t heads, float bias) {
+  const auto even = static_cast<float>(std::bit_floor(static_cast<std::uint64_t>(heads)));
+  return {even, std::pow(2.0f, -bias / even), std::pow(2.0f, -bias / 2 / even)};
+}
+/// ALiBi's factor of a head by those three numbers: heads after the power of two have the odd powers
+/// of the root.
+inline fx::Numeric slopeOf(const fx::Int32 &head, const fx::Float32 *numbers) {
   const fx::Numeric h = head.to(fx::f32);
-  return fx::select(h < heads, fx::math::pow(base, h + 1.0f),
-                    fx::math::pow(root, (h - heads) * 2.0f + 1.0f));
+  return fx::select(h < numbers[0], fx::math::pow(numbers[1], h + 1.0f),
+                    fx::math::pow(numbers[2], (h - numbers[0]) * 2.0f + 1.0f));
 }
 
 /// The number of the thread in the grid.

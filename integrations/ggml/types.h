@@ -36,6 +36,11 @@ inline bool isFloat(ggml_type type) {
   return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
 }
 inline bool isF32(const ggml_tensor *tensor) { return tensor->type == GGML_TYPE_F32; }
+inline bool f32ToF32(const ggml_tensor *op) { return isF32(op) && isF32(op->src[0]); }
+/// Whether the blocks of a row, or its elements, follow one another without gaps.
+inline bool rowsFollow(const ggml_tensor *x) { return x->nb[0] == ggml_type_size(x->type); }
+/// The same of blocks alone: elements may have any stride.
+inline bool blocksFollow(const ggml_tensor *x) { return dtypeOf(x->type) || rowsFollow(x); }
 
 /// Whether the number of elements, and each extent, fits the 32-bit indices of the kernels.
 inline bool fitsIndices(const ggml_tensor *tensor) {
@@ -54,6 +59,26 @@ inline HostOperand operandOf(const ggml_tensor *tensor, std::size_t offset = 0) 
     operand.extent[d] = static_cast<std::int32_t>(tensor->ne[d]);
   }
   return operand;
+}
+
+/// How many neighbours of a row can be loaded together: `most`, a power of two, or as many as each row's
+/// length and start are multiples of. Elements of blocks are taken one by one, so any number will do.
+inline int widthOf(const HostOperand &x, ggml_type type, int most) {
+  const fx::DType dtype = dtypeOf(type);
+  if (!dtype)
+    return most;
+  const std::int64_t size = dtype.bytes();
+  if (x.stride[0] != size)
+    return 1;
+  const auto fits = [&](std::int64_t width) {
+    bool all = x.extent[0] % width == 0 && x.address % (width * size) == 0;
+    for (std::size_t d = 1; d < 4; ++d)
+      all &= x.extent[d] == 1 || x.stride[d] % (width * size) == 0;
+    return all;
+  };
+  while (most > 1 && !fits(most))
+    most /= 2;
+  return most;
 }
 
 /// A parameter of the op.

@@ -3,7 +3,6 @@
 // ggml_compute_forward_flash_attn_ext in ggml-cpu/ops.cpp.
 #include "ops/op.h"
 
-#include <cmath>
 #include <limits>
 
 namespace flydsl_ggml {
@@ -11,7 +10,7 @@ namespace {
 
 using fx::Int32, fx::Int64, fx::Numeric;
 
-/// What of the op the code depends on.
+/// The properties of the op that the code depends on.
 struct Form {
   ggml_type k, v, mask; ///< mask: GGML_TYPE_COUNT if there is none
   bool alibi, cap, sinks;
@@ -19,26 +18,7 @@ struct Form {
   int pieces; ///< columns of the values of a lane
   int wave;
 };
-enum Float { kScale, kCap, kHeadsLog2, kSlope0, kSlope1 };
-
-std::vector<Numeric> neighbours(const Form &form, ggml_type type, const Int64 &row,
-                                const Int64 &stride, const Int32 &d) {
-  std::vector<Numeric> values;
-  const fx::DType dtype = dtypeOf(type);
-  if (dtype && form.width > 1) {
-    const fx::Vector all =
-        fx::Pointer::from_address(row + d.to(fx::i64) * dtype.bytes(), dtype,
-                                  fx::AddressSpace::global, form.width * dtype.bytes())
-            .load(form.width);
-    const fx::Vector wide = dtype == fx::f32 ? all : all.to(fx::f32);
-    for (int i = 0; i < form.width; ++i)
-      values.push_back(wide.at(i));
-    return values;
-  }
-  for (int i = 0; i < form.width; ++i)
-    values.push_back(inRow(type, row, stride, d + i));
-  return values;
-}
+enum Float { kScale, kCap, kSlope };
 
 void body(const Form &form, const Traced &p) {
   const TracedOperand &y = p.x[0], &q = p.x[1], &k = p.x[2], &v = p.x[3], &mask = p.x[4];
@@ -58,7 +38,7 @@ void body(const Form &form, const Traced &p) {
                                             batch % mask.extent[3])
                                : Int64(0);
   const Numeric slope = form.alibi
-                            ? slopeOf(head, p.f[kHeadsLog2], p.f[kSlope0], p.f[kSlope1])
+                            ? slopeOf(head, p.f + kSlope)
                             : Numeric(fx::Float32(1.0f));
 
   fx::Var<fx::Float32> largest(least), total(0.0f);
@@ -73,8 +53,8 @@ void body(const Form &form, const Traced &p) {
     const Int64 keyRow = keys + place.to(fx::i64) * k.stride[1];
     fx::Var<fx::Float32> dot(0.0f);
     for (Int32 d : fx::range(0, dim, form.width)) {
-      const auto a = neighbours(form, GGML_TYPE_F32, queryRow, q.stride[0], d),
-                 b = neighbours(form, form.k, keyRow, k.stride[0], d);
+      const auto a = neighboursInRow(GGML_TYPE_F32, queryRow, q.stride[0], d, form.width),
+                 b = neighboursInRow(form.k, keyRow, k.stride[0], d, form.width);
       for (std::size_t i = 0; i < a.size(); ++i)
         dot = fx::math::fma(a[i], b[i], dot.get());
     }
@@ -124,9 +104,6 @@ void body(const Form &form, const Traced &p) {
   }
 }
 
-bool reads(ggml_type type) { return isFloat(type) || readsBlocks(type); }
-bool rowsFollow(const ggml_tensor *x) { return x->nb[0] == ggml_type_size(x->type); }
-
 bool supportsAttention(const ggml_tensor *op) {
   const ggml_tensor *q = op->src[0], *k = op->src[1], *v = op->src[2], *mask = op->src[3],
                     *sinks = op->src[4];
@@ -141,15 +118,9 @@ void runAttention(const Run &run, const ggml_tensor *op) {
                     *sinks = op->src[4];
   const float cap = floatParam(op, 2), bias = floatParam(op, 1),
               scale = cap != 0 ? floatParam(op, 0) / cap : floatParam(op, 0);
-  const auto heads = static_cast<float>(1 << static_cast<int>(std::log2(q->ne[2])));
-  const auto isAligned = [](const ggml_tensor *x, std::size_t width) {
-    if (!dtypeOf(x->type))
-      return true;
-    const std::size_t bytes = width * ggml_type_size(x->type);
-    return reinterpret_cast<std::uintptr_t>(x->data) % bytes == 0 && x->nb[1] % bytes == 0 &&
-           x->nb[2] % bytes == 0 && x->nb[3] % bytes == 0;
-  };
-  const bool wide = q->ne[0] % 4 == 0 && isAligned(q, 4) && isAligned(k, 4);
+  const auto [heads, base, root] = slopeNumbers(q->ne[2], bias);
+  const bool wide =
+      widthOf(operandOf(q), q->type, 4) == 4 && widthOf(operandOf(k), k->type, 4) == 4;
   const Form form{k->type,
                   v->type,
                   mask ? mask->type : GGML_TYPE_COUNT,
@@ -169,7 +140,7 @@ void runAttention(const Run &run, const ggml_tensor *op) {
   run({.name = name,
        .x = {operandOf(op), operandOf(q), operandOf(k), operandOf(v), operandOf(mask),
              operandOf(sinks)},
-       .f = {scale, cap, heads, std::pow(2.0f, -bias / heads), std::pow(2.0f, -bias / 2 / heads)},
+       .f = {scale, cap, heads, base, root},
        .grid = {q->ne[1], q->ne[2], q->ne[3]},
        .block = run.wave},
       [=](const Traced &p) { body(form, p); });

@@ -10,8 +10,6 @@ namespace {
 
 using fx::Int32, fx::Int64, fx::Numeric;
 
-constexpr int kBlock = 256;
-
 /// The parameters of an op; int 0 of the launch is the number of elements, the op's own follow.
 struct Own {
   std::vector<std::int32_t> i = {};
@@ -29,14 +27,9 @@ void cells(const Run &run, std::string name, const ggml_tensor *op, const Own &o
       what.x.push_back(operandOf(source));
       what.name += std::string("_") + ggml_type_name(source->type);
     }
-  what.i = {static_cast<std::int32_t>(ggml_nelements(op))};
-  what.i.insert(what.i.end(), own.i.begin(), own.i.end());
+  what.i = own.i;
   what.f = own.f;
-  what.grid = ceilDiv(ggml_nelements(op), kBlock);
-  what.block = kBlock;
-  run(what, [=](const Traced &p) {
-    const fx::UInt32 index = threadOfGrid(kBlock);
-    fx::exit_if(index >= p.i[0].to(fx::u32));
+  run.threads(ggml_nelements(op), what, [=](const Traced &p, const fx::UInt32 &index) {
     const Place at = placeOf(index, p.x[0].extent);
     storeAt(p.x[0], type, at, cell(p, at));
   });
@@ -53,6 +46,16 @@ fx::Boolean within(const Numeric &i, const Int32 &extent) { return i >= 0 && i <
 Int32 safe(const fx::Boolean &condition, const Numeric &i) {
   return Int32(fx::select(condition, i, 0));
 }
+/// `value` of the place if its leading `dims` coordinates are inside of the operand, otherwise 0.
+template <class Value>
+Numeric ifInside(const TracedOperand &x, std::size_t dims, const Place &at, const Value &value) {
+  const auto in = [&](std::size_t d) {
+    return d < dims ? within(at[d], x.extent[d]) : fx::Boolean(true);
+  };
+  const fx::Boolean inside = in(0) && in(1) && in(2) && in(3);
+  const auto index = [&](std::size_t d) { return d < dims ? safe(inside, at[d]) : at[d]; };
+  return fx::select(inside, value(Place{index(0), index(1), index(2), index(3)}), 0.0f);
+}
 /// The index that is `i` modulo the extent, for `i` from -extent to 2 extent - 1 at least.
 Int32 wrapped(const Numeric &i, const Int32 &extent) {
   const Int32 rest(i % extent);
@@ -62,7 +65,7 @@ Int32 wrapped(const Numeric &i, const Int32 &extent) {
 void runPad(const Run &run, const ggml_tensor *op) {
   const bool circular = intParam(op, 8) != 0;
   const ggml_type type = op->type;
-  // Before each dimension; what is behind it follows from the extents.
+  // Before each dimension; what comes after it follows from the extents.
   cells(run, circular ? "pad_circular" : "pad", op,
         {.i = {intParam(op, 0), intParam(op, 2), intParam(op, 4), intParam(op, 6)}},
         [=](const Traced &p, const Place &at) -> Numeric {
@@ -72,13 +75,9 @@ void runPad(const Run &run, const ggml_tensor *op) {
                          {wrapped(at[0] - p.i[1], x.extent[0]), wrapped(at[1] - p.i[2], x.extent[1]),
                           wrapped(at[2] - p.i[3], x.extent[2]),
                           wrapped(at[3] - p.i[4], x.extent[3])});
-          const auto in = [&](int d) { return within(at[std::size_t(d)] - p.i[d + 1], x.extent[std::size_t(d)]); };
-          const fx::Boolean inside = in(0) && in(1) && in(2) && in(3);
-          const Numeric value =
-              rawAt(x, type,
-                    {safe(inside, at[0] - p.i[1]), safe(inside, at[1] - p.i[2]),
-                     safe(inside, at[2] - p.i[3]), safe(inside, at[3] - p.i[4])});
-          return fx::select(inside, value.to(fx::f32), 0.0f);
+          return ifInside(
+              x, 4, {at[0] - p.i[1], at[1] - p.i[2], at[2] - p.i[3], at[3] - p.i[4]},
+              [&](const Place &from) { return valueAt(x, type, from); });
         });
 }
 void runPadReflect(const Run &run, const ggml_tensor *op) {
@@ -107,9 +106,10 @@ void runUpscale(const Run &run, const ggml_tensor *op) {
              corners = flags & GGML_SCALE_FLAG_ALIGN_CORNERS;
   std::vector<float> scale;
   for (int d = 0; d < 4; ++d) {
-    const bool apart = corners && d < 2 && op->ne[d] > 1 && x->ne[d] > 1;
-    scale.push_back(apart ? static_cast<float>(op->ne[d] - 1) / static_cast<float>(x->ne[d] - 1)
-                          : static_cast<float>(op->ne[d]) / static_cast<float>(x->ne[d]));
+    const bool stretched = corners && d < 2 && op->ne[d] > 1 && x->ne[d] > 1;
+    scale.push_back(stretched
+                        ? static_cast<float>(op->ne[d] - 1) / static_cast<float>(x->ne[d] - 1)
+                        : static_cast<float>(op->ne[d]) / static_cast<float>(x->ne[d]));
   }
   scale.push_back(corners ? 0.0f : 0.5f);
   cells(run, bilinear ? "upscale_bilinear" : "upscale_nearest", op, {.f = scale},
@@ -195,15 +195,12 @@ void runIm2col(const Run &run, const ggml_tensor *op) {
           const TracedOperand &x = p.x[2];
           const Int32 kw = at[0] % p.i[7], rest = at[0] / p.i[7], kh = rest % p.i[8],
                       channel = rest / p.i[8];
+          const auto value = [&](const Place &from) { return valueAt(x, type, from); };
           const Int32 i0 = at[1] * p.i[1] + kw * p.i[5] - p.i[3];
-          if (!plane) { // (columns, channels, batch)
-            const fx::Boolean inside = within(i0, x.extent[0]);
-            return fx::select(inside, valueAt(x, type, {safe(inside, i0), channel, at[2], 0}), 0.0f);
-          }
+          if (!plane) // (columns, channels, batch)
+            return ifInside(x, 1, {i0, channel, at[2], 0}, value);
           const Int32 i1 = at[2] * p.i[2] + kh * p.i[6] - p.i[4];
-          const fx::Boolean inside = within(i0, x.extent[0]) && within(i1, x.extent[1]);
-          return fx::select(
-              inside, valueAt(x, type, {safe(inside, i0), safe(inside, i1), channel, at[3]}), 0.0f);
+          return ifInside(x, 2, {i0, i1, channel, at[3]}, value);
         });
 }
 
@@ -224,12 +221,8 @@ void runIm2col3d(const Run &run, const ggml_tensor *op) {
     const Int32 i0 = at[1] * p.i[1] + kw * p.i[7] - p.i[4],
                 i1 = at[2] * p.i[2] + kh * p.i[8] - p.i[5],
                 i2 = slice * p.i[3] + kd * p.i[9] - p.i[6];
-    const fx::Boolean inside =
-        within(i0, x.extent[0]) && within(i1, x.extent[1]) && within(i2, x.extent[2]);
-    return fx::select(inside,
-                      valueAt(x, type, {safe(inside, i0), safe(inside, i1), safe(inside, i2),
-                                        batch * p.i[10] + channel}),
-                      0.0f);
+    return ifInside(x, 3, {i0, i1, i2, batch * p.i[10] + channel},
+                    [&](const Place &from) { return valueAt(x, type, from); });
   });
 }
 
@@ -309,12 +302,9 @@ void runConv2d(const Run &run, const ggml_tensor *op) {
               for (Int32 kw : fx::range(0, w.extent[0], 1)) {
                 const Int32 i0 = at[0] * p.i[1] + kw * p.i[5] - p.i[3],
                             i1 = at[1] * p.i[2] + kh * p.i[6] - p.i[4];
-                const fx::Boolean inside = within(i0, x.extent[0]) && within(i1, x.extent[1]);
-                sum += fx::select(
-                    inside,
-                    valueAt(x, GGML_TYPE_F32, {safe(inside, i0), safe(inside, i1), c, at[3]}) *
-                        valueAt(w, type, {kw, kh, c, at[2]}),
-                    0.0f);
+                sum += ifInside(x, 2, {i0, i1, c, at[3]}, [&](const Place &from) {
+                  return valueAt(x, GGML_TYPE_F32, from) * valueAt(w, type, {kw, kh, c, at[2]});
+                });
               }
           return sum.get();
         });
@@ -335,14 +325,10 @@ void runConv3d(const Run &run, const ggml_tensor *op) {
             const Int32 i0 = at[0] * p.i[1] + kw * p.i[7] - p.i[4],
                         i1 = at[1] * p.i[2] + kh * p.i[8] - p.i[5],
                         i2 = at[2] * p.i[3] + kd * p.i[9] - p.i[6];
-            const fx::Boolean inside =
-                within(i0, x.extent[0]) && within(i1, x.extent[1]) && within(i2, x.extent[2]);
-            sum += fx::select(inside,
-                              valueAt(x, GGML_TYPE_F32,
-                                      {safe(inside, i0), safe(inside, i1), safe(inside, i2),
-                                       batch * in + c}) *
-                                  valueAt(w, type, {kw, kh, kd, to * in + c}),
-                              0.0f);
+            sum += ifInside(x, 3, {i0, i1, i2, batch * in + c}, [&](const Place &from) {
+              return valueAt(x, GGML_TYPE_F32, from) *
+                     valueAt(w, type, {kw, kh, kd, to * in + c});
+            });
           }
     return sum.get();
   });
@@ -358,12 +344,9 @@ void runConv2dDw(const Run &run, const ggml_tensor *op) {
             for (Int32 kw : fx::range(0, w.extent[0], 1)) {
               const Int32 i0 = at[0] * p.i[1] + kw * p.i[5] - p.i[3],
                           i1 = at[1] * p.i[2] + kh * p.i[6] - p.i[4];
-              const fx::Boolean inside = within(i0, x.extent[0]) && within(i1, x.extent[1]);
-              sum += fx::select(
-                  inside,
-                  valueAt(x, GGML_TYPE_F32, {safe(inside, i0), safe(inside, i1), at[2], at[3]}) *
-                      valueAt(w, type, {kw, kh, 0, at[2]}),
-                  0.0f);
+              sum += ifInside(x, 2, {i0, i1, at[2], at[3]}, [&](const Place &from) {
+                return valueAt(x, GGML_TYPE_F32, from) * valueAt(w, type, {kw, kh, 0, at[2]});
+              });
             }
           return sum.get();
         });
@@ -412,7 +395,6 @@ void runConvTranspose2d(const Run &run, const ggml_tensor *op) {
         });
 }
 
-bool f32ToF32(const ggml_tensor *op) { return isF32(op) && isF32(op->src[0]); }
 bool isConvolution(const ggml_tensor *op) {
   return isF32(op) && isFloat(op->src[0]->type) && isF32(op->src[1]);
 }

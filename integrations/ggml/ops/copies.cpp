@@ -6,7 +6,8 @@ namespace {
 
 using fx::Int32, fx::Int64, fx::Numeric;
 
-constexpr int kBlock = 256;
+/// Threads of a block, where each makes a block of numbers.
+constexpr int kBlockOfBlocks = 64;
 
 bool sameShape(const HostOperand &a, const HostOperand &b) { return a.extent == b.extent; }
 
@@ -21,14 +22,11 @@ void copyElements(const Run &run, const Element &to, const Element &from) {
   for (const std::int32_t extent : to.memory.extent)
     total *= extent;
   const ggml_type toType = to.type, fromType = from.type;
-  run({.name = std::string("reshape_") + ggml_type_name(toType) + "_" + ggml_type_name(fromType),
-       .x = {to.memory, from.memory},
-       .i = {static_cast<std::int32_t>(total)},
-       .grid = ceilDiv(total, kBlock),
-       .block = kBlock},
-      [=](const Traced &p) {
-        const fx::UInt32 index = threadOfGrid(kBlock);
-        fx::exit_if(index >= p.i[0].to(fx::u32));
+  run.threads(
+      total,
+      {.name = std::string("reshape_") + ggml_type_name(toType) + "_" + ggml_type_name(fromType),
+       .x = {to.memory, from.memory}},
+      [=](const Traced &p, const fx::UInt32 &index) {
         const Place at = placeOf(index, p.x[1].extent);
         const fx::DType type = dtypeOf(fromType);
         storeAt(p.x[0], toType, placeOf(index, p.x[0].extent),
@@ -48,15 +46,12 @@ void copyToBlocks(const Run &run, const Element &to, const Element &from) {
   for (const std::int32_t extent : blocks.extent)
     total *= extent;
   const ggml_type toType = to.type, fromType = from.type;
-  constexpr int block = 64;
-  run({.name = std::string("to_blocks_") + ggml_type_name(toType) + "_" + ggml_type_name(fromType),
+  run.threads(
+      total,
+      {.name = std::string("to_blocks_") + ggml_type_name(toType) + "_" + ggml_type_name(fromType),
        .x = {blocks, from.memory},
-       .i = {static_cast<std::int32_t>(total), weights},
-       .grid = ceilDiv(total, block),
-       .block = block},
-      [=](const Traced &p) {
-        const fx::UInt32 index = threadOfGrid(block);
-        fx::exit_if(index >= p.i[0].to(fx::u32));
+       .block = kBlockOfBlocks},
+      [=](const Traced &p, const fx::UInt32 &index) {
         // The source may have another shape; a row of it has whole blocks.
         const std::array<Int32, 4> extent{p.x[1].extent[0] / int(weights), p.x[1].extent[1],
                                           p.x[1].extent[2], p.x[1].extent[3]};
@@ -100,10 +95,6 @@ bool copies(ggml_type to, ggml_type from) {
   if (to == from)
     return true;
   return (isFloat(to) && readsBlocks(from)) || (writesBlocks(to) && isFloat(from));
-}
-/// Whether a row of blocks follows itself without gaps, which every row does but a permuted one.
-bool blocksFollow(const ggml_tensor *x) {
-  return dtypeOf(x->type) || x->nb[0] == ggml_type_size(x->type);
 }
 bool supportsCopy(const ggml_tensor *op) {
   const ggml_tensor *from = op->src[0];
@@ -166,20 +157,17 @@ bool isIndex(ggml_type type) { return type == GGML_TYPE_I32 || type == GGML_TYPE
 bool supportsGetRows(const ggml_tensor *op) {
   const ggml_type from = op->src[0]->type;
   return op->src[1]->type == GGML_TYPE_I32 && blocksFollow(op->src[0]) &&
-         ((op->type == GGML_TYPE_F32 && (isFloat(from) || readsBlocks(from))) ||
+         ((op->type == GGML_TYPE_F32 && reads(from)) ||
           (op->type == from && from == GGML_TYPE_I32));
 }
 /// y[:, i10, i11, i12] = x[:, ids[i10, i11, i12], i11, i12]
 void runGetRows(const Run &run, const ggml_tensor *op) {
   const ggml_type from = op->src[0]->type, to = op->type;
-  run({.name = std::string("get_rows_") + ggml_type_name(to) + "_" + ggml_type_name(from),
-       .x = {operandOf(op), operandOf(op->src[0]), operandOf(op->src[1])},
-       .i = {static_cast<std::int32_t>(ggml_nelements(op))},
-       .grid = ceilDiv(ggml_nelements(op), kBlock),
-       .block = kBlock},
-      [=](const Traced &p) {
-        const fx::UInt32 index = threadOfGrid(kBlock);
-        fx::exit_if(index >= p.i[0].to(fx::u32));
+  run.threads(
+      ggml_nelements(op),
+      {.name = std::string("get_rows_") + ggml_type_name(to) + "_" + ggml_type_name(from),
+       .x = {operandOf(op), operandOf(op->src[0]), operandOf(op->src[1])}},
+      [=](const Traced &p, const fx::UInt32 &index) {
         const Place at = placeOf(index, p.x[0].extent);
         const Int32 row(rawAt(p.x[2], GGML_TYPE_I32, {at[1], at[2], at[3], 0}));
         const Place source{at[0], row, at[2], at[3]};
@@ -197,17 +185,13 @@ void runSetRows(const Run &run, const ggml_tensor *op) {
   const ggml_tensor *from = op->src[0], *ids = op->src[1];
   const ggml_type to = op->type, fromType = from->type, idType = ids->type;
   const auto weights = static_cast<std::int32_t>(ggml_blck_size(to));
-  const std::int64_t total = ggml_nelements(from) / weights;
-  const int block = weights > 1 ? 64 : kBlock;
-  run({.name = std::string("set_rows_") + ggml_type_name(to) + "_" + ggml_type_name(fromType) +
+  run.threads(
+      ggml_nelements(from) / weights,
+      {.name = std::string("set_rows_") + ggml_type_name(to) + "_" + ggml_type_name(fromType) +
                "_" + ggml_type_name(idType),
        .x = {operandOf(op), operandOf(from), operandOf(ids)},
-       .i = {static_cast<std::int32_t>(total)},
-       .grid = ceilDiv(total, block),
-       .block = block},
-      [=](const Traced &p) {
-        const fx::UInt32 index = threadOfGrid(block);
-        fx::exit_if(index >= p.i[0].to(fx::u32));
+       .block = weights > 1 ? kBlockOfBlocks : Launch{}.block},
+      [=](const Traced &p, const fx::UInt32 &index) {
         const TracedOperand &x = p.x[1];
         const Place at = placeOf(index, {x.extent[0] / int(weights), x.extent[1], x.extent[2],
                                          x.extent[3]});

@@ -6,46 +6,38 @@
 namespace flydsl_ggml {
 namespace {
 
-constexpr int kBlock = 256;
-
-/// How a source lies to the result.
+/// How a source relates to the result.
 struct Form {
   ggml_type type;
   bool scalar;   ///< one element stands for all of dimension 0
   bool repeated; ///< coordinates are taken modulo its extents
 };
 
-/// Makes of dimensions that follow one another without gaps in all operands one dimension.
-void collapse(std::vector<HostOperand> &all, int &rank) {
+/// Makes one dimension of those that follow one another without gaps in all operands, which have one
+/// shape. Returns how many dimensions are left.
+int collapse(std::vector<HostOperand> &all) {
   const auto extent = [&](std::size_t d) { return all[0].extent[d]; };
-  for (std::size_t d = 0; d + 1 < 4;) {
-    bool joins = true, any = false;
-    for (const HostOperand &x : all) {
-      const bool same = x.extent[d] == extent(d) && x.extent[d + 1] == extent(d + 1);
-      joins &= same && x.stride[d + 1] == x.stride[d] * extent(d);
-    }
-    joins &= static_cast<std::int64_t>(extent(d)) * extent(d + 1) < (std::int64_t{1} << 31);
-    for (std::size_t e = d + 1; e < 4; ++e)
-      any |= extent(e) > 1;
-    if (!any)
-      break;
-    if (!joins && extent(d + 1) > 1) {
+  std::size_t rank = 4;
+  for (std::size_t d = 0; d + 1 < rank;) {
+    const bool joins = std::ranges::all_of(all, [&](const HostOperand &x) {
+      return x.stride[d + 1] == x.stride[d] * extent(d);
+    });
+    const bool fits = std::int64_t{extent(d)} * extent(d + 1) < (std::int64_t{1} << 31);
+    if (extent(d + 1) != 1 && !(joins && fits)) {
       ++d;
       continue;
     }
+    --rank;
     for (HostOperand &x : all) {
-      if (extent(d + 1) > 1 || joins)
-        x.extent[d] *= x.extent[d + 1];
-      for (std::size_t e = d + 1; e + 1 < 4; ++e) {
+      x.extent[d] *= x.extent[d + 1];
+      for (std::size_t e = d + 1; e < rank; ++e) {
         x.extent[e] = x.extent[e + 1];
         x.stride[e] = x.stride[e + 1];
       }
-      x.extent[3] = 1;
+      x.extent[rank] = 1;
     }
   }
-  rank = 4;
-  while (rank > 1 && extent(static_cast<std::size_t>(rank - 1)) == 1)
-    --rank;
+  return static_cast<int>(rank);
 }
 
 } // namespace
@@ -64,7 +56,6 @@ void elementwise(const Run &run, const std::string &name, const Element &result,
       if (x.extent[d] == 1) { // one element for all: a stride of 0
         x.stride[d] = 0;
         x.extent[d] = result.memory.extent[d];
-        form.scalar |= d == 0;
       } else {
         form.repeated = true;
       }
@@ -73,32 +64,23 @@ void elementwise(const Run &run, const std::string &name, const Element &result,
     all.push_back(x);
     forms.push_back(form);
   }
-  int rank = 4;
-  if (collapses)
-    collapse(all, rank);
+  const int rank = collapses ? collapse(all) : 4;
 
   // As many neighbours as 16 bytes of the widest operand hold, where all operands allow it.
-  std::int64_t width = 8;
-  const auto limit = [&](const HostOperand &x, ggml_type type, bool scalar, bool isRepeated) {
-    const std::int64_t size = dtypeOf(type).bytes();
-    if (scalar || (x.stride[0] == 0 && all[0].extent[0] > 1))
-      return;
-    if (x.stride[0] != size || (isRepeated && x.extent[0] != all[0].extent[0]))
+  int width = 8;
+  const auto limit = [&](const HostOperand &x, ggml_type type) {
+    if (x.extent[0] != all[0].extent[0]) { // repeated inside of a row
       width = 1;
-    width = std::min(width, 16 / size);
-    while (width > 1) {
-      bool aligned = x.address % (width * size) == 0 && x.extent[0] % width == 0;
-      for (std::size_t d = 1; d < 4; ++d)
-        aligned &= x.extent[d] == 1 || x.stride[d] % (width * size) == 0;
-      if (aligned)
-        break;
-      width /= 2;
+      return;
     }
+    width = std::min<int>(width, 16 / dtypeOf(type).bytes());
+    width = widthOf(x, type, width);
   };
-  limit(all[0], result.type, false, false);
+  limit(all[0], result.type);
   for (std::size_t s = 0; s < forms.size(); ++s) {
     forms[s].scalar = all[s + 1].stride[0] == 0 && all[0].extent[0] > 1;
-    limit(all[s + 1], forms[s].type, forms[s].scalar, forms[s].repeated);
+    if (!forms[s].scalar)
+      limit(all[s + 1], forms[s].type);
   }
 
   std::string full = name + "_" + ggml_type_name(result.type);
@@ -113,22 +95,16 @@ void elementwise(const Run &run, const std::string &name, const Element &result,
   if (!total)
     return;
   const ggml_type to = result.type;
-  run({.name = full,
-       .x = all,
-       .i = {static_cast<std::int32_t>(total)},
-       .f = std::move(numbers),
-       .grid = ceilDiv(total, kBlock),
-       .block = kBlock},
-      [=](const Traced &p) {
-        const fx::UInt32 index = threadOfGrid(kBlock);
-        fx::exit_if(index >= p.i[0].to(fx::u32));
+  run.threads(
+      total, {.name = full, .x = all, .f = std::move(numbers)},
+      [=](const Traced &p, const fx::UInt32 &index) {
         const TracedOperand &y = p.x[0];
         const std::array<fx::Int32, 4> &extent = y.extent;
         const Place units = rank == 1 ? Place{index.to(fx::i32), 0, 0, 0}
                              : placeOf(index, {fx::Int32(width == 1 ? fx::Numeric(extent[0])
-                                                                    : extent[0] / int(width)),
+                                                                    : extent[0] / width),
                                                extent[1], extent[2], extent[3]});
-        const Place at = width > 1 ? Place{units[0] * int(width), units[1], units[2], units[3]}
+        const Place at = width > 1 ? Place{units[0] * width, units[1], units[2], units[3]}
                                    : units;
 
         const auto addressIn = [&](const TracedOperand &x, bool modulo) {
@@ -141,7 +117,7 @@ void elementwise(const Run &run, const std::string &name, const Element &result,
         for (std::size_t s = 0; s < forms.size(); ++s) {
           const fx::DType type = dtypeOf(forms[s].type);
           const fx::Int64 address = addressIn(p.x[s + 1], forms[s].repeated);
-          const int alignment = int(width) * type.bytes();
+          const int alignment = width * type.bytes();
           if (width > 1 && !forms[s].scalar)
             vectors.push_back(fx::Pointer::from_address(address, type, fx::AddressSpace::global,
                                                         alignment)
@@ -151,7 +127,7 @@ void elementwise(const Run &run, const std::string &name, const Element &result,
         }
         const fx::DType toType = dtypeOf(to);
         const fx::Pointer out = fx::Pointer::from_address(
-            addressIn(y, false), toType, fx::AddressSpace::global, int(width) * toType.bytes());
+            addressIn(y, false), toType, fx::AddressSpace::global, width * toType.bytes());
         const auto one = [&](std::int64_t v) -> fx::Numeric {
           if (!formula) {
             const fx::Numeric value = vectors[0].at(v);

@@ -15,8 +15,8 @@ struct Element {
   HostOperand memory;
 };
 /// Computes `result` from up to three sources of the same shape, or of one that is repeated.
-/// `formula` is null for a copy, which goes from type to type without a way over f32 where the
-/// types are the same.
+/// `formula` is null for a copy, which leaves elements as they are
+/// where the types are the same, and otherwise converts them once.
 void elementwise(const Run &run, const std::string &name, const Element &result,
                  std::span<const Element> sources, Formula formula, std::vector<float> numbers = {});
 

@@ -17,7 +17,7 @@ bool sourcesAreFloats(const ggml_tensor *op) {
   return true;
 }
 
-/// An op of one source with numbers among its parameters.
+/// An op that is a formula of its sources, with numbers among its parameters.
 struct Simple {
   ggml_op op;
   const char *name;
@@ -37,6 +37,16 @@ constexpr Simple kSimple[] = {
      }},
     {GGML_OP_LEAKY_RELU, "leaky_relu", 1,
      [](In x, Numbers f) { return fx::select(x[0] > 0.0f, x[0], x[0] * f[0]); }},
+    {GGML_OP_ADD, "add", 0, [](In x, Numbers) { return Numeric(x[0] + x[1]); }},
+    {GGML_OP_ADD1, "add", 0, [](In x, Numbers) { return Numeric(x[0] + x[1]); }},
+    {GGML_OP_SUB, "sub", 0, [](In x, Numbers) { return Numeric(x[0] - x[1]); }},
+    {GGML_OP_MUL, "mul", 0, [](In x, Numbers) { return Numeric(x[0] * x[1]); }},
+    {GGML_OP_DIV, "div", 0, [](In x, Numbers) { return Numeric(x[0] / x[1]); }},
+    {GGML_OP_SILU_BACK, "silu_back", 0, // the gradient, and the input
+     [](In x, Numbers) {
+       const Numeric s = 1.0f / (fx::math::exp(-x[1]) + 1.0f);
+       return x[0] * s * ((1.0f - s) * x[1] + 1.0f);
+     }},
 };
 void runSimple(const Run &run, const ggml_tensor *op) {
   for (const Simple &row : kSimple)
@@ -44,7 +54,10 @@ void runSimple(const Run &run, const ggml_tensor *op) {
       std::vector<float> numbers;
       for (int i = 0; i < row.numbers; ++i)
         numbers.push_back(floatParam(op, i));
-      const Element sources[] = {elementOf(op->src[0])};
+      std::vector<Element> sources;
+      for (const ggml_tensor *source : op->src)
+        if (source)
+          sources.push_back(elementOf(source));
       elementwise(run, row.name, elementOf(op), sources, row.formula, std::move(numbers));
     }
 }
@@ -61,31 +74,6 @@ void runUnary(const Run &run, const ggml_tensor *op) {
   const Element sources[] = {elementOf(op->src[0])};
   elementwise(run, std::string("unary_") + ggml_unary_op_name(which), elementOf(op), sources,
               unaryFormula(which), std::move(numbers));
-}
-
-struct Binary {
-  ggml_op op;
-  const char *name;
-  Formula formula;
-};
-constexpr Binary kBinary[] = {
-    {GGML_OP_ADD, "add", [](In x, Numbers) { return Numeric(x[0] + x[1]); }},
-    {GGML_OP_ADD1, "add", [](In x, Numbers) { return Numeric(x[0] + x[1]); }},
-    {GGML_OP_SUB, "sub", [](In x, Numbers) { return Numeric(x[0] - x[1]); }},
-    {GGML_OP_MUL, "mul", [](In x, Numbers) { return Numeric(x[0] * x[1]); }},
-    {GGML_OP_DIV, "div", [](In x, Numbers) { return Numeric(x[0] / x[1]); }},
-    {GGML_OP_SILU_BACK, "silu_back", // the gradient, and the input
-     [](In x, Numbers) {
-       const Numeric s = 1.0f / (fx::math::exp(-x[1]) + 1.0f);
-       return x[0] * s * ((1.0f - s) * x[1] + 1.0f);
-     }},
-};
-void runBinary(const Run &run, const ggml_tensor *op) {
-  for (const Binary &row : kBinary)
-    if (row.op == op->op) {
-      const Element sources[] = {elementOf(op->src[0]), elementOf(op->src[1])};
-      elementwise(run, row.name, elementOf(op), sources, row.formula);
-    }
 }
 
 bool supportsGlu(const ggml_tensor *op) {
@@ -124,12 +112,12 @@ constexpr Op kOps[] = {
     {GGML_OP_CLAMP, sourcesAreFloats, runSimple},
     {GGML_OP_LEAKY_RELU, sourcesAreFloats, runSimple},
     {GGML_OP_UNARY, supportsUnary, runUnary},
-    {GGML_OP_ADD, sourcesAreFloats, runBinary},
-    {GGML_OP_ADD1, sourcesAreFloats, runBinary},
-    {GGML_OP_SUB, sourcesAreFloats, runBinary},
-    {GGML_OP_MUL, sourcesAreFloats, runBinary},
-    {GGML_OP_DIV, sourcesAreFloats, runBinary},
-    {GGML_OP_SILU_BACK, sourcesAreFloats, runBinary},
+    {GGML_OP_ADD, sourcesAreFloats, runSimple},
+    {GGML_OP_ADD1, sourcesAreFloats, runSimple},
+    {GGML_OP_SUB, sourcesAreFloats, runSimple},
+    {GGML_OP_MUL, sourcesAreFloats, runSimple},
+    {GGML_OP_DIV, sourcesAreFloats, runSimple},
+    {GGML_OP_SILU_BACK, sourcesAreFloats, runSimple},
     {GGML_OP_GLU, supportsGlu, runGlu},
     {GGML_OP_FILL, sourcesAreFloats, runFill},
     {GGML_OP_REPEAT,

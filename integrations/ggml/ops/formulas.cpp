@@ -18,9 +18,7 @@ Numeric geluErf(const Numeric &x) {
   return 0.5f * x * (m::erf(x * 0.70710678118654752440084436210484f) + 1.0f);
 }
 Numeric geluQuick(const Numeric &x) { return x * (1.0f / (m::exp(-1.702f * x) + 1.0f)); }
-Numeric hardSigmoid(const Numeric &x) {
-  return fx::min(fx::max((x + 3.0f) / 6.0f, 0.0f), 1.0f);
-}
+Numeric hardSigmoid(const Numeric &x) { return m::clampf((x + 3.0f) / 6.0f, 0.0f, 1.0f); }
 Numeric relu(const Numeric &x) { return fx::select(x > 0.0f, x, 0.0f); }
 
 struct Unary {

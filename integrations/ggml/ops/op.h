@@ -18,6 +18,18 @@ struct Run {
     what.name += "_b" + std::to_string(what.block) + "w" + std::to_string(wave);
     launch(stream, what, body);
   }
+  /// Launches a thread for each of `total` indices. Int 0 of the launch is their number, the ints of
+  /// `what` follow.
+  void threads(std::int64_t total, Launch what,
+               const std::function<void(const Traced &, const fx::UInt32 &index)> &body) const {
+    what.i.insert(what.i.begin(), static_cast<std::int32_t>(total));
+    what.grid = ceilDiv(total, what.block);
+    (*this)(std::move(what), [block = what.block, body](const Traced &p) {
+      const fx::UInt32 index = threadOfGrid(block);
+      fx::exit_if(index >= p.i[0].to(fx::u32));
+      body(p, index);
+    });
+  }
 };
 
 /// An op. `supports` is asked for tensors whose types every kernel knows and whose numbers of elements

@@ -2,16 +2,12 @@
 // columns, and its lanes share the sum.
 #include "ops/op.h"
 
-#include <algorithm>
-
 namespace flydsl_ggml {
 namespace {
 
 using fx::Int32, fx::Int64, fx::Numeric;
 
 constexpr int kThreads = 256;
-
-bool reads(ggml_type type) { return isFloat(type) || readsBlocks(type); }
 
 /// The form of a product: its code.
 struct Form {
@@ -25,48 +21,11 @@ std::string nameOf(const char *name, const Form &form) {
          ggml_type_name(form.inputs) + "_v" + std::to_string(form.width) + "_n" +
          std::to_string(form.columns);
 }
-/// How many neighbours of a row can be loaded at once: rows begin at multiples of them.
-int widthOf(const ggml_tensor *x, int wished) {
-  const auto size = static_cast<std::int64_t>(ggml_type_size(x->type));
-  if (!dtypeOf(x->type))
-    return wished; // elements of blocks are taken one by one
-  const auto aligned = [&](std::int64_t width) {
-    bool all = static_cast<std::int64_t>(x->nb[0]) == size && x->ne[0] % width == 0 &&
-               static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(x->data)) %
-                       (width * size) ==
-                   0;
-    for (std::size_t d = 1; d < 4; ++d)
-      all &= static_cast<std::int64_t>(x->nb[d]) % (width * size) == 0;
-    return all;
-  };
-  while (wished > 1 && !aligned(wished))
-    wished /= 2;
-  return wished;
-}
 Form formOf(const Run &run, const ggml_tensor *weights, const ggml_tensor *inputs,
             std::int64_t columns) {
-  const int width = std::min(widthOf(weights, 4), widthOf(inputs, 4));
+  const int width =
+      widthOf(operandOf(inputs), inputs->type, widthOf(operandOf(weights), weights->type, 4));
   return {weights->type, inputs->type, width, columns >= 4 ? 4 : 1, run.wave};
-}
-
-/// Elements k to k + width of a row in f32.
-std::vector<Numeric> neighbours(const Form &form, ggml_type type, const Int64 &row,
-                                const Int64 &stride, const Int32 &k) {
-  std::vector<Numeric> values;
-  const fx::DType dtype = dtypeOf(type);
-  if (form.width > 1 && dtype) {
-    const fx::Vector all =
-        fx::Pointer::from_address(row + k.to(fx::i64) * dtype.bytes(), dtype,
-                                  fx::AddressSpace::global, form.width * dtype.bytes())
-            .load(form.width);
-    const fx::Vector wide = dtype == fx::f32 ? all : all.to(fx::f32);
-    for (int v = 0; v < form.width; ++v)
-      values.push_back(wide.at(v));
-    return values;
-  }
-  for (int v = 0; v < form.width; ++v)
-    values.push_back(inRow(type, row, stride, k + v));
-  return values;
 }
 
 /// The products of a row of weights and rows of inputs over `n` elements; all lanes get them.
@@ -78,9 +37,9 @@ std::vector<Numeric> dots(const Form &form, const Int64 &weights, const Int64 &w
     sums.emplace_back(fx::Float32(0.0f));
   const Int32 lane = fx::thread_idx().x % form.wave;
   for (Int32 k : fx::range(lane * form.width, n, form.wave * form.width)) {
-    const auto w = neighbours(form, form.weights, weights, weightStride, k);
+    const auto w = neighboursInRow(form.weights, weights, weightStride, k, form.width);
     for (std::size_t c = 0; c < inputs.size(); ++c) {
-      const auto x = neighbours(form, form.inputs, inputs[c], inputStride, k);
+      const auto x = neighboursInRow(form.inputs, inputs[c], inputStride, k, form.width);
       for (std::size_t v = 0; v < w.size(); ++v)
         sums[c] = fx::math::fma(w[v], x[v], sums[c].get());
     }
@@ -96,13 +55,13 @@ Int32 rowOfWave(int wave) {
                fx::gpu::uniform(fx::thread_idx().x / wave));
 }
 
+bool supportsProduct(const ggml_tensor *op) {
+  const ggml_tensor *w = op->src[0], *x = op->src[1];
+  return isF32(op) && reads(w->type) && isFloat(x->type) && blocksFollow(w);
+}
+
 //===-- MUL_MAT --------------------------------------------------------------===//
 
-bool supportsMulMat(const ggml_tensor *op) {
-  const ggml_tensor *w = op->src[0], *x = op->src[1];
-  return isF32(op) && reads(w->type) && isFloat(x->type) &&
-         (dtypeOf(w->type) || w->nb[0] == ggml_type_size(w->type));
-}
 /// y[m, n, i2, i3] = sum over k of w[k, m, i2 / r2, i3 / r3] * x[k, n, i2, i3]
 void runMulMat(const Run &run, const ggml_tensor *op) {
   const ggml_tensor *w = op->src[0], *x = op->src[1];
@@ -141,7 +100,7 @@ void runMulMat(const Run &run, const ggml_tensor *op) {
 //===-- MUL_MAT_ID -----------------------------------------------------------===//
 
 bool supportsMulMatId(const ggml_tensor *op) {
-  return supportsMulMat(op) && op->src[2]->type == GGML_TYPE_I32;
+  return supportsProduct(op) && op->src[2]->type == GGML_TYPE_I32;
 }
 /// y[m, u, t] = sum over k of w[k, m, ids[u, t]] * x[k, u % ., t]
 void runMulMatId(const Run &run, const ggml_tensor *op) {
@@ -170,16 +129,13 @@ void runMulMatId(const Run &run, const ggml_tensor *op) {
 void runOutProd(const Run &run, const ggml_tensor *op) {
   const ggml_tensor *a = op->src[0], *b = op->src[1];
   const ggml_type type = a->type, other = b->type;
-  run({.name = std::string("out_prod_") + ggml_type_name(type) + "_" + ggml_type_name(other),
+  run.threads(
+      ggml_nelements(op),
+      {.name = std::string("out_prod_") + ggml_type_name(type) + "_" + ggml_type_name(other),
        .x = {operandOf(op), operandOf(a), operandOf(b)},
-       .i = {static_cast<std::int32_t>(ggml_nelements(op)),
-             static_cast<std::int32_t>(b->ne[2] / a->ne[2]),
-             static_cast<std::int32_t>(b->ne[3] / a->ne[3])},
-       .grid = ceilDiv(ggml_nelements(op), kThreads),
-       .block = kThreads},
-      [=](const Traced &p) {
-        const fx::UInt32 index = threadOfGrid(kThreads);
-        fx::exit_if(index >= p.i[0].to(fx::u32));
+       .i = {static_cast<std::int32_t>(b->ne[2] / a->ne[2]),
+             static_cast<std::int32_t>(b->ne[3] / a->ne[3])}},
+      [=](const Traced &p, const fx::UInt32 &index) {
         const Place at = placeOf(index, p.x[0].extent);
         fx::Var<fx::Float32> sum(0.0f);
         for (Int32 k : fx::range(0, p.x[1].extent[1], 1))
@@ -190,14 +146,9 @@ void runOutProd(const Run &run, const ggml_tensor *op) {
 }
 
 constexpr Op kOps[] = {
-    {GGML_OP_MUL_MAT, supportsMulMat, runMulMat},
+    {GGML_OP_MUL_MAT, supportsProduct, runMulMat},
     {GGML_OP_MUL_MAT_ID, supportsMulMatId, runMulMatId},
-    {GGML_OP_OUT_PROD,
-     [](const ggml_tensor *op) {
-       return isF32(op) && reads(op->src[0]->type) && isFloat(op->src[1]->type) &&
-              (dtypeOf(op->src[0]->type) || op->src[0]->nb[0] == ggml_type_size(op->src[0]->type));
-     },
-     runOutProd},
+    {GGML_OP_OUT_PROD, supportsProduct, runOutProd},
 };
 
 } // namespace

@@ -10,19 +10,17 @@ namespace {
 
 using fx::Int32, fx::Int64, fx::Numeric;
 
-constexpr int kBlock = 256;
-
-/// What of the op the code depends on.
+/// The properties of the op that the code depends on.
 struct Form {
   ggml_type type;
   int mode;
   bool factors, yarn, forward;
 };
-/// What a launch passes, in its order.
-enum Int { kTotal, kDims, kFirst, kSection0 };
+/// What a launch passes, in its order; int 0 is the number of threads.
+enum Int { kDims = 1, kFirst, kSection0 };
 enum Float { kFreqScale, kExtFactor, kAttention, kLow, kHigh, kThetaScaleLog2, kMagnitude };
 
-/// The position whose angle pair `pair` takes, of four rows of positions.
+/// The position whose angle pair `pair` takes, among four rows of positions.
 Int32 rowOfPositions(const Form &form, const Int32 &pair, const Int32 *sections) {
   const Int32 first = sections[0], second = sections[1], third = sections[2],
               fourth = sections[3];
@@ -55,10 +53,8 @@ Int32 exponentOf(const Form &form, const Int32 &pair, const Int32 *sections) {
 }
 
 /// A thread turns a pair, or copies two neighbours outside of the turned dimensions.
-void body(const Form &form, const Traced &p) {
+void body(const Form &form, const Traced &p, const fx::UInt32 &index) {
   const TracedOperand &y = p.x[0], &x = p.x[1];
-  const fx::UInt32 index = threadOfGrid(kBlock);
-  fx::exit_if(index >= p.i[kTotal].to(fx::u32));
   const Place at =
       placeOf(index, {Int32(y.extent[0] / 2), y.extent[1], y.extent[2], y.extent[3]});
   const Int64 from = rowAddress(x, at[1], at[2], at[3]), to = rowAddress(y, at[1], at[2], at[3]);
@@ -95,7 +91,7 @@ void body(const Form &form, const Traced &p) {
   const auto extrapolated = [&]() -> Numeric {
     const Numeric ramp = (inside.to(fx::f32) - p.f[kLow]) /
                          fx::max(p.f[kHigh] - p.f[kLow], fx::Float32(0.001f));
-    const Numeric mix = (1.0f - fx::min(fx::max(ramp, 0.0f), 1.0f)) * p.f[kExtFactor];
+    const Numeric mix = (1.0f - fx::math::clampf(ramp, 0.0f, 1.0f)) * p.f[kExtFactor];
     return angle * p.f[kFreqScale] * (1.0f - mix) + angle * mix;
   };
   const Numeric theta = form.yarn ? extrapolated() : Numeric(angle * p.f[kFreqScale]);
@@ -116,18 +112,17 @@ void runRope(const Run &run, const ggml_tensor *op) {
   const bool yarn = extension != 0;
   const float magnitude = yarn ? attention * (1 + 0.1f * std::log(1 / scale)) : attention;
   const Form form{x->type, mode, factors != nullptr, yarn, op->op == GGML_OP_ROPE};
-  const std::int64_t total = ggml_nelements(op) / 2;
-  run({.name = std::string("rope_") + ggml_type_name(form.type) + "_" + std::to_string(mode) +
+  run.threads(
+      ggml_nelements(op) / 2,
+      {.name = std::string("rope_") + ggml_type_name(form.type) + "_" + std::to_string(mode) +
                (form.factors ? "_factors" : "") + (yarn ? "_yarn" : "") +
                (form.forward ? "" : "_back"),
        .x = {operandOf(op), operandOf(x), operandOf(op->src[1]), operandOf(factors)},
-       .i = {static_cast<std::int32_t>(total), dims, intParam(op, 15), intParam(op, 11),
-             intParam(op, 12), intParam(op, 13), intParam(op, 14)},
+       .i = {dims, intParam(op, 15), intParam(op, 11), intParam(op, 12), intParam(op, 13),
+             intParam(op, 14)},
        .f = {scale, extension, attention, corrections[0], corrections[1],
-             static_cast<float>(std::log2(static_cast<double>(base)) * -2 / dims), magnitude},
-       .grid = ceilDiv(total, kBlock),
-       .block = kBlock},
-      [=](const Traced &p) { body(form, p); });
+             static_cast<float>(std::log2(static_cast<double>(base)) * -2 / dims), magnitude}},
+      [=](const Traced &p, const fx::UInt32 &index) { body(form, p, index); });
 }
 
 bool supportsRope(const ggml_tensor *op) {

@@ -1,7 +1,6 @@
 // Ops on rows: norms, softmax, sums, largest elements, orders. A block of threads takes a row.
 #include "ops/op.h"
 
-#include <cmath>
 #include <limits>
 
 namespace flydsl_ggml {
@@ -44,8 +43,6 @@ void storeF32(const TracedOperand &y, const Int64 &row, const Int32 &i, const Nu
 }
 
 //===-- Norms ----------------------------------------------------------------===//
-
-bool f32ToF32(const ggml_tensor *op) { return isF32(op) && isF32(op->src[0]); }
 
 void runNorm(const Run &run, const ggml_tensor *op) {
   const ggml_op which = op->op;
@@ -148,7 +145,7 @@ void runSoftMax(const Run &run, const ggml_tensor *op) {
   const ggml_tensor *x = op->src[0], *mask = op->src[1], *sinks = op->src[2];
   const float scale = floatParam(op, 0), bias = floatParam(op, 1);
   const bool alibi = bias > 0;
-  const auto heads = static_cast<float>(1 << static_cast<int>(std::log2(x->ne[2])));
+  const auto [heads, base, root] = slopeNumbers(x->ne[2], bias);
   const int threads = threadsOf(op->ne[0]);
   const ggml_type maskType = mask ? mask->type : GGML_TYPE_COUNT;
   const bool hasSinks = sinks;
@@ -159,7 +156,7 @@ void runSoftMax(const Run &run, const ggml_tensor *op) {
     name += "_sinks";
   run({.name = name,
        .x = {operandOf(op), operandOf(x), operandOf(mask), operandOf(sinks)},
-       .f = {scale, heads, std::pow(2.0f, -bias / heads), std::pow(2.0f, -bias / 2 / heads)},
+       .f = {scale, heads, base, root},
        .grid = gridOf(op),
        .block = threads},
       [=](const Traced &p) {
@@ -169,7 +166,7 @@ void runSoftMax(const Run &run, const ggml_tensor *op) {
         const Int32 n = y.extent[0];
         const Int64 out = row.of(y);
         const bool masked = maskType != GGML_TYPE_COUNT;
-        const Numeric slope = masked && alibi ? slopeOf(row.i2, p.f[1], p.f[2], p.f[3])
+        const Numeric slope = masked && alibi ? slopeOf(row.i2, p.f + 1)
                                               : Numeric(fx::Float32(1.0f));
         const Int64 maskRow =
             masked ? rowAddress(m, row.i1, row.i2 % m.extent[2], row.i3 % m.extent[3]) : Int64(0);
@@ -305,7 +302,6 @@ void runArgsort(const Run &run, const ggml_tensor *op) {
   const std::int64_t chunks = ceilDiv(x->ne[0], threads);
   run({.name = descending ? "argsort_desc" : "argsort_asc",
        .x = {operandOf(op), operandOf(x)},
-       .i = {static_cast<std::int32_t>(x->ne[1])},
        .grid = {x->ne[1] * x->ne[2] * x->ne[3], chunks},
        .block = threads},
       [=](const Traced &p) {

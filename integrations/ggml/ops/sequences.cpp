@@ -11,8 +11,6 @@ namespace {
 
 using fx::Int32, fx::Int64, fx::Numeric;
 
-constexpr int kBlock = 64;
-
 /// f32 numbers from an address on.
 struct Floats {
   Int64 address;
@@ -34,15 +32,23 @@ void rows(const Run &run, const char *name, const ggml_tensor *op, std::int64_t 
   for (const ggml_tensor *source : op->src)
     if (source)
       what.x.push_back(operandOf(source));
-  what.i = {static_cast<std::int32_t>(total)};
-  what.i.insert(what.i.end(), own.begin(), own.end());
+  what.i = std::move(own);
   what.f = std::move(numbers);
-  what.grid = ceilDiv(total, kBlock);
-  what.block = kBlock;
-  run(what, [=](const Traced &p) {
-    const fx::UInt32 index = threadOfGrid(kBlock);
-    fx::exit_if(index >= p.i[0].to(fx::u32));
+  what.block = 64;
+  run.threads(total, std::move(what), [=](const Traced &p, const fx::UInt32 &index) {
     row(p, Int32(index.to(fx::i32)));
+  });
+}
+
+/// Keeps the state of `n` numbers that token `t` left in a slot before the newest one, if the result
+/// has one for it: slot i is what was there i tokens before the end.
+void keep(const Floats &state, const Int32 &n, const Int32 &t, const Int32 &tokens,
+          const Int32 &slots, const Int64 &ofSlot) {
+  const Int32 slot = tokens - 1 - t;
+  fx::if_(slot > 0 && slot < slots, [&] {
+    const Floats kept = state + wide(slot) * ofSlot;
+    for (Int32 i : fx::range(0, n, 1))
+      kept.set(wide(i), state[wide(i)]);
   });
 }
 
@@ -99,12 +105,7 @@ void runSsmScan(const Run &run, const ggml_tensor *op) {
            }
            y.set(wide(seq) * wide(tokens * heads * dim) + wide((t * heads + h) * dim + i1),
                  sum.get());
-           const Int32 slot = tokens - 1 - t;
-           fx::if_(slot > 0 && slot < p.i[2], [&] {
-             const Floats kept = state + wide(slot) * ofSlot;
-             for (Int32 i : fx::range(0, n, 1))
-               kept.set(wide(i), state[wide(i)]);
-           });
+           keep(state, n, t, tokens, p.i[2], ofSlot);
          }
        });
 }
@@ -117,7 +118,7 @@ struct Head {
   Int32 size, heads, tokens;
   Floats state, before;
 
-  /// `sequences` states stand behind `rows` rows of `size * heads` numbers of the result.
+  /// In the result, the states of `sequences` sequences follow the rows of all tokens.
   Head(const Traced &p, const Int32 &index, const TracedOperand &like, const Int32 &sequences,
        const TracedOperand &states)
       : j(index % like.extent[0]), head(index / like.extent[0] % like.extent[1]),
@@ -240,12 +241,7 @@ void runDeltaNet(const Run &run, const ggml_tensor *op) {
            y.set((wide(seq) * wide(tokens) + wide(t)) * wide(heads * size) +
                      wide(head * size + j),
                  sum.get() * p.f[0]);
-           const Int32 slot = tokens - 1 - t;
-           fx::if_(slot > 0 && slot < p.i[1], [&] {
-             const Floats kept = state + wide(slot) * ofSlot;
-             for (Int32 i : fx::range(0, size, 1))
-               kept.set(wide(i), state[wide(i)]);
-           });
+           keep(state, size, t, tokens, p.i[1], ofSlot);
          }
        });
 }
