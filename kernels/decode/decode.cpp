@@ -89,10 +89,11 @@ DecodeConfig withSplits(DecodeConfig config, const DecodeProblem &problem, std::
 /// all registers then.
 constexpr int kLatentElements = 128;
 /// Bytes of shared memory that latent attention takes for a step of keys and, where they are there,
-/// for the queries: rows of whole banks and a chunk (SharedRows).
+/// for the queries.
 std::int64_t latentBytes(const DecodeProblem &problem, int rows, const MatrixForm &form) {
-  const std::int64_t row = (problem.head * operandOf(problem).bytes() + 127) / 128 * 128 + 16;
-  return (form.lanes / 16 * 8 + (latentSharesQueries(problem, form) ? rows : 0)) * row;
+  const int keys = form.lanes / 16 * 8; // RunsOfEight::rows
+  return latentRowBytes(problem, keys + (latentSharesQueries(problem, form) ? rows : 0),
+                        form.instruction.target);
 }
 
 /// As many rows as there are, up to 64, which leave a wave's registers room for half of the

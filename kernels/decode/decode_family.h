@@ -3,6 +3,7 @@
 
 #include "blocks/attention/head_rules.h"
 #include "blocks/facts/matrix_form.h"
+#include "blocks/facts/row_placement.h"
 #include "frame/family.h"
 
 #include <flydsl/kernels/decode.h>
@@ -66,6 +67,13 @@ inline int valueShares(const DecodeConfig &config, int wave) {
 /// registers where none are for accumulation alone. Queries of 8 bits take half of them.
 inline bool latentSharesQueries(const DecodeProblem &problem, const MatrixForm &form) {
   return !form.accumulates() && !narrowProducts(problem);
+}
+/// How rows of keys and of queries of latent attention lie in shared memory, and the bytes of some.
+inline RowPlacement latentPlacement(const Target &target) {
+  return RowPlacement::of(target, RowsRead::groups);
+}
+inline std::int64_t latentRowBytes(const DecodeProblem &problem, int rows, const Target &target) {
+  return latentPlacement(target).bytes(rows, problem.head, operandOf(problem));
 }
 /// Blocks that share the rows of a group of heads.
 inline int rowBlocks(const DecodeProblem &problem, const DecodeConfig &config) {

@@ -7,6 +7,7 @@
 
 #include "blocks/attention/decode_wave.h"
 #include "blocks/common/shared_rows.h"
+#include "blocks/common/where.h"
 #include "decode/decode_part.h"
 
 #include <flydsl/flydsl.h>
@@ -22,14 +23,15 @@ public:
 
   LatentMemory(const DecodeProblem &problem, const DecodeConfig &config, const MatrixForm &form)
       : start_(SharedAllocator().allocate(
-            std::max(bytesOf(problem, RunsOfEight::of(form).rows()),
+            std::max(latentRowBytes(problem, RunsOfEight::of(form).rows(), target()),
                      writesByRows(form) ? 0
                                         : std::int64_t(config.block / form.lanes) * 16 * kDistance *
                                               4))),
-        keys(start_, operandOf(problem), problem.head, placement()) {
+        keys(start_, operandOf(problem), problem.head, latentPlacement(target())) {
     if (latentSharesQueries(problem, form))
-      queries.emplace(SharedAllocator().allocate(bytesOf(problem, config.rows)), operandOf(problem),
-                      problem.head, placement());
+      queries.emplace(
+          SharedAllocator().allocate(latentRowBytes(problem, config.rows, target())),
+          operandOf(problem), problem.head, latentPlacement(target()));
   }
   /// Whether a lane has runs of neighbours in its results that are worth a store of their own. The
   /// results of other forms go through shared memory.
@@ -46,10 +48,6 @@ public:
 
 private:
   static constexpr int kDistance = kElements + 4; ///< of rows, against bank conflicts
-  static RowPlacement placement() { return RowPlacement::of(target(), RowsRead::groups); }
-  static std::int64_t bytesOf(const DecodeProblem &problem, int rows) {
-    return SharedRows::bytes(rows, problem.head, operandOf(problem), placement());
-  }
   Pointer start_;
 
 public:
@@ -109,9 +107,10 @@ public:
       if_(base + step < part.end, [&] { fetch(base + step, part.end - 1, fetched, 0); });
       const Boolean partial = masksDecode(visibility_, base, step, part.end);
       // Without rematerialised, the compiler reads queries before the loop, into registers.
-      const Int32 shared = memory_.queries
-                               ? rematerialised(wave_ / shares_ * 16 + lane_.product().row()).to<Int32>()
-                               : row;
+      const Int32 shared =
+          memory_.queries
+              ? rematerialised(wave_ / shares_ * 16 + lane_.product().row()).to<Int32>()
+              : row;
       wave.step([&](int, int piece) {
                   return memory_.queries
                              ? memory_.queries->load(shared, shared, group,
@@ -217,24 +216,15 @@ private:
         const KvPlace place = source_.place(min(base + piece.key, last));
         own = pieceOf(source_.key(place), piece.element / fetchPiece(), fetchPiece()).load();
       };
-      if (piece.inside)
-        if_(*piece.inside, load);
-      else
-        load();
+      where(piece.inside, load);
     });
   }
   void put(const std::vector<Var<Vector>> &fetched, int first) const {
     each(first, fetched, [&](const Piece &piece, const Var<Vector> &own) {
       const auto store = [&] {
-        const Vector values = own.get();
-        memory_.keys.store(piece.key, piece.element,
-                           problem_.kv == operandOf(problem_) ? values
-                                                              : values.to(operandOf(problem_)));
+        memory_.keys.store(piece.key, piece.element, own.get().to(operandOf(problem_)));
       };
-      if (piece.inside)
-        if_(*piece.inside, store);
-      else
-        store();
+      where(piece.inside, store);
     });
   }
 

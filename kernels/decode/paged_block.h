@@ -61,8 +61,8 @@ struct PagedMemory {
     const RowPlacement placement = RowPlacement::of(target(), RowsRead::neighbours);
     const DType type = operandOf(problem);
     queries.emplace(
-        SharedAllocator().allocate(SharedRows::bytes(config.rows, problem.head, type, placement)),
-        type, problem.head, placement);
+        SharedAllocator().allocate(placement.bytes(config.rows, problem.head, type)), type,
+        problem.head, placement);
   }
 };
 

@@ -48,9 +48,8 @@ public:
 private:
   static SharedRows heads(const DeltaRuleProblem &problem, int tokens) {
     const RowPlacement placement = RowPlacement::of(target(), RowsRead::transposed);
-    return {
-        SharedAllocator().allocate(SharedRows::bytes(tokens, problem.key, problem.x, placement)),
-        problem.x, problem.key, placement};
+    return {SharedAllocator().allocate(placement.bytes(tokens, problem.key, problem.x)), problem.x,
+            problem.key, placement};
   }
   static Pointer place(const Tensor &matrix, const Int32 &row, const Int32 &column) {
     return matrix.iter() + (row * Int32(matrix.stride()[0]) + column);

@@ -1,6 +1,7 @@
 // A lane of a head in the kernel: which elements of a row are its own.
 #pragma once
 
+#include "blocks/common/where.h"
 #include "rope/head_shape.h"
 
 #include <flydsl/flydsl.h>
@@ -60,13 +61,6 @@ inline Vector loadWhere(const std::optional<Boolean> &guard, const Tensor &acces
 inline std::optional<Boolean> both(const std::optional<Boolean> &a,
                                    const std::optional<Boolean> &b) {
   return a && b ? std::optional<Boolean>(*a & *b) : a ? a : b;
-}
-/// Runs `body` where the guard holds; without one, always.
-template <class Body> void where(const std::optional<Boolean> &guard, Body body) {
-  if (guard)
-    if_(*guard, body);
-  else
-    body();
 }
 
 } // namespace kernels::impl

@@ -82,10 +82,11 @@ public:
     std::size_t longest = 0;
     for (std::size_t i = 0; i < left.size(); ++i) {
       longest = std::max(longest, left[i].size());
-      if (std::size_t(batch_.sequences().length(int(i))) + left[i].size() > std::size_t(options_.context))
+      const int length = batch_.sequences().length(int(i));
+      if (std::size_t(length) + left[i].size() > std::size_t(options_.context))
         throw std::runtime_error("no room for " + std::to_string(left[i].size()) +
                                  " tokens more of sequence " + std::to_string(i) + ", which has " +
-                                 std::to_string(batch_.sequences().length(int(i))) + " of " +
+                                 std::to_string(length) + " of " +
                                  std::to_string(options_.context));
       for (int token : left[i])
         if (token < 0 || token >= model_.vocabulary)

@@ -43,26 +43,26 @@ public:
            .counts = counts_,
            .offsets = offsets_,
            .totals = totals_,
-           .workspace = workspace_},
+           .workspace = workspaces_.all()},
           call.stream);
     gateUp_[call.step]({.a = y,
-                   .b = layer.gateUp,
-                   .c = inner,
-                   .unit_experts = units,
-                   .offsets = offsets_,
-                   .counts = counts_,
-                   .sorted_ids = sorted,
-                   .bias = layer.gateUpBias},
-                  call.stream);
+                        .b = layer.gateUp,
+                        .c = inner,
+                        .unit_experts = units,
+                        .offsets = offsets_,
+                        .counts = counts_,
+                        .sorted_ids = sorted,
+                        .bias = layer.gateUpBias},
+                       call.stream);
     down_[call.step]({.a = inner,
-                 .b = layer.down,
-                 .c = tokens(results_),
-                 .unit_experts = units,
-                 .offsets = offsets_,
-                 .counts = counts_,
-                 .sorted_ids = sorted,
-                 .bias = layer.downBias},
-                call.stream);
+                      .b = layer.down,
+                      .c = tokens(results_),
+                      .unit_experts = units,
+                      .offsets = offsets_,
+                      .counts = counts_,
+                      .sorted_ids = sorted,
+                      .bias = layer.downBias},
+                     call.stream);
     sum_({.x = tokens(results_), .weights = tokens(weights_), .y = sum}, call.stream);
   }
   // endregion
@@ -88,7 +88,7 @@ private:
   static constexpr int kUnit = 16; ///< places of a unit, which has one expert
 
   MixturePlans(const Maker &maker, const Model &model, samples::DeviceRoom &memory)
-      : experts_(model.experts), rows_(maker.rows.most()),
+      : experts_(model.experts), rows_(maker.rows.most()), workspaces_(maker.workspaces),
         gating_(maker.plans(gatingProblem(model), rows_)),
         sort_(maker.plans(sortProblem(), rows_)),
         gateUp_{maker.plans(gateUpProblem(model), places(maker.rows.prompt)),
@@ -103,10 +103,9 @@ private:
         counts_(memory.room(fx::i32, {experts_.all()})),
         offsets_(memory.room(fx::i32, {experts_.all() + 1})), totals_(memory.room(fx::i32, {3})),
         inner_(memory.room(fx::bf16, {places(rows_), experts_.inner})),
-        results_(memory.room(fx::f32, {rows_, experts_.slots(), model.width})),
-        workspace_(memory.room(
-            fx::u8, {std::max<std::size_t>(
-                        1, fk::workspace_bytes(sortProblem(), sort_.config(), rows_))})) {}
+        results_(memory.room(fx::f32, {rows_, experts_.slots(), model.width})) {
+    maker.workspaces.require(sort_, rows_);
+  }
 
   fk::TopkGatingProblem gatingProblem(const Model &model) const {
     return {.experts = experts_.count,
@@ -155,13 +154,14 @@ private:
 
   const Experts &experts_;
   const std::int64_t rows_; ///< tokens of a call, at most
+  const Workspaces &workspaces_;
   fk::TopkGatingPlan gating_;
   fk::MoeSortPlan sort_;
   fk::GroupedGemmPlan gateUp_[2], down_[2]; ///< for prompts, and for steps
   fk::MoeReducePlan sum_;
   fx::TensorArg weights_, ids_;                              ///< of the slots of tokens
   fx::TensorArg sorted_, units_, counts_, offsets_, totals_; ///< see MoeSortArgs
-  fx::TensorArg inner_, results_, workspace_;
+  fx::TensorArg inner_, results_;
 };
 
 } // namespace decoder

@@ -8,8 +8,6 @@
 #include <flydsl/kernels/grouped_gemm.h>
 #include <flydsl/kernels/norm.h>
 
-#include <numeric>
-
 namespace decoder {
 
 /// Products with a matrix for each head: the heads are a grouped product's experts, and the rows of
@@ -30,11 +28,12 @@ public:
   void operator()(const fk::PreparedWeight &b, const fx::TensorArg &a, const fx::TensorArg &c,
                   const fx::TensorArg &counts, const Call &call) const {
     const fk::GroupedGemmProblem &problem = plan_[call.step].problem();
-    const std::int64_t rows = call.m * heads_, apartA = a.strides()[1], apartC = c.strides()[1];
+    const std::int64_t rows = call.m * heads_, strideA = a.strides()[1], strideC = c.strides()[1];
     plan_[call.step](
-        {.a = {a.data(), fx::bf16, fx::Extents{rows, problem.k}, fx::Extents{apartA, 1}},
+        {.a = {a.data(), fx::bf16, fx::Extents{rows, problem.k}, fx::Extents{strideA, 1}},
          .b = b,
-         .c = {c.data(), fx::bf16, fx::Extents{rows, 1, problem.n}, fx::Extents{apartC, apartC, 1}},
+         .c = {c.data(), fx::bf16, fx::Extents{rows, 1, problem.n},
+               fx::Extents{strideC, strideC, 1}},
          .counts = counts,
          .sorted_ids = ids_[call.step]},
         call.stream);

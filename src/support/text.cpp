@@ -42,15 +42,14 @@ bool isControl(std::uint32_t code) {
          (code >= 0x2066 && code <= 0x2069);
 }
 
-/// The FNV-1a hash of 64 bits.
+} // namespace
+
 std::uint64_t digest(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (char c : text)
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return hash;
 }
-
-} // namespace
 
 std::string printable(std::string_view text, std::string_view keep) {
   std::string shown;

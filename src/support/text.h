@@ -2,6 +2,7 @@
 // strings from files), and lists.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,9 @@ std::string inComment(std::string_view text);
 /// If the name was changed, is longer than 100 bytes, is empty or begins with '.', it ends in '~'
 /// and a digest of `text`, so that two different texts never get the same name.
 std::string fileName(std::string_view text);
+
+/// The FNV-1a hash of 64 bits.
+std::uint64_t digest(std::string_view text);
 
 /// Adds `item` to `list`, after ", " unless it is the first.
 void appendItem(std::string &list, std::string_view item);

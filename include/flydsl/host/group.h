@@ -34,7 +34,7 @@ struct FLYDSL_API GroupOptions {
   /// two turns, in which there is room for what a rank gives and for what it gets.
   std::size_t capacity = std::size_t(32) << 20;
   /// How long a rank is waited for: by the others when the group is made, and by kernels in a call.
-  /// It must exceed the time by which one rank's call may come after another's.
+  /// It must exceed the time by which one rank's call may come after another's. Up to 2^31 - 1.
   std::chrono::milliseconds timeout{30'000};
 };
 
@@ -65,6 +65,10 @@ struct FLYDSL_API GroupMemory {
 /// that must stay until all ranks have ended their calls.
 class FLYDSL_API Group {
 public:
+  /// A move is a copy, so that no Group is without a part.
+  Group(const Group &other) = default;
+  Group &operator=(const Group &other) = default;
+
   /// A group of this process, a rank for each device, in their order. Throws RuntimeError for another
   /// number than 2, 4 or 8, for a device that is there twice, and if the devices can't reach each
   /// other's memory.
@@ -95,6 +99,7 @@ public:
 
   /// From now on the calls go into this stream, after the work that the stream before has now. Not
   /// while a graph is captured. Launches of a graph with calls of the group are the caller's to order.
+  /// Throws RuntimeError if the stream is none of the group's device.
   void move_to(StreamRef stream, std::source_location where = std::source_location::current());
   /// What a call does first: it throws RuntimeError as `check` does, if the stream is none of the
   /// group's device, and if another stream has the calls.
@@ -119,8 +124,10 @@ public:
   ~GroupOffer();
   GroupOffer(GroupOffer &&other) noexcept;
 
-  /// The bytes for the other ranks, the same number on each.
-  std::span<const std::byte> bytes() const;
+  /// The bytes for the other ranks, the same number on each. This function and `join` throw
+  /// RuntimeError if the offer was joined or moved from.
+  std::span<const std::byte>
+  bytes(std::source_location where = std::source_location::current()) const;
   /// The group, by the bytes of all ranks in their order, the own included. Throws RuntimeError if
   /// they are not those of one group, and if a rank's memory can't be opened.
   Group join(std::span<const std::byte> all,

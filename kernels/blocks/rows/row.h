@@ -6,6 +6,7 @@
 // are guarded.
 #pragma once
 
+#include "blocks/common/where.h"
 #include "blocks/rows/row_rules.h"
 
 #include <flydsl/flydsl.h>
@@ -156,10 +157,7 @@ private:
       const bool ready = values.dtype() == to.dtype() || to.dtype() == u8;
       place(slot, to).store(ready ? values : values.to(to.dtype()));
     };
-    if (slot.valid)
-      if_(*slot.valid, write);
-    else
-      write();
+    where(slot.valid, write);
   }
   /// All loads are issued before anything waits for the first.
   static RowValues issued(RowValues loads) {
@@ -173,10 +171,7 @@ private:
     return values;
   }
   void ifInside(const std::function<void()> &body) const {
-    if (inside_)
-      if_(*inside_, body);
-    else
-      body();
+    where(inside_, body);
   }
 
   RowShape shape_;
@@ -214,10 +209,7 @@ public:
       for (std::int64_t i = 0; i < values.size(); ++i)
         atomic(AtomicOp::add, first + i, values.at(i));
     };
-    if (slot_.valid)
-      if_(*slot_.valid, add);
-    else
-      add();
+    where(slot_.valid, add);
   }
 
   /// The element of the row that the access begins with.

@@ -17,6 +17,8 @@ namespace {
 /// Lines of caches, of which each belongs to one turn alone.
 constexpr std::size_t kLine = 256;
 constexpr std::size_t kMostCapacity = std::size_t(1) << 32;
+/// 24 days. The ticks of a much longer time, and the deadline of a meeting, would not fit 64 bits.
+constexpr std::chrono::milliseconds kLongestTimeout{0x7fffffff};
 /// The constant clock counts 100 million a second on every processor (LLVM, AMDGPUUsage,
 /// s_memrealtime; AMD's ISA documents, S_MEMREALTIME and MSG_RTN_GET_REALTIME).
 constexpr std::int64_t kTicksOfMillisecond = 100'000;
@@ -37,6 +39,10 @@ void expectRank(int rank, int size, const GroupOptions &options,
   if (options.timeout.count() <= 0)
     throw RuntimeError("a group's timeout is " + std::to_string(options.timeout.count()) +
                            " ms; it is above 0, because a rank that dies would never be noticed",
+                       0, where);
+  if (options.timeout > kLongestTimeout)
+    throw RuntimeError("a group's timeout is " + std::to_string(options.timeout.count()) +
+                           " ms; it is up to " + std::to_string(kLongestTimeout.count()),
                        0, where);
 }
 
@@ -104,9 +110,8 @@ void Group::check(std::source_location where) const {
   const std::string what =
       status >= GroupMemory::other_call
           ? " and rank " + std::to_string(status - GroupMemory::other_call) +
-                " made different calls at one place of their order: another kind, type, size, root "
-                "or "
-                "configuration"
+                " made different calls at one place of their order: another kind, type, size, "
+                "root or configuration"
           : " has waited " + std::to_string(state_->options.timeout.count()) + " ms for rank " +
                 std::to_string(status - 1) +
                 " in vain: it has died, makes fewer calls, or is later than that";
@@ -116,34 +121,38 @@ void Group::check(std::source_location where) const {
                      0, where);
 }
 
-void Group::enter(StreamRef stream, std::source_location where) const {
-  check(where);
+void Group::State::expectStream(StreamRef stream, const std::source_location &where) const {
   int device = stream.device();
   if (device < 0 && stream.native() && driver().deviceOfStream)
     flydsl::runtime::check(driver().deviceOfStream(stream.native(), &device),
                            "asking for the device of a stream", where);
   if (device < 0)
     device = Device::current(where).ordinal();
-  if (device != state_->device.ordinal())
-    throw RuntimeError("a call of rank " + std::to_string(state_->rank) + ", which has device " +
-                           std::to_string(state_->device.ordinal()) +
+  if (device != this->device.ordinal())
+    throw RuntimeError("a call of rank " + std::to_string(rank) + ", which has device " +
+                           std::to_string(this->device.ordinal()) +
                            ", goes into a stream of device " + std::to_string(device),
                        0, where);
+}
+
+void Group::enter(StreamRef stream, std::source_location where) const {
+  check(where);
+  state_->expectStream(stream, where);
   const std::lock_guard lock(state_->mutex);
   if (!state_->stream)
     state_->stream = stream.native();
   if (*state_->stream != stream.native())
     throw RuntimeError(
         "the calls of rank " + std::to_string(state_->rank) +
-            " go into another stream than this one: two calls at a time would use "
-            "one window; call Group::move_to(stream) first, or make a group for each "
-            "stream",
+            " go into another stream than this one: two calls at a time would use one window; "
+            "call Group::move_to(stream) first, or make a group for each stream",
         0, where);
 }
 
 void Group::move_to(StreamRef stream, std::source_location where) {
   refuseInCapture("moving a group to a stream", "move it before the capture", where);
   const DeviceScope scope(state_->device.ordinal());
+  state_->expectStream(stream, where);
   const std::lock_guard lock(state_->mutex);
   if (state_->stream && *state_->stream != stream.native()) {
     Event done(where);

@@ -2,6 +2,8 @@
 #include "runtime/group/group_state.h"
 
 #include "runtime/device_info.h"
+#include "support/file.h"
+#include "support/text.h"
 
 #include <cerrno>
 #include <csignal>
@@ -37,19 +39,12 @@ std::uint64_t thisProcess() {
   return number;
 }
 
-std::uint64_t hashOf(const void *bytes, std::size_t count) {
-  std::uint64_t hash = 0xcbf29ce484222325; // FNV-1a
-  for (std::size_t i = 0; i < count; ++i)
-    hash = (hash ^ static_cast<const unsigned char *>(bytes)[i]) * 0x100000001b3;
-  return hash;
-}
-
 /// The machine, and its run since it was started.
 std::uint64_t thisMachine() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string text;
   std::getline(file, text);
-  return hashOf(text.data(), text.size());
+  return support::digest(text);
 }
 
 bool isAlive(int pid) { return kill(pid, 0) == 0 || errno != ESRCH; }
@@ -57,6 +52,13 @@ bool isAlive(int pid) { return kill(pid, 0) == 0 || errno != ESRCH; }
 [[noreturn]] void refuse(int rank, const std::string &why, const std::source_location &where) {
   throw RuntimeError("what rank " + std::to_string(rank) + " tells the group can't be used: " + why,
                      0, where);
+}
+
+template <class State>
+void expectState(const std::unique_ptr<State> &state, const std::source_location &where) {
+  if (!state)
+    throw RuntimeError("a GroupOffer that was joined or moved from is used; make another one", 0,
+                       where);
 }
 
 /// Throws if an offer is none of a group.
@@ -105,7 +107,8 @@ public:
     while (true) {
       std::string missing = missingOffers();
       if (missing.empty()) {
-        const std::uint64_t seen = hashOf(offers_.data(), sizeof(OfferBytes) * size_);
+        const std::uint64_t seen = support::digest(
+            {reinterpret_cast<const char *>(offers_.data()), sizeof(OfferBytes) * size_});
         if (seen != told)
           write(seenFile(own_.rank), &seen, sizeof seen, where);
         told = seen;
@@ -139,26 +142,20 @@ private:
   }
   static void write(const std::filesystem::path &path, const void *bytes, std::size_t count,
                     const std::source_location &where) {
-    const std::filesystem::path fresh = path.string() + "." + std::to_string(getpid()) + ".new";
-    std::ofstream file(fresh, std::ios::binary);
-    file.write(static_cast<const char *>(bytes), static_cast<std::streamsize>(count));
-    file.close();
-    std::error_code error;
-    if (file)
-      std::filesystem::rename(fresh, path, error);
-    if (!file || error)
+    const std::string problem = support::writeFile(
+        path.string(), std::span(static_cast<const std::uint8_t *>(bytes), count),
+        {.existing = support::WriteOptions::Existing::replace, .group = {}, .durable = false});
+    if (!problem.empty())
       throw RuntimeError("the ranks of a group can't find each other: " + path.string() +
-                             " can't be written",
+                             " can't be written: " + problem,
                          0, where);
   }
   static bool read(const std::filesystem::path &path, void *bytes, std::size_t count) {
-    std::ifstream file(path, std::ios::binary);
-    file.read(static_cast<char *>(bytes), static_cast<std::streamsize>(count));
-    return file.gcount() == static_cast<std::streamsize>(count) &&
-           file.peek() == std::ifstream::traits_type::eof();
-  }
-  static void add(std::string &list, std::size_t rank) {
-    list += (list.empty() ? "" : ", ") + std::to_string(rank);
+    const support::FileContents file = support::readAll(path.string(), count);
+    if (!file.bytes || file.bytes->size() != count)
+      return false;
+    std::memcpy(bytes, file.bytes->data(), count);
+    return true;
   }
   /// The ranks without an offer of a process that lives.
   std::string missingOffers() {
@@ -170,7 +167,7 @@ private:
       const OfferBytes &offer = offers_[rank];
       // An offer that was read stays, because its rank removes it when all have seen it.
       if (offer.magic != kMagic || !isAlive(offer.pid))
-        add(missing, rank);
+        support::appendItem(missing, std::to_string(rank));
     }
     return missing;
   }
@@ -179,7 +176,7 @@ private:
     for (std::size_t rank = 0; rank < size_; ++rank) {
       std::uint64_t of = 0;
       if (!read(seenFile(static_cast<int>(rank)), &of, sizeof of) || of != seen)
-        add(missing, rank);
+        support::appendItem(missing, std::to_string(rank));
     }
     return missing;
   }
@@ -198,31 +195,32 @@ GroupOffer::GroupOffer(int rank, int size, const GroupOptions &options,
   expectRank(rank, size, options, where);
   const Device device = Device::current(where);
   auto window = std::make_shared<SharedMemory>(windowBytes(options), where);
-  OfferBytes bytes;
-  std::memset(static_cast<void *>(&bytes), 0, sizeof bytes);
-  bytes.magic = kMagic;
-  bytes.machine = thisMachine();
-  bytes.process = thisProcess();
-  bytes.nonce = random64();
-  bytes.capacity = options.capacity;
-  bytes.window = reinterpret_cast<std::uint64_t>(window->data(where));
-  bytes.rank = rank;
-  bytes.size = size;
-  bytes.device = device.ordinal();
-  bytes.pid = getpid();
-  bytes.handle = memory_handle(window->data(where), where);
-  state_ = std::make_unique<State>(State{rank, size, options, device, std::move(window), bytes});
+  const OfferBytes bytes{.magic = kMagic,
+                         .machine = thisMachine(),
+                         .process = thisProcess(),
+                         .nonce = random64(),
+                         .capacity = options.capacity,
+                         .window = reinterpret_cast<std::uint64_t>(window->data(where)),
+                         .rank = rank,
+                         .size = size,
+                         .device = device.ordinal(),
+                         .pid = getpid(),
+                         .handle = memory_handle(window->data(where), where)};
+  state_ = std::make_unique<State>(State{options, device, std::move(window), bytes});
 }
 GroupOffer::~GroupOffer() = default;
 GroupOffer::GroupOffer(GroupOffer &&other) noexcept = default;
 
-std::span<const std::byte> GroupOffer::bytes() const {
+std::span<const std::byte> GroupOffer::bytes(std::source_location where) const {
+  expectState(state_, where);
   return std::as_bytes(std::span(&state_->bytes, 1));
 }
 
 Group GroupOffer::join(std::span<const std::byte> all, std::source_location where) && {
+  expectState(state_, where);
   const std::unique_ptr<State> offer = std::move(state_);
-  const auto size = static_cast<std::size_t>(offer->size);
+  const OfferBytes &own = offer->bytes;
+  const auto size = static_cast<std::size_t>(own.size);
   if (all.size() != size * sizeof(OfferBytes))
     throw RuntimeError("a group of " + std::to_string(size) + " ranks is joined by " +
                            std::to_string(size * sizeof(OfferBytes)) +
@@ -232,16 +230,16 @@ Group GroupOffer::join(std::span<const std::byte> all, std::source_location wher
   std::vector<OfferBytes> offers(size);
   std::memcpy(static_cast<void *>(offers.data()), all.data(), all.size());
   for (std::size_t rank = 0; rank < size; ++rank)
-    expectFits(offers[rank], offer->bytes, static_cast<int>(rank), where);
+    expectFits(offers[rank], own, static_cast<int>(rank), where);
 
   const DeviceScope scope(offer->device.ordinal());
-  auto state = std::make_shared<Group::State>(offer->rank, offer->size, offer->device,
-                                              offer->options, where);
+  auto state =
+      std::make_shared<Group::State>(own.rank, own.size, offer->device, offer->options, where);
   state->windows.push_back(offer->window);
   for (std::size_t rank = 0; rank < size; ++rank) {
     const OfferBytes &peer = offers[rank];
     void *&window = state->memory.windows[rank];
-    if (peer.process == offer->bytes.process) {
+    if (peer.process == own.process) {
       enable_access(offer->device, Device(peer.device, where), where);
       window = reinterpret_cast<void *>(peer.window);
       continue;

@@ -18,7 +18,7 @@ void expectRank(int rank, int size, const GroupOptions &options, const std::sour
 std::size_t turnBytes(const GroupOptions &options);
 std::size_t windowBytes(const GroupOptions &options);
 
-/// The bytes of an offer, as they are sent.
+/// The bytes of an offer, as they are sent: there are none between the members.
 struct OfferBytes {
   std::uint64_t magic;
   std::uint64_t machine; ///< of the machine's present run
@@ -31,12 +31,15 @@ struct OfferBytes {
   std::int32_t pid;
   MemoryHandle handle;
 };
+static_assert(sizeof(OfferBytes) == 6 * 8 + 4 * 4 + sizeof(MemoryHandle));
 
 } // namespace runtime
 
 struct Group::State {
   State(int rank, int size, Device device, const GroupOptions &options,
         const std::source_location &where);
+  /// Throws RuntimeError if a stream is none of the rank's device.
+  void expectStream(StreamRef stream, const std::source_location &where) const;
   const int rank, size;
   const Device device;
   const GroupOptions options;
@@ -51,7 +54,6 @@ struct Group::State {
 };
 
 struct GroupOffer::State {
-  int rank, size;
   GroupOptions options;
   Device device;
   std::shared_ptr<SharedMemory> window;

@@ -5,7 +5,6 @@
 #include "runtime/hip/hip_functions.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cctype>
 #include <cstring>
 
@@ -149,36 +148,14 @@ GraphFunctions graphFunctions() {
   return graphs;
 }
 
-/// Which devices may reach memory of which, as far as this library has asked for it. HIP calls a
-/// second request an error, and tells nobody what is allowed.
-std::atomic<bool> peerEnabled[kMaxDevices][kMaxDevices];
-
+/// HIP calls a second request an error. The program may look for errors of its own, and must not find
+/// that one. HIP alone knows what is enabled: the program may enable it, end it and reset devices, too.
 Status enablePeer(int peer) {
-  int device = 0;
-  if (const Status status = hip->hipGetDevice(&device))
+  const hipError_t status = hip->hipDeviceEnablePeerAccess(peer, 0);
+  if (status != hipErrorPeerAccessAlreadyEnabled)
     return status;
-  if (device < 0 || device >= kMaxDevices || peer < 0 || peer >= kMaxDevices)
-    return hipErrorInvalidDevice;
-  if (peerEnabled[device][peer])
-    return hipSuccess;
-  hipError_t status = hip->hipDeviceEnablePeerAccess(peer, 0);
-  if (status == hipErrorPeerAccessAlreadyEnabled) {
-    (void)hip
-        ->hipGetLastError(); // the program asked for it by itself, and looks for errors of its own
-    status = hipSuccess;
-  }
-  if (status == hipSuccess)
-    peerEnabled[device][peer] = true;
-  return status;
-}
-
-Status resetDevice() {
-  int device = 0;
-  const Status status = hip->hipGetDevice(&device);
-  if (status == hipSuccess && device >= 0 && device < kMaxDevices)
-    for (std::atomic<bool> &enabled : peerEnabled[device])
-      enabled = false;
-  return hip->hipDeviceReset();
+  (void)hip->hipGetLastError();
+  return hipSuccess;
 }
 
 /// Memory whose stores reach other devices before the kernel ends. HIP 5 has no uncached memory of a
@@ -241,7 +218,7 @@ std::unique_ptr<Driver> driverOver(std::unique_ptr<HipFunctions> library) {
   driver->setDevice = [](int device) -> Status { return hip->hipSetDevice(device); };
   driver->synchronizeDevice = []() -> Status { return hip->hipDeviceSynchronize(); };
   if (hip->hipDeviceReset)
-    driver->resetDevice = resetDevice;
+    driver->resetDevice = []() -> Status { return hip->hipDeviceReset(); };
 
   driver->allocate = [](void **pointer, std::size_t bytes) -> Status {
     return hip->hipMalloc(pointer, bytes);

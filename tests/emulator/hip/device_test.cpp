@@ -158,6 +158,7 @@ TEST_CASE("A kernel sees a peer's memory only after access was enabled") {
 
   HIP_OK(hipDeviceEnablePeerAccess(1, 0));
   CHECK(hipDeviceEnablePeerAccess(1, 0) == hipErrorPeerAccessAlreadyEnabled);
+  CHECK(hipGetLastError() == hipErrorPeerAccessAlreadyEnabled);
   HIP_OK(launch1D(fill, 1, 64, nullptr, far.data, 5, 64));
   HIP_OK(hipDeviceSynchronize());
   CHECK(far.read() == std::vector<int>(64, 5));

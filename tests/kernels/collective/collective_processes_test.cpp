@@ -243,4 +243,15 @@ TEST_CASE("bytes of other groups are refused") {
     CHECK(std::string(error.what()).find("its capacity is 131072 bytes, here it is 65536") !=
           std::string::npos);
   }
+  const auto again = [](auto use) {
+    try {
+      use();
+    } catch (const fx::RuntimeError &error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  const std::string used = "a GroupOffer that was joined or moved from is used";
+  CHECK(again([&] { (void)std::move(offer).join(all); }).find(used) != std::string::npos);
+  CHECK(again([&] { (void)offer.bytes(); }).find(used) != std::string::npos);
 }

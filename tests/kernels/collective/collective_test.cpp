@@ -4,6 +4,7 @@
 #include <flydsl/host/autotune.h>
 
 #include <flydsl/host/graph.h>
+#include <flydsl/host/peers.h>
 
 using namespace collective_tests;
 
@@ -201,6 +202,8 @@ TEST_CASE("a group's calls go into one stream") {
       "go into another stream than this one: two calls at a time would use one window");
   has(refusal([&] { plan(ranks.args(0), ranks.streams[1]); }),
       "which has device 0, goes into a stream of device 1");
+  has(refusal([&] { ranks.groups[0].move_to(ranks.streams[1]); }),
+      "which has device 0, goes into a stream of device 1");
   ranks.groups[0].move_to(other);
   ranks.each([&](int rank) { plan(ranks.args(rank), rank ? ranks.streams[1] : other); });
   other.synchronize();
@@ -223,7 +226,41 @@ TEST_CASE("wrong groups are refused") {
         (void)fx::Group::of({all[0], all[1]}, {.timeout = std::chrono::milliseconds(0)});
       }),
       "a group's timeout is 0 ms");
+  has(refusal([&] {
+        (void)fx::Group::of({all[0], all[1]}, {.timeout = std::chrono::milliseconds::max()});
+      }),
+      "ms; it is up to 2147483647");
   has(refusal([] { const fx::GroupOffer offer(2, 2); }), "rank 2 of a group of 2");
+}
+
+// The emulator says a line for each of these refusals, so the case has a run of its own.
+TEST_CASE("memory of several devices is refused where it is none", "[.refusals]") {
+  CHECK(fx::can_access(fx::Device(0), fx::Device(1)));
+  CHECK(fx::can_access(fx::Device(0), fx::Device(0)));
+  fx::enable_access(fx::Device(0), fx::Device(1));
+  fx::enable_access(fx::Device(0), fx::Device(1)); // changes nothing
+  fx::enable_access(fx::Device(0), fx::Device(0));
+
+  const fx::SharedMemory memory(4096);
+  auto *inside = static_cast<std::byte *>(memory.data()) + 256;
+  const int host = 0;
+  const std::string asking = "asking for a handle of device memory";
+  has(refusal([&] { (void)fx::memory_handle(inside); }), asking);
+  has(refusal([&] { (void)fx::memory_handle(&host); }), asking);
+  has(refusal([&] { (void)fx::memory_handle(nullptr); }), asking);
+
+  const std::string opening = "opening memory of another process";
+  has(refusal([] { const fx::OpenedMemory opened(fx::MemoryHandle{}); }), opening);
+  const fx::MemoryHandle own = fx::memory_handle(memory.data());
+  CHECK(own == fx::memory_handle(memory.data()));
+  has(refusal([&] { const fx::OpenedMemory opened(own); }), opening);
+
+  const fx::Stream stream;
+  has(refusal([&] {
+        (void)fx::Graph::capture(stream,
+                                 [](const fx::Stream &) { const fx::SharedMemory late(4096); });
+      }),
+      "make it before the capture");
 }
 
 TEST_CASE("wrong calls are refused") {
