@@ -1,7 +1,7 @@
 // The engine's layers and tokens beside those of double precision.
 #pragma once
 
-#include "engine.h"
+#include "engines.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -23,7 +23,7 @@ inline Rows weightsOf(const Matrix &matrix, std::int64_t row) {
   const fk::GgmlBlock block = fk::ggml_block(matrix.format);
   const std::int64_t blocks = matrix.columns / block.weights;
   Rows weights(std::size_t(matrix.columns));
-  fk::dequantise(matrix.format, matrix.data + row * blocks * block.bytes, blocks, weights.data());
+  fk::dequantise(matrix.format, matrix.row(row), blocks, weights.data());
   return weights;
 }
 
@@ -174,14 +174,14 @@ struct Reference {
 /// Compares, and prints what it finds.
 class Checker {
 public:
-  Checker(const Model &model, Engine &engine) : model_(model), engine_(engine) {}
+  Checker(const Model &model, Engines &engines) : model_(model), engines_(engines) {}
 
   /// Runs the first tokens, `most` of them, and compares what each layer gives.
   void layers(std::vector<int> tokens, int most) {
     tokens.resize(std::min(tokens.size(), std::size_t(most)));
     const Reference expected(model_, tokens, 1);
     double worst = 0;
-    engine_.afterLayer = [&](std::int64_t layer, std::span<const float> rows) {
+    engines_.first().afterLayer = [&](std::int64_t layer, std::span<const float> rows) {
       const std::vector<double> &wanted = expected.layers[std::size_t(layer)];
       std::vector<double> off;
       for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -193,8 +193,8 @@ public:
         right_ = false;
       }
     };
-    engine_.end(engine_.begin(tokens));
-    engine_.afterLayer = nullptr;
+    engines_.end(engines_.begin(tokens));
+    engines_.first().afterLayer = nullptr;
     std::printf("layers: %.3g of what rounding allows\n", worst);
   }
   /// Compares the tokens of a text that were not yet. Where two logits are closer than rounding
@@ -236,7 +236,7 @@ public:
 
 private:
   const Model &model_;
-  Engine &engine_;
+  Engines &engines_;
   bool right_ = true;
   std::size_t equal_ = 0, near_ = 0;
 };

@@ -13,6 +13,7 @@
 
 #include <flydsl/host/graph.h>
 #include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/collective.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
@@ -86,8 +87,12 @@ struct EngineOptions {
 
 class Engine {
 public:
-  Engine(const Model &model, Plans &plans, const EngineOptions &options)
-      : model_(model), options_(options), rows_(std::max(options.prompt, options.batch)),
+  /// An engine on the current device, with the model or a rank's part of it; the parts' sums are
+  /// made by the rank's group. `warmUp` comes before all else.
+  Engine(const Model &model, Plans &plans, const EngineOptions &options,
+         const std::optional<fx::Group> &group = std::nullopt)
+      : model_(model), options_(options), group_(group),
+        rows_(std::max(options.prompt, options.batch)),
         sequences_(options.batch, options.context, kPage),
         inputs_(std::size_t(3 * rows_ + options.batch * (1 + sequences_.pagesOfEach()))),
         tokens_(inputs_.add({rows_})), positions_(inputs_.add({rows_})),
@@ -110,7 +115,7 @@ public:
                      options.batch)),
         embedding_(model.embedding.data == model.logits.data
                        ? output_.b
-                       : weights(embed_.problem().weight(), model.embedding.data)),
+                       : weights(embed_.problem().weight(), {&model.embedding, 1})),
         norm_(plans(normProblem(model, false), options.batch)),
         addAndNorm_(plans(normProblem(model, true), options.batch)),
         rope_(plans(ropeProblem(model), options.batch)),
@@ -118,6 +123,12 @@ public:
         decode_(plans(decodeProblem(model, options.context), options.batch)),
         attentionSpace_(workspace(attention_, options.prompt)),
         decodeSpace_(workspace(decode_, options.batch)) {
+    if (group)
+      for (const int rows : {options.batch, options.prompt})
+        sums_.push_back(plans(fk::CollectiveProblem{.kind = fk::CollectiveKind::all_reduce,
+                                                    .type = fx::f32,
+                                                    .ranks = group->size()},
+                              rows * model.width));
     const fx::Extents cache{sequences_.pages(), kPage, model.kvHeads, model.head};
     for (const Layer &layer : model.layer) {
       std::vector<Product> qkv;
@@ -135,14 +146,18 @@ public:
                          product(plans, {&layer.down, 1}, fx::f32), memory_.room(fx::f16, cache),
                          memory_.room(fx::f16, cache)});
     }
+  }
+
+  /// Loads each kernel by rows of no sequence, and captures a step. All ranks do it at a time, as
+  /// they begin sequences and make steps.
+  void warmUp() {
     // region: graph
-    // Warm-up: each kernel is loaded by rows of no sequence, and a step is captured.
     std::fill_n(places_.host, rows_, -1);
     inputs_.send();
-    forward(options.prompt, 0);
-    forward(options.batch);
-    stream_.synchronize();
-    step_.emplace(fx::Graph::capture(stream_, [&](const fx::Stream &) { forward(options.batch); }));
+    forward(options_.prompt, 0);
+    forward(options_.batch);
+    wait();
+    step_.emplace(fx::Graph::capture(stream_, [&](const fx::Stream &) { forward(options_.batch); }));
     // endregion
   }
 
@@ -161,7 +176,7 @@ public:
         put(std::int64_t(i), *number, tokens[i]);
       inputs_.send();
       forward(std::int64_t(count), *number);
-      stream_.synchronize();
+      wait();
       tokens = tokens.subspan(count);
     }
     chosen_ = choice_.tokens();
@@ -187,7 +202,7 @@ public:
     const auto start = std::chrono::steady_clock::now();
     step_->launch(stream_);
     hostSeconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    stream_.synchronize();
+    wait();
     chosen_ = choice_.tokens();
     // endregion
   }
@@ -201,6 +216,11 @@ public:
   std::size_t memory() const {
     return memory_.bytes() + inputs_.bytes() + x_.bytes() + delta_.bytes() + logits_.bytes() +
            choice_.bytes();
+  }
+
+  /// Bytes of the largest sum over the ranks.
+  static std::size_t sumBytes(const Model &model, const EngineOptions &options) {
+    return std::size_t(std::max(options.prompt, options.batch) * model.width) * sizeof(float);
   }
 
   std::size_t kernels() const { return step_->size(); } ///< of a step
@@ -238,9 +258,13 @@ private:
     return bytes ? std::optional(memory_.room(fx::u8, {bytes})) : std::nullopt;
   }
   // region: weights
-  fk::GgmlTensor weights(const fk::GgmlWeight &weight, const std::uint8_t *raw) {
+  fk::GgmlTensor weights(const fk::GgmlWeight &weight, std::span<const Matrix> matrices) {
+    std::vector<std::uint8_t> raw; // the rows of all matrices, one after the other
+    for (const Matrix &matrix : matrices)
+      for (std::int64_t i = 0; i < matrix.rows; ++i)
+        raw.insert(raw.end(), matrix.row(i), matrix.row(i) + matrix.bytesOf(matrix.columns));
     std::vector<std::uint8_t> prepared(fk::weight_bytes(weight));
-    fk::prepare_weight(weight, raw, prepared.data());
+    fk::prepare_weight(weight, raw.data(), prepared.data());
     return {weight, memory_.upload(prepared, {prepared.size()})};
   }
   // endregion
@@ -248,11 +272,8 @@ private:
   Product product(Plans &plans, std::span<const Matrix> matrices, fx::DType a,
                   const Matrix *up = nullptr) {
     std::int64_t rows = 0;
-    std::vector<std::uint8_t> raw; // rows of several matrices lie one behind another
-    for (const Matrix &matrix : matrices) {
+    for (const Matrix &matrix : matrices)
       rows += matrix.rows;
-      raw.insert(raw.end(), matrix.data, matrix.data + matrix.bytes);
-    }
     // region: product
     const fk::GgmlGemmProblem problem{.format = matrices[0].format,
                                       .layout = fk::GgmlLayout::planes,
@@ -263,9 +284,16 @@ private:
                                           up ? fk::Activation::silu : fk::Activation::none,
                                       .gated = up != nullptr};
     return {{plans(problem, options_.batch), plans(problem, options_.prompt)},
-            weights(problem.weight(), raw.data()),
-            up ? std::optional(weights(problem.weight(), up->data)) : std::nullopt};
+            weights(problem.weight(), matrices),
+            up ? std::optional(weights(problem.weight(), {up, 1})) : std::nullopt};
     // endregion
+  }
+
+  /// Until the stream's work is done. Throws if another rank did not come.
+  void wait() {
+    stream_.synchronize();
+    if (group_)
+      group_->check();
   }
 
   // region: put
@@ -294,6 +322,15 @@ private:
       const bool prompt = promptOf && a.shape()[0] > options_.batch;
       product.plan[prompt]({.a = a, .b = product.b, .up = product.up, .c = c}, stream_);
     };
+    // region: sum
+    // What the ranks' parts of a layer add is summed up, with the same bits on each.
+    const auto addUp = [&] {
+      if (!group_)
+        return;
+      const fx::TensorArg delta = fx::tensor(delta_.data(), {m * model_.width});
+      sums_[promptOf && m > options_.batch]({.x = delta, .y = delta, .group = &*group_}, stream_);
+    };
+    // endregion
     // The sum of x and delta is made where it is normalised next.
     const auto addAndNormalise = [&](const fx::TensorArg &weight, std::int64_t from) {
       const fx::TensorArg x = part(x_, 0, from, m - from);
@@ -351,9 +388,11 @@ private:
       // region: mlp
       multiply(layer.output, fx::tensor(attended_.data(), fx::f16, {m, heads * head}),
                rows(delta_));
+      addUp();
       addAndNormalise(layer.mlpNorm, 0);
       multiply(layer.gateUp, rows(y_), rows(inner_));
       multiply(layer.down, rows(inner_), rows(delta_));
+      addUp();
       // endregion
       if (promptOf && afterLayer) {
         stream_.synchronize();
@@ -373,6 +412,8 @@ private:
 
   const Model &model_;
   const EngineOptions options_;
+  const std::optional<fx::Group> group_; ///< none: the model is whole
+  std::vector<fk::CollectivePlan> sums_; ///< of a step's rows, and of a prompt's
   const std::int64_t rows_; ///< of a call, at most
   double hostSeconds_ = 0;
   fx::Stream stream_;

@@ -2,7 +2,7 @@
 // to get a model; `llama --help` lists the options.
 #include "check.h"
 #include "common/cli.h"
-#include "engine.h"
+#include "engines.h"
 #include "tokenizer.h"
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace {
 struct Options {
   std::string model, plans, prompts;
   std::vector<std::string> texts;
-  int device = 0, tokens = 64;
+  int device = 0, devices = 1, tokens = 64;
   bool check = false, chat = false, quiet = false;
   EngineOptions engine;
   bool streams() const { return !quiet && engine.batch == 1; }
@@ -42,7 +42,10 @@ void declare(CLI::App &app, Options &o) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--seed", o.engine.sampling.seed, "equal seeds give equal texts");
-  whole("--device", o.device, 0, 1023, "the number of the device");
+  whole("--device", o.device, 0, 1023, "the number of the device, or of the first one");
+  app.add_option("--tp", o.devices, "devices that share each layer")
+      ->check(CLI::IsMember({1, 2, 4, 8}))
+      ->capture_default_str();
   app.add_flag("--check", o.check, "compares layers and tokens with double precision");
   app.add_flag("--quiet", o.quiet, "prints no text");
   if (Plans::kCompiles)
@@ -58,8 +61,8 @@ double now() {
 /// Goes on with texts, and takes the time.
 class Program {
 public:
-  Program(const Options &options, const Tokenizer &tokenizer, Engine &engine)
-      : options_(options), tokenizer_(tokenizer), engine_(engine),
+  Program(const Options &options, const Tokenizer &tokenizer, Engines &engines)
+      : options_(options), tokenizer_(tokenizer), engines_(engines),
         at_(std::size_t(options.engine.batch)) {}
 
   /// As many texts at a time as the engine has places; the next one begins where one has ended.
@@ -74,9 +77,9 @@ public:
       for (std::size_t i = 0; i < at_.size(); ++i)
         input[i] = at_[i] ? at_[i]->tokens.back() : 0;
       const double start = now();
-      engine_.step(input);
+      engines_.step(input);
       stepSeconds_ += now() - start;
-      hostSeconds_ = std::min(hostSeconds_, engine_.hostSeconds());
+      hostSeconds_ = std::min(hostSeconds_, engines_.first().hostSeconds());
       ++steps_;
       for (std::size_t i = 0; i < at_.size(); ++i)
         if (at_[i])
@@ -86,7 +89,7 @@ public:
   /// Compares what was made with double precision. Where a text is cut behind a token of the
   /// reference's, the engine goes on from there.
   bool check(const Model &model, std::vector<Text> &texts) {
-    Checker checker(model, engine_);
+    Checker checker(model, engines_);
     checker.layers(texts[0].tokens, options_.engine.prompt);
     for (bool again = true; again; run(texts)) {
       again = false;
@@ -103,7 +106,7 @@ public:
                 "tokens/s): %zu kernels as a graph, which the host gave away in %.3f ms at best\n",
                 promptTokens_, promptSeconds_, steps_, tokens_,
                 stepSeconds_ / double(std::max<std::size_t>(steps_, 1)),
-                double(tokens_) / (stepSeconds_ + promptSeconds_), engine_.kernels(),
+                double(tokens_) / (stepSeconds_ + promptSeconds_), engines_.first().kernels(),
                 steps_ ? 1000 * hostSeconds_ : 0.0);
   }
 
@@ -115,7 +118,7 @@ private:
   }
   void begin(Text &text) {
     const double start = now();
-    const int sequence = engine_.begin(text.tokens);
+    const int sequence = engines_.begin(text.tokens);
     promptSeconds_ += now() - start;
     promptTokens_ += text.tokens.size();
     at_[std::size_t(sequence)] = &text;
@@ -125,7 +128,7 @@ private:
   /// Chooses the next token of a text, and ends it if that is the last.
   void take(int sequence) {
     Text &text = *at_[std::size_t(sequence)];
-    text.tokens.push_back(engine_.token(sequence));
+    text.tokens.push_back(engines_.token(sequence));
     ++tokens_;
     if (options_.streams()) {
       std::fputs(tokenizer_.bytes(text.tokens.back()).c_str(), stdout);
@@ -133,7 +136,7 @@ private:
     }
     text.ended = isWhole(text);
     if (text.ended) {
-      engine_.end(sequence);
+      engines_.end(sequence);
       at_[std::size_t(sequence)] = nullptr;
       --active_;
     }
@@ -141,7 +144,7 @@ private:
 
   const Options &options_;
   const Tokenizer &tokenizer_;
-  Engine &engine_;
+  Engines &engines_;
   std::vector<Text *> at_; ///< of each place
   std::size_t active_ = 0, promptTokens_ = 0, steps_ = 0, tokens_ = 0;
   double promptSeconds_ = 0, stepSeconds_ = 0;
@@ -158,7 +161,9 @@ int run(Options &options) {
   }
   if (options.texts.empty())
     options.texts.push_back("The capital of France is");
-  fx::Device(options.device).make_current();
+  std::vector<fx::Device> devices;
+  for (int i = 0; i < options.devices; ++i)
+    devices.push_back(fx::Device(options.device + i));
   const Gguf file = Gguf::read(options.model);
   const Model model(file);
   const Tokenizer tokenizer(file);
@@ -170,16 +175,18 @@ int run(Options &options) {
   const double start = now();
 #ifdef PLANS_FROM_FILE
   Plans plans(options.plans);
-  Engine engine(model, plans, options.engine);
+  Engines engines(model, plans, options.engine, devices);
 #else
   Plans plans;
-  Engine engine(model, plans, options.engine);
+  Engines engines(model, plans, options.engine, devices);
   if (!options.plans.empty())
     plans.write(options.plans);
 #endif
-  std::printf("%s; %d layers, %zu MB on the device; ready in %.1f s\n",
-              fx::Device::current().str().c_str(), int(model.layers), engine.memory() >> 20,
-              now() - start);
+  const std::string others =
+      options.devices > 1 ? " and the next " + std::to_string(options.devices - 1) : "";
+  std::printf("%s%s; %d layers, %zu MB on the device; ready in %.1f s\n",
+              devices[0].str().c_str(), others.c_str(), int(model.layers),
+              engines.first().memory() >> 20, now() - start);
 
   std::vector<Text> texts;
   for (const std::string &words : options.texts) {
@@ -193,7 +200,7 @@ int run(Options &options) {
     if (options.streams() && options.texts.size() == 1)
       std::printf("%s", words.c_str());
   }
-  Program program(options, tokenizer, engine);
+  Program program(options, tokenizer, engines);
   program.run(texts);
   if (!options.quiet && !options.streams())
     for (const Text &text : texts) {

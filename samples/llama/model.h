@@ -7,13 +7,45 @@
 
 namespace llama {
 
-/// Rows of weights of one format, which lie one behind another.
+/// Rows of weights of one format, whole blocks in each.
 struct Matrix {
   fk::GgmlFormat format;
   std::int64_t rows, columns;
   const std::uint8_t *data;
-  std::size_t bytes;
+  std::int64_t stride; ///< bytes from a row to the next
+
+  const std::uint8_t *row(std::int64_t i) const { return data + i * stride; }
+  /// The bytes of so many columns.
+  std::int64_t bytesOf(std::int64_t count) const {
+    const fk::GgmlBlock block = fk::ggml_block(format);
+    return count / block.weights * block.bytes;
+  }
 };
+
+// region: share
+/// Which of how many equal parts.
+struct Share {
+  int rank, ranks;
+  /// The size of a part. Throws FileError if the parts would not be equal.
+  std::int64_t of(std::int64_t count, const std::string &what, std::int64_t unit = 1) const {
+    if (count % (ranks * unit))
+      throw FileError("--tp " + std::to_string(ranks) + ": " + std::to_string(ranks) +
+                      " devices can't share " + std::to_string(count) + " " + what +
+                      (unit > 1 ? ", in blocks of " + std::to_string(unit) : ""));
+    return count / ranks;
+  }
+};
+inline Matrix rowsOf(const Matrix &whole, const Share &share) {
+  const std::int64_t rows = share.of(whole.rows, "rows of weights");
+  return {whole.format, rows, whole.columns, whole.row(share.rank * rows), whole.stride};
+}
+inline Matrix columnsOf(const Matrix &whole, const Share &share) {
+  const std::int64_t columns =
+      share.of(whole.columns, "columns of weights", fk::ggml_block(whole.format).weights);
+  return {whole.format, whole.rows, columns, whole.data + share.rank * whole.bytesOf(columns),
+          whole.stride};
+}
+// endregion
 
 inline Matrix matrixOf(const Gguf &file, const std::string &name, std::int64_t rows,
                        std::int64_t columns) {
@@ -21,7 +53,7 @@ inline Matrix matrixOf(const Gguf &file, const std::string &name, std::int64_t r
   if (tensor.shape != std::vector{columns, rows})
     throw FileError("the tensor " + name + " is not a matrix of " + std::to_string(rows) +
                     " rows of " + std::to_string(columns));
-  return {tensor.format, rows, columns, tensor.data, tensor.bytes};
+  return {tensor.format, rows, columns, tensor.data, std::int64_t(tensor.bytes) / rows};
 }
 
 inline std::vector<float> vectorOf(const Gguf &file, const std::string &name, std::int64_t size) {
@@ -100,6 +132,26 @@ struct Model {
                         "by both together");
     }
   }
+
+  // region: part
+  /// The part of a rank: some of the heads, and some of the MLP's inner numbers. What the parts add
+  /// to the stream of the model adds up to what the whole adds. The stream, its norms and the
+  /// logits are on each rank. Throws FileError if the parts would not be equal.
+  Model part(int rank, int ranks) const {
+    const Share share{rank, ranks};
+    Model part = *this;
+    part.heads = share.of(heads, "heads");
+    part.kvHeads = share.of(kvHeads, "heads of keys");
+    part.inner = share.of(inner, "numbers of an MLP");
+    for (Layer &of : part.layer) {
+      for (Matrix *rows : {&of.q, &of.k, &of.v, &of.gate, &of.up})
+        *rows = rowsOf(*rows, share);
+      for (Matrix *columns : {&of.output, &of.down})
+        *columns = columnsOf(*columns, share);
+    }
+    return part;
+  }
+  // endregion
 };
 
 } // namespace llama

@@ -15,7 +15,7 @@ namespace fk = flydsl::kernels;
 namespace llama {
 namespace {
 
-constexpr int kLayers = 2, kWidth = 256, kInner = 512, kHeads = 4, kKvHeads = 2, kHead = 64;
+constexpr int kLayers = 2, kWidth = 256, kInner = 512, kHeads = 4, kHead = 64;
 
 /// Appends a file's numbers and texts.
 struct Writer {
@@ -145,7 +145,7 @@ std::string ones(std::int64_t size, std::uint64_t seed) {
 
 } // namespace
 
-void makeModel(const std::string &path, fk::GgmlFormat format) {
+void makeModel(const std::string &path, fk::GgmlFormat format, int kvHeads) {
   // A token for each byte by the name that the tables give it, some pairs, and the end.
   std::vector<std::string> tokens, merges;
   for (int b = 0, next = 256; b < 256; ++b) {
@@ -187,8 +187,8 @@ void makeModel(const std::string &path, fk::GgmlFormat format) {
     addVector(at + "attn_norm");
     addVector(at + "ffn_norm");
     addMatrix(at + "attn_q", kHeads * kHead, kWidth);
-    addMatrix(at + "attn_k", kKvHeads * kHead, kWidth);
-    addMatrix(at + "attn_v", kKvHeads * kHead, kWidth);
+    addMatrix(at + "attn_k", kvHeads * kHead, kWidth);
+    addMatrix(at + "attn_v", kvHeads * kHead, kWidth);
     addMatrix(at + "attn_output", kWidth, kHeads * kHead);
     addMatrix(at + "ffn_gate", kInner, kWidth);
     addMatrix(at + "ffn_up", kInner, kWidth);
@@ -206,7 +206,7 @@ void makeModel(const std::string &path, fk::GgmlFormat format) {
   file.whole("llama.embedding_length", kWidth);
   file.whole("llama.feed_forward_length", kInner);
   file.whole("llama.attention.head_count", kHeads);
-  file.whole("llama.attention.head_count_kv", kKvHeads);
+  file.whole("llama.attention.head_count_kv", kvHeads);
   file.real("llama.attention.layer_norm_rms_epsilon", 1e-5f);
   file.words("llama.rope.scaling.type", "none");
   file.words("tokenizer.ggml.model", "gpt2");

@@ -7,7 +7,8 @@
 
 namespace llama {
 
-/// Writes it with all matrices in a format. Equal formats give equal files. Throws FileError.
-void makeModel(const std::string &path, flydsl::kernels::GgmlFormat format);
+/// Writes it with all matrices in a format, and 1, 2 or 4 heads of keys. Equal ones give equal files.
+/// Throws FileError.
+void makeModel(const std::string &path, flydsl::kernels::GgmlFormat format, int kvHeads = 2);
 
 } // namespace llama
