@@ -67,7 +67,8 @@ constexpr std::array kResults = {
               Assumed, "the product is rounded to f16 before the sum; denormals as MODE says"},
     ResultRow{"global loads that transpose elements of 8 bits",
               [](Known i) { return i.name == "global_load_tr_b64"; }, Assumed,
-              "the lanes' map is taken to be that of elements of 16 bits"},
+              "the lanes' map that two programs written for gfx1201 rely on (llama.cpp's "
+              "rdna4_fp8_gemm)"},
     ResultRow{"typed buffers",
               [](Known i) { return i.op->has(Trait::TypedBuffer) || has(i, "_format_"); }, Assumed,
               "conversions by the ISA manuals' formats; integers too large for a component lose "
@@ -107,48 +108,56 @@ constexpr std::array kTimes = {
             [](Known i) {
               return isCdnaMatrix(i) && i.machine->processor->family != flydsl::Family::cdna4;
             },
-            matrixOf, "passes of the ISA manuals and of AMD's matrix instruction calculator"},
-    TimeRow{"matrix products, MFMA of CDNA4", isCdnaMatrix, matrixOf,
+            matrixOf, TimeEvidence::Documented,
+            "passes of the ISA manuals and of AMD's matrix instruction calculator"},
+    TimeRow{"matrix products, MFMA of CDNA4", isCdnaMatrix, matrixOf, TimeEvidence::Documented,
             "as CDNA3's; of f8f6f4 the 16 and 32 cycles of traces on MI355X (FlyDSL's notes on its "
             "MFMA coverage); f64 at half of CDNA3's rate (AMD's peak rates)"},
-    TimeRow{"matrix products, WMMA", [](Known i) { return i.matrix != nullptr; }, matrixOf,
-            "AMD's matrix instruction calculator; 16 and 8 cycles on RDNA4 in traces (tinygrad); "
-            "gfx1250 by LLVM's scheduling model"},
+    TimeRow{"matrix products, WMMA of RDNA",
+            [](Known i) { return i.matrix && !i.machine->isGfx1250(); }, matrixOf, TimeEvidence::Documented,
+            "AMD's matrix instruction calculator; 16 and 8 cycles on RDNA4 in traces (tinygrad). "
+            "That scalar instructions issue while one computes is not modelled"},
+    TimeRow{"matrix products, WMMA of gfx1250", [](Known i) { return i.matrix != nullptr; },
+            matrixOf, TimeEvidence::Compiler, "LLVM's scheduling model (GFX1250SpeedModel)"},
     TimeRow{"double precision",
             [](Known i) { return i.op->cls == Class::Valu && i.op->isDouble(); }, issueOf,
-            "AMD's peak rates; functions by LLVM's scheduling models"},
+            TimeEvidence::Documented, "AMD's peak rates; functions by LLVM's scheduling models"},
     TimeRow{"transcendental functions", [](Known i) { return isVector(i, Cost::Transcendental); },
-            issueOf, "a quarter of the rate: ISA manuals; 4 cycles on RDNA4 in traces (tinygrad)"},
+            issueOf, TimeEvidence::Documented,
+            "a quarter of the rate: ISA manuals; 4 cycles on RDNA4 in traces (tinygrad)"},
     TimeRow{"32-bit integer products", [](Known i) { return isVector(i, Cost::Product); }, issueOf,
-            "LLVM's scheduling models"},
+            TimeEvidence::Compiler, "LLVM's scheduling models"},
     TimeRow{"conversions between f32 and narrower types or integers",
-            [](Known i) { return isVector(i, Cost::Conversion); }, issueOf,
+            [](Known i) { return isVector(i, Cost::Conversion); }, issueOf, TimeEvidence::Compiler,
             "LLVM's scheduling models"},
     TimeRow{"sums of absolute differences of four",
-            [](Known i) { return isVector(i, Cost::Quarter); }, issueOf,
+            [](Known i) { return isVector(i, Cost::Quarter); }, issueOf, TimeEvidence::Compiler,
             "LLVM's scheduling models"},
     TimeRow{"vector instructions besides", [](Known i) { return i.op->cls == Class::Valu; },
-            issueOf,
+            issueOf, TimeEvidence::Documented,
             "lanes of a SIMD: ISA manuals. One that reads the result of another waits for it, 4 or 5 "
-            "cycles by traces (tinygrad); that RDNA issues two at once is not modelled"},
+            "cycles by traces (tinygrad). That RDNA issues two at once is not modelled, nor are the 2 "
+            "cycles of 64-bit shifts there"},
     TimeRow{"LDS", [](Known i) { return i.op->cls == Class::Lds; },
-            [](Known, const TimingFigures &f) { return f.ldsLatency; },
+            [](Known, const TimingFigures &f) { return f.ldsLatency; }, TimeEvidence::Measured,
             "32 to 33 cycles on RDNA, 32 to 52 on gfx950 in traces (tinygrad); and the cycles of its "
             "phases, by the table below"},
     TimeRow{"scalar memory", [](Known i) { return i.op->cls == Class::Smem; },
-            [](Known, const TimingFigures &f) { return f.scalarLatency; },
-            "not measured; RDNA3 has 128 to 161 ns by Chips and Cheese, which is more; CDNA: not "
-            "known. A first load takes what traces say, once a launch"},
+            [](Known, const TimingFigures &f) { return f.scalarLatency; }, TimeEvidence::Assumed,
+            "RDNA3 has 128 to 161 ns by Chips and Cheese, which is more; CDNA: no figure was found. A "
+            "first load takes what traces say, once a launch"},
     TimeRow{"vector memory",
             [](Known i) { return i.op->cls == Class::VmemRead || i.op->cls == Class::VmemWrite; },
-            [](Known, const TimingFigures &f) { return f.memoryLatency; },
+            [](Known, const TimingFigures &f) { return f.memoryLatency; }, TimeEvidence::Measured,
             "pointer chases: MI300X 880 and MI210 588 cycles (RRZE's gpu-benches), 7900 XTX 150 ns "
-            "(Chips and Cheese); and 2 cycles a line. What the workgroup itself has "
-            "loaded before comes earlier, from the vector cache or L2; what others have, as late"},
+            "(Chips and Cheese); and 2 cycles a line. CDNA4 and RDNA4 are taken to be as CDNA3 and "
+            "RDNA3. What the workgroup itself has loaded before comes earlier, from the vector cache "
+            "or L2; what others have, as late"},
     TimeRow{"scalar arithmetic, branches, waits, barriers", isAny,
-            [](Known, const TimingFigures &f) { return f.scalar; },
-            "issue cycles: ISA manuals. A barrier takes 12 more on RDNA, by traces (tinygrad); a "
-            "branch's refill is not modelled"},
+            [](Known, const TimingFigures &f) { return f.scalar; }, TimeEvidence::Documented,
+            "issue cycles: ISA manuals. A barrier takes 12 more on RDNA, by traces (tinygrad). A "
+            "branch's refill (19 cycles on gfx1201) is not modelled, nor that CDNA issues those of one "
+            "wave with vector instructions of another"},
 };
 
 } // namespace
@@ -163,6 +172,20 @@ const char *nameOf(Nearness nearness) {
     return "assumed";
   case Nearness::Near:
     return "near";
+  }
+  return "";
+}
+
+const char *nameOf(TimeEvidence evidence) {
+  switch (evidence) {
+  case TimeEvidence::Measured:
+    return "measured by others";
+  case TimeEvidence::Documented:
+    return "documented by AMD";
+  case TimeEvidence::Compiler:
+    return "LLVM's model";
+  case TimeEvidence::Assumed:
+    return "not known, assumed";
   }
   return "";
 }

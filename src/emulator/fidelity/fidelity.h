@@ -42,12 +42,22 @@ struct ResultRow {
 /// In order: the first row that takes an instruction is its own. The last one takes all.
 std::span<const ResultRow> resultRows();
 
+/// Where the cycles of instructions come from.
+enum class TimeEvidence : uint8_t {
+  Measured,   ///< on hardware, by others: traces of waves, pointer chases
+  Documented, ///< by AMD: ISA manuals, tables of passes, peak rates
+  Compiler,   ///< LLVM's scheduling models, which its authors do not say to have measured
+  Assumed,    ///< no source was found
+};
+const char *nameOf(TimeEvidence evidence);
+
 struct TimeRow {
   const char *what;
   bool (*takes)(const KnownInstruction &);
   /// In the estimate: issue cycles, or cycles until the data of an access are there.
   unsigned (*cycles)(const KnownInstruction &, const TimingFigures &);
-  const char *known;
+  TimeEvidence evidence;
+  const char *known; ///< the source, and what is not modelled
 };
 std::span<const TimeRow> timeRows();
 

@@ -83,7 +83,7 @@ std::string fidelityReport(const std::vector<std::string> &targets) {
       text += results[t][r] ? " " + std::to_string(results[t][r]) + " |" : " |";
     text += cell(nameOf(resultKinds[r].nearness)) + cell(resultKinds[r].known) + "\n";
   }
-  text += "\n" + headOf("instructions (cycles)", targets, {"known from"});
+  text += "\n" + headOf("instructions (cycles)", targets, {"cycles", "known from"});
   for (std::size_t r = 0; r < timeKinds.size(); ++r) {
     text += std::string("| ") + timeKinds[r].what + " |";
     for (std::size_t t = 0; t < targets.size(); ++t) {
@@ -93,7 +93,7 @@ std::string fidelityReport(const std::vector<std::string> &targets) {
                   ? " " + std::to_string(range.least) + " |"
                   : " " + std::to_string(range.least) + " to " + std::to_string(range.most) + " |";
     }
-    text += cell(timeKinds[r].known) + "\n";
+    text += cell(nameOf(timeKinds[r].evidence)) + cell(timeKinds[r].known) + "\n";
   }
   text += "\n| LDS of | access | bytes of a lane | banks | phases | known from "
           "|\n|---|---|---|---|---|---|\n";

@@ -4,6 +4,7 @@
 #include "emulator/isa/mnemonic.h"
 #include "emulator/ops/find_op.h"
 #include "emulator/ops/matrix/matrix.h"
+#include "emulator/ops/refused.h"
 
 #include <set>
 #include <stdexcept>
@@ -58,7 +59,7 @@ Coverage coverage(std::string_view target) {
   });
   Coverage c;
   for (const std::string &n : names) {
-    bool known = findOp(n) || findMatrixOp(n, *info);
+    const bool known = (findOp(n) || findMatrixOp(n, *info)) && !refusalOf(n, *info);
     if (const Excluded *e = known ? nullptr : exclusionOf(n, *info))
       c.excluded.push_back({n, std::string(e->reason)});
     else

@@ -6,6 +6,7 @@
 #include "emulator/isa/mnemonic.h"
 #include "emulator/ops/find_op.h"
 #include "emulator/ops/matrix/matrix.h"
+#include "emulator/ops/refused.h"
 #include "emulator/ops/vector/gpr_index.h"
 #include "emulator/ops/vector/permute.h"
 
@@ -68,6 +69,9 @@ void unknownInstruction(Wave &, const Inst &) {
 }
 void unsupportedForm(Wave &, const Inst &) {
   throw WaveFault{"the emulator does not implement this form of the instruction"};
+}
+void refusedOperation(Wave &w, const Inst &i) {
+  throw WaveFault{refusalOf(i.op->name, *w.target)};
 }
 void globalDataShare(Wave &, const Inst &) { throw WaveFault{"global data share does not exist"}; }
 void trapTemporary(Wave &, const Inst &) {
@@ -260,6 +264,8 @@ std::shared_ptr<const Program> decodeProgram(std::string_view target, const void
         inst.base = inst.op->fn;
         inst.fn = bad ? unsupportedForm : inst.permute == Permute::Sdwa ? runSdwa : runDpp;
       }
+      if (refusalOf(inst.op->name, *info))
+        inst.fn = refusedOperation;
       // The global wave sync has the same bit.
       if (inst.flags & kGds && !inst.op->has(Trait::GlobalSync))
         inst.fn = globalDataShare;

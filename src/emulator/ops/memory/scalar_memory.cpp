@@ -80,8 +80,6 @@ struct Buffer {
   static bool place(const Wave &w, const Inst &i, uint64_t skip, uint32_t bytes,
                     uint64_t &address) {
     const uint32_t *d = w.s + i.src[0].index;
-    if (w.target->isGfx1250())
-      throw WaveFault{"scalar memory through a buffer descriptor of gfx1250 is not emulated"};
     const uint64_t base = d[0] | uint64_t(d[1] & 0xffff) << 32;
     const uint64_t stride = d[1] >> 16 & 0x3fff, limit = stride ? uint64_t(d[2]) * stride : d[2];
     uint64_t offset = static_cast<uint32_t>(i.offset);

@@ -85,8 +85,6 @@ template <unsigned PieceBits, unsigned Bits> void ldsRead(Wave &w, const Inst &i
 template <unsigned PieceBits, unsigned Bits> void globalLoad(Wave &w, const Inst &i) {
   if (w.lanes != 32)
     throw WaveFault{"a transposing load in a wave of 64 lanes"};
-  if (w.target->isGfx1250())
-    throw WaveFault{"a transposing load of gfx1250, whose order of elements is not known here"};
   const FlatAddress<Enc::Global> address(w, i);
   Piece pieces[kLanes];
   forLanes(w.exec(), [&](unsigned lane) {

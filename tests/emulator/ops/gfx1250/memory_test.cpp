@@ -2,8 +2,11 @@
 // addresses, buffers with 45 bits of records.
 #include "wave_test.h"
 
+#include "emulator/ops/coverage.h"
+
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 using namespace flyemu;
@@ -121,5 +124,33 @@ TEST_CASE(
     w.run(c.text, true);
     REQUIRE_FALSE(w.result.ok);
     CHECK_THAT(w.result.fault.message, Catch::Contains(c.why));
+  }
+}
+
+TEST_CASE("gfx1250: what other targets load and this one refuses counts as missing") {
+  const struct {
+    const char *code, *name, *why;
+  } cases[] = {
+      {"global_load_tr8_b64 v[4:5], v1, s[2:3]\n", "global_load_tr_b64", "whose order of elements"},
+      {"global_load_tr16_b128 v[4:7], v1, s[2:3]\n", "global_load_tr_b128", "whose order of elements"},
+      {"s_buffer_load_b32 s4, s[8:11], 0x0\n", "s_buffer_load_b32", "through a buffer descriptor"},
+      {"s_buffer_load_b512 s[16:31], s[8:11], 0x0\n", "s_buffer_load_b512",
+       "through a buffer descriptor"},
+  };
+  const Coverage here = coverage("gfx1250"), there = coverage("gfx1201");
+  const auto has = [](const std::vector<std::string> &names, const char *name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (const auto &c : cases) {
+    INFO(c.code);
+    WaveRun w("gfx1250");
+    w.memory = counting(1024);
+    w.v = {{1, iota(0, 16)}};
+    w.run(c.code, true);
+    REQUIRE_FALSE(w.result.ok);
+    CHECK_THAT(w.result.fault.message, Catch::Contains(c.why));
+    CHECK(has(here.missing, c.name));
+    CHECK_FALSE(has(here.implemented, c.name));
+    CHECK(has(there.implemented, c.name));
   }
 }
