@@ -17,9 +17,6 @@ using Stages = CollectiveStages;
 /// ranks have one stage; up to 4 ranks have two from 160 KB on, 8 from 80 KB; 8 ranks write above
 /// 4 MB.)
 constexpr std::int64_t kTwoOfFour = 160 << 10, kTwoOfEight = 80 << 10, kWriteOfEight = 4 << 20;
-/// Blocks that run together on the smallest GPU of each kind, at 512 threads each. They wait for each
-/// other's partners, so none may wait for a place. (FlyDSL: up to 80.)
-constexpr int kBlocks = 64;
 
 std::int64_t bytesOf(const CollectiveProblem &problem, std::int64_t m) {
   return m * problem.type.bytes();
@@ -28,11 +25,7 @@ std::int64_t bytesOf(const CollectiveProblem &problem, std::int64_t m) {
 } // namespace
 
 Support Collect::supported(const CollectiveProblem &problem, const Target &) {
-  if (const Support type = floatSupported("x", problem.type); !type)
-    return type;
-  if (problem.ranks != 2 && problem.ranks != 4 && problem.ranks != 8)
-    return Support::no(is("ranks", problem.ranks) + "; it is 2, 4 or 8");
-  return {};
+  return firstRefusal({floatSupported("x", problem.type), ranksSupported(problem.ranks)});
 }
 
 Support Collect::supported(const CollectiveProblem &problem, const CollectiveConfig &config,
@@ -48,7 +41,7 @@ Support Collect::supported(const CollectiveProblem &problem, const CollectiveCon
 }
 
 CollectiveConfig Collect::choose(const CollectiveProblem &problem, std::int64_t m, const Target &) {
-  CollectiveConfig config{.blocks = kBlocks};
+  CollectiveConfig config{.blocks = kBlocksOfGroupCall};
   const std::int64_t bytes = bytesOf(problem, m);
   if (problem.kind != Kind::all_reduce || problem.ranks == 2)
     return config;
@@ -64,7 +57,7 @@ std::vector<CollectiveConfig> Collect::candidates(const CollectiveProblem &, std
   std::vector<CollectiveConfig> found;
   for (const Stages stages : {Stages::one, Stages::two, Stages::write})
     for (const int block : {256, 512})
-      found.push_back({.stages = stages, .block = block, .blocks = kBlocks});
+      found.push_back({.stages = stages, .block = block, .blocks = kBlocksOfGroupCall});
   return found;
 }
 
@@ -78,13 +71,8 @@ std::int64_t Collect::rows(const CollectiveArgs &args) {
 void Collect::launch(const Call<CollectiveProblem> &call) {
   const auto &[problem, config, args, launches, stream, where] = call;
   const Arguments arguments(FamilyOf<CollectiveProblem>::name, where);
-  if (!args.group)
-    arguments.fail("group is null; it is the rank's part in its group (fx::Group)");
-  const Group &group = *args.group;
   const int ranks = problem.ranks;
-  if (group.size() != ranks)
-    arguments.fail(is("ranks of the problem", ranks) + ", and the group has " +
-                   std::to_string(group.size()));
+  const Group &group = expectGroup(arguments, args.group, ranks);
   if (args.root < 0 || args.root >= ranks)
     arguments.fail(is("root", args.root) + "; it is a rank, 0 to " + std::to_string(ranks - 1));
   const std::int64_t m = rows(args), each = elementsOf(problem);
@@ -112,10 +100,7 @@ void Collect::launch(const Call<CollectiveProblem> &call) {
   if (m == 0)
     return;
 
-  const std::int64_t needed = windowAccesses(problem, config, m) * kAccessBytes;
-  if (needed > static_cast<std::int64_t>(group.capacity()))
-    arguments.fail(std::to_string(needed) + " bytes do not fit the group's windows of " +
-                   std::to_string(group.capacity()) + "; make the group with a larger capacity");
+  expectRoom(arguments, group, windowAccesses(problem, config, m) * kAccessBytes);
 
   CollectiveParams<OnHost> params = collectiveParams(problem, config, group, m, args.root);
   params.x = operandOf<0>(args.x);

@@ -1,28 +1,14 @@
 // What a rank's kernel does in a collective. A body is a class of its own, so that tests can leave out
 // what orders memory and see that it is missed.
-//
-// Each block talks to the block of the same number of each other rank, and to no other: it reads of
-// the windows what those blocks have written. The two turns of a window are used by one call after
-// the other. A block that fills a turn has, in the call before, heard from its partners, whose launch
-// began after their rank had ended the call before that, which was the last one to read this turn.
 #pragma once
 
 #include "collective/collective_family.h"
+#include "collective/meeting.h"
 
 #include <flydsl/flydsl.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
-
-/// What orders a body's accesses. Without one of these a collective is wrong.
-struct CollectiveOrder {
-  bool releases = true; ///< a signal is given after what the block has written before
-  bool acquires = true; ///< what is read after a signal is what was written before it
-  bool waits = true;    ///< a block waits for signals at all
-  MemoryScope scope = MemoryScope::system;
-  /// Caches have lines of the windows before they are written, as they may by themselves.
-  bool looksAhead = false;
-};
 
 class CollectiveBody {
 public:
@@ -30,18 +16,11 @@ public:
   CollectiveBody(const Params &params, const Spec<CollectiveProblem> &spec,
                  CollectiveOrder order = {})
       : p_(params), problem_(spec.problem), config_(spec.config), order_(order),
-        thread_(thread_idx().x), block_(block_idx().x),
-        counts_(p_.counts.view(u32, {GroupMemory::most_blocks})), status_(p_.status.view(i32, {1})),
-        calls_(UInt32(counts_(block_))), turn_(Int32((calls_ & 1).to(i32))),
-        going_(shared_.allocate<Going>().going.view(make_layout(1, 1))) {}
+        meeting_(p_.group, problem_.ranks, config_.block, order), thread_(thread_idx().x),
+        block_(block_idx().x) {}
 
   void run() {
-    if_(thread_ == 0, [&] {
-      const Numeric status = atomic_load(status_.iter(), MemoryOrder::relaxed, MemoryScope::system);
-      going_(0) = select(status == 0, Int32(1), Int32(0));
-    });
-    gpu::barrier();
-    ifGoing([&] {
+    meeting_.ifGoing([&] {
       switch (config_.stages) {
       case CollectiveStages::one:
         return oneStage();
@@ -51,16 +30,11 @@ public:
         return twoStages(true);
       }
     });
-    count();
+    meeting_.end();
   }
 
 private:
-  struct Going {
-    Array<Int32, 1> going;
-  };
   enum Region { given = 0, results = 1 };
-  static constexpr int kSignalsOfCall = 2;
-  static constexpr int kWaiting = 0, kCame = 1, kLate = 2, kOther = 3; ///< states of a wait
 
   int ranks() const { return problem_.ranks; }
   /// Accesses of an operand: (accesses, elements).
@@ -70,12 +44,12 @@ private:
   /// A region of this turn of a window: (accesses, elements).
   Tensor region(const WindowParams<OnDevice> &window, Region region) const {
     return window.data.view(problem_.type, {2, 2, p_.part * ranks(), elementsOf(problem_)},
-                            kAccessBytes)(turn_, static_cast<int>(region), _, _);
+                            kAccessBytes)(meeting_.turn(), static_cast<int>(region), _, _);
   }
   Tensor ofRank(int rank, Region of) const {
-    return region(p_.windows[static_cast<std::size_t>(rank)], of);
+    return region(p_.group.windows[static_cast<std::size_t>(rank)], of);
   }
-  Tensor ofOwn(Region of) const { return region(p_.own, of); }
+  Tensor ofOwn(Region of) const { return region(p_.group.own, of); }
   static Vector load(const Tensor &from, const Numeric &access) { return from(access, _).load(); }
   static void store(const Tensor &to, const Numeric &access, const Vector &values) {
     to(access, _).store(values);
@@ -90,68 +64,6 @@ private:
   /// The last part of a vector may have fewer accesses.
   template <class F> void ifInside(const Numeric &access, const F &body) const {
     if_(Boolean(access < p_.accesses), [&] { body(); });
-  }
-
-  /// Gives signal `number` of this call to the partners of the other ranks, and waits until all have
-  /// given it.
-  void meet(int number) {
-    const UInt32 expected = UInt32(calls_ * kSignalsOfCall + number);
-    gpu::barrier(); // the block has written all
-    if_(Boolean((thread_ < ranks()) & (thread_ != p_.rank)), [&] {
-      if (order_.releases)
-        fence(MemoryOrder::release, order_.scope);
-      // One word has both numbers, so that they come together.
-      const Int64 numbers(expected.to(i64) | (p_.call.to(i64) << 32));
-      for (int rank = 0; rank < ranks(); ++rank)
-        if_(thread_ == rank, [&] {
-          atomic_store(signal(p_.windows[static_cast<std::size_t>(rank)], p_.rank), numbers,
-                       MemoryOrder::relaxed, MemoryScope::system);
-        });
-      if (order_.waits)
-        await(expected);
-      if (order_.acquires)
-        fence(MemoryOrder::acquire, order_.scope);
-    });
-    gpu::barrier();
-  }
-  /// Where a window has the signals of rank `from` to this block.
-  Pointer signal(const WindowParams<OnDevice> &window, const Numeric &from) const {
-    const Tensor all =
-        window.signals.view(i64, {GroupMemory::most_ranks, GroupMemory::most_blocks});
-    return all(from, _).iter() + block_;
-  }
-  static Numeric clock() { return rocdl::intrinsic("llvm.readsteadycounter", i64, {}); }
-  /// Waits for rank `thread_`. If it does not come in time, or with another call, the rank's status
-  /// says so and the block does nothing more.
-  void await(const UInt32 &expected) {
-    const Pointer word = signal(p_.own, thread_);
-    const Int64 start(clock());
-    const Var<Int32> state{Int32(kWaiting)};
-    while_([&] { return Boolean(state == kWaiting); },
-           [&] {
-             const Numeric seen = atomic_load(word, MemoryOrder::relaxed, MemoryScope::system);
-             // Signals grow, and start again at 0; a partner may be a call ahead.
-             const Numeric ahead = (seen.to(i32) - expected.to(i32)).to(i32);
-             const Boolean isOther((ahead == 0) & ((seen >> 32).to(i32) != p_.call));
-             const Boolean isLate((Int64(clock()) - start) > p_.timeout);
-             state = Int32(select(
-                 isOther, Int32(kOther),
-                 select(ahead >= 0, Int32(kCame), select(isLate, Int32(kLate), Int32(kWaiting)))));
-           });
-    if_(state >= kLate, [&] {
-      const Int32 code =
-          Int32(thread_ + select(state == kLate, Int32(1), Int32(GroupMemory::other_call)));
-      // Where calls differ, blocks that wait for partners which have given up come late, too, so what
-      // a rank knows stays. Not every bus to the host has atomic operations, so it is no exchange.
-      const Numeric known = atomic_load(status_.iter(), MemoryOrder::relaxed, MemoryScope::system);
-      if_(Boolean((state == kOther) | (known == 0)),
-          [&] { atomic_store(status_.iter(), code, MemoryOrder::relaxed, MemoryScope::system); });
-      going_(0) = Int32(0);
-    });
-  }
-
-  template <class F> void ifGoing(const F &body) const {
-    if_(Boolean(Int32(going_(0)) == 1), [&] { body(); });
   }
 
   /// The values of all ranks, summed up in their order.
@@ -189,12 +101,12 @@ private:
       });
     };
     if (problem_.kind == CollectiveKind::broadcast)
-      if_(Boolean(p_.root == p_.rank), give);
+      if_(Boolean(p_.root == p_.group.rank), give);
     else
       give();
-    meet(1);
-    ifGoing([&] {
-      const Int32 ownPart = Int32(p_.rank * p_.part);
+    meeting_.meet(1);
+    meeting_.ifGoing([&] {
+      const Int32 ownPart = Int32(p_.group.rank * p_.part);
       eachOfPart([&](const Int32 &access) { take(y, access, Int32(ownPart + access)); });
     });
   }
@@ -224,7 +136,7 @@ private:
   /// stays in the own one, and the other reads it.
   void twoStages(bool writes) {
     const Tensor x = vectorOf(p_.x), y = vectorOf(p_.y);
-    const Int32 ownPart = Int32(p_.rank * p_.part);
+    const Int32 ownPart = Int32(p_.group.rank * p_.part);
     lookAhead(given);
     lookAhead(results);
     eachOfPart([&](const Int32 &access) {
@@ -238,8 +150,8 @@ private:
         });
       }
     });
-    meet(1);
-    ifGoing([&] {
+    meeting_.meet(1);
+    meeting_.ifGoing([&] {
       eachOfPart([&](const Int32 &access) {
         const Numeric at = ownPart + access;
         ifInside(at, [&] {
@@ -252,17 +164,17 @@ private:
           if (!writes)
             return store(ofOwn(results), access, total);
           for (int rank = 0; rank < ranks(); ++rank)
-            if_(Boolean(p_.rank != rank), [&] { store(ofRank(rank, results), at, total); });
+            if_(Boolean(p_.group.rank != rank), [&] { store(ofRank(rank, results), at, total); });
         });
       });
     });
-    meet(2);
-    ifGoing([&] {
+    meeting_.meet(2);
+    meeting_.ifGoing([&] {
       eachOfPart([&](const Int32 &access) {
         for (int part = 0; part < ranks(); ++part) {
           const Numeric at = access + p_.part * part;
           ifInside(at, [&] {
-            if_(Boolean(p_.rank != part), [&] {
+            if_(Boolean(p_.group.rank != part), [&] {
               store(y, at, writes ? load(ofOwn(results), at) : load(ofRank(part, results), access));
             });
           });
@@ -271,26 +183,12 @@ private:
     });
   }
 
-  /// The call has ended. The numbers of blocks that this launch does not have are counted too, so
-  /// that all agree on the turn of the next call.
-  void count() {
-    gpu::barrier(); // the block has read its number
-    const Int32 blocks = Int32(grid_dim().x);
-    for (Int32 number :
-         range(Int32(block_ + thread_ * blocks), GroupMemory::most_blocks, blocks * config_.block))
-      counts_(number) = calls_ + 1;
-  }
-
   const Params p_;
   const CollectiveProblem problem_;
   const CollectiveConfig config_;
   const CollectiveOrder order_;
-  SharedAllocator shared_;
+  Meeting meeting_;
   Int32 thread_, block_;
-  Tensor counts_, status_;
-  UInt32 calls_;
-  Int32 turn_;
-  Tensor going_;
 };
 
 } // namespace kernels::impl

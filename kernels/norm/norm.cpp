@@ -34,10 +34,8 @@ Support Norm::supported(const NormProblem &problem, const Target &) {
   return {};
 }
 
-void Norm::launch(const Call<NormProblem> &call) {
-  const NormProblem &problem = call.problem;
-  const NormArgs &args = call.args;
-  const Arguments arguments(FamilyOf<NormProblem>::name, call.where);
+NormParams<OnHost> Norm::checked(const NormProblem &problem, const NormArgs &args,
+                                 const Arguments &arguments) {
   const std::int64_t m = arguments.rows(args.x, "x"), n = problem.n,
                      align = rowShape(problem).vector;
   const bool perRow = problem.quantise == Quantisation::row;
@@ -75,20 +73,24 @@ void Norm::launch(const Call<NormProblem> &call) {
     if (Arguments::shareMemory(args.y, *args.residual_out)) [[unlikely]]
       arguments.fail("y and residual_out share memory; both are written");
   }
-  if (m == 0)
-    return;
-  call.launches.at(0, kNorm)(onRows(call, m), call.where,
-                             {.x = operandOf<1>(args.x),
-                              .y = operandOf<1>(args.y),
-                              .weight = operandOf<0>(args.weight),
-                              .m = static_cast<std::int32_t>(m),
-                              .residual = operandOf<1>(args.residual),
-                              .residualOut = operandOf<1>(args.residual_out),
-                              .bias = operandOf<0>(args.bias),
-                              .smooth = operandOf<0>(args.smooth),
-                              .scale = operandOf<0>(args.scale),
-                              .rstd = operandOf<0>(args.rstd),
-                              .mean = operandOf<0>(args.mean)});
+  return {.x = operandOf<1>(args.x),
+          .y = operandOf<1>(args.y),
+          .weight = operandOf<0>(args.weight),
+          .m = static_cast<std::int32_t>(m),
+          .residual = operandOf<1>(args.residual),
+          .residualOut = operandOf<1>(args.residual_out),
+          .bias = operandOf<0>(args.bias),
+          .smooth = operandOf<0>(args.smooth),
+          .scale = operandOf<0>(args.scale),
+          .rstd = operandOf<0>(args.rstd),
+          .mean = operandOf<0>(args.mean)};
+}
+
+void Norm::launch(const Call<NormProblem> &call) {
+  const NormParams<OnHost> params =
+      checked(call.problem, call.args, Arguments(FamilyOf<NormProblem>::name, call.where));
+  if (params.m)
+    call.launches.at(0, kNorm)(onRows(call, params.m), call.where, params);
 }
 
 NormArgs Norm::args(const NormProblem &problem, const RowConfig &, std::int64_t m,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "blocks/rows/row_family.h"
+#include "frame/arguments.h"
 
 #include <flydsl/kernels/norm.h>
 
@@ -32,6 +33,8 @@ template <> struct Family<NormProblem> : RowFamily<NormProblem, &NormArgs::x> {
   static Support supported(const P &problem, const Target &target);
   static KernelNames kernels(const P &, const C &) { return {&kNorm}; }
   static void launch(const Call<P> &call);
+  /// What the kernel takes, of arguments that are checked.
+  static NormParams<OnHost> checked(const P &problem, const A &args, const Arguments &arguments);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);
 };

@@ -1,141 +1,23 @@
-// The norms' kernel. A layer norm's variance is the mean of (x - mean)^2, in a pass of its own: the
-// difference mean(x^2) - mean(x)^2 has no correct digit where the mean is far above the deviation.
-#include "blocks/quant/quant.h"
-#include "blocks/rows/row_passes.h"
+// The norms' kernel.
 #include "frame/compile.h"
-#include "norm/norm_family.h"
+#include "norm/norm_row.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-/// The operands of the kernel, as far as the problem has them.
-struct Operands {
-  Tensor x, y;                                 // (m, n)
-  Tensor weight;                               // (n)
-  std::optional<Tensor> residual, residualOut; // (m, n)
-  std::optional<Tensor> bias, smooth;          // (n)
-  std::optional<Tensor> rstd, mean, scale;     // (m); a fixed scale is (1)
-};
-Operands operandsOf(const NormProblem &problem, const NormParams<OnDevice> &p) {
+void normRows(const NormProblem &problem, const RowConfig &config, const NormParams<OnDevice> &p) {
   const RowShape shape = rowShape(problem);
-  const auto rows = [&](bool has, const Strided<OnDevice, 1> &operand) {
-    return has ? std::optional(rowsOf(operand, problem.x, p.m, shape)) : std::nullopt;
-  };
-  const auto row = [&](bool has, const Strided<OnDevice, 0> &operand, DType type) {
-    return has ? std::optional(rowOf(operand, type, shape)) : std::nullopt;
-  };
-  const auto numbers = [&](bool has, const Strided<OnDevice, 0> &operand, const IntTuple &count) {
-    return has ? std::optional(operand.view(f32, count)) : std::nullopt;
-  };
-  const bool statistics = problem.statistics, fixed = problem.quantise == Quantisation::fixed;
-  return {.x = rowsOf(p.x, problem.x, p.m, shape),
-          .y = rowsOf(p.y, problem.y, p.m, shape),
-          .weight = rowOf(p.weight, problem.weight, shape),
-          .residual = rows(problem.residual, p.residual),
-          .residualOut = rows(problem.residual, p.residualOut),
-          .bias = row(problem.bias, p.bias, problem.weight),
-          .smooth = row(problem.smooth, p.smooth, f32),
-          .rstd = numbers(statistics, p.rstd, p.m),
-          .mean = numbers(statistics && problem.kind == NormKind::layer, p.mean, p.m),
-          .scale = numbers(problem.quantise != Quantisation::none, p.scale,
-                           fixed ? IntTuple(1) : IntTuple(p.m))};
-}
-
-/// Whether a thread has registers for the weights of its elements besides the row in f32.
-bool affineFits(const NormProblem &problem, const RowConfig &config) {
-  constexpr std::int64_t kRegisters = 64;
-  const int bytes = 4 + problem.weight.bytes() * (problem.bias ? 2 : 1) + (problem.smooth ? 4 : 0);
-  return rowShape(problem).perThread(config.threads) * bytes <= kRegisters * 4;
-}
-
-/// xhat * weight + bias, times smooth if there is one.
-class Affine {
-public:
-  Affine(const Operands &operands, const RowThread &thread, bool early) : operands_(operands) {
-    // The loads are under way while the row is reduced, if there are registers for what they bring.
-    if (!early)
-      return;
-    weight_ = thread.load(operands.weight, 0);
-    if (operands.bias)
-      bias_ = thread.load(*operands.bias, 0);
-    if (operands.smooth)
-      smooth_ = thread.load(*operands.smooth, 0);
-  }
-  Vector operator()(const RowThread::Cursor &at, const Vector &xhat) const {
-    if (weight_.empty())
-      at.limitLoadsAhead();
-    const Vector scaled = xhat * get(at, weight_, operands_.weight);
-    const Vector y = operands_.bias ? scaled + get(at, bias_, *operands_.bias) : scaled;
-    return operands_.smooth ? y * get(at, smooth_, *operands_.smooth) : y;
-  }
-
-private:
-  static Vector get(const RowThread::Cursor &at, const RowValues &kept, const Tensor &vector) {
-    const Vector raw = kept.empty() ? at.load(vector, 0) : kept[at.slot()];
-    return raw.to(f32);
-  }
-  const Operands &operands_;
-  RowValues weight_, bias_, smooth_;
-};
-
-void normRow(const NormProblem &problem, const RowConfig &config, const Operands &operands,
-             const Int32 &m) {
-  const RowThread thread(rowShape(problem), config, m);
+  const RowThread thread(shape, config, p.m);
   RowReduce reduce(config);
-  using Cursor = RowThread::Cursor;
-
-  std::vector<Tensor> sources{operands.x};
-  if (problem.residual)
-    sources.push_back(*operands.residual);
-  RowPasses row(thread, config, reduce, sources,
-                problem.residual ? *operands.residualOut : operands.x,
-                [&](const Cursor &at, const std::vector<Vector> &parts) {
-                  if (!problem.residual)
-                    return parts[0].to(f32);
-                  const Vector sum = (parts[0].to(f32) + parts[1].to(f32)).to(problem.x);
-                  at.store(*operands.residualOut, sum);
-                  return sum.to(f32);
-                });
-  const Affine affine(operands, thread, config.resident && affineFits(problem, config));
-
-  const bool centred = problem.kind == NormKind::layer;
-  const float one = 1.0f / static_cast<float>(problem.n);
-  const Numeric mean =
-      centred ? row.reduce(Reduction::add, [](const Cursor &, const Vector &v) { return v; }) * one
-              : Numeric(Float32(0.0f));
-  if (centred)
-    row.map([&](const Cursor &at, const Vector &v) { return at.keep(v - mean, 0); });
-  const Numeric squares =
-      row.reduce(Reduction::add, [](const Cursor &, const Vector &v) { return v * v; });
-  const Numeric rstd = math::rsqrt(squares * one + static_cast<float>(problem.eps));
-  if (problem.statistics)
-    thread.once([&] {
-      (*operands.rstd)(thread.row()) = rstd;
-      if (centred)
-        (*operands.mean)(thread.row()) = mean;
-    });
-  row.map([&](const Cursor &at, const Vector &v) { return affine(at, v * rstd); });
-
-  if (problem.quantise == Quantisation::none) {
-    row.each([&](const Cursor &at, const Vector &v) { at.store(operands.y, v); });
-    return;
-  }
-  const bool fixed = problem.quantise == Quantisation::fixed;
-  const auto largest = [](const Cursor &at, const Vector &v) { return at.keep(magnitudes(v), 0); };
-  const Numeric scale = fixed ? Numeric((*operands.scale)(0))
-                              : scaleOf(row.reduce(Reduction::max, largest, u32), problem.y);
-  if (!fixed)
-    thread.once([&] { (*operands.scale)(thread.row()) = scale; });
-  const Numeric inverse = 1.0f / scale;
-  row.each([&](const Cursor &at, const Vector &v) {
-    at.store(operands.y, quantised(v, inverse, problem.y, fixed));
-  });
+  normRow(problem, config, normOperands(problem, p), thread, reduce,
+          {rowsOf(p.x, problem.x, p.m, shape)},
+          [](const std::vector<Vector> &x) { return x[0].to(f32); });
 }
 
 const FamilyKernel norm{
     kNorm, [](const NormParams<OnDevice> &p, const Constexpr<Spec<NormProblem>> &spec) {
-      normRow(spec->problem, spec->config, operandsOf(spec->problem, p), p.m);
+      normRows(spec->problem, spec->config, p);
     }};
 
 } // namespace

@@ -157,7 +157,8 @@ public:
     forward(options_.prompt, 0);
     forward(options_.batch);
     wait();
-    step_.emplace(fx::Graph::capture(stream_, [&](const fx::Stream &) { forward(options_.batch); }));
+    step_.emplace(
+        fx::Graph::capture(stream_, [&](const fx::Stream &) { forward(options_.batch); }));
     // endregion
   }
 
@@ -414,7 +415,7 @@ private:
   const EngineOptions options_;
   const std::optional<fx::Group> group_; ///< none: the model is whole
   std::vector<fk::CollectivePlan> sums_; ///< of a step's rows, and of a prompt's
-  const std::int64_t rows_; ///< of a call, at most
+  const std::int64_t rows_;              ///< of a call, at most
   double hostSeconds_ = 0;
   fx::Stream stream_;
   samples::DeviceRoom memory_; ///< what TensorArgs point to

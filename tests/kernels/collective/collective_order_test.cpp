@@ -2,6 +2,7 @@
 // accesses that order them. Run by itself, with FLYDSL_EMULATOR_MEMORY_MODEL=weak.
 #include "collective/collective_body.h"
 #include "collective/ranks.h"
+#include "collective_norm/collective_norm_body.h"
 
 #include <flydsl/host/autotune.h>
 
@@ -52,6 +53,63 @@ int rightCalls(const CollectiveConfig &config, const impl::CollectiveOrder &orde
   return right;
 }
 
+/// The same of an all-reduce with a norm.
+struct PlantedNorm {
+  impl::Spec<fk::CollectiveNormProblem> spec;
+  impl::CollectiveOrder order;
+};
+
+const fx::Kernel plantedNorm{
+    "planted_collective_norm",
+    [](impl::CollectiveNormParams<fx::OnDevice> params, fx::Constexpr<PlantedNorm> planted) {
+      impl::CollectiveNormBody(params, planted.value().spec, planted.value().order).run();
+    }};
+
+int rightNorms(const impl::CollectiveOrder &order, int calls) {
+  constexpr std::int64_t m = 6, n = 256;
+  const fk::CollectiveNormProblem problem{
+      {.x = fx::bf16, .weight = fx::bf16, .y = fx::bf16, .n = n, .residual = true}, 2};
+  const fk::CollectiveNormConfig config{.rows = {.threads = 32, .block = 64}, .blocks = 2};
+  Ranks ranks({.type = fx::bf16, .ranks = 2}, m * n);
+  std::vector<Vector> residual, weight, sum;
+  ranks.each([&](int) {
+    residual.emplace_back(fx::bf16, m * n);
+    weight.emplace_back(fx::bf16, n);
+    sum.emplace_back(fx::bf16, m * n);
+    residual.back().memory.fill(0); // so that residual_out is the sum of the ranks
+    weight.back().memory.fill(0);
+    sum.back().memory.fill(0);
+  });
+  int right = 0;
+  for (int call = 0; call < calls; ++call) {
+    const std::vector<Bytes> values = ranks.fill(static_cast<std::uint64_t>(call));
+    ranks.each([&](int rank) {
+      const auto at = static_cast<std::size_t>(rank);
+      const auto rows = [](const Vector &of) {
+        return fx::strided<1>(fx::TensorArg(of.memory.data(), fx::bf16, fx::Extents{m, n}));
+      };
+      impl::CollectiveNormParams<fx::OnHost> params{};
+      params.norm.x = rows(ranks.x[at]);
+      params.norm.y = rows(ranks.y[at]);
+      params.norm.residual = rows(residual[at]);
+      params.norm.residualOut = rows(sum[at]);
+      params.norm.weight = fx::strided<0>(weight[at].tensor());
+      params.norm.m = m;
+      params.group = impl::collectiveNormGroup(problem, config, ranks.groups[at], m);
+      plantedNorm(params, PlantedNorm{{problem, config}, order})
+          .launch({.grid = impl::collectiveNormBlocks(config, m),
+                   .block = config.rows.block,
+                   .stream = ranks.streams[at]});
+    });
+    ranks.synchronize();
+    bool same = true;
+    for (const Vector &of : sum)
+      same &= of.memory.to_host() == expectedOf({.type = fx::bf16, .ranks = 2}, values, 0, 0);
+    right += same;
+  }
+  return right;
+}
+
 } // namespace
 
 TEST_CASE("collectives are right behind caches, whatever these hold", "[.weak]") {
@@ -70,4 +128,13 @@ TEST_CASE("collectives need each of the accesses that order them", "[.weak]") {
     CHECK(rightCalls(config, {.scope = fx::MemoryScope::agent, .looksAhead = true}, 4) < 4);
     CHECK(rightCalls(config, {.waits = false}, 4) < 4);
   }
+}
+
+TEST_CASE("an all-reduce with a norm needs each of the accesses that order it", "[.weak]") {
+  CHECK(rightNorms({}, 4) == 4);
+  CHECK(rightNorms({.looksAhead = true}, 4) == 4);
+  CHECK(rightNorms({.releases = false}, 4) < 4);
+  CHECK(rightNorms({.acquires = false, .looksAhead = true}, 4) < 4);
+  CHECK(rightNorms({.scope = fx::MemoryScope::agent, .looksAhead = true}, 4) < 4);
+  CHECK(rightNorms({.waits = false}, 4) < 4);
 }

@@ -1,0 +1,137 @@
+// How the blocks of a launch meet those of the other ranks. Each block talks to the block of the same
+// number of each other rank, and to no other: it reads of the windows what those blocks have written.
+// The two turns of a window are used by one call after the other. A block that fills a turn has, in
+// the call before, heard from its partners, whose launch began after their rank had ended the call
+// before that, which was the last one to read this turn.
+#pragma once
+
+#include "collective/group_call.h"
+
+#include <flydsl/flydsl.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// What orders a body's accesses. Without one of these a collective is wrong.
+struct CollectiveOrder {
+  bool releases = true; ///< a signal is given after what the block has written before
+  bool acquires = true; ///< what is read after a signal is what was written before it
+  bool waits = true;    ///< a block waits for signals at all
+  MemoryScope scope = MemoryScope::system;
+  /// Caches have lines of the windows before they are written, as they may by themselves.
+  bool looksAhead = false;
+};
+
+/// A block's part in the calls of its rank.
+class Meeting {
+public:
+  /// Of a launch of blocks of `block` threads, all of which make it at its start.
+  Meeting(const GroupParams<OnDevice> &params, int ranks, int block, const CollectiveOrder &order)
+      : p_(params), ranks_(ranks), threads_(block), order_(order), thread_(thread_idx().x),
+        block_(block_idx().x), counts_(p_.counts.view(u32, {GroupMemory::most_blocks})),
+        status_(p_.status.view(i32, {1})), calls_(UInt32(counts_(block_))),
+        turn_(Int32((calls_ & 1).to(i32))),
+        going_(shared_.allocate<Going>().going.view(make_layout(1, 1))) {
+    if_(thread_ == 0, [&] {
+      const Numeric status = atomic_load(status_.iter(), MemoryOrder::relaxed, MemoryScope::system);
+      going_(0) = select(status == 0, Int32(1), Int32(0));
+    });
+    gpu::barrier();
+  }
+
+  int ranks() const { return ranks_; }
+  /// Which half of each window this call has.
+  const Int32 &turn() const { return turn_; }
+  /// Runs `body` unless a rank did not come in time.
+  template <class F> void ifGoing(const F &body) const {
+    if_(Boolean(Int32(going_(0)) == 1), [&] { body(); });
+  }
+
+  /// Gives signal `number` of this call, 1 or 2, to the partners of the other ranks, and waits until
+  /// all have given it.
+  void meet(int number) {
+    const UInt32 expected = UInt32(calls_ * kSignalsOfCall + number);
+    gpu::barrier(); // the block has written all
+    if_(Boolean((thread_ < ranks_) & (thread_ != p_.rank)), [&] {
+      if (order_.releases)
+        fence(MemoryOrder::release, order_.scope);
+      // One word has both numbers, so that they come together.
+      const Int64 numbers(expected.to(i64) | (p_.call.to(i64) << 32));
+      for (int rank = 0; rank < ranks_; ++rank)
+        if_(thread_ == rank, [&] {
+          atomic_store(signal(p_.windows[static_cast<std::size_t>(rank)], p_.rank), numbers,
+                       MemoryOrder::relaxed, MemoryScope::system);
+        });
+      if (order_.waits)
+        await(expected);
+      if (order_.acquires)
+        fence(MemoryOrder::acquire, order_.scope);
+    });
+    gpu::barrier();
+  }
+  /// The call has ended. The numbers of blocks that this launch does not have are counted too, so
+  /// that all agree on the turn of the next call.
+  void end() {
+    gpu::barrier(); // the block has read its number
+    const Int32 blocks = Int32(grid_dim().x);
+    for (Int32 number :
+         range(Int32(block_ + thread_ * blocks), GroupMemory::most_blocks, blocks * threads_))
+      counts_(number) = calls_ + 1;
+  }
+
+private:
+  struct Going {
+    Array<Int32, 1> going;
+  };
+  static constexpr int kSignalsOfCall = 2;
+  static constexpr int kWaiting = 0, kCame = 1, kLate = 2, kOther = 3; ///< states of a wait
+
+  /// Where a window has the signals of rank `from` to this block.
+  Pointer signal(const WindowParams<OnDevice> &window, const Numeric &from) const {
+    const Tensor all =
+        window.signals.view(i64, {GroupMemory::most_ranks, GroupMemory::most_blocks});
+    return all(from, _).iter() + block_;
+  }
+  static Numeric clock() { return rocdl::intrinsic("llvm.readsteadycounter", i64, {}); }
+  /// Waits for rank `thread_`. If it does not come in time, or with another call, the rank's status
+  /// says so and the block does nothing more.
+  void await(const UInt32 &expected) {
+    const Pointer word = signal(p_.own, thread_);
+    const Int64 start(clock());
+    const Var<Int32> state{Int32(kWaiting)};
+    while_([&] { return Boolean(state == kWaiting); },
+           [&] {
+             const Numeric seen = atomic_load(word, MemoryOrder::relaxed, MemoryScope::system);
+             // Signals grow, and start again at 0; a partner may be a call ahead.
+             const Numeric ahead = (seen.to(i32) - expected.to(i32)).to(i32);
+             const Boolean isOther((ahead == 0) & ((seen >> 32).to(i32) != p_.call));
+             const Boolean isLate((Int64(clock()) - start) > p_.timeout);
+             state = Int32(select(
+                 isOther, Int32(kOther),
+                 select(ahead >= 0, Int32(kCame), select(isLate, Int32(kLate), Int32(kWaiting)))));
+           });
+    if_(state >= kLate, [&] {
+      const Int32 code =
+          Int32(thread_ + select(state == kLate, Int32(1), Int32(GroupMemory::other_call)));
+      // Where calls differ, blocks that wait for partners which have given up come late, too, so what
+      // a rank knows stays. Not every bus to the host has atomic operations, so it is no exchange.
+      const Numeric known = atomic_load(status_.iter(), MemoryOrder::relaxed, MemoryScope::system);
+      if_(Boolean((state == kOther) | (known == 0)),
+          [&] { atomic_store(status_.iter(), code, MemoryOrder::relaxed, MemoryScope::system); });
+      going_(0) = Int32(0);
+    });
+  }
+
+  const GroupParams<OnDevice> p_;
+  const int ranks_, threads_;
+  const CollectiveOrder order_;
+  SharedAllocator shared_;
+  Int32 thread_, block_;
+  Tensor counts_, status_;
+  UInt32 calls_;
+  Int32 turn_;
+  Tensor going_;
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,140 @@
+// The norm of a row, wherever the row comes from. A layer norm's variance is the mean of (x - mean)^2,
+// in a pass of its own: the difference mean(x^2) - mean(x)^2 has no correct digit where the mean is
+// far above the deviation.
+#pragma once
+
+#include "blocks/quant/quant.h"
+#include "blocks/rows/row_passes.h"
+#include "norm/norm_family.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// What rows are normalised by and written to, as far as the problem has it.
+struct NormOperands {
+  Tensor y;                                    // (m, n)
+  Tensor weight;                               // (n)
+  std::optional<Tensor> residual, residualOut; // (m, n)
+  std::optional<Tensor> bias, smooth;          // (n)
+  std::optional<Tensor> rstd, mean, scale;     // (m); a fixed scale is (1)
+};
+inline NormOperands normOperands(const NormProblem &problem, const NormParams<OnDevice> &p) {
+  const RowShape shape = rowShape(problem);
+  const auto rows = [&](bool has, const Strided<OnDevice, 1> &operand) {
+    return has ? std::optional(rowsOf(operand, problem.x, p.m, shape)) : std::nullopt;
+  };
+  const auto row = [&](bool has, const Strided<OnDevice, 0> &operand, DType type) {
+    return has ? std::optional(rowOf(operand, type, shape)) : std::nullopt;
+  };
+  const auto numbers = [&](bool has, const Strided<OnDevice, 0> &operand, const IntTuple &count) {
+    return has ? std::optional(operand.view(f32, count)) : std::nullopt;
+  };
+  const bool statistics = problem.statistics, fixed = problem.quantise == Quantisation::fixed;
+  return {.y = rowsOf(p.y, problem.y, p.m, shape),
+          .weight = rowOf(p.weight, problem.weight, shape),
+          .residual = rows(problem.residual, p.residual),
+          .residualOut = rows(problem.residual, p.residualOut),
+          .bias = row(problem.bias, p.bias, problem.weight),
+          .smooth = row(problem.smooth, p.smooth, f32),
+          .rstd = numbers(statistics, p.rstd, p.m),
+          .mean = numbers(statistics && problem.kind == NormKind::layer, p.mean, p.m),
+          .scale = numbers(problem.quantise != Quantisation::none, p.scale,
+                           fixed ? IntTuple(1) : IntTuple(p.m))};
+}
+
+/// Whether a thread has registers for the weights of its elements besides the row in f32.
+inline bool affineFits(const NormProblem &problem, const RowConfig &config) {
+  constexpr std::int64_t kRegisters = 64;
+  const int bytes = 4 + problem.weight.bytes() * (problem.bias ? 2 : 1) + (problem.smooth ? 4 : 0);
+  return rowShape(problem).perThread(config.threads) * bytes <= kRegisters * 4;
+}
+
+/// xhat * weight + bias, times smooth if there is one.
+class NormAffine {
+public:
+  NormAffine(const NormOperands &operands, const RowThread &thread, bool early)
+      : operands_(operands) {
+    // The loads are under way while the row is reduced, if there are registers for what they bring.
+    if (!early)
+      return;
+    weight_ = thread.load(operands.weight, 0);
+    if (operands.bias)
+      bias_ = thread.load(*operands.bias, 0);
+    if (operands.smooth)
+      smooth_ = thread.load(*operands.smooth, 0);
+  }
+  Vector operator()(const RowThread::Cursor &at, const Vector &xhat) const {
+    if (weight_.empty())
+      at.limitLoadsAhead();
+    const Vector scaled = xhat * get(at, weight_, operands_.weight);
+    const Vector y = operands_.bias ? scaled + get(at, bias_, *operands_.bias) : scaled;
+    return operands_.smooth ? y * get(at, smooth_, *operands_.smooth) : y;
+  }
+
+private:
+  static Vector get(const RowThread::Cursor &at, const RowValues &kept, const Tensor &vector) {
+    const Vector raw = kept.empty() ? at.load(vector, 0) : kept[at.slot()];
+    return raw.to(f32);
+  }
+  const NormOperands &operands_;
+  RowValues weight_, bias_, smooth_;
+};
+
+/// Normalises the row of a thread. `x` makes the f32 values of one access to the row of what was read
+/// of each of `sources`; the residual is added to them.
+inline void normRow(const NormProblem &problem, const RowConfig &config,
+                    const NormOperands &operands, const RowThread &thread, RowReduce &reduce,
+                    std::vector<Tensor> sources,
+                    const std::function<Vector(const std::vector<Vector> &)> &x) {
+  using Cursor = RowThread::Cursor;
+  // Values that do not stay in registers are read again where they are whole.
+  const Tensor again = problem.residual ? *operands.residualOut : sources.front();
+  if (problem.residual)
+    sources.push_back(*operands.residual);
+  RowPasses row(thread, config, reduce, std::move(sources), again,
+                [&](const Cursor &at, const std::vector<Vector> &parts) {
+                  if (!problem.residual)
+                    return x(parts);
+                  const Vector sum =
+                      (x({parts.begin(), parts.end() - 1}) + parts.back().to(f32)).to(problem.x);
+                  at.store(*operands.residualOut, sum);
+                  return sum.to(f32);
+                });
+  const NormAffine affine(operands, thread, config.resident && affineFits(problem, config));
+
+  const bool centred = problem.kind == NormKind::layer;
+  const float one = 1.0f / static_cast<float>(problem.n);
+  const Numeric mean =
+      centred ? row.reduce(Reduction::add, [](const Cursor &, const Vector &v) { return v; }) * one
+              : Numeric(Float32(0.0f));
+  if (centred)
+    row.map([&](const Cursor &at, const Vector &v) { return at.keep(v - mean, 0); });
+  const Numeric squares =
+      row.reduce(Reduction::add, [](const Cursor &, const Vector &v) { return v * v; });
+  const Numeric rstd = math::rsqrt(squares * one + static_cast<float>(problem.eps));
+  if (problem.statistics)
+    thread.once([&] {
+      (*operands.rstd)(thread.row()) = rstd;
+      if (centred)
+        (*operands.mean)(thread.row()) = mean;
+    });
+  row.map([&](const Cursor &at, const Vector &v) { return affine(at, v * rstd); });
+
+  if (problem.quantise == Quantisation::none) {
+    row.each([&](const Cursor &at, const Vector &v) { at.store(operands.y, v); });
+    return;
+  }
+  const bool fixed = problem.quantise == Quantisation::fixed;
+  const auto largest = [](const Cursor &at, const Vector &v) { return at.keep(magnitudes(v), 0); };
+  const Numeric scale = fixed ? Numeric((*operands.scale)(0))
+                              : scaleOf(row.reduce(Reduction::max, largest, u32), problem.y);
+  if (!fixed)
+    thread.once([&] { (*operands.scale)(thread.row()) = scale; });
+  const Numeric inverse = 1.0f / scale;
+  row.each([&](const Cursor &at, const Vector &v) {
+    at.store(operands.y, quantised(v, inverse, problem.y, fixed));
+  });
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
