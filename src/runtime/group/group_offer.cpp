@@ -3,13 +3,11 @@
 
 #include "runtime/device_info.h"
 #include "support/file.h"
+#include "support/process.h"
 #include "support/text.h"
 
-#include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <fstream>
-#include <random>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -21,11 +19,6 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x31707267'796c6f66; // "folygrp1": the layout of OfferBytes
 
-std::uint64_t random64() {
-  std::random_device device;
-  return std::uint64_t(device()) << 32 | device();
-}
-
 /// Tells processes apart, also those that have the same number in different containers.
 std::uint64_t thisProcess() {
   static std::uint64_t number = 0;
@@ -34,7 +27,7 @@ std::uint64_t thisProcess() {
   const std::lock_guard lock(mutex);
   if (of != getpid()) { // a forked child is another process
     of = getpid();
-    number = random64();
+    number = support::random64();
   }
   return number;
 }
@@ -46,8 +39,6 @@ std::uint64_t thisMachine() {
   std::getline(file, text);
   return support::digest(text);
 }
-
-bool isAlive(int pid) { return kill(pid, 0) == 0 || errno != ESRCH; }
 
 [[noreturn]] void refuse(int rank, const std::string &why, const std::source_location &where) {
   throw RuntimeError("what rank " + std::to_string(rank) + " tells the group can't be used: " + why,
@@ -166,7 +157,7 @@ private:
         offers_[rank] = found;
       const OfferBytes &offer = offers_[rank];
       // An offer that was read stays, because its rank removes it when all have seen it.
-      if (offer.magic != kMagic || !isAlive(offer.pid))
+      if (offer.magic != kMagic || !support::isAlive(offer.pid))
         support::appendItem(missing, std::to_string(rank));
     }
     return missing;
@@ -198,7 +189,7 @@ GroupOffer::GroupOffer(int rank, int size, const GroupOptions &options,
   const OfferBytes bytes{.magic = kMagic,
                          .machine = thisMachine(),
                          .process = thisProcess(),
-                         .nonce = random64(),
+                         .nonce = support::random64(),
                          .capacity = options.capacity,
                          .window = reinterpret_cast<std::uint64_t>(window->data(where)),
                          .rank = rank,

@@ -2,14 +2,13 @@
 
 #include "emulator/hip/device/memory.h"
 #include "emulator/hip/status.h"
+#include "support/process.h"
 
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <mutex>
-#include <random>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,8 +56,7 @@ void SharedMemory::make(SharedKind kind, uint64_t base, uint64_t size) {
   if (!descriptor_ || ftruncate(descriptor_.get(), static_cast<off_t>(kPage + pageBytes_)))
     failWithErrno("memory for several processes can't be made");
   head_ = reinterpret_cast<Head *>(map(descriptor_.get(), 0, kPage));
-  std::random_device random;
-  head_->nonce = uint64_t(random()) << 32 | random();
+  head_->nonce = flydsl::support::random64();
   head_->kind = kind;
   head_->process = getpid();
   head_->size = size;
@@ -100,7 +98,7 @@ SharedMemory::SharedMemory(const SharedHandle &handle, SharedKind kind) {
       static_cast<uint64_t>(file.st_size) < 2 * kPage) {
     const std::string why =
         isOpen ? "it has freed what the handle is of"
-        : isAlive(handle.process)
+        : flydsl::support::isAlive(handle.process)
             ? std::string("it has freed what the handle is of, or it is not for "
                           "this user to open: ") +
                   std::strerror(errno)
@@ -150,8 +148,6 @@ void SharedMemory::withdraw() {
     mmap(reinterpret_cast<void *>(pages_), pageBytes_, PROT_READ | PROT_WRITE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
-
-bool isAlive(int process) { return kill(process, 0) == 0 || errno != ESRCH; }
 
 std::shared_ptr<SharedMemory> DeviceMemory::share(uint64_t address) {
   std::unique_lock lock(mutex_);

@@ -61,7 +61,4 @@ private:
   bool ownsPages_ = false; ///< this object mapped the pages, and unmaps them
 };
 
-/// Whether a process of this machine lives.
-bool isAlive(int process);
-
 } // namespace flyemu::hip

@@ -1,6 +1,7 @@
 #include "emulator/hip/stream/shared_event.h"
 
 #include "emulator/hip/status.h"
+#include "support/process.h"
 
 #include <chrono>
 #include <thread>
@@ -30,7 +31,7 @@ void SharedEvent::wait(uint64_t number, const std::function<void()> &whileWaitin
   for (unsigned turn = 0; !reached(number); ++turn) {
     whileWaiting();
     const int recorder = state().recorder.load(std::memory_order_acquire);
-    if (turn % 1024 == 1023 && !isAlive(recorder) && !reached(number))
+    if (turn % 1024 == 1023 && !flydsl::support::isAlive(recorder) && !reached(number))
       fail(hipErrorUnknown, "an event is waited for that process " + std::to_string(recorder) +
                                 " recorded, and that process has ended before it came there");
     std::this_thread::sleep_for(std::chrono::microseconds(20));
