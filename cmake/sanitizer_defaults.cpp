@@ -21,9 +21,11 @@ extern "C" __attribute__((visibility("default"))) const char *__tsan_default_opt
 }
 
 // The loads and stores of emulated kernels are plain accesses by the host's threads, and workgroups
-// may wait for each other. A race there is the kernel's own; the emulator's check looks for those.
+// may wait for each other; so are the copies and fills of streams. A race there is the program's
+// own; the emulator's checks look for those.
 extern "C" __attribute__((visibility("default"))) const char *__tsan_default_suppressions() {
   return "race:emulator/ops/memory/memory_ops.h\nrace:emulator/ops/memory/flat.cpp\n"
          "race:emulator/ops/memory/scalar_memory.cpp\n"
-         "race:emulator/ops/memory/buffer_typed.cpp\nrace:emulator/ops/memory/transposed.cpp\n";
+         "race:emulator/ops/memory/buffer_typed.cpp\nrace:emulator/ops/memory/transposed.cpp\n"
+         "race:moveForProgram\nrace:fillForProgram\n";
 }

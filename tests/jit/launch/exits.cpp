@@ -99,6 +99,25 @@ int main(int, char **argv) {
       }));
     futures[0].get();
     std::puts("compiled");
+  } else if (mode == "made-meanwhile") { // as a shared LLVM's statics are, in a first compile
+    static std::atomic<bool> registered{false}, traced{false};
+    std::thread([] {
+      try {
+        auto none = fx::tensor(static_cast<float *>(nullptr), {axpyBlock});
+        fx::Kernel{"meanwhile",
+                   [](fx::Tensor x) {
+                     std::atexit([] { std::puts(traced ? "after the compile" : "in the middle"); });
+                     registered = true;
+                     std::this_thread::sleep_for(std::chrono::milliseconds(300));
+                     x(fx::thread_idx().x) = 1.0f;
+                     traced = true;
+                   }}(none)
+            .compile({.block = axpyBlock, .arch = "gfx942"});
+      } catch (const fx::Error &) { // the process exits
+      }
+    }).detach();
+    while (!registered)
+      std::this_thread::yield();
   } else if (mode == "launch") {
     static std::atomic<int> launches{0};
     for (int i = 0; i < 3; ++i)

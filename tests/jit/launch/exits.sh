@@ -23,5 +23,6 @@ expect atexit-between 3 '^compiled$' "$refused"
 expect static 3 '^compiled$' "$refused"
 expect atexit-after 3 '^compiled$' "$refused"
 expect static-alone 2 '^compiled$'
+expect made-meanwhile 2 '^after the compile$'
 expect background 8 '^compiled$'
 expect launch 20 '^compiled$'

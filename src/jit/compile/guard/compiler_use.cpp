@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <unistd.h>
 
 namespace flydsl::jit {
 
@@ -37,10 +38,11 @@ constinit std::atomic<bool> lost{false};
 /// exit() destroys those of its thread first.
 thread_local bool cachesGone = false;
 
+constinit std::atomic<bool> compilerUsed{false};
+
 State &state() {
-  static constinit std::atomic<bool> used{false};
   // Where the first use comes while another thread is in exit(), that thread comes here next.
-  if (!used.load() && !used.exchange(true) && std::atexit(onExit) != 0)
+  if (!compilerUsed.load() && !compilerUsed.exchange(true) && std::atexit(onExit) != 0)
     support::noteExit();
   return only();
 }
@@ -109,10 +111,27 @@ void onExit() {
 
 namespace {
 
+/// Statics of a shared LLVM that a compile makes are the first that exit() destroys, and the compile
+/// may go on in another thread. Objects of the thread that exits die before all statics, and this is
+/// one of the main thread, which is the one that exits as a rule. pthread_exit() on it, after
+/// which the process goes on, does not destroy it.
+struct MainThreadExits {
+  ~MainThreadExits() {
+    if (compilerUsed.load()) // otherwise a first compile may come in a later destructor
+      onExit();
+  }
+};
+
 /// The library is loaded after LLVM, so this runs before LLVM's own statics die, whatever else
 /// does.
 struct AtLoad {
-  AtLoad() { std::atexit(onExit); }
+  AtLoad() {
+    std::atexit(onExit);
+    if (getpid() == gettid()) {
+      static thread_local MainThreadExits here;
+      (void)here;
+    }
+  }
 } atLoad;
 
 } // namespace

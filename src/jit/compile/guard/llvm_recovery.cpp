@@ -3,6 +3,7 @@
 #include "jit/compile/guard/llvm_recovery.h"
 
 #include "jit/compile/guard/recovery.h"
+#include "support/sanitizers.h"
 
 #include "llvm/Support/CrashRecoveryContext.h"
 
@@ -13,14 +14,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
-
-#if defined(__SANITIZE_THREAD__)
-#define FLYDSL_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define FLYDSL_THREAD_SANITIZER 1
-#endif
-#endif
 
 namespace flydsl::jit {
 
@@ -39,10 +32,8 @@ bool isEnabled() {
 /// variable is changed: in a child process that shares our memory, but has signal handlers of its
 /// own (as vfork()'s has; this thread waits until it has ended).
 bool withoutHandlers(void (*change)()) {
-#ifdef FLYDSL_THREAD_SANITIZER
-  (void)change; // ThreadSanitizer keeps a table of the handlers in the shared memory
-  return false;
-#else
+  if (support::underThreadSanitizer) // it keeps a table of the handlers in the shared memory
+    return false;
   constexpr std::size_t stackBytes = 64 << 10;
   std::unique_ptr<char[]> stack(new char[stackBytes]);
   sigset_t all, mask;
@@ -58,7 +49,6 @@ bool withoutHandlers(void (*change)()) {
     waitpid(child, nullptr, __WALL);
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
   return child > 0;
-#endif
 }
 
 /// Where no such child can be made, handlers change for a moment.

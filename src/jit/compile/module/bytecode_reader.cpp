@@ -3,6 +3,7 @@
 
 #include "jit/compile/module/read_module.h"
 #include "support/descriptor.h"
+#include "support/sanitizers.h"
 
 #include <flydsl/error.h>
 
@@ -30,7 +31,7 @@ namespace {
 using support::Descriptor;
 
 /// The most memory that the reader may take, and the most text that it may write.
-[[maybe_unused]] constexpr rlim_t kMemoryLimit = rlim_t(8) << 30;
+constexpr rlim_t kMemoryLimit = rlim_t(8) << 30;
 constexpr std::size_t kTextLimit = std::size_t(1) << 30, kMessageLimit = 4096;
 
 [[noreturn]] void fail(const std::string &name, const std::string &what) {
@@ -163,10 +164,10 @@ std::string bytecodeAsText(std::string_view bytecode, const std::string &name,
   if (error)
     fail(name, "starting " + reader + ": " + std::strerror(error));
   const rlimit core{0, 0};
-#ifndef FLYDSL_ADDRESS_SANITIZER // whose shadow is 16 TiB of addresses
-  const rlimit memory{kMemoryLimit, kMemoryLimit};
-  (void)prlimit(child, RLIMIT_AS, &memory, nullptr);
-#endif
+  if (!support::underAddressSanitizer && !support::underThreadSanitizer) { // terabytes of shadow
+    const rlimit memory{kMemoryLimit, kMemoryLimit};
+    (void)prlimit(child, RLIMIT_AS, &memory, nullptr);
+  }
   (void)prlimit(child, RLIMIT_CORE, &core, nullptr);
   written.reset();
 
