@@ -21,8 +21,8 @@ extern "C" __attribute__((visibility("default"))) const char *__tsan_default_opt
 }
 
 // The loads and stores of emulated kernels are plain accesses by the host's threads, and workgroups
-// may wait for each other; so are the copies and fills of streams. A race there is the program's
-// own; the emulator's checks look for those.
+// may wait for each other; so are the copies and fills of streams, and what devices' caches
+// write back and fetch. A race there is the program's own; the emulator's checks look for those.
 extern "C" __attribute__((visibility("default"))) const char *__tsan_default_suppressions() {
   return "race:emulator/ops/memory/memory_ops.h\nrace:emulator/ops/memory/flat.cpp\n"
          "race:emulator/ops/memory/scalar_memory.cpp\n"

@@ -9,6 +9,30 @@
 
 namespace flyemu {
 
+namespace {
+
+/// What caches and memory give each other. Caches of several devices may be at the same memory at
+/// the same time, which is the program's race; ThreadSanitizer knows it by this name
+/// (cmake/sanitizer_defaults.cpp).
+void moveForProgram(uint8_t *to, const uint8_t *from, uint64_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+
+/// Calls \p move with the first byte and the number of each run of bytes of [begin, end) of a line whose
+/// \p dirty is \p value.
+template <class Dirty, class Move>
+void forRuns(const Dirty &dirty, bool value, uint64_t begin, uint64_t end, const Move &move) {
+  const auto last = dirty.begin() + static_cast<std::ptrdiff_t>(end);
+  auto from = std::find(dirty.begin() + static_cast<std::ptrdiff_t>(begin), last, value);
+  while (from != last) {
+    const auto to = std::find(from, last, !value);
+    move(static_cast<uint64_t>(from - dirty.begin()), static_cast<uint64_t>(to - from));
+    from = std::find(to, last, value);
+  }
+}
+
+} // namespace
+
 WeakCache::Copy::Copy(const MemoryRange &range) : of(range) {
   void *p = mmap(nullptr, range.size, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -29,14 +53,10 @@ void WeakCache::writeBack(uint64_t address, Line &line) {
   if (!line.isDirty)
     return;
   const MemoryRange &of = line.copy->of;
-  const auto end = line.dirty.end();
-  for (auto from = std::find(line.dirty.begin(), end, true); from != end;) {
-    const auto to = std::find(from, end, false);
-    const uint64_t at = address + static_cast<uint64_t>(from - line.dirty.begin());
-    const auto bytes = static_cast<uint64_t>(to - from);
-    std::memcpy(next(of, at, bytes, true), line.copy->bytes + (at - of.base), bytes);
-    from = std::find(to, end, true);
-  }
+  forRuns(line.dirty, true, 0, kLine, [&](uint64_t from, uint64_t bytes) {
+    const uint64_t at = address + from;
+    moveForProgram(next(of, at, bytes, true), line.copy->bytes + (at - of.base), bytes);
+  });
   line.dirty = {};
   line.isDirty = false;
 }
@@ -47,9 +67,10 @@ void WeakCache::fetch(uint64_t address, const Line &line) {
   const uint64_t from = std::max(address, of.base),
                  to = std::min(address + kLine, of.base + of.size);
   const uint8_t *source = next(of, from, to - from, false);
-  for (uint64_t at = from; at < to; ++at)
-    if (!line.dirty[at - address])
-      line.copy->bytes[at - of.base] = source[at - from];
+  forRuns(line.dirty, false, from - address, to - address, [&](uint64_t run, uint64_t bytes) {
+    const uint64_t at = address + run;
+    moveForProgram(line.copy->bytes + (at - of.base), source + (at - from), bytes);
+  });
 }
 
 uint8_t *WeakCache::place(const MemoryRange &range, uint64_t address, uint64_t bytes, bool write) {
