@@ -2,7 +2,7 @@
 // turns at the matrix units.
 //
 // A block has eight waves, two on each SIMD, one of each group. What a wave does with a tile has two
-// phases, each of which ends at a barrier:
+// phases. Each ends at a barrier:
 //
 //   weights    the softmax of its scores; its values are read from LDS
 //   products   of its values and probabilities, then of the next tile's keys and the queries: those
@@ -23,13 +23,15 @@
 //   second    | keys i+1 | values i+1 | keys i+2   | values i+2 | ...
 //
 // Loads end in their order: at each barrier a wave waits until all but the newest tile have landed, a
-// phase before anybody reads them. The loop is two tiles long, so that each knows its place while it
+// phase before any wave reads them. The loop is two tiles long, so that each knows its place while it
 // is traced: the compiler then sees that what is written is not what is read.
 #pragma once
 
 #include "attention/dma_tile.h"
 #include "attention/wave_queries.h"
 #include "blocks/products/wave_groups.h"
+
+#include <flydsl/kernel/wave_memory.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -58,9 +60,9 @@ public:
             WaveQueries &queries, const GroupWaits &waits)
       : shape_(shape), source_(source), keys_(keys), queries_(queries), waits_(waits),
         scoresAtom_(unscaledAtom(shape.form)), valuesAtom_(unscaledAtom(shape.second)),
-        load_(make_copy_atom(rocdl::GlobalLoadAsyncLDS(8 * DmaTile::kPiece), shape.form.b)),
+        load_(make_copy_atom(CopyToShared(8 * DmaTile::kPiece), shape.form.b)),
         read_(make_copy_atom(UniversalCopy128b(), shape.form.b)),
-        transpose_(make_copy_atom(rocdl::LDSReadTrans(8 * bytes(), 64), shape.form.b)),
+        transpose_(make_copy_atom(TransposedCopyFromShared(8 * bytes(), 64), shape.form.b)),
         second_(gpu::uniform(thread_idx().x / (shape.threads / 2)) == 1),
         first_(threadOf(shape, shape.keep.acrossTiles)),
         ones_(held(Vector::splat(1.0f, shape.second.perLane(), shape.second.b))) {
@@ -135,7 +137,7 @@ private:
   int chunks() const { return std::min(4, shape_.tileK / 16); }
   int tilesOfChunk() const { return shape_.tileK / 16 / chunks(); }
   int keyParts() const { return shape_.head / shape_.form.part(); }
-  /// The elements of a lane's row in a part, of which an instruction takes perLane().
+  /// The elements of a lane's row in a part. An instruction takes perLane() of them.
   int elementsOfPart() const { return shape_.form.part() / shape_.form.across; }
   int piecesOfPart() const { return elementsOfPart() / shape_.form.piece(); }
   Int32 thread() const {
@@ -160,7 +162,7 @@ private:
     const int perLane = shape_.form.perLane();
     return make_view(elements.iter() + product * perLane, make_layout(perLane));
   }
-  // Values and probabilities are multiplied in steps of keys, of which a lane has runs of 8.
+  // Values and probabilities are multiplied in steps of keys. A lane has runs of 8 of them.
   int valueSteps() const { return shape_.tileK / shape_.second.k; }
 
   void wait(int loads) const { gpu::wait_for({.loads = loads, .reads = 0}); }

@@ -5,6 +5,8 @@
 #include "attention/kv_tile.h"
 #include "attention/wave_queries.h"
 
+#include <flydsl/kernel/wave_memory.h>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
@@ -39,12 +41,12 @@ public:
     if (ahead)
       if_(tiles.begin < tiles.end, [&] { tile_.fetch(tiles.begin * shape_.tileK, keys_); });
     for (Int32 tile : range(tiles.begin, tiles.end)) {
-      gpu::barrier(); // all waves are done with the tile before
+      gpu::barrier(AddressSpace::shared); // all waves are done with the tile before
       if (ahead)
         tile_.store();
       else
         tile_.move(tile * shape_.tileK, keys_);
-      gpu::barrier();
+      gpu::barrier(AddressSpace::shared);
       if (ahead)
         if_(tile + 1 < tiles.end, [&] { tile_.fetch((tile + 1) * shape_.tileK, keys_); });
       multiplyKeys();

@@ -8,6 +8,7 @@
 #include "collective/group_call.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/clock.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -92,12 +93,11 @@ private:
         window.signals.view(i64, {GroupMemory::most_ranks, GroupMemory::most_blocks});
     return all(from, _).iter() + block_;
   }
-  static Numeric clock() { return rocdl::intrinsic("llvm.readsteadycounter", i64, {}); }
   /// Waits for rank `thread_`. If it does not come in time, or with another call, the rank's status
   /// says so and the block does nothing more.
   void await(const UInt32 &expected) {
     const Pointer word = signal(p_.own, thread_);
-    const Int64 start(clock());
+    const Int64 start = gpu::steady_clock();
     const Var<Int32> state{Int32(kWaiting)};
     while_([&] { return Boolean(state == kWaiting); },
            [&] {
@@ -105,7 +105,7 @@ private:
              // Signals grow, and start again at 0; a partner may be a call ahead.
              const Numeric ahead = (seen.to(i32) - expected.to(i32)).to(i32);
              const Boolean isOther((ahead == 0) & ((seen >> 32).to(i32) != p_.call));
-             const Boolean isLate((Int64(clock()) - start) > p_.timeout);
+             const Boolean isLate((gpu::steady_clock() - start) > p_.timeout);
              state = Int32(select(
                  isOther, Int32(kOther),
                  select(ahead >= 0, Int32(kCame), select(isLate, Int32(kLate), Int32(kWaiting)))));

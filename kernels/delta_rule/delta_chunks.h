@@ -18,6 +18,7 @@
 #include "delta_rule/delta_memory.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/wave_memory.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -120,17 +121,17 @@ private:
         column_((block_idx().x * waves_ + wave_) * 16 + lane_.product().row()) {}
 
   void chunk(const Int32 &base, const Int32 &end, const std::vector<Tensor> &state) {
-    gpu::barrier(); // all waves are done with the chunk before
+    gpu::barrier(AddressSpace::shared); // all waves are done with the chunk before
     bring(base, end);
-    gpu::barrier();
+    gpu::barrier(AddressSpace::shared);
     pairs();
-    gpu::barrier();
+    gpu::barrier(AddressSpace::shared);
     const std::vector<std::vector<Tensor>> found = products({&shared_.k, &shared_.q}, state);
     for (const Tensor &seen : found[1])
       seen.store(materialised(seen.load()));
     loadsStay();
     rightSide(base, end, found[0]);
-    gpu::barrier();
+    gpu::barrier(AddressSpace::shared);
     const Vector delta = solved();
     results(base, end, found[1], delta);
     change(state, delta);

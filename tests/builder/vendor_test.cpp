@@ -4,6 +4,9 @@
 #include "target/processors.h"
 #include "trace_text.h"
 
+#include <flydsl/kernel/clock.h>
+#include <flydsl/kernel/wave_memory.h>
+
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -72,6 +75,21 @@ public:
   }
   void boundedLoadToShared(const fx::Pointer &, const fx::BoundedPlace &, const fx::Pointer &, int,
                            fx::Loc) const override {}
+  fx::Numeric uniformLoad(const fx::Tensor &tensor, const fx::IntTuple &coord,
+                          fx::Loc loc) const override {
+    calls += "uniform load;";
+    return tensor.iter(loc).load();
+  }
+  fx::CopyOp copyToShared(int bits, fx::Loc loc) const override {
+    return fx::UniversalCopy(bits, loc);
+  }
+  fx::CopyOp transposedCopyFromShared(int, int bits, fx::Loc loc) const override {
+    return fx::UniversalCopy(bits, loc);
+  }
+  void barrier(fx::AddressSpace memory, fx::Loc) const override {
+    calls += memory == fx::AddressSpace::shared ? "barrier of shared memory;" : "barrier;";
+  }
+  fx::Int64 steadyClock(fx::Loc) const override { return fx::Int64(0); }
   void meetOfWave(fx::Loc) const override {}
   fx::Int32 rounded(const fx::Float32 &, const fx::Int32 &, const fx::Int32 &word, int, fx::DType,
                     fx::Loc) const override {
@@ -184,6 +202,66 @@ TEST_CASE("memory with an end is accessed by the vendor's instructions") {
       Contains("global") && Contains("vendor_test.cpp"));
   CHECK_THROWS_WITH(trace(refused([](const fx::Int32 &) { (void)fx::BoundedCopy(24); }), "gfx942"),
                     Contains("24") && Contains("vendor_test.cpp"));
+}
+
+TEST_CASE("what moves memory for a wave is the vendor's instructions") {
+  using Catch::Contains;
+  const auto moves = [](const fx::Float32 &, const fx::Int32 &n) {
+    const fx::Tensor all =
+        fx::make_view(fx::Pointer::from_address(n.to(fx::i64), fx::f16, fx::AddressSpace::global, 16),
+                      fx::make_layout(64)); // (64)
+    const fx::Tensor shared = fx::SharedAllocator().tensor(fx::f16, fx::make_layout(64)); // (64)
+    const auto part = [](const fx::Tensor &of, int size) {
+      return fx::make_view(of.iter(), fx::make_layout(size)); // (size)
+    };
+    const fx::Numeric first = gpu::uniform_load(all.recast(fx::i32), n);
+    fx::copy(fx::make_copy_atom(fx::CopyToShared(128), fx::f16), part(all, 8), part(shared, 8));
+    const fx::Tensor own = fx::make_rmem_tensor(4, fx::f16);
+    fx::copy(fx::make_copy_atom(fx::TransposedCopyFromShared(16, 64), fx::f16), part(shared, 4),
+             own);
+    part(all, 1)(0) = own(0) + first.to(fx::f16);
+  };
+  const std::string text = trace(moves, "gfx950");
+  CHECK_THAT(text, Contains("!fly_rocdl.cdna4.lds_read_trans<trans = 16b, 64>") &&
+                       Contains("!fly_rocdl.cdna4.global_load_async_lds<128>"));
+  // The load of the wave is one of constant memory.
+  CHECK_THAT(text, Contains("llvm.load") && Contains("!llvm.ptr<4>"));
+  CHECK_THROWS_WITH(trace(
+                        [](const fx::Float32 &, const fx::Int32 &n) {
+                          (void)gpu::uniform_load(fx::make_rmem_tensor(4, fx::f32), n);
+                        },
+                        "gfx942"),
+                    Contains("global memory") && Contains("vendor_test.cpp"));
+}
+
+TEST_CASE("a barrier of one memory has that memory's fences, and of registers there is none") {
+  using Catch::Contains;
+  const auto of = [](fx::AddressSpace memory) {
+    return trace([=](auto, auto) { gpu::barrier(memory); }, "gfx1201");
+  };
+  const std::string shared = of(fx::AddressSpace::shared);
+  CHECK_THAT(shared, Contains("rocdl.s.barrier") && Contains("\"amdgpu-synchronize-as\":\"local\"") &&
+                         Contains("fence syncscope(\"workgroup\") release") &&
+                         Contains("fence syncscope(\"workgroup\") acquire") &&
+                         !Contains("gpu.barrier"));
+  CHECK_THAT(of(fx::AddressSpace::global),
+             Contains("\"amdgpu-synchronize-as\":\"global\"") && !Contains("local"));
+  CHECK_THAT(of(fx::AddressSpace::generic), Contains("gpu.barrier") && !Contains("fence"));
+  CHECK_THROWS_WITH(of(fx::AddressSpace::register_),
+                    Contains("not to registers; name AddressSpace::shared") &&
+                        Contains("vendor_test.cpp"));
+  CHECK_THROWS_WITH(trace(
+                        [](auto, auto) {
+                          fx::if_(fx::thread_idx().x < 3,
+                                  [] { gpu::barrier(fx::AddressSpace::shared); });
+                        },
+                        "gfx1201"),
+                    Contains("barrier") && Contains("vendor_test.cpp"));
+}
+
+TEST_CASE("the steady clock is the vendor's") {
+  const std::string text = trace([](auto, auto) { (void)gpu::steady_clock(); }, "gfx942");
+  CHECK_THAT(text, Catch::Contains("llvm.readsteadycounter"));
 }
 
 TEST_CASE("another vendor registers its instructions, and is told until it has") {

@@ -1,4 +1,4 @@
-// The seam between the functions of flydsl/kernel/gpu.h and flydsl/kernel/bounded.h that no neutral
+// The seam between the functions of flydsl/kernel/gpu.h, bounded.h and wave_memory.h that no neutral
 // dialect has an operation for, and the instructions of a vendor's targets.
 #pragma once
 
@@ -6,6 +6,8 @@
 
 #include <flydsl/kernel/bounded.h>
 #include <flydsl/kernel/gpu.h>
+#include <flydsl/kernel/clock.h>
+#include <flydsl/kernel/wave_memory.h>
 #include <flydsl/target.h>
 
 #include <memory>
@@ -27,6 +29,10 @@ public:
   /// At least one kind of `left` is named.
   virtual void waitFor(const gpu::UnderWay &left, Loc loc) const = 0;
   virtual void meet(Loc loc) const = 0;
+  /// A barrier that orders accesses to `memory`, shared or global, and as many others as the vendor's
+  /// barrier does.
+  virtual void barrier(AddressSpace memory, Loc loc) const = 0;
+  virtual Int64 steadyClock(Loc loc) const = 0;
   virtual void scheduleFence(Loc loc) const = 0;
   virtual void scheduleNext(gpu::Scheduled kind, int count, Loc loc) const = 0;
   virtual void wavePriority(int priority, Loc loc) const = 0;
@@ -53,6 +59,10 @@ public:
                              std::int64_t size, Loc loc) const = 0;
   virtual void boundedLoadToShared(const Pointer &view, const BoundedPlace &place,
                                    const Pointer &shared, int bytes, Loc loc) const = 0;
+  /// How a wave moves memory; see flydsl/kernel/wave_memory.h.
+  virtual Numeric uniformLoad(const Tensor &tensor, const IntTuple &coord, Loc loc) const = 0;
+  virtual CopyOp copyToShared(int bits, Loc loc) const = 0;
+  virtual CopyOp transposedCopyFromShared(int elementBits, int bits, Loc loc) const = 0;
   /// The accesses of a wave's lanes to memory before it come before those after it.
   virtual void meetOfWave(Loc loc) const = 0;
   /// Rounds to element `at` of a word by random bits, where the target has an instruction for the

@@ -8,6 +8,7 @@
 #include <flydsl/rocdl/atoms.h>
 #include <flydsl/rocdl/buffer.h>
 #include <flydsl/rocdl/intrinsics.h>
+#include <flydsl/rocdl/scalar_load.h>
 #include <flydsl/rocdl/schedule.h>
 
 #include <algorithm>
@@ -46,6 +47,24 @@ public:
       rocdl::s_wait_dscnt(*reads, loc);
   }
   void meet(Loc loc) const override { rocdl::s_barrier(loc); }
+  /// The fences of a barrier for one memory ("Memory Model Relaxation Annotations" in LLVM's AMDGPU
+  /// guide).
+  void barrier(AddressSpace memory, Loc loc) const override {
+    Tracer &t = Tracer::require("gpu::barrier", loc);
+    const auto fence = [&](mlir::LLVM::AtomicOrdering order) {
+      t.create<mlir::LLVM::FenceOp>(loc, order, "workgroup")
+          ->setAttr(mlir::LLVM::LLVMDialect::getMmraAttrName(),
+                    mlir::LLVM::MMRATagAttr::get(
+                        t.context(), "amdgpu-synchronize-as",
+                        memory == AddressSpace::shared ? "local" : "global"));
+    };
+    fence(mlir::LLVM::AtomicOrdering::release);
+    t.create<mlir::ROCDL::SBarrierOp>(loc);
+    fence(mlir::LLVM::AtomicOrdering::acquire);
+  }
+  Int64 steadyClock(Loc loc) const override {
+    return Int64(rocdl::intrinsic("llvm.readsteadycounter", i64, {}, loc));
+  }
   void scheduleFence(Loc loc) const override { rocdl::sched_barrier(0, loc); }
   void scheduleNext(gpu::Scheduled kind, int count, Loc loc) const override {
     switch (kind) {
@@ -95,6 +114,15 @@ public:
   void boundedLoadToShared(const Pointer &view, const BoundedPlace &place, const Pointer &shared,
                            int bytes, Loc loc) const override {
     rocdl::raw_buffer_load_lds(view, shared, bytes, place.ofLane, {.soffset = place.ofWave}, loc);
+  }
+  Numeric uniformLoad(const Tensor &tensor, const IntTuple &coord, Loc loc) const override {
+    return rocdl::s_load(tensor, coord, loc);
+  }
+  CopyOp copyToShared(int bits, Loc loc) const override {
+    return rocdl::GlobalLoadAsyncLDS(bits, loc);
+  }
+  CopyOp transposedCopyFromShared(int elementBits, int bits, Loc loc) const override {
+    return rocdl::LDSReadTrans(elementBits, bits, loc);
   }
   // The compiler's scheduler moves no access past it; it is no instruction.
   void meetOfWave(Loc loc) const override { rocdl::intrinsic("llvm.amdgcn.wave.barrier", {}, loc); }

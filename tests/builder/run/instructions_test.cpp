@@ -1,6 +1,8 @@
 // Instructions with several results, inline assembly with vectors, addresses and accumulation
-// registers, halves of barriers: what they compute.
+// registers, barriers of one memory and halves of barriers: what they compute.
 #include "run.h"
+
+#include <flydsl/kernel/wave_memory.h>
 
 #include <catch2/catch.hpp>
 
@@ -47,6 +49,51 @@ TEST_CASE("swaps, halves of barriers and waits are the instructions of their tar
                Contains("s_barrier") && !Contains("s_barrier_signal"));
   CHECK_THAT(isaOf("gfx1201", [](fx::Tensor, fx::Int32) { rocdl::s_barrier(); }),
              Contains("s_barrier_signal -1") && Contains("s_barrier_wait"));
+}
+
+TEST_CASE("a barrier of shared memory leaves loads of global memory under way, and caches as they are") {
+  using Catch::Contains;
+  // A load whose value is used after the barrier alone.
+  const auto exchanged = [](const char *target, bool all) {
+    return isaOf(target, [all](fx::Tensor y, fx::Int32 n) {
+      const fx::Tensor shared = fx::SharedAllocator().tensor(fx::i32, fx::make_layout(128)); // (128)
+      auto tid = fx::thread_idx().x;
+      const fx::Numeric ahead = y(tid);
+      shared(tid) = n;
+      if (all)
+        fx::gpu::barrier();
+      else
+        fx::gpu::barrier(fx::AddressSpace::shared);
+      y(tid) = shared(127 - tid) + ahead;
+    });
+  };
+  // The waits between the write to LDS and the barrier.
+  const auto waitsBefore = [](const std::string &isa) {
+    const std::size_t write = isa.find("ds_store_b32"), barrier = isa.find("s_barrier");
+    REQUIRE((write < barrier && barrier != std::string::npos));
+    return isa.substr(write, barrier - write);
+  };
+  for (const char *target : {"gfx1100", "gfx1201"}) {
+    INFO(target);
+    const std::string one = exchanged(target, false), every = exchanged(target, true);
+    CHECK_THAT(every, Contains("gl0_inv") || Contains("global_inv"));
+    CHECK_THAT(one, !Contains("gl0_inv") && !Contains("global_inv"));
+    CHECK_THAT(waitsBefore(every), Contains("vmcnt(0)") || Contains("loadcnt"));
+    CHECK_THAT(waitsBefore(one), !Contains("vmcnt") && !Contains("loadcnt"));
+    CHECK_THAT(waitsBefore(one), Contains("lgkmcnt(0)") || Contains("dscnt"));
+  }
+  CHECK(exchanged("gfx942", false) == exchanged("gfx942", true));
+}
+
+TEST_CASE("what is written before a barrier of shared memory is read after it") {
+  const auto h = run::values<int>("exchange", 64, 1, [](fx::Tensor out, fx::Int32 tid) {
+    const fx::Tensor shared = fx::SharedAllocator().tensor(fx::i32, fx::make_layout(64)); // (64)
+    shared(tid) = tid * 3;
+    fx::gpu::barrier(fx::AddressSpace::shared);
+    out(tid, 0) = shared(63 - tid);
+  });
+  for (int t = 0; t < 64; ++t)
+    CHECK(h[std::size_t(t)] == 3 * (63 - t));
 }
 
 TEST_CASE("the parts of an intrinsic's struct") {
