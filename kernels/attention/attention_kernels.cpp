@@ -41,18 +41,14 @@ void combineTile(const AttentionTraced &p, const Spec<AttentionProblem> &spec,
   const std::optional<Numeric> sink = rows.sink();
   for (Int32 i : range(thread_idx().x, count, config.threads)) {
     const Int32 query = place.first + i / across, piece = i % across;
-    const Tensor lse = rows.partLse(query);                // (splits)
-    const Tensor values = rows.partValues(query);          // (splits, head_v)
-    const auto pieceOf = [&](const Tensor &row) {          // (head_v)
-      return flat_divide(row, make_tile(kEach))(_, piece); // (kEach)
-    };
-    const CombinedRow row = combineParts(
-        {Int32(config.splits), [&](const Int32 &part) { return Numeric(lse(part)); },
-         [&](const Int32 &part) { return pieceOf(values(part, _)).load(); }, config.splits},
-        kEach, sink);
-    pieceOf(rows.o(query)).store(row.values.to(problem.y));
-    if (problem.lse)
-      if_(piece == 0, [&] { rows.storeLse(query, row.lse); });
+    const auto partOf = [&](const Int32 &part) { return rows.resultOfPart(query, part); };
+    rows.result(query).store(
+        kEach, piece,
+        combineParts({.count = Int32(config.splits),
+                      .lse = [&](const Int32 &part) { return Numeric((*partOf(part).lse)(0)); },
+                      .values = [&](const Int32 &part) { return partOf(part).run(kEach, piece).load(); },
+                      .known = config.splits},
+                     kEach, sink));
   }
 }
 const AttentionKernel attentionCombine{

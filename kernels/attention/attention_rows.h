@@ -4,10 +4,12 @@
 #include "attention/attention_params.h"
 #include "attention/attention_shape.h"
 #include "blocks/attention/kv_source.h"
+#include "blocks/attention/row_result.h"
 #include "blocks/attention/scores.h"
-#include "blocks/products/tile_order.h"
+#include "blocks/products/tile_scheduler.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/wave_memory.h>
 
 #include <bit>
 
@@ -36,15 +38,14 @@ struct BlockPlace {
                        const AttentionTraced &p, bool parts) {
     const Int32 across = ceildiv(p.size.queries.to<Int32>(), config.tile_q),
                 down = p.size.batch.to<Int32>() * problem.q_heads;
-    const Int32 tiles = across * down, block = block_idx().x;
-    const auto [row, column] =
-        tileOf<Int32>(config.order, parts ? Int32(block % tiles) : block, down, across);
+    // A row of the grid is a head of a sequence, its columns are tiles of queries.
+    const auto block = GridTile<Int32>::of(config.order, block_idx().x, down, across, parts);
     // Under a causal mask the last queries see the most keys: they begin first.
-    const Int32 tile = problem.causal ? Int32(across - 1 - column) : column,
-                sequence = row / problem.q_heads;
+    const Int32 tile = problem.causal ? Int32(across - 1 - block.n) : block.n,
+                sequence = block.m / problem.q_heads;
     const auto index = [&](const Strided<OnDevice, 0> &of, const Int32 &i) {
       const Tensor starts = of.view(i32, p.size.batch + 1); // (batch + 1)
-      return Int32(rocdl::s_load(starts, i));
+      return Int32(gpu::uniform_load(starts, i));
     };
     const bool cache = problem.cache != KvCache::none, ownKeys = problem.varlen && !cache;
     const Int32 startQ = problem.varlen ? index(p.sequences.startsQ, sequence) : Int32(0),
@@ -55,9 +56,9 @@ struct BlockPlace {
                        : cache ? index(p.sequences.lengthsKv, sequence)
                                : p.size.keys.to<Int32>();
     return {sequence,
-            row % problem.q_heads,
+            block.m % problem.q_heads,
             tile * config.tile_q,
-            parts ? Int32(block / tiles) : Int32(0),
+            block.part,
             endQ - startQ,
             endK - startK,
             startQ,
@@ -102,18 +103,28 @@ public:
       : problem_(problem), config_(config), p_(p), place_(place) {}
 
   const AttentionTraced &params() const { return p_; }
-  /// A query's head of q, or of o.
+  /// A query's head of q.
   Tensor q(const Int32 &query) const {
     return row(p_.q, problem_.q, problem_.head, query);
   } // (head)
-  Tensor o(const Int32 &query) const {
-    return row(p_.o, problem_.y, headV(problem_), query); // (head_v)
+  /// Where the result of a query goes.
+  RowResult result(const Int32 &query) const {
+    RowResult result{.values = row(p_.o, problem_.y, headV(problem_), query), .natural = true};
+    if (problem_.lse) {
+      const Tensor all = p_.lse.view(f32, {p_.size.batch, problem_.q_heads, tokens(),
+                                           1}); // (batch, q_heads, tokens, 1)
+      result.lse.emplace(all(place_.sequence, place_.head, token(query), _));
+    }
+    return result;
   }
-  /// Writes what was found of a row.
-  void storeLse(const Int32 &query, const Numeric &base2) const {
-    const Tensor lse =
-        p_.lse.view(f32, {p_.size.batch, problem_.q_heads, tokens()}); // (batch, q_heads, tokens)
-    lse(place_.sequence, place_.head, token(query)) = base2 * static_cast<float>(1 / kLog2E);
+  /// The same of a part of the keys, in the workspace.
+  RowResult resultOfPart(const Int32 &query, const Int32 &part) const {
+    const int splits = config_.splits, heads = problem_.q_heads;
+    const Tensor values = p_.parts.values.view(f32, {splits, p_.size.tokens, heads, headV(problem_)},
+                                               16), // (splits, tokens, q_heads, head_v)
+        lse = p_.parts.lse.view(f32, {splits, p_.size.tokens, heads, 1}); // (splits, tokens, q_heads, 1)
+    const Int32 token = tokenOfAll(query);
+    return {.values = values(part, token, place_.head, _), .lse = lse(part, token, place_.head, _)};
   }
   /// The head's sink, times log2(e), if there are sinks.
   std::optional<Numeric> sink() const {
@@ -126,7 +137,7 @@ public:
     if (!isFloat8(type))
       return std::nullopt;
     const Tensor factors = of.view(f32, {p_.size.batch, problem_.kv_heads}); // (batch, kv_heads)
-    return rocdl::s_load(factors, {place_.sequence, kvHead()});
+    return gpu::uniform_load(factors, {place_.sequence, kvHead()});
   }
   /// The factor of the products.
   std::optional<Numeric> scoreDescale() const {
@@ -134,7 +145,7 @@ public:
     return q && k ? std::optional<Numeric>(*q * *k) : q ? q : k;
   }
   Numeric ofHead(const Strided<OnDevice, 0> &of) const {
-    return rocdl::s_load(of.view(f32, problem_.q_heads), place_.head);
+    return gpu::uniform_load(of.view(f32, problem_.q_heads), place_.head);
   }
   /// The bias of a query. Keys past the last column have that one's.
   std::function<Numeric(const Int32 &)> bias(const Int32 &query) const {
@@ -158,19 +169,6 @@ public:
     const Tensor tables = p_.table.view(i32, {p_.size.batch, kAnyBlocks}); // (batch, blocks)
     return {layout, keysOfHead(layout, p_.k, kvHead()), valuesOfHead(layout, p_.v, kvHead()),
             tables(place_.sequence, _)};
-  }
-
-  // The workspace of parts of the keys: what each part found of a query.
-  Tensor partValues(const Int32 &query) const {
-    const Tensor all = p_.parts.values.view(
-        f32, {config_.splits, p_.size.tokens, problem_.q_heads, headV(problem_)},
-        16);                                          // (splits, tokens, q_heads, head_v)
-    return all(_, tokenOfAll(query), place_.head, _); // (splits, head_v)
-  }
-  Tensor partLse(const Int32 &query) const {
-    const Tensor all = p_.parts.lse.view(
-        f32, {config_.splits, p_.size.tokens, problem_.q_heads}); // (splits, tokens, q_heads)
-    return all(_, tokenOfAll(query), place_.head);                // (splits)
   }
 
 private:

@@ -81,7 +81,7 @@ struct AttentionShape {
   int tileQ, tileK, threads;
   int banks; ///< of LDS
   AttentionLoop loop;
-  bool changesScores; ///< whether scores have terms beside the products, or a cap
+  bool changesScores; ///< whether scores have terms besides the products, or a cap
   bool pages, packed; ///< whether keys and values come from KvCache::pages, or ::packed
   Keep keep;
 
@@ -145,7 +145,7 @@ struct AttentionShape {
   /// What lies between groups of 8 rows. If the instruction deals fours, values are written by lanes with neighbouring
   /// keys of neighbouring groups too (KvTile), for which 2 pieces leave room.
   int betweenGroups() const { return dealsFours() ? 2 * piece() : piece(); }
-  // With AttentionLoop::groups, rows of keys, of which there are two tiles each.
+  // With AttentionLoop::groups: a tile's rows of keys, and of values. LDS holds two tiles of each.
   DmaTile keyTile() const { return {tileK, head * form.bytes(), form.bytes()}; }
   DmaTile valueTile() const { return {tileK, headV * form.bytes(), form.bytes()}; }
   int ldsBytes() const {

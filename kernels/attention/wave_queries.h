@@ -106,7 +106,7 @@ public:
       });
     }
     if_(needsMask(seen, tile), [&] {
-      // The scheduler puts all comparisons first, of which each takes two scalars for 64 lanes, and
+      // The scheduler puts all comparisons first. Each takes two scalar registers for 64 lanes, and
       // one for 32.
       const int together = gpu::num_warp_threads() == 64 ? 8 : 16;
       some(again ? 4 : together, [&](const ScoreKeys &of, int from, int count) {
@@ -129,13 +129,11 @@ public:
           sums ? softmax_.finishWith(repeat, sums(repeat), sink) : softmax_.finish(repeat, sink);
       const Numeric factor = descale ? Numeric(end.inverse * *descale) : end.inverse;
       if_(queries_[r] < place_.queries, [&] {
-        const auto values = [&](int from, int count) {
-          return Vector(results(repeat, from, count) * factor);
-        };
-        if (parts)
-          storePart(queries_[r], end, values, runs);
-        else
-          storeRow(queries_[r], end, values, runs);
+        const RowResult row = parts ? rows_.resultOfPart(queries_[r], place_.part)
+                                    : rows_.result(queries_[r]);
+        for (int i = 0; i < valuesOfQuery(); i += runs.length)
+          row.storeRun(runs.length, runs.run(i), results(repeat, i, runs.length) * factor);
+        row.storeLse(isFirst(), end.lse);
       });
     }
   }
@@ -152,28 +150,8 @@ private:
   /// Whether the lane is the first of those that share its queries.
   Boolean isFirst() const { return Boolean(gpu::lane_id() < 16); }
 
-  /// The results of a query that a lane has.
-  int results() const { return shape_.headV / 16 * shape_.form.sums(); }
-
-  template <class Values>
-  void storeRow(const Int32 &query, const SoftmaxEnd &end, const Values &values,
-                const ResultRuns &runs) const {
-    const DType type = problem_.y;
-    const Tensor row = flat_divide(rows_.o(query), make_tile(runs.length)); // (length, runs)
-    for (int i = 0; i < results(); i += runs.length)
-      row(_, runs.run(i)).store(values(i, runs.length).to(type));
-    if (problem_.lse)
-      if_(isFirst(), [&] { rows_.storeLse(query, end.lse); });
-  }
-  template <class Values>
-  void storePart(const Int32 &query, const SoftmaxEnd &end, const Values &values,
-                 const ResultRuns &runs) const {
-    const Tensor row = flat_divide(rows_.partValues(query)(place_.part, _),
-                                   make_tile(runs.length)); // (length, runs)
-    for (int i = 0; i < results(); i += runs.length)
-      row(_, runs.run(i)).store(values(i, runs.length));
-    if_(isFirst(), [&] { rows_.partLse(query)(place_.part) = end.lse; });
-  }
+  /// Values of a query's result that a lane has.
+  int valuesOfQuery() const { return shape_.headV / 16 * shape_.form.sums(); }
 
   const AttentionProblem &problem_;
   const AttentionConfig &config_;

@@ -52,14 +52,16 @@ const FamilyKernel combineRows{
       exit_if(token >= p.tokens.to<Int32>());
       const DecodeRows rows(problem, config, p, Int32(0), Int32(0));
       const auto write = [&](const Int32 &count, int known,
-                             const std::function<ResultPlace(const Int32 &)> &part) {
-        rows.store(
-            rows.final(token, head), piece,
-            combineParts({.count = count,
-                          .lse = [&](const Int32 &i) { return Numeric(part(i).lse(0)); },
-                          .values = [&](const Int32 &i) { return part(i).piece(piece).load(); },
-                          .known = known},
-                         kCombineElements));
+                             const std::function<RowResult(const Int32 &)> &part) {
+        constexpr int kEach = kCombineElements;
+        rows.final(token, head)
+            .store(kEach, piece,
+                   combineParts(
+                       {.count = count,
+                        .lse = [&](const Int32 &i) { return Numeric((*part(i).lse)(0)); },
+                        .values = [&](const Int32 &i) { return part(i).run(kEach, piece).load(); },
+                        .known = known},
+                       kEach));
       };
       if (!config.workers)
         return write(Int32(config.splits), config.splits,

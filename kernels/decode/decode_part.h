@@ -9,13 +9,12 @@
 #include "decode/decode_family.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/wave_memory.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 using DecodeTraced = DecodeParams<OnDevice>;
-
-constexpr float kLn2 = 0.693147180559945309f;
 
 /// The one number of a scale of a whole tensor, which is contiguous.
 template <int Modes> Numeric tensorScale(const Strided<OnDevice, Modes> &of) {
@@ -60,17 +59,6 @@ inline LaneQuery laneQuery(const DecodeProblem &problem, const ProductLane &lane
   return rounded;
 }
 
-/// Where a row's result is, and the logarithm of its sum.
-struct ResultPlace {
-  Tensor values; // (value)
-  Tensor lse;    // (1)
-
-  /// Piece `number` of the values, of those that a thread writes.
-  Tensor piece(const Int32 &number) const {
-    return logical_divide(values, kCombineElements)(_, number); // (4)
-  }
-};
-
 /// The queries and the results of the rows of a group of heads of a sequence: row r is query
 /// r / group, head r % group.
 class DecodeRows {
@@ -93,15 +81,17 @@ public:
     return q(token(row), head(row), _);      // (head)
   }
   /// The result of a token's head.
-  ResultPlace final(const Int32 &token, const Int32 &head) const {
+  RowResult final(const Int32 &token, const Int32 &head) const {
     const int heads = problem_.q_heads, value = valueOf(problem_);
     const Tensor y = p_.y.view(problem_.y, {p_.tokens, heads, value},
-                               kCombineElements * problem_.y.bytes()), // (m, q_heads, value)
-        lse = p_.lse.view(f32, {p_.tokens, heads, 1});                 // (m, q_heads, 1)
-    return {y(token, head, _), lse(token, head, _)};
+                               kCombineElements * problem_.y.bytes()); // (m, q_heads, value)
+    RowResult result{.values = y(token, head, _), .natural = true};
+    if (problem_.lse)
+      result.lse.emplace(p_.lse.view(f32, {p_.tokens, heads, 1})(token, head, _)); // (1)
+    return result;
   }
   /// What a split of the keys leaves of row `row` of the workspace, token * q_heads + head.
-  ResultPlace ofSplit(const Int32 &row, const Int32 &split) const {
+  RowResult ofSplit(const Int32 &row, const Int32 &split) const {
     const Int64 rows = p_.tokens * problem_.q_heads;
     const int splits = config_.splits, value = valueOf(problem_);
     const Tensor values = p_.parts.values.view(f32, {rows, splits, value},
@@ -110,7 +100,7 @@ public:
     return {values(row, split, _), lse(row, split, _)};
   }
   /// What part `part` of the workers has of a token's head.
-  ResultPlace ofWorker(const Int32 &token, const Int32 &head, const Int32 &part) const {
+  RowResult ofWorker(const Int32 &token, const Int32 &head, const Int32 &part) const {
     const int parts = 2 * config_.workers, rows = problem_.queries * problem_.q_heads,
               value = valueOf(problem_);
     const Tensor values = p_.parts.values.view(f32, {parts, rows, value},
@@ -118,14 +108,6 @@ public:
         lse = p_.parts.lse.view(f32, {parts, rows, 1}); // (parts, queries q_heads, 1)
     const Int32 row = token % problem_.queries * problem_.q_heads + head;
     return {values(part, row, _), lse(part, row, _)};
-  }
-  /// Writes a piece of a result, and with the first of them its logarithm, unless the caller knows
-  /// that it is not among them.
-  void store(const ResultPlace &place, const Int32 &piece, const CombinedRow &result,
-             bool withLse = true) const {
-    place.piece(piece).store(result.values.to(problem_.y));
-    if (problem_.lse && withLse)
-      if_(piece == 0, [&] { place.lse(0) = result.lse * kLn2; });
   }
 
 private:
@@ -171,7 +153,7 @@ public:
 
   /// Where a row's result may go.
   struct Row {
-    ResultPlace final, part;
+    RowResult final, part;
   };
   Row row(const Int32 &row) const {
     const Int32 token = rows_.token(row), head = rows_.head(row);
@@ -179,15 +161,11 @@ public:
             part_.part ? rows_.ofWorker(token, head, *part_.part)
                        : rows_.ofSplit(rows_.number(token, head), block_idx().x)};
   }
-  /// Writes a piece of a row's result; `withLse`: see DecodeRows.
+  /// Writes a piece of a row's result; `withLse`: see RowResult.
   void write(const Row &row, const Int32 &piece, const CombinedRow &result,
              bool withLse = true) const {
-    const auto final = [&] { rows_.store(row.final, piece, result, withLse); };
-    const auto part = [&] {
-      row.part.piece(piece).store(result.values);
-      if (withLse)
-        if_(piece == 0, [&] { row.part.lse(0) = result.lse; });
-    };
+    const auto final = [&] { row.final.store(kCombineElements, piece, result, withLse); };
+    const auto part = [&] { row.part.store(kCombineElements, piece, result, withLse); };
     if (part_.whole)
       if_(*part_.whole, final, part);
     else if (config_.splits > 1)
@@ -216,8 +194,8 @@ inline Span<Int32> keysOfBlock(const DecodeConfig &config, const Visibility<Int3
   return {begin, min(begin + each, all.end)};
 }
 
-/// Masks the lane's scores of a row's query, of a step of keys from `base` on, of which the block has
-/// those before `end`.
+/// Masks the lane's scores of a row's query for a step of keys from `base` on. The block has the keys
+/// before `end`.
 inline void maskDecode(const Tensor &scores, const Visibility<Int32> &visibility,
                        const Int32 &query, const DecodeLane &lane, const Int32 &base,
                        const Int32 &end) {
@@ -279,7 +257,7 @@ void work(const DecodeProblem &problem, const DecodeConfig &config, const Decode
                .whole = Boolean((from == first) & (to == last))});
            unit = to;
            sequence = own + 1;
-           gpu::barrier(); // all threads have read what the waves found
+           gpu::barrier(AddressSpace::shared); // all threads have read what the waves found
          });
 }
 

@@ -97,13 +97,13 @@ public:
       fetched.emplace_back(Vector::splat(0.0f, fetchPiece(), problem_.kv));
     if_(part.first < part.end, [&] { fetch(part.first, part.end - 1, fetched, 0); });
     for (Int32 base : range(part.first, part.end, step)) {
-      gpu::barrier(); // all waves are done with the step before
+      gpu::barrier(AddressSpace::shared); // all waves are done with the step before
       put(fetched, 0);
       for (int first = ahead(); first < fetches(); first += ahead()) {
         fetch(base, part.end - 1, fetched, first);
         put(fetched, first);
       }
-      gpu::barrier();
+      gpu::barrier(AddressSpace::shared);
       if_(base + step < part.end, [&] { fetch(base + step, part.end - 1, fetched, 0); });
       const Boolean partial = masksDecode(visibility_, base, step, part.end);
       // Without rematerialised, the compiler reads queries before the loop, into registers.
@@ -280,7 +280,7 @@ private:
     }
     for (int tile = 0; tile < lane_.valueTiles(); tile += width)
       for (int v = 0; v < lane_.product().sums(); v += rows) {
-        gpu::barrier(); // all have read what was there before
+        gpu::barrier(AddressSpace::shared); // all have read what was there before
         for (int i = 0; i < rows; ++i)
           for (int e = 0; e < width; e += size) {
             const Tensor run = make_rmem_tensor(IntTuple(size), f32);
@@ -292,7 +292,7 @@ private:
         const bool withLse = tile == 0 && v == 0;
         if (withLse)
           memory_.lse(wave_, lane_.product().row()).store(end.lse);
-        gpu::barrier();
+        gpu::barrier(AddressSpace::shared);
         for (const Piece &piece : pieces) {
           // Of the value's pieces: those of other waves and tiles, and of other rows of the product.
           constexpr int kPieces = kTogether / size;

@@ -153,7 +153,7 @@ private:
       else
         bring();
     }
-    gpu::barrier();
+    gpu::barrier(AddressSpace::shared);
   }
   /// The queries in shared memory, as a step reads them. Without rematerialised the compiler would read
   /// them before the loop, into registers.
@@ -310,9 +310,9 @@ private:
     const int across = problem_.head / size;
     for (int tile = 0; tile < tiles(); ++tile) {
       if (tile > 0)
-        gpu::barrier(); // all threads have read the tile before
+        gpu::barrier(AddressSpace::shared); // all threads have read the tile before
       memory_.found.put(wave, tile, wave_, firstValue_);
-      gpu::barrier();
+      gpu::barrier(AddressSpace::shared);
       for (int at = 0; at < 16 * across; at += config_.block) {
         const Int32 number = thread_idx().x + at;
         const Int32 row = number / across, piece = number % across;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "blocks/attention/online_softmax.h"
+#include "blocks/attention/row_result.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -15,11 +16,6 @@ struct RowParts {
   std::function<Numeric(const Int32 &part)> lse;   ///< the logarithm of its sum
   std::function<Vector(const Int32 &part)> values; ///< the thread's elements of its result, in f32
   int known = 0; ///< the count as a constant of the code; 0: it is not known there
-};
-
-struct CombinedRow {
-  Vector values;
-  Numeric lse; ///< base 2
 };
 
 /// Combines the parts in their order. `size`: elements of the thread. `sink`: see OnlineSoftmax; it

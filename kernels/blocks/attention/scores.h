@@ -1,4 +1,4 @@
-// The scores of attention: which keys a query sees, and what a score is beside the product.
+// The scores of attention: which keys a query sees, and what a score is besides the product.
 //
 // The keys that a query sees are always neighbours: from `first` to below `end`. Padding, causal
 // masks and windows all say no more than where they begin and end. From the queries of a tile

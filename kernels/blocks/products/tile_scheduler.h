@@ -1,4 +1,5 @@
-// Which tile of a product a block computes, and over which part of K.
+// Which tile of a product a block computes, and over which part of K. Attention deals its tiles of
+// queries by the same rule, and parts of the keys.
 //
 // The functions compute with a kernel's numbers and with the host's, so that a host's model of the
 // kernel proves what the kernel reads.
@@ -9,6 +10,23 @@
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
+
+/// A tile of a grid whose tiles come once for each part of what is summed up.
+template <class Int> struct GridTile {
+  Int number; ///< among the tiles
+  Int m, n;   ///< its row and column
+  Int part;
+
+  /// That of block `block`, of a grid of `down` x `across` tiles. Parts follow one another: all tiles of
+  /// the first are dealt before those of the second.
+  static GridTile of(const TileOrder &order, const Int &block, const Int &down, const Int &across,
+                     bool parts) {
+    const Int tiles(down * across);
+    const Int number = parts ? Int(block % tiles) : block;
+    const auto [m, n] = tileOf<Int>(order, number, down, across);
+    return {number, m, n, parts ? Int(block / tiles) : Int(0)};
+  }
+};
 
 /// A block's work.
 template <class Int> struct WorkTile {
@@ -28,11 +46,9 @@ public:
   WorkTile<Int> at(const Int &number) const {
     const Int block = counted(number), down = quotientUp(counted(m_), grid_.tileM),
               across = Int(grid_.across());
-    const bool split = grid_.parts > 1;
-    const Int tiles(down * across);
-    const Int ofTile = split ? Int(block % tiles) : block;
-    const auto [m, n] = tileOf<Int>(grid_.order, ofTile, down, across);
-    return tile(ofTile, m, n, split ? Int(block / tiles) : Int(0));
+    const auto [ofTile, m, n, part] =
+        GridTile<Int>::of(grid_.order, block, down, across, grid_.parts > 1);
+    return tile(ofTile, m, n, part);
   }
   /// The tile at (m, n), which has this number, and a part of K.
   WorkTile<Int> tile(const Int &number, const Int &m, const Int &n, const Int &part) const {
