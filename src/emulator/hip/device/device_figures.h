@@ -31,8 +31,11 @@ struct DeviceFigures {
 
   std::string name() const { return machine->name(); } ///< "gfx942"
   int waveSize() const { return machine->processor->waveSize; }
-  /// Of a workgroup and of a multiprocessor.
+  /// Of a workgroup, and of a multiprocessor as HIP reports it.
   int ldsBytes() const { return static_cast<int>(machine->processor->ldsBytes); }
+  /// That the workgroups of a multiprocessor share. A work-group processor has twice what one of them
+  /// may take ("LDS" in the ISA documents of RDNA3 and RDNA4; LLVM's getLocalMemorySize).
+  int ldsOfUnit() const { return ldsBytes() * machine->processor->unitsOfMultiprocessor; }
   /// Accelerator dies (XCDs).
   int dies() const { return product->dies; }
   int maxBlockSize() const { return machine->processor->maxBlockSize; }

@@ -20,8 +20,15 @@ int residentWorkgroups(const DeviceFigures &info, const loader::KernelNotes &ker
   const uint64_t waves = (threads + lanes - 1) / lanes;
   uint64_t groups = wavesOfSimd * static_cast<uint64_t>(info.simdsPerUnit) / waves;
   if (uint64_t lds = kernel.groupSegmentSize + dynamicLds)
-    groups = std::min(groups, static_cast<uint64_t>(info.ldsBytes()) / lds);
+    groups = std::min(groups, static_cast<uint64_t>(info.ldsOfUnit()) / lds);
   return static_cast<int>(groups);
+}
+
+int residentAsHipSays(const DeviceFigures &info, const loader::KernelNotes &kernel,
+                      uint64_t threads, uint64_t dynamicLds) {
+  const int groups = residentWorkgroups(info, kernel, threads, dynamicLds);
+  const uint64_t lds = kernel.groupSegmentSize + dynamicLds;
+  return lds ? std::min(groups, static_cast<int>(static_cast<uint64_t>(info.ldsBytes()) / lds)) : groups;
 }
 
 } // namespace flyemu::hip

@@ -10,5 +10,9 @@ namespace flyemu::hip {
 /// on one multiprocessor, by its registers, its wave slots and its LDS. 0: not even one.
 int residentWorkgroups(const DeviceFigures &info, const loader::KernelNotes &kernel,
                        uint64_t threads, uint64_t dynamicLds);
+/// The same as HIP answers it: a multiprocessor has the LDS that one workgroup may take, which is half
+/// of a work-group processor's (CLR takes the size of ROCr's group memory for both).
+int residentAsHipSays(const DeviceFigures &info, const loader::KernelNotes &kernel,
+                      uint64_t threads, uint64_t dynamicLds);
 
 } // namespace flyemu::hip

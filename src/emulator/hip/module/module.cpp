@@ -221,8 +221,8 @@ Function *Module::function(const std::string &name) {
 }
 
 int activeWorkgroups(const Function &function, int threads, size_t dynamicLds) {
-  return residentWorkgroups(function.device->figures(), function.kernel->metadata,
-                            static_cast<uint64_t>(std::max(threads, 0)), dynamicLds);
+  return residentAsHipSays(function.device->figures(), function.kernel->metadata,
+                           static_cast<uint64_t>(std::max(threads, 0)), dynamicLds);
 }
 
 } // namespace flyemu::hip
