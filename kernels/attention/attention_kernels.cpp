@@ -44,11 +44,12 @@ void combineTile(const AttentionTraced &p, const Spec<AttentionProblem> &spec,
     const auto partOf = [&](const Int32 &part) { return rows.resultOfPart(query, part); };
     rows.result(query).store(
         kEach, piece,
-        combineParts({.count = Int32(config.splits),
-                      .lse = [&](const Int32 &part) { return Numeric((*partOf(part).lse)(0)); },
-                      .values = [&](const Int32 &part) { return partOf(part).run(kEach, piece).load(); },
-                      .known = config.splits},
-                     kEach, sink));
+        combineParts(
+            {.count = Int32(config.splits),
+             .lse = [&](const Int32 &part) { return Numeric((*partOf(part).lse)(0)); },
+             .values = [&](const Int32 &part) { return partOf(part).run(kEach, piece).load(); },
+             .known = config.splits},
+            kEach, sink));
   }
 }
 const AttentionKernel attentionCombine{

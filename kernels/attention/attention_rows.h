@@ -111,8 +111,8 @@ public:
   RowResult result(const Int32 &query) const {
     RowResult result{.values = row(p_.o, problem_.y, headV(problem_), query), .natural = true};
     if (problem_.lse) {
-      const Tensor all = p_.lse.view(f32, {p_.size.batch, problem_.q_heads, tokens(),
-                                           1}); // (batch, q_heads, tokens, 1)
+      const Tensor all = p_.lse.view(
+          f32, {p_.size.batch, problem_.q_heads, tokens(), 1}); // (batch, q_heads, tokens, 1)
       result.lse.emplace(all(place_.sequence, place_.head, token(query), _));
     }
     return result;
@@ -120,9 +120,10 @@ public:
   /// The same of a part of the keys, in the workspace.
   RowResult resultOfPart(const Int32 &query, const Int32 &part) const {
     const int splits = config_.splits, heads = problem_.q_heads;
-    const Tensor values = p_.parts.values.view(f32, {splits, p_.size.tokens, heads, headV(problem_)},
-                                               16), // (splits, tokens, q_heads, head_v)
-        lse = p_.parts.lse.view(f32, {splits, p_.size.tokens, heads, 1}); // (splits, tokens, q_heads, 1)
+    const Int64 allTokens(p_.size.tokens);
+    const Tensor values = p_.parts.values.view(f32, {splits, allTokens, heads, headV(problem_)},
+                                               16),            // (splits, tokens, q_heads, head_v)
+        lse = p_.parts.lse.view(f32, {splits, allTokens, heads, 1}); // (splits, tokens, q_heads, 1)
     const Int32 token = tokenOfAll(query);
     return {.values = values(part, token, place_.head, _), .lse = lse(part, token, place_.head, _)};
   }

@@ -129,8 +129,8 @@ public:
           sums ? softmax_.finishWith(repeat, sums(repeat), sink) : softmax_.finish(repeat, sink);
       const Numeric factor = descale ? Numeric(end.inverse * *descale) : end.inverse;
       if_(queries_[r] < place_.queries, [&] {
-        const RowResult row = parts ? rows_.resultOfPart(queries_[r], place_.part)
-                                    : rows_.result(queries_[r]);
+        const RowResult row =
+            parts ? rows_.resultOfPart(queries_[r], place_.part) : rows_.result(queries_[r]);
         for (int i = 0; i < valuesOfQuery(); i += runs.length)
           row.storeRun(runs.length, runs.run(i), results(repeat, i, runs.length) * factor);
         row.storeLse(isFirst(), end.lse);

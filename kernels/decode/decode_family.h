@@ -104,8 +104,8 @@ inline int keyPiece(const DecodeProblem &problem, const MatrixForm &form) {
   return std::max(piece, form.perLane());
 }
 
-/// How a wave of the paged form uses its registers, of which a step of keys needs some for the sums,
-/// the queries, the keys and the values.
+/// How a wave of the paged form uses its registers. A step of keys needs some for the sums, the queries,
+/// the keys and the values.
 struct DecodeStep {
   int shares = 1;             ///< waves that have the same keys, and elements of the values each
   int repeats = 1;            ///< runs of 8 keys that a lane has in a step

@@ -115,8 +115,8 @@ private:
   static Numeric element(const RowPieces &pieces, int row) {
     return pieces[std::size_t(row / kPiece)].at(row % kPiece);
   }
-  /// The lane's columns of the transposed matrix times a vector, of which all lanes of the columns
-  /// have rows.
+  /// The lane's columns of the transposed matrix times a vector. The lanes of a column have rows each,
+  /// and add up their sums.
   Vector product(const std::vector<Vector> &matrix, const RowPieces &vector) const {
     std::vector<Vector> sums;
     for (int r = 0; r < rows_; ++r) {

@@ -30,7 +30,8 @@ public:
     while (2 * width_ <= most && headV % (32 * width_) == 0)
       width_ *= 2;
   }
-  /// The same, of which nothing that follows from the lane's number is known from before.
+  /// The same lane by a number that is new to the compiler: what follows from it is computed again, and
+  /// not kept in registers from before.
   DecodeLane again() const {
     return {*this, ProductLane(form(), lane_.piece(), rematerialised(lane_.lane()).to<Int32>())};
   }
@@ -52,7 +53,8 @@ public:
       return row / 4 * 8 + (tile % tilesOfRun() * 4 + more) + row % 4;
     return form().interleaved() ? Int32(row % 2 * 8 + row / 2 + more) : Int32(row + more);
   }
-  /// The first key of the runs of which the lane has scores, and the distance of score i from it.
+  /// The lane has the scores of runs of keys: the first key of them, and the distance of score i from
+  /// it.
   Int32 scoreKey() const { return lane_.group() * RunsOfEight::kRun; }
   int scoreOffset(int i) const { return runs_.offset(i); }
 
@@ -86,8 +88,8 @@ using QueryPiece = std::function<Vector(int tile, int piece)>;
 /// The values of a step: for each tile of 16 elements the lane's keys.
 using ValueOperands = std::vector<Vector>;
 
-/// The columns of rows of bytes, of which `row(i)` has `width` each: 4 x 4 bytes at a time, first
-/// pairs of rows and then pairs of these.
+/// Transposes rows of bytes, `row(i)` of `width` bytes each: 4 x 4 bytes at a time, first pairs of rows
+/// and then pairs of these.
 inline ValueOperands columnsOfBytes(int width, int rows, DType type,
                                     const std::function<Vector(int i)> &row) {
   // Byte i of a selector names the byte of (high, low) that byte i of

@@ -25,7 +25,7 @@ struct KvLayout {
   KvCache cache = KvCache::none;
   int page = 0;   ///< tokens of a block
   int pack = 0;   ///< KvCache::packed: elements of a key that lie together
-  int v_pack = 0; ///< KvCache::packed: tokens of which one element lies together
+  int v_pack = 0; ///< KvCache::packed: tokens whose values of one element lie together
   int heads = 1, head = 0, head_v = 0;
   DType type = f16;
   int align = 0; ///< bytes that divide all addresses and strides; 0: those of an element
@@ -127,7 +127,7 @@ public:
       return {first, inside};
     return place(Int32(first + inside));
   }
-  /// The tile of `size` keys from token `first` on, of which those up to row `last` exist. Without a
+  /// The tile of `size` keys from token `first` on; rows after row `last` do not exist. Without a
   /// cache it is a buffer, as tiles of products are: rows past the last one read as zeros. In a cache
   /// each row has a place of its own, and rows past the last one are the last one again.
   KvRows keysFrom(const Int32 &first, const Int32 &last, int size) const {

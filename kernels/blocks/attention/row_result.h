@@ -18,8 +18,8 @@ struct CombinedRow {
 };
 
 struct RowResult {
-  Tensor values;                    ///< (value), in the type to which they are rounded
-  std::optional<Tensor> lse = {};   ///< (1); none: it is not asked for
+  Tensor values;                  ///< (value), in the type to which they are rounded
+  std::optional<Tensor> lse = {}; ///< (1); none: it is not asked for
   /// To the base e, as callers get it. Parts have the base 2, by which they are combined.
   bool natural = false;
 

@@ -53,10 +53,10 @@ public:
     Tracer &t = Tracer::require("gpu::barrier", loc);
     const auto fence = [&](mlir::LLVM::AtomicOrdering order) {
       t.create<mlir::LLVM::FenceOp>(loc, order, "workgroup")
-          ->setAttr(mlir::LLVM::LLVMDialect::getMmraAttrName(),
-                    mlir::LLVM::MMRATagAttr::get(
-                        t.context(), "amdgpu-synchronize-as",
-                        memory == AddressSpace::shared ? "local" : "global"));
+          ->setAttr(
+              mlir::LLVM::LLVMDialect::getMmraAttrName(),
+              mlir::LLVM::MMRATagAttr::get(t.context(), "amdgpu-synchronize-as",
+                                           memory == AddressSpace::shared ? "local" : "global"));
     };
     fence(mlir::LLVM::AtomicOrdering::release);
     t.create<mlir::ROCDL::SBarrierOp>(loc);

@@ -21,16 +21,15 @@ void barrier(AddressSpace memory, Loc loc) {
     return barrier(loc);
   const auto &instructions = instructionsFor("gpu::barrier", loc);
   if (memory == AddressSpace::register_)
-    throw TraceError("a barrier orders accesses to memory that threads share, not to registers; name "
-                     "AddressSpace::shared or AddressSpace::global",
-                     loc);
+    throw TraceError(
+        "a barrier orders accesses to memory that threads share, not to registers; name "
+        "AddressSpace::shared or AddressSpace::global",
+        loc);
   builder::Tracer::require("gpu::barrier", loc).arrivals.expectBlock("a barrier", loc);
   instructions.barrier(memory, loc);
 }
 
-Int64 steady_clock(Loc loc) {
-  return instructionsFor("gpu::steady_clock", loc).steadyClock(loc);
-}
+Int64 steady_clock(Loc loc) { return instructionsFor("gpu::steady_clock", loc).steadyClock(loc); }
 
 } // namespace gpu
 

@@ -51,7 +51,7 @@ TEST_CASE("swaps, halves of barriers and waits are the instructions of their tar
              Contains("s_barrier_signal -1") && Contains("s_barrier_wait"));
 }
 
-TEST_CASE("a barrier of shared memory leaves loads of global memory under way, and caches as they are") {
+TEST_CASE("a barrier of shared memory leaves global loads under way, and caches as they are") {
   using Catch::Contains;
   // A load whose value is used after the barrier alone.
   const auto exchanged = [](const char *target, bool all) {

@@ -28,7 +28,8 @@ int residentAsHipSays(const DeviceFigures &info, const loader::KernelNotes &kern
                       uint64_t threads, uint64_t dynamicLds) {
   const int groups = residentWorkgroups(info, kernel, threads, dynamicLds);
   const uint64_t lds = kernel.groupSegmentSize + dynamicLds;
-  return lds ? std::min(groups, static_cast<int>(static_cast<uint64_t>(info.ldsBytes()) / lds)) : groups;
+  return lds ? std::min(groups, static_cast<int>(static_cast<uint64_t>(info.ldsBytes()) / lds))
+             : groups;
 }
 
 } // namespace flyemu::hip
