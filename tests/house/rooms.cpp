@@ -59,7 +59,7 @@ const std::vector<Inside> kInside{
              {"compile/options", {}},
              {"compile/guard", {}},
              {"compile/link", {"compile/guard"}},
-             {"compile/codegen", {"compile/options", "code_object"}},
+             {"compile/codegen", {"compile/options", "compile/guard", "code_object"}},
              {"compile/rocm/schedule", {}},
              {"compile/rocm",
               {"compile/codegen", "compile/link", "compile/options", "compile/guard",

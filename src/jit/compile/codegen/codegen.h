@@ -4,9 +4,9 @@
 #include "jit/compile/codegen/backend.h"
 
 #include <exception>
+#include <future>
 #include <memory>
 #include <string>
-#include <thread>
 
 namespace llvm {
 class Function;
@@ -24,8 +24,7 @@ namespace flydsl::jit {
 struct MadeMachine {
   std::unique_ptr<llvm::TargetMachine> machine;
   std::shared_ptr<void> kept;
-  std::shared_ptr<std::exception_ptr> warmingFailed; ///< set by the thread below
-  std::jthread warming; ///< the backend's warmUp, until it is waited for
+  std::shared_future<void> warming; ///< the backend's warmUp, if a thread runs it
 };
 
 /// A TargetMachine for the options; made once, lent to one user at a time.

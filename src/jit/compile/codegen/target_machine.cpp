@@ -2,6 +2,7 @@
 // time.
 #include "jit/compile/codegen/codegen.h"
 
+#include "jit/compile/guard/compiler_use.h"
 #include "support/leak.h"
 
 #include <flydsl/error.h>
@@ -15,9 +16,11 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <new>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 namespace flydsl::jit {
@@ -66,26 +69,41 @@ static std::unique_ptr<llvm::TargetMachine> make(const Backend &backend,
   return machine;
 }
 
+/// The thread is detached: a compile that is stopped never comes to where it would be joined.
 static void warm(MadeMachine &made, std::function<void()> work) {
-  auto failed = std::make_shared<std::exception_ptr>();
-  made.warmingFailed = failed;
+  auto use = std::make_shared<CompilerUse>(); // exit() waits for the thread, too
+  std::promise<void> promise;
+  std::shared_future<void> warming = promise.get_future().share();
   try {
-    made.warming = std::jthread([failed, work = std::move(work)] {
+    std::thread([promise = std::move(promise), work = std::move(work),
+                 use = std::move(use)]() mutable {
       try {
         work();
+        promise.set_value();
       } catch (...) { // there is not enough memory
-        *failed = std::current_exception();
+        promise.set_exception(std::current_exception());
       }
-    });
+    }).detach();
+    made.warming = std::move(warming);
   } catch (const std::system_error &) {
     // Without a thread, generating code finds by itself what it needs.
   }
 }
 
+/// Waits until the machine is warm; false if that failed.
+static bool becomesWarm(const MadeMachine &made) noexcept {
+  try {
+    if (made.warming.valid())
+      made.warming.get();
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 void TargetMachineLease::finishWarming() {
-  made_.warming = {};
-  if (made_.warmingFailed && *made_.warmingFailed)
-    std::rethrow_exception(*made_.warmingFailed);
+  if (made_.warming.valid())
+    made_.warming.get();
 }
 
 TargetMachineLease::TargetMachineLease(const Backend &backend, const CompileOptions &options)
@@ -116,10 +134,10 @@ TargetMachineLease::TargetMachineLease(TargetMachineLease &&) noexcept = default
 TargetMachineLease::~TargetMachineLease() {
   if (!made_.machine)
     return;
-  made_.warming = {};
+  const bool isWarm = becomesWarm(made_);
   // An exception came through LLVM, which was not made for it (there was not enough memory): what
   // the machine keeps may be half made, so it is neither used again nor destroyed.
-  if (std::uncaught_exceptions() > exceptions_ || (made_.warmingFailed && *made_.warmingFailed)) {
+  if (std::uncaught_exceptions() > exceptions_ || !isWarm) {
     support::leak(std::move(made_.machine));
     support::leak(std::move(made_.kept));
     return;
