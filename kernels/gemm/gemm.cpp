@@ -3,6 +3,7 @@
 
 #include "blocks/products/product_rules.h"
 #include "frame/arguments.h"
+#include "gemm/narrow_operands.h"
 #include "weight/weight_family.h"
 
 #include <limits>
@@ -136,6 +137,9 @@ void Gemm::launch(const Call<GemmProblem> &call) {
                      .shape = {"n", problem.columns()},
                      .align = storedTogether(n),
                      .reason = kStoredGroups});
+  const GroupOperands groups =
+      checkScaleGroups(arguments, problem.b_groups, args.group_scales, args.group_zeros,
+                       {"k / size, n", groupsOf(problem.b_groups, k), problem.columns()});
   const std::int64_t workspace =
       arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
   if (workspace)
@@ -162,6 +166,8 @@ void Gemm::launch(const Call<GemmProblem> &call) {
                                      .scaleA = scaleA,
                                      .scaleB = scaleB,
                                      .bias = bias,
+                                     .groupScales = groups.scales,
+                                     .groupZeros = groups.zeros,
                                      .workspace = {.address = workspace, .stride = {}},
                                      .flags = {.address = workspace + flags, .stride = {}},
                                      .seed = args.seed,
@@ -173,6 +179,8 @@ void Gemm::launch(const Call<GemmProblem> &call) {
                                      .b = linesB,
                                      .scaleA = scaleA,
                                      .scaleB = scaleB,
+                                     .groupScales = groups.scales,
+                                     .groupZeros = groups.zeros,
                                      .m = rows});
     call.launches.at(1, kGemmSum)(
         call.on(grid((m + kSumTileM - 1) / kSumTileM * sumTilesAcross(problem)), kSumThreads),
@@ -192,6 +200,8 @@ void Gemm::launch(const Call<GemmProblem> &call) {
                                 .scaleA = scaleA,
                                 .scaleB = scaleB,
                                 .bias = bias,
+                                .groupScales = groups.scales,
+                                .groupZeros = groups.zeros,
                                 .seed = args.seed,
                                 .m = rows});
   }
@@ -217,13 +227,18 @@ GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::i
           .b = problem.b_layout == OperandLayout::prepared
                    ? WeightArg(PreparedWeight{
                          problem.weight(),
-                         sampler("b", problem.b, Extents{weightsOf(problem).size()}, Role::input)})
+                         sampleWeights(sampler, problem.b, problem.narrow(), weightsOf(problem))})
                    : WeightArg(matrix("b", problem.b, problem.b_layout, problem.n)),
           .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output),
           .scale_a =
               sampleIf(problem.scale_a != Scales::none, sampler, "scale_a", problem.scale, scalesA),
           .scale_b =
               sampleIf(problem.scale_b != Scales::none, sampler, "scale_b", problem.scale, scalesB),
+          .group_scales = sampleIf(problem.b_groups.size != 0, sampler, "group_scales",
+                                   problem.b_groups.scale,
+                                   Extents{groupsOf(problem.b_groups, problem.k), problem.columns()}),
+          .group_zeros = sampleIf(problem.b_groups.zeros, sampler, "group_zeros", u8,
+                                  Extents{groupsOf(problem.b_groups, problem.k), problem.columns()}),
           .bias = sampleIf(problem.bias, sampler, "bias", problem.c, columns),
           .workspace = sampleIf(config.split_k > 1, sampler, "workspace", u8,
                                 Extents{workspaceBytes(problem, config, m)},

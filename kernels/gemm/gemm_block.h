@@ -4,6 +4,7 @@
 #pragma once
 
 #include "blocks/products/epilogue.h"
+#include "blocks/products/group_sums.h"
 #include "blocks/products/mainloop.h"
 #include "blocks/products/tile_scheduler.h"
 #include "gemm/gemm_params.h"
@@ -48,12 +49,41 @@ OperandTile tileOfB(const GemmProblem &problem, const LoopShape &shape, const Bl
   return operandTile(b, shape, problem.b_layout, shape.tileN, tile.column, tile.part,
                      min(Int32(problem.n) - tile.column, shape.tileN));
 }
+/// Numbers of the groups of narrow weights (groups, columns) as buffers, over the block's part of K: from
+/// the start of the tile on, of each half.
+inline std::vector<Tensor> groupsOfTile(const GemmProblem &problem, const LoopShape &shape,
+                                        const BlockTile &tile, const Strided<OnDevice, 0> &numbers,
+                                        DType type) {
+  const std::int64_t ofPart = groupsOf(problem.b_groups, shape.k);
+  const Tensor all = numbers.view(
+      type, {groupsOf(problem.b_groups, problem.k), problem.columns()}); // (groups, columns)
+  const Int32 first = tile.part * static_cast<std::int32_t>(ofPart);
+  std::vector<Tensor> halves;
+  for (int half = 0; half < shape.halves; ++half) {
+    const Tensor from =
+        tileFrom(all, {first, tile.column + half * static_cast<std::int32_t>(problem.n)},
+                 {ofPart, shape.tileOfHalf()}); // (groups, tileN / halves)
+    halves.push_back(bufferOf(from, {ofPart, min(Int32(problem.n) - tile.column,
+                                                 shape.tileOfHalf())}));
+  }
+  return halves;
+}
 template <class Params>
 PreparedTile weightsOfTile(const GemmProblem &problem, const LoopShape &shape,
                            const BlockTile &tile, const Params &p) {
-  const Tensor memory =
-      p.b.view(problem.b, weightsOf(problem).size(), kPieceBytes); // (elements of all blocks)
-  return preparedTile(memory, weightsOf(problem), shape, tile.n, tile.part);
+  const Preshuffled weights = weightsOf(problem);
+  const bool isNarrow = problem.narrow();
+  const Tensor memory = p.b.view(isNarrow ? DType(u8) : problem.b, weights.size(),
+                                 kPieceBytes); // (elements of all blocks)
+  PreparedTile prepared =
+      preparedTile(memory, weights, shape, tile.n, tile.part,
+                   isNarrow ? narrowBlockK(problem.b) : weights.blockK());
+  if (isNarrow) {
+    prepared.narrow.emplace(NarrowTile{.dtype = problem.b, .zeros = {}, .group = problem.b_groups.size});
+    if (problem.b_groups.zeros)
+      prepared.narrow->zeros = groupsOfTile(problem, shape, tile, p.groupZeros, u8);
+  }
+  return prepared;
 }
 
 /// The scales of blocks of a tile, from the start of its part of K on, given those of a (m, K / 128)
@@ -96,6 +126,15 @@ BlockScales blockScalesOf(const RowsOfA &rows, const GemmProblem &problem, const
   return scales;
 }
 
+/// The scales of groups of narrow weights.
+template <class Params>
+GroupScales groupScalesOf(const GemmProblem &problem, const LoopShape &shape, const BlockTile &tile,
+                          const Params &p) {
+  const DType type = problem.b_groups.scale;
+  return {type, problem.b_groups.size, narrowType(problem.b)->factor,
+          groupsOfTile(problem, shape, tile, p.groupScales, type == f8E8M0FNU ? DType(u8) : type)};
+}
+
 //===-- The main loop -------------------------------------------------------===//
 
 /// The loop of a block, given its rows of A.
@@ -106,11 +145,13 @@ std::unique_ptr<Mainloop> mainloopOver(const RowsOfA &a, const GemmProblem &prob
   const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target()));
   // Of the transposed product: its tile is (16 waves, 16 wavesM, a round of K).
   const TiledMma mma = weightsFirst(shape.form, shape.waves, shape.wavesM, shape.slices());
-  std::unique_ptr<Sums> sums =
-      hasBlockScales(problem)
-          ? std::make_unique<BlockScaledSums>(shape, mma,
-                                              blockScalesOf(a, problem, shape, tile, p))
-          : std::make_unique<Sums>(shape, mma);
+  std::unique_ptr<Sums> sums;
+  if (hasBlockScales(problem))
+    sums = std::make_unique<BlockScaledSums>(shape, mma, blockScalesOf(a, problem, shape, tile, p));
+  else if (problem.b_groups.size)
+    sums = std::make_unique<GroupScaledSums>(shape, mma, groupScalesOf(problem, shape, tile, p));
+  else
+    sums = std::make_unique<Sums>(shape, mma);
   const auto columns = [&] {
     OperandTile b = tileOfB(problem, shape, tile, p);
     b.far = config.loop == GemmLoop::ring && hasFarColumns(problem, config);

@@ -67,7 +67,7 @@ GemmConfig splitOf(const GemmConfig &config, int parts) {
 bool worthwhile(const GemmProblem &problem, const GemmConfig &config, std::int64_t m) {
   // Of a column.
   const double sums = 2.0 * 4 * config.split_k * static_cast<double>(m),
-               weights = static_cast<double>(problem.k) * problem.b.bytes();
+               weights = static_cast<double>(problem.k) * problem.b.memory_bits() / 8;
   const int inTurn = config.loop == GemmLoop::registers ? config.waves_k : 1;
   const std::int64_t steps = static_cast<std::int64_t>(kStepsOfPart) * config.split_k * inTurn;
   const bool isSmall = config.parts_sum == PartsSum::last_block &&

@@ -10,6 +10,7 @@ template <class Side> struct GemmParams {
   Strided<Side, 1> a, b, c;      // (m, k), (n, k), (m, n); the stride is that of rows, or columns
   Strided<Side, 2> scaleA;       // (m); of blocks: (m, k / 128)
   Strided<Side, 0> scaleB, bias; // (n); of blocks: (n / 128, k / 128)
+  Strided<Side, 0> groupScales, groupZeros; // (k / size, n)
   Param<Side, Int64> seed;
   Param<Side, Int32> m;
 };
@@ -20,6 +21,7 @@ template <class Side> struct GemmPartsParams {
   Strided<Side, 1> a, b;
   Strided<Side, 2> scaleA;
   Strided<Side, 0> scaleB;
+  Strided<Side, 0> groupScales, groupZeros;
   Param<Side, Int32> m;
 };
 
@@ -37,6 +39,7 @@ template <class Side> struct GemmSplitParams {
   Strided<Side, 1> a, b, c;
   Strided<Side, 2> scaleA;
   Strided<Side, 0> scaleB, bias;
+  Strided<Side, 0> groupScales, groupZeros;
   Strided<Side, 0> workspace; // (parts, m, columns), the sums
   Strided<Side, 0> flags;     // (tiles), in the workspace
   Param<Side, Int64> seed;

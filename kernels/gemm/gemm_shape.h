@@ -3,6 +3,7 @@
 
 #include "blocks/products/loop_shape.h"
 #include "blocks/facts/matrix_form.h"
+#include "blocks/products/narrow_rules.h"
 #include "blocks/products/preshuffle.h"
 #include "blocks/products/split_k_rules.h"
 #include "blocks/products/tile_grid.h"
@@ -12,13 +13,25 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
+/// Prepared weights; narrow ones are a matrix of bytes.
 inline Preshuffled weightsOf(const GemmProblem &problem) {
-  return {problem.columns(), problem.k, problem.b.memory_bits() / 8};
+  const int bits = problem.b.memory_bits();
+  return problem.narrow() ? Preshuffled{problem.columns(), problem.k * bits / 8, 1}
+                          : Preshuffled{problem.columns(), problem.k, bits / 8};
+}
+/// The columns of K with those that fill the last block of weights.
+inline std::int64_t paddedColumns(const GemmProblem &problem) {
+  return weightsOf(problem).paddedK() * weightsOf(problem).bytes * 8 / problem.b.memory_bits();
+}
+/// The type of b as the matrix unit takes it.
+inline DType multipliedB(const GemmProblem &problem) {
+  return problem.narrow() ? problem.a : problem.b;
 }
 /// The matrix instruction; none if the target has none for these types and this tile.
 inline std::optional<MatrixForm> gemmForm(const GemmProblem &problem, const GemmConfig &config,
                                           const Target &target) {
-  return matrixForm(target, problem.a, problem.b, config.tile_k, weightsOf(problem).paddedK());
+  return matrixForm(target, problem.a, multipliedB(problem), config.tile_k,
+                    paddedColumns(problem));
 }
 /// The loop of a block, over its part of K.
 inline LoopShape loopShape(const GemmProblem &problem, const GemmConfig &config,
@@ -46,6 +59,10 @@ inline bool hasFarColumns(const GemmProblem &problem, const GemmConfig &config) 
   return problem.b_layout == OperandLayout::columns &&
          (problem.k / config.split_k + config.tile_k) * problem.n * (problem.b.memory_bits() / 8) >=
              kMostBufferBytes;
+}
+/// Groups of K with scales of their own, in a row of narrow weights.
+inline std::int64_t groupsOf(const ScaleGroups &groups, std::int64_t k) {
+  return groups.size ? k / groups.size : 0;
 }
 inline bool hasBlockScales(const GemmProblem &problem) {
   return problem.scale_a == Scales::per_block;

@@ -6,6 +6,7 @@
 #include "blocks/quant/quant_rules.h"
 #include "blocks/products/tile_order_rules.h"
 #include "gemm/gemm_table.h"
+#include "gemm/narrow_operands.h"
 #include "weight/weight_family.h"
 
 #include <bit>
@@ -32,6 +33,12 @@ struct Kept {
   const char *what;
   int registers;
 };
+/// Registers of narrow weights: the pieces of two steps as they are, and the numbers of a part.
+int narrowRegisters(const GemmProblem &problem, const LoopShape &shape) {
+  const int tiles = shape.halves * shape.tilesOfHalf(),
+            pieces = shape.tileK / narrowBlockK(problem.b) * Preshuffled::kPieces / shape.form.across;
+  return 4 * 2 * tiles * pieces + 4 * shape.loadsB();
+}
 std::vector<Kept> keptBy(const GemmProblem &problem, const GemmConfig &config,
                          const LoopShape &shape) {
   const int sums = shape.tilesM() * shape.halves * shape.tilesOfHalf() * shape.form.sums();
@@ -55,10 +62,18 @@ std::vector<Kept> keptBy(const GemmProblem &problem, const GemmConfig &config,
   std::vector<Kept> kept{
       {"sums", sums},
       {"fragments of a", fragments(ringA, shape.reads())},
-      {"fragments of b", fragments(ringB, shape.loadsB())},
+      {"fragments of b", problem.narrow() ? narrowRegisters(problem, shape)
+                                          : fragments(ringB, shape.loadsB())},
       {"tiles under way", underWay(ringA, shape.tileM) + underWay(ringB, shape.tileN)},
       {"columns that are turned",
        turned(problem.a_layout, shape.tileM) + turned(problem.b_layout, shape.tileN)}};
+  if (const ScaleGroups &groups = problem.b_groups; groups.size) {
+    const int tiles = shape.halves * shape.tilesOfHalf() * (shape.tileK / groups.size),
+              ofTile = shape.form.interleaved() ? 16 : shape.form.sums();
+    kept.push_back({"sums of a group of k", sums});
+    kept.push_back({"scales and zero points of groups",
+                    2 * tiles * (ofTile * groups.scale.memory_bits() / 32 + groups.zeros)});
+  }
   if (hasBlockScales(problem)) {
     kept.push_back({"sums of a block of k", sums});
     kept.push_back(
@@ -97,6 +112,20 @@ Support scalesFit(const GemmProblem &problem, const GemmConfig &config, const Lo
                        ", that divide 128 or that 128 divides");
   if (kScaleBlock % (16 * shape.waves))
     return Support::no("scales of blocks need 1, 2, 4 or 8 waves side by side");
+  return {};
+}
+
+/// What narrow weights need of a tile.
+Support narrowFits(const GemmProblem &problem, const GemmConfig &config) {
+  if (!problem.narrow())
+    return {};
+  if (config.loop == GemmLoop::ring && config.waves_k > 1)
+    return Support::no("narrow weights come in pieces of several instructions, which waves of the ring do "
+                       "not share; waves_k is 1");
+  const int unit = std::max(narrowBlockK(problem.b), problem.b_groups.size);
+  if (config.tile_k % unit)
+    return Support::no("narrow weights of type " + std::string(problem.b.name()) +
+                       " come in blocks and groups of k; tile_k is a multiple of " + to_string(unit));
   return {};
 }
 
@@ -279,21 +308,66 @@ Support partsFit(const GemmProblem &problem, const GemmConfig &config) {
 
 } // namespace
 
+Support narrowSupported(const GemmProblem &problem) {
+  const NarrowType *type = narrowType(problem.b);
+  const ScaleGroups &groups = problem.b_groups;
+  const auto ofType = [&] { return "b is of type " + std::string(problem.b.name()); };
+  if (!type)
+    return Support::no(ofType() + "; narrow weights, under a of 16 bits, are u4, i4, u8, i8, f4E2M1FN or "
+                                  "8-bit floats");
+  if (problem.b_layout != OperandLayout::prepared || problem.a_layout != OperandLayout::rows)
+    return Support::no("narrow weights are prepared, and a lies by rows");
+  if (problem.scale_b == Scales::per_block || problem.scale_a == Scales::per_block)
+    return Support::no("scales of blocks belong to operands of 8 bits; narrow weights have b_groups, of "
+                       "which 128 rows may hold the same scale");
+  if (problem.columns() % Preshuffled::kRows || problem.n % 8)
+    return Support::no("b has " + to_string(problem.columns()) +
+                       " rows; of narrow weights they are a multiple of 16");
+  if (groups.size == 0) {
+    if (groups != ScaleGroups{})
+      return Support::no("b_groups has a type of scales or zero points and no size; sizes are 32, 64 and "
+                         "128");
+    return type->grouped ? Support::no(ofType() + ", which has groups: b_groups.size is 32 in MXFP4")
+                         : Support{};
+  }
+  if (groups.size != 32 && groups.size != 64 && groups.size != 128)
+    return Support::no("b_groups.size is " + to_string(groups.size) + "; 32, 64 and 128 are supported");
+  if (problem.k % groups.size)
+    return Support::no("k is " + to_string(problem.k) + ", no multiple of b_groups.size, " +
+                       to_string(groups.size));
+  if (groups.scale != f32 && groups.scale != f16 && groups.scale != bf16 && groups.scale != f8E8M0FNU)
+    return Support::no("b_groups.scale is " + std::string(groups.scale.name()) +
+                       "; f32, f16, bf16 and f8E8M0FNU are supported");
+  if (groups.zeros && problem.b != u4 && problem.b != u8)
+    return Support::no(ofType() + "; zero points are of weights of type u4 or u8");
+  if (groupsOf(groups, problem.k) * problem.columns() * groups.scale.memory_bits() / 8 >=
+      kMostBufferBytes)
+    return Support::no("the scales of groups span more than 1 GiB");
+  return {};
+}
+
 Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   if (!gpuSize(target) || !makesProducts(target))
     return Support::no("products have no configurations for this target");
+  if (problem.narrow())
+    if (const Support answer = narrowSupported(problem); !answer)
+      return answer;
+  if (!problem.narrow() && problem.b_groups != ScaleGroups{})
+    return Support::no("b_groups are of narrow weights: a is f16 or bf16, and b has 4 or 8 bits; here a is "
+                       "of type " + std::string(problem.a.name()) + " and b of type " +
+                       std::string(problem.b.name()));
   const auto ofTypes = [&] {
     return Support::no("a is of type " + std::string(problem.a.name()) + " and b of type " +
                        std::string(problem.b.name()) + "; " + productTypes(target));
   };
   // The types come first: what weights of others are prepared for are not products.
-  if (!matrixKind(problem.a) || !matrixKind(problem.b))
+  if (!matrixKind(problem.a) || !matrixKind(multipliedB(problem)))
     return ofTypes();
   for (const Support &answer : {weightSupported(problem.weight()), floatSupported("c", problem.c)})
     if (!answer)
       return answer;
-  const std::int64_t k = weightsOf(problem).paddedK();
-  if (!matrixForm(target, problem.a, problem.b, k, k))
+  const std::int64_t k = paddedColumns(problem);
+  if (!matrixForm(target, problem.a, multipliedB(problem), k, k))
     return ofTypes();
   if (problem.a_layout == OperandLayout::prepared)
     return Support::no("a is never prepared; it lies by rows or by columns");
@@ -343,6 +417,8 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
   if (const Support answer = loopFits(problem, config, target); !answer)
     return named(answer);
   if (const Support answer = tileFits(problem, config, target); !answer)
+    return named(answer);
+  if (const Support answer = narrowFits(problem, config); !answer)
     return named(answer);
   if (const Support answer = loadsFit(problem, config, target); !answer)
     return named(answer);

@@ -76,11 +76,27 @@ inline constexpr GemmTile kRdnaUnprepared[] = {
     {256, 256, 64, 512, 0, 4}, {128, 128, 64, 128, 0, 2}, {128, 128, 128, 256, 0, 2},
     {128, 64, 64, 128, 0, 2},  {64, 64, 128, 128, 0, 2},  {32, 64, 128, 64, 0, 1},
     {32, 32, 128, 32, 0, 1},   {16, 64, 128, 128, 0, 1}};
+/// Tiles of narrow weights, whose steps are whole blocks of 128 elements of 4 bits.
+inline constexpr GemmTile kCdnaNarrow[] = {{128, 128, 256, 256}, {64, 256, 256, 256},
+                                           {64, 128, 256, 256},  {64, 64, 256, 256},
+                                           {32, 128, 256, 256},  {32, 64, 256, 256},
+                                           {16, 128, 256, 256},  {16, 64, 256, 256}};
+inline constexpr GemmTile kRdnaNarrow[] = {{64, 128, 256, 128}, {64, 64, 256, 128},
+                                           {32, 128, 256, 128}, {32, 64, 256, 128},
+                                           {16, 128, 256, 128}, {16, 64, 256, 128}};
+inline constexpr GemmTile kRdnaNarrowFewRows[] = {
+    {32, 64, 256, 128, 4}, {32, 32, 256, 128, 4}, {16, 64, 256, 128, 4}, {16, 32, 256, 128, 4},
+    {16, 16, 256, 128, 4}, {16, 64, 256, 128},    {16, 128, 256, 128}};
 /// The tiles for m rows of A, from the largest to the smallest.
 inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProblem &problem,
                                            std::int64_t m) {
   const bool few = m <= kFewRows && problem.a_layout == OperandLayout::rows;
   using Tiles = std::span<const GemmTile>;
+  if (problem.narrow()) {
+    if (target.has(Feature::mfma))
+      return few ? Tiles(kCdnaFewRows) : Tiles(kCdnaNarrow);
+    return few ? Tiles(kRdnaNarrowFewRows) : Tiles(kRdnaNarrow);
+  }
   if (target.has(Feature::mfma))
     return problem.b_layout != OperandLayout::prepared ? Tiles(kCdnaUnprepared)
            : few                                       ? Tiles(kCdnaFewRows)

@@ -41,7 +41,7 @@ void nibbles(Bytes codes, double scale, double offset, double *out) {
 void fiveBits(Bytes high, double scale, double offset, double *out) {
   of32(scale, offset, out, [&](int i) { return nibble(high + 4, i) | bit(high, i) << 4; });
 }
-void valuesOf(const impl::GgmlCodebook &book, Bytes codes, double scale, double *out) {
+void valuesOf(const impl::Codebook &book, Bytes codes, double scale, double *out) {
   of32(scale, 0, out, [&](int i) { return book[static_cast<std::size_t>(nibble(codes, i))]; });
 }
 /// Scale and minimum j of the 12 bytes of a block of Q4_K and Q5_K: six bits each. The upper two of

@@ -3,6 +3,7 @@
 #include "ggml/ggml_formats.h"
 
 #include "blocks/common/groups.h"
+#include "blocks/quant/codes.h"
 
 #include <iterator>
 #include <utility>
@@ -13,20 +14,6 @@ namespace {
 
 //===-- Codes and factors in words ------------------------------------------===//
 
-/// The bytes of each word, in f32.
-std::vector<Vector> codesOf(const Vector &words) {
-  std::vector<Vector> all;
-  for (std::int64_t i = 0; i < words.size(); ++i) {
-    const Numeric word = words.at(i);
-    const auto byte = [&](int k) { return Numeric((word >> (8 * k)) & 255u).to(f32); };
-    all.push_back(Vector::of({byte(0), byte(1), byte(2), byte(3)}));
-  }
-  return all;
-}
-/// The low four bits of each byte if `shift` is 0, the high ones if it is 4.
-Vector nibbles(const Vector &words, int shift) {
-  return (shift ? Vector(words >> shift) : words) & 0x0f0f0f0fu;
-}
 /// Bit `bit` of each byte, as bit `to`.
 Vector bitOf(const Vector &words, int bit, int to) {
   return ((bit ? Vector(words >> bit) : words) & 0x01010101u) << to;
@@ -40,24 +27,9 @@ Vector fifthBits(const Numeric &word, int first) {
   };
   return Vector::of({four(0), four(1), four(2), four(3)});
 }
-/// The values of a book for the four bits of each byte of four words, as what they are above
-/// `least`.
-Vector lookedUp(const Vector &numbers, const GgmlCodebook &book, int least) {
-  const auto four = [&](std::size_t first) { // of the book, as a word
-    std::uint32_t word = 0;
-    for (std::size_t i = 0; i < 4; ++i)
-      word |= static_cast<std::uint32_t>(book[first + i] - least) << (8 * i);
-    return Int32(static_cast<std::int32_t>(word));
-  };
-  const Int32 book0 = four(0), book4 = four(4), book8 = four(8), book12 = four(12);
-  const auto looked = [&](int i) -> Numeric {
-    const Numeric number = numbers.at(i).bitcast(i32), inHalf = number & 0x07070707;
-    const Int32 low = permute_bytes(book4, book0, Int32(inHalf)),
-                high = permute_bytes(book12, book8, Int32(inHalf));
-    // Byte k of the one or of the other, by bit 3 of the number.
-    const Int32 chosen = ((number >> 1) & 0x04040404) | 0x03020100;
-    return permute_bytes(high, low, chosen).bitcast(u32);
-  };
+/// The same for each of four words (codes.h).
+Vector lookedUp(const Vector &numbers, const Codebook &book, int least) {
+  const auto looked = [&](int i) { return impl::lookedUp(numbers.at(i), book, least); };
   return Vector::of({looked(0), looked(1), looked(2), looked(3)});
 }
 /// Number `i` of type f16, in f32.

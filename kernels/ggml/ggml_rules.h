@@ -1,10 +1,11 @@
 // What follows from ggml's block formats, for the host and for kernels.
 #pragma once
 
+#include "blocks/quant/codebook.h"
+
 #include <flydsl/kernels/ggml.h>
 #include <flydsl/kernels/plan.h>
 
-#include <array>
 #include <iterator>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -70,12 +71,10 @@ inline const GgmlRow &ggmlRow(GgmlFormat format) {
   return kGgmlRows[static_cast<std::size_t>(format)];
 }
 
-/// The values of the codes of IQ4_NL and IQ4_XS, and of MXFP4 in halves. Source: kvalues_iq4nl and
-/// kvalues_mxfp4 of ggml-common.h.
-using GgmlCodebook = std::array<std::int8_t, 16>;
-inline constexpr GgmlCodebook kIq4Values{-127, -104, -83, -65, -49, -35, -22, -10,
+/// The values of the codes of IQ4_NL and IQ4_XS. Source: kvalues_iq4nl of ggml-common.h. MXFP4's are
+/// kFp4Halves.
+inline constexpr Codebook kIq4Values{-127, -104, -83, -65, -49, -35, -22, -10,
                                          1,    13,   25,  38,  53,  69,  89,  113};
-inline constexpr GgmlCodebook kFp4Halves{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 /// Whether there is such a matrix.
 Support ggmlSupported(const GgmlWeight &weight);

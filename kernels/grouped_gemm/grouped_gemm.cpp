@@ -3,6 +3,7 @@
 
 #include "blocks/products/product_rules.h"
 #include "frame/arguments.h"
+#include "gemm/narrow_operands.h"
 #include "weight/weight_family.h"
 
 #include <limits>
@@ -219,6 +220,10 @@ void Grouped::launch(const Call<GroupedGemmProblem> &call) {
                            c = checkC(arguments, problem, config, args.c, sizes);
   checkGroups(arguments, problem, args, sizes);
   const Strided<OnHost, 2> scaleA = checkScales(arguments, problem, args, sizes);
+  const GroupOperands groups = checkScaleGroups(
+      arguments, problem.b_groups, args.group_scales, args.group_zeros,
+      {"experts, k / size, n", problem.experts, groupsOf(problem.b_groups, problem.k),
+       problem.columns()});
   arguments.disjoint(args.c, "c", args.a, "a");
   arguments.disjoint(args.c, "c", args.b.tensor(), "b");
   if (sizes.places == 0)
@@ -241,7 +246,9 @@ void Grouped::launch(const Call<GroupedGemmProblem> &call) {
                                      .weights = operandOf<0>(args.weights),
                                      .scaleA = scaleA,
                                      .scaleB = operandOf<0>(args.scale_b),
-                                     .bias = operandOf<0>(args.bias)});
+                                     .bias = operandOf<0>(args.bias),
+                                     .groupScales = groups.scales,
+                                     .groupZeros = groups.zeros});
 }
 
 GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfig &,
@@ -260,9 +267,8 @@ GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfi
       .a = sampler("a", problem.a, Extents{rows, k}, Role::input),
       .b = problem.b_layout == OperandLayout::prepared
                ? WeightArg(PreparedWeight{
-                     problem.weight(), sampler("b", problem.b,
-                                               Extents{preshuffled(problem.weight()).size()},
-                                               Role::input)})
+                     problem.weight(), sampleWeights(sampler, problem.b, problem.narrow(),
+                                                     preshuffled(problem.weight()))})
                : WeightArg(sampler("b", problem.b, Extents{experts, columns, k}, Role::input)),
       .c = problem.c_rows == GroupedRows::slots
                ? sampler("c", problem.c, Extents{tokens, problem.topk, n}, Role::output)
@@ -284,6 +290,11 @@ GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfi
       .scale_b = sampleIf(problem.scale_b != Scales::none, sampler, "scale_b", problem.scale,
                           blocks ? Extents{experts, scaleBlocks(columns), across}
                                  : Extents{experts, columns}),
+      .group_scales =
+          sampleIf(problem.b_groups.size != 0, sampler, "group_scales", problem.b_groups.scale,
+                   Extents{experts, groupsOf(problem.b_groups, k), columns}),
+      .group_zeros = sampleIf(problem.b_groups.zeros, sampler, "group_zeros", u8,
+                              Extents{experts, groupsOf(problem.b_groups, k), columns}),
       .bias = sampleIf(problem.bias, sampler, "bias", problem.c, Extents{experts, columns})};
 }
 

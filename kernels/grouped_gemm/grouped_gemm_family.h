@@ -19,6 +19,7 @@ template <class Side> struct GroupedGemmParams {
   Strided<Side, 0> sortedIds, weights;           // (places)
   Strided<Side, 2> scaleA;                       // (rows of a); of blocks: (rows of a, k / 128)
   Strided<Side, 0> scaleB, bias; // (experts, columns); of blocks: (experts, columns / 128, k / 128)
+  Strided<Side, 0> groupScales, groupZeros; // (experts, k / size, columns)
 };
 inline constexpr KernelOf<GroupedGemmParams> kGroupedGemm{"grouped_gemm"};
 
@@ -39,6 +40,7 @@ inline GemmProblem productOf(const GroupedGemmProblem &problem) {
           .scale_a = problem.scale_a,
           .scale_b = problem.scale_b,
           .scale = problem.scale,
+          .b_groups = problem.b_groups,
           .bias = problem.bias,
           .activation = problem.activation,
           .gated = problem.gated == GatedPairs::halves};

@@ -30,9 +30,11 @@ private:
     };
     const std::int64_t columns = problem_.columns();
     const bool isPrepared = problem_.b_layout == OperandLayout::prepared;
-    const Int64 b = isPrepared ? after(p_.b.address, weightsOf(product_).size(), problem_.b)
+    const DType ofB = problem_.narrow() ? DType(u8) : problem_.b;
+    const Int64 b = isPrepared ? after(p_.b.address, weightsOf(product_).size(), ofB)
                                : Int64(p_.b.address + wide(at_.expert) * p_.b.stride[0] *
                                                           (problem_.b.memory_bits() / 8));
+    const std::int64_t groups = groupsOf(problem_.b_groups, problem_.k) * columns;
     const std::int64_t scales = hasBlockScales(product_)
                                     ? scaleBlocks(columns) * scaleBlocks(problem_.k)
                                     : columns;
@@ -42,6 +44,9 @@ private:
             .scaleA = p_.scaleA,
             .scaleB = {.address = after(p_.scaleB.address, scales, problem_.scale), .stride = {}},
             .bias = {.address = after(p_.bias.address, columns, problem_.c), .stride = {}},
+            .groupScales = {.address = after(p_.groupScales.address, groups, problem_.b_groups.scale),
+                            .stride = {}},
+            .groupZeros = {.address = after(p_.groupZeros.address, groups, u8), .stride = {}},
             .seed = Int64(0),
             .m = p_.places};
   }

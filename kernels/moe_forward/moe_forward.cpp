@@ -4,6 +4,7 @@
 #include "blocks/common/expert_ids.h"
 #include "blocks/products/product_rules.h"
 #include "frame/arguments.h"
+#include "gemm/narrow_operands.h"
 #include "weight/weight_family.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -83,11 +84,13 @@ Support named(const char *part, const Support &answer) {
 MoeParts partsOf(const MoeForwardProblem &problem, int unit) {
   const bool ofInput = problem.weights == RoutedWeights::input;
   const GroupedGemmProblem product{.a = problem.x,
-                                   .b = problem.x,
+                                   .b = problem.weight_type(),
                                    .c = problem.x,
                                    .experts = problem.experts_here(),
                                    .unit = unit,
                                    .topk = problem.topk(),
+                                   .scale_b = problem.w_scales,
+                                   .b_groups = problem.w_groups,
                                    .bias = problem.bias};
   MoeParts parts{.sort = {.experts = problem.experts(),
                           .topk = problem.topk(),
@@ -121,6 +124,11 @@ Support Forward::supported(const MoeForwardProblem &problem, const Target &targe
   if (problem.x != f16 && problem.x != bf16)
     return Support::no("x is of type " + std::string(problem.x.name()) + "; f16 and bf16 are "
                        "supported");
+  if (problem.w && problem.w != problem.x && !narrowType(problem.w))
+    return Support::no("w is of type " + std::string(problem.w.name()) +
+                       "; it is x's, or one of narrow weights: u4, i4, u8, i8, f4E2M1FN or an 8-bit float");
+  if (problem.w_scales != Scales::none && !(problem.narrow() && problem.w_scales == Scales::per_row))
+    return Support::no("w_scales is none, or per_row of narrow weights");
   if (problem.weights == RoutedWeights::none)
     return Support::no("weights is none; the weights of the router are of the input or the output");
   if (problem.router.source_rows)
@@ -223,6 +231,19 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
          {"experts", problem.router.experts},
          std::min<std::int64_t>(rowShape(problem.router).vector, 4));
   vector(isGiven, args.ids, "ids", i32, {"m, topk", m, topk});
+  const bool hasScales = problem.w_scales != Scales::none;
+  vector(hasScales, args.scale1, "scale1", f32, {"experts, rows of w1", experts, problem.rows1()}, 4);
+  vector(hasScales, args.scale2, "scale2", f32, {"experts, hidden", experts, hidden}, 4);
+  const ScaleGroups &groups = problem.w_groups;
+  const auto ofGroups = [&](bool has, const std::optional<TensorArg> &tensor, const char *name,
+                            DType dtype, std::int64_t k, std::int64_t n, std::int64_t align) {
+    vector(has, tensor, name, dtype, {"experts, k / size, n", experts, groupsOf(groups, k), n}, align);
+  };
+  ofGroups(groups.size != 0, args.group_scales1, "group_scales1", groups.scale, hidden,
+           problem.rows1(), 16);
+  ofGroups(groups.size != 0, args.group_scales2, "group_scales2", groups.scale, inner, hidden, 16);
+  ofGroups(groups.zeros, args.group_zeros1, "group_zeros1", u8, hidden, problem.rows1(), 1);
+  ofGroups(groups.zeros, args.group_zeros2, "group_zeros2", u8, inner, hidden, 1);
   vector(problem.bias, args.bias1, "bias1", problem.x,
          {"experts, rows of w1", experts, parts.first.columns()}, 4);
   vector(problem.bias, args.bias2, "bias2", problem.x, {"experts, hidden", experts, hidden}, 4);
@@ -292,6 +313,9 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
           .counts = counts,
           .sorted_ids = sortedIds,
           .weights = weightsOf(parts.first),
+          .scale_b = args.scale1,
+          .group_scales = args.group_scales1,
+          .group_zeros = args.group_zeros1,
           .bias = args.bias1});
   launch(parts.second, config.second,
          {.a = inside,
@@ -301,6 +325,9 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
           .offsets = offsets,
           .counts = counts,
           .weights = weightsOf(parts.second),
+          .scale_b = args.scale2,
+          .group_scales = args.group_scales2,
+          .group_zeros = args.group_zeros2,
           .bias = args.bias2});
   launch(parts.reduce, config.reduce, {.x = results, .slot_places = slotPlaces, .y = args.y});
 }
@@ -309,8 +336,16 @@ MoeForwardArgs Forward::args(const MoeForwardProblem &problem, const MoeForwardC
                              std::int64_t m, const Sampler &sampler) {
   const std::int64_t experts = problem.experts_here();
   const auto weight = [&](const char *name, const WeightProblem &matrix) {
-    return PreparedWeight{matrix, sampler(name, matrix.dtype,
-                                          Extents{preshuffled(matrix).size()}, Role::input)};
+    return PreparedWeight{
+        matrix, sampleWeights(sampler, matrix.dtype, matrix.narrow, preshuffled(matrix), name)};
+  };
+  const ScaleGroups &groups = problem.w_groups;
+  const auto ofGroups = [&](bool has, const char *name, DType dtype, std::int64_t k,
+                            std::int64_t n) {
+    return sampleIf(has, sampler, name, dtype, Extents{experts, groupsOf(groups, k), n});
+  };
+  const auto ofRows = [&](const char *name, std::int64_t rows) {
+    return sampleIf(problem.w_scales != Scales::none, sampler, name, f32, Extents{experts, rows});
   };
   return {.logits = sampler("logits", problem.router.logits, Extents{m, problem.router.experts},
                             Role::input),
@@ -321,6 +356,15 @@ MoeForwardArgs Forward::args(const MoeForwardProblem &problem, const MoeForwardC
           .x = sampler("x", problem.x, Extents{m, problem.hidden}, Role::input),
           .w1 = weight("w1", problem.weight1()),
           .w2 = weight("w2", problem.weight2()),
+          .scale1 = ofRows("scale1", problem.rows1()),
+          .scale2 = ofRows("scale2", problem.hidden),
+          .group_scales1 = ofGroups(groups.size != 0, "group_scales1", groups.scale, problem.hidden,
+                                    problem.rows1()),
+          .group_scales2 = ofGroups(groups.size != 0, "group_scales2", groups.scale, problem.inner,
+                                    problem.hidden),
+          .group_zeros1 =
+              ofGroups(groups.zeros, "group_zeros1", u8, problem.hidden, problem.rows1()),
+          .group_zeros2 = ofGroups(groups.zeros, "group_zeros2", u8, problem.inner, problem.hidden),
           .bias1 = sampleIf(problem.bias, sampler, "bias1", problem.x,
                             Extents{experts, problem.weight1().n / experts}),
           .bias2 =

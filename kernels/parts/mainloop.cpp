@@ -91,7 +91,7 @@ public:
     checks.extent(view, 0, prepared.size(), "prepared_size(problem.weight())");
     if (view.alignment() < impl::kPieceBytes)
       trapIf((view.iter().address() & (impl::kPieceBytes - 1)) != 0);
-    return impl::preparedTile(view, prepared, shape_, tile_.n, tile_.part);
+    return impl::preparedTile(view, prepared, shape_, tile_.n, tile_.part, prepared.blockK());
   }
   impl::BlockScales scales(const BlockScales &given, const std::optional<Tensor> &indices,
                            Loc loc) const {

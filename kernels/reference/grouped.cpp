@@ -1,5 +1,6 @@
 // What products of groups of rows must give: by the definition, place after place.
 #include "reference/activation.h"
+#include "reference/narrow.h"
 #include "reference/prepared.h"
 #include "reference/reference.h"
 #include "reference/rows.h"
@@ -22,6 +23,7 @@ class Grouped {
 public:
   Grouped(const GroupedGemmProblem &problem, const Inputs &inputs)
       : problem_(problem), inputs_(inputs),
+        narrow_(problem.weight(), problem.b_groups, problem.columns(), inputs),
         places_(static_cast<std::int64_t>(
             problem.has_ids() ? inputs.at("sorted_ids").size()
                               : inputs.at("a").size() / static_cast<std::size_t>(problem.k))) {}
@@ -84,6 +86,12 @@ private:
                : static_cast<std::size_t>(all * problem_.k + k);
   }
 
+  double weightOf(std::int64_t expert, std::int64_t row, std::int64_t k) const {
+    if (problem_.narrow())
+      return narrow_(expert * problem_.columns() + row, k);
+    return inputs_.at("b")[placeOfB(expert, row, k)];
+  }
+
   /// The scaled sum of a row of a and a row of an expert's weights, with the bias.
   Bounded sumOf(std::int64_t expert, std::int64_t place, std::int64_t column) const {
     const std::int64_t k = problem_.k, across = (k + 127) / 128, columns = problem_.columns(),
@@ -91,7 +99,7 @@ private:
     const bool isBlocks = problem_.scale_a == Scales::per_block;
     double value = 0, magnitude = 0;
     for (std::int64_t i = 0; i < k; ++i) {
-      double product = input("a", row * k + i) * inputs_.at("b")[placeOfB(expert, column, i)];
+      double product = input("a", row * k + i) * weightOf(expert, column, i);
       if (isBlocks)
         product *= input("scale_a", row * across + i / 128) *
                    input("scale_b",
@@ -109,7 +117,8 @@ private:
     const double bias = problem_.bias ? input("bias", expert * columns + column) : 0;
     // As GemmProblem's: a sum of f32 in parts of at least 16 products; integers are exact.
     const double roundings =
-        problem_.a == i8 ? 4 : 2 * (static_cast<double>(k) / 16 + 12 + static_cast<double>(across));
+        problem_.a == i8 ? 4 : 2 * (static_cast<double>(k) / 16 + 12 + static_cast<double>(across) +
+                                      (problem_.b_groups.size ? 2.0 * static_cast<double>(k) / problem_.b_groups.size : 0));
     return {value * scale + bias,
             kRounding * (roundings * magnitude * std::fabs(scale) + 6 * std::fabs(value * scale) +
                          std::fabs(bias))};
@@ -153,6 +162,7 @@ private:
 
   const GroupedGemmProblem &problem_;
   const Inputs &inputs_;
+  NarrowWeights narrow_;
   std::int64_t places_;
 };
 

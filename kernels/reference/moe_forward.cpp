@@ -1,5 +1,6 @@
 // What a mixture of experts must give: the references of its parts, one after another, with the errors
 // of each passed on to the next.
+#include "reference/narrow.h"
 #include "reference/prepared.h"
 #include "reference/reference.h"
 #include "reference/rows.h"
@@ -31,7 +32,7 @@ Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
                   const std::vector<double> &weights) {
   const bool ofInput = problem.weights == RoutedWeights::input;
   const GroupedGemmProblem product{.a = problem.x,
-                                   .b = problem.x,
+                                   .b = problem.weight_type(),
                                    .c = problem.x,
                                    .experts = problem.experts_here(),
                                    .n = problem.inner,
@@ -40,6 +41,8 @@ Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
                                    .topk = problem.topk(),
                                    .a_rows = GroupedRows::tokens,
                                    .weights = ofInput ? RoutedWeights::input : RoutedWeights::none,
+                                   .scale_b = problem.w_scales,
+                                   .b_groups = problem.w_groups,
                                    .bias = problem.bias,
                                    .activation = problem.activation,
                                    .gated = problem.gated,
@@ -49,6 +52,13 @@ Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
   Inputs given{{"a", inputs.at("x")}, {"b", inputs.at("w1")}};
   if (problem.bias)
     given["bias"] = inputs.at("bias1");
+  const auto pass = [&](bool has, const char *name, const char *from) {
+    if (has)
+      given[name] = inputs.at(from);
+  };
+  pass(problem.w_scales != Scales::none, "scale_b", "scale1");
+  pass(problem.w_groups.size != 0, "group_scales", "group_scales1");
+  pass(problem.w_groups.zeros, "group_zeros", "group_zeros1");
   std::vector<double> &offsets = given["offsets"], &ids = given["sorted_ids"],
                       &ofPlaces = given["weights"];
   offsets.push_back(0);
@@ -81,7 +91,24 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
       problem.router.given ? inputs.at("ids") : routed.at("ids").values;
   const auto slots = slotsOfExperts(problem, ids, tokens, inputs);
   const Expected inside = insideOf(problem, inputs, slots, weights.values);
+  Inputs second{{"b", inputs.at("w2")}};
+  if (problem.w_groups.size)
+    second["group_scales"] = inputs.at("group_scales2");
+  if (problem.w_groups.zeros)
+    second["group_zeros"] = inputs.at("group_zeros2");
+  const NarrowWeights narrow(problem.weight2(), problem.w_groups, hidden, second);
+  // Of element (row, k) of w2, by its number among those of all experts.
+  const auto weight2 = [&](std::int64_t row, std::int64_t k) {
+    if (!problem.narrow())
+      return inputs.at("w2")[preparedPlace(problem.weight2(), row, k)];
+    const double scale = problem.w_scales == Scales::none
+                             ? 1.0
+                             : inputs.at("scale2")[static_cast<std::size_t>(row)];
+    return narrow(row, k) * scale;
+  };
 
+  const double groups =
+      problem.w_groups.size ? 2 * double(inner) / problem.w_groups.size : 0; // two roundings each
   const auto size = static_cast<std::size_t>(m * hidden);
   std::vector<double> values(size), errors(size), magnitudes(size);
   std::int64_t place = 0;
@@ -99,8 +126,7 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
         double sum = 0, magnitude = 0, error = 0;
         for (std::int64_t i = 0; i < inner; ++i) {
           const auto in = static_cast<std::size_t>(place * inner + i);
-          const double b = inputs.at("w2")[preparedPlace(
-              problem.weight2(), static_cast<std::int64_t>(expert) * hidden + j, i)];
+          const double b = weight2(static_cast<std::int64_t>(expert) * hidden + j, i);
           sum += inside.values[in] * b;
           magnitude += std::fabs(inside.values[in] * b);
           error += inside.bound[in] * std::fabs(b);
@@ -110,7 +136,7 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
                 ? inputs.at("bias2")[expert * static_cast<std::size_t>(hidden) +
                                      static_cast<std::size_t>(j)]
                 : 0;
-        error += kRounding * (2 * (double(inner) / 16 + 12) * magnitude + 6 * std::fabs(sum + bias));
+        error += kRounding * (2 * (double(inner) / 16 + 12 + groups) * magnitude + 6 * std::fabs(sum + bias));
         const double result = (sum + bias) * weight;
         const auto to = static_cast<std::size_t>(slot / topk * hidden + j);
         values[to] += result;

@@ -1,6 +1,7 @@
 // What prepared weights, products, and rows in ggml's formats must give.
 #include "reference/activation.h"
 #include "reference/ggml.h"
+#include "reference/narrow.h"
 #include "reference/prepared.h"
 #include "reference/reference.h"
 #include "reference/rows.h"
@@ -43,7 +44,10 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
   const std::int64_t n = problem.n, k = problem.k, across = (k + 127) / 128;
   const bool blocks = problem.scale_a == Scales::per_block;
   // A sum of f32, in parts of at least 16 products and over the parts of K; integers are exact.
-  const double roundings = problem.a == i8 ? 4 : 2 * (double(k) / 16 + 4 + config.split_k + across);
+  const double groups = problem.b_groups.size ? double(k) / problem.b_groups.size : 0;
+  const double roundings =
+      problem.a == i8 ? 4 : 2 * (double(k) / 16 + 4 + config.split_k + across + 2 * groups);
+  const NarrowWeights narrow(problem.weight(), problem.b_groups, problem.columns(), inputs);
   struct Sum {
     double value, error;
   };
@@ -53,7 +57,9 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
     for (std::int64_t i = 0; i < k; ++i) {
       double product =
           a[operandPlace(problem.a_layout, problem.weight(), m, row, i)] *
-          b[operandPlace(problem.b_layout, problem.weight(), problem.columns(), column, i)];
+          (problem.narrow()
+               ? narrow(column, i)
+               : b[operandPlace(problem.b_layout, problem.weight(), problem.columns(), column, i)]);
       if (blocks)
         product *=
             rowOf(inputs, "scale_a", row, across)[static_cast<std::size_t>(i / 128)] *

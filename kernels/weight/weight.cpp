@@ -1,5 +1,6 @@
 #include "weight/weight_family.h"
 
+#include "blocks/products/narrow_rules.h"
 #include "frame/arguments.h"
 
 #include <flydsl/detail/float_format.h>
@@ -31,12 +32,36 @@ void expectHostMemory(const WeightProblem &problem, const void *raw, const void 
   const auto from = reinterpret_cast<std::uintptr_t>(raw),
              to = reinterpret_cast<std::uintptr_t>(out);
   if (from < to + static_cast<std::uintptr_t>(weights.size() * weights.bytes) &&
-      to < from + static_cast<std::uintptr_t>(problem.n * problem.k * weights.bytes))
+      to < from + static_cast<std::uintptr_t>(weights.n * weights.k * weights.bytes))
     throw Error("prepare_weight: raw and out share memory; give out memory of its own");
 }
 
+/// Narrow 8-bit floats are finite numbers.
+void expectNumbers(const WeightProblem &problem, const std::uint8_t *raw) {
+  const detail::FloatFormat *format = detail::smallFloatFormat(problem.dtype);
+  if (narrowType(problem.dtype)->codes || !format)
+    return;
+  for (std::int64_t at = 0; at < problem.n * problem.k; ++at)
+    if (!std::isfinite(format->toFloat(raw[at])))
+      throw Error("prepare_weight: element (" + std::to_string(at / problem.k) + ", " +
+                  std::to_string(at % problem.k) + ") of raw is no finite number of type " +
+                  std::string(problem.dtype.name()));
+}
+
+/// Runs of 8 elements are moved as they are.
+void prepareNarrow(const WeightProblem &problem, const Preshuffled &weights,
+                   const std::uint8_t *raw, std::uint8_t *out) {
+  expectNumbers(problem, raw);
+  std::memset(out, 0, static_cast<std::size_t>(weights.size()));
+  const int bits = problem.dtype.memory_bits();
+  for (std::int64_t n = 0; n < problem.n; ++n)
+    for (std::int64_t k = 0; k < problem.k; k += kNarrowRun)
+      std::memcpy(out + narrowPlace(weights, problem.dtype, n, k) * bits / 8,
+                  raw + (n * problem.k + k) * bits / 8, static_cast<std::size_t>(bits));
+}
+
 std::string textOf(const WeightProblem &matrix) {
-  return "(n, k) = (" + std::to_string(matrix.n) + ", " + std::to_string(matrix.k) + ") of " +
+  return (matrix.narrow ? "narrow (n, k) =" : "(n, k) = (") + std::to_string(matrix.n) + ", " + std::to_string(matrix.k) + ") of " +
          std::string(matrix.dtype.name());
 }
 
@@ -44,7 +69,10 @@ std::string textOf(const WeightProblem &matrix) {
 
 Support weightSupported(const WeightProblem &problem) {
   const int bits = problem.dtype.memory_bits();
-  if (bits != 8 && bits != 16 && bits != 32)
+  if (problem.narrow && !narrowType(problem.dtype))
+    return Support::no("narrow weights are of type " + std::string(problem.dtype.name()) +
+                       "; u4, i4, u8, i8, f4E2M1FN and the 8-bit floats are supported");
+  if (!problem.narrow && bits != 8 && bits != 16 && bits != 32)
     return Support::no("elements are of type " + std::string(problem.dtype.name()) +
                        "; types of one, two and four bytes are supported");
   const Support sizes = firstRefusal({rangeSupported("n", problem.n, 1, kMostRows),
@@ -52,6 +80,9 @@ Support weightSupported(const WeightProblem &problem) {
   if (!sizes)
     return sizes;
   const std::int64_t bytes = problem.k * bits / 8;
+  if (problem.k % (Preshuffled::kPieceBytes * 8 / bits))
+    return Support::no("k is " + std::to_string(problem.k) + ": a row of " + std::to_string(bytes) +
+                       " bytes is no multiple of 16 bytes");
   if (bytes % Preshuffled::kPieceBytes)
     return Support::no("k is " + std::to_string(problem.k) + ": a row of " + std::to_string(bytes) +
                        " bytes is no multiple of 16 bytes");
@@ -65,7 +96,7 @@ void checkPrepared(const Arguments &arguments, const char *name, const WeightPro
                    "; the problem's are " + textOf(expected));
   const Preshuffled weights = preshuffled(expected);
   arguments.check(memory, {.name = name,
-                           .dtype = expected.dtype,
+                           .dtype = expected.narrow ? DType(u8) : expected.dtype,
                            .shape = {"prepared_size", weights.size()},
                            .use = use,
                            .align = weights.piece(),
@@ -73,6 +104,8 @@ void checkPrepared(const Arguments &arguments, const char *name, const WeightPro
 }
 
 Support Weight::supported(const WeightProblem &problem, const Target &) {
+  if (problem.narrow)
+    return Support::no("narrow weights are prepared on the host, by prepare_weight");
   return weightSupported(problem);
 }
 
@@ -126,6 +159,9 @@ std::int64_t prepared_size(const WeightProblem &problem) {
 void prepare_weight(const WeightProblem &problem, const void *raw, void *out) {
   impl::expectHostMemory(problem, raw, out);
   const impl::Preshuffled weights = impl::preshuffled(problem);
+  if (problem.narrow)
+    return impl::prepareNarrow(problem, weights, static_cast<const std::uint8_t *>(raw),
+                               static_cast<std::uint8_t *>(out));
   const int bytes = weights.bytes, piece = weights.piece();
   const auto *from = static_cast<const char *>(raw);
   auto *to = static_cast<char *>(out);

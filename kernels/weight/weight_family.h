@@ -19,7 +19,10 @@ template <class Side> struct WeightParams {
 inline constexpr KernelOf<WeightParams> kWeight{"weight"};
 
 inline Preshuffled preshuffled(const WeightProblem &problem) {
-  return {problem.n, problem.k, problem.dtype.memory_bits() / 8};
+  // Narrow weights are a matrix of bytes.
+  const int bits = problem.dtype.memory_bits();
+  return problem.narrow ? Preshuffled{problem.n, problem.k * bits / 8, 1}
+                        : Preshuffled{problem.n, problem.k, bits / 8};
 }
 
 template <> struct Family<WeightProblem> : FamilyDefaults<WeightProblem, &WeightArgs::raw> {

@@ -36,23 +36,42 @@ enum class Rounding : std::uint8_t {
   stochastic,
 };
 
+/// Scales of the groups of `size` neighbours along k of a row of narrow weights.
+struct FLYDSL_API ScaleGroups {
+  int size = 0;      ///< 32, 64 or 128; 0: there are none
+  DType scale = f32; ///< f32, f16, bf16, or f8E8M0FNU, powers of two
+  bool zeros = false; ///< each group has a zero point, too. Of weights of type u4 or u8
+  friend bool operator==(const ScaleGroups &, const ScaleGroups &) = default;
+};
+
 /// c[i, j] = act(scale_a[i] * scale_b[j] * sum_k a[i, k] * b[j, k] + bias[j]), summed in f32, or
 /// exactly in i32 if a and b are i8. The weights b are prepared, see WeightProblem, or as they are.
 ///
 /// Scales of blocks are inside of the sum: sum_k scale_a[i, k / 128] * scale_b[j / 128, k / 128] *
 /// a[i, k] * b[j, k].
 ///
+/// Narrow weights: a is f16 or bf16, and b has 4 or 8 bits. The numbers that b stands for are multiplied
+/// as numbers of a's type, which has them all. With groups, sum_k a[i, k] * b[j, k] is
+///
+///   sum_g scales[g, j] * sum_{k of g} a[i, k] * (b[j, k] - zeros[g, j])
+///
+/// whose inner sums and scales are in f32. AWQ, GPTQ and MXFP4 have weights of this kind.
+///
 /// Gated: b has 2 n rows, those of n gates and then those of n ups, and so have scale_b and bias.
 /// With x[i, j] as c above without its activation, c[i, j] = act(x[i, j]) * x[i, n + j].
 struct FLYDSL_API GemmProblem {
-  DType a = f16, b = f16; ///< f16, bf16, i8, or the target's 8-bit floats, which may be mixed
-  DType c = f16;          ///< f32, f16 or bf16
+  DType a = f16; ///< f16, bf16, i8, or one of the target's 8-bit floats
+  /// As a, or an other 8-bit float if a is one. Narrow weights, with a of 16 bits: u4, i4, u8, i8,
+  /// f4E2M1FN, which has groups, or an 8-bit float.
+  DType b = f16;
+  DType c = f16; ///< f32, f16 or bf16
   OperandLayout a_layout = OperandLayout::rows;     ///< columns: of f16 and bf16
   OperandLayout b_layout = OperandLayout::prepared; ///< columns: of f16 and bf16
   std::int64_t n = 0; ///< columns of c; rows of b, of which gated pairs have twice as many
   std::int64_t k = 0; ///< columns of a and b; a row of them is a multiple of 16 bytes
   Scales scale_a = Scales::none, scale_b = Scales::none;
   DType scale = f32; ///< of scales of blocks: f32, or f8E8M0FNU, powers of two
+  ScaleGroups b_groups = {}; ///< of narrow weights
   bool bias = false; ///< a vector of elements of type c, one for each row of b, is added
   Activation activation = Activation::none;
   bool gated = false;                    ///< n is a multiple of 16; of 128 with scales of blocks
@@ -63,8 +82,10 @@ struct FLYDSL_API GemmProblem {
   bool zeroed_workspace = false;
   /// Rows of b.
   std::int64_t columns() const { return gated ? 2 * n : n; }
+  /// Whether b is narrow weights.
+  bool narrow() const { return a.memory_bits() == 16 && b.memory_bits() < 16; }
   /// The weights b, if they are prepared.
-  WeightProblem weight() const { return {b, columns(), k}; }
+  WeightProblem weight() const { return {b, columns(), k, narrow()}; }
   friend bool operator==(const GemmProblem &, const GemmProblem &) = default;
 };
 
@@ -113,7 +134,7 @@ struct FLYDSL_API GemmConfig {
 
 /// The tensors of a call; those that the problem does not have are left out. Rows of a start at
 /// multiples of 16 bytes; rows of c at multiples of 4 elements, or of 2 or 1 if no more divide n.
-/// Where pairs are gated, b, scale_b and bias have 2 n rows instead of n.
+/// Where pairs are gated, b, scale_b and bias have 2 n rows instead of n, and groups 2 n columns.
 struct FLYDSL_API GemmArgs {
   TensorArg a; ///< (m, k), contiguous rows or columns as a_layout says
   /// A PreparedWeight of problem.weight(), if b_layout is prepared; otherwise a tensor (n, k), as
@@ -123,6 +144,8 @@ struct FLYDSL_API GemmArgs {
   /// (m) and (n), f32. Of blocks: (m, k / 128), which may lie in any order, and (n / 128, k / 128)
   /// with contiguous rows; quotients are rounded up.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
+  /// (k / size, n) of the groups of b, contiguous: of type b_groups.scale, and of type u8.
+  std::optional<TensorArg> group_scales = {}, group_zeros = {};
   std::optional<TensorArg> bias = {}; ///< (n)
   std::int64_t seed = 0;              ///< of Rounding::stochastic
   /// At least workspace_bytes(problem, config, m) bytes of type u8, if these are not 0. With

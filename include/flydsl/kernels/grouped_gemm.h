@@ -66,6 +66,7 @@ struct FLYDSL_API GroupedGemmProblem {
   RoutedWeights weights = RoutedWeights::none;
   Scales scale_a = Scales::none, scale_b = Scales::none;
   DType scale = f32; ///< of scales of blocks: f32, or f8E8M0FNU, powers of two
+  ScaleGroups b_groups = {}; ///< of narrow weights, as GemmProblem has them
   bool bias = false; ///< elements of type c, one for each row of b
   Activation activation = Activation::none;
   GatedPairs gated = GatedPairs::none;
@@ -76,7 +77,9 @@ struct FLYDSL_API GroupedGemmProblem {
   /// Rows of an expert's weights.
   std::int64_t columns() const { return gated == GatedPairs::none ? n : 2 * n; }
   /// The weights of all experts, if they are prepared: those of one expert after those of another.
-  WeightProblem weight() const { return {b, experts * columns(), k}; }
+  WeightProblem weight() const { return {b, experts * columns(), k, narrow()}; }
+  /// Whether b is narrow weights.
+  bool narrow() const { return a.memory_bits() == 16 && b.memory_bits() < 16; }
   /// Whether places have tokens and slots.
   bool has_ids() const {
     return a_rows == GroupedRows::tokens || c_rows == GroupedRows::slots;
@@ -105,6 +108,8 @@ struct FLYDSL_API GroupedGemmArgs {
   /// Of rows: one for each row of a, and (experts, rows of b), f32. Of blocks: (rows of a, k / 128) and
   /// (experts, rows of b / 128, k / 128). Contiguous rows; quotients are rounded up.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
+  /// (experts, k / size, rows of b) of the groups of b, contiguous: of type b_groups.scale, and u8.
+  std::optional<TensorArg> group_scales = {}, group_zeros = {};
   std::optional<TensorArg> bias = {}; ///< (experts, rows of b), type c, contiguous
 };
 

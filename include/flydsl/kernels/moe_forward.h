@@ -23,7 +23,12 @@ struct FLYDSL_API MoeForwardProblem {
   /// The router: its numbers of experts and of slots, its formula, the type of logits. Its shared
   /// experts are the last ones of w1 and w2.
   TopkGatingProblem router = {};
-  DType x = bf16;           ///< of x, w1, w2 and biases: f16 or bf16
+  DType x = bf16;           ///< of x, biases and h: f16 or bf16
+  /// Of w1 and w2: x's type if there is none, or narrow weights (GroupedGemmProblem). gpt-oss has
+  /// f4E2M1FN and w_groups {32, f8E8M0FNU}.
+  DType w = {};
+  ScaleGroups w_groups = {};         ///< of narrow weights
+  Scales w_scales = Scales::none;    ///< or per_row, of narrow weights: scale1 and scale2
   DType y = bf16;           ///< f32, f16 or bf16
   std::int64_t hidden = 0;  ///< elements of a token, and of a result
   std::int64_t inner = 0;   ///< elements of h
@@ -42,11 +47,18 @@ struct FLYDSL_API MoeForwardProblem {
   std::int64_t experts_here() const { return local ? local : experts(); }
   /// The slots of a token.
   int topk() const { return router.topk + router.shared; }
+  /// The type of w1 and w2, and whether they are narrow.
+  DType weight_type() const { return w ? w : x; }
+  bool narrow() const { return weight_type().memory_bits() < 16; }
+  /// The rows of w1 of an expert.
+  std::int64_t rows1() const { return gated == GatedPairs::none ? inner : 2 * inner; }
   /// The weights of both products.
   WeightProblem weight1() const {
-    return {x, experts_here() * (gated == GatedPairs::none ? inner : 2 * inner), hidden};
+    return {weight_type(), experts_here() * rows1(), hidden, narrow()};
   }
-  WeightProblem weight2() const { return {x, experts_here() * hidden, inner}; }
+  WeightProblem weight2() const {
+    return {weight_type(), experts_here() * hidden, inner, narrow()};
+  }
   friend bool operator==(const MoeForwardProblem &, const MoeForwardProblem &) = default;
 };
 
@@ -67,6 +79,12 @@ struct FLYDSL_API MoeForwardArgs {
   std::optional<TensorArg> ids = {};         ///< (m, topk), i32, contiguous: router.given
   TensorArg x;            ///< (m, hidden), contiguous rows that start at multiples of 16 bytes
   PreparedWeight w1, w2;  ///< of problem.weight1() and weight2()
+  /// (experts here, rows of w1 of an expert) and (experts here, hidden), f32, contiguous: w_scales
+  std::optional<TensorArg> scale1 = {}, scale2 = {};
+  /// (experts here, hidden / size, rows of w1 of an expert) and (experts here, inner / size, hidden) of the
+  /// groups, contiguous: of type w_groups.scale, and u8.
+  std::optional<TensorArg> group_scales1 = {}, group_scales2 = {}, group_zeros1 = {},
+                           group_zeros2 = {};
   /// (experts here, rows of w1 of an expert) and (experts here, hidden), of x's type, contiguous
   std::optional<TensorArg> bias1 = {}, bias2 = {};
   std::optional<TensorArg> expert_map = {}; ///< (experts), i32: the local number, or -1

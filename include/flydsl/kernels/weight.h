@@ -20,10 +20,22 @@ namespace kernels {
 ///
 /// FlyDSL and aiter call it shuffle_weight((16, 16)). Where n is no multiple of 16 or a row none of
 /// 64 bytes, the last blocks are filled with zeros.
+///
+/// Narrow weights are those of products whose other operand has 16 bits: the weights become 16-bit
+/// numbers on their way to the matrix unit. Their blocks have 16 rows by 64 bytes too, but the 16 bytes
+/// of a lane are runs of 8 elements that lie four runs apart, so that one load brings what several
+/// instructions multiply. With run = k % K / 8, where K elements have 64 bytes, element (n, k) is number
+/// run / 4 * 8 + k % 8 of the bytes
+///
+///   [n / 16][k / K][run % 4][n % 16].
+///
+/// Of two elements of 4 bits in a byte, the first has the low bits.
 struct FLYDSL_API WeightProblem {
-  DType dtype = f16;  ///< elements of one, two or four bytes
+  /// Elements of one, two or four bytes. Narrow: u4, i4, u8, i8, f4E2M1FN, or an 8-bit float.
+  DType dtype = f16;
   std::int64_t n = 0; ///< rows: columns of the product
   std::int64_t k = 0; ///< columns; a row is a multiple of 16 bytes
+  bool narrow = false;
   friend bool operator==(const WeightProblem &, const WeightProblem &) = default;
 };
 
@@ -36,7 +48,8 @@ struct FLYDSL_API WeightProblem {
 /// that of their problem; no plan looks at the bytes. It owns nothing.
 struct FLYDSL_API PreparedWeight {
   WeightProblem matrix; ///< GemmProblem::weight() of the products that take it
-  TensorArg memory;     ///< a vector of prepared_size(matrix) elements of type matrix.dtype
+  /// A vector of prepared_size(matrix) elements of type matrix.dtype; of bytes (u8) if it is narrow.
+  TensorArg memory;
 };
 
 /// The weights of a product's call: prepared ones, or a tensor (n, k) as it lies.
@@ -77,11 +90,14 @@ template <> struct FamilyOf<WeightProblem> {
 };
 using WeightPlan = Plan<WeightProblem>;
 
-/// The elements of the prepared weights, with those that fill the last blocks. Throws Error with
-/// the reason if the problem is not supported.
+/// The elements of the prepared weights, with those that fill the last blocks; of narrow weights, their
+/// bytes. Throws Error with the reason if the problem is not supported.
 FLYDSL_API std::int64_t prepared_size(const WeightProblem &problem);
 /// Prepares weights in the host's memory: `raw` holds n * k elements, row after row, and `out` gets
-/// prepared_size elements. They do not overlap, which is an Error.
+/// prepared_size elements. They do not overlap, which is an Error. Of narrow weights of 4 bits, two are a
+/// byte of `raw`, the first in the low bits, as gpt-oss has its blocks; checkpoints of GPTQ and AWQ become
+/// such rows by flydsl/kernels/checkpoint.h. Throws Error for a narrow 8-bit float that is no finite
+/// number.
 FLYDSL_API void prepare_weight(const WeightProblem &problem, const void *raw, void *out);
 /// The same for gfx942, whose products take 8-bit floats of the FNUZ formats alone, of weights in
 /// OCP's: `problem.dtype` is f8E4M3FNUZ or f8E5M2FNUZ, and `raw` holds f8E4M3FN or f8E5M2. A pattern

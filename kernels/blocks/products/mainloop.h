@@ -11,6 +11,7 @@
 #pragma once
 
 #include "blocks/products/half_tiles.h"
+#include "blocks/products/narrow_weights.h"
 #include "blocks/products/registers_ab.h"
 #include "blocks/products/ring.h"
 #include "blocks/products/slice_k.h"
@@ -65,6 +66,17 @@ private:
                                   : Int32(0);
 };
 
+/// The fragments of prepared weights. `thread` counts those of the waves that share a step.
+inline std::unique_ptr<FragmentsOfB> fragmentsOfWeights(const LoopShape &shape, const TiledMma &mma,
+                                                        const PreparedTile &b,
+                                                        const Int32 &thread) {
+  if (b.narrow)
+    return std::make_unique<NarrowFragments>(shape, mma, b, thread);
+  return std::make_unique<FragmentsOfWeights>(
+      shape, mma,
+      std::make_unique<ColumnsOfB>(shape, b.weights, mma, thread, b.halves, b.blocks));
+}
+
 /// A is an OperandTile or a GatheredTile, B an OperandTile or a PreparedTile.
 template <class A, class B> class RingLoop final : public Mainloop {
 public:
@@ -102,11 +114,9 @@ private:
     return std::make_unique<Ring>(shape(), std::move(operands), std::move(fragments), sums());
   }
   std::unique_ptr<Ring> makeRing(const PreparedTile &b, SharedAllocator &from) const {
-    auto columns = std::make_unique<ColumnsOfB>(shape(), b.weights, mma(), Int32(thread_idx().x),
-                                                b.halves, b.blocks);
+    auto fragments = fragmentsOfWeights(shape(), mma(), b, Int32(thread_idx().x));
     Operands operands;
     operands.push_back(ringOperandA(shape(), mma(), a_, from));
-    auto fragments = std::make_unique<FragmentsOfWeights>(shape(), mma(), std::move(columns));
     return std::make_unique<Ring>(shape(), std::move(operands), std::move(fragments), sums());
   }
 
@@ -138,9 +148,9 @@ public:
       : Mainloop(shape, mma, std::move(sums)), a_(a), b_(b) {}
 
   void run(const std::function<void(const Sums &)> &finish) override {
-    const ColumnsOfB columns(shape(), b_.weights, mma(), thread(), b_.halves, b_.blocks);
+    const auto columns = fragmentsOfWeights(shape(), mma(), b_, thread());
     const RowsInRegisters rows(shape(), mma(), a_, thread());
-    RegistersAB(shape(), mma(), wave(), rows, columns, sums()).run();
+    RegistersAB(shape(), mma(), wave(), rows, *columns, sums()).run();
     if (!sharesK())
       return finish(sums());
     SharedAllocator shared;

@@ -9,6 +9,7 @@
 #include <flydsl/kernels/gemm.h>
 
 #include <functional>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -64,11 +65,21 @@ struct GatheredTile {
 /// Rows of A, one way or the other.
 using RowsOfA = std::variant<OperandTile, GatheredTile>;
 
-/// Prepared weights of a block's tile.
+/// What narrow weights have besides their bytes.
+struct NarrowTile {
+  DType dtype;
+  /// Zero points of groups (groups, tileN / halves) from the start of a tile on, u8, of each half; empty
+  /// if there are none.
+  std::vector<Tensor> zeros;
+  int group = 0; ///< elements of K that share one
+};
+
+/// Prepared weights of a block's tile; of narrow ones, `weights` is the matrix of their bytes.
 struct PreparedTile {
   Preshuffled weights;
   std::vector<Tensor> halves; // ((16, blocks), (piece, 4, k)): from the start of a tile on
   Int32 blocks;               ///< of 16 rows that exist from there on
+  std::optional<NarrowTile> narrow = {};
 
   DType dtype() const { return halves.front().dtype(); }
 };

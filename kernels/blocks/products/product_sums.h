@@ -72,6 +72,37 @@ private:
   std::vector<Tensor> of_; // (V, n, m), of each half
 };
 
+/// Sums of blocks of K whose products are summed on their own, then scaled and added.
+class SumsOfBlocks : public Sums {
+public:
+  /// A block has `columns` elements of K.
+  SumsOfBlocks(const LoopShape &shape, const TiledMma &mma, int columns)
+      : Sums(shape, mma), parts_(columns / shape.form.part()) {
+    for (int half = 0; half < shape.halves; ++half)
+      products_.push_back(fragment());
+  }
+  void add(int half, int stage, int part, int parts, const Tensor &b,
+           const Tensor &a) const override {
+    const Tensor &products = products_[static_cast<std::size_t>(half)];
+    const int inBlock = part % parts_;
+    if (inBlock == 0)
+      products.fill(0);
+    multiply(products, b, a);
+    if (inBlock == parts_ - 1 || part == parts - 1)
+      addScaled(half, stage, part / parts_, products);
+  }
+
+protected:
+  /// The number of a part's block in the step.
+  int blockOf(int part) const { return part / parts_; }
+  /// Adds the products of a block, (V, n, m), to the sums.
+  virtual void addScaled(int half, int stage, int block, const Tensor &products) const = 0;
+
+private:
+  int parts_;                    // of a block
+  std::vector<Tensor> products_; // of a block of K, for each half
+};
+
 /// The scales of a block's tile in global memory, over the block's part of K: f32, or exponents as
 /// bytes (u8).
 struct BlockScales {
@@ -84,10 +115,10 @@ struct BlockScales {
   std::optional<GatheredTile> gathered = {};
 };
 
-class BlockScaledSums final : public Sums {
+class BlockScaledSums final : public SumsOfBlocks {
 public:
   BlockScaledSums(const LoopShape &shape, const TiledMma &mma, const BlockScales &scales)
-      : Sums(shape, mma), type_(scales.a.dtype()),
+      : SumsOfBlocks(shape, mma, kScaleBlock), type_(scales.a.dtype()),
         a_(scales.gathered ? bufferOf(scales.gathered->matrix, {scales.gathered->rows, blocks()},
                                       scales.gathered->rows > 0)
                            : bufferOf(scales.a, {scales.rows, blocks()})) {
@@ -95,10 +126,8 @@ public:
                 row = thread_idx().x % 16 + wave * 16;
     for (int i = 0; i < shape.tilesM(); ++i)
       rows_.push_back(placeOfRow(scales, row + 16 * shape.wavesM * i));
-    for (int half = 0; half < shape.halves; ++half) {
+    for (int half = 0; half < shape.halves; ++half)
       b_.push_back(bufferOf(scales.b[at(half)], {scales.blocksLeft[at(half)], blocks()}));
-      products_.push_back(fragment());
-    }
     const int count = shape.blocksOf(shape.parts());
     for (int stage = 0; stage < 2; ++stage) {
       ofA_.push_back(
@@ -130,15 +159,9 @@ public:
   }
   void add(int half, int stage, int part, int parts, const Tensor &b,
            const Tensor &a) const override {
-    const int block = part / shape().partsOfBlock(), inBlock = part % shape().partsOfBlock();
     if (byInstruction())
-      return multiplyScaled(half, stage, block, b, a);
-    const Tensor &products = products_[at(half)];
-    if (inBlock == 0)
-      products.fill(0);
-    multiply(products, b, a);
-    if (inBlock == shape().partsOfBlock() - 1 || part == parts - 1)
-      addScaled(half, stage, block, products);
+      return multiplyScaled(half, stage, blockOf(part), b, a);
+    SumsOfBlocks::add(half, stage, part, parts, b, a);
   }
 
 private:
@@ -174,7 +197,7 @@ private:
   Numeric factor(const Numeric &scale) const {
     return type_ == f32 ? scale : scale.to(u8).bitcast(f8E8M0FNU).to(f32);
   }
-  void addScaled(int half, int stage, int block, const Tensor &products) const {
+  void addScaled(int half, int stage, int block, const Tensor &products) const override {
     const FastMathScope contracted(FastMath::contract);
     for (int i = 0; i < shape().tilesM(); ++i) {
       const Numeric ofA = factor(scaleOfA(stage, i, block));
@@ -202,7 +225,6 @@ private:
   Tensor a_;                // (tileM, blocks of K); gathered: (rows, blocks of K)
   std::vector<Int32> rows_; // the places of the rows' scales in it
   std::vector<Tensor> b_;  // (tileN / halves / 128, blocks of K), of each half
-  std::vector<Tensor> products_;  // of a block of K, for each half
   std::vector<Tensor> ofA_, ofB_; // (row or column, block of K), for each stage
 };
 

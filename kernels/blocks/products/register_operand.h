@@ -103,10 +103,11 @@ private:
   std::vector<Tensor> rows_; // (V, parts), of each m
 };
 
-/// A block's tile of prepared weights, given all of their elements. They lie in blocks of 16 rows;
+/// A block's tile of prepared weights, given all of their elements, of whose rows a block has `blockK`. They lie in blocks of 16 rows;
 /// the rows of a second half begin halfway.
 inline PreparedTile preparedTile(const Tensor &memory, const Preshuffled &weights,
-                                 const LoopShape &shape, const Int32 &tileN, const Int32 &part) {
+                                 const LoopShape &shape, const Int32 &tileN, const Int32 &part,
+                                 std::int64_t blockK) {
   const Layout blocks =
       preshuffledTile(weights, weights.blocksN() * Preshuffled::kRows, weights.paddedK());
   const Tensor b = make_view(memory.iter(), blocks); // ((16, n / 16), (piece, 4, K / 64 bytes))
@@ -114,7 +115,7 @@ inline PreparedTile preparedTile(const Tensor &memory, const Preshuffled &weight
   const auto ofHalf = static_cast<std::int32_t>(weights.blocksN() / shape.halves);
   for (int half = 0; half < shape.halves; ++half) {
     const Int32 row = firstBlockOfWeights(shape, tileN) + half * ofHalf,
-                step = part * static_cast<std::int32_t>(shape.k / weights.blockK());
+                step = part * static_cast<std::int32_t>(shape.k / blockK);
     result.halves.push_back(
         make_view(b.iter() + b.layout()(make_coord(0, row), make_coord(0, 0, step)), blocks));
   }

@@ -6,6 +6,7 @@
 // back. The operands of a step are fetched while the step before it is multiplied.
 #pragma once
 
+#include "blocks/products/fragments_of_b.h"
 #include "blocks/products/loop_schedule.h"
 #include "blocks/products/register_operand.h"
 #include "blocks/products/product_sums.h"
@@ -23,10 +24,9 @@ class RegistersAB {
 public:
   /// `wave` is the number of the wave among those that share K.
   RegistersAB(const LoopShape &shape, const TiledMma &mma, const Int32 &wave,
-              const RowsInRegisters &a, const ColumnsOfB &b, const Sums &sums)
+              const RowsInRegisters &a, const FragmentsOfB &b, const Sums &sums)
       : shape_(shape), wave_(wave), a_(a), b_(b), sums_(sums),
-        fragmentsA_(partsOfA(shape, mma, 2 * shape.parts())),
-        fragmentsB_(partsOfB(shape, mma, 2 * shape.parts())) {}
+        fragmentsA_(partsOfA(shape, mma, 2 * shape.parts())) {}
 
   /// Adds the products of the wave's steps to its sums.
   void run() const {
@@ -41,8 +41,7 @@ public:
   void fetch(const Int32 &round, int stage, bool guarded) const {
     const Int32 step = round * shape_.wavesK + wave_;
     for (int part = 0; part < shape_.parts(); ++part) {
-      for (int half = 0; half < shape_.halves; ++half)
-        b_.fetch(step, part, half, fragmentB(stage, part, half), guarded);
+      b_.fetchPart(step, stage, part, guarded);
       a_.fetch(step, part, fragmentA(stage, part), guarded);
     }
     sums_.fetch(step, stage, shape_.parts(), guarded);
@@ -52,7 +51,7 @@ public:
   void multiply(int stage) const {
     for (int part = 0; part < shape_.parts(); ++part)
       for (int half = 0; half < shape_.halves; ++half)
-        sums_.add(half, stage, part, shape_.parts(), fragmentB(stage, part, half),
+        sums_.add(half, stage, part, shape_.parts(), b_.fragment(0, stage, part, half),
                   fragmentA(stage, part));
     gpu::schedule_fence();
   }
@@ -61,17 +60,13 @@ private:
   const Tensor &fragmentA(int stage, int part) const {
     return fragmentsA_[static_cast<std::size_t>(stage * shape_.parts() + part)];
   }
-  const Tensor &fragmentB(int stage, int part, int half) const {
-    return fragmentsB_[static_cast<std::size_t>((stage * shape_.parts() + part) * shape_.halves +
-                                                half)];
-  }
 
   LoopShape shape_;
   Int32 wave_;
   const RowsInRegisters &a_;
-  const ColumnsOfB &b_;
+  const FragmentsOfB &b_;
   const Sums &sums_;
-  std::vector<Tensor> fragmentsA_, fragmentsB_;
+  std::vector<Tensor> fragmentsA_;
 };
 
 } // namespace kernels::impl

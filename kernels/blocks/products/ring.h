@@ -17,6 +17,7 @@
 // past the end of K are left out.
 #pragma once
 
+#include "blocks/products/fragments_of_b.h"
 #include "blocks/products/loop_schedule.h"
 #include "blocks/products/product_sums.h"
 #include "blocks/products/ring_operand.h"
@@ -34,60 +35,21 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// Where the loop finds the fragments of B.
-class FragmentsOfB {
-public:
-  virtual ~FragmentsOfB() = default;
-  /// Loads the parts of a step that come straight into registers, into one of two sets of them.
-  virtual void fetch(const Int32 &step, int set, int parts, bool guarded) const = 0;
-  /// The loads of them for each thread.
-  virtual int loads(int parts) const = 0;
-  /// The reads of shared memory for a part.
-  virtual int reads() const = 0;
-  /// The fragment of a part of the step that has a stage of the ring and a set of registers.
-  virtual const Tensor &fragment(int stage, int set, int part, int half) const = 0;
-};
-
 /// B goes through the ring, as A does, which loads and reads it.
 class FragmentsOfRing final : public FragmentsOfB {
 public:
   FragmentsOfRing(const LoopShape &shape, const RingOperand &operand)
       : shape_(shape), operand_(operand) {}
-  void fetch(const Int32 &, int, int, bool) const override {}
+  void fetchPart(const Int32 &, int, int, bool) const override {}
   int loads(int) const override { return 0; }
   int reads() const override { return shape_.loadsB(); }
-  const Tensor &fragment(int stage, int, int part, int) const override {
+  Tensor fragment(int stage, int, int part, int) const override {
     return operand_.fragment(stage, part);
   }
 
 private:
   LoopShape shape_;
   const RingOperand &operand_;
-};
-
-/// B is prepared: each wave loads its own columns.
-class FragmentsOfWeights final : public FragmentsOfB {
-public:
-  FragmentsOfWeights(const LoopShape &shape, const TiledMma &mma,
-                     std::unique_ptr<ColumnsOfB> weights)
-      : shape_(shape), weights_(std::move(weights)),
-        fragments_(partsOfB(shape, mma, 2 * shape.parts())) {}
-  void fetch(const Int32 &step, int set, int parts, bool guarded) const override {
-    for (int part = 0; part < parts; ++part)
-      for (int half = 0; half < shape_.halves; ++half)
-        weights_->fetch(step, part, half, fragment(0, set, part, half), guarded);
-  }
-  int loads(int parts) const override { return parts * shape_.loadsB(); }
-  int reads() const override { return 0; }
-  const Tensor &fragment(int, int set, int part, int half) const override {
-    return fragments_[static_cast<std::size_t>((set * shape_.parts() + part) * shape_.halves +
-                                               half)];
-  }
-
-private:
-  LoopShape shape_;
-  std::unique_ptr<ColumnsOfB> weights_;
-  std::vector<Tensor> fragments_;
 };
 
 /// Runs the loop over the operands of the ring; A comes first.
@@ -110,7 +72,8 @@ public:
       operand->fetchLast(stage);
   }
   void fetchB(const Int32 &step, int set, int parts, bool guarded) const {
-    b_->fetch(step, set, parts, guarded);
+    for (int part = 0; part < parts; ++part)
+      b_->fetchPart(step, set, part, guarded);
     sums_.fetch(step, set, parts, false);
   }
   // The counts of loads that may be under way go by their order.

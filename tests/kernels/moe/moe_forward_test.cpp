@@ -50,6 +50,21 @@ std::vector<MoeForwardProblem> models() {
                              .gated = GatedPairs::none};
   return {mixtral, deepseek, gptOss, llama4, nemotron};
 }
+/// The same with narrow weights: gpt-oss as it ships, and 4 and 8 bits.
+std::vector<MoeForwardProblem> narrowModels() {
+  MoeForwardProblem gptOss = models()[2], awq = models()[0], bytes = models()[1];
+  gptOss.hidden = 96;
+  gptOss.inner = 64;
+  gptOss.w = fx::f4E2M1FN;
+  gptOss.w_groups = {32, fx::f8E8M0FNU};
+  awq.hidden = 128;
+  awq.inner = 64;
+  awq.w = fx::u4;
+  awq.w_groups = {64, fx::bf16, true};
+  bytes.w = fx::i8;
+  bytes.w_scales = fk::Scales::per_row;
+  return {gptOss, awq, bytes};
+}
 
 void expectForward(const MoeForwardProblem &problem, const MoeForwardConfig &config,
                    std::int64_t m) {
@@ -63,6 +78,12 @@ void expectForward(const MoeForwardProblem &problem, const MoeForwardConfig &con
 TEST_CASE("mixtures of models for any number of tokens", "[run]") {
   for (const MoeForwardProblem &problem : models())
     for (std::int64_t m : {1, 7, 40})
+      expectForward(problem, fk::choose(problem, m), m);
+}
+
+TEST_CASE("mixtures with narrow weights", "[run]") {
+  for (const MoeForwardProblem &problem : narrowModels())
+    for (std::int64_t m : {3, 40})
       expectForward(problem, fk::choose(problem, m), m);
 }
 

@@ -1,0 +1,57 @@
+// The fragments of B, as main loops take them: through shared memory (ring.h), or prepared weights that
+// each wave loads straight into registers, as they are or as narrow weights (narrow_weights.h).
+#pragma once
+
+#include "blocks/products/register_operand.h"
+
+#include <flydsl/flydsl.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// Where the loop finds the fragments of B.
+class FragmentsOfB {
+public:
+  virtual ~FragmentsOfB() = default;
+  /// Loads what a part of a step needs straight into registers, into one of two sets of them: parts
+  /// come in their order. `guarded`: what lies past the end of K is zeros.
+  virtual void fetchPart(const Int32 &step, int set, int part, bool guarded) const = 0;
+  /// The loads of so many parts for each thread.
+  virtual int loads(int parts) const = 0;
+  /// The reads of shared memory for a part.
+  virtual int reads() const = 0;
+  /// The fragment of a part of the step that has a stage of the ring and a set of registers.
+  virtual Tensor fragment(int stage, int set, int part, int half) const = 0;
+};
+
+/// B is prepared: each wave loads its own columns.
+class FragmentsOfWeights final : public FragmentsOfB {
+public:
+  FragmentsOfWeights(const LoopShape &shape, const TiledMma &mma,
+                     std::unique_ptr<ColumnsOfB> weights)
+      : shape_(shape), weights_(std::move(weights)),
+        fragments_(partsOfB(shape, mma, 2 * shape.parts())) {}
+  void fetchPart(const Int32 &step, int set, int part, bool guarded) const override {
+    for (int half = 0; half < shape_.halves; ++half)
+      weights_->fetch(step, part, half, fragment(0, set, part, half), guarded);
+  }
+  int loads(int parts) const override { return parts * shape_.loadsB(); }
+  int reads() const override { return 0; }
+  Tensor fragment(int, int set, int part, int half) const override {
+    return fragments_[static_cast<std::size_t>((set * shape_.parts() + part) * shape_.halves +
+                                               half)];
+  }
+
+private:
+  LoopShape shape_;
+  std::unique_ptr<ColumnsOfB> weights_;
+  std::vector<Tensor> fragments_;
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,213 @@
+// Narrow weights in a kernel: codes of 4 or 8 bits, or 8-bit floats, that become 16-bit numbers on their
+// way to the matrix unit.
+//
+// A lane loads pieces of 16 bytes as they are, one step ahead; a piece has several runs of 8 elements,
+// each of which is a piece of the 16-bit operand (narrow_rules.h). What a code stands for, less its zero
+// point, is an integer of at most 9 bits, sign included, or half of one: 16-bit floats have all of
+// them. Scales of groups are not multiplied here but in the sums (group_sums.h), where there are fewer
+// numbers and f32.
+#pragma once
+
+#include "blocks/products/fragments_of_b.h"
+#include "blocks/products/narrow_rules.h"
+#include "blocks/quant/codes.h"
+
+#include <flydsl/flydsl.h>
+#include <flydsl/kernel/bounded.h>
+#include <flydsl/rocdl.h>
+
+#include <optional>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// Two f32 that a 16-bit type has, as a word.
+inline Numeric packedPair(const Numeric &first, const Numeric &second, DType type) {
+  if (type == f16)
+    return rocdl::cvt_pkrtz(Float32(first), Float32(second)).bitcast(i32).at(0);
+  // The upper halves: the lower ones are zero.
+  return permute_bytes(Int32(second.bitcast(i32)), Int32(first.bitcast(i32)), 0x07060302u);
+}
+
+/// The numbers of a run, in a 16-bit type. `words`: its bytes; `zero`: the zero point, f32.
+inline Vector runOf(const NarrowType &type, const Vector &words, const std::optional<Numeric> &zero,
+                    DType to) {
+  const auto pairs = [&](const auto &pair) {
+    return Vector::of({pair(0), pair(1), pair(2), pair(3)}).bitcast(to);
+  };
+  if (type.dtype == f4E2M1FN && to == bf16 && target().has(Feature::fp4_conversions)) {
+    // Doubled, as codes are: the scale of the instruction is a factor.
+    const Int32 word(words.at(0).bitcast(i32));
+    return pairs([&](int i) -> Numeric {
+      return rocdl::cvt_scalef32_pk_bf16_fp4(word, Float32(2.0f), i).bitcast(i32).at(0);
+    });
+  }
+  if (!type.codes) {
+    const Vector numbers = words.bitcast(type.dtype).to(f32);
+    return pairs(
+        [&](int i) { return packedPair(numbers.at(2 * i), numbers.at(2 * i + 1), to); });
+  }
+  const auto numbersOf = [&](const Vector &codes) {
+    std::vector<Vector> numbers;
+    for (const Vector &four : codesOf(codes))
+      numbers.push_back(zero          ? Vector(four - *zero)
+                        : type.offset ? Vector(four - static_cast<float>(type.offset))
+                                      : four);
+    return numbers;
+  };
+  if (type.dtype.memory_bits() == 8) {
+    const std::vector<Vector> numbers = numbersOf(type.dtype == i8 ? words ^ 0x80808080u : words);
+    return pairs([&](int i) {
+      const Vector &four = numbers[static_cast<std::size_t>(i / 2)];
+      return packedPair(four.at(i % 2 * 2), four.at(i % 2 * 2 + 1), to);
+    });
+  }
+  const Vector codes = type.dtype == i4 ? words ^ 0x88888888u : words;
+  const auto half = [&](int shift) {
+    const Vector own = nibbles(codes, shift);
+    return numbersOf(type.dtype == f4E2M1FN
+                         ? Vector::of({lookedUp(own.at(0), kFp4Halves, -type.offset)})
+                         : own)[0];
+  };
+  const Vector even = half(0), odd = half(4);
+  return pairs([&](int i) { return packedPair(even.at(i), odd.at(i), to); });
+}
+
+/// The fragments of narrow weights.
+class NarrowFragments final : public FragmentsOfB {
+public:
+  /// `thread` counts those of the waves that share a step.
+  NarrowFragments(const LoopShape &shape, const TiledMma &mma, const PreparedTile &tile,
+                  const Int32 &thread)
+      : shape_(shape), mma_(mma), tile_(*tile.narrow), type_(*narrowType(tile_.dtype)),
+        bytes_(tile.weights), blockK_(narrowBlockK(tile_.dtype)) {
+    const MatrixForm &form = shape.form;
+    const Int32 lane = thread % form.lanes, wave = thread / form.lanes % shape.waves,
+                first = form.replicated() ? Int32(0) : Int32(lane / 16 % form.across);
+    for (const Tensor &half : tile.halves)
+      buffers_.push_back(bufferOfHalf(half, tile.blocks));
+    for (int j = 0; j < shape.tilesOfHalf(); ++j) {
+      const Int32 rows = wave + j * shape.waves;
+      pieces_.push_back(rows * static_cast<std::int32_t>(bytes_.rowOfBlocks()) +
+                        (first * Preshuffled::kRows + lane % 16) * Preshuffled::kPieceBytes);
+      zerosAt_.push_back(rows * 16 + lane % 16);
+    }
+    for (int set = 0; set < 2; ++set) {
+      const int pieces = tiles() * blocksOfStep() * piecesOfBlock();
+      words_.push_back(make_rmem_tensor(make_layout({4, pieces}, {1, 4}), u32)); // (4, pieces)
+      if (hasZeros())
+        zeros_.push_back(
+            make_rmem_tensor(IntTuple(tiles() * groupsOfStep()), f32)); // (tiles, groups)
+    }
+  }
+
+  void fetchPart(const Int32 &step, int set, int part, bool guarded) const override {
+    if (part % partsOfBlock() == 0)
+      fetchBlock(step, set, part / partsOfBlock(), guarded);
+    if (hasZeros() && part % partsOfGroup() == 0)
+      fetchZeros(step, set, part / partsOfGroup());
+  }
+  int loads(int parts) const override {
+    const auto of = [](int count, int unit) { return (count + unit - 1) / unit; };
+    return tiles() * (of(parts, partsOfBlock()) * piecesOfBlock() +
+                      (hasZeros() ? of(parts, partsOfGroup()) : 0));
+  }
+  int reads() const override { return 0; }
+  Tensor fragment(int, int set, int part, int half) const override {
+    const int round = shape_.round(), runs = shape_.form.part() / shape_.form.granule();
+    const Tensor numbers = mma_.make_fragment_A(
+        make_layout({shape_.tileOfHalf(), round}, {round, 1})); // (V, n, k)
+    for (int j = 0; j < shape_.tilesOfHalf(); ++j)
+      for (int run = 0; run < runs; ++run) {
+        const Vector values = runOf(type_, wordsOf(set, part * runs + run, half, j),
+                                    zeroOf(set, part, half, j), shape_.form.b);
+        make_view(numbers(_, j, 0).iter() + kNarrowRun * run, make_layout(kNarrowRun))
+            .store(values);
+      }
+    return numbers;
+  }
+
+private:
+  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+  bool hasZeros() const { return !tile_.zeros.empty(); }
+  /// Tiles of 16 rows of a wave, in both halves.
+  int tiles() const { return shape_.halves * shape_.tilesOfHalf(); }
+  int tileNumber(int half, int j) const { return half * shape_.tilesOfHalf() + j; }
+  int partsOfBlock() const { return blockK_ / shape_.form.part(); }
+  int partsOfGroup() const { return tile_.group / shape_.form.part(); }
+  int blocksOfStep() const { return shape_.tileK / blockK_; }
+  int groupsOfStep() const { return shape_.tileK / tile_.group; }
+  /// Pieces of a block's row that a lane has.
+  int piecesOfBlock() const { return Preshuffled::kPieces / shape_.form.across; }
+  /// Bytes of a block that elements take.
+  int bytesOf(std::int64_t elements) const {
+    return static_cast<int>(elements * tile_.dtype.memory_bits() / 8);
+  }
+
+  Tensor bufferOfHalf(const Tensor &half, const Int32 &blocks) const {
+    const int stepBytes = bytesOf(shape_.tileK);
+    const Preshuffled ofPart{bytes_.n, bytesOf(shape_.k), 1};
+    const Int32 exist = min(blocks, shape_.tileOfHalf() / Preshuffled::kRows);
+    return bufferOf(make_view(half.iter(), preshuffledTile(bytes_, shape_.tileOfHalf(), stepBytes)),
+                    preshuffledShape(bytes_, exist, ofPart.paddedK())); // (tileN / halves, bytes)
+  }
+  void fetchBlock(const Int32 &step, int set, int block, bool guarded) const {
+    const Boolean inside = step * shape_.tileK + block * blockK_ <
+                           static_cast<std::int32_t>(shape_.k);
+    for (int half = 0; half < shape_.halves; ++half)
+      for (int j = 0; j < shape_.tilesOfHalf(); ++j)
+        for (int piece = 0; piece < piecesOfBlock(); ++piece) {
+          const Tensor &buffer = buffers_[at(half)];
+          const Int32 place =
+              pieces_[at(j)] + (block * bytes_.block() + piece * shape_.form.across *
+                                                             Preshuffled::kRows *
+                                                             Preshuffled::kPieceBytes);
+          words_[at(set)](_, pieceNumber(half, j, block, piece))
+              .store(bounded_load(
+                  buffer.iter(),
+                  {guarded ? insideOf(buffer, inside, place) : place,
+                   step * (bytesOf(shape_.tileK) * Preshuffled::kRows)},
+                  u32, 4));
+        }
+  }
+  void fetchZeros(const Int32 &step, int set, int group) const {
+    for (int half = 0; half < shape_.halves; ++half)
+      for (int j = 0; j < shape_.tilesOfHalf(); ++j) {
+        const Tensor &buffer = tile_.zeros[at(half)];
+        const Int32 row = step * groupsOfStep() + group;
+        zeros_[at(set)](tileNumber(half, j) * groupsOfStep() + group) =
+            bounded_load(buffer.iter(), {zerosAt_[at(j)], Int32(buffer.layout()(row, 0))}, u8)
+                .to(f32);
+      }
+  }
+  int pieceNumber(int half, int j, int block, int piece) const {
+    return (tileNumber(half, j) * blocksOfStep() + block) * piecesOfBlock() + piece;
+  }
+  /// The bytes of a run, by its number among those of a lane in a step.
+  Vector wordsOf(int set, int run, int half, int j) const {
+    const int ofBlock = blockK_ / shape_.form.granule(), block = run / ofBlock,
+              inBlock = run % ofBlock, words = kNarrowRun * tile_.dtype.memory_bits() / 32;
+    const Tensor piece = words_[at(set)](
+        _, pieceNumber(half, j, block, inBlock % piecesOfBlock())); // (4)
+    return make_view(piece.iter() + inBlock / piecesOfBlock() * words, make_layout(words)).load();
+  }
+  std::optional<Numeric> zeroOf(int set, int part, int half, int j) const {
+    if (!hasZeros())
+      return std::nullopt;
+    return zeros_[at(set)](tileNumber(half, j) * groupsOfStep() + part / partsOfGroup());
+  }
+
+  LoopShape shape_;
+  TiledMma mma_;
+  NarrowTile tile_;
+  NarrowType type_;
+  Preshuffled bytes_;
+  int blockK_;
+  std::vector<Tensor> buffers_;         // (tileN / halves, bytes of a step), of each half
+  std::vector<Int32> pieces_, zerosAt_; // where a lane's are in a tile of 16 rows
+  std::vector<Tensor> words_, zeros_;   // of each set
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

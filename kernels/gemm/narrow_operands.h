@@ -1,0 +1,46 @@
+// What calls of products with narrow weights have, for dense and grouped products.
+#pragma once
+
+#include "blocks/products/narrow_rules.h"
+#include "frame/arguments.h"
+
+#include <flydsl/kernels/gemm.h>
+#include <flydsl/kernels/operands.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The numbers of groups as kernels take them.
+struct GroupOperands {
+  Strided<OnHost, 0> scales, zeros;
+};
+inline GroupOperands checkScaleGroups(const Arguments &arguments, const ScaleGroups &groups,
+                                      const std::optional<TensorArg> &scales,
+                                      const std::optional<TensorArg> &zeros, const Shape &shape) {
+  constexpr const char *kReason = "a lane loads those of its columns together";
+  arguments.checkIf(groups.size != 0, scales,
+                    {.name = "group_scales",
+                     .dtype = groups.scale,
+                     .shape = shape,
+                     .align = 16,
+                     .reason = kReason});
+  arguments.checkIf(groups.zeros, zeros, {.name = "group_zeros", .dtype = u8, .shape = shape});
+  return {{.address = address(scales), .stride = {}}, {.address = address(zeros), .stride = {}}};
+}
+
+/// Prepared weights of a call that tools and tests make. Narrow ones are bytes of any bits, but that floats
+/// are positive and finite.
+inline TensorArg sampleWeights(const Sampler &sampler, DType dtype, bool narrow,
+                               const Preshuffled &weights, const char *name = "b") {
+  if (!narrow)
+    return sampler(name, dtype, Extents{weights.size()}, Role::input);
+  constexpr int kAllBytes = 256, kFiniteBytes = 120; // of every 8-bit float
+  return sampler(name, u8, Extents{weights.size()},
+                 Role::below(narrowType(dtype)->codes ? kAllBytes : kFiniteBytes));
+}
+
+/// Whether narrow weights of these types and groups exist, and how their products may lie.
+Support narrowSupported(const GemmProblem &problem);
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
