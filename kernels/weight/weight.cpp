@@ -61,7 +61,7 @@ void prepareNarrow(const WeightProblem &problem, const Preshuffled &weights,
 }
 
 std::string textOf(const WeightProblem &matrix) {
-  return (matrix.narrow ? "narrow (n, k) =" : "(n, k) = (") + std::to_string(matrix.n) + ", " + std::to_string(matrix.k) + ") of " +
+  return (matrix.narrow ? "narrow (n, k) = (" : "(n, k) = (") + std::to_string(matrix.n) + ", " + std::to_string(matrix.k) + ") of " +
          std::string(matrix.dtype.name());
 }
 
