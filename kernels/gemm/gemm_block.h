@@ -131,7 +131,7 @@ template <class Params>
 GroupScales groupScalesOf(const GemmProblem &problem, const LoopShape &shape, const BlockTile &tile,
                           const Params &p) {
   const DType type = problem.b_groups.scale;
-  return {type, problem.b_groups.size, narrowType(problem.b)->factor,
+  return {type, problem.b_groups.size,
           groupsOfTile(problem, shape, tile, p.groupScales, type == f8E8M0FNU ? DType(u8) : type)};
 }
 

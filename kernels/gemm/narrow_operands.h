@@ -35,8 +35,9 @@ inline TensorArg sampleWeights(const Sampler &sampler, DType dtype, bool narrow,
   if (!narrow)
     return sampler(name, dtype, Extents{weights.size()}, Role::input);
   constexpr int kAllBytes = 256, kFiniteBytes = 120; // of every 8-bit float
+  const bool isFloat8 = !narrowType(dtype)->codes && dtype.memory_bits() == 8;
   return sampler(name, u8, Extents{weights.size()},
-                 Role::below(narrowType(dtype)->codes ? kAllBytes : kFiniteBytes));
+                 Role::below(isFloat8 ? kFiniteBytes : kAllBytes));
 }
 
 /// Whether narrow weights of these types and groups exist, and how their products may lie.

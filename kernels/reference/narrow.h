@@ -4,6 +4,8 @@
 #include "host/values.h"
 #include "reference/reference.h"
 
+#include <vector>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::reference {
 
@@ -22,41 +24,48 @@ inline double narrowNumber(DType dtype, unsigned bits) {
   return host::floatFormat(dtype).toFloat(bits);
 }
 
-/// The weight (row, k) of narrow weights: a number, less the zero point of its group, times its scale.
-/// `groups` are the inputs of a call of `columns` rows for each of its experts.
+/// The weights of narrow weights: each a number, less the zero point of its group, times its scale.
+/// `groups` are the inputs of a call of `columns` rows for each of its experts. Other weights are none of
+/// these, and are not looked at.
 class NarrowWeights {
 public:
   NarrowWeights(const WeightProblem &weight, const ScaleGroups &groups, std::int64_t columns,
                 const Inputs &inputs)
-      : weight_(weight), groups_(groups), columns_(columns), inputs_(inputs) {}
+      : k_(weight.k) {
+    if (!weight.narrow)
+      return;
+    const std::vector<double> &bytes = inputs.at("b"), none,
+                              &scales = groups.size ? inputs.at("group_scales") : none,
+                              &zeros = groups.zeros ? inputs.at("group_zeros") : none;
+    for (std::int64_t row = 0; row < weight.n; ++row)
+      for (std::int64_t k = 0; k < k_; ++k) {
+        double value = narrowNumber(weight.dtype, bitsOf(weight, bytes, row, k));
+        if (groups.size) {
+          const auto at = static_cast<std::size_t>(
+              (row / columns * (k_ / groups.size) + k / groups.size) * columns + row % columns);
+          value = (groups.zeros ? value - zeros[at] : value) * scales[at];
+        }
+        values_.push_back(value);
+      }
+  }
 
   double operator()(std::int64_t row, std::int64_t k) const {
-    double value = narrowNumber(weight_.dtype, bitsOf(row, k));
-    if (!groups_.size)
-      return value;
-    const auto at = static_cast<std::size_t>(
-        (row / columns_ * (weight_.k / groups_.size) + k / groups_.size) * columns_ +
-        row % columns_);
-    if (groups_.zeros)
-      value -= inputs_.at("group_zeros")[at];
-    return value * inputs_.at("group_scales")[at];
+    return values_[static_cast<std::size_t>(row * k_ + k)];
   }
 
 private:
-  unsigned bitsOf(std::int64_t row, std::int64_t k) const {
-    const std::int64_t bits = weight_.dtype.memory_bits(), ofBlock = 512 / bits,
-                       across = (weight_.k + ofBlock - 1) / ofBlock, run = k % ofBlock / 8,
+  static unsigned bitsOf(const WeightProblem &weight, const std::vector<double> &bytes,
+                         std::int64_t row, std::int64_t k) {
+    const std::int64_t bits = weight.dtype.memory_bits(), ofBlock = 512 / bits,
+                       across = (weight.k + ofBlock - 1) / ofBlock, run = k % ofBlock / 8,
                        piece = ((row / 16 * across + k / ofBlock) * 4 + run % 4) * 16 + row % 16,
                        bit = (run / 4 * 8 + k % 8) * bits;
-    const auto byte =
-        static_cast<unsigned>(inputs_.at("b")[static_cast<std::size_t>(piece * 16 + bit / 8)]);
+    const auto byte = static_cast<unsigned>(bytes[static_cast<std::size_t>(piece * 16 + bit / 8)]);
     return bits == 8 ? byte : byte >> (bit % 8) & 15u;
   }
 
-  WeightProblem weight_;
-  ScaleGroups groups_;
-  std::int64_t columns_;
-  const Inputs &inputs_;
+  std::int64_t k_;
+  std::vector<double> values_; // (rows, k)
 };
 
 } // namespace kernels::reference

@@ -39,7 +39,7 @@ void expectHostMemory(const WeightProblem &problem, const void *raw, const void 
 /// Narrow 8-bit floats are finite numbers.
 void expectNumbers(const WeightProblem &problem, const std::uint8_t *raw) {
   const detail::FloatFormat *format = detail::smallFloatFormat(problem.dtype);
-  if (narrowType(problem.dtype)->codes || !format)
+  if (narrowType(problem.dtype)->codes || problem.dtype.memory_bits() != 8 || !format)
     return;
   for (std::int64_t at = 0; at < problem.n * problem.k; ++at)
     if (!std::isfinite(format->toFloat(raw[at])))

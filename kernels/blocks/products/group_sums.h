@@ -16,7 +16,6 @@ namespace kernels::impl {
 struct GroupScales {
   DType type;
   int group;                  ///< elements of K
-  float factor;               ///< all scales are multiplied by it
   std::vector<Tensor> halves; // (groups, tileN / halves) as buffers, of each half
 };
 
@@ -86,11 +85,9 @@ private:
       own.push_back(stride == 1 ? even
                                 : Numeric(select(Boolean(odd_ == 0), even, element(all, 2 * v + 1))));
     }
-    const Vector both = own.size() == 4
-                            ? Vector::of({own[0], own[1], own[2], own[3]})
-                            : Vector::of({own[0], own[1], own[2], own[3], own[4], own[5], own[6],
-                                          own[7]});
-    return scales_.factor == 1 ? both : Vector(both * scales_.factor);
+    return own.size() == 4 ? Vector::of({own[0], own[1], own[2], own[3]})
+                           : Vector::of({own[0], own[1], own[2], own[3], own[4], own[5], own[6],
+                                         own[7]});
   }
   /// Number `i` of the scales that were loaded, in f32.
   Numeric element(const Tensor &words, int i) const {

@@ -10,27 +10,26 @@
 
 #include <flydsl/dtype.h>
 
+#include <cstdint>
 #include <optional>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// A type of narrow weights. Elements are codes without a sign, less an offset; or 8-bit floats, which
-/// have no codes.
+/// A type of narrow weights: codes, which stand for themselves less an offset, or floats.
 struct NarrowType {
   DType dtype;
   bool codes;
-  int offset;    ///< of codes without zero points
-  float factor;  ///< what the numbers are multiplied by, besides their scales
-  bool grouped;  ///< they need groups, because of the factor
+  int offset;            ///< of codes without zero points
+  std::uint32_t flipped; ///< bits of each word that make codes of signed elements
+  bool grouped;          ///< they need groups
 };
-/// f4E2M1FN's numbers are halves of integers from -12 to 12.
 inline constexpr NarrowType kNarrowTypes[] = {
-    {u4, true, 0, 1, false},         {i4, true, 8, 1, false},
-    {u8, true, 0, 1, false},         {i8, true, 128, 1, false},
-    {f4E2M1FN, true, 12, 0.5f, true}, {f8E4M3FN, false, 0, 1, false},
-    {f8E5M2, false, 0, 1, false},    {f8E4M3FNUZ, false, 0, 1, false},
-    {f8E5M2FNUZ, false, 0, 1, false},
+    {u4, true, 0, 0, false},           {i4, true, 8, 0x88888888u, false},
+    {u8, true, 0, 0, false},           {i8, true, 128, 0x80808080u, false},
+    {f4E2M1FN, false, 0, 0, true},     {f8E4M3FN, false, 0, 0, false},
+    {f8E5M2, false, 0, 0, false},      {f8E4M3FNUZ, false, 0, 0, false},
+    {f8E5M2FNUZ, false, 0, 0, false},
 };
 inline const NarrowType *narrowType(DType dtype) {
   for (const NarrowType &type : kNarrowTypes)

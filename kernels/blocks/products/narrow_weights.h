@@ -9,70 +9,16 @@
 #pragma once
 
 #include "blocks/products/fragments_of_b.h"
-#include "blocks/products/narrow_rules.h"
-#include "blocks/quant/codes.h"
+#include "blocks/products/narrow_numbers.h"
 
 #include <flydsl/flydsl.h>
 #include <flydsl/kernel/bounded.h>
-#include <flydsl/rocdl.h>
 
 #include <optional>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
-
-/// Two f32 that a 16-bit type has, as a word.
-inline Numeric packedPair(const Numeric &first, const Numeric &second, DType type) {
-  if (type == f16)
-    return rocdl::cvt_pkrtz(Float32(first), Float32(second)).bitcast(i32).at(0);
-  // The upper halves: the lower ones are zero.
-  return permute_bytes(Int32(second.bitcast(i32)), Int32(first.bitcast(i32)), 0x07060302u);
-}
-
-/// The numbers of a run, in a 16-bit type. `words`: its bytes; `zero`: the zero point, f32.
-inline Vector runOf(const NarrowType &type, const Vector &words, const std::optional<Numeric> &zero,
-                    DType to) {
-  const auto pairs = [&](const auto &pair) {
-    return Vector::of({pair(0), pair(1), pair(2), pair(3)}).bitcast(to);
-  };
-  if (type.dtype == f4E2M1FN && to == bf16 && target().has(Feature::fp4_conversions)) {
-    // Doubled, as codes are: the scale of the instruction is a factor.
-    const Int32 word(words.at(0).bitcast(i32));
-    return pairs([&](int i) -> Numeric {
-      return rocdl::cvt_scalef32_pk_bf16_fp4(word, Float32(2.0f), i).bitcast(i32).at(0);
-    });
-  }
-  if (!type.codes) {
-    const Vector numbers = words.bitcast(type.dtype).to(f32);
-    return pairs(
-        [&](int i) { return packedPair(numbers.at(2 * i), numbers.at(2 * i + 1), to); });
-  }
-  const auto numbersOf = [&](const Vector &codes) {
-    std::vector<Vector> numbers;
-    for (const Vector &four : codesOf(codes))
-      numbers.push_back(zero          ? Vector(four - *zero)
-                        : type.offset ? Vector(four - static_cast<float>(type.offset))
-                                      : four);
-    return numbers;
-  };
-  if (type.dtype.memory_bits() == 8) {
-    const std::vector<Vector> numbers = numbersOf(type.dtype == i8 ? words ^ 0x80808080u : words);
-    return pairs([&](int i) {
-      const Vector &four = numbers[static_cast<std::size_t>(i / 2)];
-      return packedPair(four.at(i % 2 * 2), four.at(i % 2 * 2 + 1), to);
-    });
-  }
-  const Vector codes = type.dtype == i4 ? words ^ 0x88888888u : words;
-  const auto half = [&](int shift) {
-    const Vector own = nibbles(codes, shift);
-    return numbersOf(type.dtype == f4E2M1FN
-                         ? Vector::of({lookedUp(own.at(0), kFp4Halves, -type.offset)})
-                         : own)[0];
-  };
-  const Vector even = half(0), odd = half(4);
-  return pairs([&](int i) { return packedPair(even.at(i), odd.at(i), to); });
-}
 
 /// The fragments of narrow weights.
 class NarrowFragments final : public FragmentsOfB {
@@ -120,8 +66,9 @@ public:
         make_layout({shape_.tileOfHalf(), round}, {round, 1})); // (V, n, k)
     for (int j = 0; j < shape_.tilesOfHalf(); ++j)
       for (int run = 0; run < runs; ++run) {
-        const Vector values = runOf(type_, wordsOf(set, part * runs + run, half, j),
-                                    zeroOf(set, part, half, j), shape_.form.b);
+        const Vector values = NarrowNumbers(type_, wordsOf(set, part * runs + run, half, j),
+                                           zeroOf(set, part, half, j), shape_.form.b)
+                                 .run();
         make_view(numbers(_, j, 0).iter() + kNarrowRun * run, make_layout(kNarrowRun))
             .store(values);
       }
