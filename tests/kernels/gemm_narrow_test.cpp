@@ -79,8 +79,8 @@ template <class P> void expectNarrow(const P &problem, const GemmConfig &config,
 TEST_CASE("narrow weights of every type, in both loops", "[run]") {
   for (fx::DType a : {fx::DType(fx::bf16), fx::DType(fx::f16)})
     for (GemmProblem problem : narrowTyped(a)) {
-      problem.n = 80;
-      problem.k = 384;
+      problem.n = 48;
+      problem.k = 256;
       REQUIRE(fk::supported(problem, here()));
       REQUIRE(loops(problem).size() >= 3);
       for (const GemmConfig &config : loops(problem))
