@@ -6,6 +6,8 @@
 #include <flydsl/kernels/grouped_gemm.h>
 #include <flydsl/kernels/weight.h>
 
+#include <set>
+
 using namespace kernel_tests;
 
 namespace {
@@ -77,16 +79,20 @@ template <class P> void expectNarrow(const P &problem, const GemmConfig &config,
 } // namespace
 
 TEST_CASE("narrow weights of every type, in both loops", "[run]") {
+  std::set<GemmLoop> ran;
   for (fx::DType a : {fx::DType(fx::bf16), fx::DType(fx::f16)})
     for (GemmProblem problem : narrowTyped(a)) {
       problem.n = 48;
       problem.k = 256;
       REQUIRE(fk::supported(problem, here()));
-      for (const GemmLoop kind : {GemmLoop::ring, GemmLoop::registers})
-        REQUIRE(std::ranges::count(loops(problem), kind, &GemmConfig::loop) > 0);
-      for (const GemmConfig &config : loops(problem))
+      REQUIRE(!loops(problem).empty());
+      for (const GemmConfig &config : loops(problem)) {
         expectNarrow(problem, config, 18);
+        ran.insert(config.loop);
+      }
     }
+  // On RDNA3, whose lanes hold all of K, not every problem has registers for both.
+  CHECK(ran == std::set{GemmLoop::ring, GemmLoop::registers});
 }
 
 TEST_CASE("narrow weights as prepare_weight leaves them") {
