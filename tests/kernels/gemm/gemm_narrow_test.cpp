@@ -35,6 +35,8 @@ std::vector<GemmConfig> loops(const GemmProblem &problem) {
                    .waves_k = 2}})
     if (fk::supported(problem, config))
       all.push_back(config);
+  if (all.empty()) // too many registers, where every lane holds all of K
+    all.push_back(fk::choose(problem, 18));
   return all;
 }
 
@@ -85,13 +87,11 @@ TEST_CASE("narrow weights of every type, in both loops", "[run]") {
       problem.n = 48;
       problem.k = 256;
       REQUIRE(fk::supported(problem, here()));
-      REQUIRE(!loops(problem).empty());
       for (const GemmConfig &config : loops(problem)) {
         expectNarrow(problem, config, 18);
         ran.insert(config.loop);
       }
     }
-  // On RDNA3, whose lanes hold all of K, not every problem has registers for both.
   CHECK(ran == std::set{GemmLoop::ring, GemmLoop::registers});
 }
 
