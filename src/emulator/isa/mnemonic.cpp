@@ -49,7 +49,8 @@ std::string strip(std::string s) {
       "_ve",     "_st",      "_svs", "_offset",      "_offen",    "_idxen",
       "_bothen", "_vbuffer", "_imm", "_sgpr",        "_sgpr_imm", "_sgpr_alt",
       "_t16",    "_fake16",  "_w32", "_w64",         "_twoaddr",  "_mac",
-      "_agpr",   "_ec",      "_ci",  "_legacy_gfx9", "_renamed",  "_format"};
+      "_agpr",   "_ec",      "_ci",  "_legacy_gfx9", "_renamed",  "_format",
+      "_pseudo"}; // f64 halves of gfx1250's dual instructions
   for (bool again = true; again;) {
     again = dropTarget(s);
     for (std::string_view suffix : kSuffixes) {

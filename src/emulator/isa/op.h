@@ -59,6 +59,9 @@ struct Transfer {
   RegisterPart part = RegisterPart::Whole;
   bool isSigned = false; ///< what is less than a register is sign-extended
   bool toLds = false;    ///< what is loaded goes to LDS
+  /// A copy between memory and LDS at an LDS address of each lane, in src[1], which is counted by
+  /// asynccnt (gfx1250). Other loads to LDS have the lanes' places side by side, from M0 on.
+  bool isAsync = false;
 
   /// Whether the halves of a register have values of their own.
   constexpr bool byHalves() const { return part != RegisterPart::Whole; }
@@ -83,6 +86,11 @@ struct Transfer {
   constexpr Transfer intoLds() const {
     Transfer t = *this;
     t.toLds = true;
+    return t;
+  }
+  constexpr Transfer asAsync() const {
+    Transfer t = *this;
+    t.isAsync = true;
     return t;
   }
 };

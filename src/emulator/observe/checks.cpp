@@ -429,10 +429,32 @@ private:
         init_.scalarLoaded(w, i.scalarData.index + d, undefined[d]);
   }
 
+  /// Asynchronous copies of several lanes of one instruction to one place, whose values no register
+  /// has. Those to places beyond LDS copy nothing.
+  void checkCopies(Wave &w, const Inst &i, Space space, const LaneAccess &a) {
+    uint64_t lanes = 0, address = 0;
+    overlaps_.each(a, [&](const LaneOverlaps::Pair &p) {
+      if (space == Space::Lds && p.address >= w.ldsSize)
+        return;
+      lanes |= uint64_t(1) << p.first | uint64_t(1) << p.second;
+      address = p.address;
+    });
+    if (lanes && checks_ & kCheckRace)
+      pend(kCheckRace,
+           "lanes of one wave copy by one instruction to " +
+               (space == Space::Lds
+                    ? "LDS byte " + std::to_string(address)
+                    : "global memory (" + state_.findings.describe(address) + ")") +
+               ", and which of them wins is not said",
+           w, i, lanes);
+  }
+
   /// Stores of several lanes of one instruction to one place: which of them wins is not said.
   void checkLanes(Wave &w, const Inst &i, Space space, const LaneAccess &a) {
     // An instruction with two data operands reports the places of the second after the first's.
     const bool second = i.rows.second && std::exchange(secondData_, true);
+    if (i.op->transfer.isAsync)
+      return checkCopies(w, i, space, a);
     if (i.flags & kToLds || i.op->transfer.toLds)
       return; // each lane has a place of its own
     const Operand &data = i.src[second ? 2 : 1];

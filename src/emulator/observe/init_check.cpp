@@ -291,11 +291,12 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
   if (uint64_t m = addressed ? undefinedOf(w, s, i.src[0], i.rows.address) : 0)
     report("a register that was never written is used as an address", m);
   const unsigned scalarRows = buffer ? 4 : i.enc == Enc::Scratch ? 1 : 2;
-  const bool toLds = i.enc != Enc::Ds && (i.flags & kToLds || i.op->transfer.toLds);
+  const bool isAsync = i.op->transfer.isAsync;
+  const bool fromM0 = i.enc != Enc::Ds && !isAsync && (i.flags & kToLds || i.op->transfer.toLds);
   if ((i.enc != Enc::Ds &&
        ((buffer || i.flags & kSaddr) && s.scalars.undefined(w, i.src[2], scalarRows))) ||
       (buffer && s.scalars.undefined(w, i.soffset, 1)) ||
-      (toLds && s.scalars.undefined(w, {Kind::Sgpr, 0, w.target->m0, 0}, 1)))
+      (fromM0 && s.scalars.undefined(w, {Kind::Sgpr, 0, w.target->m0, 0}, 1)))
     report("a scalar register that was never written is used as an address", 0);
   if (uint64_t m = s.scalars.lanes(w, kExec) & exec)
     report("a lane is on by a condition that was never written", m);
@@ -307,7 +308,9 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
     uint64_t m = i.rows.data ? undefinedOf(w, s, i.src[1], i.rows.data) : 0;
     m |= i.rows.second ? undefinedOf(w, s, i.src[2], i.rows.second) : 0;
     if (m && !i.op->has(Trait::MovesLanes))
-      report("a register that was never written is used as stored data", m);
+      report(isAsync ? "a register that was never written is used as an LDS address"
+                     : "a register that was never written is used as stored data",
+             m);
   }
   // The lanes of a load from scratch are set in access().
   if (i.rows.result)

@@ -247,13 +247,14 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
   (cost.pace == Pace::Vector   ? timing_.valuCycles
    : cost.pace == Pace::Matrix ? timing_.matrixCycles
                                : timing_.scalarCycles) += cost.cycles;
+  const bool isAsync = inst.op && inst.op->transfer.isAsync,
+             oneCounter = wave.target->encoding == Encoding::Gfx9;
   switch (cost.pace) {
   case Pace::Load:
-    start(clock.vector, figures_.memoryLatency);
+    start(isAsync ? clock.async : clock.vector, figures_.memoryLatency);
     break;
   case Pace::Store:
-    start(wave.target->encoding == Encoding::Gfx9 ? clock.vector : clock.store,
-          figures_.memoryLatency);
+    start(isAsync ? clock.async : oneCounter ? clock.vector : clock.store, figures_.memoryLatency);
     break;
   case Pace::Lds:
     start(clock.lds, figures_.ldsLatency);
@@ -283,6 +284,7 @@ void GroupClock::wait(Clock &clock, const Inst &inst) {
   until(clock.vector, left[WaitCounter::Load]);
   until(clock.lds, std::min(left[WaitCounter::Ds], left[WaitCounter::Km]));
   until(clock.store, left[WaitCounter::Store]);
+  until(clock.async, left[WaitCounter::Async]);
   if (clock.now > before)
     note(clock, Activity::Wait, before, clock.now);
 }

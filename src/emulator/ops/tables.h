@@ -13,6 +13,7 @@ OpTable tableGlobal();
 OpTable tableBuffer();
 OpTable tableBufferTyped();
 OpTable tableTransposed();
+OpTable tableAsync();
 OpTable tableDs();
 OpTable tableCrossLane();
 OpTable tableGprIndex();

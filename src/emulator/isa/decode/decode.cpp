@@ -29,7 +29,8 @@ MemoryRows memoryRows(const McInstruction &mc, const Inst &inst) {
   const bool noAddress =
       inst.op->has(Trait::NoAddress) || (inst.enc == Enc::Scratch && !(inst.flags & kVaddr));
   unsigned next = noAddress ? 1 : 0;
-  if (buffer && !loads)
+  // Of an asynchronous load, LLVM lists the LDS address first.
+  if ((buffer && !loads) || (loads && inst.op->transfer.isAsync))
     std::swap(slots[0], slots[1]);
   for (unsigned k = 0; k < mc.vectorCount; ++k) {
     const McVectorOperand &v = mc.vectors[k];

@@ -42,6 +42,11 @@ void longDualHalf(const Machine &target, Inst &half, unsigned src0, unsigned src
     if (bitField(signs, firstSign + k, 1))
       half.src[k].flags |= kNeg;
 }
+
+/// Whether the field of the result holds the LDS address that memory is copied to.
+bool isAsyncLoad(const Inst &inst) {
+  return inst.op && inst.op->transfer.isAsync && inst.op->transfer.toLds;
+}
 } // namespace
 
 bool isLongDual(const Machine &target, uint32_t word) {
@@ -81,8 +86,9 @@ void useBanks(Inst &inst, uint8_t setting) {
   for (unsigned k = 0; k < 3; ++k)
     intoBank(inst.src[k], setting, k);
   intoBank(inst.dst, setting, 3);
-  // Of a buffer instruction, the data has the field of the result, whatever is done with it.
-  if (inst.enc == Enc::Mubuf && inst.src[1].isVgpr())
+  // Of a buffer instruction, the data has the field of the result, whatever is done with it; and so
+  // has the LDS address of an asynchronous load.
+  if ((inst.enc == Enc::Mubuf || isAsyncLoad(inst)) && inst.src[1].isVgpr())
     inst.src[1].index = inst.dst.index;
   if (inst.op && inst.op->cls == Class::Mfma) {
     intoBank(inst.scaleA, setting, 0);

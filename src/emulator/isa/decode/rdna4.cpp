@@ -35,6 +35,9 @@ void flat(const Machine &target, const uint32_t *words, Inst &inst, unsigned seg
   if (bitField(w1, 20, 1)) // temporal hint of atomics: return the old value
     inst.flags |= kGlc;
   inst.flags |= scopeFlags(bitField(w1, 18, 2));
+  // The LDS address of a copy is the second source, in whichever field it stands.
+  if (inst.op->transfer.isAsync && inst.op->transfer.toLds)
+    inst.src[1] = inst.dst;
 }
 
 void buffer(const Machine &target, const uint32_t *words, Inst &inst) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <climits>
 #include <cstring>
 #include <optional>
 
@@ -25,10 +26,12 @@ unsigned most(const Machine &machine, WaitCounter counter) {
   case WaitCounter::Km:
     return static_cast<unsigned>(most.scalar);
   case WaitCounter::Async:
+    // How many it holds is not known, so that no copy is taken to have ended without a wait.
+    return machine.has(flydsl::Feature::async_lds) ? UINT_MAX : 0;
   case WaitCounter::Tensor:
-    break;
+    break; // the data mover is not executed
   }
-  return 0; // gfx1250's
+  return 0;
 }
 
 const char *counterName(const Machine &machine, WaitCounter counter) {

@@ -52,23 +52,33 @@ bool storesHalf(const Inst &i, const RegisterRange &read) {
 template <class Visit>
 void eachInBanks(const Program &program, const Inst &inst, const McRegisters &r, Visit visit) {
   bool found = false;
+  const unsigned rows = program.target->vectorRows();
   auto compare = [&](const Operand &o) {
-    if (o.isVgpr() && o.index % kBankRows == r.first) {
-      visit(o.index);
+    if (!o.isVgpr())
+      return;
+    // What the second half of a dual instruction reads of the first one's old result is in temporary
+    // rows (keepOldResult).
+    const unsigned row =
+        o.index < rows ? o.index : o.index - program.target->dualRow() + inst.dst.index;
+    if (row % kBankRows == r.first) {
+      visit(row);
       found = true;
     }
   };
-  if (program.banks.size() > 1 && r.file == McRegisters::File::Vector) {
-    if (r.written || r.tied) {
-      compare(inst.dst);
-    } else {
-      for (const Operand &o : inst.src)
-        compare(o);
-      if (inst.op->cls == Class::Mfma) {
-        compare(inst.scaleA);
-        compare(inst.scaleB);
-      }
+  auto compareAll = [&](const Inst &half) {
+    if (r.written || r.tied)
+      return compare(half.dst);
+    for (const Operand &o : half.src)
+      compare(o);
+    if (half.op->cls == Class::Mfma) {
+      compare(half.scaleA);
+      compare(half.scaleB);
     }
+  };
+  if (program.banks.size() > 1 && r.file == McRegisters::File::Vector) {
+    compareAll(inst);
+    if (inst.enc == Enc::Vopd)
+      compareAll(*(&inst + 1));
   }
   if (!found)
     visit(r.first);
@@ -119,7 +129,13 @@ WaitRule waitRule(const Program &program, const Inst &inst) {
   rule.waits = bool(op.waits);
   rule.left = waitCounts(*program.target, inst);
   rule.toLds = loadsToLds(inst);
-  if (isVectorMemory(inst)) {
+  if (op.transfer.isAsync) {
+    // Loads land in order, as compilers count them (Triton, FlyDSL's MLA kernel for gfx1250); of
+    // stores no source was found.
+    rule.counters = WaitCounter::Async;
+    if (rule.toLds)
+      rule.ordered = rule.counters;
+  } else if (isVectorMemory(inst)) {
     const bool storesOnly = op.cls == Class::VmemWrite && rule.writes.empty();
     if (!storesOnly || encoding == Encoding::Gfx9)
       rule.counters = WaitCounter::Load;

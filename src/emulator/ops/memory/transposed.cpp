@@ -1,4 +1,4 @@
-// Transposing loads: LDS on gfx950, global memory on gfx12.
+// Transposing loads: LDS on gfx950 and gfx1250, global memory on gfx12.
 //
 // Each lane reads one piece of memory and gets one element of each of several lanes' pieces. gfx950
 // has groups of 16 lanes and pieces of 64 or 96 bits: the elements of all pieces in lane order are
@@ -9,6 +9,9 @@
 // elements, and lane n gets column n. Of 8 bits the lanes hold 16 x 16: lane l gets byte l % 8 of
 // the lanes that have bits 3 and 4 of l as their bits 2 and 4. Sources, both run on gfx1201: what
 // llama.cpp's rdna4_fp8_gemm found for the whole wave (trperm), and another program's addresses.
+// gfx1250's loads of 16 and 8 bits from LDS have the same maps: AMD's "A Deep Dive into LDS
+// Optimizations on AMD Instinct MI450 GPUs" (rocm.blogs.amd.com, 2026), and what Triton compiles. Of
+// those of 6 and 4 bits, and of loads from its global memory, no description was found.
 #include "emulator/ops/lds/lds.h"
 #include "emulator/ops/memory/flat_address.h"
 #include "emulator/ops/tables.h"
@@ -65,7 +68,8 @@ void storeTransposed(Wave &w, const Inst &i, const Piece *pieces, From from) {
   });
 }
 
-template <unsigned PieceBits, unsigned Bits> void ldsRead(Wave &w, const Inst &i) {
+template <unsigned PieceBits, unsigned Bits, class From>
+void ldsRead(Wave &w, const Inst &i, From from) {
   const uint32_t *address = w.row(i.src[0].index);
   Piece pieces[kLanes];
   forLanes(w.exec(), [&](unsigned lane) {
@@ -78,9 +82,14 @@ template <unsigned PieceBits, unsigned Bits> void ldsRead(Wave &w, const Inst &i
     if (const uint8_t *p = ldsPlace(w, i, lane, at, PieceBits / 8, false))
       std::memcpy(pieces[lane].dwords, p, PieceBits / 8);
   });
-  storeTransposed<PieceBits, Bits>(w, i, pieces, ofGroup16<PieceBits / Bits>);
+  storeTransposed<PieceBits, Bits>(w, i, pieces, from);
   ldsDone(w, i);
 }
+template <unsigned PieceBits, unsigned Bits> void ldsOfGroup16(Wave &w, const Inst &i) {
+  ldsRead<PieceBits, Bits>(w, i, ofGroup16<PieceBits / Bits>);
+}
+void ldsHalves(Wave &w, const Inst &i) { ldsRead<128, 16>(w, i, ofGroup8); }
+void ldsBytes(Wave &w, const Inst &i) { ldsRead<64, 8>(w, i, ofWave32); }
 
 template <unsigned PieceBits, unsigned Bits> void globalLoad(Wave &w, const Inst &i) {
   if (w.lanes != 32)
@@ -96,10 +105,12 @@ template <unsigned PieceBits, unsigned Bits> void globalLoad(Wave &w, const Inst
 }
 
 constexpr OpDef kOps[] = {
-    {"ds_read_b64_tr_b4", ldsRead<64, 4>, Class::Lds, Type::B64, {}, moves(8)},
-    {"ds_read_b64_tr_b8", ldsRead<64, 8>, Class::Lds, Type::B64, {}, moves(8)},
-    {"ds_read_b64_tr_b16", ldsRead<64, 16>, Class::Lds, Type::B64, {}, moves(8)},
-    {"ds_read_b96_tr_b6", ldsRead<96, 6>, Class::Lds, Type::B96, {}, moves(12)},
+    {"ds_read_b64_tr_b4", ldsOfGroup16<64, 4>, Class::Lds, Type::B64, {}, moves(8)},
+    {"ds_read_b64_tr_b8", ldsOfGroup16<64, 8>, Class::Lds, Type::B64, {}, moves(8)},
+    {"ds_read_b64_tr_b16", ldsOfGroup16<64, 16>, Class::Lds, Type::B64, {}, moves(8)},
+    {"ds_read_b96_tr_b6", ldsOfGroup16<96, 6>, Class::Lds, Type::B96, {}, moves(12)},
+    {"ds_load_tr16_b128", ldsHalves, Class::Lds, Type::B128, {}, moves(16)},
+    {"ds_load_tr8_b64", ldsBytes, Class::Lds, Type::B64, {}, moves(8)},
     {"global_load_tr_b64", globalLoad<64, 8>, Class::VmemRead, Type::B64, {}, moves(8)},
     {"global_load_tr_b128", globalLoad<128, 16>, Class::VmemRead, Type::B128, {}, moves(16)},
 };

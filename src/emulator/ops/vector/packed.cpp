@@ -217,6 +217,39 @@ constexpr OpDef kOps[] = {
     packed<U16, U16, U16>("v_pk_min_u16", [](uint16_t a, uint16_t b) { return a < b ? a : b; }),
     packed<I16, I16, I16>("v_pk_max_i16", [](int16_t a, int16_t b) { return a > b ? a : b; }),
     packed<I16, I16, I16>("v_pk_min_i16", [](int16_t a, int16_t b) { return a < b ? a : b; }),
+    // gfx1250: of three; of the floats, that of two of them and the third.
+    packed<U16, U16, U16, U16>(
+        "v_pk_max3_u16",
+        [](uint16_t a, uint16_t b, uint16_t c) {
+          const uint16_t most = a > b ? a : b;
+          return most > c ? most : c;
+        }),
+    packed<U16, U16, U16, U16>(
+        "v_pk_min3_u16",
+        [](uint16_t a, uint16_t b, uint16_t c) {
+          const uint16_t least = a < b ? a : b;
+          return least < c ? least : c;
+        }),
+    packed<I16, I16, I16, I16>(
+        "v_pk_max3_i16",
+        [](int16_t a, int16_t b, int16_t c) {
+          const int16_t most = a > b ? a : b;
+          return most > c ? most : c;
+        }),
+    packed<I16, I16, I16, I16>(
+        "v_pk_min3_i16",
+        [](int16_t a, int16_t b, int16_t c) {
+          const int16_t least = a < b ? a : b;
+          return least < c ? least : c;
+        }),
+    packed<N16, N16, N16, N16>("v_pk_max3_num_f16",
+                               [](uint16_t a, uint16_t b, uint16_t c) {
+                                 return minMaxHalf<true>(minMaxHalf<true>(a, b), c);
+                               }),
+    packed<N16, N16, N16, N16>("v_pk_min3_num_f16",
+                               [](uint16_t a, uint16_t b, uint16_t c) {
+                                 return minMaxHalf<false>(minMaxHalf<false>(a, b), c);
+                               }),
     packed<U16, U16, U16>("v_pk_lshlrev_b16", [](uint32_t a, uint32_t b) { return b << (a & 15); }),
     packed<U16, U16, U16>("v_pk_lshrrev_b16", [](uint32_t a, uint32_t b) { return b >> (a & 15); }),
     packed<I16, U16, I16>("v_pk_ashrrev_i16", [](uint32_t a, int32_t b) { return b >> (a & 15); }),

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include <bit>
+#include <cmath>
 
 using namespace flyemu;
 using namespace flyemu::test;
@@ -124,10 +125,39 @@ TEST_CASE("gfx1250: half of a dual instruction is any function of two bits") {
   }
 }
 
-TEST_CASE("gfx1250: dual instructions of 64 bits are refused") {
+TEST_CASE("gfx1250: the first half of a dual instruction may have 64 bits") {
+  const auto low = [](double x) { return static_cast<uint32_t>(std::bit_cast<uint64_t>(x)); };
+  const auto high = [](double x) {
+    return static_cast<uint32_t>(std::bit_cast<uint64_t>(x) >> 32);
+  };
+  const double a = 1.0 + 0x1p-40, b = 3.0 + 0x1p-45, c = -7.5;
   WaveRun w("gfx1250");
-  w.run("v_dual_add_f64 v[0:1], v[2:3], v[4:5] :: v_dual_mov_b32 v7, v1\n", true);
-  CHECK_THAT(w.result.fault.message, Catch::Contains("does not implement this instruction"));
+  for (const auto &[at, x] : {std::pair{2u, a}, {4u, b}, {6u, c}}) {
+    w.v[at] = iota(low(x), 0);
+    w.v[at + 1] = iota(high(x), 0);
+  }
+  w.v[1] = iota(9);
+  w.readV = {2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21, 22, 23, 24, 25, 26, 27};
+  w.run("v_dual_add_f64 v[8:9], v[2:3], -v[4:5] :: v_dual_mov_b32 v20, v1\n"
+        "v_dual_mul_f64 v[10:11], v[2:3], v[4:5] :: v_dual_mov_b32 v21, v1\n"
+        "v_dual_fma_f64 v[12:13], v[2:3], v[4:5], v[6:7] :: v_dual_mov_b32 v22, v1\n"
+        "v_dual_max_num_f64 v[14:15], v[2:3], v[4:5] :: v_dual_mov_b32 v23, v1\n"
+        "v_dual_min_num_f64 v[16:17], v[6:7], v[4:5] :: v_dual_mov_b32 v24, v1\n"
+        // The second half reads the first one's register before it is written, either word of it.
+        "v_dual_add_f64 v[2:3], v[4:5], v[6:7] :: v_dual_mov_b32 v25, v3\n"
+        "v_dual_add_f64 v[2:3], v[4:5], v[4:5] :: v_dual_mov_b32 v26, v2\n");
+  const std::pair<unsigned, double> expected[] = {{8, a - b}, {10, a * b}, {12, std::fma(a, b, c)},
+                                                  {14, b},    {16, c},     {2, b + b}};
+  for (unsigned i = 0; i < 32; ++i) {
+    for (const auto &[at, x] : expected) {
+      CHECK(w.outV[at][i] == low(x));
+      CHECK(w.outV[at + 1][i] == high(x));
+    }
+    for (unsigned at = 20; at < 25; ++at)
+      CHECK(w.outV[at][i] == 9 + i);
+    CHECK(w.outV[25][i] == high(a));
+    CHECK(w.outV[26][i] == low(b + c));
+  }
 }
 
 TEST_CASE("gfx1250: operands of 64 bits stand in the code") {
@@ -175,4 +205,32 @@ TEST_CASE("gfx1250: a workgroup that was not launched in a cluster is told so") 
   CHECK_THAT(w.result.fault.message, Catch::Contains("only its fields of clusters are known"));
   w.run("s_barrier_signal -3\n", true);
   CHECK_THAT(w.result.fault.message, Catch::Contains("a named barrier"));
+}
+
+TEST_CASE("gfx1250: the wait check knows the banks of both halves of a dual instruction") {
+  const auto found = [](const std::string &use) {
+    WaveRun w("gfx1250");
+    w.lds = 1024;
+    w.v = {{1, iota(0, 4)}, {2, iota(7)}, {3, iota(9)}};
+    w.checks = kCheckWait;
+    w.landLate = true;
+    w.run("s_set_vgpr_msb 0x40\n"
+          "ds_load_b32 v5, v1\n" // v261
+          "s_set_vgpr_msb 0x00\n" +
+          use +
+          "s_set_vgpr_msb 0x00\n"
+          "s_wait_dscnt 0\n");
+    std::string all;
+    for (const Finding &f : w.result.findings)
+      all += f.message + "\n";
+    return all;
+  };
+  CHECK(found("v_dual_mov_b32 v4, v2 :: v_dual_mov_b32 v5, v3\n") == ""); // v5, not v261
+  CHECK_THAT(found("s_set_vgpr_msb 0x40\nv_dual_mov_b32 v4, v2 :: v_dual_mov_b32 v5, v3\n"),
+             Catch::Contains("v261 is overwritten before the load into it has landed"));
+  CHECK_THAT(found("s_set_vgpr_msb 0x01\nv_dual_mov_b32 v4, v2 :: v_dual_mov_b32 v7, v5\n"),
+             Catch::Contains("v261 is read before the load into it has landed"));
+  // The second half reads what the first one's register was.
+  CHECK_THAT(found("s_set_vgpr_msb 0x41\nv_dual_mov_b32 v5, v2 :: v_dual_mov_b32 v6, v5\n"),
+             Catch::Contains("v261 is read before the load into it has landed"));
 }

@@ -57,6 +57,28 @@ Lanes pairs(unsigned seed) {
 }
 } // namespace
 
+TEST_CASE("gfx1250: packed minimum and maximum of three take each half by itself") {
+  WaveRun w("gfx1250");
+  w.v = {{1, iota(0x80017ffe, 0x00030001)},
+         {2, iota(0x7fff8001, 0x01000003)},
+         {3, iota(0x12340005, 0xfff10007)}};
+  w.readV = {4, 5, 6, 7};
+  w.run("v_pk_max3_u16 v4, v1, v2, v3\n"
+        "v_pk_min3_u16 v5, v1, v2, v3\n"
+        "v_pk_max3_i16 v6, v1, v2, v3\n"
+        "v_pk_min3_i16 v7, v1, v2, v3\n");
+  for (unsigned i = 0; i < 32; ++i)
+    for (unsigned half = 0; half < 2; ++half) {
+      const auto of = [&](uint32_t x) { return static_cast<uint16_t>(x >> (16 * half)); };
+      const uint16_t a = of(w.v[1][i]), b = of(w.v[2][i]), c = of(w.v[3][i]);
+      const auto sign = [](uint16_t x) { return static_cast<int16_t>(x); };
+      CHECK(of(w.outV[4][i]) == std::max({a, b, c}));
+      CHECK(of(w.outV[5][i]) == std::min({a, b, c}));
+      CHECK(sign(of(w.outV[6][i])) == std::max({sign(a), sign(b), sign(c)}));
+      CHECK(sign(of(w.outV[7][i])) == std::min({sign(a), sign(b), sign(c)}));
+    }
+}
+
 TEST_CASE("gfx1250: packed bfloats are rounded once") {
   WaveRun w("gfx1250");
   w.v = {{1, pairs(3)}, {2, pairs(1000)}, {3, pairs(5000)}};
@@ -112,8 +134,11 @@ TEST_CASE("gfx1250: multiply-adds mix floats and bfloats") {
 TEST_CASE("gfx1250: functions of three bits, and packed floats with a scalar for both elements") {
   WaveRun w("gfx1250");
   const auto f = [](float x) { return std::bit_cast<uint32_t>(x); };
-  w.v = {{2, iota(0x12345678, 0x1111)}, {3, iota(0xfedcba98, 0x77777)}, {4, iota(0x0ff00ff0, 0x13579)},
-         {6, iota(f(2.0f), 0)}, {7, iota(f(3.0f), 0)}};
+  w.v = {{2, iota(0x12345678, 0x1111)},
+         {3, iota(0xfedcba98, 0x77777)},
+         {4, iota(0x0ff00ff0, 0x13579)},
+         {6, iota(f(2.0f), 0)},
+         {7, iota(f(3.0f), 0)}};
   w.s = {{8, f(5.0f)}, {9, f(100.0f)}};
   w.readV = {10, 12, 13, 14, 15};
   w.run("v_bitop3_b32 v10, v2, v3, v4 bitop3:0x1b\n"
