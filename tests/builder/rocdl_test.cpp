@@ -1,6 +1,8 @@
 // AMD's part of the eDSL: the IR of each function, and the targets that refuse it.
 #include "trace_text.h"
 
+#include <flydsl/rocdl/async_copy.h>
+
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -148,6 +150,14 @@ const Case cases[] = {
        auto lds = fx::SharedAllocator().allocate(1024);
        rocdl::raw_buffer_load_lds(rocdl::make_buffer_tensor(a).iter(), lds, 4, n);
      }},
+    {"gfx1250", "llvm.amdgcn.global.load.async.to.lds.b128", "gfx950",
+     [](auto a, auto, auto) {
+       rocdl::global_load_async_to_lds(a.iter(), fx::SharedAllocator().allocate(1024), 16);
+     }},
+    {"gfx1250", "llvm.amdgcn.global.store.async.from.lds.b8", "gfx1201",
+     [](auto a, auto, auto) {
+       rocdl::global_store_async_from_lds(fx::SharedAllocator().allocate(1024), a.iter(), 1);
+     }},
 };
 
 } // namespace
@@ -234,6 +244,19 @@ TEST_CASE("operands that an instruction does not take") {
                                    fx::SharedAllocator().allocate(1024), 16, n);
       },
       "gfx950 moves 12 and 16");
+  refuses(
+      [](auto a, auto, auto) {
+        rocdl::global_load_async_to_lds(a.iter(), fx::SharedAllocator().allocate(1024), 12);
+      },
+      "global_load_async_to_lds of 12 bytes; it copies 1, 4, 8 or 16 of each lane", "gfx1250");
+  refuses([](auto a, auto, auto) { rocdl::global_load_async_to_lds(a.iter(), a.iter(), 4); },
+          "is not to shared memory", "gfx1250");
+  refuses(
+      [](auto, auto, auto) {
+        auto lds = fx::SharedAllocator().allocate(1024);
+        rocdl::global_store_async_from_lds(lds, lds, 4);
+      },
+      "is not to global memory", "gfx1250");
   refuses([](auto, auto, auto) { rocdl::s_setprio(4); }, "0 to 3");
   refuses([](auto, auto, auto) { rocdl::s_waitcnt({.lgkmcnt = 16}); }, "lgkmcnt is 0 to 15");
   refuses([](auto, auto, auto n) { rocdl::cvt_f32_fp8(n, 4); },
