@@ -25,7 +25,7 @@ const std::vector<EnvSection> &environment() {
                     &kEmulatorDevices, &kEmulatorHip,         &kEmulatorMemory,
                     &kEmulatorThreads, &kEmulatorSimd,        &kEmulatorCheck,
                     &kEmulatorLanding, &kEmulatorMatrix,      &kEmulatorMemoryModel,
-                    &kEmulatorOrder,   &kEmulatorSlice,       &kEmulatorCounters,
+                    &kEmulatorLastCache, &kEmulatorOrder,   &kEmulatorSlice,       &kEmulatorCounters,
                     &kEmulatorTrace,   &kEmulatorTraceBlocks, &kEmulatorInstructionLimit,
                     &kEmulatorTimeout, &kEmulatorLog,         &kEmulatorLaunchBlocking,
                     &kEmulatorClang}},

@@ -197,6 +197,13 @@ inline constexpr EnvWord<EmulatorMatrix> kEmulatorMatrices[] = {{"exact", Emulat
 inline constexpr Env<EmulatorMatrix> kEmulatorMatrix{
     "FLYDSL_EMULATOR_MATRIX", EmulatorMatrix::exact, kEmulatorMatrices,
     "matrix products: exact, as the hardware sums them, or fast, within rounding of that (exact)"};
+enum class EmulatorLastCache { cold, warm };
+inline constexpr EnvWord<EmulatorLastCache> kEmulatorLastCaches[] = {
+    {"cold", EmulatorLastCache::cold}, {"warm", EmulatorLastCache::warm}};
+inline constexpr Env<EmulatorLastCache> kEmulatorLastCache{
+    "FLYDSL_EMULATOR_LAST_CACHE", EmulatorLastCache::cold, kEmulatorLastCaches,
+    "for estimates of time, the cache in front of memory (MALL): cold, or warm, with all that a "
+    "launch touches, if it has the room (cold)"};
 inline constexpr Env<std::string> kEmulatorOrder{
     "FLYDSL_EMULATOR_ORDER", "the order of workgroups and waves: forwards, backwards, rotated, "
                              "shuffled or shuffled:SEED (forwards)"};

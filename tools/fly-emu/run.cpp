@@ -8,6 +8,7 @@
 #include "emulator/hip/report/estimate.h"
 #include "emulator/loader/loaded_code.h"
 #include "emulator/loader/offload_bundle.h"
+#include "emulator/observe/memory_times.h"
 #include "emulator/observe/run_dispatch.h"
 #include "emulator/observe/timeline.h"
 #include "support/text.h"
@@ -199,6 +200,7 @@ int run(const RunOptions &options) {
   how.slice = options.slice;
   how.counters = options.counters;
   how.dies = figures ? static_cast<unsigned>(figures->dies()) : 0;
+  how.memoryLatency = figures ? memoryLatency(*figures->product, false) : 0;
   if (options.limit)
     how.instructionLimit = options.limit;
   if (options.trace)

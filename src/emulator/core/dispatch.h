@@ -86,6 +86,8 @@ struct Options {
   bool counters = false;
   /// Accelerator dies of the device, to which workgroups go in turn; 0: of the default product.
   unsigned dies = 0;
+  /// Cycles from a load to its data in memory, for the estimate; 0: of the default product.
+  unsigned memoryLatency = 0;
   uint64_t timelineGroups = 0; ///< of so many workgroups, from the first on, the timeline is kept
   /// The caches before global memory, which keep what they have read and written; launches of one
   /// device share them. They force one thread. Null: memory is coherent.

@@ -111,10 +111,11 @@ constexpr std::array kTimes = {
             matrixOf, TimeEvidence::Documented,
             "passes of the ISA manuals and of AMD's matrix instruction calculator"},
     TimeRow{"matrix products, MFMA of CDNA4", isCdnaMatrix, matrixOf, TimeEvidence::Documented,
-            "as CDNA3's; of f8f6f4 the 16 and 32 cycles of traces on MI355X (FlyDSL's notes on its "
-            "MFMA coverage); f64 at half of CDNA3's rate (AMD's peak rates)"},
+            "as CDNA3's; of f8f6f4 the 16 and 32 cycles of traces on MI355X (FlyDSL's notes on "
+            "its MFMA coverage); f64 at half of CDNA3's rate (AMD's peak rates)"},
     TimeRow{"matrix products, WMMA of RDNA",
-            [](Known i) { return i.matrix && !i.machine->isGfx1250(); }, matrixOf, TimeEvidence::Documented,
+            [](Known i) { return i.matrix && !i.machine->isGfx1250(); }, matrixOf,
+            TimeEvidence::Documented,
             "AMD's matrix instruction calculator; 16 and 8 cycles on RDNA4 in traces (tinygrad). "
             "That scalar instructions issue while one computes is not modelled"},
     TimeRow{"matrix products, WMMA of gfx1250", [](Known i) { return i.matrix != nullptr; },
@@ -135,29 +136,29 @@ constexpr std::array kTimes = {
             "LLVM's scheduling models"},
     TimeRow{"vector instructions besides", [](Known i) { return i.op->cls == Class::Valu; },
             issueOf, TimeEvidence::Documented,
-            "lanes of a SIMD: ISA manuals. One that reads the result of another waits for it, 4 or 5 "
-            "cycles by traces (tinygrad). That RDNA issues two at once is not modelled, nor are the 2 "
-            "cycles of 64-bit shifts there"},
+            "lanes of a SIMD: ISA manuals. One that reads the result of another waits for it, 4 "
+            "or 5 cycles by traces (tinygrad). That RDNA issues two at once is not modelled, nor "
+            "are the 2 cycles of 64-bit shifts there"},
     TimeRow{"LDS", [](Known i) { return i.op->cls == Class::Lds; },
             [](Known, const TimingFigures &f) { return f.ldsLatency; }, TimeEvidence::Measured,
-            "32 to 33 cycles on RDNA, 32 to 52 on gfx950 in traces (tinygrad); and the cycles of its "
-            "phases, by the table below"},
+            "32 to 33 cycles on RDNA, 32 to 52 on gfx950 in traces (tinygrad); and the cycles of "
+            "its phases, by the table below"},
     TimeRow{"scalar memory", [](Known i) { return i.op->cls == Class::Smem; },
             [](Known, const TimingFigures &f) { return f.scalarLatency; }, TimeEvidence::Assumed,
-            "RDNA3 has 128 to 161 ns by Chips and Cheese, which is more; CDNA: no figure was found. A "
-            "first load takes what traces say, once a launch"},
+            "RDNA3 has 128 to 161 ns by Chips and Cheese, which is more; CDNA: no figure was "
+            "found. A first load takes what traces say, once a launch"},
     TimeRow{"vector memory",
             [](Known i) { return i.op->cls == Class::VmemRead || i.op->cls == Class::VmemWrite; },
             [](Known, const TimingFigures &f) { return f.memoryLatency; }, TimeEvidence::Measured,
-            "pointer chases: MI300X 880 and MI210 588 cycles (RRZE's gpu-benches), 7900 XTX 150 ns "
+            "pointer chases: MI300X 420 and MI210 346 ns (RRZE's gpu-benches), 7900 XTX 150 ns "
             "(Chips and Cheese); and 2 cycles a line. CDNA4 and RDNA4 are taken to be as CDNA3 and "
-            "RDNA3. What the workgroup itself has loaded before comes earlier, from the vector cache "
-            "or L2; what others have, as late"},
+            "RDNA3. What the workgroup itself has loaded before comes earlier, from the vector "
+            "cache or L2; what others have, as late"},
     TimeRow{"scalar arithmetic, branches, waits, barriers", isAny,
             [](Known, const TimingFigures &f) { return f.scalar; }, TimeEvidence::Documented,
             "issue cycles: ISA manuals. A barrier takes 12 more on RDNA, by traces (tinygrad). A "
-            "branch's refill (19 cycles on gfx1201) is not modelled, nor that CDNA issues those of one "
-            "wave with vector instructions of another"},
+            "branch's refill (19 cycles on gfx1201) is not modelled, nor that CDNA issues those "
+            "of one wave with vector instructions of another"},
 };
 
 } // namespace

@@ -65,7 +65,8 @@ std::string fidelityReport(const std::vector<std::string> &targets) {
   for (std::size_t t = 0; t < targets.size(); ++t) {
     const Machine &machine = *findMachine(targets[t]);
     const TimingFigures figures =
-        timingFigures(machine, static_cast<unsigned>(machine.processor->waveSize));
+        timingFigures(machine, static_cast<unsigned>(machine.processor->waveSize),
+                      memoryLatency(machine.product(), false));
     eachKnown(machine, [&](const KnownInstruction &i) {
       ++results[t][rowOf(resultKinds, i)];
       const std::size_t row = rowOf(timeKinds, i);

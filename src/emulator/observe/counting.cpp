@@ -18,7 +18,7 @@ namespace {
 class Counting : public Observer {
 public:
   Counting(const Options &o, const Program &p, const MemoryMap &memory)
-      : options_(o), program_(p), clock_(p), sampler_(memory) {}
+      : options_(o), program_(p), clock_(p, o.memoryLatency), sampler_(memory) {}
 
   void beginGroup(Group &g) override {
     c_.SQ_WAVES += g.waves.size();
@@ -76,6 +76,8 @@ public:
       sampler_.touched(lines_, clock_.now(w), writes_);
       writes_ = false;
       touchedLines = lines_.size();
+      if (touchedLines == 1)
+        clock_.looked(w, lines_.front());
       c_.TCP_TOTAL_CACHE_ACCESSES += touchedLines;
       c_.TCP_MINIMUM_CACHE_ACCESSES += (accessBytes_ + kLine - 1) / kLine;
       lines_.clear();

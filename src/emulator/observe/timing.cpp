@@ -8,15 +8,14 @@
 
 namespace flyemu {
 
-TimingFigures timingFigures(const Machine &target, unsigned lanes) {
+TimingFigures timingFigures(const Machine &target, unsigned lanes, unsigned latency) {
   // Issue: CDNA's SIMDs are 16 lanes wide and have double precision at full rate; RDNA's are 32
   // wide and have it at 1/32 (ISA manuals; AMD's published peak rates). Which other classes are
   // slower, and by how much, is from LLVM's scheduling models: from gfx90a on CDNA has integer
   // products at full rate, and conversions of f32 at a quarter, RDNA the other way round; the
   // double-precision functions of CDNA are those of quarter rate, of RDNA little slower than its
-  // sums. Latencies of a global load, where it finds its data: RRZE's pointer chases, on MI300X 120
-  // cycles in the vector cache, 213 in L2 and 880 in memory (420 ns), on MI210 129, 258 and 588; RDNA
-  // the vector cache and L2 of an RX 6900 XT, 73 and 222, and the 150 ns of RDNA3's last cache.
+  // sums. Latencies of a global load that finds its data in the vector cache or L2: RRZE's pointer
+  // chases, on MI300X 120 and 213 cycles, on MI210 129 and 258, on an RX 6900 XT 73 and 222.
   // LDS, results and barriers: traces of real waves (tests/emulator/traces); of a barrier of CDNA there
   // is none.
   if (target.encoding == Encoding::Gfx9) {
@@ -28,7 +27,7 @@ TimingFigures timingFigures(const Machine &target, unsigned lanes) {
             .wide = 4,
             .wideQuarter = 16,
             .scalar = 4,
-            .memoryLatency = isOld ? 590u : 880u,
+            .memoryLatency = latency,
             .l2Latency = isOld ? 258u : 213u,
             .cacheLatency = isOld ? 129u : 120u,
             .scalarLatency = 200,
@@ -46,7 +45,7 @@ TimingFigures timingFigures(const Machine &target, unsigned lanes) {
           .wide = 32 * passes,
           .wideQuarter = 34 * passes,
           .scalar = 1,
-          .memoryLatency = 400,
+          .memoryLatency = latency,
           .l2Latency = 222,
           .cacheLatency = 73,
           .scalarLatency = 160,
@@ -127,7 +126,7 @@ void GroupClock::beginGroup(Group &group, std::vector<TimelineEvent> *timeline) 
   group_ = group.number;
   if (group.waves.empty())
     return;
-  figures_ = timingFigures(*group.waves[0].target, group.waves[0].lanes);
+  figures_ = timingFigures(*group.waves[0].target, group.waves[0].lanes, latency_);
   clocks_.assign(group.waves.size(), {});
   simds_ = {};
   lds_ = memoryPath_ = {};
@@ -211,6 +210,10 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
   Clock &clock = clocks_[wave.index];
   clock.inst = static_cast<uint32_t>(program_.entryOf(inst));
   clock.pace = cost.pace;
+  if (cost.pace == Pace::Matrix || cost.pace == Pace::Store || cost.pace == Pace::Lds ||
+      (cost.pace == Pace::Load && clock.inst != clock.look.inst))
+    clock.look.isThere = false;
+  clock.look.again = false;
   Simd &simd = simds_[wave.index % kSimds];
   if (cost.registers)
     waitForResults(clock, cost);
@@ -309,9 +312,22 @@ void GroupClock::touched(const Wave &wave, uint64_t lines, uint64_t ldsCycles,
   auto spent = [&](ServingUnit &path, uint64_t cycles) {
     return path.reserve(clock.now, cycles) - clock.now + cycles;
   };
-  clock.last->back() += spent(memoryPath_, lines * figures_.lineCycles) + spent(lds_, ldsCycles);
+  if (!clock.look.again) // the first look has taken the path
+    clock.last->back() += spent(memoryPath_, lines * figures_.lineCycles) + spent(lds_, ldsCycles);
   if (timeline_)
     (*timeline_)[clock.lastEvent].end = clock.last->back();
+}
+
+void GroupClock::looked(const Wave &wave, uint64_t line) {
+  Clock &clock = clocks_[wave.index];
+  if (clock.pace != Pace::Load)
+    return;
+  if (clock.look.isThere && clock.look.inst == clock.inst && clock.look.line == line) {
+    clock.now = clock.look.now;
+    clock.look.again = true;
+  } else {
+    clock.look = {true, false, clock.inst, line, clock.now};
+  }
 }
 
 void GroupClock::barrier() { meet(figures_.barrier); }

@@ -9,6 +9,7 @@
 #include "emulator/core/program.h"
 #include "emulator/core/timeline_event.h"
 #include "emulator/isa/op.h"
+#include "emulator/observe/memory_times.h"
 #include "emulator/observe/waits/wait_rule.h"
 
 #include <array>
@@ -38,7 +39,8 @@ struct TimingFigures {
   unsigned barrier;       ///< from the last wave's arrival at a barrier to the next instruction
   unsigned lineCycles;    ///< that one cache line keeps the vector memory path busy
 };
-TimingFigures timingFigures(const Machine &target, unsigned lanes);
+/// The figures of a target, whose loads from memory take so many cycles.
+TimingFigures timingFigures(const Machine &target, unsigned lanes, unsigned latency);
 /// The cycles for which a vector instruction that is no matrix instruction issues.
 unsigned vectorCycles(const OpDef &op, const TimingFigures &f);
 
@@ -69,7 +71,11 @@ private:
 /// The clocks of the waves of one workgroup at a time; sums into a Timing.
 class GroupClock {
 public:
-  GroupClock(const Program &program) : program_(program), costs_(program.insts.size()) {}
+  /// Loads from memory take so many cycles; 0: as many as on the target's default product.
+  GroupClock(const Program &program, unsigned latency)
+      : program_(program),
+        latency_(latency ? latency : memoryLatency(program.target->product(), false)),
+        costs_(program.insts.size()) {}
 
   /// What the waves do is added to `timeline` unless it is null.
   void beginGroup(Group &group, std::vector<TimelineEvent> *timeline = nullptr);
@@ -80,6 +86,10 @@ public:
   /// The lanes of the instruction just issued touched that many cache lines, and took that many
   /// cycles of LDS. What it loads is in that cache when it is ready.
   void touched(const Wave &wave, uint64_t lines, uint64_t ldsCycles, uint64_t ready, ServedBy by);
+  /// The instruction just issued has read this line alone. A wave that reads one line by one instruction
+  /// again and again, and does nothing else, waits for another workgroup. How often it looks is decided by
+  /// when the emulator runs that one, so its clock goes back to the first look.
+  void looked(const Wave &wave, uint64_t line);
   void barrier();
   /// Returns the workgroup's time alone.
   uint64_t endGroup();
@@ -115,6 +125,12 @@ private:
     Pace pace = Pace::Unknown;      ///< its own
     std::array<Result, 4> results;  ///< the last ones, in a ring
     unsigned nextResult = 0;
+    /// A read of one line since which the wave has done nothing but to compute addresses and branch.
+    struct {
+      bool isThere = false, again = false; ///< again: the instruction just issued is another look
+      uint32_t inst = 0;
+      uint64_t line = 0, now = 0;
+    } look;
   };
 
   /// The units of a SIMD. Waves are dealt to SIMDs in turns.
@@ -133,6 +149,7 @@ private:
   void note(const Clock &clock, Activity activity, uint64_t start, uint64_t end);
 
   const Program &program_;
+  const unsigned latency_; ///< of memory
   std::vector<TimelineEvent> *timeline_ = nullptr;
   uint64_t group_ = 0; ///< its number
   std::vector<Cost> costs_;

@@ -1,5 +1,6 @@
 // The estimate of a launch's time from sums that are given.
 #include "emulator/hip/report/estimate.h"
+#include "emulator/observe/memory_times.h"
 #include "target/products.h"
 
 #include <catch2/catch.hpp>
@@ -96,6 +97,43 @@ TEST_CASE(
   CHECK(shared.reuse.memoryFetches() == 1);
   // Seven times more, at the 5.3 TB/s that RRZE's benchmark reads of MI300X's last cache.
   CHECK(shared.microseconds - apart.microseconds == Approx(7000).epsilon(0.001));
+}
+
+TEST_CASE("A warm last cache serves what it has room for") {
+  using namespace flyemu;
+  const hip::DeviceFigures &mi300x = *hip::findDeviceFigures("gfx942");
+  loader::KernelNotes kernel;
+  loader::LaunchShape shape;
+  shape.grid = {304, 1, 1};
+  shape.block = {256, 1, 1};
+  Timing timing;
+  timing.groups = timing.groupCycles = 304;
+  Counters counters;
+  counters.SQ_WAVES = 304 * 4;
+  // In microseconds beyond those of a launch without memory.
+  const auto of = [&](uint64_t bytes, bool warm) {
+    counters.globalBytesTouched = counters.globalReadFootprint = 0;
+    const double least =
+        hip::estimate(counters, timing, {}, mi300x, kernel, shape, warm).microseconds;
+    counters.globalBytesTouched = counters.globalReadFootprint = bytes;
+    return hip::estimate(counters, timing, {}, mi300x, kernel, shape, warm).microseconds - least;
+  };
+  CHECK(of(200'000'000, false) == Approx(200e6 / (0.79 * 5.3e6)).epsilon(0.001));
+  CHECK(of(200'000'000, true) == Approx(200e6 / 5.3e6).epsilon(0.001)); // RRZE's gpu-cache
+  CHECK(of(300'000'000, true) == of(300'000'000, false));
+}
+
+TEST_CASE("Latencies beyond L2 are nanoseconds, whatever the engine's clock is") {
+  using namespace flyemu;
+  const auto cycles = [](const char *name, bool warm) {
+    return memoryLatency(*flydsl::detail::findProduct(name), warm);
+  };
+  // RRZE's pointer chases: 880 and 456 cycles of 2,092 MHz on MI300X, 588 of 1,700 MHz on MI210.
+  CHECK(cycles("MI300X", false) == Approx(880 * 2100 / 2092.).epsilon(0.002));
+  CHECK(cycles("MI300X", true) == Approx(456 * 2100 / 2092.).epsilon(0.002));
+  CHECK(cycles("MI210", false) == 588);
+  CHECK(cycles("MI210", true) == 588); // without such a cache
+  CHECK(cycles("MI308X", false) == Approx(cycles("MI300X", false) * 1420. / 2100).epsilon(0.002));
 }
 
 TEST_CASE("The clock that power leaves to matrix units is not memory's") {

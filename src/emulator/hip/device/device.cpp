@@ -130,6 +130,9 @@ Configuration Configuration::fromEnvironment() {
   env::EmulatorMatrix matrix{};
   readInto(env::kEmulatorMatrix, matrix);
   result.fastMatrix = matrix == env::EmulatorMatrix::fast;
+  env::EmulatorLastCache lastCache{};
+  readInto(env::kEmulatorLastCache, lastCache);
+  result.warmLastCache = lastCache == env::EmulatorLastCache::warm;
   env::EmulatorLanding landing{};
   readInto(env::kEmulatorLanding, landing);
   result.landLate = landing == env::EmulatorLanding::late ||

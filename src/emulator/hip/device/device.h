@@ -44,6 +44,7 @@ struct Configuration {
   /// FLYDSL_EMULATOR_TIMEOUT (seconds); zero: launches may take any time
   std::chrono::nanoseconds timeLimit = std::chrono::hours(1);
   uint64_t memoryBytes = 0;    ///< FLYDSL_EMULATOR_MEMORY; default: half of the host's
+  bool warmLastCache = false;  ///< FLYDSL_EMULATOR_LAST_CACHE
   bool counters = false;       ///< FLYDSL_EMULATOR_COUNTERS: log them after each launch
   bool launchBlocking = false; ///< HIP_LAUNCH_BLOCKING: launches return when their kernel has ended
   std::string error;           ///< why there is no device, when there is none

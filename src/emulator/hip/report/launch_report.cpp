@@ -63,7 +63,8 @@ void reportLaunch(const KernelOperation &operation, const DispatchResult &result
                            dimensions(operation.shape.block);
   if (options.counters) {
     const Estimate guess = estimate(result.counters, result.timing, result.sample, device.figures(),
-                                    kernel, operation.shape);
+                                    kernel, operation.shape,
+                                    device.configuration().warmLastCache);
     keep(operation, result, guess, device);
     if (device.configuration().counters) {
       std::ostringstream text;

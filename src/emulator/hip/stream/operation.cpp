@@ -8,6 +8,7 @@
 #include "emulator/hip/report/launch_report.h"
 #include "emulator/hip/report/log.h"
 #include "emulator/hip/report/trace_file.h"
+#include "emulator/observe/memory_times.h"
 #include "emulator/observe/run_dispatch.h"
 
 #include <algorithm>
@@ -59,6 +60,8 @@ public:
     Options options;
     options.threads = configuration.threads;
     options.dies = static_cast<unsigned>(device_.figures().dies());
+    options.memoryLatency =
+        memoryLatency(*device_.figures().product, configuration.warmLastCache);
     options.checks = configuration.checks;
     options.landLate = configuration.landLate;
     options.fastMatrix = configuration.fastMatrix;

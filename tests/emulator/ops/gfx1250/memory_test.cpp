@@ -133,7 +133,8 @@ TEST_CASE("gfx1250: what other targets load and this one refuses counts as missi
     const char *code, *name, *why;
   } cases[] = {
       {"global_load_tr8_b64 v[4:5], v1, s[2:3]\n", "global_load_tr_b64", "whose order of elements"},
-      {"global_load_tr16_b128 v[4:7], v1, s[2:3]\n", "global_load_tr_b128", "whose order of elements"},
+      {"global_load_tr16_b128 v[4:7], v1, s[2:3]\n", "global_load_tr_b128",
+       "whose order of elements"},
       {"s_buffer_load_b32 s4, s[8:11], 0x0\n", "s_buffer_load_b32", "through a buffer descriptor"},
       {"s_buffer_load_b512 s[16:31], s[8:11], 0x0\n", "s_buffer_load_b512",
        "through a buffer descriptor"},

@@ -144,3 +144,27 @@ TEST_CASE("a timeline as a trace and as a picture") {
   CHECK(picture.find("0: wave 1</text>") != std::string::npos);
   CHECK(picture.find("matrix</text>") != std::string::npos);
 }
+
+TEST_CASE("how often a wave looks whether another one is ready is no time") {
+  // Reads one dword until a counter of the wave's own says that it is enough.
+  const auto looks = [](unsigned times) {
+    const Timed t("v_mov_b32 v1, 0\ns_movk_i32 s4, " + std::to_string(times) +
+                  "\nglobal_load_dword v2, v1, s[0:1] sc1\ns_waitcnt vmcnt(0)\n"
+                  "s_sub_u32 s4, s4, 1\ns_cmp_lg_u32 s4, 0\ns_cbranch_scc1 65530\n");
+    return t.result.timing.groupCycles / t.result.timing.groups;
+  };
+  const uint64_t once = looks(1), twice = looks(2);
+  CHECK(once > 500); // a load's latency
+  CHECK(twice <= once);
+  CHECK(once - twice <= 8); // the path to memory, which the first look takes
+  CHECK(looks(1000) == twice);
+  // The same with work between the looks is work, and so are reads of other lines.
+  const auto works = [](const char *between) {
+    const Timed t(std::string("v_mov_b32 v1, 0\ns_movk_i32 s4, 10\n"
+                              "global_load_dword v2, v1, s[0:1] sc1\ns_waitcnt vmcnt(0)\n") +
+                  between + "s_sub_u32 s4, s4, 1\ns_cmp_lg_u32 s4, 0\ns_cbranch_scc1 65528\n");
+    return t.result.timing.groupCycles / t.result.timing.groups;
+  };
+  CHECK(works("global_store_dword v1, v2, s[0:1] offset:256\n") > 2 * once);
+  CHECK(works("v_add_u32_e32 v1, 0x80, v1\n") > 2 * once);
+}

@@ -1,0 +1,24 @@
+// How long loads take beyond the vector cache, and what L2 caches give, by family of processors: as
+// others measured it.
+#pragma once
+
+#include "target/products.h"
+
+namespace flyemu {
+
+struct MemoryTimes {
+  /// Nanoseconds from a load to its data in memory. Memory and the cache in front of it have clocks of
+  /// their own, so it is no number of the engine's cycles.
+  int memoryNanoseconds;
+  int lastLevelNanoseconds; ///< the same, in the cache in front of memory; 0: there is none
+  int l2Percent;            ///< that kernels reach of what all channels of the L2 caches move
+};
+
+/// Those of a product.
+const MemoryTimes &memoryTimes(const flydsl::detail::ProductRow &product);
+
+/// The cycles from a load to its data in a product's memory; warm: in the cache in front of it, if it has
+/// one.
+unsigned memoryLatency(const flydsl::detail::ProductRow &product, bool warm);
+
+} // namespace flyemu
