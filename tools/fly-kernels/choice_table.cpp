@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 namespace fly_kernels {
 
@@ -63,6 +64,14 @@ std::vector<ChoiceRow> leastTable(std::span<const TimedProblem> problems,
       isServed[i] = true;
     table.push_back(std::move(row));
   }
+}
+
+std::string initialiserOf(const std::string &fields) {
+  std::istringstream words(fields);
+  std::string text;
+  for (std::string word; words >> word;)
+    text += (text.empty() ? "{" : ", ") + word.substr(word.find('=') + 1);
+  return text + "},";
 }
 
 } // namespace fly_kernels

@@ -45,4 +45,7 @@ flydsl::Config valuesOf(const flydsl::Config &config, std::span<const std::strin
 std::vector<ChoiceRow> leastTable(std::span<const TimedProblem> problems,
                                   std::span<const std::string> fields, double share);
 
+/// A row as a table in C++ has it: "{128, 64, ring}," of "tile_m=128 tile_n=64 loop=ring".
+std::string initialiserOf(const std::string &fields);
+
 } // namespace fly_kernels

@@ -37,6 +37,8 @@ struct Options {
   std::vector<std::string> with;  ///< of time: fields of the configuration
   std::vector<std::string> fields; ///< of table
   double within = 3;               ///< of table, in percent
+  unsigned most = 0;               ///< of table: configurations of a problem; 0: all
+  bool cpp = false;                ///< of table: rows as C++ initialisers
 
   /// The targets of show and export: of each generation that has products the newest processor.
   std::vector<std::string> targets() const {
@@ -173,6 +175,36 @@ int tune(const Request &request, const Options &options) {
   return 0;
 }
 
+/// The times of a problem's configurations, or of the first of them: a family lists what is chosen, and then
+/// what is most likely to be quick. Configurations that can't be built or run are left out.
+std::vector<TimedConfig> timesOf(const Request &request, std::int64_t m, unsigned most,
+                                 const std::function<void(std::size_t, std::size_t)> &progress) {
+  std::vector<TimedConfig> times;
+  if (!most) {
+    fx::AutotuneOptions how;
+    how.progress = [&](const fx::Trial &, std::size_t done, std::size_t total) {
+      progress(done, total);
+    };
+    for (const fx::Trial &trial : request.family->tune(request.problem, m, how).trials)
+      if (trial.outcome == fx::Trial::Outcome::measured)
+        times.push_back({trial.config, trial.milliseconds * 1000});
+    return times;
+  }
+  const std::vector<fx::Config> configs =
+      request.family->configs(request.problem, m, fx::Device::current().target());
+  const std::size_t total = std::min<std::size_t>(most, configs.size());
+  for (std::size_t i = 0; i < total; ++i) {
+    try {
+      const RunReport report =
+          request.family->run(request.problem, configs[i], m, LibraryFamily::Against::nothing);
+      times.push_back({configs[i], report.microseconds});
+    } catch (const fx::CompileError &) { // as a search drops it
+    }
+    progress(i + 1, total);
+  }
+  return times;
+}
+
 /// All configurations of a list's problems by their time: what is chosen next to what is quickest, and the
 /// least table in which each problem has a good one.
 int table(const Families &all, const Options &options) {
@@ -192,19 +224,15 @@ int table(const Families &all, const Options &options) {
     for (const std::int64_t m :
          request.rows.empty() ? std::vector<std::int64_t>{options.m} : request.rows) {
       const std::string name = request.text + " m=" + std::to_string(m);
-      fx::AutotuneOptions how;
-      how.progress = [&](const fx::Trial &, std::size_t done, std::size_t total) {
-        line.show(name + ": " + std::to_string(done) + " of " + std::to_string(total));
-      };
       TimedProblem timed{.problem = name, .chosen = {}, .all = {}};
       const fx::Config chosen = family->configs(request.problem, m, target).at(0);
       valuesOf(chosen, options.fields); // refuses a wrong field before the time is spent
-      for (const fx::Trial &trial : family->tune(request.problem, m, how).trials)
-        if (trial.outcome == fx::Trial::Outcome::measured) {
-          timed.all.push_back({trial.config, trial.milliseconds * 1000});
-          if (trial.config == chosen)
-            timed.chosen = timed.all.back();
-        }
+      timed.all = timesOf(request, m, options.most, [&](std::size_t done, std::size_t total) {
+        line.show(name + ": " + std::to_string(done) + " of " + std::to_string(total));
+      });
+      for (const TimedConfig &one : timed.all)
+        if (one.config == chosen)
+          timed.chosen = one;
       if (timed.chosen.microseconds == 0)
         throw fx::Error(name + ": what is chosen could not be timed: " +
                         shown(chosen, family->configEnumerations()));
@@ -227,9 +255,10 @@ int table(const Families &all, const Options &options) {
               "quickest\n",
               rows.size(), problems.size(), options.within);
   for (const ChoiceRow &row : rows) {
-    std::printf("%s\n", shown(row.values, family->configEnumerations()).c_str());
+    const std::string values = shown(row.values, family->configEnumerations());
+    std::printf("%s\n", options.cpp ? initialiserOf(values).c_str() : values.c_str());
     for (std::size_t i : row.problems)
-      std::printf("  # %s\n", problems[i].problem.c_str());
+      std::printf("  %s %s\n", options.cpp ? "//" : "#", problems[i].problem.c_str());
   }
   return 0;
 }
@@ -269,7 +298,8 @@ int timed(const Families &all, const Options &options) {
 void setForFigures() {
   for (const char *name :
        {"FLYDSL_EMULATOR_CHECK", "FLYDSL_EMULATOR_LANDING", "FLYDSL_EMULATOR_ORDER",
-        "FLYDSL_EMULATOR_SLICE", "FLYDSL_EMULATOR_MEMORY_MODEL", "FLYDSL_KERNELS_CHECK_INDICES",
+        "FLYDSL_EMULATOR_SLICE", "FLYDSL_EMULATOR_MEMORY_MODEL", "FLYDSL_EMULATOR_LAST_CACHE",
+        "FLYDSL_KERNELS_CHECK_INDICES",
         "FLYDSL_KERNELS_CHECK_MEMORY", "FLYDSL_KTRACE_ENABLE"})
     unsetenv(name);
   setenv("FLYDSL_EMULATOR_MATRIX", "fast", 1);
@@ -426,6 +456,11 @@ int main(int argc, char **argv) {
       ->allow_extra_args(false);
   tables->add_option("--within", options.within, "percent that a row may take longer (3)")
       ->check(CLI::NonNegativeNumber);
+  tables->add_option("--most", options.most,
+                     "times the first so many configurations of each problem: the chosen one, and "
+                     "then those that the family takes for the likeliest (all)")
+      ->check(CLI::PositiveNumber);
+  tables->add_flag("--cpp", options.cpp, "prints rows as initialisers for a table in C++");
   takesRows(tables);
   takesTargets(tables, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
   for (CLI::App *command : {run, tune, times, keep, tables})

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <tuple>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -97,6 +99,20 @@ std::vector<RowConfig> rowCandidates(const RowShape &row, const Target &target) 
         for (int block : {64, 128, 256, 512})
           all.push_back({threads, block, resident});
     }
+  // What is most like the choice comes first.
+  const RowConfig chosen = chooseRows(row, {}, target);
+  const auto unlike = [&](const RowConfig &config) {
+    const auto log2 = [](int x) {
+      return static_cast<int>(std::bit_width(static_cast<unsigned>(x)));
+    };
+    return std::tuple(config.resident != chosen.resident,
+                      std::abs(log2(config.threads) - log2(chosen.threads)),
+                      std::abs(log2(config.block) - log2(chosen.block)), config.threads,
+                      config.block);
+  };
+  std::sort(all.begin(), all.end(), [&](const RowConfig &a, const RowConfig &b) {
+    return unlike(a) < unlike(b);
+  });
   return all;
 }
 

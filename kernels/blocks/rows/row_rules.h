@@ -49,7 +49,7 @@ Support rowsSupported(const RowShape &row, const RowConfig &config, const RowLim
                       const Target &target);
 /// The configuration by the table of kRowRules.
 RowConfig chooseRows(const RowShape &row, const RowLimits &limits, const Target &target);
-/// All configurations that do not leave most threads without work.
+/// All configurations that do not leave most threads without work, those most like the choice first.
 std::vector<RowConfig> rowCandidates(const RowShape &row, const Target &target);
 
 } // namespace kernels::impl

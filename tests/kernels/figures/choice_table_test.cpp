@@ -43,6 +43,10 @@ TEST_CASE("a table has as few rows as serve all problems within a share of their
   CHECK(whole.size() == 3);
 }
 
+TEST_CASE("a row is an initialiser of a table in C++") {
+  CHECK(initialiserOf("tile_m=128 loop=ring dma=true") == "{128, ring, true},");
+}
+
 TEST_CASE("a table of a field that configurations do not have is refused with those that they have") {
   CHECK_THROWS_WITH(leastTable(kProblems, std::vector<std::string>{"tile_k"}, 0.03),
                     "a table of the field tile_k: the configurations have tile_m, stages");
