@@ -76,28 +76,56 @@ bool worthwhile(const GemmProblem &problem, const GemmConfig &config, std::int64
 }
 /// The parts of K that make work for compute units which have none. Parts that a second kernel adds may
 /// be more than there are units, because their sums cost a launch anyhow.
+/// `enough` tiles are work for all units without parts that cost a launch.
 GemmConfig withParts(const GemmProblem &problem, const GemmConfig &whole, std::int64_t m,
-                     std::int64_t tiles, std::int64_t units, const Target &target) {
+                     std::int64_t tiles, std::int64_t units, std::int64_t enough,
+                     const Target &target) {
   const bool isLast = problem.zeroed_workspace;
   GemmConfig config = whole;
   for (int split : kSplits) {
     const GemmConfig parts = splitOf(whole, split), more = isLast ? byLastBlock(parts) : parts;
-    const bool isFilled = isLast ? tiles * split > units : tiles * config.split_k >= units;
+    const bool isFilled = isLast ? tiles * split > units : tiles * config.split_k >= enough;
     if (!isFilled && worthwhile(problem, more, m) && supported(problem, more, target))
       config = more;
   }
   return config;
 }
 
+/// True for a tile of which the next smaller one reads the weights twice as often, in vain for so long a K.
+bool isLongFor(const GemmTile &tile, const GemmProblem &problem) {
+  const int tileK = tile.bytesK * 8 / problem.a.memory_bits();
+  return tile.longK && problem.k >= std::int64_t(tile.longK) * tileK;
+}
 /// The fewest tiles for which the next smaller one is not taken. Where b comes through LDS, too, half of
 /// the tile reads its other operand as often: from CDNA3 on, whose matrix units wait for operands, and for
 /// columns, which are turned on their way, it is worth it where more than every second unit would have no
 /// tile. (bench/silicon/README.md has the estimates.)
-std::int64_t unitsForTile(const GemmProblem &problem, std::int64_t units, const Target &target) {
+std::int64_t unitsForTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t units,
+                          const Target &target) {
   const bool isQuick = target.has(Feature::mfma) && target.has(Feature::fp8_conversions);
   const bool isLarge = problem.b_layout == OperandLayout::columns ||
                        (isQuick && problem.b_layout == OperandLayout::rows);
-  return isLarge ? units / 2 + 1 : units;
+  return isLarge || isLongFor(tile, problem) ? units / 2 + 1 : units;
+}
+
+/// What is taken of a tile's configurations.
+GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
+                  const Target &target) {
+  GemmConfig config = configOf(problem, tile, orderOf(tile.m, rows, target));
+  if (problem.a.memory_bits() / 8 <= tile.dmaBytes)
+    for (int stages : {kDmaStages, 2})
+      if (const GemmConfig dma = byDma(config, stages); Gemm::supported(problem, dma, target)) {
+        config = dma;
+        break;
+      }
+  // Tiles that come by registers gain nothing on LDS of 64 banks.
+  const int slices = lds_banks(target) < 64 ? tile.slices : config.dma ? tile.slicesWide : 1;
+  if (const GemmConfig sliced = inSlices(config, target.wave_size(), slices);
+      slices > 1 && Gemm::supported(problem, sliced, target))
+    config = sliced;
+  const std::int64_t units = gpuSize(target)->computeUnits;
+  return withParts(problem, config, rows, tilesOf(problem, config, rows), units,
+                   isLongFor(tile, problem) ? units / 2 + 1 : units, target);
 }
 
 } // namespace
@@ -105,30 +133,17 @@ std::int64_t unitsForTile(const GemmProblem &problem, std::int64_t units, const 
 GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target &target) {
   const std::int64_t units = gpuSize(target)->computeUnits, rows = std::max<std::int64_t>(m, 1);
   const GemmTile *last = nullptr;
-  std::int64_t tiles = 0;
   for (const GemmTile &tile : gemmTiles(target, problem, rows)) {
     if (!supported(problem, configOf(problem, tile, {}), target) || !fits(tile, problem, rows))
       continue;
     if (last && rows <= kFewRows && tile.m < last->m)
       break; // the weights would be read more than once
     last = &tile;
-    tiles = (rows + tile.m - 1) / tile.m * tilesAcross(problem, configOf(problem, tile, {}));
-    if (tiles >= unitsForTile(problem, units, target))
+    if (tilesOf(problem, configOf(problem, tile, {}), rows) >=
+        unitsForTile(problem, tile, units, target))
       break;
   }
-  GemmConfig config = configOf(problem, *last, orderOf(last->m, rows, target));
-  if (problem.a.memory_bits() / 8 <= last->dmaBytes)
-    for (int stages : {kDmaStages, 2})
-      if (const GemmConfig dma = byDma(config, stages); supported(problem, dma, target)) {
-        config = dma;
-        break;
-      }
-  // Tiles that come by registers gain nothing on LDS of 64 banks.
-  const int slices = lds_banks(target) < 64 ? last->slices : config.dma ? last->slicesWide : 1;
-  if (const GemmConfig sliced = inSlices(config, target.wave_size(), slices);
-      slices > 1 && supported(problem, sliced, target))
-    config = sliced;
-  return withParts(problem, config, rows, tiles, units, target);
+  return ofTile(problem, *last, rows, target);
 }
 
 std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_t m,
@@ -136,6 +151,11 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
   std::vector<GemmConfig> all;
   const GpuSize size = *gpuSize(target);
   const std::int64_t rows = std::max<std::int64_t>(m, 1);
+  // What would be taken of each tile comes first: the configurations that are most likely to be quick.
+  for (const GemmTile &tile : gemmTiles(target, problem, rows))
+    if (fits(tile, problem, rows))
+      all.push_back(ofTile(problem, tile, rows, target));
+  const std::size_t likely = all.size();
   for (const GemmTile &tile : gemmTiles(target, problem, rows))
     if (fits(tile, problem, rows)) {
       const TileOrder usual = orderOf(tile.m, rows, target);
@@ -148,18 +168,18 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
             all.push_back(configOf(problem, tile, order));
     }
   // Those that the target or the problem has no such loads for are filtered out.
-  for (std::size_t i = 0, plain = all.size(); i < plain; ++i)
+  for (std::size_t i = likely, plain = all.size(); i < plain; ++i)
     if (all[i].loop == GemmLoop::ring)
       for (int stages : {2, kDmaStages})
         all.push_back(byDma(all[i], stages));
-  for (std::size_t i = 0, whole = all.size(); i < whole; ++i)
+  for (std::size_t i = likely, whole = all.size(); i < whole; ++i)
     if (all[i].loop == GemmLoop::ring && all[i].tile_m <= kMostSlicedM &&
         all[i].order == orderOf(all[i].tile_m, rows, target))
       for (int slices : kSlices)
         all.push_back(inSlices(all[i], target.wave_size(), slices));
   // Parts of K make work for compute units that have none: as many as
   // find such units, or half of that.
-  for (std::size_t i = 0, whole = all.size(); i < whole; ++i) {
+  for (std::size_t i = likely, whole = all.size(); i < whole; ++i) {
     std::vector<int> splits;
     for (int split : kSplits)
       if (tilesOf(problem, all[i], rows) * split < 2 * std::int64_t(size.computeUnits) &&

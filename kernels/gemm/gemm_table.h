@@ -28,6 +28,9 @@ struct GemmTile {
   /// banks, and if it has 64, gives twice the fragments at a time, and loads the tiles by itself.
   int slices = 1, slicesWide = 1;
   bool groups = false; ///< GemmLoop::groups
+  /// Steps of K from which on tiles for more than half of the compute units are enough, because the next
+  /// smaller one reads the weights twice as often; 0: never. (Estimates: bench/silicon/README.md.)
+  int longK = 0;
 };
 /// Into how many slices waves of the ring may share K, and the tiles of which they may.
 inline constexpr int kSlices[] = {2, 4}, kMostSlicedM = 64;
@@ -37,7 +40,7 @@ inline constexpr GemmTile kCdnaTiles[] = {
     {128, 256, 128, 256, 0, 1, 1}, {128, 128, 128, 256, 0, 1, 2},
     {64, 256, 128, 256, 0, 1, 2},  {64, 128, 128, 256, 0, 1, 1},
     {32, 256, 128, 256, 0, 1, 2},  {64, 64, 256, 256, 0, 1, 0, 2},
-    {32, 128, 256, 256, 0, 1, 1},  {32, 64, 512, 256, 0, 1, 0, 2},
+    {32, 128, 256, 256, 0, 1, 1},  {32, 64, 512, 256, 0, 1, 0, 2, 1, false, 8},
     {16, 128, 256, 256},           {16, 64, 512, 256},
 };
 /// Sums take twice as many registers of a lane in waves of 32 lanes, of which an instruction can
