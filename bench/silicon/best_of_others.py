@@ -2,11 +2,13 @@
 
     best_of_others.py choose TABLE.csv.gz SEED COUNT > shapes.txt
     best_of_others.py report shapes.txt TIMES > best-of-others.csv
+    best_of_others.py changes BEFORE.csv AFTER.csv
 
 `choose` draws COUNT shapes of each class and range of rows, of products with less than 8 x 10^9 multiply-adds: class, target, part, m,
 n, k, the least published microseconds, whose they are, and the problem for fly-kernels. TIMES has a line for each shape that was
 estimated: class, m, n, k, and the last line of `fly-kernels time PROBLEM --m M --arch TARGET --part PART`, separated by tabs.
-`report` writes the table to stdout, a summary to stderr.
+`report` writes the table to stdout, a summary to stderr. `changes` shows what a change of the choice, of a kernel or of the estimate does
+to these shapes: the estimates of each that changed by more than 2 %, and each class's median.
 """
 import csv
 import gzip
@@ -72,7 +74,29 @@ def report(shapes, times):
         print(f"| {name} | {rows} | {len(some)} | {statistics.median(some):.2f} | {min(some):.2f} to {max(some):.2f} |", file=sys.stderr)
 
 
+def changes(before, after):
+    key = ("class", "M", "N", "K")
+    old = {tuple(row[field] for field in key): row for row in csv.DictReader(open(before))}
+    ratios = {}
+    for row in csv.DictReader(open(after)):
+        shape = tuple(row[field] for field in key)
+        if shape not in old:
+            print(f"{' '.join(shape)}: {row['estimated_us']} us, not in {before}")
+            continue
+        was, now, best = (float(text) for text in (old[shape]["estimated_us"], row["estimated_us"], row["published_us"]))
+        ratios.setdefault(row["class"], []).append((was / best, now / best))
+        if abs(now / was - 1) > 0.02:
+            print(f"{' '.join(shape)}: {was} us, now {now}; best published {best}")
+            if old[shape]["configuration"] != row["configuration"]:
+                print(f"  was {old[shape]['configuration']}\n  now {row['configuration']}")
+    for name, some in ratios.items():
+        was, now = (statistics.median(ratio) for ratio in zip(*some))
+        print(f"{name}: {len(some)} shapes, median to the best {was:.2f}, now {now:.2f}")
+
+
 if sys.argv[1] == "choose":
     choose(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+elif sys.argv[1] == "changes":
+    changes(sys.argv[2], sys.argv[3])
 else:
     report(sys.argv[2], sys.argv[3])

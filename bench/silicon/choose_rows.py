@@ -1,8 +1,9 @@
 """Chooses rows of a table of published times of FlyDSL's products (aiter's tuned tables), by hand.
 
-    choose_rows.py TABLE.csv.gz SEED COUNT > rows.txt
+    choose_rows.py TABLE.csv.gz SEED COUNT cold|warm > rows.txt
 
-COUNT rows of each type and each range of times, small enough to be executed in seconds. A row has the type, m, n,
+The measuring program rotates up to 101 copies of the arguments. Products whose copies are no more than the last cache
+holds find it warm, and the others find it cold. COUNT rows of each type and each range of times, small enough to be executed in seconds. A row has the type, m, n,
 k, the measured microseconds, the kernel's name, and the configuration that the name says.
 """
 import csv
@@ -33,7 +34,18 @@ def configuration(row):
     return None
 
 
-table, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+COPIES, LAST_CACHE = 101, 256 << 20
+
+
+def is_warm(kind, m, n, k):
+    """Whether all copies of the operands stay in the last cache."""
+    element = 1 if kind == "fp8" else 2
+    return COPIES * (element * (m * k + n * k) + 2 * m * n) <= LAST_CACHE
+
+
+table, seed, count, cache = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+if cache not in ("cold", "warm"):
+    sys.exit(f"{cache}: expected cold or warm")
 random.seed(seed)
 rows = {"fp8": [], "bf16": []}
 for row in csv.DictReader(gzip.open(table, "rt")):
@@ -46,4 +58,5 @@ for kind in rows.values():
     for low, high in ((0, 6), (6, 12), (12, 20), (20, 100)):
         fitting = [row for row in kind if low < row[4] <= high]
         for row in random.sample(fitting, min(count, len(fitting))):
-            print(*row)
+            if is_warm(*row[:4]) == (cache == "warm"):
+                print(*row)

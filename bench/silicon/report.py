@@ -1,33 +1,33 @@
 """Puts estimates next to published times.
 
-    report.py rows.txt OUTPUT > gemm-gfx950.csv
+    report.py cold rows-cold.txt OUTPUT warm rows-warm.txt OUTPUT > gemm-gfx950.csv
 
-OUTPUT is what test_rows.py printed. The table goes to stdout, a summary to stderr.
+Each OUTPUT is what test_rows.py printed for the rows before it. The table goes to stdout, a summary to stderr.
 """
 import math
 import re
 import statistics
 import sys
 
-rows = [line.split() for line in open(sys.argv[1])]
-launches, current, ended = {}, None, []
-for line in open(sys.argv[2], errors="replace"):
-    if found := re.match(r"ROW (\d+) (BEGIN|END)", line):
-        current = int(found[1]) if found[2] == "BEGIN" else ended.append(int(found[1]))
-    elif current is not None and "counters of" in line:
-        found = re.search(r"estimate: \d+ cycles, ([\d.e+]+) us, bound by (\w+)", line)
-        launches.setdefault(current, []).append((float(found[1]), found[2]))
-
-print("dtype,M,N,K,measured_us,estimated_us,bound,kernel")
+print("dtype,M,N,K,last_cache,measured_us,estimated_us,bound,kernel")
 pairs = []
-for i in ended:
-    if i not in launches:
-        continue
-    kind, m, n, k, us, name = rows[i][:6]
-    estimated = sum(one[0] for one in launches[i])
-    bound = max(launches[i])[1]
-    print(f"{kind},{m},{n},{k},{us},{estimated:.2f},{bound},{name}")
-    pairs.append((kind, float(us), estimated))
+for cache, rows_file, output in zip(*[iter(sys.argv[1:])] * 3):
+    rows = [line.split() for line in open(rows_file)]
+    launches, current, ended = {}, None, []
+    for line in open(output, errors="replace"):
+        if found := re.match(r"ROW (\d+) (BEGIN|END)", line):
+            current = int(found[1]) if found[2] == "BEGIN" else ended.append(int(found[1]))
+        elif current is not None and "counters of" in line:
+            found = re.search(r"estimate: \d+ cycles, ([\d.e+]+) us, bound by (\w+)", line)
+            launches.setdefault(current, []).append((float(found[1]), found[2]))
+    for i in ended:
+        if i not in launches:
+            continue
+        kind, m, n, k, us, name = rows[i][:6]
+        estimated = sum(one[0] for one in launches[i])
+        bound = max(launches[i])[1]
+        print(f"{kind},{m},{n},{k},{cache},{us},{estimated:.2f},{bound},{name}")
+        pairs.append((kind, float(us), estimated))
 
 
 def ranks(values):
