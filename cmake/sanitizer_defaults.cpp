@@ -16,8 +16,9 @@ extern "C" __attribute__((visibility("default"))) const char *__ubsan_default_op
   return FLYDSL_ENDS ":print_stacktrace=1";
 }
 
+// Tests fork processes with threads, whose children start threads. Such a child is not checked.
 extern "C" __attribute__((visibility("default"))) const char *__tsan_default_options() {
-  return FLYDSL_ENDS;
+  return FLYDSL_ENDS ":die_after_fork=0";
 }
 
 // The loads and stores of emulated kernels are plain accesses by the host's threads, and workgroups

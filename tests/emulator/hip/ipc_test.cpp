@@ -1,10 +1,12 @@
 // Memory and events of two processes. Each case forks before it uses HIP, so both processes start
 // their devices by themselves.
 #include "support.h"
+#include "time_limit.h"
 
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <poll.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -19,8 +21,12 @@ public:
     if (write(ends_[1], &value, sizeof value) != sizeof value)
       _exit(90);
   }
+  /// Where the other process has died, nothing comes: this process has the pipe's other end, too.
   template <class T> T hear() const {
     T value{};
+    pollfd waits{ends_[0], POLLIN, 0};
+    if (poll(&waits, 1, int(flydsl::testing::kTimesLonger) * 60'000) != 1)
+      _exit(92);
     if (read(ends_[0], &value, sizeof value) != sizeof value)
       _exit(91);
     return value;
