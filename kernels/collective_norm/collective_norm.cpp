@@ -20,6 +20,8 @@ Support CollectiveNorm::supported(const CollectiveNormProblem &problem, const Ta
     return Support::no("norm.residual is false; the sum of the ranks goes to residual_out");
   if (problem.norm.statistics)
     return Support::no("norm.statistics is true; they are of training, which has a norm by itself");
+  if (problem.norm.gate != NormGate::none)
+    return Support::no("norm.gate is not none; gates are of the norms of heads, which no rank sums up");
   return {};
 }
 

@@ -31,6 +31,10 @@ Support Norm::supported(const NormProblem &problem, const Target &) {
                        "; it is a finite number of at least 0");
   if (problem.smooth && !quantises)
     return Support::no("smooth is for quantised y, and y is not");
+  if (problem.gate_first && problem.gate == NormGate::none)
+    return Support::no("gate_first is for problems with a gate, and there is none");
+  if (problem.gate_first && problem.residual)
+    return Support::no("gate_first is for problems without a residual");
   return {};
 }
 
@@ -39,7 +43,8 @@ NormParams<OnHost> Norm::checked(const NormProblem &problem, const NormArgs &arg
   const std::int64_t m = arguments.rows(args.x, "x"), n = problem.n,
                      align = rowShape(problem).vector;
   const bool perRow = problem.quantise == Quantisation::row;
-  const bool added = problem.residual, quantises = problem.quantise != Quantisation::none;
+  const bool added = problem.residual, quantises = problem.quantise != Quantisation::none,
+             gated = problem.gate != NormGate::none;
   const auto matrix = [&](const char *name, DType dtype, Use use) {
     return Expected{.name = name,
                     .dtype = dtype,
@@ -63,9 +68,15 @@ NormParams<OnHost> Norm::checked(const NormProblem &problem, const NormArgs &arg
   arguments.checkIf(quantises, args.scale, numbers("scale", perRow ? rows : one));
   arguments.checkIf(problem.statistics, args.rstd, numbers("rstd", rows));
   arguments.checkIf(writesMean(problem), args.mean, numbers("mean", rows));
+  arguments.checkIf(gated, args.gate, matrix("gate", problem.x, Use::read));
   arguments.checkIf(added, args.residual, matrix("residual", problem.x, Use::read));
   arguments.checkIf(added, args.residual_out, matrix("residual_out", problem.x, Use::written));
   arguments.disjointOrSame(args.y, "y", args.x, "x");
+  if (gated) {
+    arguments.disjointOrSame(args.y, "y", *args.gate, "gate");
+    if (added && Arguments::shareMemory(*args.gate, *args.residual_out)) [[unlikely]]
+      arguments.fail("gate and residual_out share memory; residual_out is written");
+  }
   if (added) {
     arguments.disjointOrSame(args.y, "y", *args.residual, "residual");
     arguments.disjointOrSame(*args.residual_out, "residual_out", args.x, "x");
@@ -83,7 +94,8 @@ NormParams<OnHost> Norm::checked(const NormProblem &problem, const NormArgs &arg
           .smooth = operandOf<0>(args.smooth),
           .scale = operandOf<0>(args.scale),
           .rstd = operandOf<0>(args.rstd),
-          .mean = operandOf<0>(args.mean)};
+          .mean = operandOf<0>(args.mean),
+          .gate = operandOf<1>(args.gate)};
 }
 
 void Norm::launch(const Call<NormProblem> &call) {
@@ -112,6 +124,7 @@ NormArgs Norm::args(const NormProblem &problem, const RowConfig &, std::int64_t 
                      fixed ? Role::input : Role::output),
       .rstd = maybe(problem.statistics, "rstd", f32, rows, Role::output),
       .mean = maybe(writesMean(problem), "mean", f32, rows, Role::output),
+      .gate = maybe(problem.gate != NormGate::none, "gate", problem.x, matrix, Role::input),
   };
 }
 

@@ -17,6 +17,7 @@ template <class Side> struct NormParams {
   Strided<Side, 0> bias, smooth;          // (n)
   Strided<Side, 0> scale;                 // (m), or one
   Strided<Side, 0> rstd, mean;            // (m)
+  Strided<Side, 1> gate;                  // (m, n)
 };
 inline constexpr KernelOf<NormParams> kNorm{"norm"};
 

@@ -3,6 +3,7 @@
 // far above the deviation.
 #pragma once
 
+#include "blocks/products/activation.h"
 #include "blocks/quant/quant.h"
 #include "blocks/rows/row_passes.h"
 #include "norm/norm_family.h"
@@ -17,6 +18,7 @@ struct NormOperands {
   std::optional<Tensor> residual, residualOut; // (m, n)
   std::optional<Tensor> bias, smooth;          // (n)
   std::optional<Tensor> rstd, mean, scale;     // (m); a fixed scale is (1)
+  std::optional<Tensor> gate;                  // (m, n)
 };
 inline NormOperands normOperands(const NormProblem &problem, const NormParams<OnDevice> &p) {
   const RowShape shape = rowShape(problem);
@@ -39,15 +41,37 @@ inline NormOperands normOperands(const NormProblem &problem, const NormParams<On
           .rstd = numbers(statistics, p.rstd, p.m),
           .mean = numbers(statistics && problem.kind == NormKind::layer, p.mean, p.m),
           .scale = numbers(problem.quantise != Quantisation::none, p.scale,
-                           fixed ? IntTuple(1) : IntTuple(p.m))};
+                           fixed ? IntTuple(1) : IntTuple(p.m)),
+          .gate = rows(problem.gate != NormGate::none, p.gate)};
 }
 
-/// Whether a thread has registers for the weights of its elements besides the row in f32.
+/// Whether a thread has registers for the weights and gates of its elements besides the row in f32.
 inline bool affineFits(const NormProblem &problem, const RowConfig &config) {
   constexpr std::int64_t kRegisters = 64;
-  const int bytes = 4 + problem.weight.bytes() * (problem.bias ? 2 : 1) + (problem.smooth ? 4 : 0);
+  const int bytes = 4 + problem.weight.bytes() * (problem.bias ? 2 : 1) + (problem.smooth ? 4 : 0) +
+                    (problem.gate != NormGate::none ? problem.x.bytes() : 0);
   return rowShape(problem).perThread(config.threads) * bytes <= kRegisters * 4;
 }
+
+/// Elements times a function of the gate's.
+class RowGate {
+public:
+  RowGate(NormGate function, const Tensor &gate, const RowThread &thread, bool early)
+      : function_(function), gate_(gate) {
+    if (early) // as the weights of NormAffine
+      kept_ = thread.load(gate_, 0);
+  }
+  Vector operator()(const RowThread::Cursor &at, const Vector &values) const {
+    const Vector gate = (kept_.empty() ? at.load(gate_, 0) : kept_[at.slot()]).to(f32);
+    return function_ == NormGate::silu ? values * sigmoidTimes(gate, gate)
+                                       : sigmoidTimes(values, gate);
+  }
+
+private:
+  NormGate function_;
+  Tensor gate_;
+  RowValues kept_;
+};
 
 /// xhat * weight + bias, times smooth if there is one.
 class NormAffine {
@@ -100,7 +124,13 @@ inline void normRow(const NormProblem &problem, const RowConfig &config,
                   at.store(*operands.residualOut, sum);
                   return sum.to(f32);
                 });
-  const NormAffine affine(operands, thread, config.resident && affineFits(problem, config));
+  const bool early = config.resident && affineFits(problem, config);
+  const NormAffine affine(operands, thread, early);
+  std::optional<RowGate> gate;
+  if (operands.gate)
+    gate.emplace(problem.gate, *operands.gate, thread, early);
+  if (problem.gate_first)
+    row.map(*gate);
 
   const bool centred = problem.kind == NormKind::layer;
   const float one = 1.0f / static_cast<float>(problem.n);
@@ -118,7 +148,10 @@ inline void normRow(const NormProblem &problem, const RowConfig &config,
       if (centred)
         (*operands.mean)(thread.row()) = mean;
     });
-  row.map([&](const Cursor &at, const Vector &v) { return affine(at, v * rstd); });
+  row.map([&](const Cursor &at, const Vector &v) {
+    const Vector y = affine(at, v * rstd);
+    return gate && !problem.gate_first ? (*gate)(at, y) : y;
+  });
 
   if (problem.quantise == Quantisation::none) {
     row.each([&](const Cursor &at, const Vector &v) { at.store(operands.y, v); });

@@ -41,6 +41,28 @@ Outputs expected(const SoftmaxBackwardProblem &problem, const SoftmaxBackwardCon
   return {{"dx", dx}};
 }
 
+namespace {
+
+/// What a norm's gates multiply by, and how far that is off relative to itself: the exponential of g
+/// takes a rounded g, and is itself approximate.
+struct Gates {
+  std::vector<double> factor, error;
+  double worst = 0;
+
+  Gates(const NormProblem &problem, const Inputs &inputs, std::int64_t row) {
+    if (problem.gate == NormGate::none)
+      return;
+    for (double g : rowOf(inputs, "gate", row, problem.n)) {
+      const double sigmoid = 1 / (1 + std::exp(-g));
+      factor.push_back(problem.gate == NormGate::silu ? g * sigmoid : sigmoid);
+      error.push_back((std::fabs(g) + 8) * kRounding);
+      worst = std::max(worst, error.back());
+    }
+  }
+};
+
+} // namespace
+
 Outputs expected(const NormProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs) {
   const bool centred = problem.kind == NormKind::layer;
@@ -61,6 +83,11 @@ Outputs expected(const NormProblem &problem, const RowConfig &config, std::int64
         residualOut.bound.push_back(0);
       }
     }
+    const Gates gates(problem, inputs, t);
+    if (problem.gate_first)
+      for (std::size_t i = 0; i < v.size(); ++i)
+        v[i] *= gates.factor[i];
+    const double early = problem.gate_first ? gates.worst : 0; // the relative error of v
     double mean = 0, magnitude = 0, squares = 0;
     for (double value : v) {
       mean += centred ? value / double(n) : 0;
@@ -69,8 +96,8 @@ Outputs expected(const NormProblem &problem, const RowConfig &config, std::int64
     for (double value : v)
       squares += (value - mean) * (value - mean) / double(n);
     const double rstd = 1 / std::sqrt(squares + double(float(problem.eps)));
-    add(rstds, f32, rstd, rstd * sums * kRounding);
-    add(means, f32, mean, magnitude * sums * kRounding);
+    add(rstds, f32, rstd, rstd * (sums * kRounding + early * (1 + magnitude * rstd)));
+    add(means, f32, mean, magnitude * (sums * kRounding + early));
     std::vector<double> values, errors;
     for (std::size_t i = 0; i < v.size(); ++i) {
       const double factor = problem.smooth ? inputs.at("smooth")[i] : 1;
@@ -80,7 +107,14 @@ Outputs expected(const NormProblem &problem, const RowConfig &config, std::int64
       errors.push_back(std::fabs(scaled) * (sums + 2) * kRounding +
                        (std::fabs(scaled) + 2 * std::fabs(shift)) * kRounding +
                        std::fabs(weight[i] * factor) * sums * kRounding *
-                           (magnitude + std::fabs(mean)) * rstd);
+                           (magnitude + std::fabs(mean)) * rstd +
+                       std::fabs(weight[i] * factor) * early * rstd *
+                           (std::fabs(v[i]) + magnitude + std::fabs(v[i] - mean)));
+      if (problem.gate == NormGate::none || problem.gate_first)
+        continue;
+      values.back() *= gates.factor[i];
+      errors.back() *= std::fabs(gates.factor[i]);
+      errors.back() += std::fabs(values.back()) * gates.error[i];
     }
     const bool given = problem.quantise == Quantisation::fixed;
     if (problem.quantise == Quantisation::none) {

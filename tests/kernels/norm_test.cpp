@@ -1,5 +1,6 @@
 // RMS norm and layer norm against references in double precision.
 #include "support/quantised.h"
+#include "support/size_sweep.h"
 #include "support/structure.h"
 
 #include <flydsl/kernels/norm.h>
@@ -271,6 +272,47 @@ TEST_CASE("norms, quantised", "[run]") {
   CHECK(std::isnan(test.scale.values()[3]));
 }
 
+TEST_CASE("gated norms", "[run]") {
+  using fk::NormGate;
+  SweepCounts counts;
+  const auto expect = [&](const NormProblem &problem, std::int64_t m,
+                          std::optional<fk::RowConfig> config = {}) {
+    runOnce(problem, config ? *config : fk::choose(problem, m), m, counts);
+  };
+  for (NormGate gate : {NormGate::silu, NormGate::sigmoid})
+    for (bool first : {false, true}) {
+      // A row for each head, and one of a state-space model's groups, whose x is in registers or not.
+      NormProblem problem{.x = fx::bf16,
+                          .weight = fx::f32,
+                          .y = fx::bf16,
+                          .n = 128,
+                          .gate = gate,
+                          .gate_first = first};
+      expect(problem, 9);
+      problem.x = problem.y = fx::f32;
+      problem.n = 515;
+      problem.statistics = true;
+      expect(problem, 3);
+      expect(problem, 2, kStreamed);
+      problem.kind = NormKind::layer;
+      problem.bias = true;
+      expect(problem, 2, kStreamed);
+      expect(problem, 3);
+      problem.quantise = Quantisation::row;
+      problem.y = fx::i8;
+      problem.smooth = true;
+      expect(problem, 2);
+    }
+  expect({.x = fx::f16,
+          .weight = fx::f16,
+          .y = fx::f16,
+          .n = 96,
+          .residual = true,
+          .gate = NormGate::silu},
+         5);
+  CHECK(counts.compared == counts.runs);
+}
+
 TEST_CASE("norm: another run, a graph, a file", "[run]") {
   expectStructure<NormProblem>({.kind = NormKind::layer,
                                 .x = fx::bf16,
@@ -339,6 +381,11 @@ TEST_CASE("norms say what they do not support") {
         "y is quantised and of type f16; i8 and floats of 8 bits are supported");
   CHECK(why({.n = 8, .eps = -1}) == "eps is -1.000000; it is a finite number of at least 0");
   CHECK(why({.n = 8, .smooth = true}) == "smooth is for quantised y, and y is not");
+
+  CHECK(why({.n = 8, .gate_first = true}) ==
+        "gate_first is for problems with a gate, and there is none");
+  CHECK(why({.n = 8, .residual = true, .gate = fk::NormGate::silu, .gate_first = true}) ==
+        "gate_first is for problems without a residual");
 
   const NormProblem problem{.x = fx::f16, .n = 64, .residual = true};
   const fk::NormPlan plan(problem, fk::choose(problem, 4));

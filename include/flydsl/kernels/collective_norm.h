@@ -12,7 +12,7 @@ namespace kernels {
 /// rank. Each rank reads x of all ranks: it is for the few rows of a step. A prompt's many rows are
 /// quicker by CollectiveProblem, in two stages, and NormProblem.
 struct FLYDSL_API CollectiveNormProblem {
-  NormProblem norm; ///< with a residual and without statistics
+  NormProblem norm; ///< with a residual, without statistics and gates
   int ranks = 2;    ///< 2, 4 or 8
   friend bool operator==(const CollectiveNormProblem &, const CollectiveNormProblem &) = default;
 };

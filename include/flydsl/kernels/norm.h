@@ -1,5 +1,5 @@
-// RMS norm and layer norm of each row of a matrix, with a residual added before and quantisation
-// after.
+// RMS norm and layer norm of each row of a matrix, with a residual added before, a gate, and
+// quantisation after.
 #pragma once
 
 #include <flydsl/kernels/plan.h>
@@ -15,12 +15,20 @@ enum class NormKind : std::uint8_t {
   layer, ///< xhat = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + eps)
 };
 
+/// A function of the elements of a matrix, by which a norm multiplies. Gated norms follow linear
+/// attention and the scans of state-space models, one row for each head or group.
+enum class NormGate : std::uint8_t {
+  none,
+  silu,    ///< gate / (1 + exp(-gate)): Gated DeltaNet, Mamba-2
+  sigmoid, ///< 1 / (1 + exp(-gate)): Kimi Linear
+};
+
 /// y = xhat * weight + bias for each row, computed in f32; x is x + residual if there is one. The
 /// sum is rounded to the type of x first, written to residual_out, and that number is normalised.
-/// If y is quantised, it is that number times `smooth` over a scale, see Quantisation.
+/// With a gate, y is that number times a function of the gate. If y is quantised, it is that number times `smooth` over a scale, see Quantisation.
 struct FLYDSL_API NormProblem {
   NormKind kind = NormKind::rms;
-  DType x = f16;      ///< f32, f16 or bf16, also of residual and residual_out
+  DType x = f16;      ///< f32, f16 or bf16, also of residual, residual_out and gate
   DType weight = f16; ///< f32, f16 or bf16, also of bias
   DType y = f16;      ///< f32, f16 or bf16; if y is quantised, i8 or a float of 8 bits
   std::int64_t n = 0; ///< elements of a row
@@ -30,6 +38,9 @@ struct FLYDSL_API NormProblem {
   bool statistics = false; ///< rstd = 1 / sqrt(...) of each row is written, and a layer norm's mean
   Quantisation quantise = Quantisation::none;
   bool smooth = false; ///< quantised y is multiplied by smooth, one factor a column, first
+  NormGate gate = NormGate::none;
+  /// The function of the gate multiplies x instead, and the product is normalised, as Mamba-2 has it.
+  bool gate_first = false;
   /// A power of two: every row of all matrices starts at a multiple of so many elements, up to 16
   /// bytes, and so do the vectors. 0: the largest up to 16 that divides n.
   int row_align = 0;
@@ -37,7 +48,8 @@ struct FLYDSL_API NormProblem {
 };
 
 /// The tensors of a call; those that the problem does not have are left out. Matrices are (m, n)
-/// with contiguous rows, vectors contiguous. y and residual_out may be x or residual.
+/// with contiguous rows, vectors contiguous. y and residual_out may be x or residual; without a
+/// residual, y may be the gate.
 struct FLYDSL_API NormArgs {
   TensorArg x;
   TensorArg weight;                           ///< (n)
@@ -49,6 +61,7 @@ struct FLYDSL_API NormArgs {
   /// f32. Quantisation::fixed: (1), read; Quantisation::row: (m), written.
   std::optional<TensorArg> scale = {};
   std::optional<TensorArg> rstd = {}, mean = {}; ///< (m), f32
+  std::optional<TensorArg> gate = {};            ///< (m, n)
 };
 
 template <> struct FamilyOf<NormProblem> {

@@ -222,6 +222,7 @@ TEST_CASE("an all-reduce with a norm: what is refused") {
   has(why([](auto &p) { p.norm.residual = false; }),
       "norm.residual is false; the sum of the ranks");
   has(why([](auto &p) { p.norm.statistics = true; }), "norm.statistics is true");
+  has(why([](auto &p) { p.norm.gate = fk::NormGate::silu; }), "norm.gate is not none");
   has(why([](auto &p) { p.norm.x = fx::i32; }), "x");
   CHECK_FALSE(fk::supported(problem, CollectiveNormConfig{.blocks = 0}));
   CHECK_FALSE(fk::supported(problem, CollectiveNormConfig{.rows = {.threads = 3, .block = 64}}));
