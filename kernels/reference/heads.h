@@ -17,7 +17,7 @@ struct Heads {
   std::vector<double> values, error;
 };
 
-/// Heads over their root mean squares. A sum of squares, which are positive, errs by as many
+/// Heads over the root mean squares of what is normed of them. A sum of squares, which are positive, errs by as many
 /// roundings as one of `lanes` lanes has numbers, and one for each step among the lanes; the root,
 /// the quotient and the products by six more.
 inline Heads normed(const RopeProblem &problem, std::span<const double> x, HeadNorm norm,
@@ -25,14 +25,15 @@ inline Heads normed(const RopeProblem &problem, std::span<const double> x, HeadN
   Heads result{{x.begin(), x.end()}, std::vector<double>(x.size())};
   if (norm == HeadNorm::none)
     return result;
-  const auto head = static_cast<std::size_t>(problem.head);
-  const double steps = double(head) / lanes + std::log2(double(head)) + 6;
+  const auto head = static_cast<std::size_t>(problem.head),
+             count = problem.normed ? static_cast<std::size_t>(problem.normed) : head;
+  const double steps = double(count) / lanes + std::log2(double(count)) + 6;
   for (std::size_t at = 0; at < x.size(); at += head) {
     double squares = 0;
-    for (std::size_t e = 0; e < head; ++e)
-      squares += x[at + e] * x[at + e] / double(head);
+    for (std::size_t e = 0; e < count; ++e)
+      squares += x[at + e] * x[at + e] / double(count);
     const double rstd = 1 / std::sqrt(squares + double(float(problem.eps)));
-    for (std::size_t e = 0; e < head; ++e) {
+    for (std::size_t e = 0; e < count; ++e) {
       result.values[at + e] *= rstd * (norm == HeadNorm::weighted ? weight[e] : 1);
       result.error[at + e] = steps * 0x1p-23 * std::fabs(result.values[at + e]);
     }

@@ -30,6 +30,10 @@ inline int groupSize(const RopeProblem &problem) {
 inline int rotaryOf(const RopeProblem &problem) {
   return problem.rotary < 0 ? problem.head : problem.rotary;
 }
+/// The elements of a head that norms take.
+inline int normedOf(const RopeProblem &problem) {
+  return problem.normed ? problem.normed : problem.head;
+}
 /// Whether a cache holds quantised values.
 inline bool quantisesCache(const RopeProblem &problem) {
   return problem.cache != KvCache::none && largestOf(problem.cached) != 0;
@@ -46,7 +50,8 @@ inline int accessOf(const RopeProblem &problem) {
   const int widest =
       std::max({problem.x.bytes(), problem.y.bytes(), cached ? problem.cached.bytes() : 1});
   const int rotary = rotaryOf(problem), start = problem.tail ? problem.head - rotary : rotary;
-  int access = std::min({16 / widest, powerIn(problem.head), powerIn(start)});
+  int access =
+      std::min({16 / widest, powerIn(problem.head), powerIn(start), powerIn(problem.normed)});
   if (problem.style == RopeStyle::neox)
     access = std::min(access, powerIn(rotary / 2));
   if (problem.row_align)

@@ -77,6 +77,11 @@ Support normSupported(const RopeProblem &problem) {
     return Support::no("q_norm is for the heads of q, and q_heads is 0");
   if (problem.k_norm != HeadNorm::none && problem.kv_heads == 0)
     return Support::no("k_norm is for the heads of k, and kv_heads is 0");
+  if (problem.normed < 0 || problem.normed > problem.head || problem.normed % 2)
+    return Support::no(is("normed", problem.normed) + "; it is an even number up to head = " +
+                       std::to_string(problem.head) + ", or 0 for all of it");
+  if (problem.normed && problem.q_norm == HeadNorm::none && problem.k_norm == HeadNorm::none)
+    return Support::no(is("normed", problem.normed) + "; it is for q_norm and k_norm, and both are none");
   return {};
 }
 
@@ -189,7 +194,8 @@ public:
       return arguments_.operandIf<0>(norm == HeadNorm::weighted, tensor,
                                      {.name = name,
                                       .dtype = problem_.weight,
-                                      .shape = {"head", problem_.head},
+                                      .shape = {problem_.normed ? "normed" : "head",
+                                                normedOf(problem_)},
                                       .align = align_});
     };
     params.qWeight = weight(problem_.q_norm, args_.q_weight, "q_weight");
@@ -414,7 +420,7 @@ RopeArgs Rope::args(const RopeProblem &problem, const RopeConfig &, std::int64_t
   const bool fixed = problem.quantise == Quantisation::fixed,
              scaled = problem.quantise != Quantisation::none, ofKOut = k && problem.k_out;
   const std::int64_t groups = head / groupSize(problem);
-  const Extents width{head}, scalesQ{m, problem.q_heads, groups}, scalesK{m, kv, groups};
+  const Extents width{normedOf(problem)}, scalesQ{m, problem.q_heads, groups}, scalesK{m, kv, groups};
   const DType scale = fixed ? f32 : problem.scale;
   const Role role = fixed ? Role::input : Role::output;
   return {

@@ -19,7 +19,7 @@ template <class Side> struct RopeParams {
   /// Tokens that the cache holds, in 64 bits like its neighbours: one load brings them all.
   Param<Side, Int64> places;
   Strided<Side, 0> kCacheScale, vCacheScale; // one
-  Strided<Side, 0> qWeight, kWeight;         // (head)
+  Strided<Side, 0> qWeight, kWeight;         // (normed)
   Strided<Side, 0> qScale, kScale;           // Quantisation::fixed: one; (m, heads, head / group)
   Param<Side, Int32> tokens;                 // m
 };

@@ -141,7 +141,10 @@ private:
     const Heads &heads = kind.heads;
     if (heads.weight)
       for (const HeadSlot &slot : lane_.shape().slots)
-        kind.weight.push_back(loadWhere(lane_.inside(slot), lane_.access(*heads.weight, slot)));
+        kind.weight.push_back(
+            normedLanes(slot)
+                ? loadWhere(lane_.lanes(0, normedLanes(slot)), lane_.access(*heads.weight, slot))
+                : Vector::splat(0, lane_.shape().vector, heads.weight->dtype()));
     if (heads.cacheScale)
       kind.cacheScale.emplace((*heads.cacheScale)(0));
     if (heads.fixedScale)
@@ -153,19 +156,33 @@ private:
       values.push_back(v.to(f32));
     return values;
   }
-  /// x / sqrt(mean(x^2) + eps), times the weight if there is one. Where a lane has no access, x is
-  /// 0.
+  /// The lanes of a slot, from the first on, whose elements are normed.
+  int normedLanes(const HeadSlot &slot) const {
+    return std::clamp((normedOf(problem_) - slot.first) / lane_.shape().vector, 0, slot.accesses);
+  }
+  /// `normed` where a slot's elements are, and elsewhere `other`.
+  Vector whereNormed(std::size_t i, const Vector &normed, const Vector &other) const {
+    const HeadSlot &slot = lane_.shape().slots[i];
+    const int lanes = normedLanes(slot);
+    if (lanes == slot.accesses)
+      return normed;
+    return lanes ? select(Vector::splat(Boolean(lane_.number() < lanes), other.size()), normed, other)
+                 : other;
+  }
+  /// x / sqrt(mean(x^2) + eps), times the weight if there is one, of what is normed. Where a lane has
+  /// no access, x is 0.
   HeadValues normalised(const HeadValues &weight, const HeadValues &x) const {
     HeadValues squares;
-    for (const Vector &v : x)
-      squares.push_back(v * v);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      squares.push_back(whereNormed(i, x[i] * x[i], Vector::splat(0.0f, x[i].size(), f32)));
     const Numeric sum =
         gpu::warp_reduce(combine(squares, Reduction::add), Reduction::add, lane_.shape().lanes);
-    const Numeric rstd = math::rsqrt(sum * (1.0f / static_cast<float>(problem_.head)) +
+    const Numeric rstd = math::rsqrt(sum * (1.0f / static_cast<float>(normedOf(problem_))) +
                                      static_cast<float>(problem_.eps));
     HeadValues results;
     for (std::size_t i = 0; i < x.size(); ++i)
-      results.push_back(weight.empty() ? x[i] * rstd : x[i] * rstd * weight[i].to(f32));
+      results.push_back(whereNormed(
+          i, weight.empty() ? x[i] * rstd : x[i] * rstd * weight[i].to(f32), x[i]));
     return results;
   }
 

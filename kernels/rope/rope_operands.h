@@ -92,7 +92,7 @@ private:
   Maybe weight(HeadNorm norm, const Strided<OnDevice, 0> &of) const {
     if (norm != HeadNorm::weighted)
       return {};
-    return of.view(problem_.weight, problem_.head, bytes(problem_.weight, accessOf(problem_)));
+    return of.view(problem_.weight, normedOf(problem_), bytes(problem_.weight, accessOf(problem_)));
   }
   Maybe fixedScale(const Strided<OnDevice, 0> &of) const {
     return problem_.quantise == Quantisation::fixed ? Maybe(of.view(f32, 1)) : Maybe();

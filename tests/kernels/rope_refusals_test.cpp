@@ -56,6 +56,16 @@ TEST_CASE("rope says what it does not support") {
   CHECK(with([](RopeProblem &p) { p.v_pack = 5; }) ==
         "v_pack is 5; it divides page = 16, or is 0 for all of it");
 
+  CHECK(with([](RopeProblem &p) {
+          p.k_norm = HeadNorm::plain;
+          p.normed = 130;
+        }) == "normed is 130; it is an even number up to head = 128, or 0 for all of it");
+  CHECK(with([](RopeProblem &p) {
+          p.k_norm = HeadNorm::plain;
+          p.normed = 63;
+        }) == "normed is 63; it is an even number up to head = 128, or 0 for all of it");
+  CHECK(with([](RopeProblem &p) { p.normed = 64; }) ==
+        "normed is 64; it is for q_norm and k_norm, and both are none");
   CHECK(with([](RopeProblem &p) { p.y = fx::i8; }) ==
         "y is of type i8; f32, f16 and bf16 are supported");
   CHECK(with([](RopeProblem &p) { p.eps = -1; }) ==

@@ -95,6 +95,39 @@ TEST_CASE("heads over their root mean squares, rotated", "[run]") {
   }
 }
 
+TEST_CASE("norms of a part of each head", "[run]") {
+  for (RopeStyle style : {RopeStyle::neox, RopeStyle::gptj}) {
+    // A latent key of MLA as DeepSeek has it: 512 elements that are normed and 64 that rotate, written
+    // into the cache by this kernel alone.
+    RopeProblem latent{.x = fx::f32,
+                       .y = fx::bf16,
+                       .kv_heads = 1,
+                       .head = 576,
+                       .rotary = 64,
+                       .style = style,
+                       .tail = true,
+                       .k_out = false,
+                       .cache = KvCache::pages,
+                       .cached = fx::bf16,
+                       .v_cached = false,
+                       .k_norm = HeadNorm::weighted,
+                       .weight = fx::f32,
+                       .normed = 512};
+    RopeCase(latent, 5).expect();
+    // Parts that end inside of a slot, of the part that rotates, too; one lane.
+    RopeProblem problem = small();
+    problem.style = style;
+    problem.q_norm = HeadNorm::weighted;
+    problem.k_norm = HeadNorm::plain;
+    problem.weight = fx::f32;
+    for (int normed : {2, 20, problem.head - 2}) {
+      problem.normed = normed;
+      RopeCase(problem, 3).expect();
+    }
+    RopeCase(problem, 2).expect(fk::RopeConfig{.lanes = 1, .heads = 1, .block = 64});
+  }
+}
+
 TEST_CASE("heads quantised by groups", "[run]") {
   const fx::DType fp8 = hardwareFp8();
   // In both styles.

@@ -51,6 +51,10 @@ struct FLYDSL_API RopeProblem {
   HeadNorm q_norm = HeadNorm::none, k_norm = HeadNorm::none;
   DType weight = f16; ///< of q_weight and k_weight: f32, f16 or bf16
   double eps = 1e-6;  ///< of the norms: at least 0, rounded to f32
+  /// Elements at the start of a head that the norms take, an even number: the others keep their
+  /// values, and weights have so many. 0: all. With `tail`, a latent key of MLA is normed and its
+  /// rotary part is not.
+  int normed = 0;
   /// Of q_out and k_out, with a scale for each group of elements of a head as its row.
   Quantisation quantise = Quantisation::none;
   int group = 0; ///< Quantisation::row: elements of a group, a power of two; 0: all of a head
@@ -84,7 +88,7 @@ struct FLYDSL_API RopeArgs {
   std::optional<TensorArg> slots = {};                   ///< (m)
   std::optional<TensorArg> q_out = {}, k_out = {};       ///< as q and k
   std::optional<TensorArg> k_cache = {}, v_cache = {};   ///< see KvCache
-  std::optional<TensorArg> q_weight = {}, k_weight = {}; ///< (head)
+  std::optional<TensorArg> q_weight = {}, k_weight = {}; ///< (head), or (normed)
   /// Of q_out and k_out. Quantisation::fixed: (1), f32, read. Quantisation::row, written and
   /// compact: (m, q_heads, head / group) and (m, kv_heads, head / group).
   std::optional<TensorArg> q_scale = {}, k_scale = {};

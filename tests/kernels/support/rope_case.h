@@ -36,8 +36,8 @@ struct RopeCase {
         sin(uniform(problem.table, this->rows * rotary / 2, seed + 4)),
         positions(integers(m, seed + 5, 0, static_cast<int>(this->rows) - 1)),
         slots(shuffled(blocks * problem.page, seed + 6)),
-        qWeight(uniform(problem.weight, problem.head, seed + 7)),
-        kWeight(uniform(problem.weight, problem.head, seed + 8)) {
+        qWeight(uniform(problem.weight, problem.normed ? problem.normed : problem.head, seed + 7)),
+        kWeight(uniform(problem.weight, std::int64_t(qWeight.size()), seed + 8)) {
     slots.resize(static_cast<std::size_t>(m));
   }
 
@@ -62,8 +62,7 @@ struct RopeCase {
                   slotsOf = Operand::input(problem.index, 1, m, slots),
                   cacheK = Operand::output(problem.cached, blocks, block, kGap),
                   cacheV = Operand::output(problem.cached, blocks, block, kGap),
-                  weightQ = Operand::input(problem.weight, 1, head, qWeight),
-                  weightK = Operand::input(problem.weight, 1, head, kWeight),
+                  weightQ = weights(qWeight), weightK = weights(kWeight),
                   outScaleQ = scales(problem.q_heads), outScaleK = scales(problem.kv_heads),
                   scaleK = Operand::input(fx::f32, 1, 1, std::vector{kScaleK}),
                   scaleV = Operand::input(fx::f32, 1, 1, std::vector{kScaleV});
@@ -115,6 +114,9 @@ struct RopeCase {
       expectCache(cacheV, {v, std::vector<double>(v.size())}, kScaleV, true, headsFirst);
   }
 
+  Operand weights(const std::vector<double> &of) const {
+    return Operand::input(problem.weight, 1, std::int64_t(of.size()), of);
+  }
   RotatedHeads normed(const std::vector<double> &x, HeadNorm norm,
                       const std::vector<double> &weight, int lanes) const {
     return fk::reference::normed(problem, x, norm, weight, lanes);
