@@ -73,6 +73,19 @@ public:
     placed_ += std::size_t(made.device.size());
     return made;
   }
+  /// Numbers from 0 to 255, of which four take the room of one.
+  struct Bytes {
+    std::uint8_t *host;
+    fx::TensorArg device;
+  };
+  static std::size_t roomOfBytes(std::int64_t count) { return std::size_t(count + 3) / 4; }
+  Bytes addBytes(std::int64_t count) {
+    const Bytes made{
+        reinterpret_cast<std::uint8_t *>(host_.data() + placed_),
+        fx::tensor(reinterpret_cast<std::uint8_t *>(device_.data() + placed_), {count})};
+    placed_ += roomOfBytes(count);
+    return made;
+  }
   void send() { device_.copy_from(host_); }
   std::size_t bytes() const { return device_.bytes(); }
 

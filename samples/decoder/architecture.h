@@ -28,6 +28,9 @@ struct Mixture {
   /// The choice is by score + bias, and may be of groups first; weights have a factor; shared
   /// experts take each token; and the first layers have an MLP.
   bool shared = false;
+  /// A shared expert takes each token, with the sigmoid of a gate of its own as its weight.
+  bool gatedShared = false;
+  bool someMlps = false; ///< config.json may say that some layers have an MLP
 };
 
 /// A decoder: an embedding, layers of attention and of a gated MLP, each after an RMS norm and
@@ -46,9 +49,12 @@ struct Architecture {
   bool optionalHeadNorms = false; ///< headNorms if use_qk_norm says so
   bool outputBias = true;         ///< with attention_bias, attention's last product has one too
   bool latent = false;            ///< attention is latent (MLA), see Latent
+  /// Layers that do not see all tokens are linear attention by the gated delta rule, see Delta.
+  bool delta = false;
+  bool outputGate = false;        ///< what a head gives is multiplied by sigmoid(gate)
   bool tied = false;              ///< without tie_word_embeddings, logits are by the embedding
-  /// Layers i with (i + 1) % globalEvery == 0 see all tokens before them, the others a window,
-  /// unless config.json has layer_types. 0: all layers see all.
+  /// Layers i with (i + 1) % globalEvery == 0 see all tokens before them, the others a window or
+  /// a state, unless config.json has layer_types. 0: all layers see all.
   int globalEvery = 0;
   bool windowEverywhere = false; ///< a sliding_window is one of all layers
   std::optional<Mixture> mixture = {};
@@ -77,7 +83,17 @@ inline constexpr Architecture kArchitectures[] = {
     {.type = "mixtral",
      .windowEverywhere = true,
      .mixture = Mixture{.inner = "intermediate_size", .renormalise = true}},
-    {.type = "qwen3_moe", .headNorms = true, .mixture = Mixture{.inner = "moe_intermediate_size"}},
+    {.type = "qwen3_moe",
+     .headNorms = true,
+     .mixture = Mixture{.inner = "moe_intermediate_size", .someMlps = true}},
+    {.type = "qwen3_next",
+     .headNorms = true,
+     .onePlusWeight = true,
+     .delta = true,
+     .outputGate = true,
+     .globalEvery = 4,
+     .mixture =
+         Mixture{.inner = "moe_intermediate_size", .gatedShared = true, .someMlps = true}},
     {.type = "gpt_oss",
      .sinks = true,
      .globalEvery = 2,

@@ -23,11 +23,13 @@ public:
   /// are rowTables, rowLengths and counts.
   Batch(const Rows &rows, int context, std::int64_t heads)
       : rows_(rows.most()), byRow_(heads > 0), sequences_(rows.batch, context, kPage),
-        inputs_(std::size_t(3 * rows_ + rows.batch * (2 + pages()) + 1 + heads +
+        inputs_(std::size_t(3 * rows_ + rows.batch * (3 + pages()) + 1 + heads +
+                            std::int64_t(samples::StepInputs::roomOfBytes(rows.batch)) +
                             (byRow_ ? rows_ * (1 + pages()) : 0))),
         tokens(inputs_.add({rows_})), positions(inputs_.add({rows_})), slots(inputs_.add({rows_})),
         starts(inputs_.add({rows.batch + 1})), lengths(inputs_.add({rows.batch})),
-        tables(inputs_.add({rows.batch, pages()})),
+        tables(inputs_.add({rows.batch, pages()})), stateSlots(inputs_.add({rows.batch})),
+        fresh(inputs_.addBytes(rows.batch)),
         rowLengths(byRow_ ? inputs_.add({rows_}) : lengths),
         rowTables(byRow_ ? inputs_.add({rows_, pages()}) : tables),
         counts(byRow_ ? inputs_.add({heads}) : lengths) {}
@@ -44,6 +46,8 @@ private:
 public:
   Input tokens, positions, slots; ///< of rows
   Input starts, lengths, tables;  ///< of sequences: first rows, tokens, and pages
+  Input stateSlots;               ///< of sequences: a state has its number; -1: no token
+  samples::StepInputs::Bytes fresh; ///< of sequences: 1: the first token is in the call
   /// Of rows, as if each were a sequence of its own that ends with the row's token.
   Input rowLengths, rowTables;
   Input counts; ///< rows of the call, for each head
@@ -60,6 +64,8 @@ public:
     std::fill_n(slots.host, rows_, -1);
     std::fill_n(positions.host, rows_, 0);
     std::fill_n(tokens.host, rows_, 0);
+    std::fill_n(stateSlots.host, stateSlots.device.size(), -1);
+    std::fill_n(fresh.host, fresh.device.size(), std::uint8_t(0));
     if (byRow_)
       std::fill_n(rowLengths.host, rows_, 0);
     for (std::int32_t i = 0; i < starts.device.size(); ++i)
@@ -74,6 +80,9 @@ public:
     positions.host[row] = place.position;
     slots.host[row] = place.slot;
     lengths.host[number] = place.position + 1;
+    stateSlots.host[number] = number;
+    if (place.position == 0)
+      fresh.host[number] = 1;
     if (byRow_) {
       rowLengths.host[row] = place.position + 1;
       std::copy_n(table, place.pageOfSequence + 1, rowTables.host + row * pages());

@@ -29,7 +29,13 @@ inline double rootMeanSquare(std::span<const float> x) {
 // products of two such numbers, q k and gate up, and counts twice there: 12 errors in all. What a
 // layer adds is also off by the errors of what enters it: of the token itself in its MLP, and of all
 // tokens that attention looks at, on average. And the token's own error stays in the sum.
+//
+// Linear attention normalises what a head gives, also where that is small. A state of one token gives
+// its value times q k, a sum of numbers of both signs: where q and k are nearly orthogonal, it is off
+// by more than they are, here by up to 6 times, and so by four errors, of q and k and of what they are
+// made of. A state of t tokens is a sum of t such ones, which are not all small together.
 inline constexpr double kRounding = 0.43 * 0x1p-8, kOfLayer = 12 * kRounding * kRounding,
+                        kOfState = 4 * 6 * 6 * kRounding * kRounding,
                         kOfLastNorm = kRounding * kRounding;
 /// Of embeddings, which are multiplied in f32.
 inline constexpr double kOfEmbedding = 0x1p-40;
@@ -222,8 +228,9 @@ private:
     if (layer > 0) {
       const std::vector<double> &before = squares[layer - 1];
       const auto seen = std::span(before).first(token + 1);
+      const bool isLinear = model_.mixing[layer - 1] == Mixing::delta;
       const double own = before[token],
-                   added = own + kOfLayer +
+                   added = own + kOfLayer + (isLinear ? kOfState / double(seen.size()) : 0) +
                            std::accumulate(seen.begin(), seen.end(), 0.0) / double(seen.size());
       // What the last layer adds is not known: as if it were all of the sum.
       double ofOwn = 0, ofAdded = 1, ofNorm = kOfLastNorm;

@@ -107,6 +107,21 @@ public:
       refuse(key, *found, std::to_string(count) + " texts are expected");
     return found->get<std::vector<std::string>>();
   }
+  /// Whole numbers, any number of them; none if the key is not there.
+  std::vector<std::int64_t> wholes(const std::string &key, std::int64_t least,
+                                   std::int64_t most) const {
+    const nlohmann::json *found = find(key);
+    if (!found)
+      return {};
+    const auto fits = [&](const nlohmann::json &value) {
+      return value.is_number_integer() && value >= least && value <= most;
+    };
+    if (!found->is_array() || !std::ranges::all_of(*found, fits))
+      refuse(key, *found,
+             "whole numbers from " + std::to_string(least) + " to " + std::to_string(most) +
+                 " are expected");
+    return found->get<std::vector<std::int64_t>>();
+  }
   /// Refuses a key with another value than the one that this program is made for, which is also
   /// that of a file without the key.
   void expect(const std::string &key, const nlohmann::json &value) const {

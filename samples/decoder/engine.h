@@ -7,8 +7,8 @@
 #pragma once
 
 #include "common/sampling.h"
+#include "delta.h"
 #include "experts.h"
-#include "kernels.h"
 #include "latent.h"
 
 #include <flydsl/host/graph.h>
@@ -35,14 +35,18 @@ struct EngineOptions {
 class Engine {
 public:
   Engine(const Model &model, samples::Plans &plans, const EngineOptions &options)
-      : model_(model), options_(options),
-        maker_{model, plans, memory_, workspaces_, {options.prompt, options.batch}},
+      : model_(model), options_(options), maker_{model,
+                                                 plans,
+                                                 memory_,
+                                                 workspaces_,
+                                                 {options.prompt, options.batch}},
         rows_(maker_.rows.most()),
         batch_(maker_.rows, options.context, model.row.latent ? model.heads : 0),
         x_({rows_, model.width}), delta_({rows_, model.width}),
         logits_({options.batch, model.vocabulary}), y_({rows_, model.width}),
         inner_(memory_.room(fx::bf16, {rows_, model.inner})), embedding_(raw(model.embedding)),
         finalNorm_(memory_.upload(model.finalNorm, {model.width})),
+        sharedGate_(memory_.room(fx::f32, {rows_, 1})), embed_(embedPlan(model)),
         norm_(plans(normProblem(model, fx::bf16, false), rows_)),
         addAndNorm_(plans(normProblem(model, fx::bf16, true), rows_)),
         postNorm_(plans(normProblem(model, fx::f32, false), rows_)),
@@ -52,8 +56,12 @@ public:
       latent_.emplace(maker_, batch_);
     else
       heads_.emplace(maker_, batch_);
+    if (model.row.delta)
+      linear_.emplace(maker_, batch_);
     if (model.row.mixture)
       mixtures_.emplace(maker_);
+    if (model.logitCap != 0)
+      softCap_ = capPlan(model);
     for (std::size_t i = 0; i < model.layer.size(); ++i)
       layers_.push_back(layer(model.layer[i], model.mixing[i]));
     workspaces_.allocate(memory_);
@@ -141,12 +149,14 @@ private:
     Product router;
     DeviceExperts experts;
     Numbers scores; ///< that the router gave in the last call
+    std::optional<Product> sharedGate = {};
   };
   struct DeviceLayer {
     fx::TensorArg attentionNorm, mlpNorm;
     std::optional<fx::TensorArg> afterAttention, afterMlp;
-    std::optional<HeadAttention::Layer> heads; ///< one of the two
+    std::optional<HeadAttention::Layer> heads; ///< one of the three
     std::optional<LatentAttention::Layer> latent;
+    std::optional<DeltaAttention::Layer> delta;
     std::optional<GatedMlp> mlp; ///< one of the two
     std::optional<RoutedMixture> mixture;
   };
@@ -165,10 +175,13 @@ private:
                      .afterMlp = maker_.vector(weights.afterMlp),
                      .heads = {},
                      .latent = {},
+                     .delta = {},
                      .mlp = {},
                      .mixture = {}};
     if (weights.heads)
       made.heads.emplace(heads_->layer(maker_, *weights.heads, mixing));
+    else if (weights.delta)
+      made.delta.emplace(linear_->layer(maker_, *weights.delta));
     else
       made.latent.emplace(latent_->layer(maker_, *weights.latent));
     if (weights.experts) {
@@ -177,6 +190,9 @@ private:
                                    {experts.router}, experts.routerBias),
                            mixtures_->upload(experts, maker_),
                            Numbers({rows_, model_.experts.count}));
+      if (experts.sharedGate)
+        made.mixture->sharedGate.emplace(maker_, productProblem(1, model_.width),
+                                         std::vector{*experts.sharedGate});
     } else {
       fk::GemmProblem gateUp = productProblem(model_.inner, model_.width, fx::bf16);
       gateUp.activation = model_.activation;
@@ -214,7 +230,7 @@ private:
       if (weight)
         postNorm_({.x = delta, .weight = *weight, .y = delta}, call.stream);
     };
-    embed(call);
+    embed_({.x = {embedding_}, .y = {x}, .ids = call.rows(batch_.tokens.device)}, call.stream);
     norm_({.x = x, .weight = layers_[0].attentionNorm, .y = y}, call.stream);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       // region: layer
@@ -224,6 +240,8 @@ private:
       show(std::int64_t(i), x_, call);
       if (layer.heads)
         (*heads_)(*layer.heads, y, delta, call);
+      else if (layer.delta)
+        (*linear_)(*layer.delta, y, delta, call);
       else
         (*latent_)(*layer.latent, y, delta, call);
       normaliseDelta(layer.afterAttention);
@@ -235,7 +253,12 @@ private:
         const RoutedMixture &mixture = *layer.mixture;
         const fx::TensorArg scores = call.rows(mixture.scores);
         mixture.router(y, scores, call);
-        (*mixtures_)(mixture.experts, scores, y, delta, call);
+        std::optional<fx::TensorArg> sharedGate;
+        if (mixture.sharedGate) {
+          sharedGate = call.rows(sharedGate_);
+          (*mixture.sharedGate)(y, *sharedGate, call);
+        }
+        (*mixtures_)(mixture.experts, scores, sharedGate, y, delta, call);
       }
       normaliseDelta(layer.afterMlp);
       // endregion
@@ -250,19 +273,10 @@ private:
       for (int i = 0; i < options_.batch; ++i)
         if (starts[i + 1] > starts[i])
           output_(part(y_, 0, starts[i + 1] - 1, 1), part(logits_, 0, i, 1), call);
-    if (model_.logitCap != 0)
-      capKernel(logits_, float(model_.logitCap))
-          .launch({.grid = options_.batch, .block = kThreads, .stream = call.stream});
+    if (softCap_)
+      (*softCap_)({.x = {logits_}, .y = {logits_}}, call.stream);
     // All rows choose; of those whose logits this call has not changed, the last choice counts.
     choice_(logits_, 0, call.stream);
-  }
-  void embed(const Call &call) {
-    const auto counted = [&](const fx::TensorArg &of) {
-      return call.rows(of).mark_shape_dynamic(0);
-    };
-    embedKernel(counted(batch_.tokens.device), embedding_, float(model_.embeddingScale),
-                counted(x_))
-        .launch({.grid = call.m, .block = kThreads, .stream = call.stream});
   }
   template <class T>
   void show(std::int64_t layer, const fx::DeviceArray<T> &values, const Call &call) {
@@ -283,10 +297,13 @@ private:
   Batch batch_;
   Numbers x_, delta_, logits_;        ///< x + delta is the stream between the layers
   fx::DeviceArray<fx::bfloat16_t> y_; ///< what was normalised
-  fx::TensorArg inner_, embedding_, finalNorm_;
+  fx::TensorArg inner_, embedding_, finalNorm_, sharedGate_;
+  fk::ElementwisePlan embed_;
   fk::NormPlan norm_, addAndNorm_, postNorm_;
+  std::optional<fk::ElementwisePlan> softCap_;
   std::optional<HeadAttention> heads_;
   std::optional<LatentAttention> latent_;
+  std::optional<DeltaAttention> linear_;
   std::optional<MixturePlans> mixtures_;
   Product output_; ///< gives logits
   samples::TokenChoice choice_;

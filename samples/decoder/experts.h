@@ -2,7 +2,7 @@
 // and grouped products read and write their rows in that order.
 #pragma once
 
-#include "products.h"
+#include "chains.h"
 
 #include <flydsl/kernels/grouped_gemm.h>
 #include <flydsl/kernels/moe_reduce.h>
@@ -24,8 +24,9 @@ public:
   explicit MixturePlans(const Maker &maker) : MixturePlans(maker, maker.model, maker.memory) {}
 
   // region: mixture
-  /// What the experts give of y, whose scores the router made.
-  void operator()(const DeviceExperts &layer, const fx::TensorArg &scores, const fx::TensorArg &y,
+  /// What the experts give of y, whose scores the router made, and the gate of shared ones.
+  void operator()(const DeviceExperts &layer, const fx::TensorArg &scores,
+                  const std::optional<fx::TensorArg> &sharedGate, const fx::TensorArg &y,
                   const fx::TensorArg &sum, const Call &call) const {
     const std::int64_t count = places(call.m);
     const auto tokens = [&](const fx::TensorArg &of) { return call.rows(of); };
@@ -37,6 +38,10 @@ public:
              .ids = tokens(ids_),
              .bias = layer.choiceBias},
             call.stream);
+    if (sharedGate)
+      (*sharedGate_)({.x = {*sharedGate},
+                      .y = {part(tokens(weights_), 1, experts_.topk, experts_.shared)}},
+                     call.stream);
     sort_({.ids = tokens(ids_),
            .sorted_ids = sorted,
            .unit_experts = units,
@@ -105,6 +110,8 @@ private:
         inner_(memory.room(fx::bf16, {places(rows_), experts_.inner})),
         results_(memory.room(fx::f32, {rows_, experts_.slots(), model.width})) {
     maker.workspaces.require(sort_, rows_);
+    if (model.row.mixture->gatedShared)
+      sharedGate_ = sharedGatePlan(model);
   }
 
   fk::TopkGatingProblem gatingProblem(const Model &model) const {
@@ -159,6 +166,7 @@ private:
   fk::MoeSortPlan sort_;
   fk::GroupedGemmPlan gateUp_[2], down_[2]; ///< for prompts, and for steps
   fk::MoeReducePlan sum_;
+  std::optional<fk::ElementwisePlan> sharedGate_;
   fx::TensorArg weights_, ids_;                              ///< of the slots of tokens
   fx::TensorArg sorted_, units_, counts_, offsets_, totals_; ///< see MoeSortArgs
   fx::TensorArg inner_, results_;

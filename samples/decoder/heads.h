@@ -2,6 +2,7 @@
 #pragma once
 
 #include "batch.h"
+#include "chains.h"
 
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/decode.h>
@@ -82,8 +83,12 @@ public:
         qkv_(maker.memory.room(fx::f32, {maker.rows.most(), model_.qkvWidth()})),
         q_(maker.memory.room(fx::bf16, {maker.rows.most(), model_.heads, model_.head})),
         attended_(maker.memory.room(fx::bf16, {maker.rows.most(), model_.heads, model_.head})),
-        rope_(maker.plans(ropeProblem(model_), maker.rows.most())),
-        kinds_{Kind(maker, batch, false), Kind(maker, batch, true)} {}
+        rope_(maker.plans(ropeProblem(model_), maker.rows.most())), kinds_{
+                                                                        Kind(maker, batch, false),
+                                                                        Kind(maker, batch, true)} {
+    if (model_.row.outputGate)
+      gate_ = gatePlan(model_);
+  }
 
   struct Layer {
     const Mixing mixing;
@@ -93,12 +98,15 @@ public:
   };
   Layer layer(const Maker &maker, const HeadWeights &weights, Mixing mixing) const {
     const auto cache = [&] {
-      return maker.memory.zeros(
-          fx::bf16, {batch_.sequences().pages(), kPage, model_.kvHeads, model_.head});
+      return maker.memory.zeros(fx::bf16,
+                                {batch_.sequences().pages(), kPage, model_.kvHeads, model_.head});
     };
+    std::vector<Matrix> qkv{weights.q, weights.k, weights.v};
+    if (weights.gate)
+      qkv.push_back(*weights.gate);
     return {.mixing = mixing,
-            .qkv = Product(maker, productProblem(model_.qkvWidth(), model_.width),
-                           {weights.q, weights.k, weights.v}, weights.qkvBias),
+            .qkv = Product(maker, productProblem(model_.qkvWidth(), model_.width), qkv,
+                           weights.qkvBias),
             .output = Product(maker, productProblem(model_.width, model_.heads * model_.head),
                               {weights.output}, weights.outputBias),
             .qNorm = maker.vector(weights.qNorm),
@@ -115,8 +123,13 @@ public:
     layer.qkv(x, call.rows(qkv_), call);
     rotate(layer, call);
     attend(layer, call);
-    layer.output(fx::tensor(attended_.data(), fx::bf16, {call.m, model_.heads * model_.head}), y,
-                 call);
+    const fx::TensorArg attended =
+        fx::tensor(attended_.data(), fx::bf16, {call.m, model_.heads * model_.head});
+    if (const std::int64_t gates = model_.gateWidth())
+      (*gate_)({.x = {attended, part(call.rows(qkv_), 1, model_.qkvWidth() - gates, gates)},
+                .y = {attended}},
+               call.stream);
+    layer.output(attended, y, call);
     // endregion
   }
 
@@ -198,6 +211,7 @@ private:
   fx::TensorArg qkv_, q_, attended_;
   fk::RopePlan rope_;
   Kind kinds_[2]; ///< without and with a window
+  std::optional<fk::ElementwisePlan> gate_;
 };
 
 } // namespace decoder

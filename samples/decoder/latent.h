@@ -66,6 +66,8 @@ private:
 };
 
 // region: problems
+inline constexpr double kLatentEps = 1e-6; // transformers has this one, whatever config.json says
+
 inline fk::RopeProblem latentRope(const Model &model, bool keys) {
   const Latent &latent = model.latent;
   fk::RopeProblem problem{.x = keys ? fx::f32 : fx::bf16,
@@ -82,6 +84,10 @@ inline fk::RopeProblem latentRope(const Model &model, bool keys) {
     problem.cached = fx::bf16;
     problem.page = kPage;
     problem.v_cached = false;
+    problem.k_norm = fk::HeadNorm::weighted; // of the value
+    problem.normed = int(latent.keys);
+    problem.weight = fx::f32;
+    problem.eps = kLatentEps;
   }
   return problem;
 }
@@ -97,10 +103,6 @@ inline fk::DecodeProblem latentDecode(const Model &model, int context) {
           .latent = int(model.latent.keys),
           .context = context};
 }
-inline fk::NormProblem latentNorm(std::int64_t n, fx::DType y) {
-  constexpr double kEps = 1e-6; // transformers has this one, whatever config.json says
-  return {.x = fx::f32, .weight = fx::f32, .y = y, .n = n, .eps = kEps};
-}
 // endregion
 
 class LatentAttention {
@@ -115,13 +117,17 @@ public:
         values_(maker.memory.room(fx::bf16, {maker.rows.most(), heads_, latent_.keys})),
         attended_(maker.memory.room(fx::bf16, {maker.rows.most(), heads_, latent_.value})),
         angles_(maker, maker.model.rope, batch.sequences().context()),
-        keyNorm_(maker.plans(latentNorm(latent_.keys, fx::f32), maker.rows.most())),
         rotateKeys_(maker.plans(latentRope(maker.model, true), maker.rows.most())),
         rotateQueries_(maker.plans(latentRope(maker.model, false), maker.rows.most())),
         absorb_(maker, latent_.keys, latent_.plain), expand_(maker, latent_.value, latent_.keys),
         attention_{decode(maker, maker.rows.prompt), decode(maker, maker.rows.batch)} {
     if (latent_.queries)
-      queryNorm_ = maker.plans(latentNorm(latent_.queries, fx::bf16), maker.rows.most());
+      queryNorm_ = maker.plans(fk::NormProblem{.x = fx::f32,
+                                               .weight = fx::f32,
+                                               .y = fx::bf16,
+                                               .n = latent_.queries,
+                                               .eps = kLatentEps},
+                               maker.rows.most());
   }
 
   struct Layer {
@@ -199,18 +205,17 @@ private:
   fx::TensorArg flat(const fx::TensorArg &of) const {
     return fx::tensor(of.data(), fx::bf16, {of.shape()[0], of.shape()[1] * of.shape()[2]});
   }
-  /// Normalises the value, rotates the rest of the key, and writes both.
+  /// Normalises the value, rotates the rest of the key, and writes both, in one kernel.
   void writeCache(const Layer &layer, const fx::TensorArg &down, const Call &call) const {
-    const fx::TensorArg value = part(down, 1, latent_.queries, latent_.keys);
-    keyNorm_({.x = value, .weight = layer.kvNorm, .y = value}, call.stream);
     const std::int64_t row = down.strides()[0];
-    rotateKeys_({.k = fx::tensor(static_cast<float *>(value.data()),
+    rotateKeys_({.k = fx::tensor(static_cast<float *>(down.data()) + latent_.queries,
                                  {call.m, 1, latent_.cached()}, {row, row, 1}),
                  .positions = call.rows(batch_.positions.device),
                  .cos = angles_.cos,
                  .sin = angles_.sin,
                  .slots = call.rows(batch_.slots.device),
-                 .k_cache = layer.cache},
+                 .k_cache = layer.cache,
+                 .k_weight = layer.kvNorm},
                 call.stream);
   }
 
@@ -221,7 +226,6 @@ private:
   fx::TensorArg down_, normalised_, q_, absorbed_, values_, attended_;
   RopeTables angles_;
   std::optional<fk::NormPlan> queryNorm_;
-  fk::NormPlan keyNorm_;
   fk::RopePlan rotateKeys_, rotateQueries_;
   HeadProduct absorb_, expand_;
   fk::DecodePlan attention_[2]; ///< for prompts, and for steps

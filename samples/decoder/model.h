@@ -4,6 +4,7 @@
 #include "sizes.h"
 
 #include <initializer_list>
+#include <numeric>
 
 namespace decoder {
 
@@ -24,9 +25,10 @@ struct Matrix {
 /// Attention: heads of q, k and v, which are in the cache.
 struct HeadWeights {
   Matrix q, k, v, output;
+  std::optional<Matrix> gate = {};      ///< outputGate
   Floats qNorm = {}, kNorm = {};        ///< headNorms
   Floats sinks = {};                    ///< by head of q
-  Floats qkvBias = {}, outputBias = {}; ///< empty: none
+  Floats qkvBias = {}, outputBias = {}; ///< empty: none; in the order q, k, v, gate
 };
 /// Latent attention: one product gives the numbers of q and of keys and values; see Latent.
 struct LatentWeights {
@@ -37,9 +39,19 @@ struct LatentWeights {
   /// Of one head after another: (keys, plain) and (value, keys).
   std::vector<Matrix> absorb = {}, expand = {};
 };
+/// Linear attention.
+struct DeltaWeights {
+  /// Rows of q, k and v of all heads, which are convolved; of the gates of what heads give; and of
+  /// beta of all heads, and then of the length of a step.
+  Matrix mixed, gate, steps, output;
+  Floats taps;         ///< (channels, taps)
+  Floats rate, offset; ///< of heads, see decayPlan
+  Floats norm;         ///< of what a head gives
+};
 /// The weights of a mixture of experts.
 struct ExpertWeights {
   Matrix router;
+  std::optional<Matrix> sharedGate = {};   ///< gatedShared
   Floats routerBias = {}, choiceBias = {}; ///< clamped; shared
   /// Of one expert after another: rows of gates and then of ups, and of the second products.
   std::vector<Matrix> gateUp = {}, down = {};
@@ -52,8 +64,9 @@ struct MlpWeights {
 struct Layer {
   Floats attentionNorm = {}, mlpNorm = {};
   Floats afterAttention = {}, afterMlp = {}; ///< postNorms
-  std::optional<HeadWeights> heads = {};     ///< one of the two
+  std::optional<HeadWeights> heads = {};     ///< one of the three
   std::optional<LatentWeights> latent = {};
+  std::optional<DeltaWeights> delta = {};
   std::optional<MlpWeights> mlp = {}; ///< one of the two
   std::optional<ExpertWeights> experts = {};
 };
@@ -96,12 +109,15 @@ private:
   Layer readLayer(const SafeTensors &file, std::int64_t i) {
     const std::string at = "model.layers." + std::to_string(i) + ".",
                       attention = at + "self_attn.", mlp = at + "mlp.";
+    const auto number = std::size_t(i);
     Layer made{.attentionNorm = norm(file, at + "input_layernorm", width)};
     if (row.latent)
       made.latent = readLatentWeights(file, attention);
+    else if (mixing[number] == Mixing::delta)
+      made.delta = readDeltaWeights(file, at + "linear_attn.");
     else
       made.heads = readHeads(file, attention);
-    if (row.mixture && i >= experts.firstLayer)
+    if (row.mixture && experts.layers[number])
       made.experts = readMixture(file, mlp, *row.mixture);
     else
       made.mlp = MlpWeights{matrix(file, mlp + "gate_proj.weight", inner, width),
@@ -118,11 +134,18 @@ private:
     return made;
   }
 
-  HeadWeights readHeads(const SafeTensors &file, const std::string &at) const {
-    HeadWeights made{.q = matrix(file, at + "q_proj.weight", heads * head, width),
+  HeadWeights readHeads(const SafeTensors &file, const std::string &at) {
+    // Of each head, q and then its gate.
+    const std::int64_t ofQ = heads * head + gateWidth();
+    const std::vector<std::int64_t> qAndGate =
+        row.outputGate ? std::vector{head, head} : std::vector{head};
+    const Matrix q = grouped(matrix(file, at + "q_proj.weight", ofQ, width), heads, qAndGate);
+    HeadWeights made{.q = q.part(0, heads * head),
                      .k = matrix(file, at + "k_proj.weight", kvHeads * head, width),
                      .v = matrix(file, at + "v_proj.weight", kvHeads * head, width),
                      .output = matrix(file, at + "o_proj.weight", width, heads * head)};
+    if (row.outputGate)
+      made.gate = q.part(heads * head, heads * head);
     if (row.sinks)
       made.sinks = vector(file, at + "sinks", {heads});
     if (headNorms) {
@@ -130,10 +153,12 @@ private:
       made.kNorm = norm(file, at + "k_norm", head);
     }
     if (bias) {
-      for (const auto &[name, size] : {std::pair("q_proj.bias", heads * head),
-                                       {"k_proj.bias", kvHeads * head},
-                                       {"v_proj.bias", kvHeads * head}})
-        append(made.qkvBias, vector(file, at + name, {size}));
+      const Floats ofQAndGate = grouped(vector(file, at + "q_proj.bias", {ofQ}), heads, qAndGate);
+      const auto gate = ofQAndGate.begin() + heads * head;
+      append(made.qkvBias, {ofQAndGate.begin(), gate});
+      for (const char *name : {"k_proj.bias", "v_proj.bias"})
+        append(made.qkvBias, vector(file, at + name, {kvHeads * head}));
+      append(made.qkvBias, {gate, ofQAndGate.end()});
       if (row.outputBias)
         made.outputBias = vector(file, at + "o_proj.bias", {width});
     }
@@ -165,6 +190,27 @@ private:
       made.absorb.push_back(transposed(up.part(h * each, latent.plain), 1));
       made.expand.push_back(up.part(h * each + latent.plain, latent.value));
     }
+    return made;
+  }
+
+  DeltaWeights readDeltaWeights(const SafeTensors &file, const std::string &at) {
+    // Of each head of q and k: q, k, and then v and gates of the heads of v that it has.
+    const std::int64_t ofKey = delta.valueHeads / delta.keyHeads, values = ofKey * delta.value;
+    const Matrix all = grouped(matrix(file, at + "in_proj_qkvz.weight",
+                                      delta.channels() + delta.values(), width),
+                               delta.keyHeads, {delta.key, delta.key, values, values});
+    DeltaWeights made{
+        .mixed = all.part(0, delta.channels()),
+        .gate = all.part(delta.channels(), delta.values()),
+        .steps = grouped(matrix(file, at + "in_proj_ba.weight", 2 * delta.valueHeads, width),
+                         delta.keyHeads, {ofKey, ofKey}),
+        .output = matrix(file, at + "out_proj.weight", width, delta.values()),
+        .taps = vector(file, at + "conv1d.weight", {delta.channels(), 1, delta.taps}),
+        .rate = vector(file, at + "A_log", {delta.valueHeads}),
+        .offset = vector(file, at + "dt_bias", {delta.valueHeads}),
+        .norm = vector(file, at + "norm.weight", {delta.value})};
+    for (float &rate : made.rate)
+      rate = std::exp(rate);
     return made;
   }
 
@@ -204,34 +250,69 @@ private:
       made.gateUp = each(mlp + "experts.gate_up_proj", both, width);
       made.down = each(mlp + "experts.down_proj", width, experts.inner);
     }
-    if (mixture.shared) {
+    if (mixture.shared)
       made.choiceBias = vector(file, router + ".e_score_correction_bias", {experts.count});
-      const std::string at = mlp + "shared_experts.";
-      const std::int64_t all = experts.shared * experts.inner;
+    if (mixture.gatedShared)
+      made.sharedGate = matrix(file, mlp + "shared_expert_gate.weight", 1, width);
+    if (experts.shared) {
+      const std::string at = mlp + (mixture.shared ? "shared_experts." : "shared_expert.");
+      const std::int64_t all = experts.sharedInner;
       const Matrix gate = matrix(file, at + "gate_proj.weight", all, width),
                    up = matrix(file, at + "up_proj.weight", all, width),
                    down = matrix(file, at + "down_proj.weight", width, all);
       for (std::int64_t e = 0; e < all; e += experts.inner) {
-        made.gateUp.push_back(gate.part(e, experts.inner));
-        made.gateUp.push_back(up.part(e, experts.inner));
-        made.down.push_back(columns(down, e, experts.inner));
+        made.gateUp.push_back(block(gate, {e, experts.inner}, {0, width}));
+        made.gateUp.push_back(block(up, {e, experts.inner}, {0, width}));
+        made.down.push_back(block(down, {0, width}, {e, experts.inner}));
       }
     }
     return made;
   }
 
   static void append(Floats &to, const Floats &of) { to.insert(to.end(), of.begin(), of.end()); }
-  /// `count` columns from `first` on.
-  Matrix columns(const Matrix &of, std::int64_t first, std::int64_t count) {
+  /// `count` rows or columns from `first` on.
+  struct Range {
+    std::int64_t first, count;
+
+    std::int64_t inside(std::int64_t of) const { return std::min(count, of - first); }
+  };
+  /// A part of a matrix; zeros stand past its last row and column.
+  Matrix block(const Matrix &of, const Range &rows, const Range &columns) {
     constexpr std::int64_t bytes = 2;
-    if (count == of.columns)
+    std::vector<std::uint8_t> &made =
+        made_.emplace_back(std::size_t(rows.count * columns.count * bytes));
+    for (std::int64_t i = 0; i < rows.inside(of.rows); ++i)
+      std::memcpy(&made[std::size_t(i * columns.count * bytes)],
+                  &of.bytes[std::size_t(((rows.first + i) * of.columns + columns.first) * bytes)],
+                  std::size_t(columns.inside(of.columns) * bytes));
+    return {made, rows.count, columns.count};
+  }
+  /// Rows that are in groups, of each group parts of these sizes, become the first part of all groups,
+  /// then the second of all, and so on. `row`: elements of a row.
+  template <class T>
+  static std::vector<T> grouped(std::span<const T> of, std::int64_t groups,
+                                const std::vector<std::int64_t> &parts, std::int64_t row) {
+    std::vector<T> made;
+    const std::int64_t each = std::accumulate(parts.begin(), parts.end(), std::int64_t(0));
+    std::int64_t first = 0;
+    for (const std::int64_t part : parts) {
+      for (std::int64_t group = 0; group < groups; ++group) {
+        const auto from = of.begin() + (group * each + first) * row;
+        made.insert(made.end(), from, from + part * row);
+      }
+      first += part;
+    }
+    return made;
+  }
+  static Floats grouped(const Floats &of, std::int64_t groups,
+                        const std::vector<std::int64_t> &parts) {
+    return grouped(std::span(of), groups, parts, 1);
+  }
+  Matrix grouped(const Matrix &of, std::int64_t groups, const std::vector<std::int64_t> &parts) {
+    if (parts.size() == 1)
       return of;
-    std::vector<std::uint8_t> &made = made_.emplace_back(std::size_t(of.rows * count * bytes));
-    for (std::int64_t i = 0; i < of.rows; ++i)
-      std::memcpy(&made[std::size_t(i * count * bytes)],
-                  &of.bytes[std::size_t((i * of.columns + first) * bytes)],
-                  std::size_t(count * bytes));
-    return {made, of.rows, count};
+    made_.push_back(grouped(of.bytes, groups, parts, std::int64_t(of.bytes.size()) / of.rows));
+    return {made_.back(), of.rows, of.columns};
   }
   /// Columns as rows: first each `step`-th of them, and then those between.
   Matrix transposed(const Matrix &of, std::int64_t step) {

@@ -13,10 +13,12 @@ namespace decoder {
 struct Experts {
   std::int64_t count = 0, inner = 0; ///< experts that the router chooses from; their width inside
   int topk = 0;                      ///< chosen for a token
-  /// Shared experts, which each token has. One that is wider than the others is several of them.
+  /// Shared experts, which each token has. One that is wider than the others is several of them, the
+  /// last of which may be filled up with zeros.
   int shared = 0;
+  std::int64_t sharedInner = 0;   ///< the width inside of all shared ones
   int groups = 1, topkGroups = 1; ///< of the experts that the router chooses from
-  std::int64_t firstLayer = 0;    ///< those before it have an MLP
+  std::vector<bool> layers;       ///< of each layer: whether it has a mixture and no MLP
   bool renormalise = false;
   double scale = 1;            ///< of the weights
   double alpha = 1, limit = 0; ///< clamped
@@ -36,10 +38,21 @@ struct Latent {
   std::int64_t cached() const { return keys + rotary; } ///< elements of a token in the cache
 };
 
+/// The sizes of linear attention by the gated delta rule: heads of q and k, and of v, of gates and of
+/// states; before them a convolution over the last `taps` tokens.
+struct Delta {
+  std::int64_t keyHeads = 0, valueHeads = 0, key = 0, value = 0, taps = 0;
+
+  std::int64_t keys() const { return keyHeads * key; }
+  std::int64_t values() const { return valueHeads * value; }
+  std::int64_t channels() const { return 2 * keys() + values(); } ///< of the convolution: q, k, v
+};
+
 /// How a layer mixes tokens.
 enum class Mixing : std::uint8_t {
   all,    ///< attention to all tokens before
   window, ///< to the last ones
+  delta,  ///< linear attention
 };
 
 struct Sizes {
@@ -57,8 +70,10 @@ struct Sizes {
   fk::RopeStyle ropeStyle = fk::RopeStyle::neox;
   Experts experts; ///< if the architecture has mixtures
   Latent latent;   ///< if it has latent attention
+  Delta delta;     ///< if it has linear attention
 
-  std::int64_t qkvWidth() const { return (heads + 2 * kvHeads) * head; }
+  std::int64_t gateWidth() const { return row.outputGate ? heads * head : 0; }
+  std::int64_t qkvWidth() const { return (heads + 2 * kvHeads) * head + gateWidth(); }
 
   /// Throws FileError if the model is of another architecture, or has an option that is not here.
   explicit Sizes(const Config &config)
@@ -89,6 +104,8 @@ struct Sizes {
     readMixing(config);
     if (row.latent)
       readLatent(config);
+    if (row.delta)
+      readDelta(config);
     readRopes(config);
     if (row.mixture)
       readExperts(config, *row.mixture);
@@ -119,21 +136,31 @@ private:
     return found->activation;
   }
   void readMixing(const Config &config) {
-    const std::int64_t every = // transformers has written both names
-        config.whole("_sliding_window_pattern", 1, 1000,
-                     config.whole("sliding_window_pattern", 1, 1000, std::max(row.globalEvery, 1)));
-    const bool used = config.flag("use_sliding_window", row.globalEvery != 0),
+    // What layers have that do not see all tokens.
+    const Mixing other = row.delta ? Mixing::delta : Mixing::window;
+    const std::string nameOfOther = row.delta ? "linear_attention" : "sliding_attention";
+    const auto everyBy = [&](const char *key, std::int64_t otherwise) {
+      return config.whole(key, 1, 1000, otherwise);
+    };
+    const std::int64_t globalEvery = std::max(row.globalEvery, 1),
+                       every = // transformers has written both names
+        row.delta ? everyBy("full_attention_interval", globalEvery)
+                  : everyBy("_sliding_window_pattern",
+                            everyBy("sliding_window_pattern", globalEvery));
+    if (row.delta)
+      config.expect("use_sliding_window", false);
+    const bool used = row.delta || config.flag("use_sliding_window", row.globalEvery != 0),
                everywhere = row.windowEverywhere && config.has("sliding_window");
     for (std::int64_t i = 0; i < layers; ++i)
-      mixing.push_back(everywhere || (used && (i + 1) % every) ? Mixing::window : Mixing::all);
+      mixing.push_back(everywhere || (used && (i + 1) % every) ? other : Mixing::all);
     const std::vector<std::string> types = config.words("layer_types", std::size_t(layers));
     if (used && types.empty() && row.globalEvery == 0)
       config.refuse("use_sliding_window", true, "layer_types says of which layers then");
     for (std::size_t i = 0; i < types.size(); ++i) {
-      if (types[i] != "sliding_attention" && types[i] != "full_attention")
+      if (types[i] != nameOfOther && types[i] != "full_attention")
         config.refuse("layer_types", types[i],
-                      "this program has full_attention and sliding_attention");
-      mixing[i] = types[i] == "sliding_attention" ? Mixing::window : Mixing::all;
+                      "this program has full_attention and " + nameOfOther);
+      mixing[i] = types[i] == nameOfOther ? other : Mixing::all;
     }
     const bool any = std::ranges::find(mixing, Mixing::window) != mixing.end();
     window = config.whole("sliding_window", 1, 1 << 30, any ? std::nullopt : std::optional(1));
@@ -152,6 +179,19 @@ private:
     head = latent.rotary;
     scale = 1 / std::sqrt(double(latent.head()));
     ropeStyle = config.flag("rope_interleave", true) ? fk::RopeStyle::gptj : fk::RopeStyle::neox;
+  }
+  void readDelta(const Config &config) {
+    delta.keyHeads = config.whole("linear_num_key_heads", 1, 1024);
+    delta.valueHeads = config.whole("linear_num_value_heads", 1, 1024);
+    delta.key = config.whole("linear_key_head_dim", 1, 1024);
+    delta.value = config.whole("linear_value_head_dim", 1, 1024);
+    delta.taps = config.whole("linear_conv_kernel_dim", 1, 1024);
+    if (delta.valueHeads % delta.keyHeads)
+      config.refuse("linear_num_value_heads", delta.valueHeads,
+                    "it is a multiple of linear_num_key_heads, " + std::to_string(delta.keyHeads));
+    if (activation != fk::Activation::silu)
+      config.refuse("hidden_act", config.word("hidden_act"),
+                    "the convolutions of this program have silu");
   }
   void readRopes(const Config &config) {
     const auto given =
@@ -192,20 +232,31 @@ private:
         int(config.whole("num_experts_per_tok", 1, std::min<std::int64_t>(experts.count, 64)));
     experts.renormalise =
         mixture.renormalise ? *mixture.renormalise : config.flag("norm_topk_prob", mixture.shared);
-    config.expect("decoder_sparse_step", 1);
-    config.expect("mlp_only_layers", nlohmann::json::array());
+    experts.layers.assign(std::size_t(layers), true);
+    if (mixture.someMlps) {
+      const std::int64_t step = config.whole("decoder_sparse_step", 1, 1000, 1);
+      for (std::int64_t i = 0; i < layers; ++i)
+        experts.layers[std::size_t(i)] = (i + 1) % step == 0;
+      for (std::int64_t layer : config.wholes("mlp_only_layers", 0, layers - 1))
+        experts.layers[std::size_t(layer)] = false;
+    }
     if (mixture.clamped) {
       experts.alpha = config.real("swiglu_alpha", 0, 1e3, 1.702);
       experts.limit = config.real("swiglu_limit", 1e-3, 1e6, 7);
     }
+    if (mixture.gatedShared) {
+      experts.sharedInner = config.whole("shared_expert_intermediate_size", 1, 1 << 20);
+      experts.shared = int((experts.sharedInner + experts.inner - 1) / experts.inner);
+    }
     if (mixture.shared) {
       experts.shared = int(config.whole("n_shared_experts", 1, 64));
+      experts.sharedInner = experts.shared * experts.inner;
       experts.groups = int(config.whole("n_group", 1, 32));
       experts.topkGroups = int(config.whole("topk_group", 1, experts.groups));
       if (experts.count % experts.groups)
         config.refuse("n_group", experts.groups,
                       "it divides " + std::string(count) + ", " + std::to_string(experts.count));
-      experts.firstLayer = config.whole("first_k_dense_replace", 0, layers);
+      std::fill_n(experts.layers.begin(), config.whole("first_k_dense_replace", 0, layers), false);
       experts.scale = config.real("routed_scaling_factor", 1e-3, 1e3);
       config.expect("scoring_func", "sigmoid");
       config.expect("topk_method", "noaux_tc");

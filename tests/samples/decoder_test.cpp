@@ -151,7 +151,7 @@ TEST_CASE("a header with any changed byte is refused or read, and nothing else h
 TEST_CASE("each model of the folder is read") {
   for (const char *model :
        {"llama", "llama_linear", "llama_llama3", "llama_yarn", "qwen3", "gemma2", "gemma3",
-        "mixtral", "qwen3_moe", "gpt_oss", "glm4_moe", "deepseek_v3"}) {
+        "mixtral", "qwen3_moe", "gpt_oss", "glm4_moe", "deepseek_v3", "qwen3_next"}) {
     INFO(model);
     CHECK(said(model, configOf(model)) == "right");
   }
@@ -214,10 +214,14 @@ TEST_CASE("a model whose files don't fit each other is refused with a sentence")
 }
 
 TEST_CASE("what a mixture does not have here is refused with a sentence") {
-  CHECK(saidWith("qwen3_moe", {{"decoder_sparse_step", 2}}) ==
-        "config: decoder_sparse_step is 2; this program runs models with 1");
-  CHECK(saidWith("qwen3_moe", {{"mlp_only_layers", {0}}}) ==
-        "config: mlp_only_layers is [0]; this program runs models with []");
+  CHECK(endsWith(saidWith("qwen3_moe", {{"decoder_sparse_step", 2}}),
+                 "has no tensor model.layers.0.mlp.gate_proj.weight"));
+  CHECK(endsWith(saidWith("qwen3_moe", {{"mlp_only_layers", {1}}}),
+                 "has no tensor model.layers.1.mlp.gate_proj.weight"));
+  CHECK(saidWith("qwen3_moe", {{"mlp_only_layers", {2}}}) ==
+        "config: mlp_only_layers is [2]; whole numbers from 0 to 1 are expected");
+  CHECK(saidWith("mixtral", {{"mlp_only_layers", {1}}}) ==
+        "config: mlp_only_layers is [1]; this program does not know the key");
   CHECK(saidWith("qwen3_moe", {{"num_experts", 7}}) ==
         "config: num_experts is 7; this program runs models with 8");
   CHECK(saidWith("qwen3_moe", {{"num_experts_per_tok", 9}}) ==
@@ -242,6 +246,10 @@ TEST_CASE("what latent attention does not have here is refused with a sentence")
   CHECK(saidWith("deepseek_v3", {{"num_key_value_heads", 1}}) ==
         "config: num_key_value_heads is 1; this program runs models with 2");
   CHECK(saidWith("deepseek_v3", {{"kv_lora_rank", nullptr}}) == "config has no key kv_lora_rank");
+  CHECK(saidWith("deepseek_v3", {{"qk_head_dim", 64}}) ==
+        "config: qk_head_dim is 64; this program runs models with 96");
+  CHECK(saidWith("deepseek_v3", {{"partial_rotary_factor", 0.5}}) ==
+        "config: partial_rotary_factor is 32; all of qk_rope_head_dim rotates");
   CHECK(saidWith("deepseek_v3", {{"scoring_func", "softmax"}}) ==
         "config: scoring_func is \"softmax\"; this program runs models with \"sigmoid\"");
   CHECK(endsWith(saidWith("deepseek_v3", {{"q_lora_rank", nullptr}}),
@@ -250,11 +258,71 @@ TEST_CASE("what latent attention does not have here is refused with a sentence")
                  "kv_a_proj_with_mqa.weight of shape [192, 32]; [128, 32] is expected"));
 }
 
+TEST_CASE("what linear attention does not have here is refused with a sentence") {
+  CHECK(saidWith("qwen3_next",
+                 {{"layer_types", {"linear_attention", "full_attention", "sliding_attention"}}}) ==
+        "config: layer_types is \"sliding_attention\"; this program has full_attention and "
+        "linear_attention");
+  CHECK(saidWith("qwen3_next", {{"use_sliding_window", true}}) ==
+        "config: use_sliding_window is true; this program runs models with false");
+  CHECK(saidWith("qwen3_next", {{"linear_num_key_heads", 3}}) ==
+        "config: linear_num_value_heads is 2; it is a multiple of linear_num_key_heads, 3");
+  CHECK(saidWith("qwen3_next", {{"linear_key_head_dim", nullptr}}) ==
+        "config has no key linear_key_head_dim");
+  CHECK(saidWith("qwen3_next", {{"hidden_act", "gelu_pytorch_tanh"}}) ==
+        "config: hidden_act is \"gelu_pytorch_tanh\"; the convolutions of this program have silu");
+  CHECK(endsWith(saidWith("qwen3_next", {{"linear_value_head_dim", 32}}),
+                 "in_proj_qkvz.weight of shape [320, 32]; [384, 32] is expected"));
+  CHECK(endsWith(saidWith("qwen3_next", {{"shared_expert_intermediate_size", 16}}),
+                 "shared_expert.gate_proj.weight of shape [24, 32]; [16, 32] is expected"));
+  // Without layer_types, each fourth layer sees all tokens, or as many as the file says.
+  CHECK(endsWith(saidWith("qwen3_next", {{"layer_types", nullptr}}),
+                 "has no tensor model.layers.1.linear_attn.in_proj_qkvz.weight"));
+  CHECK(saidWith("qwen3_next", {{"layer_types", nullptr}, {"full_attention_interval", 2}}) ==
+        "right");
+}
+
+TEST_CASE("rows in groups of heads, and a shared expert that is filled up") {
+  const SafeTensors file = SafeTensors::read(kModels + "/qwen3_next/model.safetensors");
+  const Model model(Config(configOf("qwen3_next"), "config"), file);
+  const auto at = [](const Matrix &matrix, std::int64_t row, std::int64_t column) {
+    return float(reinterpret_cast<const fx::bfloat16_t *>(
+        matrix.bytes.data())[row * matrix.columns + column]);
+  };
+  // Of each of two heads, 32 rows of q and then 32 of its gate.
+  const std::int64_t ofQ[] = {128, 32};
+  const Floats q = file.floats("model.layers.1.self_attn.q_proj.weight", ofQ);
+  const HeadWeights &heads = *model.layer[1].heads;
+  for (std::int64_t head : {0, 1})
+    for (std::int64_t row : {0, 31}) {
+      CHECK(at(heads.q, 32 * head + row, 5) == q[std::size_t((64 * head + row) * 32 + 5)]);
+      CHECK(at(*heads.gate, 32 * head + row, 5) == q[std::size_t((64 * head + 32 + row) * 32 + 5)]);
+    }
+  // One head of q and k: 128 rows of q, 128 of k, then 32 of v and 32 of gates.
+  const std::int64_t ofAll[] = {320, 32};
+  const Floats all = file.floats("model.layers.0.linear_attn.in_proj_qkvz.weight", ofAll);
+  const DeltaWeights &delta = *model.layer[0].delta;
+  CHECK(delta.mixed.rows == 288);
+  CHECK(at(delta.mixed, 287, 1) == all[287 * 32 + 1]);
+  CHECK(at(delta.gate, 3, 1) == all[291 * 32 + 1]);
+  // A shared expert of 24 is one of 16 and half of another one.
+  CHECK(model.experts.shared == 2);
+  const std::int64_t ofDown[] = {32, 24};
+  const Floats down = file.floats("model.layers.0.mlp.shared_expert.down_proj.weight", ofDown);
+  const Matrix &last = model.layer[0].experts->down.back(),
+               &lastUp = model.layer[0].experts->gateUp.back();
+  CHECK(at(last, 9, 7) == down[9 * 24 + 16 + 7]);
+  CHECK(at(last, 9, 8) == 0);
+  CHECK(at(lastUp, 7, 0) != 0);
+  CHECK(at(lastUp, 8, 31) == 0);
+}
+
 TEST_CASE("latent attention's matrices by heads, and shared experts that are several") {
   const SafeTensors file = SafeTensors::read(kModels + "/deepseek_v3/model.safetensors");
   const Model model(Config(configOf("deepseek_v3"), "config"), file);
   const Latent &latent = model.latent;
-  const std::int64_t each = latent.plain + latent.value, shape[] = {model.heads * each, latent.keys};
+  const std::int64_t each = latent.plain + latent.value,
+                     shape[] = {model.heads * each, latent.keys};
   const Floats raw = file.floats("model.layers.0.self_attn.kv_b_proj.weight", shape);
   const LatentWeights &weights = *model.layer[0].latent;
   const auto at = [](const Matrix &matrix, std::int64_t row, std::int64_t column) {

@@ -47,6 +47,10 @@ MODELS = {
                                         n_shared_experts=2, first_k_dense_replace=1,
                                         rope_parameters=dict(rope_type='yarn', rope_theta=500.0, factor=4.0, mscale=0.8, mscale_all_dim=1.2,
                                                              original_max_position_embeddings=16, beta_fast=4.0, beta_slow=0.5))),
+    'qwen3_next': ('qwen3_next', dict(BASE, **FEW_HEADS, num_hidden_layers=3,
+                                      layer_types=['linear_attention', 'full_attention', 'linear_attention'], mlp_only_layers=[1],
+                                      linear_num_key_heads=1, linear_num_value_heads=2, linear_key_head_dim=128, linear_value_head_dim=16,
+                                      num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, shared_expert_intermediate_size=24)),
 }
 PROMPT_LENGTHS, STEPS = (19, 5, 1), 4
 
@@ -55,7 +59,11 @@ def randomise(model, generator, tied):
     """Weights that keep activations near one, so that softmaxes, gates and routers are not flat."""
     for name, p in list(model.named_parameters()) + list(model.named_buffers()):
         last = name.rsplit('.', 1)[-1]
-        if not p.is_floating_point() or p.numel() == 0 or 'inv_freq' in name or 'embed_scale' in name or last == 'A_log':
+        if not p.is_floating_point() or p.numel() == 0 or 'inv_freq' in name or 'embed_scale' in name:
+            continue
+        if last == 'A_log':
+            with torch.no_grad():
+                p.copy_(p.to(torch.bfloat16).to(p.dtype))
             continue
         r = torch.randn(p.shape, generator=generator, dtype=torch.float64)
         if p.dim() >= 2:
