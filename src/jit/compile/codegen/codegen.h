@@ -4,7 +4,7 @@
 #include "jit/compile/codegen/backend.h"
 
 #include <exception>
-#include <future>
+#include <latch>
 #include <memory>
 #include <string>
 
@@ -24,7 +24,11 @@ namespace flydsl::jit {
 struct MadeMachine {
   std::unique_ptr<llvm::TargetMachine> machine;
   std::shared_ptr<void> kept;
-  std::shared_future<void> warming; ///< the backend's warmUp, if a thread runs it
+  struct Warming {
+    std::latch over{1};
+    std::exception_ptr failed; ///< written before `over`
+  };
+  std::shared_ptr<Warming> warming; ///< the backend's warmUp, if a thread runs it
 };
 
 /// A TargetMachine for the options; made once, lent to one user at a time.

@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
-#include <future>
 #include <mutex>
 #include <new>
 #include <system_error>
@@ -72,17 +71,15 @@ static std::unique_ptr<llvm::TargetMachine> make(const Backend &backend,
 /// The thread is detached: a compile that is stopped never comes to where it would be joined.
 static void warm(MadeMachine &made, std::function<void()> work) {
   auto use = std::make_shared<CompilerUse>(); // exit() waits for the thread, too
-  std::promise<void> promise;
-  std::shared_future<void> warming = promise.get_future().share();
+  auto warming = std::make_shared<MadeMachine::Warming>();
   try {
-    std::thread([promise = std::move(promise), work = std::move(work),
-                 use = std::move(use)]() mutable {
+    std::thread([warming, work = std::move(work), use = std::move(use)] {
       try {
         work();
-        promise.set_value();
       } catch (...) { // there is not enough memory
-        promise.set_exception(std::current_exception());
+        warming->failed = std::current_exception();
       }
+      warming->over.count_down();
     }).detach();
     made.warming = std::move(warming);
   } catch (const std::system_error &) {
@@ -90,20 +87,17 @@ static void warm(MadeMachine &made, std::function<void()> work) {
   }
 }
 
-/// Waits until the machine is warm; false if that failed.
-static bool becomesWarm(const MadeMachine &made) noexcept {
-  try {
-    if (made.warming.valid())
-      made.warming.get();
-    return true;
-  } catch (...) {
-    return false;
-  }
+/// Waits until the machine is warm. What its warming threw; null if it threw nothing.
+static std::exception_ptr failureOfWarming(const MadeMachine &made) {
+  if (!made.warming)
+    return nullptr;
+  made.warming->over.wait();
+  return made.warming->failed;
 }
 
 void TargetMachineLease::finishWarming() {
-  if (made_.warming.valid())
-    made_.warming.get();
+  if (std::exception_ptr failed = failureOfWarming(made_))
+    std::rethrow_exception(failed);
 }
 
 TargetMachineLease::TargetMachineLease(const Backend &backend, const CompileOptions &options)
@@ -134,7 +128,7 @@ TargetMachineLease::TargetMachineLease(TargetMachineLease &&) noexcept = default
 TargetMachineLease::~TargetMachineLease() {
   if (!made_.machine)
     return;
-  const bool isWarm = becomesWarm(made_);
+  const bool isWarm = !failureOfWarming(made_);
   // An exception came through LLVM, which was not made for it (there was not enough memory): what
   // the machine keeps may be half made, so it is neither used again nor destroyed.
   if (std::uncaught_exceptions() > exceptions_ || !isWarm) {
