@@ -1,8 +1,9 @@
 // C = A * B^T for one 64 x 64 tile with K = 8, in float, by 16 x 16 x 4 matrix instructions of four
-// waves.
+// waves: MFMA on CDNA, WMMA on gfx1250. RDNA has no such instruction for floats.
 //
 // New here: an mma atom, a tiled mma, fragments, copies that hold what the fragments hold, a gemm.
 #include "common/options.h"
+#include "common/products.h"
 #include "common/report.h"
 
 #include <flydsl/flydsl.h>
@@ -12,7 +13,7 @@
 namespace fx = flydsl;
 using fx::_;
 
-constexpr int M = 64, N = 64, K = 8, threads = 256;
+constexpr int M = 64, N = 64, K = 8, waves = 4;
 
 const fx::Kernel tiled_mma{
     "tiled_mma", [](fx::Tensor gA, fx::Tensor gB, fx::Tensor gC) {
@@ -24,7 +25,7 @@ const fx::Kernel tiled_mma{
       auto C = fx::zipped_divide(fx::rocdl::make_buffer_tensor(gC), {M, N})(_, bid); // ((M, N))
 
       // Four waves as 2 x 2 atoms cover a tile of 32 x 32 x 4, which is repeated over M, N and K.
-      auto mma_atom = fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 4, fx::f32));
+      auto mma_atom = fx::make_mma_atom(fx::rocdl::Mma(samples::shortestProduct(fx::f32)));
       auto mma = fx::make_tiled_mma(mma_atom, fx::make_layout({2, 2, 1}, {1, 2, 0}));
       auto thr = mma.thr_slice(tid);
 
@@ -49,12 +50,13 @@ static int run(const samples::Options &) {
     float *none = nullptr;
     auto compiled =
         tiled_mma(fx::tensor(none, {M, K}), fx::tensor(none, {N, K}), fx::tensor(none, {M, N}))
-            .compile({.block = threads});
+            .compile();
     std::printf("%s", compiled.summary().c_str());
     return 0;
   }
 
   samples::reportDevice();
+  const int threads = waves * fx::Device::current().target().wave_size();
   fx::Stream stream;
   auto A = fx::DeviceArray<float>::random({M, K}, /*seed=*/1);
   auto B = fx::DeviceArray<float>::random({N, K}, /*seed=*/2);

@@ -4,14 +4,16 @@
 // New here: an accumulator becomes the operand of the next product. A block computes the transposed
 // scores S^T = K * Q^T, so that a lane's values lie along the keys. The matrix instructions of CDNA
 // and of RDNA 4 want the operand B of the next product, O^T = V^T * P^T, in just these places: the
-// probabilities go from one product to the next without leaving their registers. On RDNA 3 a lane
-// has every other one, and gets the rest from its neighbour. Options: --heads (2), --queries (70),
+// probabilities go from one product to the next without leaving their registers. On gfx1250 one
+// operand is two results, one after the other. On RDNA 3 a lane has every other one, and gets the
+// rest from its neighbour. Options: --heads (2), --queries (70),
 // --keys (97), --dim (64).
 //
 // The softmax runs along with the tiles of keys: each query keeps the largest score so far and the
 // sum of the exponentials relative to it. Where a tile raises the largest score, what was summed
 // before is scaled down.
 #include "common/options.h"
+#include "common/products.h"
 #include "common/report.h"
 
 #include <flydsl/flydsl.h>
@@ -33,16 +35,20 @@ struct Config {
 constexpr int waves = 4, tile_queries = 16 * waves;
 
 // region: operand
-/// Whether a lane holds of the result C (M, N) what the operand B (N, K) of the next instruction
-/// takes, with M as K.
-static bool resultIsOperand(const fx::MmaAtom &atom) {
+/// Whether a lane holds of one or more results C (M, N), one below the other, what the operand
+/// B (N, K) of the next instruction takes, with their rows as K.
+static bool resultsAreOperand(const fx::MmaAtom &atom) {
   auto C = atom.layout_C_tv(), B = atom.layout_B_tv(); // (lane, value) -> m + 16 n, n + 16 k
-  if (fx::size(C).value() != fx::size(B).value())
+  const int ofResult = int(fx::size(C, 1).value());
+  if (fx::size(B).value() % fx::size(C).value())
     return false;
-  for (int lane = 0; lane < fx::size(C, 0).value(); ++lane)
-    for (int value = 0; value < fx::size(C, 1).value(); ++value)
-      if (auto c = C(lane, value).value(); B(lane, value).value() != c / 16 + 16 * (c % 16))
+  for (int lane = 0; lane < fx::size(B, 0).value(); ++lane)
+    for (int value = 0; value < fx::size(B, 1).value(); ++value) {
+      const auto c = C(lane, value % ofResult).value();
+      const auto k = c % 16 + 16 * (value / ofResult);
+      if (B(lane, value).value() != c / 16 + 16 * k)
         return false;
+    }
   return true;
 }
 // endregion
@@ -69,18 +75,18 @@ const fx::Kernel flash_attention{
       auto tid = fx::thread_idx().x;
       auto [block, head, unused] = fx::block_idx();
       const auto target = fx::target();
-      auto atom =
-          fx::make_mma_atom(target.has(fx::feature::mfma) ? fx::rocdl::MFMA(16, 16, 16, fx::f16)
-                                                          : fx::rocdl::WMMA(16, 16, 16, fx::f16));
-      const bool direct = resultIsOperand(atom);
+      const auto product = samples::shortestProduct(fx::f16); // 16 x 16 x K
+      auto atom = fx::make_mma_atom(fx::rocdl::Mma(product));
+      const bool direct = resultsAreOperand(atom);
       fx::require(direct || resultIsHalfOfOperand(atom),
                   "the result of a matrix instruction of {} is no operand of the next one",
                   target.name());
-      fx::require(D % 16 == 0 && BN % 16 == 0, "tiles are multiples of 16, not {} and {}", D, BN);
+      fx::require(D % product.k == 0 && BN % product.k == 0,
+                  "tiles are multiples of {}, not {} and {}", product.k, D, BN);
       // The waves lie side by side along the queries. A lane has `width` neighbours of an operand.
       auto mma = fx::make_tiled_mma(atom, fx::make_layout({1, waves, 1}));
       auto thr = mma.thr_slice(tid);
-      const int width = direct ? int(fx::size(atom.layout_B_tv(), 1).value()) : 8;
+      const int width = direct ? int(fx::size(atom.layout_C_tv(), 1).value()) : 8;
       auto copy_128b = fx::make_copy_atom(fx::UniversalCopy128b(), fx::f16);
       auto copy_wide = fx::make_copy_atom(fx::UniversalCopy(16 * width), fx::f16);
       auto copy_one = fx::make_copy_atom(fx::UniversalCopy16b(), fx::f16);
@@ -177,10 +183,11 @@ const fx::Kernel flash_attention{
 
         // region: next
         // A lane has the probabilities where the next product wants its operand.
+        const int ofTile = values / tiles, inOperand = product.k / 16; // results in an operand
         for (int k = 0; k < tiles; ++k)
-          for (int v = 0; v < values / tiles; ++v) {
+          for (int v = 0; v < ofTile; ++v) {
             if (direct)
-              rP(v, 0, k) = rS(v, k, 0).to(fx::f16);
+              rP(v + ofTile * (k % inOperand), 0, k / inOperand) = rS(v, k, 0).to(fx::f16);
             else
               exchange(rS(v, k, 0), rP, v, k);
           }
@@ -232,8 +239,8 @@ static int run(const samples::Options &options) {
   stream.synchronize();
 
   // What rounding allows, relative to the sum of |p v|: a score has D products in instructions of
-  // 16, whose errors of 2^-23 of the magnitudes count twice, in the numerator and in the sum; the
-  // scaled score is rounded, and an exponential of it, by 2^-24 of up to the largest score, and
+  // 16 or 32, whose errors of 2^-23 of the magnitudes count twice, in the numerator and in the sum;
+  // the scaled score is rounded, and an exponential of it, by 2^-24 of up to the largest score, and
   // 2^-22. A probability is rounded to half precision; each tile rounds the scale, the sum, and the
   // products of 16 keys. The result is rounded once.
   const auto q = Q.to_host(), k = K.to_host(), v = V.to_host(), o = O.to_host();

@@ -1,4 +1,5 @@
-// C = A * B^T for any M, N and K on RDNA: A and B in half precision, C in float, by WMMA.
+// C = A * B^T for any M, N and K on RDNA and gfx1250: A and B in half precision, C in float, by
+// WMMA.
 //
 // New here: matrix instructions of waves of 32 lanes, borders in all directions, a
 // copy that fills what it leaves out, two stages in a loop of unknown length.
@@ -9,6 +10,7 @@
 // barrier. Rows of A and B begin at multiples of 128 bits, whatever K is: copies stay wide, and
 // what the last copy of a row brings from behind its end is made 0 in registers.
 #include "common/options.h"
+#include "common/products.h"
 #include "common/report.h"
 
 #include <flydsl/flydsl.h>
@@ -91,7 +93,7 @@ const fx::Kernel rdna_gemm{
       auto places =
           fx::flat_divide(fx::make_identity_tensor(gC.shape()), {BM, BN})(_, _, tile_m, tile_n);
 
-      auto mma_atom = fx::make_mma_atom(fx::rocdl::WMMA(16, 16, 16, fx::f16));
+      auto mma_atom = fx::make_mma_atom(fx::rocdl::Mma(samples::shortestProduct(fx::f16)));
       auto mma = fx::make_tiled_mma(mma_atom, fx::make_layout({2, 2, 1}, {1, 2, 0}));
       auto thr = mma.thr_slice(tid);
       auto read_A = fx::make_tiled_copy_A(A.atom, mma).get_slice(tid);
@@ -166,10 +168,10 @@ static int run(const samples::Options &options) {
                .stream = stream});
   stream.synchronize();
 
-  // Products of halves are exact in float. An instruction adds 16 of them and the sum so far in an
-  // order of its own, with at most log2(16) + 1 roundings on the way of a product, each by 2^-23 of
-  // what it rounds where the adder truncates; then K / 16 instructions follow.
-  const double roundings = double((K + 15) / 16) + 4 + 1;
+  // Products of halves are exact in float. An instruction adds 16 or 32 of them and the sum so far
+  // in an order of its own, with at most log2(32) + 1 roundings on the way of a product, each by
+  // 2^-23 of what it rounds where the adder truncates; then up to K / 16 instructions follow.
+  const double roundings = double((K + 15) / 16) + 5 + 1;
   const auto c = C.to_host();
   samples::Worst worst;
   for (std::int64_t m = 0; m < M; ++m)

@@ -7,6 +7,7 @@
 // the blocks before it have; a configuration as one parameter. Options: --m (128), --n (64), --k
 // (512), --splits (4).
 #include "common/options.h"
+#include "common/products.h"
 #include "common/report.h"
 
 #include <flydsl/flydsl.h>
@@ -22,7 +23,7 @@ struct Config {
   int splits = 4;
   int steps = 16; // tiles of K for each of the splits
 };
-constexpr int threads = 256;
+constexpr int waves = 4;
 
 const fx::Kernel split_k{
     "split_k", [](fx::Tensor gA, fx::Tensor gB, fx::Tensor gC, fx::Tensor gParts,
@@ -36,7 +37,7 @@ const fx::Kernel split_k{
       auto C = fx::flat_divide(gC, {BM, BN})(_, _, tile_m, tile_n);            // (BM, BN)
       auto parts = fx::flat_divide(gParts, {BM, BN})(_, _, tile_m, tile_n, _); // (BM, BN, splits)
 
-      auto mma_atom = fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 4, fx::f32));
+      auto mma_atom = fx::make_mma_atom(fx::rocdl::Mma(samples::shortestProduct(fx::f32)));
       auto mma = fx::make_tiled_mma(mma_atom, fx::make_layout({2, 2, 1}, {1, 2, 0}));
       auto thr = mma.thr_slice(tid);
       auto atom = fx::make_copy_atom(fx::UniversalCopy32b(), fx::f32);
@@ -100,12 +101,13 @@ static int run(const samples::Options &options) {
     auto compiled =
         split_k(fx::tensor(none, {M, K}), fx::tensor(none, {N, K}), fx::tensor(none, {M, N}),
                 fx::tensor(none, {M, N, config.splits}), fx::tensor(nobody, {1}), config)
-            .compile({.block = threads});
+            .compile();
     std::printf("%s", compiled.summary().c_str());
     return 0;
   }
 
   samples::reportDevice();
+  const int threads = waves * fx::Device::current().target().wave_size();
   fx::Stream stream;
   auto A = fx::DeviceArray<float>::random({M, K}, /*seed=*/1);
   auto B = fx::DeviceArray<float>::random({N, K}, /*seed=*/2);
