@@ -69,7 +69,7 @@ TEST_CASE("attention of two prompts of different lengths") {
 
 TEST_CASE("attention with products of 8 bits") {
   // region: float8
-  // Floats of 8 bits as a quantiser left them; gfx950 and gfx1201 take f8E4M3FN.
+  // Floats of 8 bits as a quantiser left them; gfx950, gfx1201 and gfx1250 take f8E4M3FN.
   const fk::AttentionProblem problem{.q = fx::f8E4M3FNUZ,
                                      .kv = fx::f8E4M3FNUZ,
                                      .y = fx::bf16,

@@ -465,7 +465,7 @@ private:
 } // namespace
 
 Support Attention::supported(const AttentionProblem &problem, const Target &target) {
-  if (!gpuSize(target) || !makesProducts(target))
+  if (!gpuSize(target))
     return Support::no("attention has no configurations for this target");
   return firstRefusal({typesSupported(problem, target), headsSupported(problem),
                        scoresSupported(problem), cacheSupported(problem)});

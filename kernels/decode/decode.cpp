@@ -91,7 +91,7 @@ constexpr int kLatentElements = 128;
 /// Bytes of shared memory that latent attention takes for a step of keys and, where they are there,
 /// for the queries.
 std::int64_t latentBytes(const DecodeProblem &problem, int rows, const MatrixForm &form) {
-  const int keys = form.lanes / 16 * 8; // RunsOfEight::rows
+  const int keys = form.lanes / 16 * 8 * form.runsOfEight(); // DecodeLane::keys
   return latentRowBytes(problem, keys + (latentSharesQueries(problem, form) ? rows : 0),
                         form.instruction.target);
 }

@@ -108,7 +108,7 @@ inline int keyPiece(const DecodeProblem &problem, const MatrixForm &form) {
 /// the keys and the values.
 struct DecodeStep {
   int shares = 1;             ///< waves that have the same keys, and elements of the values each
-  int repeats = 1;            ///< runs of 8 keys that a lane has in a step
+  int repeats = 1;            ///< how often a lane has in a step the keys of an instruction
   bool sharedQueries = false; ///< queries are read from shared memory at each step
   bool lateValues = false;    ///< values are loaded when the scores are done, not with the keys
   int width = 0;              ///< the most neighbouring elements of a value that a lane loads
@@ -121,17 +121,18 @@ struct DecodeStep {
     const int bytes = operandOf(problem).bytes(), tiles = rows / 16,
               row = problem.head * bytes / form.across / 4,
               sums = tiles * (problem.head / step.shares) / 16 * form.sums(), queries = tiles * row,
-              keys = form.lanes / 32 * row,
+              keys = form.lanes / 32 * form.runsOfEight() * row,
+              // With two waves on a SIMD.
               most = form.accumulates()  ? 256
                      : form.replicated() ? 176
-                                         : 200;
+                                         : registers_of_lane(form.instruction.target, 8) - 56;
     // Queries of 8 bits leave room for the sums of all rows that are supported.
     step.sharedQueries = bytes > 1 && sums + queries + 2 * keys > most;
     const int kept = step.sharedQueries ? sums : sums + queries;
     step.lateValues = kept + 2 * keys > most;
     // Of late values, those of a load and what becomes of them by tiles are there at a time.
     const auto late = [&] {
-      const int own = form.replicated() ? 16 : 8;
+      const int own = form.replicated() ? 16 : 8 * form.runsOfEight();
       return sums + 2 * own * step.width * bytes / 4;
     };
     step.width = kPieceBytes / bytes;

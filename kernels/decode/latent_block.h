@@ -23,7 +23,8 @@ public:
 
   LatentMemory(const DecodeProblem &problem, const DecodeConfig &config, const MatrixForm &form)
       : start_(SharedAllocator().allocate(
-            std::max(latentRowBytes(problem, RunsOfEight::of(form).rows(), target()),
+            std::max(latentRowBytes(problem, RunsOfEight::of(form).rows() * form.runsOfEight(),
+                                    target()),
                      writesByRows(form) ? 0
                                         : std::int64_t(config.block / form.lanes) * 16 * kDistance *
                                               4))),

@@ -25,6 +25,9 @@ Support sizeSupported(const char *name, int size, int most) {
 Support chunksSupported(const DeltaRuleProblem &problem, const DeltaRuleConfig &config,
                         const Target &target) {
   const auto form = problem.x == f32 ? std::nullopt : chunkForm(problem, target);
+  if (problem.x != f32 && !form && matrixForm(target, problem.x, problem.x, 32, 32))
+    return Support::no("chunks are for matrix instructions that take 8 tokens of a lane; those " +
+                       ("of " + target.name()) + " take more");
   if (!form || problem.key % 128)
     return Support::no(is("key", problem.key) + " and x of type " + std::string(problem.x.name()) +
                        "; chunks take keys of 128 or 256 elements of f16 or bf16");

@@ -35,9 +35,11 @@ inline int blocksOfHead(const DeltaRuleProblem &problem, const DeltaRuleConfig &
 inline double scaleOf(const DeltaRuleProblem &problem) {
   return scaleOr(problem.scale, problem.key);
 }
-/// The instruction of the chunked form; none if the target has none of the type.
+/// The instruction of the chunked form; none if the target has none of the type, or if its lanes
+/// hold more tokens than one run of 8 of them (gfx1250).
 inline std::optional<MatrixForm> chunkForm(const DeltaRuleProblem &problem, const Target &target) {
-  return matrixForm(target, problem.x, problem.x, 32, 32);
+  const auto form = matrixForm(target, problem.x, problem.x, 32, 32);
+  return form && form->runsOfEight() == 1 ? form : std::nullopt;
 }
 
 template <> struct Family<DeltaRuleProblem> : FamilyDefaults<DeltaRuleProblem, &DeltaRuleArgs::q> {

@@ -143,6 +143,8 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
         unitsForTile(problem, tile, units, target))
       break;
   }
+  if (!last)
+    throw Error("gemm on " + target.name() + ": no tile of the library's table fits the problem");
   return ofTile(problem, *last, rows, target);
 }
 

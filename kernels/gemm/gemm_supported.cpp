@@ -347,7 +347,7 @@ Support narrowSupported(const GemmProblem &problem) {
 }
 
 Support Gemm::supported(const GemmProblem &problem, const Target &target) {
-  if (!gpuSize(target) || !makesProducts(target))
+  if (!gpuSize(target))
     return Support::no("products have no configurations for this target");
   if (problem.narrow())
     if (const Support answer = narrowSupported(problem); !answer)
@@ -367,8 +367,14 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
     if (!answer)
       return answer;
   const std::int64_t k = paddedColumns(problem);
-  if (!matrixForm(target, problem.a, multipliedB(problem), k, k))
+  const auto form = matrixForm(target, problem.a, multipliedB(problem), k, k);
+  if (!form)
     return ofTypes();
+  if (problem.narrow() && form->runsOfEight() > 1)
+    return Support::no("b is of type " + std::string(problem.b.name()) +
+                       "; narrow weights are for matrix instructions that take 8 elements of k of a "
+                       "lane, and those of " +
+                       target.name() + " take more");
   if (problem.a_layout == OperandLayout::prepared)
     return Support::no("a is never prepared; it lies by rows or by columns");
   for (const auto &[name, layout] :

@@ -90,6 +90,25 @@ inline constexpr GemmTile kRdnaNarrow[] = {{64, 128, 256, 128}, {64, 64, 256, 12
 inline constexpr GemmTile kRdnaNarrowFewRows[] = {
     {32, 64, 256, 128, 4}, {32, 32, 256, 128, 4}, {16, 64, 256, 128, 4}, {16, 32, 256, 128, 4},
     {16, 16, 256, 128, 4}, {16, 64, 256, 128},    {16, 128, 256, 128}};
+/// Tiles of gfx1250, whose waves of 32 lanes can name 1,024 registers, and whose LDS has 64 banks:
+/// four waves have a tile that takes four of CDNA's. Rows of less than 128 bytes would meet banks
+/// twice, and columns need rows of 256. FlyDSL's tuned tiles for it (256x256x128, 128x256x128,
+/// 64x32x512, 16x64x256 of 8 bits) are of this kind; which is quickest has not been measured here.
+inline constexpr GemmTile kGfx1250Tiles[] = {
+    {256, 256, 128, 256, 0, 2}, {128, 256, 128, 128}, {128, 128, 128, 128}, {64, 256, 128, 128},
+    {64, 128, 128, 128},        {64, 64, 256, 128},   {32, 128, 256, 128},  {32, 64, 256, 128},
+    {16, 128, 256, 128},        {16, 64, 256, 128},
+};
+inline constexpr GemmTile kGfx1250FewRows[] = {
+    {32, 64, 512, 128, 4}, {32, 64, 256, 128, 4}, {32, 32, 512, 128, 4},  {32, 32, 256, 128, 4},
+    {16, 64, 512, 128, 4}, {16, 64, 256, 128, 4}, {16, 32, 512, 128, 4},  {16, 32, 256, 128, 4},
+    {16, 32, 512, 256, 8}, {16, 16, 512, 256, 8}, {16, 16, 1024, 256, 8},
+};
+inline constexpr GemmTile kGfx1250Unprepared[] = {
+    {256, 256, 128, 256, 0, 2}, {256, 256, 256, 512, 0, 4}, {128, 128, 128, 128, 0, 2},
+    {128, 128, 256, 256, 0, 2}, {128, 64, 128, 128, 0, 2},  {64, 64, 128, 128, 0, 2},
+    {64, 64, 256, 128, 0, 2},   {32, 64, 256, 128, 0, 1},   {16, 64, 256, 128, 0, 1},
+};
 /// The tiles for m rows of A, from the largest to the smallest.
 inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProblem &problem,
                                            std::int64_t m) {
@@ -100,6 +119,10 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
       return few ? Tiles(kCdnaFewRows) : Tiles(kCdnaNarrow);
     return few ? Tiles(kRdnaNarrowFewRows) : Tiles(kRdnaNarrow);
   }
+  if (target.has(Feature::wmma) && lds_banks(target) == 64)
+    return problem.b_layout != OperandLayout::prepared ? Tiles(kGfx1250Unprepared)
+           : few                                       ? Tiles(kGfx1250FewRows)
+                                                       : Tiles(kGfx1250Tiles);
   if (target.has(Feature::mfma))
     return problem.b_layout != OperandLayout::prepared ? Tiles(kCdnaUnprepared)
            : few                                       ? Tiles(kCdnaFewRows)

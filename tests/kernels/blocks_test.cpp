@@ -218,7 +218,10 @@ TEST_CASE("a product takes the longest matrix instruction that divides its steps
   CHECK(k("gfx950", fx::f8E4M3FNUZ, 128, 640) == 0); // the other target's format
   CHECK(k("gfx90a", fx::f8E4M3FNUZ, 128, 640) == 0);
   CHECK(k("gfx942", fx::f32, 64, 640) == 0);
-  CHECK(k("gfx1250", fx::f16, 64, 640) == 0); // no product of the library was run there
+  CHECK(k("gfx1250", fx::f16, 64, 640) == 32);
+  CHECK(k("gfx1250", fx::i8, 64, 640) == 64);
+  CHECK(k("gfx1250", fx::f8E4M3FN, 128, 640) == 128);
+  CHECK(k("gfx1250", fx::f8E4M3FN, 128, 704) == 64); // a row that 128 does not divide
 }
 
 TEST_CASE("what a product's lanes share follows from the layouts of its instruction") {
@@ -235,7 +238,9 @@ TEST_CASE("what a product's lanes share follows from the layouts of its instruct
                               {"gfx942", fx::i8, 64, 4, 4, true},
                               {"gfx950", fx::f8E4M3FN, 64, 4, 4, true},
                               {"gfx1100", fx::bf16, 32, 1, 1, false},
-                              {"gfx1201", fx::f16, 32, 2, 8, false}}) {
+                              {"gfx1201", fx::f16, 32, 2, 8, false},
+                              {"gfx1250", fx::bf16, 32, 2, 8, false},
+                              {"gfx1250", fx::i8, 32, 2, 8, false}}) {
     const impl::MatrixForm has = form(row.target, row.type);
     INFO(row.target);
     CHECK(has.lanes == row.lanes);
@@ -253,5 +258,6 @@ TEST_CASE("what a product's lanes share follows from the layouts of its instruct
   CHECK(fewest("gfx942", fx::f8E4M3FNUZ) == 64);
   CHECK(fewest("gfx950", fx::f8E4M3FN) == 64);
   CHECK(fewest("gfx1201", fx::f8E4M3FN) == 32);
+  CHECK(fewest("gfx1250", fx::f8E4M3FN) == 64);
   CHECK(fewest("gfx1100", fx::f8E4M3FN) == 0);
 }

@@ -62,8 +62,16 @@ TEST_CASE("products say what they do not support") {
                       fx::Target::parse("gfx1100"))
             .why == "a is of type f8E4M3FN and b of type f8E4M3FN; gfx1100 has products where both "
                     "are f16, or both bf16, or both i8");
-  CHECK(fk::supported(GemmProblem{.n = 64, .k = 64}, fx::Target::parse("gfx1250")).why ==
-        "products have no configurations for this target");
+  CHECK(fk::supported(GemmProblem{.n = 64, .k = 64}, fx::Target::parse("gfx1250")).why == "");
+  CHECK(fk::supported(GemmProblem{.a = fx::f16, .b = fx::u4, .n = 64, .k = 256},
+                      fx::Target::parse("gfx1250"))
+            .why == "b is of type u4; narrow weights are for matrix instructions that take 8 "
+                    "elements of k of a lane, and those of gfx1250 take more");
+  CHECK(fk::supported(GemmProblem{.a = fx::f8E4M3FNUZ, .b = fx::f8E4M3FNUZ, .n = 64, .k = 64},
+                      fx::Target::parse("gfx1250"))
+            .why ==
+        "a is of type f8E4M3FNUZ and b of type f8E4M3FNUZ; gfx1250 has products where both are "
+        "f16, or both bf16, or both i8, or each is f8E4M3FN or f8E5M2");
   CHECK(why({.n = 72, .k = 64, .gated = true}) ==
         "n is 72; in gated pairs it is a multiple of 16, the rows of a block");
   using enum fk::OperandLayout;

@@ -52,12 +52,8 @@ inline Layout tileInRuns(const MatrixForm &form, int rows, int columns, int stri
 /// S^T = K * Q^T, keys by queries, for waves that lie as (keys, queries, 1) says. The keys are a
 /// tile in runs. A lane takes pieces of 16 bytes of a key and of a query.
 inline TiledMma keysByQueries(const MatrixForm &form, const Layout &waves) {
-  const int piece = form.piece(), perLane = form.perLane();
-  const Tile::Mode elements =
-      perLane >= piece
-          ? Tile::Mode(_)
-          : Tile::Mode(make_layout({perLane, form.across, piece / perLane}, {1, piece, perLane}));
-  return make_tiled_mma(matrixAtom(form), waves, Tile({Tile::Mode(_), Tile::Mode(_), elements}));
+  return make_tiled_mma(matrixAtom(form), waves,
+                        Tile({Tile::Mode(_), Tile::Mode(_), alongK(form)}));
 }
 
 /// The keys that the product with the values takes together: whole runs and instructions.
@@ -68,13 +64,13 @@ inline int keysTogether(const MatrixForm &form) {
 /// in runs too.
 inline TiledMma valuesByQueries(const MatrixForm &form, const Layout &waves) {
   constexpr int kRun = RunsOfEight::kRun;
-  const int perLane = form.perLane(), piece = std::min(perLane, form.piece());
+  const int perLane = form.perLane(), run = std::min(form.run, form.piece());
   const auto keys = [&]() -> Tile::Mode {
     if (perLane < kRun)
       return make_layout({perLane, form.across, kRun / perLane}, {1, kRun, perLane});
-    if (perLane > kRun && !form.replicated()) // the instruction takes pieces, of several runs
-      return make_layout({kRun, piece / kRun, form.across, perLane / piece},
-                         {1, kRun * form.across, kRun, piece * form.across});
+    if (run > kRun && !form.replicated()) // the instruction takes pieces, of several runs
+      return make_layout({kRun, run / kRun, form.across, perLane / run},
+                         {1, kRun * form.across, kRun, run * form.across});
     return _;
   };
   return make_tiled_mma(matrixAtom(form), waves, Tile({Tile::Mode(_), Tile::Mode(_), keys()}));

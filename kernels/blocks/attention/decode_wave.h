@@ -24,9 +24,11 @@ class DecodeLane {
 public:
   /// `piece`: neighbouring elements of a key that a lane loads, a multiple of what an instruction
   /// takes. `headV`: elements of a value, a multiple of 16. `most`: neighbouring elements of a
-  /// value that a lane may load together. `repeats`: runs of 8 keys that a lane has in a step.
+  /// value that a lane may load together. `repeats`: how often a lane has in a step the runs of 8
+  /// keys of an instruction.
   DecodeLane(const MatrixForm &form, int piece, int headV, int most, int repeats = 1)
-      : lane_(form, piece), runs_(RunsOfEight::of(form)), headV_(headV), repeats_(repeats) {
+      : lane_(form, piece), runs_(RunsOfEight::of(form)), headV_(headV),
+        repeats_(repeats * form.runsOfEight()) {
     while (2 * width_ <= most && headV % (32 * width_) == 0)
       width_ *= 2;
   }

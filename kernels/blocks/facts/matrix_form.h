@@ -26,12 +26,13 @@ struct MatrixForm {
   bool scaled; ///< the instruction has scales, which are 1
   int lanes;   ///< of a wave
   int across;  ///< lanes that share the K of a row; others hold the same
+  int run;     ///< neighbours in K that a lane holds side by side
   int sumRun;  ///< neighbouring rows of the result that a lane has; 1 if it has every other row
 
   explicit MatrixForm(const rocdl::MatrixProduct &product)
       : instruction(product), a(product.b), b(product.a), acc(product.acc), k(product.k),
         scaled(product.is_scaled()), lanes(product.lanes), across(product.lanes_of_row()),
-        sumRun(product.layout_c.run(1)) {}
+        run(product.layout_a.run(product.m)), sumRun(product.layout_c.run(1)) {}
 
   /// Whether all lanes of a row hold all of its elements (RDNA3).
   bool replicated() const { return instruction.layout_a.copies() > 1; }
@@ -50,6 +51,9 @@ struct MatrixForm {
   int part() const { return k > granule() ? k : granule(); }
   /// The elements of K that a lane holds for one instruction.
   int perLane() const { return k / across; }
+  /// Runs of 8 elements of K that an instruction takes of a lane, besides those that all lanes of a
+  /// row hold (RDNA3): two of gfx1250's halves, one of other targets' operands.
+  int runsOfEight() const { return replicated() ? 1 : std::max(1, perLane() / 8); }
   /// Registers of a lane for the sums of 16 x 16.
   int sums() const { return 16 * 16 / lanes; }
   /// Instructions for a part.
@@ -92,19 +96,12 @@ inline bool hasFloat8(const Target &target, DType dtype) {
   }
 }
 
-/// Whether this library makes products for a target: for those of a generation on which its products
-/// were run. The emulator runs gfx1250's matrix instructions, but no product of the library was
-/// compared there yet.
-inline bool makesProducts(const Target &target) {
-  return target.family() != flydsl::Family::gfx1250;
-}
-
 /// The instructions of 16 x 16 for operands of types a and b, the longest first; none if the target
 /// has none.
 inline std::vector<MatrixForm> matrixForms(const Target &target, DType a, DType b) {
   std::vector<MatrixForm> forms;
   const auto kind = matrixKind(a);
-  if (!kind || !makesProducts(target))
+  if (!kind)
     return forms;
   const DType acc = *kind == MatrixKind::byte ? i32 : f32;
   for (const rocdl::MatrixProduct &product : rocdl::matrix_products(target, b, a))

@@ -34,20 +34,31 @@ inline GemmOptions unscaled(const MatrixForm &form, GemmOptions options = {}) {
   return options;
 }
 
+/// The elements of K of a tile in the order in which instructions take them, so that each lane
+/// takes pieces of 16 bytes; `slices` groups of waves take parts in turn. Nothing where the runs of
+/// a lane are pieces anyhow.
+inline Tile::Mode alongK(const MatrixForm &form, int slices = 1) {
+  const int piece = form.piece(), run = form.run, across = form.across;
+  if (run >= piece)
+    return _;
+  // An instruction takes whole pieces of a lane, each in several runs, or a part of one.
+  if (const int pieces = form.perLane() / piece; pieces > 0)
+    return make_layout({run, across, piece / run, pieces, slices},
+                       {1, piece, run, piece * across, form.part()});
+  return slices > 1
+             ? make_layout({run, across, slices, piece / run}, {1, piece, form.part(), run})
+             : make_layout({run, across, piece / run}, {1, piece, run});
+}
+
 /// The product of `waves` waves side by side along N, and `wavesM` rows of them along M; `slices`
 /// such groups of waves share K. Its tile is (16 waves, 16 wavesM, part slices): in K, each lane
 /// takes pieces of 16 bytes, each of which serves several instructions if they are short.
 inline TiledMma weightsFirst(const MatrixForm &form, int waves, int wavesM = 1, int slices = 1) {
   const Layout sideBySide = make_layout(
       {waves, wavesM, slices}, {1, wavesM > 1 ? waves : 0, slices > 1 ? waves * wavesM : 0});
-  const int piece = form.piece(), perLane = form.perLane();
-  if (perLane >= piece)
+  if (form.run >= form.piece())
     return make_tiled_mma(matrixAtom(form), sideBySide);
-  const Layout alongK =
-      slices > 1 ? make_layout({perLane, form.across, slices, piece / perLane},
-                               {1, piece, form.part(), perLane})
-                 : make_layout({perLane, form.across, piece / perLane}, {1, piece, perLane});
-  return make_tiled_mma(matrixAtom(form), sideBySide, make_tile(_, _, alongK));
+  return make_tiled_mma(matrixAtom(form), sideBySide, make_tile(_, _, alongK(form, slices)));
 }
 
 /// The shape of preshuffled weights of `blocks` blocks of 16 rows, and `columns` columns.
