@@ -625,7 +625,7 @@ private:
   void checkScalarAddress(const Wave &w, const Inst &i) {
     uint64_t offset = static_cast<uint64_t>(static_cast<int64_t>(i.offset));
     if (i.src[2].kind != Kind::None)
-      offset += read32(w, i.src[2]);
+      offset += uint64_t(read32(w, i.src[2])) * (i.flags & kScaleOffset ? i.op->transfer.bytes : 1);
     const uint64_t base = w.s64(i.src[0].index);
     const uint64_t odd =
         i.op->has(Trait::DescriptorBase) ? (base | offset) & 3 : (base + offset) & 3;

@@ -48,6 +48,20 @@ TEST_CASE("gfx1250: offsets of lanes and waves count what is moved, if scale_off
   CHECK(w.outS[12] == 10);
 }
 
+TEST_CASE("gfx1250: the check of scalar addresses counts offsets as the load does") {
+  WaveRun w("gfx1250");
+  w.memory = counting(1024);
+  w.s = {{8, 5}};
+  w.readS = {10};
+  w.checks = kCheckMemory;
+  w.run("s_load_b32 s10, s[2:3], s8 offset:0x4 scale_offset\n");
+  CHECK(w.outS[10] == 6);
+  CHECK(w.result.findings.empty());
+  w.run("s_load_b32 s10, s[2:3], s8 offset:0x4\n"); // byte 9
+  REQUIRE(w.result.findings.size() == 1);
+  CHECK_THAT(w.result.findings[0].message, Catch::Contains("no multiple of 4"));
+}
+
 TEST_CASE("gfx1250: the lanes' offsets to a scalar address are signed") {
   WaveRun w("gfx1250");
   w.memory = counting(1024);
