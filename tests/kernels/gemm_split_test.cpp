@@ -261,6 +261,8 @@ public:
         .scaleA = {},
         .scaleB = {},
         .bias = {},
+        .groupScales = {},
+        .groupZeros = {},
         .workspace = {.address = memory, .stride = {}},
         .flags = {.address = memory + PartFlags::place(std::int64_t(bytes), kTiles), .stride = {}},
         .seed = 0,

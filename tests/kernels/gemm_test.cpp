@@ -230,6 +230,17 @@ TEST_CASE("a product of no rows launches nothing") {
   CHECK(fx::Device::current()
             .count_launches([&] { plan({.a = none, .b = preparedArg(problem, b), .c = none}); })
             .empty());
+
+  // Columns of no rows have BLAS's leading dimension, max(1, m).
+  const GemmProblem columns{.a_layout = fk::OperandLayout::columns, .n = 64, .k = 64};
+  const fk::GemmPlan ofColumns(columns, fk::choose(columns, 0));
+  const fx::TensorArg noColumns =
+      fx::tensor(static_cast<void *>(nullptr), fx::f16, {0, 64}, {1, 1});
+  CHECK(fx::Device::current()
+            .count_launches([&] {
+              ofColumns({.a = noColumns, .b = preparedArg(columns, b), .c = none});
+            })
+            .empty());
 }
 
 TEST_CASE("a product reads a row of tiles once for each column of tiles", "[run]") {

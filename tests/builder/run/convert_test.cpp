@@ -87,6 +87,22 @@ bool same(double a, double b) {
 
 } // namespace
 
+TEST_CASE("integers of 8 bits are added in 8 bits, and wrap around") {
+  const fx::Kernel kernel{"wraps", [](fx::Tensor x, fx::Tensor y) {
+                            const fx::Numeric sum = x(0) + x(1);
+                            REQUIRE(sum.dtype() == fx::i8);
+                            y(0) = sum.to(fx::i32);
+                            y(1) = x(0).to(fx::i32) + x(1);
+                            y(2) = x(0) * x(1) - x(1);
+                            y(3) = x(0) + 300; // a host number that does not fit widens the sum
+                          }};
+  const auto x = fx::DeviceArray<std::int8_t>::from_host({100, 100}, {2});
+  fx::DeviceArray<std::int32_t> y({4});
+  kernel(x, y).launch({.block = 1});
+  // As numpy.int8 gives them: 200 - 256, and 10000 modulo 256 less 100.
+  CHECK(y.to_host() == std::vector<std::int32_t>{-56, 200, -84, 400});
+}
+
 TEST_CASE("narrow floats are stored as their format says") {
   for (const Format &f : formats) {
     const fx::Kernel through{"through",

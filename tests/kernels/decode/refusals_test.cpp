@@ -104,3 +104,23 @@ TEST_CASE("decode says what it does not support") {
         }).find("a block, that is 16 along page, spans less than 2 GiB; pass a contiguous copy") !=
         std::string::npos);
 }
+
+TEST_CASE("decoding of no sequences launches nothing, in parts and with a workspace, too") {
+  const DecodeProblem problem{.q_heads = 2, .kv_heads = 1, .head = 32, .context = 8};
+  const fk::DecodePlan plan(problem, {.block = 64, .splits = 2});
+  const Operands<DecodeProblem> operands(problem, plan.config(), 1);
+  fk::DecodeArgs args = operands.args();
+  const auto none = [](const fx::TensorArg &of) { // its first extent is 0
+    fx::TensorArg::Dims shape{};
+    std::copy(of.shape().begin(), of.shape().end(), shape.begin());
+    shape[0] = 0;
+    return fx::TensorArg(of.data(), of.dtype(), std::span(shape).first(std::size_t(of.rank())),
+                         of.strides());
+  };
+  for (fx::TensorArg *of : {&args.q, &args.y, &args.tables, &args.contexts})
+    *of = none(*of);
+  REQUIRE(args.workspace);
+  CHECK(fx::Device::current().count_launches([&] { plan(args); }).empty());
+  args.workspace.reset();
+  CHECK(fx::Device::current().count_launches([&] { plan(args); }).empty());
+}
