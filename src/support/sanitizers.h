@@ -11,15 +11,15 @@
 namespace flydsl::support {
 
 #if defined(__SANITIZE_ADDRESS__) || FLYDSL_HAS_FEATURE(address_sanitizer)
-inline constexpr bool underAddressSanitizer = true;
+inline constexpr bool kUnderAddressSanitizer = true;
 #else
-inline constexpr bool underAddressSanitizer = false;
+inline constexpr bool kUnderAddressSanitizer = false;
 #endif
 
 #if defined(__SANITIZE_THREAD__) || FLYDSL_HAS_FEATURE(thread_sanitizer)
-inline constexpr bool underThreadSanitizer = true;
+inline constexpr bool kUnderThreadSanitizer = true;
 #else
-inline constexpr bool underThreadSanitizer = false;
+inline constexpr bool kUnderThreadSanitizer = false;
 #endif
 
 } // namespace flydsl::support

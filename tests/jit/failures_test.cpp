@@ -231,7 +231,7 @@ TEST_CASE("A wrong use of an intrinsic is found before LLVM stumbles over it") {
 namespace {
 /// ThreadSanitizer holds signals back until the thread calls the C library, so that no thread is
 /// interrupted in a loop of its own.
-constexpr bool interruptible = !support::underThreadSanitizer;
+constexpr bool interruptible = !support::kUnderThreadSanitizer;
 
 std::size_t threadsOfThisProcess() {
   std::size_t count = 0;

@@ -232,7 +232,7 @@ TEST_CASE("Signals do without the library's noticing what they do without the li
 }
 
 TEST_CASE("Signals of a host that uses SIGURG arrive while a compile is stopped") {
-  if (support::underThreadSanitizer) // it holds the signal back that would stop this compile
+  if (support::kUnderThreadSanitizer) // it holds the signal back that would stop this compile
     return;
   SavedAction saved(SIGURG);
   calls = 0;

@@ -68,7 +68,8 @@ struct FLYDSL_API ElementwiseProblem {
 /// others are contiguous. An output may be one of the matrices that are read, exactly; it shares no
 /// memory with other operands.
 struct FLYDSL_API ElementwiseArgs {
-  static constexpr std::size_t kMostInputs = 8, kMostOutputs = 4;
+  static constexpr std::size_t kMostInputs = 8;  ///< operands of a chain
+  static constexpr std::size_t kMostOutputs = 4; ///< results of a chain
 
   std::array<std::optional<TensorArg>, kMostInputs> x = {};
   std::array<std::optional<TensorArg>, kMostOutputs> y = {}; ///< (m, n), or (rows, n) if scattered
@@ -91,9 +92,13 @@ public:
   ElementwiseChain(std::string name, F chain)
       : ElementwiseChain(std::move(name), std::move(chain), Call<decltype(&F::operator())>()) {}
 
+  /// The kernel's name.
   const std::string &name() const { return name_; }
+  /// The number of operands that the lambda takes.
   std::size_t inputs() const { return inputs_; }
+  /// The number of results that it gives.
   std::size_t outputs() const { return outputs_; }
+  /// What the lambda gives for these values, while a kernel is traced.
   std::vector<Vector> operator()(const std::vector<Vector> &x) const { return apply_(x); }
 
 private:
@@ -145,7 +150,9 @@ public:
   void operator()(const ElementwiseArgs &args, StreamRef stream = {},
                   std::source_location where = std::source_location::current()) const;
 
+  /// What the kernel was made for.
   const ElementwiseProblem &problem() const;
+  /// The compiled kernel, for its registers, code and times.
   const Executable &executable() const;
 
 private:

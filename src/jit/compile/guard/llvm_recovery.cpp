@@ -32,7 +32,7 @@ bool isEnabled() {
 /// variable is changed: in a child process that shares our memory, but has signal handlers of its
 /// own (as vfork()'s has; this thread waits until it has ended).
 bool withoutHandlers(void (*change)()) {
-  if (support::underThreadSanitizer) // it keeps a table of the handlers in the shared memory
+  if (support::kUnderThreadSanitizer) // it keeps a table of the handlers in the shared memory
     return false;
   constexpr std::size_t stackBytes = 64 << 10;
   std::unique_ptr<char[]> stack(new char[stackBytes]);

@@ -164,7 +164,7 @@ std::string bytecodeAsText(std::string_view bytecode, const std::string &name,
   if (error)
     fail(name, "starting " + reader + ": " + std::strerror(error));
   const rlimit core{0, 0};
-  if (!support::underAddressSanitizer && !support::underThreadSanitizer) { // terabytes of shadow
+  if (!support::kUnderAddressSanitizer && !support::kUnderThreadSanitizer) { // terabytes of shadow
     const rlimit memory{kMemoryLimit, kMemoryLimit};
     (void)prlimit(child, RLIMIT_AS, &memory, nullptr);
   }
