@@ -96,7 +96,7 @@ TEST_CASE("integers of 8 bits are added in 8 bits, and wrap around") {
                             y(2) = x(0) * x(1) - x(1);
                             y(3) = x(0) + 300; // a host number that does not fit widens the sum
                           }};
-  const auto x = fx::DeviceArray<std::int8_t>::from_host({100, 100}, {2});
+  const auto x = fx::DeviceArray<std::int8_t>::from_host(std::vector<std::int8_t>{100, 100}, {2});
   fx::DeviceArray<std::int32_t> y({4});
   kernel(x, y).launch({.block = 1});
   // As numpy.int8 gives them: 200 - 256, and 10000 modulo 256 less 100.
