@@ -93,7 +93,7 @@ TEST_CASE("integers of 8 bits are added in 8 bits, and wrap around") {
                             REQUIRE(sum.dtype() == fx::i8);
                             y(0) = sum.to(fx::i32);
                             y(1) = x(0).to(fx::i32) + x(1);
-                            y(2) = x(0) * x(1) - x(1);
+                            y(2) = (x(0) * x(1) - x(1)).to(fx::i32);
                             y(3) = x(0) + 300; // a host number that does not fit widens the sum
                           }};
   const auto x = fx::DeviceArray<std::int8_t>::from_host(std::vector<std::int8_t>{100, 100}, {2});

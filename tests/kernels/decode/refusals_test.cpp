@@ -1,6 +1,10 @@
 // What decode does not support, and calls that it refuses.
 #include "support/decode_case.h"
 
+#include <algorithm>
+#include <array>
+#include <span>
+
 using namespace kernel_tests;
 using namespace kernel_tests::decoding;
 
@@ -111,7 +115,7 @@ TEST_CASE("decoding of no sequences launches nothing, in parts and with a worksp
   const Operands<DecodeProblem> operands(problem, plan.config(), 1);
   fk::DecodeArgs args = operands.args();
   const auto none = [](const fx::TensorArg &of) { // its first extent is 0
-    fx::TensorArg::Dims shape{};
+    std::array<std::int64_t, fx::TensorArg::maxRank> shape{};
     std::copy(of.shape().begin(), of.shape().end(), shape.begin());
     shape[0] = 0;
     return fx::TensorArg(of.data(), of.dtype(), std::span(shape).first(std::size_t(of.rank())),
