@@ -26,18 +26,6 @@ GemmConfig inSlices(const GemmConfig &config, int lanes, int slices) {
   sliced.waves_m = std::min(config.waves_m, config.threads / lanes / slices);
   return sliced;
 }
-GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile, const TileOrder &order) {
-  return {.tile_m = tile.m,
-          .tile_n = tile.n,
-          .tile_k = tile.bytesK * 8 / problem.a.memory_bits(),
-          .threads = tile.threads,
-          .loop = tile.groups   ? GemmLoop::groups
-                  : tile.wavesK ? GemmLoop::registers
-                                : GemmLoop::ring,
-          .waves_k = std::max(tile.wavesK, 1),
-          .waves_m = tile.wavesM,
-          .order = order};
-}
 /// Groups of rows of tiles and the dies of the GPU, for tiles that share much. Tiles of all rows share
 /// no weights: each block reads its own.
 TileOrder orderOf(int tileM, std::int64_t rows, const Target &target) {

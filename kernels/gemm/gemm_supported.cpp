@@ -9,6 +9,8 @@
 #include "gemm/narrow_operands.h"
 #include "weight/weight_family.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <string>
 #include <vector>
@@ -346,6 +348,16 @@ Support narrowSupported(const GemmProblem &problem) {
   return {};
 }
 
+/// Whether there is a tile for any number of rows whose scales and zero points leave a lane room for the
+/// rest. (RDNA3's lanes have all of a tile's.)
+static bool hasTile(const GemmProblem &problem, const Target &target) {
+  return std::ranges::all_of(std::array{1, kFewRows + 1}, [&](std::int64_t rows) {
+    return std::ranges::any_of(gemmTiles(target, problem, rows), [&](const GemmTile &tile) {
+      return bool(Gemm::supported(problem, configOf(problem, tile, {}), target));
+    });
+  });
+}
+
 Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   if (!gpuSize(target))
     return Support::no("products have no configurations for this target");
@@ -407,6 +419,11 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
         "n is " + to_string(problem.n) + "; in gated pairs it is a multiple of " +
         to_string(blocks) +
         (hasBlockScales(problem) ? ", the rows of a scale" : ", the rows of a block"));
+  if (problem.narrow() && !hasTile(problem, target))
+    return Support::no("scales and zero points of groups of " + to_string(problem.b_groups.size) +
+                       ", of type " + std::string(problem.b_groups.scale.name()) +
+                       ", leave a lane of " + target.name() +
+                       " no room in any tile; larger groups and scales of 16 bits take less");
   return {};
 }
 

@@ -11,6 +11,7 @@
 
 #include <flydsl/kernels/gemm.h>
 
+#include <algorithm>
 #include <span>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -130,6 +131,20 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
   return problem.b_layout != OperandLayout::prepared ? Tiles(kRdnaUnprepared)
          : few                                       ? Tiles(kRdnaFewRows)
                                                      : Tiles(kRdnaTiles);
+}
+
+/// The configuration of a tile.
+inline GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile, const TileOrder &order) {
+  return {.tile_m = tile.m,
+          .tile_n = tile.n,
+          .tile_k = tile.bytesK * 8 / problem.a.memory_bits(),
+          .threads = tile.threads,
+          .loop = tile.groups   ? GemmLoop::groups
+                  : tile.wavesK ? GemmLoop::registers
+                                : GemmLoop::ring,
+          .waves_k = std::max(tile.wavesK, 1),
+          .waves_m = tile.wavesM,
+          .order = order};
 }
 
 /// Into how many parts K may be split where there are fewer tiles than compute units.

@@ -158,7 +158,7 @@ TEST_CASE("rows of a with a single one give the weights, exactly", "[run]") {
   // Every code by every zero point of 4 bits, and every finite number of f4E2M1FN by scales from 2^-100
   // to 2^100.
   const GemmProblem u4{.a = fx::bf16, .b = fx::u4, .c = fx::f32, .n = 16, .k = 128,
-                       .b_groups = {32, fx::f32, true}};
+                       .b_groups = {32, fx::f16, true}};
   std::vector<double> a(std::size_t(u4.k * u4.k)), scales(64, 0.375), zeros, expected;
   for (std::int64_t k = 0; k < u4.k; ++k)
     a[std::size_t(k * u4.k + k)] = 1;
@@ -329,6 +329,14 @@ TEST_CASE("narrow weights that are wrong are refused") {
   GemmConfig config = fk::choose(good, 64);
   config.tile_k = 64;
   CHECK(fk::supported(good, config).why.find("tile_k is a multiple of 128") != std::string::npos);
+
+  // A lane of RDNA3 has the scales of all columns of its tile.
+  const GemmProblem wide{.a = fx::bf16, .b = fx::u8, .c = fx::bf16, .n = 64, .k = 256,
+                         .b_groups = {32, fx::f32, true}};
+  CHECK(fk::supported(wide, fx::Target::parse("gfx942")));
+  CHECK(fk::supported(wide, fx::Target::parse("gfx1100")).why ==
+        "scales and zero points of groups of 32, of type f32, leave a lane of gfx1100 no room in any "
+        "tile; larger groups and scales of 16 bits take less");
   // Weights of the other layout of 8 bits.
   const GemmProblem bytes{.a = fx::bf16, .b = fx::i8, .c = fx::bf16, .n = 64, .k = 128};
   const GemmConfig ofBytes = fk::choose(bytes, 16);
