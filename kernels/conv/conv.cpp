@@ -85,16 +85,11 @@ Sizes sizesOf(const Arguments &arguments, const ConvProblem &problem, const Tens
 /// The tiles of the table that fit, from the largest to the smallest.
 std::vector<GemmConfig> tilesFor(const ConvProblem &problem, const Target &target) {
   std::vector<GemmConfig> all;
-  for (const GemmTile &tile : gemmTiles(target, productOf(problem), kMostRowsOfCall)) {
-    const GemmConfig config{.tile_m = tile.m,
-                            .tile_n = tile.n,
-                            .tile_k = tile.bytesK * 8 / problem.x.memory_bits(),
-                            .threads = tile.threads,
-                            .waves_k = std::max(tile.wavesK, 1),
-                            .waves_m = tile.wavesM};
-    if (!tile.groups && Conv::supported(problem, config, target))
+  const GemmProblem product = productOf(problem);
+  for (const GemmTile &tile : gemmTiles(target, product, kMostRowsOfCall))
+    if (const GemmConfig config = configOf(product, tile);
+        Conv::supported(problem, config, target))
       all.push_back(config);
-  }
   return all;
 }
 std::int64_t blocksOf(const ConvProblem &problem, const GemmConfig &config, std::int64_t m) {

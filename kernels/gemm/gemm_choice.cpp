@@ -62,13 +62,13 @@ bool worthwhile(const GemmProblem &problem, const GemmConfig &config, std::int64
                        sums * static_cast<double>(problem.columns()) <= kPartsOfLastBlock;
   return problem.k >= steps * config.tile_k && (isSmall || sums <= kPartsOfWeights * weights);
 }
-/// The parts of K that make work for compute units which have none. Parts that a second kernel adds may
-/// be more than there are units, because their sums cost a launch anyhow.
-/// `enough` tiles are work for all units without parts that cost a launch.
+/// The parts of K that make work for compute units which have none. Parts that the last block of a tile
+/// adds are no more than there are units. Those that a second kernel adds cost a launch: they are for
+/// fewer than `enough` tiles, and may be more than there are units.
 GemmConfig withParts(const GemmProblem &problem, const GemmConfig &whole, std::int64_t m,
-                     std::int64_t tiles, std::int64_t units, std::int64_t enough,
-                     const Target &target) {
+                     std::int64_t enough, const Target &target) {
   const bool isLast = problem.zeroed_workspace;
+  const std::int64_t tiles = tilesOf(problem, whole, m), units = gpuSize(target)->computeUnits;
   GemmConfig config = whole;
   for (int split : kSplits) {
     const GemmConfig parts = splitOf(whole, split), more = isLast ? byLastBlock(parts) : parts;
@@ -79,7 +79,7 @@ GemmConfig withParts(const GemmProblem &problem, const GemmConfig &whole, std::i
   return config;
 }
 
-/// True for a tile of which the next smaller one reads the weights twice as often, in vain for so long a K.
+/// True if K is so long that the next smaller tile, which reads the weights twice as often, gains nothing.
 bool isLongFor(const GemmTile &tile, const GemmProblem &problem) {
   const int tileK = tile.bytesK * 8 / problem.a.memory_bits();
   return tile.longK && problem.k >= std::int64_t(tile.longK) * tileK;
@@ -112,8 +112,7 @@ GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t
       slices > 1 && Gemm::supported(problem, sliced, target))
     config = sliced;
   const std::int64_t units = gpuSize(target)->computeUnits;
-  return withParts(problem, config, rows, tilesOf(problem, config, rows), units,
-                   isLongFor(tile, problem) ? units / 2 + 1 : units, target);
+  return withParts(problem, config, rows, isLongFor(tile, problem) ? units / 2 + 1 : units, target);
 }
 
 } // namespace
@@ -122,12 +121,12 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
   const std::int64_t units = gpuSize(target)->computeUnits, rows = std::max<std::int64_t>(m, 1);
   const GemmTile *last = nullptr;
   for (const GemmTile &tile : gemmTiles(target, problem, rows)) {
-    if (!supported(problem, configOf(problem, tile, {}), target) || !fits(tile, problem, rows))
+    if (!supported(problem, configOf(problem, tile), target) || !fits(tile, problem, rows))
       continue;
     if (last && rows <= kFewRows && tile.m < last->m)
       break; // the weights would be read more than once
     last = &tile;
-    if (tilesOf(problem, configOf(problem, tile, {}), rows) >=
+    if (tilesOf(problem, configOf(problem, tile), rows) >=
         unitsForTile(problem, tile, units, target))
       break;
   }

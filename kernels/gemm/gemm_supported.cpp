@@ -308,8 +308,7 @@ Support partsFit(const GemmProblem &problem, const GemmConfig &config) {
   return {};
 }
 
-} // namespace
-
+/// Whether narrow weights of these types and groups exist, and how their products may lie.
 Support narrowSupported(const GemmProblem &problem) {
   const NarrowType *type = narrowType(problem.b);
   const ScaleGroups &groups = problem.b_groups;
@@ -320,8 +319,8 @@ Support narrowSupported(const GemmProblem &problem) {
   if (problem.b_layout != OperandLayout::prepared || problem.a_layout != OperandLayout::rows)
     return Support::no("narrow weights are prepared, and a lies by rows");
   if (problem.scale_b == Scales::per_block || problem.scale_a == Scales::per_block)
-    return Support::no("scales of blocks belong to operands of 8 bits; narrow weights have b_groups, of "
-                       "which 128 rows may hold the same scale");
+    return Support::no("scales of blocks belong to operands of 8 bits; narrow weights have b_groups, in "
+                       "which neighbouring rows may hold the same scale");
   if (problem.columns() % Preshuffled::kRows || problem.n % 8)
     return Support::no("b has " + to_string(problem.columns()) +
                        " rows; of narrow weights they are a multiple of 16");
@@ -350,13 +349,15 @@ Support narrowSupported(const GemmProblem &problem) {
 
 /// Whether there is a tile for any number of rows whose scales and zero points leave a lane room for the
 /// rest. (RDNA3's lanes have all of a tile's.)
-static bool hasTile(const GemmProblem &problem, const Target &target) {
+bool hasTile(const GemmProblem &problem, const Target &target) {
   return std::ranges::all_of(std::array{1, kFewRows + 1}, [&](std::int64_t rows) {
     return std::ranges::any_of(gemmTiles(target, problem, rows), [&](const GemmTile &tile) {
-      return bool(Gemm::supported(problem, configOf(problem, tile, {}), target));
+      return bool(Gemm::supported(problem, configOf(problem, tile), target));
     });
   });
 }
+
+} // namespace
 
 Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   if (!gpuSize(target))

@@ -134,7 +134,8 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
 }
 
 /// The configuration of a tile.
-inline GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile, const TileOrder &order) {
+inline GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile,
+                           const TileOrder &order = {}) {
   return {.tile_m = tile.m,
           .tile_n = tile.n,
           .tile_k = tile.bytesK * 8 / problem.a.memory_bits(),

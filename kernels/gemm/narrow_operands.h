@@ -40,8 +40,5 @@ inline TensorArg sampleWeights(const Sampler &sampler, DType dtype, bool narrow,
                  Role::below(isFloat8 ? kFiniteBytes : kAllBytes));
 }
 
-/// Whether narrow weights of these types and groups exist, and how their products may lie.
-Support narrowSupported(const GemmProblem &problem);
-
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

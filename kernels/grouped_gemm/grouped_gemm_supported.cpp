@@ -63,24 +63,16 @@ Support pairsSupported(const GroupedGemmProblem &problem) {
 std::vector<GemmConfig> tilesFor(const GroupedGemmProblem &problem, std::int64_t rows,
                                  const Target &target) {
   std::vector<GemmConfig> all;
+  const GemmProblem product = productOf(problem);
   const bool isFew = rows <= kFewRows;
   for (const bool few : {isFew, !isFew}) {
     if (!all.empty())
       break;
     for (const GemmTile &tile :
-         gemmTiles(target, productOf(problem), few ? kFewRows : kMostRowsOfCall)) {
-      const GemmConfig config{.tile_m = tile.m,
-                              .tile_n = tile.n,
-                              .tile_k = tile.bytesK * 8 / problem.a.memory_bits(),
-                              .threads = tile.threads,
-                              .loop = tile.groups   ? GemmLoop::groups
-                                      : tile.wavesK ? GemmLoop::registers
-                                                    : GemmLoop::ring,
-                              .waves_k = std::max(tile.wavesK, 1),
-                              .waves_m = tile.wavesM};
-      if (Grouped::supported(problem, config, target))
+         gemmTiles(target, product, few ? kFewRows : kMostRowsOfCall))
+      if (const GemmConfig config = configOf(product, tile);
+          Grouped::supported(problem, config, target))
         all.push_back(config);
-    }
   }
   return all;
 }
