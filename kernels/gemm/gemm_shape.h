@@ -13,12 +13,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// Prepared weights; narrow ones are a matrix of bytes.
-inline Preshuffled weightsOf(const GemmProblem &problem) {
-  const int bits = problem.b.memory_bits();
-  return problem.narrow() ? Preshuffled{problem.columns(), problem.k * bits / 8, 1}
-                          : Preshuffled{problem.columns(), problem.k, bits / 8};
-}
+inline Preshuffled weightsOf(const GemmProblem &problem) { return preshuffled(problem.weight()); }
 /// The columns of K with those that fill the last block of weights.
 inline std::int64_t paddedColumns(const GemmProblem &problem) {
   return weightsOf(problem).paddedK() * weightsOf(problem).bytes * 8 / problem.b.memory_bits();

@@ -1,7 +1,7 @@
 // Preparation of weights, between its host file and its kernel.
 #pragma once
 
-#include "blocks/products/preshuffle.h"
+#include "blocks/products/narrow_rules.h"
 #include "frame/expected.h"
 #include "frame/family.h"
 
@@ -17,13 +17,6 @@ template <class Side> struct WeightParams {
   Strided<Side, 0> out; // (prepared_size)
 };
 inline constexpr KernelOf<WeightParams> kWeight{"weight"};
-
-inline Preshuffled preshuffled(const WeightProblem &problem) {
-  // Narrow weights are a matrix of bytes.
-  const int bits = problem.dtype.memory_bits();
-  return problem.narrow ? Preshuffled{problem.n, problem.k * bits / 8, 1}
-                        : Preshuffled{problem.n, problem.k, bits / 8};
-}
 
 template <> struct Family<WeightProblem> : FamilyDefaults<WeightProblem, &WeightArgs::raw> {
   static Support supported(const P &problem, const Target &target);

@@ -12,10 +12,10 @@
 #include "blocks/products/narrow_rules.h"
 #include "blocks/quant/codes.h"
 
+#include <flydsl/detail/float_format.h>
 #include <flydsl/flydsl.h>
 #include <flydsl/rocdl.h>
 
-#include <bit>
 #include <optional>
 #include <vector>
 
@@ -127,25 +127,22 @@ private:
   }
   /// Byte 0 or 1 of the magnitudes of four codes in the 16-bit type.
   Int32 byteOfMagnitudes(const Int32 &codes, int byte) const {
+    const detail::FloatFormat &format = *detail::smallFloatFormat(to_);
     const auto four = [&](std::size_t first) {
       std::uint32_t values = 0;
       for (std::size_t i = 0; i < 4; ++i)
-        values |= (bitsOf(0.5f * static_cast<float>(kFp4Halves[first + i])) >> (8 * byte) & 0xff)
+        values |= (format.fromFloat(0.5f * static_cast<float>(kFp4Halves[first + i]),
+                                    detail::FloatOverflow::special) >>
+                       (8 * byte) &
+                   0xff)
                   << (8 * i);
       return Int32(static_cast<std::int32_t>(values));
     };
     return permute_bytes(four(4), four(0), codes);
   }
-  /// The bits of a number in the 16-bit type, which has it as a normal number or zero.
-  std::uint32_t bitsOf(float number) const {
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(number);
-    constexpr std::uint32_t kExponents = (127 - 15) << 23; // between the biases of f32 and f16
-    return to_ == bf16 ? bits >> 16 : number == 0 ? 0 : (bits - kExponents) >> 13;
-  }
 
   Vector floats() const {
-    std::vector<Numeric> words = words_;
-    const Vector numbers = Vector::of({words[0], words[1]}).bitcast(type_.dtype).to(f32);
+    const Vector numbers = Vector::of({words_[0], words_[1]}).bitcast(type_.dtype).to(f32);
     return pairs([&](int i) { return packedPair(numbers.at(2 * i), numbers.at(2 * i + 1), to_); });
   }
 

@@ -1,14 +1,15 @@
 // Narrow weights: those of products whose other operand has 16 bits. No compiler is needed to ask.
 //
 // Their bytes lie in blocks of 16 rows by 64 bytes, as those of other prepared weights do
-// (preshuffle.h). Which elements the 16 bytes of a piece are differs: runs of 8 elements, which are a
-// piece of the 16-bit operand, lie four runs apart. So the lanes that share a row, be they one, two or
-// four, find in whole pieces what they multiply.
+// (preshuffle.h). Which elements the 16 bytes of a piece are differs. A run of 8 elements is a piece of
+// the 16-bit operand, and piece i of the four of a row has the runs i, i + 4, i + 8 and so on. So the
+// lanes that share a row, be they one, two or four, find in whole pieces what they multiply.
 #pragma once
 
 #include "blocks/products/preshuffle.h"
 
 #include <flydsl/dtype.h>
+#include <flydsl/kernels/weight.h>
 
 #include <cstdint>
 #include <optional>
@@ -38,6 +39,13 @@ inline const NarrowType *narrowType(DType dtype) {
   return nullptr;
 }
 
+/// Prepared weights; narrow ones are a matrix of bytes.
+inline Preshuffled preshuffled(const WeightProblem &problem) {
+  const int bits = problem.dtype.memory_bits();
+  return problem.narrow ? Preshuffled{problem.n, problem.k * bits / 8, 1}
+                        : Preshuffled{problem.n, problem.k, bits / 8};
+}
+
 /// The elements of a run.
 inline constexpr int kNarrowRun = 8;
 /// The elements of a row of a block.
@@ -48,10 +56,10 @@ constexpr int narrowBlockK(DType dtype) {
 inline std::int64_t narrowPlace(const Preshuffled &bytes, DType dtype, std::int64_t row,
                                 std::int64_t column) {
   const std::int64_t blockK = narrowBlockK(dtype), run = column % blockK / kNarrowRun,
-                     first = row / Preshuffled::kRows *
-                     bytes.rowOfBlocks() + column / blockK * bytes.block() +
-                     (run % Preshuffled::kPieces * Preshuffled::kRows + row % Preshuffled::kRows) *
-                         Preshuffled::kPieceBytes;
+                     piece = run % Preshuffled::kPieces * Preshuffled::kRows +
+                             row % Preshuffled::kRows,
+                     first = row / Preshuffled::kRows * bytes.rowOfBlocks() +
+                             column / blockK * bytes.block() + piece * Preshuffled::kPieceBytes;
   return first * 8 / dtype.memory_bits() + run / Preshuffled::kPieces * kNarrowRun +
          column % kNarrowRun;
 }

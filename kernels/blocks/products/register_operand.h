@@ -103,8 +103,8 @@ private:
   std::vector<Tensor> rows_; // (V, parts), of each m
 };
 
-/// A block's tile of prepared weights, given all of their elements, of whose rows a block has `blockK`. They lie in blocks of 16 rows;
-/// the rows of a second half begin halfway.
+/// A block's tile of prepared weights, given all of their elements. They lie in blocks of 16 rows by
+/// `blockK` elements of K; the rows of a second half begin halfway.
 inline PreparedTile preparedTile(const Tensor &memory, const Preshuffled &weights,
                                  const LoopShape &shape, const Int32 &tileN, const Int32 &part,
                                  std::int64_t blockK) {
