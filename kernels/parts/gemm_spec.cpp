@@ -9,6 +9,11 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::parts {
 
 Support supported(const GemmSpec &spec, const Target &target) {
+  if (spec.problem.narrow())
+    return Support::no("a is of type " + std::string(spec.problem.a.name()) + " and b of type " +
+                       std::string(spec.problem.b.name()) +
+                       ": narrow weights are GemmPlan's and GroupedGemmPlan's; the parts multiply "
+                       "both operands as they are");
   if (spec.config.split_k > 1 && spec.config.parts_sum != PartsSum::last_block)
     return Support::no("split_k is " + to_string(spec.config.split_k) +
                        ": of the parts, the last block of a tile adds those of K; parts_sum is "

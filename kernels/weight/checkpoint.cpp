@@ -1,6 +1,8 @@
 // Narrow weights of checkpoints as rows.
 #include <flydsl/kernels/checkpoint.h>
 
+#include "weight/weight_family.h"
+
 #include <flydsl/error.h>
 
 #include <algorithm>
@@ -20,14 +22,21 @@ void expectSize(const char *of, const char *name, std::size_t found, std::int64_
     throw Error(std::string(of) + ": " + name + " has " + to_string(found) + " words; " + modes +
                 " are " + to_string(expected));
 }
-void expectExtents(const char *of, std::int64_t n, std::int64_t k, std::int64_t group,
+/// A matrix that prepare_weight takes, in words of so many elements: 64 bits count what it has.
+void expectExtents(const char *of, const WeightProblem &matrix, std::int64_t group,
                    std::int64_t inWord) {
+  const std::int64_t n = matrix.n, k = matrix.k;
   if (n < 1 || n % inWord)
     throw Error(std::string(of) + ": n is " + to_string(n) + "; it is a multiple of " +
                 to_string(inWord) + ", the elements of a word");
-  if (group < 1 || k < 1 || k % group || k % inWord)
+  if (group < 1)
+    throw Error(std::string(of) + ": group is " + to_string(group) +
+                "; it is the elements of K that share a scale, 1 or more");
+  if (k < 1 || k % group || k % inWord)
     throw Error(std::string(of) + ": k is " + to_string(k) + "; it is a multiple of group, " +
                 to_string(group) + ", and of " + to_string(inWord) + ", the elements of a word");
+  if (const Support answer = impl::weightSupported(matrix); !answer)
+    throw Error(std::string(of) + ": " + answer.why);
 }
 
 /// The elements of a matrix, which are set one after another.
@@ -79,11 +88,11 @@ CheckpointWeights weights_of_awq(std::int64_t n, std::int64_t k, std::int64_t gr
                                  std::span<const std::uint32_t> qweight,
                                  std::span<const std::uint32_t> qzeros) {
   constexpr int kInWord = 8, kColumns[kInWord] = {0, 2, 4, 6, 1, 3, 5, 7};
-  expectExtents("weights_of_awq", n, k, group, kInWord);
+  CheckpointWeights weights{.matrix = {u4, n, k, true}, .rows = {}, .zeros = {}, .order = {}};
+  expectExtents("weights_of_awq", weights.matrix, group, kInWord);
   const std::int64_t words = n / kInWord;
   expectSize("weights_of_awq", "qweight", qweight.size(), k * words, "(k, n / 8)");
   expectSize("weights_of_awq", "qzeros", qzeros.size(), k / group * words, "(k / group, n / 8)");
-  CheckpointWeights weights{.matrix = {u4, n, k, true}, .rows = {}, .zeros = {}, .order = {}};
   Rows rows(weights.matrix);
   weights.zeros.resize(static_cast<std::size_t>(k / group * n));
   for (std::int64_t j = 0; j < words; ++j)
@@ -109,17 +118,16 @@ CheckpointWeights weights_of_gptq(std::int64_t n, std::int64_t k, std::int64_t g
   if (bits != 4 && bits != 8)
     throw Error("weights_of_gptq: bits is " + to_string(bits) + "; 4 and 8 are supported");
   const std::int64_t inWord = 32 / bits;
-  expectExtents("weights_of_gptq", n, k, group, inWord);
+  CheckpointWeights weights{
+      .matrix = {bits == 4 ? u4 : u8, n, k, true}, .rows = {}, .zeros = {}, .order = {}};
+  expectExtents("weights_of_gptq", weights.matrix, group, inWord);
   expectSize("weights_of_gptq", "qweight", qweight.size(), k / inWord * n, "(k / p, n)");
   expectSize("weights_of_gptq", "qzeros", qzeros.size(), k / group * (n / inWord),
              "(k / group, n / p)");
   if (!g_idx.empty())
     expectSize("weights_of_gptq", "g_idx", g_idx.size(), k, "(k)");
+  weights.order = orderOf(k, group, g_idx);
   const std::uint32_t most = (1u << bits) - 1;
-  CheckpointWeights weights{.matrix = {bits == 4 ? u4 : u8, n, k, true},
-                            .rows = {},
-                            .zeros = {},
-                            .order = orderOf(k, group, g_idx)};
   Rows rows(weights.matrix);
   for (std::int64_t column = 0; column < k; ++column) {
     const std::int64_t from =
@@ -146,8 +154,10 @@ CheckpointWeights weights_of_gptq(std::int64_t n, std::int64_t k, std::int64_t g
 std::vector<std::uint8_t> groups_by_columns(std::int64_t experts, std::int64_t n,
                                             std::int64_t groups,
                                             std::span<const std::uint8_t> rows) {
-  if (experts < 1 || n < 1 || groups < 1 ||
-      static_cast<std::int64_t>(rows.size()) != experts * n * groups)
+  // By division: a product may have more than 64 bits.
+  const auto size = static_cast<std::int64_t>(rows.size());
+  if (experts < 1 || n < 1 || groups < 1 || size % experts || size / experts % n ||
+      size / experts / n != groups)
     throw Error("groups_by_columns: there are " + to_string(rows.size()) +
                 " numbers; (experts, n, groups) is (" + to_string(experts) + ", " + to_string(n) +
                 ", " + to_string(groups) + ")");

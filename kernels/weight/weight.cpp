@@ -61,8 +61,8 @@ void prepareNarrow(const WeightProblem &problem, const Preshuffled &weights,
 }
 
 std::string textOf(const WeightProblem &matrix) {
-  return (matrix.narrow ? "narrow (n, k) = (" : "(n, k) = (") + std::to_string(matrix.n) + ", " + std::to_string(matrix.k) + ") of " +
-         std::string(matrix.dtype.name());
+  return std::string(matrix.narrow ? "narrow " : "") + "(n, k) = (" + std::to_string(matrix.n) +
+         ", " + std::to_string(matrix.k) + ") of " + std::string(matrix.dtype.name());
 }
 
 } // namespace
@@ -81,9 +81,6 @@ Support weightSupported(const WeightProblem &problem) {
     return sizes;
   const std::int64_t bytes = problem.k * bits / 8;
   if (problem.k % (Preshuffled::kPieceBytes * 8 / bits))
-    return Support::no("k is " + std::to_string(problem.k) + ": a row of " + std::to_string(bytes) +
-                       " bytes is no multiple of 16 bytes");
-  if (bytes % Preshuffled::kPieceBytes)
     return Support::no("k is " + std::to_string(problem.k) + ": a row of " + std::to_string(bytes) +
                        " bytes is no multiple of 16 bytes");
   return {};
@@ -214,6 +211,9 @@ void prepareAsFnuz(const WeightProblem &problem, const void *raw, void *out) {
 
 /// Whatever can be wrong with a call but its scales.
 void expectFnuz(const WeightProblem &problem, const void *raw, const void *out) {
+  if (problem.narrow)
+    throw Error("prepare_weight_as_fnuz: the weights are narrow, whose products take f8E4M3FN and "
+                "f8E5M2 on every target; give them to prepare_weight in their own type");
   (void)ocpFormat(problem);
   impl::expectHostMemory(problem, raw, out);
 }

@@ -405,6 +405,12 @@ TEST_CASE("wrong compositions of parts are refused while they are traced") {
         "2");
   }
   refused(CHANGE { spec.config.tile_m = 24; }, "tile 24x64x64");
+  refused(
+      CHANGE {
+        spec.problem.b = fx::i8;
+        spec.problem.b_layout = OperandLayout::prepared;
+      },
+      "a is of type f16 and b of type i8: narrow weights are GemmPlan's and GroupedGemmPlan's");
   refused(CHANGE { a = fixed(wide); },
           "a of a product's main loop is of type f32, and the spec has f16");
   refused(CHANGE { a = fixed(half); },

@@ -337,6 +337,12 @@ TEST_CASE("narrow weights that are wrong are refused") {
   CHECK(fk::supported(wide, fx::Target::parse("gfx1100")).why ==
         "scales and zero points of groups of 32, of type f32, leave a lane of gfx1100 no room in any "
         "tile; larger groups and scales of 16 bits take less");
+  fk::GroupedGemmProblem experts{.experts = 8, .n = 64, .k = 256};
+  experts.b = wide.b;
+  experts.b_groups = wide.b_groups;
+  CHECK(fk::supported(experts, fx::Target::parse("gfx942")));
+  CHECK(fk::supported(experts, fx::Target::parse("gfx1100")).why ==
+        fk::supported(wide, fx::Target::parse("gfx1100")).why);
   // Weights of the other layout of 8 bits.
   const GemmProblem bytes{.a = fx::bf16, .b = fx::i8, .c = fx::bf16, .n = 64, .k = 128};
   const GemmConfig ofBytes = fk::choose(bytes, 16);
@@ -350,6 +356,77 @@ TEST_CASE("narrow weights that are wrong are refused") {
   std::vector<std::uint8_t> out(4096);
   CHECK_THROWS_WITH(fk::prepare_weight({fx::f8E4M3FN, 16, 16, true}, nan.data(), out.data()),
                     Catch::Contains("element (0, 0) of raw is no finite number"));
+  // Scales are as they were after a refusal.
+  std::vector<float> ofRows{1.0f};
+  CHECK_THROWS_WITH(
+      fk::prepare_weight_as_fnuz({fx::f8E4M3FNUZ, 16, 16, true}, nan.data(), out.data(), ofRows),
+      "prepare_weight_as_fnuz: the weights are narrow, whose products take f8E4M3FN and f8E5M2 on "
+      "every target; give them to prepare_weight in their own type");
+  CHECK(ofRows == std::vector<float>{1.0f});
+  CHECK(fk::supported(fk::WeightProblem{fx::u4, 16, 32, true}).why ==
+        "narrow weights are prepared on the host, by prepare_weight");
+  CHECK_THROWS_WITH(fk::prepared_size({fx::f6E2M3FN, 16, 64, true}),
+                    "weight: narrow weights are of type f6E2M3FN; u4, i4, u8, i8, f4E2M1FN and the "
+                    "8-bit floats are supported");
+  CHECK_THROWS_WITH(fk::prepared_size({fx::u4, 16, 33, true}),
+                    "weight: k is 33: a row of 16 bytes is no multiple of 16 bytes");
+}
+
+namespace {
+
+/// The refusal of a call with changed arguments.
+template <class P, class Change> std::string refusalOf(const P &problem, Change change) {
+  const fk::Plan<P> plan(problem, fk::choose(problem, 16));
+  const Operands<P> operands(problem, plan.config(), 16);
+  fk::ArgsOf<P> args = operands.args();
+  change(args);
+  return messageOf([&] { plan(args); });
+}
+
+} // namespace
+
+TEST_CASE("calls refuse scales and zero points of groups that do not fit") {
+  const auto like = [](const std::optional<fx::TensorArg> &tensor, fx::DType type,
+                       std::vector<std::int64_t> shape) {
+    return fx::tensor(tensor->data(), type, shape);
+  };
+  const GemmProblem plain{.a = fx::bf16, .b = fx::u4, .c = fx::bf16, .n = 64, .k = 256,
+                          .b_groups = {128, fx::bf16, true}};
+  CHECK_THAT(refusalOf(plain, [](auto &args) { args.group_scales.reset(); }),
+             Catch::Contains("gemm: group_scales is missing; the problem has it"));
+  CHECK_THAT(refusalOf(plain, [](auto &args) { args.group_zeros.reset(); }),
+             Catch::Contains("gemm: group_zeros is missing; the problem has it"));
+  CHECK_THAT(refusalOf(plain,
+                       [&](auto &args) {
+                         args.group_scales = like(args.group_scales, fx::bf16, {64, 2});
+                       }),
+             Catch::Contains("gemm: group_scales has the shape (64, 2); (k / size, n) = (2, 64)"));
+  CHECK_THAT(refusalOf(plain,
+                       [&](auto &args) {
+                         args.group_scales = like(args.group_scales, fx::f16, {2, 64});
+                       }),
+             Catch::Contains("gemm: group_scales is of type f16; the problem says bf16"));
+  CHECK_THAT(refusalOf(plain,
+                       [&](auto &args) {
+                         args.group_zeros = like(args.group_zeros, fx::i8, {2, 64});
+                       }),
+             Catch::Contains("gemm: group_zeros is of type i8; the problem says u8"));
+  GemmProblem none = plain;
+  none.b_groups = {};
+  CHECK_THAT(refusalOf(none, [](auto &args) { args.group_scales = args.a; }),
+             Catch::Contains("gemm: group_scales is given, and the problem does not have it"));
+
+  fk::GroupedGemmProblem grouped{.experts = 2, .n = 64, .k = 128};
+  grouped.b = fx::u4;
+  grouped.b_groups = {64, fx::bf16, true};
+  CHECK_THAT(refusalOf(grouped, [](auto &args) { args.group_scales.reset(); }),
+             Catch::Contains("grouped_gemm: group_scales is missing; the problem has it"));
+  CHECK_THAT(refusalOf(grouped,
+                       [&](auto &args) {
+                         args.group_zeros = like(args.group_zeros, fx::u8, {2, 64});
+                       }),
+             Catch::Contains("grouped_gemm: group_zeros has the shape (2, 64); (experts, k / size, "
+                             "n) = (2, 2, 64)"));
 }
 
 TEST_CASE("weights of AWQ's checkpoints") {
@@ -371,6 +448,17 @@ TEST_CASE("weights of AWQ's checkpoints") {
                     "weights_of_awq: qweight has 1 words; (k, n / 8) are 64");
   CHECK_THROWS_WITH(fk::weights_of_awq(12, 64, 64, weights, zeros),
                     "weights_of_awq: n is 12; it is a multiple of 8, the elements of a word");
+  CHECK_THROWS_WITH(fk::weights_of_awq(8, 64, 0, weights, zeros),
+                    "weights_of_awq: group is 0; it is the elements of K that share a scale, 1 or "
+                    "more");
+  CHECK_THROWS_WITH(fk::weights_of_awq(8, 64, 48, weights, zeros),
+                    "weights_of_awq: k is 64; it is a multiple of group, 48, and of 8, the elements "
+                    "of a word");
+  CHECK_THROWS_WITH(fk::weights_of_awq(8, 64, 32, weights, zeros),
+                    "weights_of_awq: qzeros has 1 words; (k / group, n / 8) are 2");
+  // 2^64 words, which 64 bits count as none.
+  CHECK_THROWS_WITH(fk::weights_of_awq(std::int64_t(1) << 34, std::int64_t(1) << 33, 128, {}, {}),
+                    "weights_of_awq: n is 17179869184; it is 1 to 268435456");
 }
 
 TEST_CASE("weights of GPTQ's checkpoints, whose columns come in any order") {
@@ -404,6 +492,18 @@ TEST_CASE("weights of GPTQ's checkpoints, whose columns come in any order") {
                     "weights_of_gptq: g_idx has a 2; there are 2 groups");
   CHECK_THROWS_WITH(fk::weights_of_gptq(n, k, 16, 3, weights, zeros),
                     "weights_of_gptq: bits is 3; 4 and 8 are supported");
+  CHECK_THROWS_WITH(fk::weights_of_gptq(n, k, -16, 4, weights, zeros),
+                    "weights_of_gptq: group is -16; it is the elements of K that share a scale, 1 or "
+                    "more");
+  CHECK_THROWS_WITH(fk::weights_of_gptq(n, k, 16, 8, weights, zeros),
+                    "weights_of_gptq: qweight has 32 words; (k / p, n) are 64");
+  CHECK_THROWS_WITH(fk::weights_of_gptq(n, k, 16, 4, weights, zeros, std::vector<std::int32_t>(16)),
+                    "weights_of_gptq: g_idx has 16 words; (k) are 32");
+  groups[1] = -1;
+  CHECK_THROWS_WITH(fk::weights_of_gptq(n, k, 16, 4, weights, zeros, groups),
+                    "weights_of_gptq: g_idx has a -1; there are 2 groups");
+  CHECK_THROWS_WITH(fk::weights_of_gptq(8, std::int64_t(1) << 40, 128, 8, {}, {}),
+                    "weights_of_gptq: k is 1099511627776; it is 1 to 4194304");
 }
 
 TEST_CASE("scales of rows become those of columns") {
@@ -412,4 +512,10 @@ TEST_CASE("scales of rows become those of columns") {
         std::vector<std::uint8_t>{1, 3, 5, 2, 4, 6, 11, 13, 15, 12, 14, 16});
   CHECK_THROWS_WITH(fk::groups_by_columns(2, 3, 3, rows),
                     "groups_by_columns: there are 12 numbers; (experts, n, groups) is (2, 3, 3)");
+  CHECK_THROWS_WITH(fk::groups_by_columns(0, 3, 2, {}),
+                    "groups_by_columns: there are 0 numbers; (experts, n, groups) is (0, 3, 2)");
+  const std::int64_t large = std::int64_t(1) << 32; // whose square has 65 bits
+  CHECK_THROWS_WITH(fk::groups_by_columns(large, large, 1, {}),
+                    "groups_by_columns: there are 0 numbers; (experts, n, groups) is (4294967296, "
+                    "4294967296, 1)");
 }

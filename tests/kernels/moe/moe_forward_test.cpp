@@ -268,10 +268,55 @@ TEST_CASE("moe_forward says what it does not support") {
   CHECK(why([](auto &p) { p.inner = 40; })
             .starts_with("the first product: n is 40; in gated pairs it is a multiple of 16"));
   CHECK(why([](auto &p) { p.hidden = 56; }).starts_with("the second product: n is 56"));
+  CHECK(why([](auto &p) { p.w = fx::f32; }) ==
+        "w is of type f32; it is x's, or one of narrow weights: u4, i4, u8, i8, f4E2M1FN or an 8-bit "
+        "float");
+  CHECK(why([](auto &p) { p.w_scales = fk::Scales::per_row; }) ==
+        "w_scales is none, or per_row of narrow weights");
+  CHECK(why([](auto &p) { p.w = fx::i8, p.w_scales = fk::Scales::per_block; }) ==
+        "w_scales is none, or per_row of narrow weights");
+  CHECK(why([](auto &p) { p.w_groups = {32, fx::f32}; })
+            .starts_with("the first product: b_groups are of narrow weights"));
+  CHECK(why([](auto &p) { p.w = fx::i4, p.w_groups = {32, fx::f32, true}; }) ==
+        "the first product: b is of type i4; zero points are of weights of type u4 or u8");
+  // A lane of RDNA3 has the scales of all columns of its tile.
+  MoeForwardProblem wide = models()[0];
+  wide.hidden = wide.inner = 128;
+  wide.w = fx::u8;
+  wide.w_groups = {32, fx::f32, true};
+  CHECK(fk::supported(wide, target));
+  CHECK(fk::supported(wide, fx::Target::parse("gfx1100"))
+            .why.starts_with("the first product: scales and zero points of groups of 32"));
   const MoeForwardProblem problem = models()[0];
   MoeForwardConfig config = fk::choose(problem, 1, target);
   config.unit = 40;
   CHECK(fk::supported(problem, config, target).why.starts_with("the first product: unit is 40"));
+}
+
+TEST_CASE("moe_forward refuses scales of narrow weights that do not fit") {
+  const auto expectRefusal = [](const MoeForwardProblem &problem, const std::string &text,
+                                auto change) {
+    const fk::MoeForwardPlan plan(problem, fk::choose(problem, 6));
+    const Operands<MoeForwardProblem> operands(problem, plan.config(), 6);
+    fk::MoeForwardArgs args = operands.args();
+    change(args);
+    const std::string got = messageOf([&] { plan(args); });
+    INFO(got);
+    CHECK(got.find("moe_forward: " + text) != std::string::npos);
+  };
+  const MoeForwardProblem awq = narrowModels()[1], bytes = narrowModels()[2];
+  expectRefusal(awq, "group_scales1 is missing; the problem has it",
+                [](auto &args) { args.group_scales1.reset(); });
+  expectRefusal(awq, "group_zeros2 is missing; the problem has it",
+                [](auto &args) { args.group_zeros2.reset(); });
+  expectRefusal(awq, "group_scales1 has the shape",
+                [](auto &args) { std::swap(args.group_scales1, args.group_scales2); });
+  expectRefusal(awq, "scale1 is given, and the problem does not have it",
+                [](auto &args) { args.scale1 = args.x; });
+  expectRefusal(bytes, "scale2 is missing; the problem has it",
+                [](auto &args) { args.scale2.reset(); });
+  expectRefusal(bytes, "group_scales2 is given, and the problem does not have it",
+                [](auto &args) { args.group_scales2 = args.x; });
 }
 
 TEST_CASE("moe_forward refuses arguments that do not fit") {
