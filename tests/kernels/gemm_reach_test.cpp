@@ -2,8 +2,8 @@
 // is chosen or listed, and run for some of them.
 #include "support/product.h"
 #include "support/product_reach.h"
+#include "support/product_sizes.h"
 
-#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -11,27 +11,6 @@ using namespace kernel_tests;
 using Layout = fk::OperandLayout;
 
 namespace {
-
-struct ProductSize {
-  std::int64_t n, k;
-  std::string types;
-  bool has(const char *type) const {
-    return ("," + types + ",").find("," + std::string(type) + ",") != std::string::npos;
-  }
-};
-const std::vector<ProductSize> &publishedSizes() {
-  static const std::vector<ProductSize> all = [] {
-    std::vector<ProductSize> sizes;
-    std::ifstream file(FLYDSL_PRODUCT_SIZES);
-    for (std::string line; std::getline(file, line);)
-      if (ProductSize size; !line.empty() && line[0] != '#') {
-        std::istringstream(line) >> size.n >> size.k >> size.types;
-        sizes.push_back(size);
-      }
-    return sizes;
-  }();
-  return all;
-}
 
 const std::vector<const char *> kTargets{"gfx90a",  "gfx942",  "gfx950",
                                          "gfx1100", "gfx1200", "gfx1201"};
