@@ -61,7 +61,7 @@ struct FLYDSL_API ScaleGroups {
 /// With x[i, j] as c above without its activation, c[i, j] = act(x[i, j]) * x[i, n + j].
 struct FLYDSL_API GemmProblem {
   DType a = f16; ///< f16, bf16, i8, or one of the target's 8-bit floats
-  /// As a, or an other 8-bit float if a is one. Narrow weights, with a of 16 bits: u4, i4, u8, i8,
+  /// As a, or another 8-bit float if a is one. Narrow weights, with a of 16 bits: u4, i4, u8, i8,
   /// f4E2M1FN, which has groups, or an 8-bit float.
   DType b = f16;
   DType c = f16; ///< f32, f16 or bf16

@@ -22,10 +22,10 @@ namespace kernels {
 /// 64 bytes, the last blocks are filled with zeros.
 ///
 /// Narrow weights are those of products whose other operand has 16 bits: the weights become 16-bit
-/// numbers on their way to the matrix unit. Their blocks have 16 rows by 64 bytes too, but the 16 bytes
-/// of a lane are runs of 8 elements that lie four runs apart, so that one load brings what several
-/// instructions multiply. With run = k % K / 8, where K elements have 64 bytes, element (n, k) is number
-/// run / 4 * 8 + k % 8 of the bytes
+/// numbers on their way to the matrix unit. Their blocks have 16 rows by 64 bytes, too. The 16 bytes of a
+/// lane are every fourth run of 8 elements, so that one load brings what several instructions multiply.
+/// With K elements in 64 bytes and run = k % K / 8, element (n, k) is number run / 4 * 8 + k % 8 of the
+/// 16 bytes
 ///
 ///   [n / 16][k / K][run % 4][n % 16].
 ///
