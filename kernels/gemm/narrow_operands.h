@@ -28,8 +28,8 @@ inline GroupOperands checkScaleGroups(const Arguments &arguments, const ScaleGro
   return {{.address = address(scales), .stride = {}}, {.address = address(zeros), .stride = {}}};
 }
 
-/// Prepared weights of a call that tools and tests make. Narrow ones are bytes of any bits, but that floats
-/// are positive and finite.
+/// Prepared weights of a call that tools and tests make. Narrow ones are any bytes; 8-bit
+/// floats among them are positive and finite.
 inline TensorArg sampleWeights(const Sampler &sampler, DType dtype, bool narrow,
                                const Preshuffled &weights, const char *name = "b") {
   if (!narrow)

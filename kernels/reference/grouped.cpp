@@ -117,8 +117,11 @@ private:
     const double bias = problem_.bias ? input("bias", expert * columns + column) : 0;
     // As GemmProblem's: a sum of f32 in parts of at least 16 products; integers are exact.
     const double roundings =
-        problem_.a == i8 ? 4 : 2 * (static_cast<double>(k) / 16 + 12 + static_cast<double>(across) +
-                                      (problem_.b_groups.size ? 2.0 * static_cast<double>(k) / problem_.b_groups.size : 0));
+        problem_.a == i8
+            ? 4
+            : 2 * (static_cast<double>(k) / 16 + 12 + static_cast<double>(across) +
+                   (problem_.b_groups.size ? 2.0 * static_cast<double>(k) / problem_.b_groups.size
+                                           : 0));
     return {value * scale + bias,
             kRounding * (roundings * magnitude * std::fabs(scale) + 6 * std::fabs(value * scale) +
                          std::fabs(bias))};

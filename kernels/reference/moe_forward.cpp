@@ -1,5 +1,5 @@
-// What a mixture of experts must give: the references of its parts, one after another, with the errors
-// of each passed on to the next.
+// What a mixture of experts must give: the references of its parts, one after another, with the
+// errors of each passed on to the next.
 #include "reference/narrow.h"
 #include "reference/prepared.h"
 #include "reference/reference.h"
@@ -136,7 +136,8 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
                 ? inputs.at("bias2")[expert * static_cast<std::size_t>(hidden) +
                                      static_cast<std::size_t>(j)]
                 : 0;
-        error += kRounding * (2 * (double(inner) / 16 + 12 + groups) * magnitude + 6 * std::fabs(sum + bias));
+        error += kRounding *
+                 (2 * (double(inner) / 16 + 12 + groups) * magnitude + 6 * std::fabs(sum + bias));
         const double result = (sum + bias) * weight;
         const auto to = static_cast<std::size_t>(slot / topk * hidden + j);
         values[to] += result;

@@ -25,8 +25,8 @@ inline double narrowNumber(DType dtype, unsigned bits) {
 }
 
 /// The weights of narrow weights: each a number, less the zero point of its group, times its scale.
-/// `groups` are the inputs of a call of `columns` rows for each of its experts. Other weights are none of
-/// these, and are not looked at.
+/// `groups` are the inputs of a call of `columns` rows for each of its experts. Other weights are
+/// none of these, and are not looked at.
 class NarrowWeights {
 public:
   NarrowWeights(const WeightProblem &weight, const ScaleGroups &groups, std::int64_t columns,

@@ -68,8 +68,8 @@ std::vector<std::int32_t> orderOf(std::int64_t k, std::int64_t group,
   }
   for (std::size_t i = 0; i < counts.size(); ++i)
     if (!groups.empty() && counts[i] != group)
-      throw Error("weights_of_gptq: g_idx gives group " + to_string(i) + " " + to_string(counts[i]) +
-                  " columns of K; each has " + to_string(group));
+      throw Error("weights_of_gptq: g_idx gives group " + to_string(i) + " " +
+                  to_string(counts[i]) + " columns of K; each has " + to_string(group));
   if (std::is_sorted(groups.begin(), groups.end()))
     return {};
   std::vector<std::int32_t> order(static_cast<std::size_t>(k));

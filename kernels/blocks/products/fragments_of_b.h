@@ -1,5 +1,6 @@
-// The fragments of B, as main loops take them: through shared memory (ring.h), or prepared weights that
-// each wave loads straight into registers, as they are or as narrow weights (narrow_weights.h).
+// The fragments of B, as main loops take them: through shared memory (ring.h), or prepared weights
+// that each wave loads straight into registers, as they are or as narrow weights
+// (narrow_weights.h).
 #pragma once
 
 #include "blocks/products/register_operand.h"

@@ -1,5 +1,6 @@
-// Sums of products with narrow weights whose groups along K have scales. The products of a group are
-// summed on their own, then multiplied by the scales of their columns of the product, and added in f32.
+// Sums of products with narrow weights whose groups along K have scales. The products of a group
+// are summed on their own, then multiplied by the scales of their columns of the product, and added
+// in f32.
 #pragma once
 
 #include "blocks/products/product_sums.h"
@@ -52,8 +53,8 @@ private:
   int groups(int parts) const {
     return (parts * shape().form.part() + scales_.group - 1) / scales_.group;
   }
-  /// The scales that a lane loads for a tile of 16 columns, in words: of its own columns, or of all if
-  /// lanes have them in turn.
+  /// The scales that a lane loads for a tile of 16 columns, in words: of its own columns, or of all
+  /// if lanes have them in turn.
   int loaded() const { return shape().form.interleaved() ? 16 : shape().form.sums(); }
   int words() const { return loaded() * scales_.type.memory_bits() / 32; }
   int number(int group, int half, int j) const {
@@ -82,12 +83,12 @@ private:
     const int stride = shape().form.interleaved() ? 2 : 1;
     for (int v = 0; v < shape().form.sums(); ++v) {
       const Numeric even = element(all, v * stride);
-      own.push_back(stride == 1 ? even
-                                : Numeric(select(Boolean(odd_ == 0), even, element(all, 2 * v + 1))));
+      own.push_back(
+          stride == 1 ? even : Numeric(select(Boolean(odd_ == 0), even, element(all, 2 * v + 1))));
     }
-    return own.size() == 4 ? Vector::of({own[0], own[1], own[2], own[3]})
-                           : Vector::of({own[0], own[1], own[2], own[3], own[4], own[5], own[6],
-                                         own[7]});
+    return own.size() == 4
+               ? Vector::of({own[0], own[1], own[2], own[3]})
+               : Vector::of({own[0], own[1], own[2], own[3], own[4], own[5], own[6], own[7]});
   }
   /// Number `i` of the scales that were loaded, in f32.
   Numeric element(const Tensor &words, int i) const {

@@ -33,7 +33,8 @@ inline Numeric packedPair(const Numeric &first, const Numeric &second, DType typ
 /// Makes the numbers of a run.
 class NarrowNumbers {
 public:
-  /// `words`: the bytes of the run, whose numbers are to be of type `to`; `zero`: the zero point, f32.
+  /// `words`: the bytes of the run, whose numbers are to be of type `to`; `zero`: the zero point,
+  /// f32.
   NarrowNumbers(const NarrowType &type, const Vector &words, const std::optional<Numeric> &zero,
                 DType to)
       : type_(type), zero_(zero), to_(to) {
@@ -57,14 +58,17 @@ private:
 
   /// Codes in f16. Of four bits: both of a byte, the upper one in a fraction whose unit is 1 / 16.
   Vector halves() const {
-    const std::array bases = ofFourBits() ? std::array{1024.0f, 64.0f} : std::array{1024.0f, 1024.0f};
+    const std::array bases =
+        ofFourBits() ? std::array{1024.0f, 64.0f} : std::array{1024.0f, 1024.0f};
     const auto less = [&](float base) {
       return zero_ ? Numeric(Float32(-base) - *zero_)
                    : Numeric(Float32(-base - static_cast<float>(type_.offset)));
     };
-    const Vector offset = Vector::of({packedPair(less(bases[0]), less(bases[1]), f16)}).bitcast(f16);
+    const Vector offset =
+        Vector::of({packedPair(less(bases[0]), less(bases[1]), f16)}).bitcast(f16);
     return pairs([&](int i) -> Numeric {
-      return Vector(Vector::of({ofFourBits() ? nibblesAboveBases(i) : bytesAboveBases(i)}).bitcast(f16) +
+      return Vector(Vector::of({ofFourBits() ? nibblesAboveBases(i) : bytesAboveBases(i)})
+                        .bitcast(f16) +
                     offset)
           .bitcast(i32)
           .at(0);

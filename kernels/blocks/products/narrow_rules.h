@@ -1,9 +1,10 @@
 // Narrow weights: those of products whose other operand has 16 bits. No compiler is needed to ask.
 //
 // Their bytes lie in blocks of 16 rows by 64 bytes, as those of other prepared weights do
-// (preshuffle.h). Which elements the 16 bytes of a piece are differs. A run of 8 elements is a piece of
-// the 16-bit operand, and piece i of the four of a row has the runs i, i + 4, i + 8 and so on. So the
-// lanes that share a row, be they one, two or four, find in whole pieces what they multiply.
+// (preshuffle.h). Which elements the 16 bytes of a piece are differs. A run of 8 elements is a
+// piece of the 16-bit operand, and piece i of the four of a row has the runs i, i + 4, i + 8 and so
+// on. So the lanes that share a row, be they one, two or four, find in whole pieces what they
+// multiply.
 #pragma once
 
 #include "blocks/products/preshuffle.h"
@@ -26,10 +27,10 @@ struct NarrowType {
   bool grouped;          ///< they need groups
 };
 inline constexpr NarrowType kNarrowTypes[] = {
-    {u4, true, 0, 0, false},           {i4, true, 8, 0x88888888u, false},
-    {u8, true, 0, 0, false},           {i8, true, 128, 0x80808080u, false},
-    {f4E2M1FN, false, 0, 0, true},     {f8E4M3FN, false, 0, 0, false},
-    {f8E5M2, false, 0, 0, false},      {f8E4M3FNUZ, false, 0, 0, false},
+    {u4, true, 0, 0, false},          {i4, true, 8, 0x88888888u, false},
+    {u8, true, 0, 0, false},          {i8, true, 128, 0x80808080u, false},
+    {f4E2M1FN, false, 0, 0, true},    {f8E4M3FN, false, 0, 0, false},
+    {f8E5M2, false, 0, 0, false},     {f8E4M3FNUZ, false, 0, 0, false},
     {f8E5M2FNUZ, false, 0, 0, false},
 };
 inline const NarrowType *narrowType(DType dtype) {
@@ -56,8 +57,8 @@ constexpr int narrowBlockK(DType dtype) {
 inline std::int64_t narrowPlace(const Preshuffled &bytes, DType dtype, std::int64_t row,
                                 std::int64_t column) {
   const std::int64_t blockK = narrowBlockK(dtype), run = column % blockK / kNarrowRun,
-                     piece = run % Preshuffled::kPieces * Preshuffled::kRows +
-                             row % Preshuffled::kRows,
+                     piece =
+                         run % Preshuffled::kPieces * Preshuffled::kRows + row % Preshuffled::kRows,
                      first = row / Preshuffled::kRows * bytes.rowOfBlocks() +
                              column / blockK * bytes.block() + piece * Preshuffled::kPieceBytes;
   return first * 8 / dtype.memory_bits() + run / Preshuffled::kPieces * kNarrowRun +

@@ -1,11 +1,11 @@
-// Narrow weights in a kernel: codes of 4 or 8 bits, or 8-bit floats, that become 16-bit numbers on their
-// way to the matrix unit.
+// Narrow weights in a kernel: codes of 4 or 8 bits, or 8-bit floats, that become 16-bit numbers on
+// their way to the matrix unit.
 //
-// A lane loads pieces of 16 bytes as they are, one step ahead; a piece has several runs of 8 elements,
-// each of which is a piece of the 16-bit operand (narrow_rules.h). What a code stands for, less its zero
-// point, is an integer of at most 9 bits, sign included, or half of one: 16-bit floats have all of
-// them. Scales of groups are not multiplied here but in the sums (group_sums.h), where there are fewer
-// numbers and f32.
+// A lane loads pieces of 16 bytes as they are, one step ahead; a piece has several runs of 8
+// elements, and each run is a piece of the 16-bit operand (narrow_rules.h). What a code stands
+// for, less its zero point, is an integer of at most 9 bits, sign included, or half of one: 16-bit
+// floats have all of them. Scales of groups are not multiplied here but in the sums (group_sums.h),
+// where there are fewer numbers and f32.
 #pragma once
 
 #include "blocks/products/fragments_of_b.h"
@@ -62,13 +62,13 @@ public:
   int reads() const override { return 0; }
   Tensor fragment(int, int set, int part, int half) const override {
     const int round = shape_.round(), runs = shape_.form.part() / shape_.form.granule();
-    const Tensor numbers = mma_.make_fragment_A(
-        make_layout({shape_.tileOfHalf(), round}, {round, 1})); // (V, n, k)
+    const Tensor numbers =
+        mma_.make_fragment_A(make_layout({shape_.tileOfHalf(), round}, {round, 1})); // (V, n, k)
     for (int j = 0; j < shape_.tilesOfHalf(); ++j)
       for (int run = 0; run < runs; ++run) {
         const Vector values = NarrowNumbers(type_, wordsOf(set, part * runs + run, half, j),
-                                           zeroOf(set, part, half, j), shape_.form.b)
-                                 .run();
+                                            zeroOf(set, part, half, j), shape_.form.b)
+                                  .run();
         make_view(numbers(_, j, 0).iter() + kNarrowRun * run, make_layout(kNarrowRun))
             .store(values);
       }
@@ -100,22 +100,20 @@ private:
                     preshuffledShape(bytes_, exist, ofPart.paddedK())); // (tileN / halves, bytes)
   }
   void fetchBlock(const Int32 &step, int set, int block, bool guarded) const {
-    const Boolean inside = step * shape_.tileK + block * blockK_ <
-                           static_cast<std::int32_t>(shape_.k);
+    const Boolean inside =
+        step * shape_.tileK + block * blockK_ < static_cast<std::int32_t>(shape_.k);
     for (int half = 0; half < shape_.halves; ++half)
       for (int j = 0; j < shape_.tilesOfHalf(); ++j)
         for (int piece = 0; piece < piecesOfBlock(); ++piece) {
           const Tensor &buffer = buffers_[at(half)];
-          const Int32 place =
-              pieces_[at(j)] + (block * bytes_.block() + piece * shape_.form.across *
-                                                             Preshuffled::kRows *
-                                                             Preshuffled::kPieceBytes);
+          const Int32 place = pieces_[at(j)] + (block * bytes_.block() +
+                                                piece * shape_.form.across * Preshuffled::kRows *
+                                                    Preshuffled::kPieceBytes);
           words_[at(set)](_, pieceNumber(half, j, block, piece))
-              .store(bounded_load(
-                  buffer.iter(),
-                  {guarded ? insideOf(buffer, inside, place) : place,
-                   step * (bytesOf(shape_.tileK) * Preshuffled::kRows)},
-                  u32, 4));
+              .store(bounded_load(buffer.iter(),
+                                  {guarded ? insideOf(buffer, inside, place) : place,
+                                   step * (bytesOf(shape_.tileK) * Preshuffled::kRows)},
+                                  u32, 4));
         }
   }
   void fetchZeros(const Int32 &step, int set, int group) const {
@@ -135,8 +133,8 @@ private:
   Vector wordsOf(int set, int run, int half, int j) const {
     const int ofBlock = blockK_ / shape_.form.granule(), block = run / ofBlock,
               inBlock = run % ofBlock, words = kNarrowRun * tile_.dtype.memory_bits() / 32;
-    const Tensor piece = words_[at(set)](
-        _, pieceNumber(half, j, block, inBlock % piecesOfBlock())); // (4)
+    const Tensor piece =
+        words_[at(set)](_, pieceNumber(half, j, block, inBlock % piecesOfBlock())); // (4)
     return make_view(piece.iter() + inBlock / piecesOfBlock() * words, make_layout(words)).load();
   }
   std::optional<Numeric> zeroOf(int set, int part, int half, int j) const {

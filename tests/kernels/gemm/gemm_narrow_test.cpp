@@ -1,4 +1,5 @@
-// Products with narrow weights against a reference in double precision, by the definition of their layout.
+// Products with narrow weights against a reference in double precision, by the definition of their
+// layout.
 #include "reference/narrow.h"
 #include "support/product.h"
 
@@ -66,8 +67,8 @@ template <class P> void expectNarrow(const P &problem, const GemmConfig &config,
       fk::reference::expected(problem, config, m, memory.inputs()).at("c");
   std::vector<double> got = memory.values("c");
   REQUIRE(got.size() == expected.values.size());
-  // The reference says nothing of rows that no expert has: its bound is infinite there. A kernel may
-  // leave any bits in them, NaNs too, whose distance from a number no bound covers.
+  // The reference says nothing of rows that no expert has: its bound is infinite there. A kernel
+  // may leave any bits in them, NaNs too, whose distance from a number no bound covers.
   std::size_t compared = 0;
   for (std::size_t i = 0; i < got.size(); ++i)
     if (std::isinf(expected.bound[i]))
@@ -111,8 +112,8 @@ TEST_CASE("narrow weights as prepare_weight leaves them") {
       for (std::int64_t k = 0; k < weight.k; ++k) {
         const std::int64_t bit = (n * weight.k + k) * bits;
         const unsigned byte = raw[static_cast<std::size_t>(bit / 8)];
-        isEqual &= weights(n, k) == fk::reference::narrowNumber(
-                                        dtype, bits == 8 ? byte : byte >> (bit % 8) & 15u);
+        isEqual &= weights(n, k) ==
+                   fk::reference::narrowNumber(dtype, bits == 8 ? byte : byte >> (bit % 8) & 15u);
       }
     CHECK(isEqual);
   }
@@ -139,8 +140,8 @@ std::vector<double> narrowProduct(const GemmProblem &problem, const GemmConfig &
   fk::GemmArgs args{.a = x.tensor(),
                     .b = fk::PreparedWeight{problem.weight(), b.vector()},
                     .c = c.tensor(),
-                    .group_scales = fx::tensor(s.tensor().data(), problem.b_groups.scale,
-                                               {groups, problem.n})};
+                    .group_scales =
+                        fx::tensor(s.tensor().data(), problem.b_groups.scale, {groups, problem.n})};
   std::optional<Operand> z;
   if (problem.b_groups.zeros) {
     z = Operand::input(fx::u8, groups, problem.n, zeros);
@@ -155,10 +156,10 @@ std::vector<double> narrowProduct(const GemmProblem &problem, const GemmConfig &
 } // namespace
 
 TEST_CASE("rows of a with a single one give the weights, exactly", "[run]") {
-  // Every code by every zero point of 4 bits, and every finite number of f4E2M1FN by scales from 2^-100
-  // to 2^100.
-  const GemmProblem u4{.a = fx::bf16, .b = fx::u4, .c = fx::f32, .n = 16, .k = 128,
-                       .b_groups = {32, fx::f16, true}};
+  // Every code by every zero point of 4 bits, and every finite number of f4E2M1FN by scales from
+  // 2^-100 to 2^100.
+  const GemmProblem u4{
+      .a = fx::bf16, .b = fx::u4, .c = fx::f32, .n = 16, .k = 128, .b_groups = {32, fx::f16, true}};
   std::vector<double> a(std::size_t(u4.k * u4.k)), scales(64, 0.375), zeros, expected;
   for (std::int64_t k = 0; k < u4.k; ++k)
     a[std::size_t(k * u4.k + k)] = 1;
@@ -183,15 +184,16 @@ TEST_CASE("rows of a with a single one give the weights, exactly", "[run]") {
   expected.clear();
   for (std::int64_t k = 0; k < mx.k; ++k)
     for (std::int64_t n = 0; n < 16; ++n)
-      expected.push_back(std::ldexp(fk::reference::narrowNumber(fx::f4E2M1FN, unsigned((k + n) % 16)),
-                                    int(exponents[std::size_t(k / 32 * 16 + n)]) - 127));
+      expected.push_back(
+          std::ldexp(fk::reference::narrowNumber(fx::f4E2M1FN, unsigned((k + n) % 16)),
+                     int(exponents[std::size_t(k / 32 * 16 + n)]) - 127));
   for (const GemmConfig &config : loops(mx))
     CHECK(narrowProduct(mx, config, mx.k, a, rows, exponents) == expected);
 }
 
 TEST_CASE("products of narrow weights and small integers are exact", "[run]") {
-  const GemmProblem problem{.a = fx::f16, .b = fx::u4, .c = fx::f32, .n = 32, .k = 256,
-                            .b_groups = {64, fx::f16, true}};
+  const GemmProblem problem{
+      .a = fx::f16, .b = fx::u4, .c = fx::f32, .n = 32, .k = 256, .b_groups = {64, fx::f16, true}};
   const std::int64_t m = 20, groups = 4;
   const std::vector<double> a = integers(m * problem.k, 3, -3, 3),
                             zeros = integers(groups * problem.n, 4, 0, 15);
@@ -216,8 +218,8 @@ TEST_CASE("products of narrow weights and small integers are exact", "[run]") {
 }
 
 TEST_CASE("infinite and missing numbers of a meet narrow weights in their row alone", "[run]") {
-  const GemmProblem problem{.a = fx::bf16, .b = fx::i4, .c = fx::f32, .n = 32, .k = 160,
-                            .b_groups = {32, fx::f32}};
+  const GemmProblem problem{
+      .a = fx::bf16, .b = fx::i4, .c = fx::f32, .n = 32, .k = 160, .b_groups = {32, fx::f32}};
   const std::int64_t m = 17;
   std::vector<double> a = uniform(fx::bf16, m * problem.k, 1);
   a[std::size_t(3 * problem.k + 159)] = std::numeric_limits<double>::infinity();
@@ -238,8 +240,13 @@ TEST_CASE("infinite and missing numbers of a meet narrow weights in their row al
 }
 
 TEST_CASE("narrow weights: gated pairs, parts of K, any number of rows", "[run]") {
-  const GemmProblem awq{.a = fx::f16, .b = fx::u4, .c = fx::f16, .n = 32, .k = 512,
-                        .b_groups = {128, fx::f16, true}, .bias = true};
+  const GemmProblem awq{.a = fx::f16,
+                        .b = fx::u4,
+                        .c = fx::f16,
+                        .n = 32,
+                        .k = 512,
+                        .b_groups = {128, fx::f16, true},
+                        .bias = true};
   for (std::int64_t m : {1, 33})
     expectNarrow(awq, fk::choose(awq, m), m);
   GemmProblem gated = awq;
@@ -256,8 +263,12 @@ TEST_CASE("narrow weights: gated pairs, parts of K, any number of rows", "[run]"
 }
 
 TEST_CASE("experts have narrow weights", "[run]") {
-  fk::GroupedGemmProblem problem{.experts = 3, .n = 48, .k = 128, .topk = 2,
-                                 .a_rows = fk::GroupedRows::tokens, .bias = true,
+  fk::GroupedGemmProblem problem{.experts = 3,
+                                 .n = 48,
+                                 .k = 128,
+                                 .topk = 2,
+                                 .a_rows = fk::GroupedRows::tokens,
+                                 .bias = true,
                                  .activation = Activation::silu};
   // gpt-oss's first product, and 4-bit weights of groups with zero points.
   problem.b = fx::f4E2M1FN;
@@ -281,7 +292,11 @@ TEST_CASE("experts have narrow weights", "[run]") {
 }
 
 TEST_CASE("narrow products: another run, a graph and a file give the same bits") {
-  const GemmProblem problem{.a = fx::bf16, .b = fx::u4, .c = fx::bf16, .n = 64, .k = 256,
+  const GemmProblem problem{.a = fx::bf16,
+                            .b = fx::u4,
+                            .c = fx::bf16,
+                            .n = 64,
+                            .k = 256,
                             .b_groups = {128, fx::bf16, true}};
   expectStructure(problem, fk::choose(problem, 17), 17);
 }
@@ -296,7 +311,11 @@ TEST_CASE("every target has a tile for narrow weights") {
 }
 
 TEST_CASE("narrow weights that are wrong are refused") {
-  const GemmProblem good{.a = fx::bf16, .b = fx::u4, .c = fx::bf16, .n = 64, .k = 256,
+  const GemmProblem good{.a = fx::bf16,
+                         .b = fx::u4,
+                         .c = fx::bf16,
+                         .n = 64,
+                         .k = 256,
                          .b_groups = {128, fx::bf16, true}};
   REQUIRE(fk::supported(good));
   const auto why = [&](auto change) {
@@ -304,9 +323,10 @@ TEST_CASE("narrow weights that are wrong are refused") {
     change(problem);
     return fk::supported(problem).why;
   };
-  CHECK(why([](GemmProblem &p) { p.b = fx::f6E2M3FN; }) ==
-        "b is of type f6E2M3FN; narrow weights, under a of 16 bits, are u4, i4, u8, i8, f4E2M1FN or "
-        "8-bit floats");
+  CHECK(
+      why([](GemmProblem &p) { p.b = fx::f6E2M3FN; }) ==
+      "b is of type f6E2M3FN; narrow weights, under a of 16 bits, are u4, i4, u8, i8, f4E2M1FN or "
+      "8-bit floats");
   CHECK(why([](GemmProblem &p) { p.b = fx::i4; }) ==
         "b is of type i4; zero points are of weights of type u4 or u8");
   CHECK(why([](GemmProblem &p) { p.b = fx::f4E2M1FN, p.b_groups = {}; }) ==
@@ -315,28 +335,33 @@ TEST_CASE("narrow weights that are wrong are refused") {
         "b_groups.size is 48; 32, 64 and 128 are supported");
   CHECK(why([](GemmProblem &p) { p.b_groups.size = 0; }) ==
         "b_groups has a type of scales or zero points and no size; sizes are 32, 64 and 128");
-  CHECK(why([](GemmProblem &p) { p.k = 320; }) ==
-        "k is 320, no multiple of b_groups.size, 128");
+  CHECK(why([](GemmProblem &p) { p.k = 320; }) == "k is 320, no multiple of b_groups.size, 128");
   CHECK(why([](GemmProblem &p) { p.b_groups.scale = fx::i8; }) ==
         "b_groups.scale is i8; f32, f16, bf16 and f8E8M0FNU are supported");
   CHECK(why([](GemmProblem &p) { p.n = 40; }) ==
         "b has 40 rows; of narrow weights they are a multiple of 16");
   CHECK(why([](GemmProblem &p) { p.b_layout = fk::OperandLayout::rows; }) ==
         "narrow weights are prepared, and a lies by rows");
-  CHECK(why([](GemmProblem &p) { p.b = fx::bf16; }) ==
-        "b_groups are of narrow weights: a is f16 or bf16, and b has 4 or 8 bits; here a is of type "
-        "bf16 and b of type bf16");
+  CHECK(
+      why([](GemmProblem &p) { p.b = fx::bf16; }) ==
+      "b_groups are of narrow weights: a is f16 or bf16, and b has 4 or 8 bits; here a is of type "
+      "bf16 and b of type bf16");
   GemmConfig config = fk::choose(good, 64);
   config.tile_k = 64;
   CHECK(fk::supported(good, config).why.find("tile_k is a multiple of 128") != std::string::npos);
 
   // A lane of RDNA3 has the scales of all columns of its tile.
-  const GemmProblem wide{.a = fx::bf16, .b = fx::u8, .c = fx::bf16, .n = 64, .k = 256,
+  const GemmProblem wide{.a = fx::bf16,
+                         .b = fx::u8,
+                         .c = fx::bf16,
+                         .n = 64,
+                         .k = 256,
                          .b_groups = {32, fx::f32, true}};
   CHECK(fk::supported(wide, fx::Target::parse("gfx942")));
-  CHECK(fk::supported(wide, fx::Target::parse("gfx1100")).why ==
-        "scales and zero points of groups of 32, of type f32, leave a lane of gfx1100 no room in any "
-        "tile; larger groups and scales of 16 bits take less");
+  CHECK(
+      fk::supported(wide, fx::Target::parse("gfx1100")).why ==
+      "scales and zero points of groups of 32, of type f32, leave a lane of gfx1100 no room in any "
+      "tile; larger groups and scales of 16 bits take less");
   fk::GroupedGemmProblem experts{.experts = 8, .n = 64, .k = 256};
   experts.b = wide.b;
   experts.b_groups = wide.b_groups;
@@ -351,7 +376,7 @@ TEST_CASE("narrow weights that are wrong are refused") {
   args.b = fk::PreparedWeight{{fx::i8, 64, 128}, args.b.tensor()};
   CHECK_THROWS_WITH(fk::GemmPlan(bytes, ofBytes)(args),
                     Catch::Contains("b is prepared weights (n, k) = (64, 128) of i8; "
-                                                       "the problem's are narrow (n, k) = (64, 128)"));
+                                    "the problem's are narrow (n, k) = (64, 128)"));
   const std::vector<std::uint8_t> nan(256, 0x7f);
   std::vector<std::uint8_t> out(4096);
   CHECK_THROWS_WITH(fk::prepare_weight({fx::f8E4M3FN, 16, 16, true}, nan.data(), out.data()),
@@ -390,7 +415,11 @@ TEST_CASE("calls refuse scales and zero points of groups that do not fit") {
                        std::vector<std::int64_t> shape) {
     return fx::tensor(tensor->data(), type, shape);
   };
-  const GemmProblem plain{.a = fx::bf16, .b = fx::u4, .c = fx::bf16, .n = 64, .k = 256,
+  const GemmProblem plain{.a = fx::bf16,
+                          .b = fx::u4,
+                          .c = fx::bf16,
+                          .n = 64,
+                          .k = 256,
                           .b_groups = {128, fx::bf16, true}};
   CHECK_THAT(refusalOf(plain, [](auto &args) { args.group_scales.reset(); }),
              Catch::Contains("gemm: group_scales is missing; the problem has it"));
@@ -451,9 +480,10 @@ TEST_CASE("weights of AWQ's checkpoints") {
   CHECK_THROWS_WITH(fk::weights_of_awq(8, 64, 0, weights, zeros),
                     "weights_of_awq: group is 0; it is the elements of K that share a scale, 1 or "
                     "more");
-  CHECK_THROWS_WITH(fk::weights_of_awq(8, 64, 48, weights, zeros),
-                    "weights_of_awq: k is 64; it is a multiple of group, 48, and of 8, the elements "
-                    "of a word");
+  CHECK_THROWS_WITH(
+      fk::weights_of_awq(8, 64, 48, weights, zeros),
+      "weights_of_awq: k is 64; it is a multiple of group, 48, and of 8, the elements "
+      "of a word");
   CHECK_THROWS_WITH(fk::weights_of_awq(8, 64, 32, weights, zeros),
                     "weights_of_awq: qzeros has 1 words; (k / group, n / 8) are 2");
   // 2^64 words, which 64 bits count as none.
@@ -477,8 +507,7 @@ TEST_CASE("weights of GPTQ's checkpoints, whose columns come in any order") {
   std::vector<std::int32_t> groups(std::size_t(k), 0);
   for (std::size_t i = 0; i < groups.size(); i += 2)
     groups[i] = 1;
-  const fk::CheckpointWeights turned =
-      fk::weights_of_gptq(n, k, 16, 4, weights, zeros, groups);
+  const fk::CheckpointWeights turned = fk::weights_of_gptq(n, k, 16, 4, weights, zeros, groups);
   REQUIRE(turned.order.size() == std::size_t(k));
   for (std::size_t i = 0; i < turned.order.size(); ++i) {
     CHECK(turned.order[i] == std::int32_t(i < 16 ? 2 * i + 1 : 2 * (i - 16)));
@@ -492,9 +521,10 @@ TEST_CASE("weights of GPTQ's checkpoints, whose columns come in any order") {
                     "weights_of_gptq: g_idx has a 2; there are 2 groups");
   CHECK_THROWS_WITH(fk::weights_of_gptq(n, k, 16, 3, weights, zeros),
                     "weights_of_gptq: bits is 3; 4 and 8 are supported");
-  CHECK_THROWS_WITH(fk::weights_of_gptq(n, k, -16, 4, weights, zeros),
-                    "weights_of_gptq: group is -16; it is the elements of K that share a scale, 1 or "
-                    "more");
+  CHECK_THROWS_WITH(
+      fk::weights_of_gptq(n, k, -16, 4, weights, zeros),
+      "weights_of_gptq: group is -16; it is the elements of K that share a scale, 1 or "
+      "more");
   CHECK_THROWS_WITH(fk::weights_of_gptq(n, k, 16, 8, weights, zeros),
                     "weights_of_gptq: qweight has 32 words; (k / p, n) are 64");
   CHECK_THROWS_WITH(fk::weights_of_gptq(n, k, 16, 4, weights, zeros, std::vector<std::int32_t>(16)),

@@ -1,4 +1,5 @@
-// What is chosen for narrow weights: whatever is supported as a problem has a tile, for any number of rows.
+// What is chosen for narrow weights: whatever is supported as a problem has a tile, for any number
+// of rows.
 #include "support/product.h"
 #include "support/product_sizes.h"
 
@@ -9,11 +10,13 @@ using namespace kernel_tests;
 
 namespace {
 
-using fk::GatedPairs, fk::GroupedGemmProblem, fk::GroupedRows, fk::MoeForwardProblem, fk::ScaleGroups;
+using fk::GatedPairs, fk::GroupedGemmProblem, fk::GroupedRows, fk::MoeForwardProblem,
+    fk::ScaleGroups;
 
 /// The types of narrow weights, and those of the other operand.
-const std::vector<fx::DType> kTypes{fx::u4,       fx::i4,     fx::u8,         fx::i8,        fx::f4E2M1FN,
-                                    fx::f8E4M3FN, fx::f8E5M2, fx::f8E4M3FNUZ, fx::f8E5M2FNUZ};
+const std::vector<fx::DType> kTypes{fx::u4,     fx::i4,         fx::u8,
+                                    fx::i8,     fx::f4E2M1FN,   fx::f8E4M3FN,
+                                    fx::f8E5M2, fx::f8E4M3FNUZ, fx::f8E5M2FNUZ};
 const std::vector<fx::DType> kOthers{fx::bf16, fx::f16};
 
 /// All groups that a problem may have, and none.
@@ -65,8 +68,15 @@ TEST_CASE("every problem of narrow weights that is supported has a tile for any 
             plain.expect(GemmProblem{
                 .a = a, .b = b, .c = a, .n = n, .k = k, .b_groups = groups, .gated = gated});
           for (GatedPairs gated : {GatedPairs::none, GatedPairs::interleaved})
-            grouped.expect(GroupedGemmProblem{.a = a, .b = b, .c = a, .experts = 8, .n = n, .k = k,
-                                              .unit = 16, .b_groups = groups, .gated = gated});
+            grouped.expect(GroupedGemmProblem{.a = a,
+                                              .b = b,
+                                              .c = a,
+                                              .experts = 8,
+                                              .n = n,
+                                              .k = k,
+                                              .unit = 16,
+                                              .b_groups = groups,
+                                              .gated = gated});
         }
   CHECK(plain.supported() > 5000);
   CHECK(grouped.supported() > 5000);
@@ -82,8 +92,14 @@ TEST_CASE("narrow weights of the sizes of real models have tiles") {
           std::tuple(fx::DType(fx::f4E2M1FN), ScaleGroups{32, fx::f8E8M0FNU}, false),
           std::tuple(fx::DType(fx::f4E2M1FN), ScaleGroups{32, fx::f8E8M0FNU}, true),
           std::tuple(fx::DType(fx::f8E4M3FN), ScaleGroups{}, false)})
-      choices.expect(GemmProblem{.a = fx::bf16, .b = b, .c = fx::bf16, .n = size.n, .k = size.k,
-                                 .b_groups = groups, .gated = gated, .zeroed_workspace = gated});
+      choices.expect(GemmProblem{.a = fx::bf16,
+                                 .b = b,
+                                 .c = fx::bf16,
+                                 .n = size.n,
+                                 .k = size.k,
+                                 .b_groups = groups,
+                                 .gated = gated,
+                                 .zeroed_workspace = gated});
   CHECK(choices.supported() > 8000);
 }
 
