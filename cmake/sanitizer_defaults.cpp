@@ -31,6 +31,6 @@ extern "C" __attribute__((visibility("default"))) const char *__tsan_default_sup
   return "race:emulator/ops/memory/memory_ops.h\nrace:emulator/ops/memory/flat.cpp\n"
          "race:emulator/ops/memory/scalar_memory.cpp\n"
          "race:emulator/ops/memory/buffer_typed.cpp\nrace:emulator/ops/memory/transposed.cpp\n"
-         "race:moveForProgram\nrace:fillForProgram\n"
+         "race:emulator/core/program_moves.cpp\n"
          "race:exception_ptr::_M_release\nrace:llvm::vfs::getRealFileSystem\n";
 }

@@ -1,22 +1,15 @@
 #include "emulator/core/weak_memory.h"
 
+#include "emulator/core/program_moves.h"
 #include "emulator/core/wave.h"
 #include "emulator/isa/op.h"
 
 #include <algorithm>
-#include <cstring>
 #include <sys/mman.h>
 
 namespace flyemu {
 
 namespace {
-
-/// What caches and memory give each other. Caches of several devices may be at the same memory at
-/// the same time, which is the program's race; ThreadSanitizer knows it by this name
-/// (cmake/sanitizer_defaults.cpp).
-void moveForProgram(uint8_t *to, const uint8_t *from, uint64_t bytes) {
-  std::memcpy(to, from, bytes);
-}
 
 /// Calls \p move with the first byte and the number of each run of bytes of [begin, end) of a line whose
 /// \p dirty is \p value.

@@ -1,5 +1,6 @@
 #include "emulator/hip/stream/operation.h"
 
+#include "emulator/core/program_moves.h"
 #include "emulator/hip/device/device.h"
 #include "emulator/hip/graph/graph_run.h"
 #include "emulator/hip/launch/launch_services.h"
@@ -12,24 +13,9 @@
 #include "emulator/observe/run_dispatch.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace flyemu::hip {
 namespace {
-
-// Copies and fills of programs. Two of them may be at the same memory at the same time, which is the
-// program's race (the check `streams` looks for it); ThreadSanitizer knows it by these names
-// (cmake/sanitizer_defaults.cpp).
-void moveForProgram(uint8_t *to, const uint8_t *from, uint64_t bytes) {
-  std::memmove(to, from, bytes);
-}
-void fillForProgram(uint8_t *row, const FillOperation &fill) {
-  if (fill.elementSize == 1)
-    std::memset(row, static_cast<int>(fill.value), fill.width);
-  else
-    for (uint64_t x = 0; x < fill.width; ++x)
-      std::memcpy(row + x * fill.elementSize, &fill.value, fill.elementSize);
-}
 
 class Executor {
 public:
@@ -116,7 +102,7 @@ public:
     for (uint64_t y = 0; y < fill.height; ++y) {
       auto *row = reinterpret_cast<uint8_t *>(fill.target) + y * fill.pitch;
       device_.space().noteWritten(reinterpret_cast<uint64_t>(row), fill.width * fill.elementSize);
-      fillForProgram(row, fill);
+      fillForProgram(row, fill.value, fill.elementSize, fill.width);
     }
     note(fill, position_, device_.space());
   }
