@@ -1,6 +1,8 @@
 // VOP3P: two 16-bit or two 32-bit operations at once, mixed-precision multiply-adds.
 #include "emulator/ops/vector/lanes.h"
 
+#include <algorithm>
+
 namespace flyemu {
 
 namespace {
@@ -220,28 +222,16 @@ constexpr OpDef kOps[] = {
     // gfx1250: of three; of the floats, that of two of them and the third.
     packed<U16, U16, U16, U16>(
         "v_pk_max3_u16",
-        [](uint16_t a, uint16_t b, uint16_t c) {
-          const uint16_t most = a > b ? a : b;
-          return most > c ? most : c;
-        }),
+        [](uint16_t a, uint16_t b, uint16_t c) { return std::max({a, b, c}); }),
     packed<U16, U16, U16, U16>(
         "v_pk_min3_u16",
-        [](uint16_t a, uint16_t b, uint16_t c) {
-          const uint16_t least = a < b ? a : b;
-          return least < c ? least : c;
-        }),
+        [](uint16_t a, uint16_t b, uint16_t c) { return std::min({a, b, c}); }),
     packed<I16, I16, I16, I16>(
         "v_pk_max3_i16",
-        [](int16_t a, int16_t b, int16_t c) {
-          const int16_t most = a > b ? a : b;
-          return most > c ? most : c;
-        }),
+        [](int16_t a, int16_t b, int16_t c) { return std::max({a, b, c}); }),
     packed<I16, I16, I16, I16>(
         "v_pk_min3_i16",
-        [](int16_t a, int16_t b, int16_t c) {
-          const int16_t least = a < b ? a : b;
-          return least < c ? least : c;
-        }),
+        [](int16_t a, int16_t b, int16_t c) { return std::min({a, b, c}); }),
     packed<N16, N16, N16, N16>("v_pk_max3_num_f16",
                                [](uint16_t a, uint16_t b, uint16_t c) {
                                  return minMaxHalf<true>(minMaxHalf<true>(a, b), c);
