@@ -19,10 +19,6 @@ constexpr int kMostHeads = 1 << 16, kLargestPage = 1 << 16, kMostParts = 64;
 /// Lengths of sequences are below this.
 constexpr std::int64_t kMostTokens = 1 << 30;
 
-std::string is(const char *name, std::int64_t value) {
-  return std::string(name) + " is " + std::to_string(value);
-}
-
 /// Tiles of queries and keys, from the one that needs the most registers. They follow those of
 /// FlyDSL's flash attention (kernels/attention/flash_attn_interface.py: 128 queries of four waves,
 /// or 64 where there are too few blocks, by 64 keys); large heads take fewer keys at a time, for

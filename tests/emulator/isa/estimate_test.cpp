@@ -5,59 +5,72 @@
 
 #include <catch2/catch.hpp>
 
+namespace {
+
+/// A launch of workgroups of four waves, each of which takes a cycle, on a device.
+struct EstimatedLaunch {
+  const flyemu::hip::DeviceFigures *on;
+  flyemu::loader::KernelNotes kernel = {};
+  flyemu::loader::LaunchShape shape = {};
+  flyemu::Timing timing = {};
+  flyemu::Counters counters = {};
+
+  EstimatedLaunch(const flyemu::hip::DeviceFigures &on, uint32_t groups) : on(&on) {
+    shape.grid = {groups, 1, 1};
+    shape.block = {256, 1, 1};
+    timing.groups = timing.groupCycles = groups;
+    counters.SQ_WAVES = groups * 4;
+  }
+  flyemu::hip::Estimate estimate(const std::vector<flyemu::GroupTouches> &sample,
+                                 bool warm = false) const {
+    return flyemu::hip::estimate(counters, timing, sample, *on, kernel, shape, warm);
+  }
+  double microseconds(bool warm = false) const { return estimate({}, warm).microseconds; }
+  /// Bytes that are read once.
+  void reads(uint64_t bytes) { counters.globalBytesTouched = counters.globalReadFootprint = bytes; }
+};
+
+} // namespace
+
 TEST_CASE("The estimate's time has the launch itself, what memory sustains and the clock that "
           "power leaves") {
   using namespace flyemu;
   const hip::DeviceFigures &mi300x = *hip::findDeviceFigures("gfx942");
   const hip::DeviceFigures &mi325x = hip::figuresOf(*flydsl::detail::findProduct("MI325X"));
-  loader::KernelNotes kernel;
-  loader::LaunchShape shape;
-  shape.grid = {304, 1, 1};
-  shape.block = {256, 1, 1};
-  Timing timing;
-  timing.groups = 304;
-  timing.groupCycles = 304;
-  Counters counters;
-  counters.SQ_WAVES = 304 * 4;
-  const double least = hip::estimate(counters, timing, {}, mi300x, kernel, shape).microseconds;
+  EstimatedLaunch launch(mi300x, 304);
+  const double least = launch.microseconds();
   CHECK(least > 1.5); // the shortest kernel that a profiler has seen took 1.79 us
   CHECK(least < 3.5);
 
   // Reading 5.3 GB takes a millisecond at the peak of MI300X, and longer as it is.
-  counters.globalBytesTouched = counters.globalReadFootprint = 5'300'000'000;
-  const double stream = hip::estimate(counters, timing, {}, mi300x, kernel, shape).microseconds;
+  launch.reads(5'300'000'000);
+  const double stream = launch.microseconds();
   CHECK(stream - least == Approx(1000 / 0.79).epsilon(0.001));
-  CHECK(hip::estimate(counters, timing, {}, mi325x, kernel, shape).microseconds < stream);
+  launch.on = &mi325x;
+  CHECK(launch.microseconds() < stream);
+  launch.on = &mi300x;
 
   // Products of 2.1 million cycles take a millisecond at the peak clock, and power leaves 58 % of it.
-  counters.globalBytesTouched = counters.globalReadFootprint = 0;
-  counters.SQ_INSTS_MFMA = 304 * 4 * (2'100'000 / 16);
-  timing.matrixCycles = uint64_t(304) * 4 * 2'100'000;
-  const double bf16 = hip::estimate(counters, timing, {}, mi300x, kernel, shape).microseconds;
+  launch.reads(0);
+  launch.counters.SQ_INSTS_MFMA = 304 * 4 * (2'100'000 / 16);
+  launch.timing.matrixCycles = uint64_t(304) * 4 * 2'100'000;
+  const double bf16 = launch.microseconds();
   CHECK(bf16 - least == Approx(1000 / 0.58).epsilon(0.001));
-  counters.SQ_INSTS_VALU_MFMA_F8 = counters.SQ_INSTS_MFMA;
-  CHECK(hip::estimate(counters, timing, {}, mi300x, kernel, shape).microseconds - least ==
-        Approx(1000 / 0.53).epsilon(0.001));
+  launch.counters.SQ_INSTS_VALU_MFMA_F8 = launch.counters.SQ_INSTS_MFMA;
+  CHECK(launch.microseconds() - least == Approx(1000 / 0.53).epsilon(0.001));
 }
 
 TEST_CASE("Memory serves reads faster than copies, and lines that are read and written move twice") {
   using namespace flyemu;
-  const hip::DeviceFigures &mi355x = *hip::findDeviceFigures("gfx950");
-  loader::KernelNotes kernel;
-  loader::LaunchShape shape;
-  shape.grid = {256, 1, 1};
-  shape.block = {256, 1, 1};
-  Timing timing;
-  timing.groups = timing.groupCycles = 256;
   // In 10^9 bytes, and the microseconds that they take beyond those of a launch without any.
   const auto of = [&](uint64_t read, uint64_t written, uint64_t touched) {
-    Counters counters;
-    counters.SQ_WAVES = 256 * 4;
-    const double least = hip::estimate(counters, timing, {}, mi355x, kernel, shape).microseconds;
+    EstimatedLaunch launch(*hip::findDeviceFigures("gfx950"), 256);
+    const double least = launch.microseconds();
+    Counters &counters = launch.counters;
     counters.globalReadFootprint = read * 1'000'000'000;
     counters.globalWriteFootprint = written * 1'000'000'000;
     counters.globalBytesTouched = touched * 1'000'000'000;
-    return hip::estimate(counters, timing, {}, mi355x, kernel, shape).microseconds - least;
+    return launch.microseconds() - least;
   };
   // Of MI355X's 8 TB/s reads get 78 % and copies 72 %.
   CHECK(of(8, 0, 8) == Approx(1000 / 0.78).epsilon(0.001));
@@ -70,17 +83,8 @@ TEST_CASE("Memory serves reads faster than copies, and lines that are read and w
 TEST_CASE(
     "Lines that two dies fetch come from memory once, and again from the cache in front of it") {
   using namespace flyemu;
-  const hip::DeviceFigures &mi300x = *hip::findDeviceFigures("gfx942");
-  loader::KernelNotes kernel;
-  loader::LaunchShape shape;
-  shape.grid = {16, 1, 1};
-  shape.block = {256, 1, 1};
-  Timing timing;
-  timing.groups = 16;
-  timing.groupCycles = 16;
-  Counters counters;
-  counters.SQ_WAVES = 16 * 4;
-  counters.globalBytesTouched = counters.globalReadFootprint = 5'300'000'000;
+  EstimatedLaunch launch(*hip::findDeviceFigures("gfx942"), 16);
+  launch.reads(5'300'000'000);
   // All of a die's workgroups touch the same lines, and so do those of the other dies, or not.
   const auto microseconds = [&](bool shared) {
     std::vector<GroupTouches> sample;
@@ -89,7 +93,7 @@ TEST_CASE(
       for (uint64_t i = 0; i < 100; ++i)
         sample.back().touches.push_back({(shared ? 0 : group % 8 * 1000) + i, i});
     }
-    return hip::estimate(counters, timing, sample, mi300x, kernel, shape);
+    return launch.estimate(sample);
   };
   const hip::Estimate apart = microseconds(false), shared = microseconds(true);
   CHECK(apart.reuse.fetches() == 1);
@@ -101,22 +105,12 @@ TEST_CASE(
 
 TEST_CASE("A warm last cache serves what it has room for") {
   using namespace flyemu;
-  const hip::DeviceFigures &mi300x = *hip::findDeviceFigures("gfx942");
-  loader::KernelNotes kernel;
-  loader::LaunchShape shape;
-  shape.grid = {304, 1, 1};
-  shape.block = {256, 1, 1};
-  Timing timing;
-  timing.groups = timing.groupCycles = 304;
-  Counters counters;
-  counters.SQ_WAVES = 304 * 4;
   // In microseconds beyond those of a launch without memory.
-  const auto of = [&](uint64_t bytes, bool warm) {
-    counters.globalBytesTouched = counters.globalReadFootprint = 0;
-    const double least =
-        hip::estimate(counters, timing, {}, mi300x, kernel, shape, warm).microseconds;
-    counters.globalBytesTouched = counters.globalReadFootprint = bytes;
-    return hip::estimate(counters, timing, {}, mi300x, kernel, shape, warm).microseconds - least;
+  const auto of = [](uint64_t bytes, bool warm) {
+    EstimatedLaunch launch(*hip::findDeviceFigures("gfx942"), 304);
+    const double least = launch.microseconds(warm);
+    launch.reads(bytes);
+    return launch.microseconds(warm) - least;
   };
   CHECK(of(200'000'000, false) == Approx(200e6 / (0.79 * 5.3e6)).epsilon(0.001));
   CHECK(of(200'000'000, true) == Approx(200e6 / 5.3e6).epsilon(0.001)); // RRZE's gpu-cache
@@ -138,21 +132,12 @@ TEST_CASE("Latencies beyond L2 are nanoseconds, whatever the engine's clock is")
 
 TEST_CASE("The clock that power leaves to matrix units is not memory's") {
   using namespace flyemu;
-  const hip::DeviceFigures &mi300x = *hip::findDeviceFigures("gfx942");
-  loader::KernelNotes kernel;
-  loader::LaunchShape shape;
-  shape.grid = {304, 1, 1};
-  shape.block = {256, 1, 1};
-  Timing timing;
-  timing.groups = 304;
-  timing.groupCycles = 304;
-  timing.matrixCycles = uint64_t(304) * 4 * 2'100'000;
-  Counters counters;
-  counters.SQ_WAVES = 304 * 4;
-  counters.SQ_INSTS_MFMA = 1000;
-  const double products = hip::estimate(counters, timing, {}, mi300x, kernel, shape).microseconds;
+  EstimatedLaunch launch(*hip::findDeviceFigures("gfx942"), 304);
+  launch.timing.matrixCycles = uint64_t(304) * 4 * 2'100'000;
+  launch.counters.SQ_INSTS_MFMA = 1000;
+  const double products = launch.microseconds();
   // A stream that alone takes ten times as long: the products hide behind it.
-  counters.globalBytesTouched = counters.globalReadFootprint = uint64_t(10 * 1.724e-3 * 4.187e12);
-  const double both = hip::estimate(counters, timing, {}, mi300x, kernel, shape).microseconds;
+  launch.reads(uint64_t(10 * 1.724e-3 * 4.187e12));
+  const double both = launch.microseconds();
   CHECK(both == Approx(10 * products).epsilon(0.01));
 }
