@@ -1,6 +1,7 @@
 // A stream of ggml: it computes graphs, node after node.
 #include "device.h"
 #include "repeats.h"
+#include "scratch.h"
 
 #include "ops/op.h"
 
@@ -14,6 +15,7 @@ struct Backend {
   DeviceState &state;
   fx::Stream stream;
   Repeats repeats;
+  Scratch scratch;
 };
 Backend &backendOf(ggml_backend_t backend) { return *static_cast<Backend *>(backend->context); }
 
@@ -54,7 +56,8 @@ ggml_status compute(ggml_backend_t backend, ggml_cgraph *graph) {
     on.repeats.compute(on.stream, nodes, [&](const fx::Stream &stream) {
       for (const ggml_tensor *node : nodes) {
         current = node;
-        findOp(node->op)->run({stream, on.state.wave}, node);
+        on.scratch.restart();
+        findOp(node->op)->run({stream, on.state.target, &on.scratch}, node);
       }
     });
     return GGML_STATUS_SUCCESS;
@@ -83,7 +86,7 @@ ggml_guid_t guid() {
 } // namespace
 
 ggml_backend_t makeBackend(DeviceState &state) {
-  auto context = std::make_unique<Backend>(Backend{state, fx::Stream(state.device), {}});
+  auto context = std::make_unique<Backend>(Backend{state, fx::Stream(state.device), {}, {}});
   auto *backend = new ggml_backend{};
   backend->guid = guid();
   backend->device = &state.handle;

@@ -95,7 +95,7 @@ bool copyTensor(ggml_backend_buffer_t buffer, const ggml_tensor *from, ggml_tens
     state.device.make_current();
     const fx::Stream stream(state.device);
     state.device.synchronize(); // what writes the source may be in another stream
-    copyBytes({stream, state.wave}, to->data, from->data, ggml_nbytes(from));
+    copyBytes({stream, state.target}, to->data, from->data, ggml_nbytes(from));
     stream.synchronize();
     return true;
   });

@@ -87,7 +87,7 @@ constexpr ggml_backend_device_i kDevice{
 
 DeviceState::DeviceState(fx::Device of)
     : device(of), name("FlyDSL" + std::to_string(of.ordinal())), description(of.str()),
-      hostName(name + "_Host"), wave(of.warp_size()),
+      hostName(name + "_Host"), target(of.target()),
       buffers{bufferTypeInterface(), &handle, nullptr},
       hostBuffers{hostBufferTypeInterface(), &handle, nullptr},
       handle{kDevice, nullptr, this} {}

@@ -17,7 +17,7 @@ struct DeviceState {
 
   fx::Device device;
   std::string name, description, hostName;
-  int wave;
+  fx::Target target;
   ggml_backend_buffer_type buffers, hostBuffers; ///< its kinds of memory
   ggml_backend_device handle;
 };

@@ -1,6 +1,6 @@
 // Ops that compute each element of the result from its coordinates: padding, windows, sizes of images,
 // masks, positions. A thread has an element. Source: the functions of these names in ggml-cpu/ops.cpp.
-#include "ops/op.h"
+#include "ops/cell.h"
 
 #include <cmath>
 #include <limits>
@@ -9,37 +9,6 @@ namespace flydsl_ggml {
 namespace {
 
 using fx::Int32, fx::Int64, fx::Numeric;
-
-/// The parameters of an op; int 0 of the launch is the number of elements, the op's own follow.
-struct Own {
-  std::vector<std::int32_t> i = {};
-  std::vector<float> f = {};
-};
-using Cell = std::function<Numeric(const Traced &p, const Place &at)>;
-
-void cells(const Run &run, std::string name, const ggml_tensor *op, const Own &own,
-           const Cell &cell) {
-  const ggml_type type = op->type;
-  Launch what{.name = std::move(name), .x = {operandOf(op)}};
-  what.name += std::string("_") + ggml_type_name(type);
-  for (const ggml_tensor *source : op->src)
-    if (source) {
-      what.x.push_back(operandOf(source));
-      what.name += std::string("_") + ggml_type_name(source->type);
-    }
-  what.i = own.i;
-  what.f = own.f;
-  run.threads(ggml_nelements(op), what, [=](const Traced &p, const fx::UInt32 &index) {
-    const Place at = placeOf(index, p.x[0].extent);
-    storeAt(p.x[0], type, at, cell(p, at));
-  });
-}
-std::vector<std::int32_t> ints(const ggml_tensor *op, int first, int count) {
-  std::vector<std::int32_t> all;
-  for (int i = first; i < first + count; ++i)
-    all.push_back(intParam(op, i));
-  return all;
-}
 
 fx::Boolean within(const Numeric &i, const Int32 &extent) { return i >= 0 && i < extent; }
 /// `i` where the condition holds, otherwise 0, which is an index of every dimension.
@@ -275,6 +244,21 @@ void runAddId(const Run &run, const ggml_tensor *op) {
   });
 }
 /// The sum of all elements that an element was repeated to.
+/// y[t, c] = sum over the windows j that reach t of x[c * K + t + p0 - j * s0, j]
+void runCol2im1d(const Run &run, const ggml_tensor *op) {
+  const ggml_type type = op->src[0]->type;
+  cells(run, "col2im_1d", op, {.i = ints(op, 0, 3)},
+        [=](const Traced &p, const Place &at) -> Numeric {
+          const TracedOperand &x = p.x[1];
+          const Int32 step = p.i[1], kernel = x.extent[0] / p.i[2], place = at[0] + p.i[3];
+          const Int32 first = (fx::max(place - kernel + 1, 0) + step - 1) / step,
+                      last(fx::min(place / step, Numeric(x.extent[1] - 1)));
+          fx::Var<fx::Float32> sum(0.0f);
+          for (Int32 j : fx::range(first, last + 1, 1))
+            sum += valueAt(x, type, {at[1] * kernel + place - j * step, j, 0, 0});
+          return sum.get();
+        });
+}
 void runRepeatBack(const Run &run, const ggml_tensor *op) {
   cells(run, "repeat_back", op, {}, [](const Traced &p, const Place &at) -> Numeric {
     const TracedOperand &x = p.x[1], &y = p.x[0];
@@ -424,6 +408,9 @@ constexpr Op kOps[] = {
        return f32ToF32(op) && isF32(op->src[1]) && op->src[2]->type == GGML_TYPE_I32;
      },
      runAddId},
+    {GGML_OP_COL2IM_1D,
+     [](const ggml_tensor *op) { return isFloat(op->type) && isFloat(op->src[0]->type); },
+     runCol2im1d},
     {GGML_OP_REPEAT_BACK, f32ToF32, runRepeatBack},
     {GGML_OP_CONV_2D, isConvolution, runConv2d},
     {GGML_OP_CONV_2D_DW, isConvolution, runConv2dDw},

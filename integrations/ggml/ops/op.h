@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernel_table.h"
+#include "scratch.h"
 #include "traced.h"
 
 #include <span>
@@ -11,7 +12,9 @@ namespace flydsl_ggml {
 /// What an op computes with.
 struct Run {
   const fx::Stream &stream;
-  int wave; ///< lanes
+  const fx::Target &target;
+  Scratch *scratch = nullptr; ///< null where no op is run
+  int wave = target.wave_size(); ///< lanes
 
   /// What a body captures is part of its kernel's name; the block and the wave are added here.
   void operator()(Launch what, const Body &body) const {
@@ -49,6 +52,8 @@ std::span<const Op> productOps();
 std::span<const Op> attentionOps();
 std::span<const Op> cellOps();
 std::span<const Op> sequenceOps();
+std::span<const Op> trainingOps();
+std::span<const Op> deepseekOps();
 
 /// None if the backend does not have it.
 const Op *findOp(ggml_op op);

@@ -1,6 +1,9 @@
-// Products of matrices for all types, strides and repetitions: a wave takes a row of weights and a few
-// columns, and its lanes share the sum.
-#include "ops/op.h"
+// Products of matrices for all types, strides and repetitions: a wave takes a row or two of weights and a
+// few columns, and its lanes share the sums.
+#include "ops/product_plans.h"
+
+#include <algorithm>
+#include <bit>
 
 namespace flydsl_ggml {
 namespace {
@@ -8,40 +11,58 @@ namespace {
 using fx::Int32, fx::Int64, fx::Numeric;
 
 constexpr int kThreads = 256;
+/// Columns that a wave computes together: their sums stay in registers.
+constexpr std::int64_t kMostColumns = 8;
+/// Rows of weights from which on a wave takes two: there are waves enough for a device then, and what
+/// they read of the inputs is half.
+constexpr std::int64_t kManyRows = 4096;
 
 /// The form of a product: its code.
 struct Form {
   ggml_type weights, inputs;
   int width;   ///< neighbours that a lane takes at a time
-  int columns; ///< that a wave computes together
+  int columns; ///< that a wave computes together,
+  int rows;    ///< each for so many rows of weights
   int wave;
 };
 std::string nameOf(const char *name, const Form &form) {
   return std::string(name) + "_" + ggml_type_name(form.weights) + "_" +
          ggml_type_name(form.inputs) + "_v" + std::to_string(form.width) + "_n" +
-         std::to_string(form.columns);
+         std::to_string(form.columns) + (form.rows == 1 ? "" : "_m" + std::to_string(form.rows));
 }
 Form formOf(const Run &run, const ggml_tensor *weights, const ggml_tensor *inputs,
             std::int64_t columns) {
   const int width =
       widthOf(operandOf(inputs), inputs->type, widthOf(operandOf(weights), weights->type, 4));
-  return {weights->type, inputs->type, width, columns >= 4 ? 4 : 1, run.wave};
+  const auto together = static_cast<unsigned>(std::min(columns, kMostColumns));
+  return {weights->type,
+          inputs->type,
+          width,
+          static_cast<int>(std::bit_ceil(together)),
+          together > 1 && weights->ne[1] >= kManyRows ? 2 : 1,
+          run.wave};
 }
 
-/// The products of a row of weights and rows of inputs over `n` elements; all lanes get them.
-std::vector<Numeric> dots(const Form &form, const Int64 &weights, const Int64 &weightStride,
-                          const std::vector<Int64> &inputs, const Int64 &inputStride,
-                          const Int32 &n) {
+/// The products of rows of weights and rows of inputs over `n` elements, those of a row of weights one
+/// after another; all lanes get them.
+std::vector<Numeric> dots(const Form &form, const std::vector<Int64> &weights,
+                          const Int64 &weightStride, const std::vector<Int64> &inputs,
+                          const Int64 &inputStride, const Int32 &n) {
   std::vector<fx::Var<fx::Float32>> sums;
-  for (std::size_t c = 0; c < inputs.size(); ++c)
+  for (std::size_t i = 0; i < weights.size() * inputs.size(); ++i)
     sums.emplace_back(fx::Float32(0.0f));
   const Int32 lane = fx::thread_idx().x % form.wave;
   for (Int32 k : fx::range(lane * form.width, n, form.wave * form.width)) {
-    const auto w = neighboursInRow(form.weights, weights, weightStride, k, form.width);
+    std::vector<std::vector<Numeric>> w;
+    for (const Int64 &row : weights)
+      w.push_back(neighboursInRow(form.weights, row, weightStride, k, form.width));
     for (std::size_t c = 0; c < inputs.size(); ++c) {
       const auto x = neighboursInRow(form.inputs, inputs[c], inputStride, k, form.width);
-      for (std::size_t v = 0; v < w.size(); ++v)
-        sums[c] = fx::math::fma(w[v], x[v], sums[c].get());
+      for (std::size_t r = 0; r < w.size(); ++r)
+        for (std::size_t v = 0; v < x.size(); ++v) {
+          const fx::Var<fx::Float32> &sum = sums[r * inputs.size() + c];
+          sum = fx::math::fma(w[r][v], x[v], sum.get());
+        }
     }
   }
   std::vector<Numeric> totals;
@@ -49,8 +70,8 @@ std::vector<Numeric> dots(const Form &form, const Int64 &weights, const Int64 &w
     totals.push_back(fx::gpu::warp_reduce(sum.get(), fx::Reduction::add));
   return totals;
 }
-/// The row of weights of the wave.
-Int32 rowOfWave(int wave) {
+/// The number of the wave, by which it takes rows of weights.
+Int32 waveOfGrid(int wave) {
   return Int32(fx::block_idx().x * (kThreads / wave) +
                fx::gpu::uniform(fx::thread_idx().x / wave));
 }
@@ -64,35 +85,49 @@ bool supportsProduct(const ggml_tensor *op) {
 
 /// y[m, n, i2, i3] = sum over k of w[k, m, i2 / r2, i3 / r3] * x[k, n, i2, i3]
 void runMulMat(const Run &run, const ggml_tensor *op) {
+  if (mulMatByPlan(run, op))
+    return;
   const ggml_tensor *w = op->src[0], *x = op->src[1];
   const Form form = formOf(run, w, x, op->ne[1]);
   run({.name = nameOf("mul_mat", form),
        .x = {operandOf(op), operandOf(w), operandOf(x)},
        .i = {static_cast<std::int32_t>(x->ne[2] / w->ne[2]),
              static_cast<std::int32_t>(x->ne[3] / w->ne[3])},
-       .grid = {ceilDiv(op->ne[0], kThreads / run.wave), ceilDiv(op->ne[1], form.columns),
-                op->ne[2] * op->ne[3]},
+       .grid = {ceilDiv(op->ne[0], kThreads / run.wave * form.rows),
+                ceilDiv(op->ne[1], form.columns), op->ne[2] * op->ne[3]},
        .block = kThreads},
       [=](const Traced &p) {
         const TracedOperand &y = p.x[0], &weights = p.x[1], &inputs = p.x[2];
-        const Int32 m = rowOfWave(form.wave), first = fx::block_idx().y * form.columns;
+        const Int32 firstRow = waveOfGrid(form.wave) * form.rows,
+                    first = fx::block_idx().y * form.columns;
         const Int32 i2 = fx::block_idx().z % y.extent[2], i3 = fx::block_idx().z / y.extent[2];
-        fx::exit_if(m >= y.extent[0]);
-        std::vector<Int64> rows;
-        for (int c = 0; c < form.columns; ++c) // past the last column, it is taken again
-          rows.push_back(rowAddress(
-              inputs, Int32(fx::min(first + c, Numeric(y.extent[1] - 1))), i2, i3));
-        const auto sums = dots(form, rowAddress(weights, m, i2 / p.i[0], i3 / p.i[1]),
-                               weights.stride[0], rows, inputs.stride[0], weights.extent[0]);
+        fx::exit_if(firstRow >= y.extent[0]);
+        // Past the last row or column, it is taken again.
+        const auto upTo = [](const Int32 &i, const Int32 &extent) {
+          return Int32(fx::min(i, Numeric(extent - 1)));
+        };
+        std::vector<Int64> rows, columns;
+        for (int r = 0; r < form.rows; ++r)
+          rows.push_back(rowAddress(weights,
+                                    r ? upTo(firstRow + r, y.extent[0]) : firstRow,
+                                    i2 / p.i[0], i3 / p.i[1]));
+        for (int c = 0; c < form.columns; ++c)
+          columns.push_back(rowAddress(inputs, c ? upTo(first + c, y.extent[1]) : first, i2, i3));
+        const auto sums = dots(form, rows, weights.stride[0], columns, inputs.stride[0],
+                               weights.extent[0]);
         fx::if_(fx::thread_idx().x % form.wave == 0, [&] {
-          for (int c = 0; c < form.columns; ++c) {
-            const Int32 n = first + c;
-            const auto store = [&] { storeAt(y, GGML_TYPE_F32, {m, n, i2, i3}, sums[std::size_t(c)]); };
-            if (form.columns == 1)
-              store();
-            else
-              fx::if_(n < y.extent[1], store);
-          }
+          for (int r = 0; r < form.rows; ++r)
+            for (int c = 0; c < form.columns; ++c) {
+              const Int32 m = firstRow + r, n = first + c;
+              const auto store = [&] {
+                storeAt(y, GGML_TYPE_F32, {m, n, i2, i3},
+                        sums[static_cast<std::size_t>(r * form.columns + c)]);
+              };
+              if (!r && !c)
+                store();
+              else
+                fx::if_(m < y.extent[0] && n < y.extent[1], store);
+            }
         });
       });
 }
@@ -112,10 +147,10 @@ void runMulMatId(const Run &run, const ggml_tensor *op) {
        .block = kThreads},
       [=](const Traced &p) {
         const TracedOperand &y = p.x[0], &weights = p.x[1], &inputs = p.x[2];
-        const Int32 m = rowOfWave(form.wave), used = fx::block_idx().y, token = fx::block_idx().z;
+        const Int32 m = waveOfGrid(form.wave), used = fx::block_idx().y, token = fx::block_idx().z;
         fx::exit_if(m >= y.extent[0]);
         const Int32 expert(rawAt(p.x[3], GGML_TYPE_I32, {used, token, 0, 0}));
-        const auto sums = dots(form, rowAddress(weights, m, expert, 0), weights.stride[0],
+        const auto sums = dots(form, {rowAddress(weights, m, expert, 0)}, weights.stride[0],
                                {rowAddress(inputs, used % inputs.extent[1], token, 0)},
                                inputs.stride[0], weights.extent[0]);
         fx::if_(fx::thread_idx().x % form.wave == 0,

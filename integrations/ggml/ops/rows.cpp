@@ -1,5 +1,5 @@
 // Ops on rows: norms, softmax, sums, largest elements, orders. A block of threads takes a row.
-#include "ops/op.h"
+#include "ops/row.h"
 
 #include <limits>
 
@@ -7,40 +7,6 @@ namespace flydsl_ggml {
 namespace {
 
 using fx::Int32, fx::Int64, fx::Numeric;
-using fx::gpu::block_reduce;
-
-/// Threads of a row.
-int threadsOf(std::int64_t n) { return n > 1024 ? 256 : 64; }
-
-/// The row of a block: the blocks of a grid are the rows of a tensor.
-struct Row {
-  Int32 i1, i2, i3, tid;
-  int threads;
-  fx::SharedAllocator shared;
-
-  Row(int threads, const Int32 &extent2)
-      : i1(fx::block_idx().x), i2(fx::block_idx().y % extent2), i3(fx::block_idx().y / extent2),
-        tid(fx::thread_idx().x), threads(threads) {}
-
-  Int64 of(const TracedOperand &x) const { return rowAddress(x, i1, i2, i3); }
-  Numeric reduce(const Numeric &value, fx::Reduction op) { return block_reduce(value, op, shared); }
-  /// The sum over the columns of a function of their number.
-  Numeric sum(const Int32 &n, const std::function<Numeric(const Int32 &)> &value) {
-    fx::Var<fx::Float32> total(0.0f);
-    for (Int32 i : fx::range(tid, n, threads))
-      total += value(i);
-    return reduce(total.get(), fx::Reduction::add);
-  }
-};
-fx::Dim3 gridOf(const ggml_tensor *x) { return {x->ne[1], x->ne[2] * x->ne[3]}; }
-
-/// Reads columns of a row in f32.
-auto columnsOf(const TracedOperand &x, ggml_type type, const Int64 &row) {
-  return [=](const Int32 &i) { return inRow(type, row, x.stride[0], i); };
-}
-void storeF32(const TracedOperand &y, const Int64 &row, const Int32 &i, const Numeric &value) {
-  fx::Pointer::from_address(row + i.to(fx::i64) * y.stride[0], fx::f32).store(value);
-}
 
 //===-- Norms ----------------------------------------------------------------===//
 
