@@ -13,7 +13,7 @@ struct Own {
 using Cell = std::function<fx::Numeric(const Traced &p, const Place &at)>;
 
 inline void cells(const Run &run, std::string name, const ggml_tensor *op, const Own &own,
-           const Cell &cell) {
+                  const Cell &cell) {
   const ggml_type type = op->type;
   Launch what{.name = std::move(name), .x = {operandOf(op)}};
   what.name += std::string("_") + ggml_type_name(type);

@@ -21,9 +21,8 @@ void runIndexer(const Run &run, const ggml_tensor *op) {
   const ggml_type type = k->type, maskType = op->src[3]->type;
   const int width = widthOf(operandOf(q), q->type, widthOf(operandOf(k), type, 4));
   const int together = q->ne[1] % 8 == 0 ? 8 : 1;
-  cells(run,
-        "lightning_indexer_v" + std::to_string(width) + "_h" + std::to_string(together), op, {},
-        [=](const Traced &p, const Place &at) -> Numeric {
+  cells(run, "lightning_indexer_v" + std::to_string(width) + "_h" + std::to_string(together), op,
+        {}, [=](const Traced &p, const Place &at) -> Numeric {
           const TracedOperand &queries = p.x[1], &keys = p.x[2], &weights = p.x[3], &mask = p.x[4];
           const Int32 token = at[1], stream = at[3];
           const Int64 key = rowAddress(keys, 0, at[0], stream);
@@ -35,9 +34,9 @@ void runIndexer(const Run &run, const ggml_tensor *op) {
             for (Int32 d : fx::range(0, queries.extent[0], width)) {
               const auto b = neighboursInRow(type, key, keys.stride[0], d, width);
               for (int h = 0; h < together; ++h) {
-                const auto a = neighboursInRow(GGML_TYPE_F32,
-                                               rowAddress(queries, first + h, token, stream),
-                                               queries.stride[0], d, width);
+                const auto a =
+                    neighboursInRow(GGML_TYPE_F32, rowAddress(queries, first + h, token, stream),
+                                    queries.stride[0], d, width);
                 const auto &dot = dots[static_cast<std::size_t>(h)];
                 for (std::size_t v = 0; v < a.size(); ++v)
                   dot = fx::math::fma(a[v], b[v], dot.get());
@@ -47,8 +46,7 @@ void runIndexer(const Run &run, const ggml_tensor *op) {
               score += fx::max(dots[static_cast<std::size_t>(h)].get(), fx::Float32(0.0f)) *
                        rawAt(weights, GGML_TYPE_F32, {first + h, token, 0, stream});
           }
-          return score.get() +
-                 valueAt(mask, maskType, {at[0], token, 0, stream % mask.extent[3]});
+          return score.get() + valueAt(mask, maskType, {at[0], token, 0, stream % mask.extent[3]});
         });
 }
 
@@ -66,61 +64,60 @@ constexpr int kStreams = 4;
 /// Softmax over the targets of each source, then sums of sources and of targets are made 1 in turns. A
 /// thread has the matrix of a token.
 void runComb(const Run &run, const ggml_tensor *op) {
-  run.threads(op->ne[2],
-              {.name = "dsv4_hc_comb",
-               .x = {operandOf(op), operandOf(op->src[0]), operandOf(op->src[1]),
-                     operandOf(op->src[2])},
-               .i = {intParam(op, 1)},
-               .f = {floatParam(op, 0)}},
-              [](const Traced &p, const fx::UInt32 &index) {
-                const Int32 token(index.to(fx::i32));
-                const Numeric eps = p.f[0];
-                const auto f32At = [](const TracedOperand &x, const Int32 &i, const Int32 &j) {
-                  return rawAt(x, GGML_TYPE_F32, {i, j, 0, 0});
-                };
-                const Numeric factor = f32At(p.x[2], 2, 0);
-                std::vector<fx::Var<fx::Float32>> comb;
-                for (int i = 0; i < kStreams * kStreams; ++i)
-                  comb.emplace_back(fx::Float32(0.0f));
-                const auto of = [&](int target, int source) -> const fx::Var<fx::Float32> & {
-                  return comb[static_cast<std::size_t>(target + kStreams * source)];
-                };
-                for (int source = 0; source < kStreams; ++source) {
-                  std::vector<Numeric> values;
-                  for (int target = 0; target < kStreams; ++target) {
-                    const int i = 2 * kStreams + target + kStreams * source;
-                    values.push_back(f32At(p.x[1], i, token) * factor + f32At(p.x[3], i, 0));
-                  }
-                  const Numeric largest = fx::max(fx::max(values[0], values[1]),
-                                                  fx::max(values[2], values[3]));
-                  std::vector<Numeric> exps;
-                  for (const Numeric &value : values)
-                    exps.push_back(fx::math::exp(value - largest));
-                  const Numeric sum = exps[0] + exps[1] + exps[2] + exps[3];
-                  for (int target = 0; target < kStreams; ++target)
-                    of(target, source) = exps[static_cast<std::size_t>(target)] / sum + eps;
-                }
-                const auto scale = [&](bool sources) { // whether the sum is over sources
-                  for (int a = 0; a < kStreams; ++a) {
-                    const auto at = [&](int b) -> const fx::Var<fx::Float32> & {
-                      return sources ? of(a, b) : of(b, a);
-                    };
-                    const Numeric inverse =
-                        1.0f / (at(0).get() + at(1).get() + at(2).get() + at(3).get() + eps);
-                    for (int b = 0; b < kStreams; ++b)
-                      at(b) *= inverse;
-                  }
-                };
-                scale(true);
-                for ([[maybe_unused]] Int32 i : fx::range(1, p.i[1], 1)) {
-                  scale(false);
-                  scale(true);
-                }
-                for (int source = 0; source < kStreams; ++source)
-                  for (int target = 0; target < kStreams; ++target)
-                    storeAt(p.x[0], GGML_TYPE_F32, {target, source, token, 0},
-                            of(target, source).get());
-              });
+  run.threads(
+      op->ne[2],
+      {.name = "dsv4_hc_comb",
+       .x = {operandOf(op), operandOf(op->src[0]), operandOf(op->src[1]), operandOf(op->src[2])},
+       .i = {intParam(op, 1)},
+       .f = {floatParam(op, 0)}},
+      [](const Traced &p, const fx::UInt32 &index) {
+        const Int32 token(index.to(fx::i32));
+        const Numeric eps = p.f[0];
+        const auto f32At = [](const TracedOperand &x, const Int32 &i, const Int32 &j) {
+          return rawAt(x, GGML_TYPE_F32, {i, j, 0, 0});
+        };
+        const Numeric factor = f32At(p.x[2], 2, 0);
+        std::vector<fx::Var<fx::Float32>> comb;
+        for (int i = 0; i < kStreams * kStreams; ++i)
+          comb.emplace_back(fx::Float32(0.0f));
+        const auto of = [&](int target, int source) -> const fx::Var<fx::Float32> & {
+          return comb[static_cast<std::size_t>(target + kStreams * source)];
+        };
+        for (int source = 0; source < kStreams; ++source) {
+          std::vector<Numeric> values;
+          for (int target = 0; target < kStreams; ++target) {
+            const int i = 2 * kStreams + target + kStreams * source;
+            values.push_back(f32At(p.x[1], i, token) * factor + f32At(p.x[3], i, 0));
+          }
+          const Numeric largest =
+              fx::max(fx::max(values[0], values[1]), fx::max(values[2], values[3]));
+          std::vector<Numeric> exps;
+          for (const Numeric &value : values)
+            exps.push_back(fx::math::exp(value - largest));
+          const Numeric sum = exps[0] + exps[1] + exps[2] + exps[3];
+          for (int target = 0; target < kStreams; ++target)
+            of(target, source) = exps[static_cast<std::size_t>(target)] / sum + eps;
+        }
+        const auto scale = [&](bool sources) { // whether the sum is over sources
+          for (int a = 0; a < kStreams; ++a) {
+            const auto at = [&](int b) -> const fx::Var<fx::Float32> & {
+              return sources ? of(a, b) : of(b, a);
+            };
+            const Numeric inverse =
+                1.0f / (at(0).get() + at(1).get() + at(2).get() + at(3).get() + eps);
+            for (int b = 0; b < kStreams; ++b)
+              at(b) *= inverse;
+          }
+        };
+        scale(true);
+        for ([[maybe_unused]] Int32 i : fx::range(1, p.i[1], 1)) {
+          scale(false);
+          scale(true);
+        }
+        for (int source = 0; source < kStreams; ++source)
+          for (int target = 0; target < kStreams; ++target)
+            storeAt(p.x[0], GGML_TYPE_F32, {target, source, token, 0}, of(target, source).get());
+      });
 }
 bool supportsComb(const ggml_tensor *op) {
   return areF32(op) && op->ne[0] == kStreams && op->ne[1] == kStreams &&

@@ -33,8 +33,8 @@ std::optional<Product> productOf(const ggml_tensor *op) {
   const ggml_tensor *w = op->src[0], *x = op->src[1];
   // Weights are leaves of the graph: a plan is compiled for their very shape, and caches of keys, whose
   // views grow, would make many.
-  const bool leaf = w->op == GGML_OP_NONE && !w->view_src && ggml_is_contiguous(w) &&
-                    w->ne[2] * w->ne[3] == 1;
+  const bool leaf =
+      w->op == GGML_OP_NONE && !w->view_src && ggml_is_contiguous(w) && w->ne[2] * w->ne[3] == 1;
   const bool exact = w->type == GGML_TYPE_F32 || intParam(op, 0) == GGML_PREC_F32;
   const auto aligned = [](const ggml_tensor *t) {
     return reinterpret_cast<std::uintptr_t>(t->data) % 16 == 0;
@@ -76,23 +76,22 @@ void numbersOfBlocks(const Run &run, const Product &product, std::int64_t first,
   const std::int64_t pieces = product.k / kNeighbours;
   HostOperand blocks = operandOf(product.weights);
   blocks.address += first * blocks.stride[1];
-  run.threads(rows * pieces,
-              {.name = std::string("numbers_") + ggml_type_name(type) + "_" + ggml_type_name(from),
-               .x = {{.address = to, .stride = {}, .extent = {}}, blocks},
-               .i = {static_cast<std::int32_t>(pieces)}},
-              [=](const Traced &p, const fx::UInt32 &index) {
-                const fx::UInt32 ofRow(p.i[1].to(fx::u32)), row = index / ofRow;
-                const fx::Int32 k(((index - row * ofRow) * kNeighbours).to(fx::i32));
-                const auto x = neighboursInRow(
-                    from, p.x[1].address + row.to(fx::i64) * p.x[1].stride[1], p.x[1].stride[0], k,
-                    kNeighbours);
-                const fx::DType dtype = dtypeOf(type);
-                fx::Pointer::from_address(p.x[0].address + index.to(fx::i64) *
-                                                               (kNeighbours * dtype.bytes()),
-                                          dtype, fx::AddressSpace::global,
-                                          kNeighbours * dtype.bytes())
-                    .store(fx::Vector::of({x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]}).to(dtype));
-              });
+  run.threads(
+      rows * pieces,
+      {.name = std::string("numbers_") + ggml_type_name(type) + "_" + ggml_type_name(from),
+       .x = {{.address = to, .stride = {}, .extent = {}}, blocks},
+       .i = {static_cast<std::int32_t>(pieces)}},
+      [=](const Traced &p, const fx::UInt32 &index) {
+        const fx::UInt32 ofRow(p.i[1].to(fx::u32)), row = index / ofRow;
+        const fx::Int32 k(((index - row * ofRow) * kNeighbours).to(fx::i32));
+        const auto x = neighboursInRow(from, p.x[1].address + row.to(fx::i64) * p.x[1].stride[1],
+                                       p.x[1].stride[0], k, kNeighbours);
+        const fx::DType dtype = dtypeOf(type);
+        fx::Pointer::from_address(p.x[0].address +
+                                      index.to(fx::i64) * (kNeighbours * dtype.bytes()),
+                                  dtype, fx::AddressSpace::global, kNeighbours * dtype.bytes())
+            .store(fx::Vector::of({x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]}).to(dtype));
+      });
 }
 
 fk::GemmProblem problemOf(const Product &product, std::int64_t n) {
@@ -123,10 +122,9 @@ bool mulMatByPlan(const Run &run, const ggml_tensor *op) {
   const std::int64_t n = product->n, k = product->k, m = product->m;
   const std::int64_t inputs = roundedInputs(run, *product);
   const auto size = static_cast<std::int64_t>(ggml_type_size(product->type));
-  const std::int64_t numbers =
-      blocks ? reinterpret_cast<std::intptr_t>(
-                   run.scratch->take(static_cast<std::size_t>(part * k * size)))
-             : 0;
+  const std::int64_t numbers = blocks ? reinterpret_cast<std::intptr_t>(run.scratch->take(
+                                            static_cast<std::size_t>(part * k * size)))
+                                      : 0;
   for (std::int64_t first = 0; first < n; first += part) {
     const std::int64_t rows = std::min(part, n - first);
     if (blocks)
@@ -134,10 +132,9 @@ bool mulMatByPlan(const Run &run, const ggml_tensor *op) {
     const fk::GemmProblem problem = problemOf(*product, rows);
     const fk::GemmConfig config = fk::choose(problem, m, run.target);
     const HostOperand w = operandOf(product->weights), y = operandOf(op);
-    fk::GemmArgs args{
-        .a = rowsAt(inputs, product->type, m, k, k),
-        .b = rowsAt(blocks ? numbers : w.address, product->type, rows, k, k),
-        .c = rowsAt(y.address + first * y.stride[0], GGML_TYPE_F32, m, rows, n)};
+    fk::GemmArgs args{.a = rowsAt(inputs, product->type, m, k, k),
+                      .b = rowsAt(blocks ? numbers : w.address, product->type, rows, k, k),
+                      .c = rowsAt(y.address + first * y.stride[0], GGML_TYPE_F32, m, rows, n)};
     if (const std::size_t bytes = fk::workspace_bytes(problem, config, m)) {
       const std::int64_t shape[] = {static_cast<std::int64_t>(bytes)};
       args.workspace = fx::TensorArg(run.scratch->take(bytes), fx::u8, shape);

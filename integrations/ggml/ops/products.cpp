@@ -72,8 +72,7 @@ std::vector<Numeric> dots(const Form &form, const std::vector<Int64> &weights,
 }
 /// The number of the wave, by which it takes rows of weights.
 Int32 waveOfGrid(int wave) {
-  return Int32(fx::block_idx().x * (kThreads / wave) +
-               fx::gpu::uniform(fx::thread_idx().x / wave));
+  return Int32(fx::block_idx().x * (kThreads / wave) + fx::gpu::uniform(fx::thread_idx().x / wave));
 }
 
 bool supportsProduct(const ggml_tensor *op) {
@@ -108,13 +107,12 @@ void runMulMat(const Run &run, const ggml_tensor *op) {
         };
         std::vector<Int64> rows, columns;
         for (int r = 0; r < form.rows; ++r)
-          rows.push_back(rowAddress(weights,
-                                    r ? upTo(firstRow + r, y.extent[0]) : firstRow,
+          rows.push_back(rowAddress(weights, r ? upTo(firstRow + r, y.extent[0]) : firstRow,
                                     i2 / p.i[0], i3 / p.i[1]));
         for (int c = 0; c < form.columns; ++c)
           columns.push_back(rowAddress(inputs, c ? upTo(first + c, y.extent[1]) : first, i2, i3));
-        const auto sums = dots(form, rows, weights.stride[0], columns, inputs.stride[0],
-                               weights.extent[0]);
+        const auto sums =
+            dots(form, rows, weights.stride[0], columns, inputs.stride[0], weights.extent[0]);
         fx::if_(fx::thread_idx().x % form.wave == 0, [&] {
           for (int r = 0; r < form.rows; ++r)
             for (int c = 0; c < form.columns; ++c) {
@@ -153,8 +151,9 @@ void runMulMatId(const Run &run, const ggml_tensor *op) {
         const auto sums = dots(form, {rowAddress(weights, m, expert, 0)}, weights.stride[0],
                                {rowAddress(inputs, used % inputs.extent[1], token, 0)},
                                inputs.stride[0], weights.extent[0]);
-        fx::if_(fx::thread_idx().x % form.wave == 0,
-                [&] { storeAt(y, GGML_TYPE_F32, {m, used, token, 0}, sums[0]); });
+        fx::if_(fx::thread_idx().x % form.wave == 0, [&] {
+          storeAt(y, GGML_TYPE_F32, {m, used, token, 0}, sums[0]);
+        });
       });
 }
 

@@ -19,7 +19,9 @@ struct Row {
         tid(fx::thread_idx().x), threads(threads) {}
 
   fx::Int64 of(const TracedOperand &x) const { return rowAddress(x, i1, i2, i3); }
-  fx::Numeric reduce(const fx::Numeric &value, fx::Reduction op) { return fx::gpu::block_reduce(value, op, shared); }
+  fx::Numeric reduce(const fx::Numeric &value, fx::Reduction op) {
+    return fx::gpu::block_reduce(value, op, shared);
+  }
   /// The sum over the columns of a function of their number.
   fx::Numeric sum(const fx::Int32 &n, const std::function<fx::Numeric(const fx::Int32 &)> &value) {
     fx::Var<fx::Float32> total(0.0f);
@@ -34,7 +36,8 @@ inline fx::Dim3 gridOf(const ggml_tensor *x) { return {x->ne[1], x->ne[2] * x->n
 inline auto columnsOf(const TracedOperand &x, ggml_type type, const fx::Int64 &row) {
   return [=](const fx::Int32 &i) { return inRow(type, row, x.stride[0], i); };
 }
-inline void storeF32(const TracedOperand &y, const fx::Int64 &row, const fx::Int32 &i, const fx::Numeric &value) {
+inline void storeF32(const TracedOperand &y, const fx::Int64 &row, const fx::Int32 &i,
+                     const fx::Numeric &value) {
   fx::Pointer::from_address(row + i.to(fx::i64) * y.stride[0], fx::f32).store(value);
 }
 

@@ -15,9 +15,8 @@ struct Logits {
   Numeric largest, sum;
 
   Logits(Row &row, const Int32 &n, const std::function<Numeric(const Int32 &)> &at)
-      : largest(largestOf(row, n, at)), sum(row.sum(n, [&](const Int32 &i) {
-          return fx::math::exp(at(i) - largest);
-        })) {}
+      : largest(largestOf(row, n, at)),
+        sum(row.sum(n, [&](const Int32 &i) { return fx::math::exp(at(i) - largest); })) {}
 
 private:
   static Numeric largestOf(Row &row, const Int32 &n,
@@ -49,12 +48,11 @@ void runCrossEntropy(const Run &run, const ggml_tensor *op) {
                      label = columnsOf(labels, GGML_TYPE_F32, rowAddress(labels, i1, i2, i3));
           const Logits all(row, n, at);
           const Numeric log = fx::math::log(all.sum);
-          total += row.sum(
-              n, [&](const Int32 &i) { return (at(i) - all.largest - log) * label(i); });
+          total +=
+              row.sum(n, [&](const Int32 &i) { return (at(i) - all.largest - log) * label(i); });
         }
-        fx::if_(row.tid == 0, [&] {
-          storeF32(p.x[0], p.x[0].address, 0, -total.get() / p.i[0].to(fx::f32));
-        });
+        fx::if_(row.tid == 0,
+                [&] { storeF32(p.x[0], p.x[0].address, 0, -total.get() / p.i[0].to(fx::f32)); });
       });
 }
 /// (softmax(logits) - labels) * gradient / rows
@@ -84,8 +82,9 @@ void runGetRowsBack(const Run &run, const ggml_tensor *op) {
   cells(run, "get_rows_back", op, {}, [](const Traced &p, const Place &at) -> Numeric {
     fx::Var<fx::Float32> sum(0.0f);
     for (Int32 j : fx::range(0, p.x[2].extent[0], 1))
-      fx::if_(rawAt(p.x[2], GGML_TYPE_I32, {j, 0, 0, 0}) == at[1],
-              [&] { sum += rawAt(p.x[1], GGML_TYPE_F32, {at[0], j, 0, 0}); });
+      fx::if_(rawAt(p.x[2], GGML_TYPE_I32, {j, 0, 0, 0}) == at[1], [&] {
+        sum += rawAt(p.x[1], GGML_TYPE_F32, {at[0], j, 0, 0});
+      });
     return sum.get();
   });
 }
