@@ -69,6 +69,9 @@ constexpr std::array kResults = {
               [](Known i) { return i.name == "global_load_tr_b64"; }, Assumed,
               "the lanes' map that two programs written for gfx1201 rely on (llama.cpp's "
               "rdna4_fp8_gemm)"},
+    ResultRow{"the tensor data mover", [](Known i) { return begins(i, "tensor_"); }, Defined,
+              "the CDNA5 ISA manual as others cite it, with rocjitsu, AMD's HIP header, MLIR and "
+              "Triton, who agree on every field"},
     ResultRow{"typed buffers",
               [](Known i) { return i.op->has(Trait::TypedBuffer) || has(i, "_format_"); }, Assumed,
               "conversions by the ISA manuals' formats; integers too large for a component lose "

@@ -53,7 +53,8 @@ constexpr Fill kFills[] = {{0, 0, 0},
                            {0x20000, 2, 0},
                            {0x4010, 0x1c420d02, 0},
                            {0x4010, 0x1c060d02, 0},
-                           {1, 0x7c000000, 0x7c7c0400}};
+                           {0x400001, 0x7c000000, 0x7c7c0400},
+                           {0x400001, 0x7c000000, 0x100c0400}};
 
 using Visit = std::function<void(const EncodingWords &, const McInstruction &)>;
 

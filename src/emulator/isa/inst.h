@@ -62,6 +62,7 @@ enum class Enc : uint8_t {
   Scratch,
   Mubuf,
   Mtbuf,
+  Tensor, ///< gfx1250: the tensor data mover; src[0] to src[2] and soffset: the descriptor's groups
 };
 
 enum InstFlag : uint16_t {

@@ -51,7 +51,8 @@ public:
           lines_.push_back(line);
     } else if (space == Space::Lds) {
       c_.ldsBytes += bytes;
-      banks_.touch(lane, address, bytes, write, atomic);
+      if (i.enc != Enc::Tensor) // no lanes, between which banks could conflict
+        banks_.touch(lane, address, bytes, write, atomic);
     }
   }
 

@@ -57,7 +57,8 @@ std::string Findings::who(const Touch &touch) const {
     std::lock_guard lock(mutex_);
     group = idText(groups_[touch.group - 1]);
   }
-  const bool scalar = program().insts[touch.inst].enc == Enc::Smem;
+  const Enc enc = program().insts[touch.inst].enc;
+  const bool scalar = enc == Enc::Smem || enc == Enc::Tensor;
   return group + ", wave " + std::to_string(touch.wave()) +
          (scalar ? "" : ", lane " + std::to_string(touch.lane())) + ", at " + place(touch.inst);
 }
@@ -71,7 +72,7 @@ void Findings::add(Check check, const std::string &what, const Wave &wave, const
   }
   std::string text = "kernel '" + kernel_.name + "': " + what + "; " + idText(wave.group->id) +
                      ", wave " + std::to_string(wave.index);
-  if (lanes)
+  if (lanes && inst.enc != Enc::Tensor) // whose accesses are the wave's
     text += ", " + laneText(lanes);
   text += ", at " + place(inst);
   std::lock_guard lock(mutex_);

@@ -3,6 +3,7 @@
 #include "emulator/core/scratch_buffer.h"
 #include "emulator/isa/op.h"
 #include "emulator/matrix/execute.h"
+#include "emulator/ops/memory/tensor_descriptor.h"
 #include "support/unwritten.h"
 
 #include <algorithm>
@@ -83,6 +84,18 @@ void InitCheck::before(const Wave &w, const Inst &i, const Report &report) {
     arithmetic(w, i, s);
     if (second.op)
       arithmetic(w, second, s);
+    break;
+  }
+  case Enc::Tensor: {
+    const TensorDwords dwords = tensorDwords(w, i);
+    const Operand *const groups[] = {&i.src[0], &i.src[1], &i.src[2], &i.soffset};
+    for (unsigned g = 0; g < dwords.size(); ++g)
+      if (dwords[g] && s.scalars.undefined(w, *groups[g], dwords[g])) {
+        report("a scalar register that was never written is used in group " + std::to_string(g) +
+                   " of a descriptor",
+               0);
+        break;
+      }
     break;
   }
   case Enc::Ds:

@@ -250,14 +250,18 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
   (cost.pace == Pace::Vector   ? timing_.valuCycles
    : cost.pace == Pace::Matrix ? timing_.matrixCycles
                                : timing_.scalarCycles) += cost.cycles;
-  const bool isAsync = inst.op && inst.op->transfer.isAsync,
-             oneCounter = wave.target->encoding == Encoding::Gfx9;
+  const bool oneCounter = wave.target->encoding == Encoding::Gfx9;
+  const auto countedApart = [&](Outstanding &otherwise) -> Outstanding & {
+    return inst.enc == Enc::Tensor                ? clock.tensor
+           : inst.op && inst.op->transfer.isAsync ? clock.async
+                                                  : otherwise;
+  };
   switch (cost.pace) {
   case Pace::Load:
-    start(isAsync ? clock.async : clock.vector, figures_.memoryLatency);
+    start(countedApart(clock.vector), figures_.memoryLatency);
     break;
   case Pace::Store:
-    start(isAsync ? clock.async : oneCounter ? clock.vector : clock.store, figures_.memoryLatency);
+    start(countedApart(oneCounter ? clock.vector : clock.store), figures_.memoryLatency);
     break;
   case Pace::Lds:
     start(clock.lds, figures_.ldsLatency);
@@ -288,6 +292,7 @@ void GroupClock::wait(Clock &clock, const Inst &inst) {
   until(clock.lds, std::min(left[WaitCounter::Ds], left[WaitCounter::Km]));
   until(clock.store, left[WaitCounter::Store]);
   until(clock.async, left[WaitCounter::Async]);
+  until(clock.tensor, left[WaitCounter::Tensor]);
   if (clock.now > before)
     note(clock, Activity::Wait, before, clock.now);
 }
@@ -298,16 +303,15 @@ void GroupClock::note(const Clock &clock, Activity activity, uint64_t start, uin
         {start, end, group_, clock.inst, static_cast<uint16_t>(&clock - clocks_.data()), activity});
 }
 
-void GroupClock::touched(const Wave &wave, uint64_t lines, uint64_t ldsCycles,
-                         uint64_t ready, ServedBy by) {
+void GroupClock::touched(const Wave &wave, uint64_t lines, uint64_t ldsCycles, uint64_t ready,
+                         ServedBy by) {
   Clock &clock = clocks_[wave.index];
   if (!clock.last || clock.last->empty())
     return;
   // A workgroup that runs alone finds in the caches what it loaded itself, once that has arrived.
   if (lines && clock.pace == Pace::Load)
-    clock.last->back() =
-        std::max(ready, clock.now + (by == ServedBy::L2 ? figures_.l2Latency
-                                                        : figures_.cacheLatency));
+    clock.last->back() = std::max(
+        ready, clock.now + (by == ServedBy::L2 ? figures_.l2Latency : figures_.cacheLatency));
   // Until the path is free, and as long as it takes.
   auto spent = [&](ServingUnit &path, uint64_t cycles) {
     return path.reserve(clock.now, cycles) - clock.now + cycles;

@@ -119,6 +119,7 @@ private:
     uint64_t now = 0;
     Outstanding vector, lds, store; ///< store: where targets count stores apart
     Outstanding async;              ///< copies between memory and LDS that are counted apart
+    Outstanding tensor;             ///< those of the tensor data mover
     Outstanding *last = nullptr;    ///< what the instruction just issued was added to
     size_t lastEvent = 0;           ///< its place in the timeline, while `last` is not null
     uint32_t inst = 0;              ///< the last instruction

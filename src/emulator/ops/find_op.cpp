@@ -41,7 +41,7 @@ Map makeMap() {
   };
   for (OpTable t : {tableSalu(), tableControl(), tableSmem(), tableGlobal(), tableBuffer(),
                     tableBufferTyped(), tableDs(), tableTransposed(), tableAsync(),
-                    tableCrossLane(), tableGprIndex(), tableScaledConvert(), tableSaluFloat()})
+                    tableTensor(), tableCrossLane(), tableGprIndex(), tableScaledConvert(), tableSaluFloat()})
     add(t);
   unsigned n = 0;
   const OpTable *lanes = laneTables(n);

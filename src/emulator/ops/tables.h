@@ -14,6 +14,7 @@ OpTable tableBuffer();
 OpTable tableBufferTyped();
 OpTable tableTransposed();
 OpTable tableAsync();
+OpTable tableTensor();
 OpTable tableDs();
 OpTable tableCrossLane();
 OpTable tableGprIndex();

@@ -82,6 +82,26 @@ void decodeScaledMatrix(const Machine &target, const uint32_t *words, Inst &inst
   vop3pFields(target, inst, words[2], words[3], 0);
 }
 
+// The fields of image instructions, of which the addresses are scalar registers here.
+const char *decodeTensor(const Machine &target, const uint32_t *words, Inst &inst) {
+  inst.enc = Enc::Tensor;
+  inst.flags |= scopeFlags(bitField(words[1], 18, 2));
+  Operand *const groups[] = {&inst.src[0], &inst.src[1], &inst.src[2], &inst.soffset};
+  constexpr unsigned kDwords[] = {4, 8, 4, 4};
+  for (unsigned k = 0; k < 4; ++k) {
+    const unsigned code = bitField(words[2], 8 * k, 8);
+    if (code == target.nullSgpr)
+      continue;
+    if (code + kDwords[k] > kVcc)
+      return "a descriptor that is not in scalar registers";
+    *groups[k] = sgpr(code);
+  }
+  const bool hasThird = inst.src[2].kind != Kind::None, hasFourth = inst.soffset.kind != Kind::None;
+  if (inst.src[0].kind == Kind::None || inst.src[1].kind == Kind::None || hasThird != hasFourth)
+    return "a descriptor of which a group is missing";
+  return nullptr;
+}
+
 void useBanks(Inst &inst, uint8_t setting) {
   for (unsigned k = 0; k < 3; ++k)
     intoBank(inst.src[k], setting, k);

@@ -36,6 +36,18 @@ void repeatScalars(const Machine &target, Inst &inst);
 /// All but the scales, which prepareMatrix() decodes.
 void decodeScaledMatrix(const Machine &target, const uint32_t *words, Inst &inst);
 
+/// The descriptor of an instruction of the tensor data mover. What it returns is as for
+/// decodeScalar.
+const char *decodeTensor(const Machine &target, const uint32_t *words, Inst &inst);
+
+/// The flags of gfx12's field SCOPE, whose values are a compute unit, its shader engine, the device
+/// and the system.
+inline uint16_t scopeFlags(unsigned scope) {
+  constexpr unsigned kDevice = 2, kSystem = 3;
+  return static_cast<uint16_t>((scope >= kDevice ? kWideScope : 0) |
+                               (scope == kSystem ? kSystemScope : 0));
+}
+
 /// The vector registers of a memory instruction.
 void rdnaMemoryOperands(Inst &inst, unsigned address, unsigned data, unsigned dst);
 

@@ -8,15 +8,7 @@ namespace flyemu {
 namespace {
 // How the first dword of an encoding begins: six bits.
 constexpr uint32_t kBuffer = 0x31, ///< both kinds of buffer instructions
-    kFlat = 0x3b;
-
-/// gfx12's scopes: a compute unit, its shader engine, the device, the system.
-constexpr unsigned kScopeDevice = 2, kScopeSystem = 3;
-/// The flags of gfx12's field SCOPE.
-uint16_t scopeFlags(unsigned scope) {
-  return static_cast<uint16_t>((scope >= kScopeDevice ? kWideScope : 0) |
-                               (scope == kScopeSystem ? kSystemScope : 0));
-}
+    kFlat = 0x3b, kImage = 0x34;
 
 void flat(const Machine &target, const uint32_t *words, Inst &inst, unsigned segment) {
   const uint32_t w1 = words[1], w2 = words[2];
@@ -69,6 +61,8 @@ const char *decodeRdna4(const Machine &target, const uint32_t *words, Inst &inst
   case kBuffer:
     buffer(target, words, inst);
     return nullptr;
+  case kImage:
+    return decodeTensor(target, words, inst);
   default:
     if (target.isGfx1250() && rdnaPrefix(words[0]) == RdnaPrefix::Smem &&
         bitField(words[1], 24, 1))

@@ -28,8 +28,8 @@ unsigned most(const Machine &machine, WaitCounter counter) {
   case WaitCounter::Async:
     // How many it holds is not known, so that no copy is taken to have ended without a wait.
     return machine.has(flydsl::Feature::async_lds) ? UINT_MAX : 0;
-  case WaitCounter::Tensor:
-    break; // the data mover is not executed
+  case WaitCounter::Tensor: // six bits (the CDNA5 ISA manual, 10.11)
+    return machine.has(flydsl::Feature::tensor_mover) ? 63 : 0;
   }
   return 0;
 }
@@ -70,7 +70,7 @@ constexpr uint64_t kOnes = 0x0000000100000001; ///< one operation of the first k
 WaitCheck::WaitCheck(const Program &program, bool late, Place place)
     : program_(program), late_(late), place_(std::move(place)), rules_(program.insts.size()) {
   for (const Inst &inst : program.insts)
-    hasLoads_ |= loadsToLds(inst);
+    followsLds_ |= loadsToLds(inst) || copiesFromLds(inst);
   for (unsigned k = 0; k < kWaitCounters; ++k)
     most_[k] = most(*program.target, static_cast<WaitCounter>(k));
 }
@@ -87,9 +87,10 @@ void WaitCheck::beginGroup(Group &group) {
   }
   loads_.clear();
   crossed_.clear();
+  copiesOut_.clear();
   passed_ = 1;
   settled_ = 0;
-  const size_t dwords = hasLoads_ && !group.waves.empty() ? (group.waves[0].ldsSize + 3) / 4 : 0;
+  const size_t dwords = followsLds_ && !group.waves.empty() ? (group.waves[0].ldsSize + 3) / 4 : 0;
   for (std::vector<uint32_t> *part : {&lds_, &users_[0], &users_[1], &usedAt_[0], &usedAt_[1]})
     part->assign(dwords, 0);
 }
@@ -136,6 +137,8 @@ void WaitCheck::issue(WaveState &state, const Inst &inst, const WaitRule &rule) 
     loads_.push_back({&inst, state.wave->index});
     operation.load = static_cast<uint32_t>(loads_.size());
   }
+  if (copiesFromLds(inst))
+    copiesOut_.push_back({&operation, &inst, state.wave->index, 0, {}});
   for (const RegisterRange &r : rule.writes)
     for (unsigned row = r.first; row < r.first + r.count; ++row)
       state.pending[row] += bytesOf(r.halves) & kOnes << (8 * kind);
@@ -199,6 +202,11 @@ void WaitCheck::end(WaveState &state, CountedOperation &o) {
     loads_[o.load - 1].ended = true;
     loads_[o.load - 1].time = passed_;
   }
+  for (CopyOut &copy : copiesOut_)
+    if (copy.operation == &o) {
+      copy.operation = nullptr;
+      copy.time = passed_;
+    }
   for (size_t k = o.crossed ? 0 : crossed_.size(); k < crossed_.size(); ++k)
     if (Crossed &c = crossed_[k]; c.number == o.crossed) {
       c.ended = true;
@@ -297,6 +305,7 @@ void WaitCheck::barrier() {
   while (settled_ < loads_.size() && loads_[settled_].ended && loads_[settled_].time < passed_)
     ++settled_;
   std::erase_if(crossed_, [this](const Crossed &c) { return c.ended && c.time < passed_; });
+  std::erase_if(copiesOut_, [this](const CopyOut &c) { return !c.operation && c.time < passed_; });
 }
 
 const CountedOperation *WaitCheck::operationOf(uint32_t load) const {
@@ -310,7 +319,7 @@ const CountedOperation *WaitCheck::operationOf(uint32_t load) const {
 
 void WaitCheck::access(const Wave &wave, const Inst &inst, const LaneAccess &a,
                        const Report &report) {
-  if (!hasLoads_)
+  if (!followsLds_)
     return;
   WaveState &state = waves_[wave.index];
   const bool isRunning = running_ == &state;
@@ -327,7 +336,12 @@ void WaitCheck::access(const Wave &wave, const Inst &inst, const LaneAccess &a,
         operation.lds.push_back({from, to});
       if (operation.load)
         checkCrossed(wave, run, from, to, report);
+      if (!copiesOut_.empty() && copiesOut_.back().operation == &operation)
+        copiesOut_.back().lds.push_back({from, to});
     }
+    if (a.write && !copiesOut_.empty())
+      checkCopiesOut(wave, isRunning && last_->load ? "loaded to" : "written", run, from, to,
+                     report);
     if (isRunning && last_->load)
       noteLoad(wave, run, from, to, report);
     else
@@ -349,6 +363,31 @@ void WaitCheck::checkCrossed(const Wave &wave, const LaneRun &run, uint32_t from
                  run.lanes(std::max(from, b.from), std::min(to, b.to)));
           return;
         }
+}
+
+void WaitCheck::checkCopiesOut(const Wave &wave, const char *what, const LaneRun &run,
+                               uint32_t from, uint32_t to, const Report &report) const {
+  for (const CopyOut &copy : copiesOut_) {
+    const bool own = copy.wave == wave.index;
+    if (own && !copy.operation)
+      continue;
+    for (const LdsBytes &b : copy.lds) {
+      if (b.from >= to || from >= b.to)
+        continue;
+      const uint32_t byte = std::max(from, b.from);
+      const std::string by = own ? "" : " by wave " + std::to_string(copy.wave);
+      report(useText(byte, what) +
+                 (copy.operation
+                      ? " while a copy from it to memory" + by + " is under way, for which " +
+                            remedy(waves_[copy.wave], *copy.operation) +
+                            (own ? "" : " and then a barrier") + " would wait"
+                      : " before a barrier after wave " + std::to_string(copy.wave) +
+                            " has waited for a copy from it to memory") +
+                 ": the copy is " + place_(*copy.inst),
+             run.lanes(byte, std::min(to, b.to)));
+      return;
+    }
+  }
 }
 
 std::string WaitCheck::useText(uint32_t byte, const char *what) {

@@ -20,7 +20,8 @@ namespace flyemu {
 
 /// Reported are: a register that is read or overwritten while a load into it is under way; LDS that
 /// is accessed while a load to it is under way, or that is loaded to while another wave may still
-/// read or write it. The other wave may if no barrier stands between, or one does but the wave did
+/// read or write it; and LDS that is written while a copy from it to memory may still read it. The
+/// other wave may if no barrier stands between, or one does but the wave did
 /// not wait for its access before: LDS accesses of all waves have one order (LLVM's AMDGPUUsage,
 /// memory model), but vector memory is not in it.
 ///
@@ -42,7 +43,7 @@ public:
 
   void beginGroup(Group &group);
   /// Whether it wants to know of accesses to LDS.
-  bool followsLds() const { return hasLoads_; }
+  bool followsLds() const { return followsLds_; }
   /// Before the instruction runs.
   void before(Wave &wave, const Inst &inst, const Report &report);
   /// An access inside of the workgroup's LDS, before it happens.
@@ -99,6 +100,16 @@ private:
     std::vector<LdsBytes> lds;
   };
 
+  /// A copy from LDS to memory, which reads LDS at any time until its wave has waited for it: no
+  /// order with other accesses to LDS is known.
+  struct CopyOut {
+    const CountedOperation *operation; ///< null: it has ended
+    const Inst *inst;
+    uint32_t wave;
+    uint32_t time; ///< when it has ended
+    std::vector<LdsBytes> lds;
+  };
+
   static Kind kindOf(const WaitRule &rule);
   const WaitRule &ruleOf(const Inst &inst) {
     WaitRule &rule = rules_[static_cast<size_t>(&inst - program_.insts.data())];
@@ -120,6 +131,9 @@ private:
   std::string remedy(const WaveState &state, const CountedOperation &operation) const;
   void checkCrossed(const Wave &wave, const LaneRun &run, uint32_t from, uint32_t to,
                     const Report &report) const;
+  /// Reports bytes that are written while a copy may still read them.
+  void checkCopiesOut(const Wave &wave, const char *what, const LaneRun &run, uint32_t from,
+                      uint32_t to, const Report &report) const;
   static std::string useText(uint32_t byte, const char *what);
   /// Reports what the load of a number makes of an access to its bytes, if it is a mistake.
   void checkLoad(const Wave &wave, uint32_t number, bool loads, uint32_t byte, const char *what,
@@ -135,8 +149,8 @@ private:
   const bool late_;
   const Place place_;
   std::array<unsigned, kWaitCounters> most_ = {}; ///< that a counter counts to, by WaitCounter
-  bool hasLoads_ = false;                         ///< the program has loads to LDS
-  std::vector<WaitRule> rules_;                   ///< by instruction
+  bool followsLds_ = false;     ///< the program has loads to LDS, or copies from it to memory
+  std::vector<WaitRule> rules_; ///< by instruction
   std::vector<WaveState> waves_;
   WaveState *running_ = nullptr;     ///< its last operation has been issued, and may not have run
   CountedOperation *last_ = nullptr; ///< that operation
@@ -149,6 +163,7 @@ private:
   std::vector<uint32_t> lds_;
   std::array<std::vector<uint32_t>, 2> users_, usedAt_;
   std::vector<Crossed> crossed_;
+  std::vector<CopyOut> copiesOut_; ///< those under way, and those that no barrier stands after
   uint32_t crossings_ = 0;
   uint32_t passed_ = 1; ///< the time: barriers that all have passed, plus one
 };

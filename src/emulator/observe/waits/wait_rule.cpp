@@ -19,6 +19,10 @@ bool loadsToLds(const Inst &i) {
   return i.op && i.op->cls == Class::VmemRead && (i.flags & kToLds || i.op->transfer.toLds);
 }
 
+bool copiesFromLds(const Inst &i) {
+  return i.op && i.op->cls == Class::VmemWrite && (i.enc == Enc::Tensor || i.op->transfer.isAsync);
+}
+
 namespace {
 bool isVectorMemory(const Inst &i) {
   switch (i.enc) {
@@ -129,7 +133,10 @@ WaitRule waitRule(const Program &program, const Inst &inst) {
   rule.waits = bool(op.waits);
   rule.left = waitCounts(*program.target, inst);
   rule.toLds = loadsToLds(inst);
-  if (op.transfer.isAsync) {
+  if (inst.enc == Enc::Tensor) {
+    // Loads and stores of one wave end in the order of issue (the CDNA5 ISA manual, 10.11).
+    rule.counters = rule.ordered = WaitCounter::Tensor;
+  } else if (op.transfer.isAsync) {
     // Loads land in order, as compilers count them (Triton, FlyDSL's MLA kernel for gfx1250); of
     // stores no source was found.
     rule.counters = WaitCounter::Async;

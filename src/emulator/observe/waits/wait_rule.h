@@ -53,5 +53,7 @@ WaitRule waitRule(const Program &program, const Inst &inst);
 
 /// Whether the instruction loads to LDS.
 bool loadsToLds(const Inst &inst);
+/// Whether the instruction copies from LDS to memory, asynchronously.
+bool copiesFromLds(const Inst &inst);
 
 } // namespace flyemu

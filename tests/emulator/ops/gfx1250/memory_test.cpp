@@ -127,7 +127,6 @@ TEST_CASE(
       {"ds_load_tr6_b96 v[4:6], v1", "does not implement this instruction"},
       {"ds_load_tr4_b64 v[4:5], v1", "does not implement this instruction"},
       {"cluster_load_async_to_lds_b32 v1, v2, s[2:3]", "does not implement this instruction"},
-      {"tensor_load_to_lds s[8:11], s[12:19]", "does not implement this instruction"},
       {"cluster_load_b32 v4, v1, s[2:3]", "does not implement this instruction"},
   };
   for (const auto &c : cases) {
