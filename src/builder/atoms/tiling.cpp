@@ -29,15 +29,6 @@ int plainThreadIndex(const detail::Handle &thread) {
   return static_cast<int>(index->dimension);
 }
 
-/// Whether an fx::if_ stands around what is traced now.
-bool isConditional(Tracer &t) {
-  mlir::Operation *op = t.builder().getInsertionBlock()->getParentOp();
-  for (; op; op = op->getParentOp())
-    if (mlir::isa<mlir::scf::IfOp>(op))
-      return true;
-  return false;
-}
-
 std::optional<layout::Layout> plainLayout(const Tracer *running, const Value &value, Loc loc) {
   detail::HostValue view = hostView(running, value.handle(), loc);
   auto *plain = std::get_if<layout::Layout>(&view);
@@ -55,6 +46,14 @@ bool isInjective(const layout::Layout &layout) {
 }
 
 } // namespace
+
+bool isConditional(Tracer &t) {
+  mlir::Operation *op = t.builder().getInsertionBlock()->getParentOp();
+  for (; op; op = op->getParentOp())
+    if (mlir::isa<mlir::scf::IfOp>(op))
+      return true;
+  return false;
+}
 
 void expectThread(Tracer *running, const char *what, const detail::Handle &thread,
                   std::int64_t threads, Loc loc) {

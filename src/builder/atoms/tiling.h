@@ -17,6 +17,9 @@ class Tracer;
 void expectThread(Tracer *running, const char *what, const detail::Handle &thread,
                   std::int64_t threads, Loc loc);
 
+/// Whether an fx::if_ stands around what is traced now.
+bool isConditional(Tracer &tracer);
+
 /// A TraceError where a layout does not count from 0 without gaps.
 void expectCounting(const char *what, const layout::Layout &layout, Loc loc);
 

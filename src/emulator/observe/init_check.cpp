@@ -1,9 +1,9 @@
 #include "emulator/observe/init_check.h"
 
 #include "emulator/core/scratch_buffer.h"
+#include "emulator/core/tensor_descriptor.h"
 #include "emulator/isa/op.h"
 #include "emulator/matrix/execute.h"
-#include "emulator/ops/memory/tensor_descriptor.h"
 #include "support/unwritten.h"
 
 #include <algorithm>

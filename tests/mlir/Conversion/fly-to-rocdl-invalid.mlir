@@ -106,6 +106,26 @@ func.func @padding_too_fine(%atom: !mover, %g: !fly.memref<f16, global, (12,64):
 
 // -----
 
+!mover = !fly.copy_atom<!fly_rocdl.gfx1250.tdm<rank = 2, warps = 1, pad = 32, 2, cache = 0, barrier = false, timeout = false>, 0>
+func.func @padding_undefined(%atom: !mover, %g: !fly.memref<f16, global, (12,32):(32,1)>, %l: !fly.memref<f16, shared, (12,32):(34,1)>) {
+  // expected-error@+2 {{gfx1250 TDM: padding of 1 words of 32 bits after every 16 is not defined}}
+  // expected-error@+1 {{failed to legalize}}
+  fly.copy_atom_call(%atom, %g, %l) : (!mover, !fly.memref<f16, global, (12,32):(32,1)>, !fly.memref<f16, shared, (12,32):(34,1)>) -> ()
+  return
+}
+
+// -----
+
+!mover = !fly.copy_atom<!fly_rocdl.gfx1250.tdm<rank = 2, warps = 1, pad = 64, 8, cache = 0, barrier = false, timeout = false>, 0>
+func.func @padding_between_rows(%atom: !mover, %g: !fly.memref<f16, global, (12,32):(32,1)>, %l: !fly.memref<f16, shared, ((2,6),32):((32,72),1)>) {
+  // expected-error@+2 {{gfx1250 TDM: a store leaves out the gap after each row, of 32 elements in this box, and none after every 64 elements}}
+  // expected-error@+1 {{failed to legalize}}
+  fly.copy_atom_call(%atom, %l, %g) : (!mover, !fly.memref<f16, shared, ((2,6),32):((32,72),1)>, !fly.memref<f16, global, (12,32):(32,1)>) -> ()
+  return
+}
+
+// -----
+
 !mover = !fly.copy_atom<!fly_rocdl.gfx1250.tdm<rank = 2, warps = 1, pad = 0, 0, cache = 0, barrier = false, timeout = false>, 0>
 func.func @unknown_stride(%g: !fly.memref<f16, global, (12,64):(?,1)>, %l: !fly.memref<f16, shared, (12,64):(64,1)>) {
   %atom = fly.make_copy_atom {valBits = 0 : i32} : !mover

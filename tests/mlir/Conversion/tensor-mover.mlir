@@ -48,8 +48,26 @@ func.func @defaults(%g: !fly.memref<bf16, global, (16,64):(256,1)>, %l: !fly.mem
 // CHECK: arith.maxsi %[[REST]]
 // CHECK: %[[CONFIGURED:.*]] = arith.ori %{{.*}}, %[[CONFIG]]
 // CHECK: vector.from_elements %[[CONFIGURED]], %{{.*}}, %{{.*}}, %{{.*}}, %[[SLAB]],
-// CHECK: rocdl.tensor.store.from.lds.d2
+// CHECK: rocdl.tensor.load.to.lds.d2
 func.func @padded_waves(%atom: !shared4, %g: !fly.memref<f16, global, (32,32):(1024,1)>, %l: !fly.memref<f16, shared, (32,32):(36,1)>) {
+  fly.copy_atom_call(%atom, %g, %l) : (!shared4, !fly.memref<f16, global, (32,32):(1024,1)>, !fly.memref<f16, shared, (32,32):(36,1)>) -> ()
+  return
+}
+
+// A store has no padding: its rows are of 36 values, and the tensor of 32 of them at most.
+// 0x10000 is elements of 2 bytes alone; 0x240000: 36 values along the innermost dimension.
+// CHECK-LABEL: @wide_rows
+// CHECK-DAG: %[[ROW:.*]] = arith.constant 2359296 : i32
+// CHECK-DAG: %[[CONFIG:.*]] = arith.constant 65536 : i32
+// CHECK-DAG: %[[VALUES:.*]] = arith.constant 32 : i32
+// CHECK: %[[INNER:.*]] = llvm.extractvalue %{{.*}}[2]
+// CHECK: %[[SIZE:.*]] = arith.maxsi %[[INNER]]
+// CHECK: arith.minsi %[[SIZE]], %[[VALUES]]
+// CHECK: %[[CONFIGURED:.*]] = arith.ori %{{.*}}, %[[CONFIG]]
+// CHECK: %[[WIDE:.*]] = arith.ori %{{.*}}, %[[ROW]]
+// CHECK: vector.from_elements %[[CONFIGURED]], %{{.*}}, %{{.*}}, %[[WIDE]],
+// CHECK: rocdl.tensor.store.from.lds.d2
+func.func @wide_rows(%atom: !shared4, %g: !fly.memref<f16, global, (32,32):(1024,1)>, %l: !fly.memref<f16, shared, (32,32):(36,1)>) {
   fly.copy_atom_call(%atom, %l, %g) : (!shared4, !fly.memref<f16, shared, (32,32):(36,1)>, !fly.memref<f16, global, (32,32):(1024,1)>) -> ()
   return
 }

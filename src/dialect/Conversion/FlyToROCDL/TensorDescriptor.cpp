@@ -93,13 +93,40 @@ struct Padding {
     enable = 1;
     interval = llvm::Log2_64(intervalBits / 32) - 1;
     amount = addedBits / 32 - 1;
+    // The CDNA5 ISA manual, 10.11: of the two codes, both are zero or none is.
+    if ((interval == 0) != (amount == 0))
+      fl::fail(
+          "gfx1250 TDM: padding of ", amount + 1, " words of 32 bits after every ", 2 << interval,
+          " is not defined: 1 word comes after every 2, and more than 1 after every 4 or more");
+    if (d.box.back() * d.elementBits % 32 != 0)
+      fl::fail("gfx1250 TDM: a padded box has rows of whole words of 32 bits, not of ",
+               d.box.back(), " elements of ", d.elementBits, " bits");
   }
 };
 
+/// Stores do not look at padding (the CDNA5 ISA manual, 10.11; LLVM's amdgpu dialect). Where LDS has a
+/// gap after each row, the row counts with the gap, which then is out of the tensor's range, as in
+/// Triton's TDMUtility.
+void widenRows(DescriptorArith &arith, TensorDescriptor &d) {
+  if (d.padInterval == 0)
+    return;
+  const int64_t row = d.box.back();
+  if (d.padInterval != row)
+    fl::fail("gfx1250 TDM: a store leaves out the gap after each row, of ", row,
+             " elements in this box, and none after every ", d.padInterval, " elements");
+  d.box.back() = fl::checkedAdd(row, d.padAmount);
+  if (d.box.back() > UINT16_MAX)
+    fl::fail("gfx1250 TDM: expected rows of at most 65535 elements with their gaps, found ",
+             d.box.back());
+  d.extents.back() = arith.binary<arith::MinSIOp>(d.extents.back(), arith.i32(row));
+  d.padInterval = d.padAmount = 0;
+}
+
 } // namespace
 
-void emitTensorMove(DescriptorArith &arith, const TensorDescriptor &d, bool isLoad,
-                    int32_t cachePolicy) {
+void emitTensorMove(DescriptorArith &arith, TensorDescriptor d, bool isLoad, int32_t cachePolicy) {
+  if (!isLoad)
+    widenRows(arith, d);
   const Padding padding(d);
   const int64_t rank = static_cast<int64_t>(d.box.size());
   Words group0(arith, 4), group1(arith, 8), group2(arith, 4), group3(arith, 4);

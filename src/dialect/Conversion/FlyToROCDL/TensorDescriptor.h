@@ -45,8 +45,8 @@ struct TensorDescriptor {
 };
 
 /// Emits the move, into LDS (`isLoad`) or out of it. Throws LayoutError for padding that can't be
-/// encoded.
-void emitTensorMove(DescriptorArith &arith, const TensorDescriptor &descriptor, bool isLoad,
+/// encoded, or that a store can't leave out.
+void emitTensorMove(DescriptorArith &arith, TensorDescriptor descriptor, bool isLoad,
                     int32_t cachePolicy);
 
 } // namespace mlir::fly

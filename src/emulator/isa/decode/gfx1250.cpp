@@ -98,7 +98,7 @@ const char *decodeTensor(const Machine &target, const uint32_t *words, Inst &ins
   }
   const bool hasThird = inst.src[2].kind != Kind::None, hasFourth = inst.soffset.kind != Kind::None;
   if (inst.src[0].kind == Kind::None || inst.src[1].kind == Kind::None || hasThird != hasFourth)
-    return "a descriptor of which a group is missing";
+    return "a descriptor without one of its groups";
   return nullptr;
 }
 

@@ -4,9 +4,8 @@
 // elements, the innermost dimension's neighbours, and loads leave padding free between them. Of
 // elements out of the tensor's range, loads give zeros and stores write nothing. Sources:
 // tensor_descriptor.h.
-#include "emulator/ops/memory/tensor_descriptor.h"
-
 #include "emulator/core/probe.h"
+#include "emulator/core/tensor_descriptor.h"
 #include "emulator/core/wave.h"
 #include "emulator/isa/op.h"
 #include "emulator/ops/tables.h"

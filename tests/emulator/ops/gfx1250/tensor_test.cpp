@@ -291,7 +291,7 @@ TEST_CASE("gfx1250: descriptors that mean nothing, or whose meaning is not known
       {"with a count of 2", 0, 3, 2},
       {"with bits 2 to 29 set", 0, 0, 1 << 3},
       {"with row numbers of 32 bits, and without a gather", 0, 0, 1 << 30},
-      {"that gathers 17 rows by numbers of 16 bits, of which it holds 1 to 16", 8, 0xffff, 17},
+      {"that gathers 17 rows by numbers of 16 bits; it has room for 1 to 16", 8, 0xffff, 17},
       {"of type 0", 3, 3u << 30, 0},
       {"that signals a barrier in LDS", 4, 0, 1 << 18},
       {"that iterates", 4, 0, 1 << 19},

@@ -1,4 +1,4 @@
-#include "emulator/ops/memory/tensor_descriptor.h"
+#include "emulator/core/tensor_descriptor.h"
 
 #include "emulator/core/wave.h"
 
@@ -93,7 +93,7 @@ void decodePadding(const Words &words, TensorBox &b) {
   if (!interval != !amount)
     refuse("whose padding has the code " + std::to_string(interval) + " of its interval and " +
            std::to_string(amount) +
-           " of its amount: AMD's manual defines none of which one code alone is 0");
+           " of its amount: AMD's manual defines no padding with one of both codes 0");
   if (b.box[0] * b.elementBytes % 4)
     refuse("with padding and rows of " + std::to_string(b.box[0] * b.elementBytes) +
            " bytes, which is no multiple of 4");
@@ -106,7 +106,7 @@ void decodeRows(const Words &words, TensorBox &b) {
   const unsigned bits = hasWideIndices(words) ? 32 : 16, most = 256 / bits, inGroup = most / 2;
   if (!b.box[1] || b.box[1] > most)
     refuse("that gathers " + std::to_string(b.box[1]) + " rows by numbers of " +
-           std::to_string(bits) + " bits, of which it holds 1 to " + std::to_string(most));
+           std::to_string(bits) + " bits; it has room for 1 to " + std::to_string(most));
   for (unsigned k = 0; k < b.box[1]; ++k)
     b.rows[k] = words.small(2 + k / inGroup, k % inGroup * bits, bits);
   const auto used = std::span(b.rows).first(b.box[1]);
