@@ -41,11 +41,10 @@ struct TensorMoveOptions {
 /// tensor's address is a multiple of an element's size. Source: LLVM's
 /// llvm.amdgcn.tensor.load.to.lds, and what docs/emulator.md names for the descriptor.
 FLYDSL_API void tensor_load_to_lds(const Tensor &tensor, const IntTuple &tile, const Tensor &lds,
-                                   const TensorMoveOptions &options = {},
-                                   Loc loc = Loc::current());
+                                   const TensorMoveOptions &options = {}, Loc loc = Loc::current());
 /// gfx1250: the same from shared to global memory. What lies outside of the tensor is not written.
 /// Before it, a barrier follows what wrote `lds`; before LDS is written again, the wave waits by
-/// `s_wait_tensorcnt` and all meet at a barrier. In a store, a gap in `lds` comes after each row.
+/// `s_wait_tensorcnt` and all meet at a barrier; before it ends, it waits. In a store, a gap in `lds` comes after each row.
 FLYDSL_API void tensor_store_from_lds(const Tensor &lds, const Tensor &tensor, const IntTuple &tile,
                                       const TensorMoveOptions &options = {},
                                       Loc loc = Loc::current());

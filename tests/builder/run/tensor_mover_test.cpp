@@ -50,6 +50,7 @@ const fx::Kernel moved{
         });
       else
         fx::rocdl::tensor_store_from_lds(tile, y, {i, j});
+      fx::rocdl::s_wait_tensorcnt(0);
     }};
 
 template <class T> void check(int m, int n, int pitch, const Shape &shape) {
