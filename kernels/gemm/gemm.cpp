@@ -33,6 +33,20 @@ Strided<OnHost, 2> blockScales(const Arguments &arguments, const GemmProblem &pr
   return scaleA;
 }
 
+/// The scales of c, which are read, or written for each 128 of its columns.
+Strided<OnHost, 2> scalesOfC(const Arguments &arguments, const GemmProblem &problem,
+                             const std::optional<TensorArg> &scales, std::int64_t m) {
+  const bool isWritten = problem.scale_c == Scales::per_block;
+  Expected expected{.name = "scale_c", .dtype = f32, .shape = {"1", 1}};
+  if (isWritten)
+    expected = {.name = "scale_c",
+                .dtype = problem.scale,
+                .shape = {"m, n / 128", m, scaleBlocks(problem.n)},
+                .free = 2,
+                .use = Use::written};
+  return arguments.operandIf<2>(problem.scale_c != Scales::none, scales, expected);
+}
+
 /// An operand (rows, k) that is not prepared. Inside of a tile's buffer offsets have 32 bits.
 Expected unprepared(const GemmProblem &problem, const GemmConfig &config, const char *name,
                     DType dtype, const Shape &shape, OperandLayout layout, int tile,
@@ -122,21 +136,30 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   if (hasBlockScales(problem)) {
     scaleA = blockScales(arguments, problem, config, args, m);
   } else {
-    scaleA = arguments.operandIf<2>(problem.scale_a == Scales::per_row, args.scale_a,
-                                    {.name = "scale_a", .dtype = f32, .shape = {"m", m}});
-    arguments.checkIf(problem.scale_b == Scales::per_row, args.scale_b,
+    const bool isOneA = problem.scale_a == Scales::per_tensor,
+               isOneB = problem.scale_b == Scales::per_tensor;
+    scaleA = arguments.operandIf<2>(
+        problem.scale_a != Scales::none, args.scale_a,
+        {.name = "scale_a", .dtype = f32, .shape = isOneA ? Shape{"1", 1} : Shape{"m", m}});
+    arguments.checkIf(problem.scale_b != Scales::none, args.scale_b,
                       {.name = "scale_b",
                        .dtype = f32,
-                       .shape = {"n", problem.columns()},
-                       .align = storedTogether(n),
+                       .shape = isOneB ? Shape{"1", 1} : Shape{"n", problem.columns()},
+                       .align = isOneB ? 1 : storedTogether(n),
                        .reason = kStoredGroups});
   }
   arguments.checkIf(problem.bias, args.bias,
                     {.name = "bias",
-                     .dtype = problem.c,
+                     .dtype = problem.type_of_bias(),
                      .shape = {"n", problem.columns()},
                      .align = storedTogether(n),
                      .reason = kStoredGroups});
+  const Strided<OnHost, 2> scaleC = scalesOfC(arguments, problem, args.scale_c, m);
+  if (problem.scale_c == Scales::per_block) {
+    arguments.disjoint(*args.scale_c, "scale_c", args.c, "c");
+    arguments.disjoint(*args.scale_c, "scale_c", args.a, "a");
+    arguments.disjoint(*args.scale_c, "scale_c", weights, "b");
+  }
   const GroupOperands groups =
       checkScaleGroups(arguments, problem.b_groups, args.group_scales, args.group_zeros,
                        {"k / size, n", groupsOf(problem.b_groups, k), problem.columns()});
@@ -171,7 +194,8 @@ void Gemm::launch(const Call<GemmProblem> &call) {
                                      .workspace = {.address = workspace, .stride = {}},
                                      .flags = {.address = workspace + flags, .stride = {}},
                                      .seed = args.seed,
-                                     .m = rows});
+                                     .m = rows,
+                                     .scaleC = scaleC});
   } else if (config.split_k > 1) {
     call.launches.at(0, kGemmParts)(call.on(blocks, threads), call.where,
                                     {.workspace = {.address = workspace, .stride = {}},
@@ -191,7 +215,8 @@ void Gemm::launch(const Call<GemmProblem> &call) {
          .scaleB = scaleB,
          .bias = bias,
          .seed = args.seed,
-         .m = rows});
+         .m = rows,
+         .scaleC = scaleC});
   } else {
     call.launches.at(0, kGemm)(call.on(blocks, threads), call.where,
                                {.a = linesA,
@@ -203,7 +228,8 @@ void Gemm::launch(const Call<GemmProblem> &call) {
                                 .groupScales = groups.scales,
                                 .groupZeros = groups.zeros,
                                 .seed = args.seed,
-                                .m = rows});
+                                .m = rows,
+                                .scaleC = scaleC});
   }
 }
 
@@ -211,9 +237,15 @@ GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::i
                     const Sampler &sampler) {
   const bool blocks = hasBlockScales(problem);
   const std::int64_t across = scaleBlocks(problem.k);
-  const Extents rows{m}, columns{problem.columns()},
-      scalesA = blocks ? Extents{m, across} : rows,
-      scalesB = blocks ? Extents{scaleBlocks(problem.columns()), across} : columns;
+  const Extents rows{m}, columns{problem.columns()}, one{1},
+      scalesA = blocks                                  ? Extents{m, across}
+                : problem.scale_a == Scales::per_tensor ? one
+                                                        : rows,
+      scalesB = blocks ? Extents{scaleBlocks(problem.columns()), across}
+                : problem.scale_b == Scales::per_tensor ? one
+                                                        : columns;
+  const DType ofScales = typeOfScales(problem);
+  const bool isOfBlocks = problem.scale_c == Scales::per_block;
   const auto matrix = [&](const char *name, DType dtype, OperandLayout layout, std::int64_t size) {
     if (layout == OperandLayout::rows)
       return sampler(name, dtype, Extents{size, problem.k}, Role::input);
@@ -223,26 +255,29 @@ GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::i
     const TensorArg::Dims shape = turned.shape(), strides = turned.strides();
     return tensor(turned.data(), turned.dtype(), {shape[1], shape[0]}, {strides[1], strides[0]});
   };
-  return {.a = matrix("a", problem.a, problem.a_layout, m),
-          .b = problem.b_layout == OperandLayout::prepared
-                   ? WeightArg(PreparedWeight{
-                         problem.weight(),
-                         sampleWeights(sampler, problem.b, problem.narrow(), weightsOf(problem))})
-                   : WeightArg(matrix("b", problem.b, problem.b_layout, problem.n)),
-          .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output),
-          .scale_a =
-              sampleIf(problem.scale_a != Scales::none, sampler, "scale_a", problem.scale, scalesA),
-          .scale_b =
-              sampleIf(problem.scale_b != Scales::none, sampler, "scale_b", problem.scale, scalesB),
-          .group_scales = sampleIf(problem.b_groups.size != 0, sampler, "group_scales",
-                                   problem.b_groups.scale,
-                                   Extents{groupsOf(problem.b_groups, problem.k), problem.columns()}),
-          .group_zeros = sampleIf(problem.b_groups.zeros, sampler, "group_zeros", u8,
-                                  Extents{groupsOf(problem.b_groups, problem.k), problem.columns()}),
-          .bias = sampleIf(problem.bias, sampler, "bias", problem.c, columns),
-          .workspace = sampleIf(config.split_k > 1, sampler, "workspace", u8,
-                                Extents{workspaceBytes(problem, config, m)},
-                                addsInLaunch(config) ? Role::flagged : Role::workspace)};
+  return {
+      .a = matrix("a", problem.a, problem.a_layout, m),
+      .b = problem.b_layout == OperandLayout::prepared
+               ? WeightArg(PreparedWeight{
+                     problem.weight(),
+                     sampleWeights(sampler, problem.b, problem.narrow(), weightsOf(problem))})
+               : WeightArg(matrix("b", problem.b, problem.b_layout, problem.n)),
+      .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output),
+      .scale_a = sampleIf(problem.scale_a != Scales::none, sampler, "scale_a", ofScales, scalesA),
+      .scale_b = sampleIf(problem.scale_b != Scales::none, sampler, "scale_b", ofScales, scalesB),
+      .scale_c = sampleIf(problem.scale_c != Scales::none, sampler, "scale_c",
+                          isOfBlocks ? problem.scale : DType(f32),
+                          isOfBlocks ? Extents{m, scaleBlocks(problem.n)} : one,
+                          isOfBlocks ? Role::output : Role::input),
+      .group_scales =
+          sampleIf(problem.b_groups.size != 0, sampler, "group_scales", problem.b_groups.scale,
+                   Extents{groupsOf(problem.b_groups, problem.k), problem.columns()}),
+      .group_zeros = sampleIf(problem.b_groups.zeros, sampler, "group_zeros", u8,
+                              Extents{groupsOf(problem.b_groups, problem.k), problem.columns()}),
+      .bias = sampleIf(problem.bias, sampler, "bias", problem.type_of_bias(), columns),
+      .workspace = sampleIf(config.split_k > 1, sampler, "workspace", u8,
+                            Extents{workspaceBytes(problem, config, m)},
+                            addsInLaunch(config) ? Role::flagged : Role::workspace)};
 }
 
 } // namespace kernels::impl

@@ -6,6 +6,7 @@
 #include "blocks/products/epilogue.h"
 #include "blocks/products/group_sums.h"
 #include "blocks/products/mainloop.h"
+#include "blocks/products/quantised_tile.h"
 #include "blocks/products/tile_scheduler.h"
 #include "gemm/gemm_params.h"
 #include "gemm/gemm_shape.h"
@@ -171,6 +172,8 @@ std::unique_ptr<Mainloop> mainloopOf(const GemmProblem &problem, const GemmConfi
 
 //===-- The epilogue --------------------------------------------------------===//
 
+/// The one scale of a tensor.
+inline Numeric scaleOfTensor(const Strided<OnDevice, 0> &scale) { return scale.view(f32, 1)(0); }
 /// Adds the stages of the columns of a half of B: their scales and their bias.
 template <class Params>
 void addColumnStages(Epilogue &epilogue, const GemmProblem &problem, const TileOfC &tile,
@@ -178,8 +181,11 @@ void addColumnStages(Epilogue &epilogue, const GemmProblem &problem, const TileO
   const int halves = problem.gated ? 2 : 1;
   if (problem.scale_b == Scales::per_row)
     epilogue.then(scaleColumns(tile, p.scaleB.view(f32, {halves, problem.n})(half, _)));
+  if (problem.scale_b == Scales::per_tensor)
+    epilogue.then(scaleAllBy(scaleOfTensor(p.scaleB)));
   if (problem.bias)
-    epilogue.then(addToColumns(tile, p.bias.view(problem.c, {halves, problem.n})(half, _)));
+    epilogue.then(
+        addToColumns(tile, p.bias.view(problem.type_of_bias(), {halves, problem.n})(half, _)));
 }
 /// What follows the sums of a half of B, but for the activation.
 template <class Params>
@@ -187,6 +193,8 @@ Epilogue stagesOf(const GemmProblem &problem, const TileOfC &tile, const Params 
   Epilogue epilogue(tile);
   if (problem.scale_a == Scales::per_row)
     epilogue.then(scaleRows(tile, packed(p.scaleA).view(f32, p.m)));
+  if (problem.scale_a == Scales::per_tensor)
+    epilogue.then(scaleAllBy(scaleOfTensor(packed(p.scaleA))));
   addColumnStages(epilogue, problem, tile, p, half);
   return epilogue;
 }
@@ -202,6 +210,22 @@ inline TileOfC tileOfC(const GemmProblem &problem, const GemmConfig &config, std
           tile.column,
           tile.rows,
           config.waves_m};
+}
+/// How a group of sums becomes elements of C, if it needs no scales but one. `p` has that.
+template <class Params> Conversion conversionOf(const GemmProblem &problem, const Params &p) {
+  if (problem.scale_c == Scales::per_tensor)
+    return overScale(problem.c, scaleOfTensor(packed(p.scaleC)));
+  return roundTo(problem.c);
+}
+/// Stores a tile of C, `to` (tileM, tileN), in its type. `p` has the scales of C.
+template <class Params>
+void storeTile(const GemmProblem &problem, const TileOfC &tile, const Epilogue &epilogue,
+               const GroupSums &sums, const Tensor &to, const Params &p) {
+  if (problem.scale_c != Scales::per_block)
+    return epilogue.run(sums, to, conversionOf(problem, p));
+  const DType type = problem.scale == f32 ? DType(f32) : DType(u8); // bytes that are exponents
+  storeInBlocks(tile, epilogue, sums, to,
+                p.scaleC.view(type, {p.m, scaleBlocks(tile.n())})); // (m, n / 128)
 }
 
 } // namespace kernels::impl

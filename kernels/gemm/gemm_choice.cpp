@@ -119,10 +119,14 @@ GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t
 
 GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target &target) {
   const std::int64_t units = gpuSize(target)->computeUnits, rows = std::max<std::int64_t>(m, 1);
-  const GemmTile *last = nullptr;
+  const GemmTile *last = nullptr, *larger = nullptr;
   for (const GemmTile &tile : gemmTiles(target, problem, rows)) {
-    if (!supported(problem, configOf(problem, tile), target) || !fits(tile, problem, rows))
+    if (!supported(problem, configOf(problem, tile), target))
       continue;
+    if (!fits(tile, problem, rows)) {
+      larger = &tile;
+      continue;
+    }
     if (last && rows <= kFewRows && tile.m < last->m)
       break; // the weights would be read more than once
     last = &tile;
@@ -130,6 +134,9 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
         unitsForTile(problem, tile, units, target))
       break;
   }
+  // RDNA3 has no tile of 16 rows for gated pairs whose results have scales of blocks.
+  if (!last)
+    last = larger;
   if (!last)
     throw Error("gemm on " + target.name() + ": no tile of the library's table fits the problem");
   return ofTile(problem, *last, rows, target);

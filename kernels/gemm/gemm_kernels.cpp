@@ -46,7 +46,7 @@ void finishTile(const GemmProblem &problem, const TileOfC &tile, const Params &p
     epilogue.then(applyActivation(problem.activation));
   if (problem.rounding == Rounding::stochastic)
     epilogue.then(roundStochastically(problem.c, p.seed));
-  epilogue.run(sums, to);
+  storeTile(problem, tile, epilogue, sums, to, p);
 }
 
 //===-- Kernels -------------------------------------------------------------===//

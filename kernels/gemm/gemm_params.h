@@ -6,6 +6,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
+// The scales of c stand last: few products have them, and what all have is loaded together.
 template <class Side> struct GemmParams {
   Strided<Side, 1> a, b, c;      // (m, k), (n, k), (m, n); the stride is that of rows, or columns
   Strided<Side, 2> scaleA;       // (m); of blocks: (m, k / 128)
@@ -13,6 +14,7 @@ template <class Side> struct GemmParams {
   Strided<Side, 0> groupScales, groupZeros; // (k / size, n)
   Param<Side, Int64> seed;
   Param<Side, Int32> m;
+  Strided<Side, 2> scaleC; // (1); of blocks: (m, n / 128)
 };
 
 /// The sums of parts of K.
@@ -32,6 +34,7 @@ template <class Side> struct GemmSumParams {
   Strided<Side, 0> scaleA, scaleB, bias;
   Param<Side, Int64> seed;
   Param<Side, Int32> m;
+  Strided<Side, 2> scaleC; // (1)
 };
 
 /// Both in one launch.
@@ -44,6 +47,7 @@ template <class Side> struct GemmSplitParams {
   Strided<Side, 0> flags;     // (tiles), in the workspace
   Param<Side, Int64> seed;
   Param<Side, Int32> m;
+  Strided<Side, 2> scaleC; // (1)
 };
 
 } // namespace kernels::impl

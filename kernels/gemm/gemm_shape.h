@@ -62,6 +62,10 @@ inline std::int64_t groupsOf(const ScaleGroups &groups, std::int64_t k) {
 inline bool hasBlockScales(const GemmProblem &problem) {
   return problem.scale_a == Scales::per_block;
 }
+/// The type of scale_a and scale_b: others than those of blocks are f32.
+inline DType typeOfScales(const GemmProblem &problem) {
+  return hasBlockScales(problem) ? problem.scale : DType(f32);
+}
 /// Blocks of K with a scale of their own.
 inline std::int64_t scaleBlocks(std::int64_t size) {
   return (size + kScaleBlock - 1) / kScaleBlock;
@@ -73,6 +77,13 @@ inline PartsShape partsShape(const GemmProblem &problem, const GemmConfig &confi
 /// The columns of a tile's rows in the workspace: of each half, if pairs are gated.
 inline std::int64_t columnsOfParts(const GemmProblem &problem, const GemmConfig &config) {
   return problem.gated ? problem.n : partsShape(problem, config).columns();
+}
+/// Shared memory in which waves side by side find the largest magnitudes of scales of blocks of C.
+inline int bytesOfScalesOfC(const GemmProblem &problem, const GemmConfig &config,
+                            const LoopShape &shape) {
+  if (problem.scale_c != Scales::per_block || shape.waves == 1)
+    return 0;
+  return 4 * shape.waves * config.tile_m * shape.tileOfHalf() / kScaleBlock;
 }
 /// Columns of C that a block computes, and tiles of C side by side.
 inline int tileAcross(const GemmProblem &problem, const GemmConfig &config) {

@@ -117,6 +117,23 @@ Support scalesFit(const GemmProblem &problem, const GemmConfig &config, const Lo
   return {};
 }
 
+/// Whether a tile makes the scales of blocks of C, if the problem has them.
+Support scalesOfCFit(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape) {
+  if (problem.scale_c != Scales::per_block)
+    return {};
+  const int together = 16 * shape.waves;
+  if (shape.tileOfHalf() % kScaleBlock || kScaleBlock % together)
+    return Support::no(
+        "scales of 128 columns of c need tiles of a multiple of 128 columns of c, here " +
+        to_string(shape.tileOfHalf()) + ", and 1, 2, 4 or 8 waves side by side, here " +
+        to_string(shape.waves));
+  if (config.split_k > 1 || (config.waves_k > 1 && shape.waves > 1))
+    return Support::no(
+        "scales of blocks of c are made of whole sums by all waves side by side; split_k is "
+        "1, and waves_k is 1 or waves share nothing else");
+  return {};
+}
+
 /// What narrow weights need of a tile.
 Support narrowFits(const GemmProblem &problem, const GemmConfig &config) {
   if (!problem.narrow())
@@ -277,7 +294,8 @@ Support memoryFits(const GemmProblem &problem, const GemmConfig &config, const L
     return Support::no("waves_k is " + to_string(config.waves_k) +
                        "; waves of the ring share tile_k by " + to_string(shape.form.part()) +
                        " elements each");
-  const int lds = shape.ldsBytes() + (config.parts_sum == PartsSum::last_block ? kArrivedBytes : 0);
+  const int lds = shape.ldsBytes() + bytesOfScalesOfC(problem, config, shape) +
+                  (config.parts_sum == PartsSum::last_block ? kArrivedBytes : 0);
   if (static_cast<std::size_t>(lds) > target.lds_bytes())
     return Support::no(
         (shape.ldsBytes() == shape.slicesBytes() ? "the sums of the waves that share k"
@@ -286,7 +304,8 @@ Support memoryFits(const GemmProblem &problem, const GemmConfig &config, const L
                                                  : "four tiles of a") +
         std::string(" take ") + to_string(lds) + " bytes of LDS; there are " +
         to_string(static_cast<std::int64_t>(target.lds_bytes())));
-  for (const Support &answer : {scalesFit(problem, config, shape), weightsReach(problem, shape)})
+  for (const Support &answer : {scalesFit(problem, config, shape),
+                                scalesOfCFit(problem, config, shape), weightsReach(problem, shape)})
     if (!answer)
       return answer;
   const int waves = config.threads / target.wave_size();
@@ -306,6 +325,49 @@ Support partsFit(const GemmProblem &problem, const GemmConfig &config) {
     return Support::no("k is " + to_string(problem.k) + ", no multiple of split_k * tile_k, " +
                        to_string(ofParts));
   return {};
+}
+
+/// Whether c has its scales, and its type and that of the bias exist.
+Support resultsSupported(const GemmProblem &problem) {
+  const std::string isOfType = "c is of type " + std::string(problem.c.name());
+  const DType bias = problem.bias_type;
+  if (bias && !problem.bias)
+    return Support::no("bias_type is " + std::string(bias.name()) + ", and there is no bias");
+  if (problem.bias)
+    if (const Support answer = floatSupported("bias", problem.type_of_bias()); !answer)
+      return answer;
+  if (problem.c.memory_bits() != 8) {
+    if (problem.scale_c != Scales::none)
+      return Support::no(isOfType + ", and scale_c is of c of 8 bits");
+    return floatSupported("c", problem.c);
+  }
+  if (const Support answer = quantisedSupported("c", problem.c); !answer)
+    return answer;
+  if (problem.rounding != Rounding::nearest)
+    return Support::no(isOfType + "; stochastic rounding is for f16 and bf16");
+  switch (problem.scale_c) {
+  case Scales::none:
+    return Support::no(isOfType + ", which needs a scale: scale_c is per_tensor or per_block");
+  case Scales::per_row:
+    return Support::no(
+        "scale_c is per_row, and no block has all columns of a row; it is per_tensor or "
+        "per_block. A row's scale is made by quantise (ScaleOf::row), of c in 16 bits");
+  case Scales::per_tensor:
+    return {};
+  case Scales::per_block:
+    if (problem.c == i8)
+      return Support::no("c is of type i8; scales of blocks belong to 8-bit floats");
+    if (problem.narrow() || problem.b_layout != OperandLayout::prepared ||
+        problem.a_layout != OperandLayout::rows)
+      return Support::no(
+          "scales of blocks of c are of products of rows of a and prepared weights that are "
+          "not narrow");
+    if (problem.n % kScaleBlock)
+      return Support::no("n is " + to_string(problem.n) +
+                         "; with scales of blocks of c it is a multiple of 128");
+    return {};
+  }
+  throw Error("scales of no kind");
 }
 
 /// Whether narrow weights of these types and groups exist, and how their products may lie.
@@ -331,6 +393,11 @@ Support narrowSupported(const GemmProblem &problem) {
     return type->grouped ? Support::no(ofType() + ", which has groups: b_groups.size is 32 in MXFP4")
                          : Support{};
   }
+  if (groups.size == 16)
+    return Support::no(
+        "b_groups.size is 16, as of NVFP4; 32, 64 and 128 are supported. An element times "
+        "the scale of its group (f8E4M3FN) has 6 bits of a fraction at most: make weights of "
+        "a's type of them, and of the scale of the tensor scale_b");
   if (groups.size != 32 && groups.size != 64 && groups.size != 128)
     return Support::no("b_groups.size is " + to_string(groups.size) + "; 32, 64 and 128 are supported");
   if (problem.k % groups.size)
@@ -376,7 +443,7 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   // The types come first: what weights of others are prepared for are not products.
   if (!matrixKind(problem.a) || !matrixKind(multipliedB(problem)))
     return ofTypes();
-  for (const Support &answer : {weightSupported(problem.weight()), floatSupported("c", problem.c)})
+  for (const Support &answer : {weightSupported(problem.weight()), resultsSupported(problem)})
     if (!answer)
       return answer;
   const std::int64_t k = paddedColumns(problem);
@@ -408,7 +475,8 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
     return Support::no("gated pairs take prepared weights");
   if (hasBlockScales(problem) != (problem.scale_b == Scales::per_block))
     return Support::no("one operand has scales of blocks; both have them, or none");
-  if (problem.scale != f32 && !(hasBlockScales(problem) && problem.scale == f8E8M0FNU))
+  const bool hasBlocks = hasBlockScales(problem) || problem.scale_c == Scales::per_block;
+  if (problem.scale != f32 && !(hasBlocks && problem.scale == f8E8M0FNU))
     return Support::no("scales are of type " + std::string(problem.scale.name()) +
                        "; f32 is supported, and f8E8M0FNU for scales of blocks");
   if (hasBlockScales(problem) && matrixKind(problem.a) != MatrixKind::float8)

@@ -110,6 +110,14 @@ inline constexpr GemmTile kGfx1250Unprepared[] = {
     {128, 128, 256, 256, 0, 2}, {128, 64, 128, 128, 0, 2},  {64, 64, 128, 128, 0, 2},
     {64, 64, 256, 128, 0, 2},   {32, 64, 256, 128, 0, 1},   {16, 64, 256, 128, 0, 1},
 };
+/// Tiles of whole blocks of 128 columns of C, also where half of a tile's columns are gates.
+inline constexpr GemmTile kCdnaBlocksOfC[] = {{64, 256, 128, 256}, {64, 128, 128, 256},
+                                              {32, 256, 128, 256}, {32, 128, 128, 256},
+                                              {16, 256, 256, 256}, {16, 128, 256, 256}};
+inline constexpr GemmTile kRdnaBlocksOfC[] = {{32, 256, 128, 128}, {64, 128, 64, 128},
+                                              {32, 128, 128, 128}, {16, 256, 128, 128},
+                                              {16, 128, 128, 128}, {32, 256, 128, 256},
+                                              {16, 256, 256, 256}};
 /// The tiles for m rows of A, from the largest to the smallest.
 inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProblem &problem,
                                            std::int64_t m) {
@@ -120,6 +128,8 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
       return few ? Tiles(kCdnaFewRows) : Tiles(kCdnaNarrow);
     return few ? Tiles(kRdnaNarrowFewRows) : Tiles(kRdnaNarrow);
   }
+  if (problem.scale_c == Scales::per_block)
+    return target.has(Feature::mfma) ? Tiles(kCdnaBlocksOfC) : Tiles(kRdnaBlocksOfC);
   if (target.has(Feature::wmma) && lds_banks(target) == 64)
     return problem.b_layout != OperandLayout::prepared ? Tiles(kGfx1250Unprepared)
            : few                                       ? Tiles(kGfx1250FewRows)

@@ -157,7 +157,7 @@ Strided<OnHost, 2> checkScales(const Arguments &arguments, const GroupedGemmProb
   const std::int64_t blocks = scaleBlocks(problem.k);
   arguments.checkIf(problem.bias, args.bias,
                     {.name = "bias",
-                     .dtype = problem.c,
+                     .dtype = problem.type_of_bias(),
                      .shape = {"experts, n", experts, columns},
                      .align = storedTogether(columns),
                      .reason = kStoredGroups});
@@ -171,15 +171,37 @@ Strided<OnHost, 2> checkScales(const Arguments &arguments, const GroupedGemmProb
                       {.name = "scale_a", .dtype = problem.scale, .shape = {"m, k / 128", rows, blocks}});
     return {.address = address(args.scale_a), .stride = {blocks, 1}};
   }
-  arguments.checkIf(problem.scale_b == Scales::per_row, args.scale_b,
-                    {.name = "scale_b",
-                     .dtype = f32,
-                     .shape = {"experts, n", experts, columns},
-                     .align = storedTogether(columns),
-                     .reason = kStoredGroups});
-  arguments.checkIf(problem.scale_a == Scales::per_row, args.scale_a,
-                    {.name = "scale_a", .dtype = f32, .shape = {"m", rows}});
+  const bool isOneA = problem.scale_a == Scales::per_tensor,
+             isOneB = problem.scale_b == Scales::per_tensor;
+  arguments.checkIf(
+      problem.scale_b != Scales::none, args.scale_b,
+      {.name = "scale_b",
+       .dtype = f32,
+       .shape = isOneB ? Shape{"experts", experts} : Shape{"experts, n", experts, columns},
+       .align = isOneB ? 1 : storedTogether(columns),
+       .reason = kStoredGroups});
+  arguments.checkIf(
+      problem.scale_a != Scales::none, args.scale_a,
+      {.name = "scale_a", .dtype = f32, .shape = isOneA ? Shape{"1", 1} : Shape{"m", rows}});
   return {.address = address(args.scale_a), .stride = {}};
+}
+
+/// The scales of c, which are read, or written for each 128 of its columns.
+Strided<OnHost, 0> scalesOfC(const Arguments &arguments, const GroupedGemmProblem &problem,
+                             const GroupedGemmArgs &args, const Sizes &sizes) {
+  Expected expected{.name = "scale_c", .dtype = f32, .shape = {"1", 1}};
+  if (problem.scale_c == Scales::per_block)
+    expected = {.name = "scale_c",
+                .dtype = problem.scale,
+                .shape = {"places, n / 128", sizes.places, scaleBlocks(problem.n)},
+                .use = Use::written};
+  arguments.checkIf(problem.scale_c != Scales::none, args.scale_c, expected);
+  if (problem.scale_c == Scales::per_block) {
+    arguments.disjoint(*args.scale_c, "scale_c", args.c, "c");
+    arguments.disjoint(*args.scale_c, "scale_c", args.a, "a");
+    arguments.disjoint(*args.scale_c, "scale_c", args.b.tensor(), "b");
+  }
+  return {.address = address(args.scale_c), .stride = {}};
 }
 
 /// What a call that tools and tests make has: experts with as many places each as there may be, the
@@ -220,6 +242,7 @@ void Grouped::launch(const Call<GroupedGemmProblem> &call) {
                            c = checkC(arguments, problem, config, args.c, sizes);
   checkGroups(arguments, problem, args, sizes);
   const Strided<OnHost, 2> scaleA = checkScales(arguments, problem, args, sizes);
+  const Strided<OnHost, 0> scaleC = scalesOfC(arguments, problem, args, sizes);
   const GroupOperands groups = checkScaleGroups(
       arguments, problem.b_groups, args.group_scales, args.group_zeros,
       {"experts, k / size, n", problem.experts, groupsOf(problem.b_groups, problem.k),
@@ -248,7 +271,8 @@ void Grouped::launch(const Call<GroupedGemmProblem> &call) {
                                      .scaleB = operandOf<0>(args.scale_b),
                                      .bias = operandOf<0>(args.bias),
                                      .groupScales = groups.scales,
-                                     .groupZeros = groups.zeros});
+                                     .groupZeros = groups.zeros,
+                                     .scaleC = scaleC});
 }
 
 GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfig &,
@@ -259,43 +283,54 @@ GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfi
                      slots = sample.experts * sample.taken,
                      tokens = (slots + problem.topk - 1) / problem.topk,
                      rows = problem.a_rows == GroupedRows::tokens ? tokens : places;
-  const bool blocks = problem.scale_a == Scales::per_block;
+  const bool blocks = problem.scale_a == Scales::per_block,
+             isOneA = problem.scale_a == Scales::per_tensor,
+             isOneB = problem.scale_b == Scales::per_tensor,
+             blocksOfC = problem.scale_c == Scales::per_block;
+  const DType ofScales = typeOfScales(productOf(problem));
   const auto numbers = [&](bool has, const char *name, std::int64_t count, Role role) {
     return sampleIf(has, sampler, name, i32, Extents{count}, role);
   };
-  return {
-      .a = sampler("a", problem.a, Extents{rows, k}, Role::input),
-      .b = problem.b_layout == OperandLayout::prepared
-               ? WeightArg(PreparedWeight{
-                     problem.weight(), sampleWeights(sampler, problem.b, problem.narrow(),
-                                                     preshuffled(problem.weight()))})
-               : WeightArg(sampler("b", problem.b, Extents{experts, columns, k}, Role::input)),
-      .c = problem.c_rows == GroupedRows::slots
-               ? sampler("c", problem.c, Extents{tokens, problem.topk, n}, Role::output)
-               : sampler("c", problem.c, Extents{places, n}, Role::output),
-      .unit_experts = numbers(problem.groups == GroupLayout::units, "unit_experts",
-                              places / problem.unit,
-                              Role::quotients(sample.each / problem.unit, sample.experts)),
-      .offsets = numbers(problem.groups != GroupLayout::masked, "offsets", experts + 1,
-                         Role::steps(sample.each, sample.experts)),
-      .counts = numbers(problem.groups != GroupLayout::offsets, "counts", experts,
-                        Role::equal(sample.taken, sample.experts)),
-      .sorted_ids = numbers(
-          problem.has_ids(), "sorted_ids", places,
-          Role::slots(sample.each, sample.experts, sample.taken, tokens, problem.topk)),
-      .weights = sampleIf(problem.weights != RoutedWeights::none, sampler, "weights", f32,
-                          Extents{places}),
-      .scale_a = sampleIf(problem.scale_a != Scales::none, sampler, "scale_a", problem.scale,
-                          blocks ? Extents{rows, across} : Extents{rows}),
-      .scale_b = sampleIf(problem.scale_b != Scales::none, sampler, "scale_b", problem.scale,
-                          blocks ? Extents{experts, scaleBlocks(columns), across}
-                                 : Extents{experts, columns}),
-      .group_scales =
-          sampleIf(problem.b_groups.size != 0, sampler, "group_scales", problem.b_groups.scale,
-                   Extents{experts, groupsOf(problem.b_groups, k), columns}),
-      .group_zeros = sampleIf(problem.b_groups.zeros, sampler, "group_zeros", u8,
-                              Extents{experts, groupsOf(problem.b_groups, k), columns}),
-      .bias = sampleIf(problem.bias, sampler, "bias", problem.c, Extents{experts, columns})};
+  return {.a = sampler("a", problem.a, Extents{rows, k}, Role::input),
+          .b = problem.b_layout == OperandLayout::prepared
+                   ? WeightArg(PreparedWeight{problem.weight(),
+                                              sampleWeights(sampler, problem.b, problem.narrow(),
+                                                            preshuffled(problem.weight()))})
+                   : WeightArg(sampler("b", problem.b, Extents{experts, columns, k}, Role::input)),
+          .c = problem.c_rows == GroupedRows::slots
+                   ? sampler("c", problem.c, Extents{tokens, problem.topk, n}, Role::output)
+                   : sampler("c", problem.c, Extents{places, n}, Role::output),
+          .unit_experts =
+              numbers(problem.groups == GroupLayout::units, "unit_experts", places / problem.unit,
+                      Role::quotients(sample.each / problem.unit, sample.experts)),
+          .offsets = numbers(problem.groups != GroupLayout::masked, "offsets", experts + 1,
+                             Role::steps(sample.each, sample.experts)),
+          .counts = numbers(problem.groups != GroupLayout::offsets, "counts", experts,
+                            Role::equal(sample.taken, sample.experts)),
+          .sorted_ids =
+              numbers(problem.has_ids(), "sorted_ids", places,
+                      Role::slots(sample.each, sample.experts, sample.taken, tokens, problem.topk)),
+          .weights = sampleIf(problem.weights != RoutedWeights::none, sampler, "weights", f32,
+                              Extents{places}),
+          .scale_a = sampleIf(problem.scale_a != Scales::none, sampler, "scale_a", ofScales,
+                              blocks   ? Extents{rows, across}
+                              : isOneA ? Extents{1}
+                                       : Extents{rows}),
+          .scale_b = sampleIf(problem.scale_b != Scales::none, sampler, "scale_b", ofScales,
+                              blocks   ? Extents{experts, scaleBlocks(columns), across}
+                              : isOneB ? Extents{experts}
+                                       : Extents{experts, columns}),
+          .scale_c = sampleIf(problem.scale_c != Scales::none, sampler, "scale_c",
+                              blocksOfC ? problem.scale : DType(f32),
+                              blocksOfC ? Extents{places, scaleBlocks(n)} : Extents{1},
+                              blocksOfC ? Role::output : Role::input),
+          .group_scales =
+              sampleIf(problem.b_groups.size != 0, sampler, "group_scales", problem.b_groups.scale,
+                       Extents{experts, groupsOf(problem.b_groups, k), columns}),
+          .group_zeros = sampleIf(problem.b_groups.zeros, sampler, "group_zeros", u8,
+                                  Extents{experts, groupsOf(problem.b_groups, k), columns}),
+          .bias = sampleIf(problem.bias, sampler, "bias", problem.type_of_bias(),
+                           Extents{experts, columns})};
 }
 
 } // namespace kernels::impl

@@ -20,6 +20,7 @@ template <class Side> struct GroupedGemmParams {
   Strided<Side, 2> scaleA;                       // (rows of a); of blocks: (rows of a, k / 128)
   Strided<Side, 0> scaleB, bias; // (experts, columns); of blocks: (experts, columns / 128, k / 128)
   Strided<Side, 0> groupScales, groupZeros; // (experts, k / size, columns)
+  Strided<Side, 0> scaleC;                  // (1); of blocks: (places, n / 128)
 };
 inline constexpr KernelOf<GroupedGemmParams> kGroupedGemm{"grouped_gemm"};
 
@@ -39,9 +40,11 @@ inline GemmProblem productOf(const GroupedGemmProblem &problem) {
           .k = problem.k,
           .scale_a = problem.scale_a,
           .scale_b = problem.scale_b,
+          .scale_c = problem.scale_c,
           .scale = problem.scale,
           .b_groups = problem.b_groups,
           .bias = problem.bias,
+          .bias_type = problem.bias_type,
           .activation = problem.activation,
           .gated = problem.gated == GatedPairs::halves};
 }

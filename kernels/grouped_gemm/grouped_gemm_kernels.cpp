@@ -37,18 +37,23 @@ private:
     const std::int64_t groups = groupsOf(problem_.b_groups, problem_.k) * columns;
     const std::int64_t scales = hasBlockScales(product_)
                                     ? scaleBlocks(columns) * scaleBlocks(problem_.k)
-                                    : columns;
-    return {.a = p_.a,
-            .b = {.address = b, .stride = {p_.b.stride[1]}},
-            .c = {.address = p_.c.address, .stride = {p_.c.stride[0]}},
-            .scaleA = p_.scaleA,
-            .scaleB = {.address = after(p_.scaleB.address, scales, problem_.scale), .stride = {}},
-            .bias = {.address = after(p_.bias.address, columns, problem_.c), .stride = {}},
-            .groupScales = {.address = after(p_.groupScales.address, groups, problem_.b_groups.scale),
-                            .stride = {}},
-            .groupZeros = {.address = after(p_.groupZeros.address, groups, u8), .stride = {}},
-            .seed = Int64(0),
-            .m = p_.places};
+                                : problem_.scale_b == Scales::per_tensor ? 1
+                                                                         : columns;
+    return {
+        .a = p_.a,
+        .b = {.address = b, .stride = {p_.b.stride[1]}},
+        .c = {.address = p_.c.address, .stride = {p_.c.stride[0]}},
+        .scaleA = p_.scaleA,
+        .scaleB = {.address = after(p_.scaleB.address, scales, typeOfScales(product_)),
+                   .stride = {}},
+        .bias = {.address = after(p_.bias.address, columns, problem_.type_of_bias()), .stride = {}},
+        .groupScales = {.address = after(p_.groupScales.address, groups, problem_.b_groups.scale),
+                        .stride = {}},
+        .groupZeros = {.address = after(p_.groupZeros.address, groups, u8), .stride = {}},
+        .seed = Int64(0),
+        .m = p_.places,
+        .scaleC = {.address = p_.scaleC.address,
+                   .stride = {Int64(scaleBlocks(problem_.n)), Int64(1)}}};
   }
   Tensor ids() const { return p_.sortedIds.view(i32, p_.places); } // (places)
   /// The id of a row of the tile.
@@ -92,6 +97,8 @@ private:
     Epilogue epilogue(place_);
     if (problem_.scale_a == Scales::per_row)
       epilogue.then(byScaleA());
+    if (problem_.scale_a == Scales::per_tensor)
+      epilogue.then(scaleAllBy(scaleOfTensor(packed(p_.scaleA))));
     if (problem_.weights == RoutedWeights::input)
       epilogue.then(byWeights(place_));
     addColumnStages(epilogue, product_, place_, own_, half);
@@ -124,18 +131,20 @@ private:
     if (problem_.c_rows == GroupedRows::slots)
       return scatter(epilogue, sums, tile);
     const Tensor c = own_.c.view(problem_.c, {p_.places, problem_.n}); // (places, n)
-    epilogue.run(sums, tileFrom(c, {tile.firstRow(), tile.firstColumn()},
-                                tile.shape())); // (tileM, tileN)
+    storeTile(product_, tile, epilogue, sums,
+              tileFrom(c, {tile.firstRow(), tile.firstColumn()}, tile.shape()), // (tileM, tileN)
+              own_);
   }
   /// Stores the rows of the tile as rows of slots.
   void scatter(const Epilogue &epilogue, const GroupSums &sums, const TileOfC &tile) const {
     const int width = tile.width(problem_.c);
     const Tensor c = p_.c.view(problem_.c, {p_.tokens, problem_.topk, problem_.n},
                                width * problem_.c.bytes()); // (tokens, topk, n)
+    const Conversion toC = conversionOf(product_, own_);
     for (int i = 0; i < tile.tilesM(); ++i) {
       std::vector<Vector> groups;
       for (int j = 0; j < tile.tilesN(); ++j)
-        groups.push_back(epilogue.group(sums, i, j).to(problem_.c));
+        groups.push_back(toC(epilogue.group(sums, i, j)));
       const Int32 id = idOf(i), token = id & kIdTokens, slot = id >> kIdTokenBits;
       const Boolean exists = (tile.row(i) < at_.tile.rows) & (token < p_.tokens) & (slot >= 0) &
                              (slot < problem_.topk);

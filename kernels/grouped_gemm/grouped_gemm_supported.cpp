@@ -124,6 +124,11 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const Target &targ
   if (problem.scale_a == Scales::per_block && problem.columns() % kScaleBlock)
     return Support::no(is("n", problem.n) + "; with scales of blocks an expert's weights have a "
                        "multiple of 128 rows");
+  if (problem.scale_c == Scales::per_block && problem.c_rows == GroupedRows::slots)
+    return Support::no(
+        "scale_c is per_block and c_rows is slots; scales of blocks of c are of rows of places");
+  if (problem.scale_c == Scales::per_block && problem.n % kScaleBlock)
+    return Support::no(is("n", problem.n) + "; with scales of blocks of c it is a multiple of 128");
   const Support product = Gemm::supported(productOf(problem), target);
   if (!product)
     return product;
@@ -143,6 +148,11 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const GemmConfig &
   if (problem.groups == GroupLayout::masked && problem.capacity % std::max(config.tile_m, 1))
     return Support::no(is("tile_m", config.tile_m) + "; it divides the capacity, " +
                        to_string(problem.capacity));
+  if (problem.scale_c == Scales::per_block && problem.gated == GatedPairs::interleaved &&
+      config.tile_n % (2 * kScaleBlock))
+    return Support::no(is("tile_n", config.tile_n) +
+                       "; with scales of 128 columns of c, which are pairs, "
+                       "it is a multiple of 256");
   return Gemm::supported(productOf(problem), config, target);
 }
 

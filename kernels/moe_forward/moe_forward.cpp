@@ -22,7 +22,7 @@ constexpr std::int64_t kPieceOfWorkspace = 256;
 struct Memory {
   std::int64_t places;
   std::int64_t weights, ids, sortedIds, sortedWeights, unitExperts, counts, offsets, totals,
-      slotPlaces, sorting, inside, results;
+      slotPlaces, sorting, inside, insideScales, results;
   std::int64_t bytes;
 };
 Memory memoryOf(const MoeForwardProblem &problem, const MoeForwardConfig &config,
@@ -49,7 +49,10 @@ Memory memoryOf(const MoeForwardProblem &problem, const MoeForwardConfig &config
   memory.sorting = take(static_cast<std::int64_t>(
       Family<MoeSortProblem>::workspaceBytes(parts.sort, config.sort, m)));
   memory.inside = take(places * problem.inner * sizeOfX);
-  memory.results = take(places * problem.hidden * sizeOfX);
+  memory.insideScales = take(problem.scales == Scales::per_block
+                                 ? places * scaleBlocks(problem.inner) * problem.scale.bytes()
+                                 : 0);
+  memory.results = take(places * problem.hidden * problem.expert_type().bytes());
   return memory;
 }
 
@@ -74,6 +77,33 @@ MoeForwardConfig configOf(const MoeForwardProblem &problem, int unit, std::int64
           .reduce = Family<MoeReduceProblem>::choose(parts.reduce, m, target)};
 }
 
+/// The types of x and of the weights, and their scales.
+Support typesSupported(const MoeForwardProblem &problem) {
+  const std::string isOfType = "x is of type " + std::string(problem.x.name());
+  if (problem.x != f16 && problem.x != bf16 && !problem.quantised())
+    return Support::no(isOfType + "; f16, bf16, i8 and 8-bit floats are supported");
+  if (problem.w && problem.w != problem.x && (problem.quantised() || !narrowType(problem.w)))
+    return Support::no(
+        "w is of type " + std::string(problem.w.name()) +
+        (problem.quantised()
+             ? "; under x of 8 bits it is x's"
+             : "; it is x's, or one of narrow weights: u4, i4, u8, i8, f4E2M1FN or an "
+               "8-bit float"));
+  if (problem.w_scales != Scales::none &&
+      !(problem.narrow() && problem.w_scales == Scales::per_row))
+    return Support::no("w_scales is none, or per_row of narrow weights");
+  if (!problem.quantised() && problem.scales != Scales::none)
+    return Support::no(isOfType + ", and scales are of x of 8 bits");
+  if (problem.quantised() && problem.scales == Scales::none)
+    return Support::no(isOfType + ", which has scales: per_block or per_tensor");
+  if (problem.scales == Scales::per_row)
+    return Support::no(
+        "scales is per_row, and no block of the first product has all of a row of h; it is "
+        "per_block or per_tensor. With scales of rows, x and h of 16 bits take weights of 8 "
+        "bits: w and w_scales");
+  return {};
+}
+
 /// The sentence of a part that refuses.
 Support named(const char *part, const Support &answer) {
   return answer ? answer : Support::no(std::string(part) + ": " + answer.why);
@@ -85,11 +115,14 @@ MoeParts partsOf(const MoeForwardProblem &problem, int unit) {
   const bool ofInput = problem.weights == RoutedWeights::input;
   const GroupedGemmProblem product{.a = problem.x,
                                    .b = problem.weight_type(),
-                                   .c = problem.x,
+                                   .c = problem.expert_type(),
                                    .experts = problem.experts_here(),
                                    .unit = unit,
                                    .topk = problem.topk(),
-                                   .scale_b = problem.w_scales,
+                                   .scale_a = problem.scales,
+                                   .scale_b =
+                                       problem.quantised() ? problem.scales : problem.w_scales,
+                                   .scale = problem.scale,
                                    .b_groups = problem.w_groups,
                                    .bias = problem.bias};
   MoeParts parts{.sort = {.experts = problem.experts(),
@@ -100,11 +133,15 @@ MoeParts partsOf(const MoeForwardProblem &problem, int unit) {
                           .places = true},
                  .first = product,
                  .second = product,
-                 .reduce = {.x = problem.x,
+                 .reduce = {.x = problem.expert_type(),
                             .y = problem.y,
                             .n = problem.hidden,
                             .topk = problem.topk(),
                             .places = true}};
+  parts.first.c = problem.x;
+  parts.first.scale_c = problem.scales;
+  if (problem.bias && problem.quantised())
+    parts.first.bias_type = problem.expert_type();
   parts.first.n = problem.inner;
   parts.first.k = problem.hidden;
   parts.first.a_rows = GroupedRows::tokens;
@@ -121,14 +158,8 @@ MoeParts partsOf(const MoeForwardProblem &problem, int unit) {
 }
 
 Support Forward::supported(const MoeForwardProblem &problem, const Target &target) {
-  if (problem.x != f16 && problem.x != bf16)
-    return Support::no("x is of type " + std::string(problem.x.name()) + "; f16 and bf16 are "
-                       "supported");
-  if (problem.w && problem.w != problem.x && !narrowType(problem.w))
-    return Support::no("w is of type " + std::string(problem.w.name()) +
-                       "; it is x's, or one of narrow weights: u4, i4, u8, i8, f4E2M1FN or an 8-bit float");
-  if (problem.w_scales != Scales::none && !(problem.narrow() && problem.w_scales == Scales::per_row))
-    return Support::no("w_scales is none, or per_row of narrow weights");
+  if (const Support answer = typesSupported(problem); !answer)
+    return answer;
   if (problem.weights == RoutedWeights::none)
     return Support::no("weights is none; the weights of the router are of the input or the output");
   if (problem.router.source_rows)
@@ -232,8 +263,26 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
          std::min<std::int64_t>(rowShape(problem.router).vector, 4));
   vector(isGiven, args.ids, "ids", i32, {"m, topk", m, topk});
   const bool hasScales = problem.w_scales != Scales::none;
-  vector(hasScales, args.scale1, "scale1", f32, {"experts, rows of w1", experts, problem.rows1()}, 4);
-  vector(hasScales, args.scale2, "scale2", f32, {"experts, hidden", experts, hidden}, 4);
+  if (problem.scales == Scales::none) {
+    vector(hasScales, args.scale1, "scale1", f32, {"experts, rows of w1", experts, problem.rows1()},
+           4);
+    vector(hasScales, args.scale2, "scale2", f32, {"experts, hidden", experts, hidden}, 4);
+  }
+  const bool hasBlocks = problem.scales == Scales::per_block;
+  const auto scalesOf = [&](const std::optional<TensorArg> &tensor, const char *name,
+                            const char *modes, std::int64_t rows, std::int64_t columns) {
+    if (problem.scales == Scales::none)
+      return;
+    vector(true, tensor, name, problem.scale,
+           hasBlocks ? Shape{modes, experts, scaleBlocks(rows), scaleBlocks(columns)}
+                     : Shape{"experts", experts});
+  };
+  scalesOf(args.scale1, "scale1", "experts, rows of w1 / 128, hidden / 128", problem.rows1(),
+           hidden);
+  scalesOf(args.scale2, "scale2", "experts, hidden / 128, inner / 128", hidden, inner);
+  vector(problem.scales != Scales::none, args.scale_x, "scale_x", problem.scale,
+         hasBlocks ? Shape{"m, hidden / 128", m, scaleBlocks(hidden)} : Shape{"1", 1});
+  vector(problem.scales == Scales::per_tensor, args.scale_h, "scale_h", f32, {"1", 1});
   const ScaleGroups &groups = problem.w_groups;
   const auto ofGroups = [&](bool has, const std::optional<TensorArg> &tensor, const char *name,
                             DType dtype, std::int64_t k, std::int64_t n, std::int64_t align) {
@@ -244,9 +293,10 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
   ofGroups(groups.size != 0, args.group_scales2, "group_scales2", groups.scale, inner, hidden, 16);
   ofGroups(groups.zeros, args.group_zeros1, "group_zeros1", u8, hidden, problem.rows1(), 1);
   ofGroups(groups.zeros, args.group_zeros2, "group_zeros2", u8, inner, hidden, 1);
-  vector(problem.bias, args.bias1, "bias1", problem.x,
+  vector(problem.bias, args.bias1, "bias1", problem.expert_type(),
          {"experts, rows of w1", experts, parts.first.columns()}, 4);
-  vector(problem.bias, args.bias2, "bias2", problem.x, {"experts, hidden", experts, hidden}, 4);
+  vector(problem.bias, args.bias2, "bias2", problem.expert_type(),
+         {"experts, hidden", experts, hidden}, 4);
   vector(problem.local != 0, args.expert_map, "expert_map", i32,
          {"experts", problem.experts()});
   vector(problem.tokens, args.tokens, "tokens", i32, {"1", 1});
@@ -279,7 +329,11 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
                   offsets = piece(memory.offsets, i32, {experts + 1}),
                   slotPlaces = piece(memory.slotPlaces, i32, slots),
                   inside = piece(memory.inside, problem.x, {places, inner}),
-                  results = piece(memory.results, problem.x, {places, hidden});
+                  results = piece(memory.results, problem.expert_type(), {places, hidden});
+  const std::optional<TensorArg> ofInside =
+      hasBlocks
+          ? std::optional(piece(memory.insideScales, problem.scale, {places, scaleBlocks(inner)}))
+          : args.scale_h;
   const std::size_t ofSorting =
       Family<MoeSortProblem>::workspaceBytes(parts.sort, config.sort, m);
   const auto sorting =
@@ -313,7 +367,9 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
           .counts = counts,
           .sorted_ids = sortedIds,
           .weights = weightsOf(parts.first),
+          .scale_a = args.scale_x,
           .scale_b = args.scale1,
+          .scale_c = ofInside,
           .group_scales = args.group_scales1,
           .group_zeros = args.group_zeros1,
           .bias = args.bias1});
@@ -325,6 +381,7 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
           .offsets = offsets,
           .counts = counts,
           .weights = weightsOf(parts.second),
+          .scale_a = ofInside,
           .scale_b = args.scale2,
           .group_scales = args.group_scales2,
           .group_zeros = args.group_zeros2,
@@ -344,39 +401,47 @@ MoeForwardArgs Forward::args(const MoeForwardProblem &problem, const MoeForwardC
                             std::int64_t n) {
     return sampleIf(has, sampler, name, dtype, Extents{experts, groupsOf(groups, k), n});
   };
-  const auto ofRows = [&](const char *name, std::int64_t rows) {
-    return sampleIf(problem.w_scales != Scales::none, sampler, name, f32, Extents{experts, rows});
+  const bool isQuantised = problem.quantised(), hasBlocks = problem.scales == Scales::per_block;
+  const auto ofWeights = [&](const char *name, std::int64_t rows, std::int64_t columns) {
+    const Extents shape = hasBlocks     ? Extents{experts, scaleBlocks(rows), scaleBlocks(columns)}
+                          : isQuantised ? Extents{experts}
+                                        : Extents{experts, rows};
+    return sampleIf(isQuantised || problem.w_scales != Scales::none, sampler, name, problem.scale,
+                    shape);
   };
-  return {.logits = sampler("logits", problem.router.logits, Extents{m, problem.router.experts},
-                            Role::input),
-          .router_bias = sampleIf(problem.router.bias, sampler, "router_bias", f32,
-                                  Extents{problem.router.experts}),
-          .ids = sampleIf(problem.router.given, sampler, "ids", i32, Extents{m, problem.topk()},
-                          Role::below(problem.experts())),
-          .x = sampler("x", problem.x, Extents{m, problem.hidden}, Role::input),
-          .w1 = weight("w1", problem.weight1()),
-          .w2 = weight("w2", problem.weight2()),
-          .scale1 = ofRows("scale1", problem.rows1()),
-          .scale2 = ofRows("scale2", problem.hidden),
-          .group_scales1 = ofGroups(groups.size != 0, "group_scales1", groups.scale, problem.hidden,
-                                    problem.rows1()),
-          .group_scales2 = ofGroups(groups.size != 0, "group_scales2", groups.scale, problem.inner,
-                                    problem.hidden),
-          .group_zeros1 =
-              ofGroups(groups.zeros, "group_zeros1", u8, problem.hidden, problem.rows1()),
-          .group_zeros2 = ofGroups(groups.zeros, "group_zeros2", u8, problem.inner, problem.hidden),
-          .bias1 = sampleIf(problem.bias, sampler, "bias1", problem.x,
-                            Extents{experts, problem.weight1().n / experts}),
-          .bias2 =
-              sampleIf(problem.bias, sampler, "bias2", problem.x, Extents{experts, problem.hidden}),
-          .expert_map = sampleIf(problem.local != 0, sampler, "expert_map", i32,
-                                 Extents{problem.experts()}, Role::first(problem.local)),
-          .tokens = sampleIf(problem.tokens, sampler, "tokens", i32, Extents{1}, Role::equal(m)),
-          .y = sampler("y", problem.y, Extents{m, problem.hidden}, Role::output),
-          .workspace = sampleIf(
-              m > 0, sampler, "workspace", u8,
-              Extents{static_cast<std::int64_t>(workspaceBytes(problem, config, m))},
-              Role::workspace)};
+  return {
+      .logits =
+          sampler("logits", problem.router.logits, Extents{m, problem.router.experts}, Role::input),
+      .router_bias = sampleIf(problem.router.bias, sampler, "router_bias", f32,
+                              Extents{problem.router.experts}),
+      .ids = sampleIf(problem.router.given, sampler, "ids", i32, Extents{m, problem.topk()},
+                      Role::below(problem.experts())),
+      .x = sampler("x", problem.x, Extents{m, problem.hidden}, Role::input),
+      .w1 = weight("w1", problem.weight1()),
+      .w2 = weight("w2", problem.weight2()),
+      .scale_x = sampleIf(isQuantised, sampler, "scale_x", problem.scale,
+                          hasBlocks ? Extents{m, scaleBlocks(problem.hidden)} : Extents{1}),
+      .scale_h =
+          sampleIf(problem.scales == Scales::per_tensor, sampler, "scale_h", f32, Extents{1}),
+      .scale1 = ofWeights("scale1", problem.rows1(), problem.hidden),
+      .scale2 = ofWeights("scale2", problem.hidden, problem.inner),
+      .group_scales1 = ofGroups(groups.size != 0, "group_scales1", groups.scale, problem.hidden,
+                                problem.rows1()),
+      .group_scales2 =
+          ofGroups(groups.size != 0, "group_scales2", groups.scale, problem.inner, problem.hidden),
+      .group_zeros1 = ofGroups(groups.zeros, "group_zeros1", u8, problem.hidden, problem.rows1()),
+      .group_zeros2 = ofGroups(groups.zeros, "group_zeros2", u8, problem.inner, problem.hidden),
+      .bias1 = sampleIf(problem.bias, sampler, "bias1", problem.expert_type(),
+                        Extents{experts, problem.weight1().n / experts}),
+      .bias2 = sampleIf(problem.bias, sampler, "bias2", problem.expert_type(),
+                        Extents{experts, problem.hidden}),
+      .expert_map = sampleIf(problem.local != 0, sampler, "expert_map", i32,
+                             Extents{problem.experts()}, Role::first(problem.local)),
+      .tokens = sampleIf(problem.tokens, sampler, "tokens", i32, Extents{1}, Role::equal(m)),
+      .y = sampler("y", problem.y, Extents{m, problem.hidden}, Role::output),
+      .workspace = sampleIf(m > 0, sampler, "workspace", u8,
+                            Extents{static_cast<std::int64_t>(workspaceBytes(problem, config, m))},
+                            Role::workspace)};
 }
 
 } // namespace kernels::impl

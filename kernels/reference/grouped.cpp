@@ -28,13 +28,19 @@ public:
             problem.has_ids() ? inputs.at("sorted_ids").size()
                               : inputs.at("a").size() / static_cast<std::size_t>(problem.k))) {}
 
-  Expected c() const {
+  Outputs outputs() const {
     const bool isScattered = problem_.c_rows == GroupedRows::slots;
     const std::int64_t rows = isScattered ? tokens() * problem_.topk : places_;
     const auto size = static_cast<std::size_t>(rows * problem_.n);
     // What no place has, is not looked at.
-    Expected c{std::vector<double>(size),
-               std::vector<double>(size, std::numeric_limits<double>::infinity())};
+    const auto anything = [](std::size_t count) {
+      return Expected{std::vector<double>(count),
+                      std::vector<double>(count, std::numeric_limits<double>::infinity())};
+    };
+    const auto ofBlocks = static_cast<std::size_t>(problem_.n / 128),
+               n = static_cast<std::size_t>(problem_.n);
+    const bool inBlocks = problem_.scale_c == Scales::per_block;
+    Expected c = anything(size), scales = anything(static_cast<std::size_t>(rows) * ofBlocks);
     for (std::int64_t expert = 0; expert < problem_.experts; ++expert) {
       const auto [first, end] = placesOf(expert);
       for (std::int64_t place = first; place < end; ++place) {
@@ -42,19 +48,41 @@ public:
           continue;
         const std::int64_t row =
             isScattered ? tokenOf(place) * problem_.topk + slotOf(place) : place;
+        std::vector<double> values, errors;
         for (std::int64_t j = 0; j < problem_.n; ++j) {
           const Bounded element = elementOf(expert, place, j);
-          Expected one;
-          add(one, problem_.c, element.value, element.error);
-          c.values[static_cast<std::size_t>(row * problem_.n + j)] = one.values[0];
-          c.bound[static_cast<std::size_t>(row * problem_.n + j)] = one.bound[0];
+          values.push_back(element.value);
+          errors.push_back(element.error);
         }
+        Expected own, ownScales;
+        if (inBlocks)
+          addInBlocks(own, ownScales, problem_.c, problem_.scale, values, errors);
+        else
+          for (std::size_t j = 0; j < n; ++j)
+            addElement(own, values[j], errors[j]);
+        put(c, own, static_cast<std::size_t>(row) * n);
+        put(scales, ownScales, static_cast<std::size_t>(row) * ofBlocks);
       }
     }
-    return c;
+    if (inBlocks)
+      return {{"c", c}, {"scale_c", scales}};
+    return {{"c", c}};
   }
 
 private:
+  /// Adds an element of c.
+  void addElement(Expected &to, double value, double error) const {
+    if (problem_.scale_c == Scales::per_tensor)
+      return addQuantised(to, problem_.c, true, value, error, input("scale_c", 0));
+    add(to, problem_.c, value, error);
+  }
+  /// Puts what is expected of a row to a place.
+  static void put(Expected &to, const Expected &row, std::size_t at) {
+    std::copy(row.values.begin(), row.values.end(),
+              to.values.begin() + static_cast<std::ptrdiff_t>(at));
+    std::copy(row.bound.begin(), row.bound.end(),
+              to.bound.begin() + static_cast<std::ptrdiff_t>(at));
+  }
   double input(const char *name, std::int64_t at) const {
     return inputs_.at(name)[static_cast<std::size_t>(at)];
   }
@@ -110,8 +138,12 @@ private:
     double scale = 1;
     if (problem_.scale_a == Scales::per_row)
       scale *= input("scale_a", row);
+    if (problem_.scale_a == Scales::per_tensor)
+      scale *= input("scale_a", 0);
     if (problem_.scale_b == Scales::per_row)
       scale *= input("scale_b", expert * columns + column);
+    if (problem_.scale_b == Scales::per_tensor)
+      scale *= input("scale_b", expert);
     if (problem_.weights == RoutedWeights::input)
       scale *= input("weights", place);
     const double bias = problem_.bias ? input("bias", expert * columns + column) : 0;
@@ -173,7 +205,7 @@ private:
 
 Outputs expected(const GroupedGemmProblem &problem, const GemmConfig &, std::int64_t,
                  const Inputs &inputs) {
-  return {{"c", Grouped(problem, inputs).c()}};
+  return Grouped(problem, inputs).outputs();
 }
 
 } // namespace kernels::reference

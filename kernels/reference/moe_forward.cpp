@@ -26,6 +26,31 @@ std::vector<std::vector<std::int64_t>> slotsOfExperts(const MoeForwardProblem &p
   return all;
 }
 
+/// Values of h in 8 bits, as what they stand for: each is off by half a step of the type more.
+void quantiseInside(const MoeForwardProblem &problem, const Inputs &inputs, Expected &h) {
+  const double most = impl::largestOf(problem.x), least = problem.x == i8 ? -128 : -most;
+  const auto n = static_cast<std::size_t>(problem.inner);
+  for (std::size_t i = 0; i < h.values.size(); ++i) {
+    double scale = 0;
+    if (problem.scales == Scales::per_tensor) {
+      scale = inputs.at("scale_h")[0];
+      h.values[i] = std::clamp(h.values[i], least * scale, most * scale);
+    } else {
+      const std::size_t block = i - i % n % 128;
+      double largest = 0; // of the block, in what is computed
+      for (std::size_t at = block; at < block + 128; ++at)
+        largest = std::max(largest, std::fabs(h.values[at]) + h.bound[at]);
+      // A power of two may be twice as large.
+      scale = largest / most * (problem.scale == f32 ? 1 : 2);
+    }
+    const double half =
+        problem.x == i8 ? scale / 2
+                        : std::max((std::fabs(h.values[i]) + h.bound[i]) * host::unit(problem.x),
+                                   host::underflow(problem.x) * scale);
+    h.bound[i] += half + 0x1p-21 * std::fabs(h.values[i]);
+  }
+}
+
 /// The first product, by its reference: places follow one another without padding.
 Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
                   const std::vector<std::vector<std::int64_t>> &slots,
@@ -33,7 +58,7 @@ Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
   const bool ofInput = problem.weights == RoutedWeights::input;
   const GroupedGemmProblem product{.a = problem.x,
                                    .b = problem.weight_type(),
-                                   .c = problem.x,
+                                   .c = problem.quantised() ? DType(f32) : problem.x,
                                    .experts = problem.experts_here(),
                                    .n = problem.inner,
                                    .k = problem.hidden,
@@ -41,7 +66,9 @@ Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
                                    .topk = problem.topk(),
                                    .a_rows = GroupedRows::tokens,
                                    .weights = ofInput ? RoutedWeights::input : RoutedWeights::none,
-                                   .scale_b = problem.w_scales,
+                                   .scale_a = problem.scales,
+                                   .scale_b =
+                                       problem.quantised() ? problem.scales : problem.w_scales,
                                    .b_groups = problem.w_groups,
                                    .bias = problem.bias,
                                    .activation = problem.activation,
@@ -56,7 +83,8 @@ Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
     if (has)
       given[name] = inputs.at(from);
   };
-  pass(problem.w_scales != Scales::none, "scale_b", "scale1");
+  pass(problem.scales != Scales::none, "scale_a", "scale_x");
+  pass(problem.w_scales != Scales::none || problem.scales != Scales::none, "scale_b", "scale1");
   pass(problem.w_groups.size != 0, "group_scales", "group_scales1");
   pass(problem.w_groups.zeros, "group_zeros", "group_zeros1");
   std::vector<double> &offsets = given["offsets"], &ids = given["sorted_ids"],
@@ -70,7 +98,11 @@ Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
     }
     offsets.push_back(static_cast<double>(ids.size()));
   }
-  return expected(product, GemmConfig(), static_cast<std::int64_t>(ids.size()), given).at("c");
+  Expected h =
+      expected(product, GemmConfig(), static_cast<std::int64_t>(ids.size()), given).at("c");
+  if (problem.quantised())
+    quantiseInside(problem, inputs, h);
+  return h;
 }
 
 } // namespace
@@ -99,16 +131,30 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
   const NarrowWeights narrow(problem.weight2(), problem.w_groups, hidden, second);
   // Of element (row, k) of w2, by its number among those of all experts.
   const auto weight2 = [&](std::int64_t row, std::int64_t k) {
-    if (!problem.narrow())
-      return inputs.at("w2")[preparedPlace(problem.weight2(), row, k)];
+    if (!problem.narrow()) {
+      const double plain = inputs.at("w2")[preparedPlace(problem.weight2(), row, k)];
+      const std::int64_t expert = row / hidden, ofRows = (hidden + 127) / 128,
+                         across = (inner + 127) / 128;
+      switch (problem.scales) {
+      case Scales::per_tensor:
+        return plain * inputs.at("scale2")[static_cast<std::size_t>(expert)];
+      case Scales::per_block:
+        return plain * inputs.at("scale2")[static_cast<std::size_t>(
+                           (expert * ofRows + row % hidden / 128) * across + k / 128)];
+      default:
+        return plain;
+      }
+    }
     const double scale = problem.w_scales == Scales::none
                              ? 1.0
                              : inputs.at("scale2")[static_cast<std::size_t>(row)];
     return narrow(row, k) * scale;
   };
 
-  const double groups =
-      problem.w_groups.size ? 2 * double(inner) / problem.w_groups.size : 0; // two roundings each
+  // Each scale inside of the sum is two roundings.
+  const double groups = problem.w_groups.size ? 2 * double(inner) / problem.w_groups.size
+                        : problem.scales == Scales::per_block ? 2 * double(inner) / 128
+                                                              : 0;
   const auto size = static_cast<std::size_t>(m * hidden);
   std::vector<double> values(size), errors(size), magnitudes(size);
   std::int64_t place = 0;
@@ -144,8 +190,8 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
         magnitudes[to] += std::fabs(result);
         errors[to] += error * std::fabs(weight) +
                       off * (ofOutput ? std::fabs(sum + bias) : magnitude) +
-                      std::fabs(result) * (host::unit(problem.x) + kRounding) +
-                      host::underflow(problem.x);
+                      std::fabs(result) * (host::unit(problem.expert_type()) + kRounding) +
+                      host::underflow(problem.expert_type());
       }
       ++place;
     }

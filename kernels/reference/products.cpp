@@ -68,7 +68,9 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
       magnitude += std::fabs(product);
     }
     const auto factor = [&](Scales scales, const char *name, std::int64_t at) {
-      return scales == Scales::per_row ? inputs.at(name)[static_cast<std::size_t>(at)] : 1.0;
+      return scales == Scales::per_row      ? inputs.at(name)[static_cast<std::size_t>(at)]
+             : scales == Scales::per_tensor ? inputs.at(name)[0]
+                                            : 1.0;
     };
     const double scale =
         factor(problem.scale_a, "scale_a", row) * factor(problem.scale_b, "scale_b", column);
@@ -76,10 +78,20 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
     return Sum{value * scale + bias, kRounding * (roundings * magnitude * std::fabs(scale) +
                                                   4 * std::fabs(value * scale) + std::fabs(bias))};
   };
-  Expected c;
-  for (std::int64_t row = 0; row < m; ++row)
+  Expected c, scales;
+  std::vector<double> ofRow, errorsOfRow;
+  for (std::int64_t row = 0; row < m; ++row) {
+    ofRow.clear();
+    errorsOfRow.clear();
     for (std::int64_t column = 0; column < n; ++column) {
       const auto put = [&](double value, double error) {
+        if (problem.scale_c == Scales::per_tensor)
+          return addQuantised(c, problem.c, true, value, error, inputs.at("scale_c")[0]);
+        if (problem.scale_c == Scales::per_block) {
+          ofRow.push_back(value);
+          errorsOfRow.push_back(error);
+          return;
+        }
         // Stochastic rounding takes either neighbour.
         if (problem.rounding == Rounding::stochastic)
           error += std::fabs(value) * host::unit(problem.c) + host::underflow(problem.c);
@@ -99,6 +111,11 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
       put(value * up.value, error * std::fabs(up.value) + up.error * std::fabs(value) +
                                 kRounding * std::fabs(value * up.value));
     }
+    if (problem.scale_c == Scales::per_block)
+      addInBlocks(c, scales, problem.c, problem.scale, ofRow, errorsOfRow);
+  }
+  if (problem.scale_c == Scales::per_block)
+    return {{"c", c}, {"scale_c", scales}};
   return {{"c", c}};
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -33,7 +34,7 @@ inline void addQuantised(Expected &to, DType dtype, bool given, double value, do
   const double rounding =
       dtype == i8 ? 0.5 : std::max(std::fabs(limited) * host::unit(dtype), host::underflow(dtype));
   to.values.push_back(limited);
-  to.bound.push_back(rounding + error / scale + std::fabs(exact) * (0x1p-22 + error));
+  to.bound.push_back(rounding + error / std::fabs(scale) + std::fabs(exact) * (0x1p-22 + error));
 }
 /// The scale of values.
 inline double scaleOf(Row values, DType dtype) {
@@ -42,6 +43,46 @@ inline double scaleOf(Row values, DType dtype) {
     largest = std::max(largest, std::fabs(v));
   const double scale = largest / impl::largestOf(dtype);
   return scale < 0x1p-126 ? 1 : scale;
+}
+
+/// The power of two from a magnitude on, as f8E8M0FNU has it.
+inline double exponentFrom(double magnitude) {
+  int exponent = 0;
+  const double fraction = std::frexp(magnitude, &exponent);
+  return magnitude <= 0x1p-127 ? 0x1p-127
+                               : std::ldexp(1.0, fraction == 0.5 ? exponent - 1 : exponent);
+}
+/// Adds values over scales of their own, one for each 128, and the scales, in f32 or as powers of two.
+/// Values err, and so does their largest magnitude, of which a scale is made. Where that leaves two
+/// powers of two, nothing is said of the block.
+inline void addInBlocks(Expected &to, Expected &scales, DType dtype, DType ofScales, Row values,
+                        Row errors) {
+  const double most = impl::largestOf(dtype);
+  for (std::size_t first = 0; first < values.size(); first += 128) {
+    const Row own = values.subspan(first, 128), off = errors.subspan(first, 128);
+    const double slack = *std::max_element(off.begin(), off.end());
+    double scale = scaleOf(own, dtype), relative = slack / (scale * most) + 0x1p-22;
+    double ofScale = slack / most + scale * 0x1p-22;
+    if (ofScales != f32) {
+      double largest = 0;
+      for (double value : own)
+        largest = std::max(largest, std::fabs(value));
+      const double err = (slack + largest * 0x1p-22) / most;
+      scale = exponentFrom(largest / most);
+      const bool isSure = exponentFrom(largest / most - err) == scale &&
+                          exponentFrom(largest / most + err) == scale;
+      ofScale = relative = isSure ? 0 : std::numeric_limits<double>::infinity();
+    }
+    scales.values.push_back(scale);
+    scales.bound.push_back(ofScale);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const double exact = own[i] / scale;
+      to.values.push_back(exact);
+      to.bound.push_back(
+          (std::fabs(exact) * host::unit(dtype) + host::underflow(dtype)) * (1 + relative) +
+          off[i] / scale + (std::isinf(relative) ? relative : std::fabs(exact) * relative));
+    }
+  }
 }
 
 } // namespace kernels::reference

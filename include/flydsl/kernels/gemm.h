@@ -18,6 +18,7 @@ enum class Scales : std::uint8_t {
   /// One for each 128 elements of a row of A, and for each 128 rows by 128 elements of B, as models
   /// ship them whose weights are 8-bit floats. Both operands have them, or none.
   per_block,
+  per_tensor, ///< one number; of experts' weights one for each expert
 };
 
 /// How an operand's rows along k lie in memory.
@@ -57,6 +58,10 @@ struct FLYDSL_API ScaleGroups {
 ///
 /// whose inner sums and scales are in f32. AWQ, GPTQ and MXFP4 have weights of this kind.
 ///
+/// c of 8 bits is what the above gives over scale_c, rounded to nearest and limited to the type's
+/// numbers, as quantise does it. The scale is one number that is read, or each 128 elements of a row
+/// have a scale that is written: their largest magnitude over the type's.
+///
 /// Gated: b has 2 n rows, those of n gates and then those of n ups, and so have scale_b and bias.
 /// With x[i, j] as c above without its activation, c[i, j] = act(x[i, j]) * x[i, n + j].
 struct FLYDSL_API GemmProblem {
@@ -64,15 +69,18 @@ struct FLYDSL_API GemmProblem {
   /// As a, or another 8-bit float if a is one. Narrow weights, with a of 16 bits: u4, i4, u8, i8,
   /// f4E2M1FN, which has groups, or an 8-bit float.
   DType b = f16;
-  DType c = f16; ///< f32, f16 or bf16
+  DType c = f16; ///< f32, f16 or bf16; with scale_c i8 or a float of 8 bits
   OperandLayout a_layout = OperandLayout::rows;     ///< columns: of f16 and bf16
   OperandLayout b_layout = OperandLayout::prepared; ///< columns: of f16 and bf16
   std::int64_t n = 0; ///< columns of c; rows of b, of which gated pairs have twice as many
   std::int64_t k = 0; ///< columns of a and b; a row of them is a multiple of 16 bytes
   Scales scale_a = Scales::none, scale_b = Scales::none;
+  /// Of c of 8 bits: per_tensor, or per_block of floats, where n is a multiple of 128.
+  Scales scale_c = Scales::none;
   DType scale = f32; ///< of scales of blocks: f32, or f8E8M0FNU, powers of two
   ScaleGroups b_groups = {}; ///< of narrow weights
-  bool bias = false; ///< a vector of elements of type c, one for each row of b, is added
+  bool bias = false;         ///< a vector, one element for each row of b, is added
+  DType bias_type = {};      ///< f32, f16 or bf16; none: the type of c
   Activation activation = Activation::none;
   bool gated = false;                    ///< n is a multiple of 16; of 128 with scales of blocks
   Rounding rounding = Rounding::nearest; ///< stochastic: c is f16 or bf16
@@ -84,6 +92,8 @@ struct FLYDSL_API GemmProblem {
   std::int64_t columns() const { return gated ? 2 * n : n; }
   /// Whether b is narrow weights.
   bool narrow() const { return a.memory_bits() == 16 && b.memory_bits() < 16; }
+  /// The type of the bias.
+  DType type_of_bias() const { return bias_type ? bias_type : c; }
   /// The weights b, if they are prepared.
   WeightProblem weight() const { return {b, columns(), k, narrow()}; }
   friend bool operator==(const GemmProblem &, const GemmProblem &) = default;
@@ -141,12 +151,14 @@ struct FLYDSL_API GemmArgs {
   /// b_layout says.
   WeightArg b;
   TensorArg c; ///< (m, n), contiguous rows
-  /// (m) and (n), f32. Of blocks: (m, k / 128), which may lie in any order, and (n / 128, k / 128)
-  /// with contiguous rows; quotients are rounded up.
+  /// (m) and (n), f32; of tensors (1) each. Of blocks: (m, k / 128), which may lie in any order, and
+  /// (n / 128, k / 128) with contiguous rows; quotients are rounded up.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
+  /// (1), f32, read; or of blocks (m, n / 128), of type scale, written, in any order.
+  std::optional<TensorArg> scale_c = {};
   /// (k / size, n) of the groups of b, contiguous: of type b_groups.scale, and of type u8.
   std::optional<TensorArg> group_scales = {}, group_zeros = {};
-  std::optional<TensorArg> bias = {}; ///< (n)
+  std::optional<TensorArg> bias = {}; ///< (n), of problem.type_of_bias()
   std::int64_t seed = 0;              ///< of Rounding::stochastic
   /// At least workspace_bytes(problem, config, m) bytes of type u8, if these are not 0. With
   /// PartsSum::last_block all of it is set to zero once, before the first call, and again after a

@@ -52,7 +52,7 @@ enum class GatedPairs : std::uint8_t {
 /// GemmProblem. Rows without a place, such as padding, are neither read nor written.
 struct FLYDSL_API GroupedGemmProblem {
   DType a = bf16, b = bf16; ///< as GemmProblem has them
-  DType c = bf16;           ///< f32, f16 or bf16
+  DType c = bf16;           ///< f32, f16 or bf16; with scale_c i8 or a float of 8 bits
   OperandLayout b_layout = OperandLayout::prepared; ///< or rows
   std::int64_t experts = 0;                         ///< 1 to 2048
   std::int64_t n = 0; ///< columns of c; b has twice as many rows where pairs are gated
@@ -65,9 +65,11 @@ struct FLYDSL_API GroupedGemmProblem {
   GroupedRows c_rows = GroupedRows::places;
   RoutedWeights weights = RoutedWeights::none;
   Scales scale_a = Scales::none, scale_b = Scales::none;
+  Scales scale_c = Scales::none; ///< as GemmProblem has it; of blocks, c's rows are those of places
   DType scale = f32; ///< of scales of blocks: f32, or f8E8M0FNU, powers of two
   ScaleGroups b_groups = {}; ///< of narrow weights, as GemmProblem has them
-  bool bias = false; ///< elements of type c, one for each row of b
+  bool bias = false;         ///< one element for each row of b
+  DType bias_type = {};      ///< f32, f16 or bf16; none: the type of c
   Activation activation = Activation::none;
   GatedPairs gated = GatedPairs::none;
   float alpha = 1;     ///< of silu, where pairs are gated
@@ -80,6 +82,8 @@ struct FLYDSL_API GroupedGemmProblem {
   WeightProblem weight() const { return {b, experts * columns(), k, narrow()}; }
   /// Whether b is narrow weights.
   bool narrow() const { return a.memory_bits() == 16 && b.memory_bits() < 16; }
+  /// The type of the bias.
+  DType type_of_bias() const { return bias_type ? bias_type : c; }
   /// Whether places have tokens and slots.
   bool has_ids() const {
     return a_rows == GroupedRows::tokens || c_rows == GroupedRows::slots;
@@ -105,12 +109,15 @@ struct FLYDSL_API GroupedGemmArgs {
   /// (places), i32: slot << 24 | token, if a's rows are those of tokens or c's those of slots
   std::optional<TensorArg> sorted_ids = {};
   std::optional<TensorArg> weights = {}; ///< (places), f32
-  /// Of rows: one for each row of a, and (experts, rows of b), f32. Of blocks: (rows of a, k / 128) and
-  /// (experts, rows of b / 128, k / 128). Contiguous rows; quotients are rounded up.
+  /// Of rows: one for each row of a, and (experts, rows of b), f32; of tensors (1) and (experts). Of
+  /// blocks: (rows of a, k / 128) and (experts, rows of b / 128, k / 128). Contiguous rows; quotients
+  /// are rounded up.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
+  /// (1), f32, read; or of blocks (places, n / 128), of type scale, written, contiguous.
+  std::optional<TensorArg> scale_c = {};
   /// (experts, k / size, rows of b) of the groups of b, contiguous: of type b_groups.scale, and u8.
   std::optional<TensorArg> group_scales = {}, group_zeros = {};
-  std::optional<TensorArg> bias = {}; ///< (experts, rows of b), type c, contiguous
+  std::optional<TensorArg> bias = {}; ///< (experts, rows of b), contiguous
 };
 
 template <> struct FamilyOf<GroupedGemmProblem> {

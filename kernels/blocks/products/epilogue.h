@@ -39,8 +39,15 @@ public:
   std::int64_t n() const { return n_; }
   /// Its rows and columns, and its tiles of 16 x 16 for a wave.
   IntTuple shape() const { return {16 * tilesM_ * wavesM_, columns_ * tilesN_ * waves_}; }
+  int tileRows() const { return 16 * tilesM_ * wavesM_; }
   int tilesM() const { return tilesM_; }
   int tilesN() const { return tilesN_; }
+  /// Its waves side by side, a thread's number among them, and its lane.
+  int waves() const { return waves_; }
+  const Int32 &wave() const { return wave_; }
+  const Int32 &lane() const { return lane_; }
+  /// The columns of tile j that all waves side by side have together, which are neighbours.
+  int columnsTogether() const { return columns_ * waves_; }
   /// Neighbours along N that a lane holds.
   int group() const { return group_; }
   /// The first row and column of the tile in C, and the rows of it that exist.
@@ -143,6 +150,11 @@ inline EpilogueStage scaleRows(const TileOfC &tile, const Tensor &factors) {
   return scaleRowsBy(std::move(ofRows));
 }
 
+/// Multiplies everything by one factor.
+inline EpilogueStage scaleAllBy(const Numeric &factor) {
+  return [factor](const Vector &values, const Group &) { return Vector(values * factor); };
+}
+
 /// The groups of a vector over the columns of C, in f32, for each j.
 inline std::vector<Vector> columnsOf(const TileOfC &tile, const Tensor &vector) {
   const Tensor ofTile = bufferOf(tileFrom(vector, tile.firstColumn(), tile.shape()[1]),
@@ -209,6 +221,13 @@ inline GroupSums groupsOf(const MatrixForm &form, const Tensor &sums) {
   };
 }
 
+/// Makes elements of C of a group.
+using Conversion = std::function<Vector(const Vector &values)>;
+/// Rounds them to the type of C.
+inline Conversion roundTo(DType type) {
+  return [type](const Vector &values) { return values.to(type); };
+}
+
 /// What follows the sums of a tile of C: stages in f32, in their order, and the store.
 class Epilogue {
 public:
@@ -224,11 +243,12 @@ public:
     return stages_.empty() ? values : after(values.to(f32), {tile_, i, j}, stages_);
   }
   /// Applies the stages to all sums, and stores them in a tile (tileM, tileN), in its type.
-  void run(const GroupSums &sums, const Tensor &c) const {
+  void run(const GroupSums &sums, const Tensor &c) const { run(sums, c, roundTo(c.dtype())); }
+  void run(const GroupSums &sums, const Tensor &c, const Conversion &convert) const {
     const Tensor to = tile_.existing(c); // (tileM, tileN)
     for (int i = 0; i < tile_.tilesM(); ++i)
       for (int j = 0; j < tile_.tilesN(); ++j)
-        tile_.store(to, i, j, group(sums, i, j).to(c.dtype()));
+        tile_.store(to, i, j, convert(group(sums, i, j)));
   }
 
 private:

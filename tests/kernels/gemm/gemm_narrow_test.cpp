@@ -129,19 +129,23 @@ std::vector<double> narrowProduct(const GemmProblem &problem, const GemmConfig &
                                   const std::vector<double> &zeros = {}) {
   std::vector<std::uint8_t> out(std::size_t(fk::prepared_size(problem.weight())));
   fk::prepare_weight(problem.weight(), rows.data(), out.data());
-  const std::int64_t groups = problem.k / problem.b_groups.size;
+  const bool isGrouped = problem.b_groups.size != 0;
+  const std::int64_t groups = isGrouped ? problem.k / problem.b_groups.size : 0;
   const bool isExponent = problem.b_groups.scale == fx::f8E8M0FNU;
   const fx::DType ofScales = isExponent ? fx::DType(fx::u8) : problem.b_groups.scale;
   const Operand x = Operand::input(problem.a, m, problem.k, a),
                 b = Operand::input(fx::u8, 1, std::int64_t(out.size()),
                                    std::vector<double>(out.begin(), out.end())),
-                s = Operand::input(ofScales, groups, problem.n, scales),
                 c = Operand::output(problem.c, m, problem.n);
   fk::GemmArgs args{.a = x.tensor(),
                     .b = fk::PreparedWeight{problem.weight(), b.vector()},
-                    .c = c.tensor(),
-                    .group_scales =
-                        fx::tensor(s.tensor().data(), problem.b_groups.scale, {groups, problem.n})};
+                    .c = c.tensor()};
+  std::optional<Operand> s;
+  if (isGrouped) {
+    s = Operand::input(ofScales, groups, problem.n, scales);
+    args.group_scales =
+        fx::tensor(s->tensor().data(), problem.b_groups.scale, {groups, problem.n});
+  }
   std::optional<Operand> z;
   if (problem.b_groups.zeros) {
     z = Operand::input(fx::u8, groups, problem.n, zeros);
@@ -189,6 +193,30 @@ TEST_CASE("rows of a with a single one give the weights, exactly", "[run]") {
                      int(exponents[std::size_t(k / 32 * 16 + n)]) - 127));
   for (const GemmConfig &config : loops(mx))
     CHECK(narrowProduct(mx, config, mx.k, a, rows, exponents) == expected);
+}
+
+TEST_CASE("every finite number of the 8-bit floats is multiplied as it is", "[run]") {
+  std::vector<double> a(128 * 128);
+  for (std::size_t k = 0; k < 128; ++k)
+    a[k * 128 + k] = 1;
+  for (fx::DType of : {fx::DType(fx::bf16), fx::DType(fx::f16)})
+    for (fx::DType b : {fx::DType(fx::f8E4M3FN), fx::DType(fx::f8E5M2), fx::DType(fx::f8E4M3FNUZ),
+                        fx::DType(fx::f8E5M2FNUZ)}) {
+      const GemmProblem problem{.a = of, .b = b, .c = fx::f32, .n = 16, .k = 128};
+      // Rows have the numbers of either sign; what is none becomes 0.
+      std::vector<std::uint8_t> rows;
+      for (int n = 0; n < 16; ++n)
+        for (int k = 0; k < 128; ++k) {
+          const auto bits = std::uint8_t((k + n * 5) % 128 + n % 2 * 128);
+          rows.push_back(std::isfinite(fk::reference::narrowNumber(b, bits)) ? bits : 0);
+        }
+      std::vector<double> expected;
+      for (std::size_t k = 0; k < 128; ++k)
+        for (std::size_t n = 0; n < 16; ++n)
+          expected.push_back(fk::reference::narrowNumber(b, rows[n * 128 + k]));
+      for (const GemmConfig &config : loops(problem))
+        CHECK(narrowProduct(problem, config, 128, a, rows, {}) == expected);
+    }
 }
 
 TEST_CASE("products of narrow weights and small integers are exact", "[run]") {

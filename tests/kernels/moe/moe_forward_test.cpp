@@ -66,6 +66,27 @@ std::vector<MoeForwardProblem> narrowModels() {
   return {gptOss, awq, bytes};
 }
 
+/// In 8 bits: DeepSeek's with scales of blocks, where the target has such floats, and i8 with scales of
+/// tensors, with biases.
+std::vector<MoeForwardProblem> quantisedModels() {
+  MoeForwardProblem bytes = models()[0];
+  bytes.x = fx::i8;
+  bytes.scales = fk::Scales::per_tensor;
+  bytes.bias = true;
+  bytes.y = fx::f16;
+  std::vector<MoeForwardProblem> all{bytes};
+  for (const fx::DType scale : {fx::DType(fx::f32), fx::DType(fx::f8E8M0FNU)}) {
+    MoeForwardProblem deepseek = models()[1];
+    deepseek.x = here().has(fx::feature::ocp_fp8) ? fx::f8E4M3FN : fx::f8E4M3FNUZ;
+    deepseek.scales = fk::Scales::per_block;
+    deepseek.scale = scale;
+    deepseek.inner = 256;
+    if (here().has(fx::feature::ocp_fp8) || here().has(fx::feature::fnuz_fp8))
+      all.push_back(deepseek);
+  }
+  return all;
+}
+
 void expectForward(const MoeForwardProblem &problem, const MoeForwardConfig &config,
                    std::int64_t m) {
   SweepCounts counts;
@@ -85,6 +106,111 @@ TEST_CASE("mixtures with narrow weights", "[run]") {
   for (const MoeForwardProblem &problem : narrowModels())
     for (std::int64_t m : {3, 40})
       expectForward(problem, fk::choose(problem, m), m);
+}
+
+TEST_CASE("mixtures in 8 bits, whose h is quantised on the way", "[run]") {
+  std::int64_t m = 40;
+  for (const MoeForwardProblem &problem : quantisedModels()) {
+    expectForward(problem, fk::choose(problem, m), m);
+    m = 3;
+  }
+}
+
+TEST_CASE("a mixture in 8 bits is its parts, bit by bit") {
+  const MoeForwardProblem problem = quantisedModels()[1];
+  constexpr std::int64_t m = 21;
+  const MoeForwardConfig config = fk::choose(problem, m);
+  Operands<MoeForwardProblem> operands(problem, config, m);
+  operands.fill(1);
+  const fk::MoeForwardArgs &args = operands.args();
+  const fx::Stream stream;
+  fk::MoeForwardPlan(problem, config)(args, stream);
+  stream.synchronize();
+  const std::vector<std::uint8_t> whole = operands.results();
+
+  const int topk = problem.topk();
+  const std::int64_t experts = problem.experts(), unit = config.unit, inner = problem.inner,
+                     hidden = problem.hidden;
+  const fk::MoeSortProblem sort{
+      .experts = experts, .topk = topk, .unit = config.unit, .places = true};
+  const std::int64_t places = fk::moe_sort_places(sort, m);
+  const Operand weights = Operand::output(fx::f32, m, topk),
+                ids = Operand::output(fx::i32, m, topk),
+                sorted = Operand::output(fx::i32, 1, places),
+                sortedWeights = Operand::output(fx::f32, 1, places),
+                units = Operand::output(fx::i32, 1, places / unit),
+                counts = Operand::output(fx::i32, 1, experts),
+                offsets = Operand::output(fx::i32, 1, experts + 1),
+                totals = Operand::output(fx::i32, 1, 3),
+                slotPlaces = Operand::output(fx::i32, m, topk),
+                inside = Operand::output(problem.x, places, inner),
+                scales = Operand::output(fx::f32, places, inner / 128),
+                results = Operand::output(fx::bf16, places, hidden);
+  fk::run(problem.router,
+          {.logits = args.logits, .weights = weights.tensor(), .ids = ids.tensor(),
+           .bias = args.router_bias},
+          stream);
+  fk::run(sort,
+          {.ids = ids.tensor(),
+           .weights = weights.tensor(),
+           .sorted_ids = sorted.vector(),
+           .sorted_weights = sortedWeights.vector(),
+           .unit_experts = units.vector(),
+           .counts = counts.vector(),
+           .offsets = offsets.vector(),
+           .totals = totals.vector(),
+           .slot_places = slotPlaces.tensor()},
+          stream);
+  const fk::GroupedGemmProblem product{.a = problem.x,
+                                       .b = problem.x,
+                                       .c = fx::bf16,
+                                       .experts = experts,
+                                       .n = hidden,
+                                       .k = inner,
+                                       .unit = config.unit,
+                                       .topk = topk,
+                                       .weights = RoutedWeights::output,
+                                       .scale_a = fk::Scales::per_block,
+                                       .scale_b = fk::Scales::per_block};
+  fk::GroupedGemmProblem first = product;
+  first.c = problem.x;
+  first.n = inner;
+  first.k = hidden;
+  first.a_rows = fk::GroupedRows::tokens;
+  first.weights = RoutedWeights::none;
+  first.scale_c = fk::Scales::per_block;
+  first.activation = Activation::silu;
+  first.gated = GatedPairs::halves;
+  fk::run(first,
+          {.a = args.x,
+           .b = args.w1,
+           .c = inside.tensor(),
+           .unit_experts = units.vector(),
+           .offsets = offsets.vector(),
+           .counts = counts.vector(),
+           .sorted_ids = sorted.vector(),
+           .scale_a = args.scale_x,
+           .scale_b = args.scale1,
+           .scale_c = scales.tensor()},
+          stream, &config.first);
+  fk::run(product,
+          {.a = inside.tensor(),
+           .b = args.w2,
+           .c = results.tensor(),
+           .unit_experts = units.vector(),
+           .offsets = offsets.vector(),
+           .counts = counts.vector(),
+           .weights = sortedWeights.vector(),
+           .scale_a = scales.tensor(),
+           .scale_b = args.scale2},
+          stream, &config.second);
+  stream.synchronize();
+  operands.fill(1);
+  fk::run(fk::MoeReduceProblem{.x = fx::bf16, .y = problem.y, .n = hidden, .topk = topk,
+                               .places = true},
+          {.x = results.tensor(), .slot_places = slotPlaces.tensor(), .y = args.y}, stream);
+  stream.synchronize();
+  CHECK(operands.results() == whole);
 }
 
 TEST_CASE("a mixture's plan is right for other numbers of tokens than it was chosen for", "[run]") {
@@ -258,7 +384,19 @@ TEST_CASE("moe_forward says what it does not support") {
   };
   CHECK(why([](auto &) {}).empty());
   CHECK(why([](auto &p) { p.x = fx::i8; }) ==
-        "x is of type i8; f16 and bf16 are supported");
+        "x is of type i8, which has scales: per_block or per_tensor");
+  CHECK(why([](auto &p) { p.x = fx::f32; }) ==
+        "x is of type f32; f16, bf16, i8 and 8-bit floats are supported");
+  CHECK(why([](auto &p) { p.scales = fk::Scales::per_tensor; }) ==
+        "x is of type bf16, and scales are of x of 8 bits");
+  CHECK(why([](auto &p) { p.x = fx::i8, p.scales = fk::Scales::per_row; }) ==
+        "scales is per_row, and no block of the first product has all of a row of h; it is per_block "
+        "or per_tensor. With scales of rows, x and h of 16 bits take weights of 8 bits: w and w_scales");
+  CHECK(why([](auto &p) { p.x = fx::i8, p.scales = fk::Scales::per_tensor, p.w = fx::i4; }) ==
+        "w is of type i4; under x of 8 bits it is x's");
+  CHECK(why([](auto &p) { p.x = fx::f8E4M3FNUZ, p.scales = fk::Scales::per_block; }) ==
+        "the first product: n is 48; with scales of blocks an expert's weights have a multiple of 128 "
+        "rows");
   CHECK(why([](auto &p) { p.weights = RoutedWeights::none; }) ==
         "weights is none; the weights of the router are of the input or the output");
   CHECK(why([](auto &p) { p.router.source_rows = true; }) ==
