@@ -55,7 +55,8 @@ private:
       rows.push_back(windowOf(p_.group.windows[static_cast<std::size_t>(rank)]));
     return rows;
   }
-  /// Calls `body` with each of the block's rows, some of which are taken at a time.
+  /// Calls `body` until the block has had all of its rows. Each call works on as many rows as the
+  /// block has threads for.
   template <class F> void eachRow(const F &body) const {
     const int rows = RowThread::rowsPerBlock(rows_);
     for (Int32 first : range(Int32(block_idx().x * rows), p_.norm.m, Int32(grid_dim().x * rows)))

@@ -2,7 +2,6 @@
 #include "collective/ranks.h"
 
 #include <flydsl/host/autotune.h>
-#include <flydsl/host/graph.h>
 #include <flydsl/kernels/collective_norm.h>
 
 #include <limits>
@@ -63,10 +62,9 @@ public:
     const fk::CollectivePlan reduce({.type = problem_.norm.x, .ranks = problem_.ranks},
                                     {.block = 64, .blocks = 3});
     const fk::NormPlan norm(problem_.norm, config);
-    ranks.each([&](int rank) {
+    ranks.run([&](int rank, const fx::Stream &stream) {
       const auto at = static_cast<std::size_t>(rank);
       RankRows &of = rows[at];
-      const fx::Stream &stream = ranks.streams[at];
       reduce({.x = ranks.x[at].tensor(), .y = of.reduced.tensor(), .group = &ranks.groups[at]},
              stream);
       norm({.x = matrix(of.reduced),
@@ -77,7 +75,6 @@ public:
             .scale = quantises() ? std::optional(of.expectedScale.tensor()) : std::nullopt},
            stream);
     });
-    ranks.synchronize();
     for (const RankRows &of : rows) {
       CHECK(of.sum.memory.to_host() == expectedSum());
       CHECK(of.sum.memory.to_host() == of.expectedSum.memory.to_host());
@@ -119,9 +116,7 @@ void expectRight(const CollectiveNormProblem &problem, const CollectiveNormConfi
   const fk::CollectiveNormPlan plan(problem, config);
   for (int call = 0; call < calls; ++call) {
     all.fill(static_cast<std::uint64_t>(call));
-    all.ranks.each(
-        [&](int rank) { plan(all.args(rank), all.ranks.streams[static_cast<std::size_t>(rank)]); });
-    all.ranks.synchronize();
+    all.ranks.run([&](int rank, const fx::Stream &stream) { plan(all.args(rank), stream); });
     all.expectRight(config.rows);
   }
 }
@@ -130,15 +125,6 @@ constexpr fk::NormProblem kNorm{
     .x = fx::bf16, .weight = fx::bf16, .y = fx::bf16, .n = 264, .residual = true};
 /// Several rows a block, several rounds a block, and a wave's row.
 constexpr CollectiveNormConfig kSmall{.rows = {.threads = 32, .block = 64}, .blocks = 2};
-
-template <class F> std::string refusal(const F &call) {
-  try {
-    call();
-  } catch (const fx::Error &error) {
-    return error.what();
-  }
-  return "none";
-}
 
 } // namespace
 
@@ -167,19 +153,11 @@ TEST_CASE("an all-reduce with a norm in graphs, besides other calls of the group
   NormRanks all(problem, 3);
   const CollectiveNormConfig config = fk::choose(problem, 3);
   const fk::CollectiveNormPlan plan(problem, config);
-  std::vector<fx::Graph> graphs;
-  all.ranks.each([&](int rank) {
-    graphs.push_back(
-        fx::Graph::capture(all.ranks.streams[static_cast<std::size_t>(rank)],
-                           [&](const fx::Stream &stream) { plan(all.args(rank), stream); }));
-  });
+  const std::vector<fx::Graph> graphs = all.ranks.captured(
+      [&](int rank, const fx::Stream &stream) { plan(all.args(rank), stream); });
   for (std::uint64_t replay = 0; replay < 3; ++replay) {
     all.fill(replay);
-    all.ranks.each([&](int rank) {
-      const auto at = static_cast<std::size_t>(rank);
-      graphs[at].launch(all.ranks.streams[at]);
-    });
-    all.ranks.synchronize();
+    all.ranks.run(graphs);
     all.expectRight(config.rows);
   }
 }
@@ -189,25 +167,21 @@ TEST_CASE("an all-reduce with a norm: what is refused") {
   NormRanks all(problem, 3);
   const fk::CollectiveNormPlan plan(problem, kSmall);
   const auto told = [&](const fk::CollectiveNormArgs &args) {
-    return refusal([&] { plan(args, all.ranks.streams[0]); });
-  };
-  const auto has = [](const std::string &text, const std::string &part) {
-    INFO(text);
-    CHECK(text.find(part) != text.npos);
+    return messageOf([&] { plan(args, all.ranks.streams[0]); });
   };
   fk::CollectiveNormArgs wrong = all.args(0);
   wrong.group = nullptr;
-  has(told(wrong), "collective_norm: group is null");
+  expectPart(told(wrong), "collective_norm: group is null");
   wrong = all.args(0);
   wrong.y = wrong.residual_out;
-  has(told(wrong), "collective_norm: y and residual_out share memory; both are written");
+  expectPart(told(wrong), "collective_norm: y and residual_out share memory; both are written");
   wrong = all.args(0);
   wrong.weight = fx::TensorArg(wrong.weight.data(), fx::bf16, fx::Extents{256});
-  has(told(wrong), "collective_norm: weight has the shape (256); (n) = (264) is expected");
+  expectPart(told(wrong), "collective_norm: weight has the shape (256); (n) = (264) is expected");
   wrong = all.args(0);
   wrong.scale = all.rows[0].scale.tensor();
-  has(told(wrong), "collective_norm: scale is given, and the problem does not have it");
-  has(refusal([&] {
+  expectPart(told(wrong), "collective_norm: scale is given, and the problem does not have it");
+  expectPart(messageOf([&] {
         const fk::CollectiveNormPlan four({kNorm, 4}, kSmall);
         four(all.args(0), all.ranks.streams[0]);
       }),
@@ -218,12 +192,12 @@ TEST_CASE("an all-reduce with a norm: what is refused") {
     change(problem);
     return fk::supported(problem).why;
   };
-  has(why([](auto &p) { p.ranks = 3; }), "ranks is 3; it is 2, 4 or 8");
-  has(why([](auto &p) { p.norm.residual = false; }),
+  expectPart(why([](auto &p) { p.ranks = 3; }), "ranks is 3; it is 2, 4 or 8");
+  expectPart(why([](auto &p) { p.norm.residual = false; }),
       "norm.residual is false; the sum of the ranks");
-  has(why([](auto &p) { p.norm.statistics = true; }), "norm.statistics is true");
-  has(why([](auto &p) { p.norm.gate = fk::NormGate::silu; }), "norm.gate is not none");
-  has(why([](auto &p) { p.norm.x = fx::i32; }), "x");
+  expectPart(why([](auto &p) { p.norm.statistics = true; }), "norm.statistics is true");
+  expectPart(why([](auto &p) { p.norm.gate = fk::NormGate::silu; }), "norm.gate is not none");
+  expectPart(why([](auto &p) { p.norm.x = fx::i32; }), "x");
   CHECK_FALSE(fk::supported(problem, CollectiveNormConfig{.blocks = 0}));
   CHECK_FALSE(fk::supported(problem, CollectiveNormConfig{.rows = {.threads = 3, .block = 64}}));
 
@@ -234,5 +208,5 @@ TEST_CASE("an all-reduce with a norm: what is refused") {
   for (fx::TensorArg *of : {&large.x, &large.residual, &large.y, &large.residual_out})
     *of = fx::TensorArg(static_cast<std::uint8_t *>(of->data()) + (offset += std::size_t(1) << 32),
                         fx::bf16, fx::Extents{rows, 264});
-  has(told(large), "1048608 bytes do not fit the group's windows of 1048576");
+  expectPart(told(large), "1048608 bytes do not fit the group's windows of 1048576");
 }

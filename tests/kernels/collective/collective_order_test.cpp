@@ -37,7 +37,7 @@ int rightCalls(const CollectiveConfig &config, const impl::CollectiveOrder &orde
   int right = 0;
   for (int call = 0; call < calls; ++call) {
     const std::vector<Bytes> values = ranks.fill(static_cast<std::uint64_t>(call));
-    ranks.each([&](int rank) {
+    ranks.run([&](int rank, const fx::Stream &stream) {
       const auto at = static_cast<std::size_t>(rank);
       auto params = impl::collectiveParams(problem, config, ranks.groups[at], m, 0);
       params.x = fx::strided<0>(ranks.x[at].tensor());
@@ -45,9 +45,8 @@ int rightCalls(const CollectiveConfig &config, const impl::CollectiveOrder &orde
       planted(params, Planted{{problem, config}, order})
           .launch({.grid = impl::collectiveBlocks(config, params.part),
                    .block = config.block,
-                   .stream = ranks.streams[at]});
+                   .stream = stream});
     });
-    ranks.synchronize();
     right += ranks.isRight(values);
   }
   return right;
@@ -83,7 +82,7 @@ int rightNorms(const impl::CollectiveOrder &order, int calls) {
   int right = 0;
   for (int call = 0; call < calls; ++call) {
     const std::vector<Bytes> values = ranks.fill(static_cast<std::uint64_t>(call));
-    ranks.each([&](int rank) {
+    ranks.run([&](int rank, const fx::Stream &stream) {
       const auto at = static_cast<std::size_t>(rank);
       const auto rows = [](const Vector &of) {
         return fx::strided<1>(fx::TensorArg(of.memory.data(), fx::bf16, fx::Extents{m, n}));
@@ -99,9 +98,8 @@ int rightNorms(const impl::CollectiveOrder &order, int calls) {
       plantedNorm(params, PlantedNorm{{problem, config}, order})
           .launch({.grid = impl::collectiveNormBlocks(config, m),
                    .block = config.rows.block,
-                   .stream = ranks.streams[at]});
+                   .stream = stream});
     });
-    ranks.synchronize();
     bool same = true;
     for (const Vector &of : sum)
       same &= of.memory.to_host() == expectedOf({.type = fx::bf16, .ranks = 2}, values, 0, 0);

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "host/operand_values.h"
+#include "support/message.h"
 
 #include <flydsl/host/device_array.h>
+#include <flydsl/host/graph.h>
 #include <flydsl/host/stream.h>
 #include <flydsl/kernels/collective.h>
 
@@ -23,6 +25,8 @@ using fk::CollectiveConfig;
 using fk::CollectiveKind;
 using fk::CollectiveProblem;
 using fk::CollectiveStages;
+using kernel_tests::expectPart;
+using kernel_tests::messageOf;
 using Bytes = std::vector<std::uint8_t>;
 
 /// Memory of a device, as an operand of any type.
@@ -95,26 +99,73 @@ inline Bytes expectedOf(const CollectiveProblem &problem, const std::vector<Byte
   return {};
 }
 
-/// A group whose ranks are devices of this process, each with a stream and operands.
-class Ranks {
+/// A group whose ranks are devices of this process, each with a stream.
+class GroupRanks {
 public:
-  explicit Ranks(const CollectiveProblem &problem, std::int64_t m,
-                 const fx::GroupOptions &options = {.capacity = 1 << 20})
-      : problem_(problem), m_(m) {
+  explicit GroupRanks(int size, const fx::GroupOptions &options = {.capacity = 1 << 20}) {
     std::vector<fx::Device> devices = fx::Device::all();
-    devices.resize(static_cast<std::size_t>(problem.ranks), fx::Device(0));
+    devices.resize(static_cast<std::size_t>(size), fx::Device(0));
     groups = fx::Group::of(devices, options);
     for (const fx::Group &group : groups) {
       group.device().make_current();
       streams.emplace_back(group.device());
-      x.emplace_back(problem.type, elementsOfX(problem, m));
-      y.emplace_back(problem.type, elementsOfY(problem, m));
     }
     fx::Device(0).make_current();
   }
-  ~Ranks() { fx::Device(0).make_current(); }
+  ~GroupRanks() { fx::Device(0).make_current(); }
 
-  int size() const { return problem_.ranks; }
+  int size() const { return static_cast<int>(groups.size()); }
+  const fx::Group &group(int rank) const { return groups[static_cast<std::size_t>(rank)]; }
+  const fx::Stream &stream(int rank) const { return streams[static_cast<std::size_t>(rank)]; }
+  /// Calls `work` with each rank, on its device.
+  template <class F> void each(const F &work) const {
+    for (int rank = 0; rank < size(); ++rank) {
+      group(rank).device().make_current();
+      work(rank);
+    }
+    fx::Device(0).make_current();
+  }
+  void synchronize() const {
+    for (const fx::Stream &stream : streams)
+      stream.synchronize();
+  }
+  /// Calls `call` with each rank and its stream, and waits for all of them.
+  template <class F> void run(const F &call) const {
+    each([&](int rank) { call(rank, stream(rank)); });
+    synchronize();
+  }
+  /// A graph of `call` for each rank.
+  template <class F> std::vector<fx::Graph> captured(const F &call) const {
+    std::vector<fx::Graph> graphs;
+    each([&](int rank) {
+      graphs.push_back(fx::Graph::capture(
+          stream(rank), [&](const fx::Stream &stream) { call(rank, stream); }));
+    });
+    return graphs;
+  }
+  /// Launches the graphs of all ranks, and waits for them.
+  void run(const std::vector<fx::Graph> &graphs) const {
+    run([&](int rank, const fx::Stream &stream) {
+      graphs[static_cast<std::size_t>(rank)].launch(stream);
+    });
+  }
+
+  std::vector<fx::Group> groups;
+  std::vector<fx::Stream> streams;
+};
+
+/// The ranks of a collective, each with its operands.
+class Ranks : public GroupRanks {
+public:
+  explicit Ranks(const CollectiveProblem &problem, std::int64_t m,
+                 const fx::GroupOptions &options = {.capacity = 1 << 20})
+      : GroupRanks(problem.ranks, options), problem_(problem), m_(m) {
+    each([&](int) {
+      x.emplace_back(problem.type, elementsOfX(problem, m));
+      y.emplace_back(problem.type, elementsOfY(problem, m));
+    });
+  }
+
   /// The operands of a rank.
   fk::CollectiveArgs args(int rank, int root = 0) const {
     const auto at = static_cast<std::size_t>(rank);
@@ -129,18 +180,6 @@ public:
     }
     return all;
   }
-  /// Calls `work` with each rank, on its device.
-  template <class F> void each(const F &work) const {
-    for (int rank = 0; rank < size(); ++rank) {
-      groups[static_cast<std::size_t>(rank)].device().make_current();
-      work(rank);
-    }
-    fx::Device(0).make_current();
-  }
-  void synchronize() const {
-    for (const fx::Stream &stream : streams)
-      stream.synchronize();
-  }
   /// Whether each y is what `values` give.
   bool isRight(const std::vector<Bytes> &values, int root = 0) const {
     bool right = true;
@@ -150,8 +189,6 @@ public:
     return right;
   }
 
-  std::vector<fx::Group> groups;
-  std::vector<fx::Stream> streams;
   std::vector<Vector> x, y;
 
 private:

@@ -5,6 +5,7 @@
 #include "emulated_targets.h"
 #include "hip_function.h"
 #include "host/sampled_memory.h"
+#include "support/message.h"
 #include "support/operand.h"
 
 #include <flydsl/flydsl.h>
@@ -269,16 +270,6 @@ template <class P> fk::ConfigOf<P> tunedConfig(const P &problem, std::int64_t m)
 inline int copiesOfOperands() {
   const fx::Target target = fx::Device::current().target();
   return fx::rocdl::matrix_products(target, fx::f16, fx::f16).front().layout_a.copies();
-}
-
-/// The message of an error that `f` throws.
-template <class F> std::string messageOf(F f) {
-  try {
-    f();
-  } catch (const fx::Error &error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 } // namespace kernel_tests
