@@ -1,8 +1,10 @@
-// Examples of the page docs/kernels/collective.md. They need two devices.
+// Examples of the pages docs/kernels/collective.md and docs/kernels/expert-parallel.md. They need two devices.
 #include "example.h"
 
 #include <flydsl/kernels/collective.h>
 #include <flydsl/kernels/collective_norm.h>
+#include <flydsl/kernels/expert_parallel.h>
+#include <flydsl/kernels/grouped_gemm.h>
 
 #include <cmath>
 
@@ -69,6 +71,124 @@ TEST_CASE("an all-reduce with a norm", "[.devices]") {
     CHECK(rank.residual.to_host() == std::vector(m * n, 4.0f));
     for (const float y : rank.y.to_host())
       CHECK(std::fabs(y - 2.0f) < 1e-5f);
+  }
+  fx::Device(0).make_current();
+}
+
+TEST_CASE("a mixture of experts of two devices", "[.devices]") {
+  constexpr std::int64_t tokens = 16, hidden = 64, inner = 32, experts = 4, topk = 2;
+  using Half = fx::bfloat16_t;
+  const auto filled = [](std::int64_t count, float value) {
+    return fx::DeviceArray<Half>::from_host(std::vector<Half>(std::size_t(count), Half(value)),
+                                            {count});
+  };
+  const std::vector<fx::Group> groups = fx::Group::of({fx::Device(0), fx::Device(1)});
+  // region: experts
+  const fk::ExpertDispatchProblem dispatch{
+      .n = hidden, .experts = experts, .topk = topk, .ranks = 2, .tokens = tokens, .unit = 16};
+  const fk::GroupedGemmProblem gatesAndUps{.experts = dispatch.local(),
+                                           .n = inner,
+                                           .k = hidden,
+                                           .unit = 16,
+                                           .activation = fk::Activation::silu,
+                                           .gated = fk::GatedPairs::halves};
+  const fk::GroupedGemmProblem down{.experts = dispatch.local(),
+                                    .n = hidden,
+                                    .k = inner,
+                                    .unit = 16,
+                                    .weights = fk::RoutedWeights::output};
+  const fk::ExpertCombineProblem combine{
+      .n = hidden, .experts = experts, .topk = topk, .ranks = 2, .tokens = tokens};
+
+  const std::int64_t places = fk::expert_dispatch_places(dispatch);
+  const fk::ExpertDispatchPlan give(dispatch, fk::choose(dispatch, tokens));
+  const fk::GroupedGemmPlan first(gatesAndUps, fk::choose(gatesAndUps, places)),
+      second(down, fk::choose(down, places));
+  const fk::ExpertCombinePlan takeBack(combine, fk::choose(combine, tokens));
+
+  /// What a rank has: its tokens, its experts' weights, and what is between.
+  struct Rank {
+    fx::Stream stream;
+    fx::DeviceArray<Half> x, w1, w2, rows, inside, results, y;
+    fx::DeviceArray<int> ids, units, counts, offsets, totals, slotPlaces;
+    fx::DeviceArray<float> weights, sortedWeights;
+    fx::DeviceArray<std::uint8_t> workspace;
+  };
+  const auto layer = [&](const Rank &rank, const fx::Group &group) {
+    give({.x = rank.x.tensor(),
+          .ids = rank.ids.tensor(),
+          .weights = rank.weights.tensor(),
+          .y = rank.rows.tensor(),
+          .sorted_weights = rank.sortedWeights.tensor(),
+          .unit_experts = rank.units.tensor(),
+          .counts = rank.counts.tensor(),
+          .offsets = rank.offsets.tensor(),
+          .totals = rank.totals.tensor(),
+          .slot_places = rank.slotPlaces.tensor(),
+          .workspace = rank.workspace.tensor(),
+          .group = &group},
+         rank.stream);
+    first({.a = rank.rows.tensor(),
+           .b = fk::PreparedWeight{gatesAndUps.weight(), rank.w1.tensor()},
+           .c = rank.inside.tensor(),
+           .unit_experts = rank.units.tensor(),
+           .offsets = rank.offsets.tensor(),
+           .counts = rank.counts.tensor()},
+          rank.stream);
+    second({.a = rank.inside.tensor(),
+            .b = fk::PreparedWeight{down.weight(), rank.w2.tensor()},
+            .c = rank.results.tensor(),
+            .unit_experts = rank.units.tensor(),
+            .offsets = rank.offsets.tensor(),
+            .counts = rank.counts.tensor(),
+            .weights = rank.sortedWeights.tensor()},
+           rank.stream);
+    takeBack({.x = rank.results.tensor(),
+              .slot_places = rank.slotPlaces.tensor(),
+              .ids = rank.ids.tensor(),
+              .y = rank.y.tensor(),
+              .group = &group},
+             rank.stream);
+  };
+  // endregion
+  std::vector<Rank> ranks;
+  std::vector<int> chosen;
+  for (int slot = 0; slot < tokens * topk; ++slot)
+    chosen.push_back(slot % int(experts));
+  for (const fx::Group &group : groups) {
+    group.device().make_current();
+    const auto matrix = [&](std::int64_t rows, std::int64_t n, float value) {
+      return fx::DeviceArray<Half>::from_host(
+          std::vector<Half>(std::size_t(rows * n), Half(value)), {rows, n});
+    };
+    ranks.push_back(
+        {.stream = fx::Stream(group.device()),
+         .x = matrix(tokens, hidden, 1),
+         .w1 = filled(gatesAndUps.weight().n * hidden, 1),
+         .w2 = filled(down.weight().n * inner, 0.125f),
+         .rows = matrix(places, hidden, 0),
+         .inside = matrix(places, inner, 0),
+         .results = matrix(places, hidden, 0),
+         .y = matrix(tokens, hidden, 0),
+         .ids = fx::DeviceArray<int>::from_host(chosen, {tokens, topk}),
+         .units = fx::DeviceArray<int>({places / 16}),
+         .counts = fx::DeviceArray<int>({dispatch.local()}),
+         .offsets = fx::DeviceArray<int>({dispatch.local() + 1}),
+         .totals = fx::DeviceArray<int>({3}),
+         .slotPlaces = fx::DeviceArray<int>({2, tokens, topk}),
+         .weights = fx::DeviceArray<float>::from_host(
+             std::vector<float>(std::size_t(tokens * topk), 0.5f), {tokens, topk}),
+         .sortedWeights = fx::DeviceArray<float>({places}),
+         .workspace = fx::DeviceArray<std::uint8_t>(
+             {std::int64_t(fk::workspace_bytes(dispatch, give.config(), tokens))})});
+    layer(ranks.back(), group);
+  }
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    ranks[rank].stream.synchronize();
+    groups[rank].check();
+    // Each gate and each up is 64, and their pair 64 * 64: 32 of them times 1/8, in halves of two experts.
+    for (const Half y : ranks[rank].y.to_host())
+      CHECK(float(y) == 64.0f * 64 * 32 / 8);
   }
   fx::Device(0).make_current();
 }

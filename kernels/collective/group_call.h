@@ -24,6 +24,16 @@ namespace kernels::impl {
 /// for each other's partners, so none may wait for a place. (FlyDSL: up to 80 of 512.)
 inline constexpr int kBlocksOfGroupCall = 64;
 
+/// Rows and vectors in a window begin at multiples of so many bytes.
+inline constexpr int kPieceOfWindow = 16;
+inline std::int64_t windowBytes(std::int64_t bytes) {
+  return (bytes + kPieceOfWindow - 1) / kPieceOfWindow * kPieceOfWindow;
+}
+/// Bytes from a row of n elements in a window to the next.
+inline std::int64_t windowRowBytes(DType type, std::int64_t n) {
+  return windowBytes((n * type.memory_bits() + 7) / 8);
+}
+
 /// What a rank's launch has of each rank's window.
 template <class Side> struct WindowParams {
   Strided<Side, 0> signals; // (most_ranks, most_blocks)

@@ -23,10 +23,18 @@ struct CollectiveOrder {
   bool looksAhead = false;
 };
 
+/// Puts an error into a rank's status, (1). One that is there already stays, unless this one is sure.
+inline void reportStatus(const Tensor &status, const Int32 &code, const Boolean &isSure) {
+  // Not every bus to the host has atomic operations, so it is no exchange.
+  const Numeric known = atomic_load(status.iter(), MemoryOrder::relaxed, MemoryScope::system);
+  if_(Boolean(isSure | (known == 0)),
+      [&] { atomic_store(status.iter(), code, MemoryOrder::relaxed, MemoryScope::system); });
+}
+
 /// A block's part in the calls of its rank.
 class Meeting {
 public:
-  /// Of a launch of blocks of `block` threads, all of which make it at its start.
+  /// Every thread of the launch makes one, at the start of its kernel. A block has `block` threads.
   Meeting(const GroupParams<OnDevice> &params, int ranks, int block, const CollectiveOrder &order)
       : p_(params), ranks_(ranks), threads_(block), order_(order), thread_(thread_idx().x),
         block_(block_idx().x), counts_(p_.counts.view(u32, {GroupMemory::most_blocks})),
@@ -43,9 +51,11 @@ public:
   int ranks() const { return ranks_; }
   /// Which half of each window this call has.
   const Int32 &turn() const { return turn_; }
+  /// Whether all ranks have come in time so far.
+  Boolean isGoing() const { return Boolean(Int32(going_(0)) == 1); }
   /// Runs `body` unless a rank did not come in time.
   template <class F> void ifGoing(const F &body) const {
-    if_(Boolean(Int32(going_(0)) == 1), [&] { body(); });
+    if_(isGoing(), [&] { body(); });
   }
 
   /// Gives signal `number` of this call, 1 or 2, to the partners of the other ranks, and waits until
@@ -69,6 +79,11 @@ public:
         fence(MemoryOrder::acquire, order_.scope);
     });
     gpu::barrier();
+  }
+  /// The turn of the call that has just ended, for kernels of it that are launched later.
+  static Int32 turnOfEnded(const GroupParams<OnDevice> &params) {
+    const UInt32 calls(params.counts.view(u32, {GroupMemory::most_blocks})(0));
+    return Int32(((calls + 1) & 1).to(i32));
   }
   /// The call has ended. The numbers of blocks that this launch does not have are counted too, so
   /// that all agree on the turn of the next call.
@@ -114,10 +129,8 @@ private:
       const Int32 code =
           Int32(thread_ + select(state == kLate, Int32(1), Int32(GroupMemory::other_call)));
       // Where calls differ, blocks that wait for partners which have given up come late, too, so what
-      // a rank knows stays. Not every bus to the host has atomic operations, so it is no exchange.
-      const Numeric known = atomic_load(status_.iter(), MemoryOrder::relaxed, MemoryScope::system);
-      if_(Boolean((state == kOther) | (known == 0)),
-          [&] { atomic_store(status_.iter(), code, MemoryOrder::relaxed, MemoryScope::system); });
+      // a rank knows stays.
+      reportStatus(status_, code, Boolean(state == kOther));
       going_(0) = Int32(0);
     });
   }

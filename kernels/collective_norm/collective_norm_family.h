@@ -17,8 +17,7 @@ inline constexpr KernelOf<CollectiveNormParams> kCollectiveNorm{"collective_norm
 
 /// Elements from a row of a window to the next: each begins where its widest access may.
 inline std::int64_t windowStride(const NormProblem &problem) {
-  const std::int64_t each = 16 / problem.x.bytes();
-  return (problem.n + each - 1) / each * each;
+  return windowRowBytes(problem.x, problem.n) / problem.x.bytes();
 }
 
 template <>

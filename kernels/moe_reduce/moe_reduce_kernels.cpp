@@ -1,5 +1,6 @@
 // The kernel that sums a token's expert outputs: all rows of a token are loaded before the first is
 // added.
+#include "blocks/common/slot_sum.h"
 #include "blocks/rows/row.h"
 #include "frame/compile.h"
 #include "moe_reduce/moe_reduce_family.h"
@@ -67,13 +68,7 @@ const FamilyKernel reduce{
                                    [&] { return Vector::splat(0.0f, at.size(), problem.x); })
                              : load());
         }
-        std::vector<Vector> sums;
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-          const Vector wide = rows[i].to(f32);
-          const Vector term = problem.weights ? wide * factors[i] : wide;
-          sums.push_back(sums.empty() ? term : sums.back() + term);
-        }
-        at.store(sum, sums.back());
+        at.store(sum, sumOfSlots(rows, factors));
       };
       if (config.resident)
         thread.visit(token);

@@ -149,8 +149,12 @@ private:
                           : !slot.valid ? *inside_
                                         : Boolean(*slot.valid & *inside_);
     return if_(valid, read, [&] {
-      return Vector::splat(fill, flydsl::size(place(slot, from)).value(), from.dtype());
+      return filled(fill, flydsl::size(place(slot, from)).value(), from.dtype());
     });
+  }
+  static Vector filled(double fill, std::int64_t size, DType dtype) {
+    return dtype.is_float() ? Vector::splat(fill, size, dtype)
+                            : Vector::splat(static_cast<std::int64_t>(fill), size, dtype);
   }
   void storeSlot(const Slot &slot, const Tensor &to, const Vector &values) const {
     const auto write = [&] {
@@ -233,10 +237,8 @@ public:
     if (!slot_.valid)
       return values;
     const std::int64_t size = values.size();
-    const DType dtype = values.dtype();
     return select(Vector::splat(*slot_.valid, size), values,
-                  dtype.is_float() ? Vector::splat(fill, size, dtype)
-                                   : Vector::splat(static_cast<std::int64_t>(fill), size, dtype));
+                  filled(fill, size, values.dtype()));
   }
 
 private:

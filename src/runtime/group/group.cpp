@@ -107,15 +107,19 @@ void Group::check(std::source_location where) const {
     return;
   const std::string who =
       "rank " + std::to_string(state_->rank) + " of a group of " + std::to_string(state_->size);
-  const std::string what =
-      status >= GroupMemory::other_call
-          ? " and rank " + std::to_string(status - GroupMemory::other_call) +
-                " made different calls at one place of their order: another kind, type, size, "
-                "root or configuration"
-          : " has waited " + std::to_string(state_->options.timeout.count()) + " ms for rank " +
-                std::to_string(status - 1) +
-                " in vain: it has died, makes fewer calls, or is later than that";
-  throw RuntimeError(who + what +
+  const auto reason = [&]() -> std::string {
+    if (status >= GroupMemory::no_places)
+      return " was given more slots of tokens than its experts have places for: give "
+             "expert_dispatch more places, or a larger capacity";
+    if (status >= GroupMemory::other_call)
+      return " and rank " + std::to_string(status - GroupMemory::other_call) +
+             " made different calls at one place of their order: another kind, type, size, "
+             "root or configuration";
+    return " has waited " + std::to_string(state_->options.timeout.count()) + " ms for rank " +
+           std::to_string(status - 1) +
+           " in vain: it has died, makes fewer calls, or is later than that";
+  };
+  throw RuntimeError(who + reason() +
                          ". What calls wrote since is undefined; end the ranks' work, and make "
                          "another group",
                      0, where);

@@ -1,0 +1,149 @@
+// What a rank's kernel does in a combine: a block gives the results of its tokens of all ranks, meets
+// the blocks of its number, and sums up its own tokens. Tests leave out what orders memory.
+#pragma once
+
+#include "blocks/common/slot_sum.h"
+#include "collective/meeting.h"
+#include "collective/window_rows.h"
+#include "expert_combine/expert_combine_family.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+class ExpertCombineBody {
+public:
+  ExpertCombineBody(const ExpertCombineParams<OnDevice> &params,
+                    const Spec<ExpertCombineProblem> &spec, const CollectiveOrder &order = {})
+      : p_(params), problem_(spec.problem), rows_(spec.config.rows), shape_(rowShape(problem_)),
+        order_(order), meeting_(p_.group, problem_.ranks, rows_.block, order),
+        windows_(p_.group, problem_.ranks, meeting_.turn()), thread_(thread_idx().x),
+        together_(static_cast<int>(slotsTogether(problem_, rows_))),
+        found_(shared_.tensor(i32, make_layout({together_, 2}, {2, 1}))),
+        count_(shared_.tensor(i32, make_layout(1, 1))) {}
+
+  void run() {
+    meeting_.ifGoing([&] {
+      if (order_.looksAhead)
+        take();
+      give();
+      meeting_.meet(1);
+      meeting_.ifGoing([&] { take(); });
+    });
+    meeting_.end();
+  }
+
+private:
+  int topk() const { return problem_.topk; }
+  int rowsOfBlock() const { return RowThread::rowsPerBlock(rows_); }
+  std::int32_t tokens() const { return static_cast<std::int32_t>(problem_.tokens); }
+  /// Calls `body` with the first of the tokens that the block works on together, until it has had
+  /// all of its tokens below `end`.
+  template <class F> void eachGroup(const Int32 &end, const F &body) const {
+    const int rows = rowsOfBlock();
+    for (Int32 first : range(Int32(block_idx().x * rows), end, Int32(grid_dim().x * rows)))
+      body(first);
+  }
+
+  void give() const {
+    eachGroup(Int32{tokens()}, [&](const Int32 &first) {
+      if_(thread_ == 0, [&] { count_(0) = 0; });
+      gpu::barrier();
+      find(first);
+      gpu::barrier();
+      giveFound(first);
+      gpu::barrier(); // the list is made anew
+    });
+  }
+  /// Lists the slots of some tokens of all ranks that have a place here, in any order.
+  void find(const Int32 &first) const {
+    const int rows = rowsOfBlock();
+    const Tensor places =
+        p_.slotPlaces.view(i32, {problem_.ranks, tokens(), topk()}); // (ranks, tokens, topk)
+    for (Int32 number : range(thread_, Int32(together_), rows_.block)) {
+      const Int32 slot = number % topk(), token = first + number / topk() % rows,
+                  rank = number / (topk() * rows);
+      if_(Boolean(token < tokens()), [&] {
+        const Int32 place(places(rank, token, slot));
+        if_(Boolean((place >= 0) & (place < p_.places)), [&] {
+          const Int32 at(atomic(AtomicOp::add, count_.iter(), 1, MemoryScope::block));
+          found_(at, 0) = number;
+          found_(at, 1) = place;
+        });
+      });
+    }
+  }
+  /// Writes the rows of the slots that were found into the windows of their tokens' ranks.
+  void giveFound(const Int32 &first) const {
+    const int rows = rowsOfBlock();
+    const Int32 count(count_(0));
+    const Tensor x = rowsOf(p_.x, problem_.x, p_.places, shape_);
+    for (Int32 at : range(Int32(0), count, rows)) {
+      const RowThread thread(shape_, rows_, count, at);
+      const Int32 number(found_(thread.row(), 0)), place(found_(thread.row(), 1));
+      const Int32 slot = number % topk(), token = first + number / topk() % rows,
+                  rank = number / (topk() * rows);
+      const Tensor to = windows_.rows(rank, problem_.x, 0, problem_.tokens * topk(), shape_)(
+                       Int32(token * topk() + slot), _),
+                   from = x(place, _);
+      // Threads of a row past the last one have the last one's, which others write.
+      if_(Boolean(at + thread_ / rows_.threads < count), [&] {
+        const auto give = [&](const RowThread::Cursor &cursor) {
+          cursor.store(to, cursor.load(from, 0));
+        };
+        if (rows_.resident)
+          thread.visit(give);
+        else
+          thread.stream(give);
+      });
+    }
+  }
+
+  /// Sums up the rows of the rank's own tokens.
+  void take() const {
+    const Tensor y = rowsOf(p_.y, problem_.y, p_.m, shape_),
+                 own = windows_.ownRows(problem_.x, 0, problem_.tokens * topk(), shape_);
+    eachGroup(p_.m, [&](const Int32 &first) {
+      const RowThread thread(shape_, rows_, p_.m, first);
+      const auto ofToken = [&](const Strided<OnDevice, 0> &matrix, DType type) {
+        return matrix.view(type, {p_.m, topk()})(thread.row(), _); // (topk)
+      };
+      std::vector<Boolean> wanted;
+      std::vector<Numeric> weights;
+      for (int slot = 0; slot < topk(); ++slot) {
+        const Int32 id(ofToken(p_.ids, i32)(slot));
+        wanted.push_back((id >= 0) & (id < static_cast<std::int32_t>(problem_.experts)));
+        if (problem_.weights)
+          weights.push_back(ofToken(p_.weights, f32)(slot));
+      }
+      const auto sum = [&](const RowThread::Cursor &at) {
+        std::vector<Vector> rows;
+        for (int slot = 0; slot < topk(); ++slot)
+          rows.push_back(if_(
+              wanted[static_cast<std::size_t>(slot)],
+              [&] { return at.load(own(Int32(thread.row() * topk() + slot), _), 0); },
+              [&] { return Vector::splat(0.0f, at.size(), problem_.x); }));
+        at.store(y, sumOfSlots(rows, weights));
+      };
+      if (rows_.resident)
+        thread.visit(sum);
+      else
+        thread.stream(sum);
+    });
+  }
+
+  const ExpertCombineParams<OnDevice> p_;
+  const ExpertCombineProblem problem_;
+  const RowConfig rows_;
+  const RowShape shape_;
+  const CollectiveOrder order_;
+  Meeting meeting_;
+  WindowRows windows_;
+  Int32 thread_;
+  const int together_;
+  SharedAllocator shared_;
+  Tensor found_; // (slots together, 2): the number of a slot, and its place
+  Tensor count_; // (1): of those that were found
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,273 @@
+#include "expert_dispatch/expert_dispatch_family.h"
+
+#include "blocks/common/expert_ids.h"
+
+#include <algorithm>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Dispatch = Family<ExpertDispatchProblem>;
+using Sort = Family<MoeSortProblem>;
+
+constexpr DType kTypes[] = {f32,        f16,        bf16,       i8,       f8E4M3FN,
+                            f8E5M2,     f8E4M3FNUZ, f8E5M2FNUZ, f4E2M1FN};
+
+/// Each piece of the workspace begins at a multiple of so many bytes.
+constexpr std::int64_t kPieceOfWorkspace = 256;
+
+/// The pieces of the workspace, by their first bytes. The sorted order has all places that there may
+/// be, of which y may have fewer.
+struct Memory {
+  std::int64_t places;
+  std::int64_t tableIds, tableWeights, sortedIds, sortedWeights, unitExperts, sorting;
+  std::int64_t sortingBytes, bytes;
+};
+Memory memoryOf(const ExpertDispatchProblem &problem, const ExpertDispatchConfig &config) {
+  const MoeSortProblem sorting = sortingOf(problem);
+  const std::int64_t tokens = problem.ranks * problem.tokens, slots = tokens * problem.topk;
+  Memory memory{.places = moe_sort_places(sorting, tokens)};
+  const auto take = [&](std::int64_t bytes) {
+    const std::int64_t first = memory.bytes;
+    memory.bytes += (bytes + kPieceOfWorkspace - 1) / kPieceOfWorkspace * kPieceOfWorkspace;
+    return first;
+  };
+  memory.tableIds = take(slots * 4);
+  memory.tableWeights = take(problem.weights ? slots * 4 : 0);
+  memory.sortedIds = take(memory.places * 4);
+  memory.sortedWeights = take(problem.weights ? memory.places * 4 : 0);
+  memory.unitExperts = take(problem.capacity ? 0 : memory.places / problem.unit * 4);
+  memory.sortingBytes =
+      static_cast<std::int64_t>(Sort::workspaceBytes(sorting, config.sort, tokens));
+  memory.sorting = take(memory.sortingBytes);
+  return memory;
+}
+
+Support scalesSupported(const ExpertDispatchProblem &problem) {
+  if (!problem.scale)
+    return problem.scales == 0 ? Support{}
+                               : Support::no(is("scales", problem.scales) +
+                                             ", and scale, their type, is none");
+  if (problem.scale != f32 && problem.scale != f8E8M0FNU)
+    return Support::no("scale is of type " + std::string(problem.scale.name()) +
+                       "; f32 and f8E8M0FNU are supported");
+  return rangeSupported("scales", problem.scales, 1, problem.n);
+}
+
+/// All but the sorting.
+Support exchangeSupported(const ExpertDispatchProblem &problem) {
+  if (std::find(std::begin(kTypes), std::end(kTypes), problem.x) == std::end(kTypes))
+    return Support::no("x is of type " + std::string(problem.x.name()) +
+                       "; f32, f16, bf16, i8, 8-bit floats and f4E2M1FN are supported");
+  const Support basic = firstRefusal({lengthSupported(problem.n), expertsSupported(problem)});
+  if (!basic)
+    return basic;
+  if (rowShape(problem).vector * problem.x.memory_bits() % 8)
+    return Support::no(is("n", problem.n) + "; elements of 4 bits fill bytes, so it is even");
+  return scalesSupported(problem);
+}
+
+} // namespace
+
+Support Dispatch::supported(const ExpertDispatchProblem &problem, const Target &target) {
+  return firstRefusal(
+      {exchangeSupported(problem), Sort::supported(sortingOf(problem), target)});
+}
+
+Support Dispatch::supported(const ExpertDispatchProblem &problem,
+                            const ExpertDispatchConfig &config, const Target &target) {
+  return firstRefusal({rowsSupported(rowShape(problem), config.rows, kLimits, target),
+                       rangeSupported("blocks", config.blocks, 1, GroupMemory::most_blocks),
+                       Sort::supported(sortingOf(problem), config.sort, target)});
+}
+
+ExpertDispatchConfig Dispatch::choose(const ExpertDispatchProblem &problem, std::int64_t,
+                                      const Target &target) {
+  return {.rows = chooseRows(rowShape(problem), kLimits, target),
+          .blocks = kBlocksOfGroupCall,
+          .sort = Sort::choose(sortingOf(problem), problem.ranks * problem.tokens, target)};
+}
+
+std::vector<ExpertDispatchConfig>
+Dispatch::candidates(const ExpertDispatchProblem &problem, std::int64_t, const Target &target) {
+  std::vector<ExpertDispatchConfig> found;
+  for (const RowConfig &rows : rowCandidates(rowShape(problem), target))
+    for (const MoeSortConfig &sort :
+         Sort::candidates(sortingOf(problem), problem.ranks * problem.tokens, target))
+      found.push_back({.rows = rows, .blocks = kBlocksOfGroupCall, .sort = sort});
+  return found;
+}
+
+std::size_t Dispatch::workspaceBytes(const ExpertDispatchProblem &problem,
+                                     const ExpertDispatchConfig &config, std::int64_t) {
+  return static_cast<std::size_t>(memoryOf(problem, config).bytes);
+}
+
+Dispatch::KernelNames Dispatch::kernels(const ExpertDispatchProblem &problem,
+                                        const ExpertDispatchConfig &config) {
+  KernelNames all{&kDispatchGive};
+  const KernelNames sorting = Sort::kernels(sortingOf(problem), config.sort);
+  all.insert(all.end(), sorting.begin(), sorting.end());
+  all.push_back(&kDispatchTake);
+  return all;
+}
+
+std::vector<Dispatch::IndexRow> Dispatch::indexRows(const ExpertDispatchProblem &problem,
+                                                    const ExpertDispatchConfig &) {
+  return {expertIdsRow<P, A>(problem)};
+}
+
+void Dispatch::launch(const Call<ExpertDispatchProblem> &call) {
+  const auto &[problem, config, args, launches, stream, where] = call;
+  const Arguments arguments(FamilyOf<ExpertDispatchProblem>::name, where);
+  const Group &group = expectGroup(arguments, args.group, problem.ranks);
+  const std::int64_t m = arguments.rows(args.x, "x"), places = arguments.rows(args.y, "y"),
+                     local = problem.local();
+  expectTokens(arguments, problem, m);
+  const Memory memory = memoryOf(problem, config);
+  const bool isCompact = !problem.capacity;
+  if (isCompact && (places < 1 || places % problem.unit || places > memory.places))
+    arguments.fail("y has " + std::to_string(places) + " places; they are units of " +
+                   std::to_string(problem.unit) + ", 1 or more, and up to " +
+                   std::to_string(memory.places) + " (expert_dispatch_places)");
+  const auto rows = [&](const char *name, DType type, const Shape &shape, std::int64_t align,
+                        Use use) {
+    return Expected{.name = name,
+                    .dtype = type,
+                    .shape = shape,
+                    .free = 1,
+                    .use = use,
+                    .align = align,
+                    .reason = "as many elements of a row are moved at a time"};
+  };
+  const auto numbers = [&](const char *name, DType type, const Shape &shape, Use use) {
+    return Expected{.name = name, .dtype = type, .shape = shape, .use = use};
+  };
+  const bool hasScales = bool(problem.scale);
+  const std::int64_t align = rowShape(problem).vector,
+                     ofScales = hasScales ? scaleShape(problem).vector : 1,
+                     all = isCompact ? places : memory.places;
+  const Shape slots{"m, topk", m, problem.topk};
+  DispatchGiveParams<OnHost> give{};
+  DispatchTakeParams<OnHost> take{};
+  give.x = arguments.operand<1>(
+      args.x, rows("x", problem.x, {"m, n", m, problem.n}, align, Use::read));
+  give.ids = arguments.operand<0>(args.ids, numbers("ids", i32, slots, Use::read));
+  give.weights = arguments.operandIf<0>(problem.weights, args.weights,
+                                        numbers("weights", f32, slots, Use::read));
+  give.scales = arguments.operandIf<1>(
+      hasScales, args.scales,
+      rows("scales", problem.scale, {"m, scales", m, problem.scales}, ofScales, Use::read));
+  give.m = static_cast<std::int32_t>(m);
+  take.y = arguments.operand<1>(
+      args.y, rows("y", problem.x, {"places, n", all, problem.n}, align, Use::written));
+  take.weights = arguments.operandIf<0>(
+      problem.weights, args.sorted_weights,
+      numbers("sorted_weights", f32, {"places", places}, Use::written));
+  take.scales = arguments.operandIf<1>(hasScales, args.sorted_scales,
+                                       rows("sorted_scales", problem.scale,
+                                            {"places, scales", places, problem.scales}, ofScales,
+                                            Use::written));
+  take.units = arguments.operandIf<0>(
+      isCompact, args.unit_experts,
+      numbers("unit_experts", i32, {"places / unit", places / problem.unit}, Use::written));
+  take.totals = arguments.operand<0>(args.totals, numbers("totals", i32, {"3", 3}, Use::written));
+  take.places = static_cast<std::int32_t>(places);
+  arguments.check(args.counts, numbers("counts", i32, {"local", local}, Use::written));
+  arguments.checkIf(isCompact, args.offsets,
+                    numbers("offsets", i32, {"local + 1", local + 1}, Use::written));
+  arguments.check(args.slot_places, numbers("slot_places", i32,
+                                            {"ranks, tokens, topk", problem.ranks, problem.tokens,
+                                             problem.topk},
+                                            Use::written));
+  (void)arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
+  for (const auto &[tensor, name] : {std::pair(&args.x, "x"), std::pair(&args.ids, "ids")}) {
+    arguments.disjoint(args.y, "y", *tensor, name);
+    arguments.disjoint(*args.workspace, "workspace", *tensor, name);
+  }
+  group.enter(stream, where);
+  expectRoom(arguments, group, dispatchWindow(problem).bytes);
+
+  const auto piece = [&](std::int64_t first, DType dtype, const Extents &shape) {
+    return tensor(static_cast<void *>(static_cast<char *>(args.workspace->data()) + first), dtype,
+                  shape);
+  };
+  const auto pieceIf = [&](bool has, std::int64_t first, DType dtype, const Extents &shape) {
+    return has ? std::optional(piece(first, dtype, shape)) : std::nullopt;
+  };
+  const std::int64_t tokens = problem.ranks * problem.tokens;
+  const Extents table{tokens, problem.topk}, sorted{memory.places};
+  const MoeSortArgs sorting{
+      .ids = piece(memory.tableIds, i32, table),
+      .weights = pieceIf(problem.weights, memory.tableWeights, f32, table),
+      .sorted_ids = piece(memory.sortedIds, i32, sorted),
+      .sorted_weights = pieceIf(problem.weights, memory.sortedWeights, f32, sorted),
+      .unit_experts =
+          pieceIf(isCompact, memory.unitExperts, i32, {memory.places / problem.unit}),
+      .counts = args.counts,
+      .offsets = args.offsets,
+      .totals = args.totals,
+      .slot_places = tensor(args.slot_places.data(), i32, table),
+      .workspace = pieceIf(memory.sortingBytes > 0, memory.sorting, u8, {memory.sortingBytes})};
+  give.tableIds = operandOf<0>(sorting.ids);
+  give.tableWeights = operandOf<0>(sorting.weights);
+  give.group = dispatchGroup(problem, config, group);
+  take.sortedIds = operandOf<0>(sorting.sorted_ids);
+  take.sortedWeights = operandOf<0>(sorting.sorted_weights);
+  take.unitExperts = operandOf<0>(sorting.unit_experts);
+  take.group = give.group;
+
+  const int block = config.rows.block;
+  launches.at(0, kDispatchGive)(
+      call.on(meetingBlocks(config.rows, config.blocks, problem.tokens), block), where, give);
+  const MoeSortProblem ofSorting = sortingOf(problem);
+  Sort::launch({ofSorting, config.sort, sorting, launches.from(1), stream, where});
+  launches.at(1 + Sort::kernels(ofSorting, config.sort).size(), kDispatchTake)(
+      call.over(places, block / config.rows.threads, block), where, take);
+}
+
+ExpertDispatchArgs Dispatch::args(const ExpertDispatchProblem &problem,
+                                  const ExpertDispatchConfig &config, std::int64_t m,
+                                  const Sampler &sampler) {
+  const std::int64_t places = memoryOf(problem, config).places, local = problem.local();
+  const bool isCompact = !problem.capacity, hasScales = bool(problem.scale);
+  const Extents slots{m, problem.topk};
+  const auto out = [&](bool has, const char *name, DType dtype, const Extents &shape) {
+    return sampleIf(has, sampler, name, dtype, shape, Role::output);
+  };
+  // The group is the caller's to add: operands alone make no call of a collective.
+  return {
+      .x = sampler("x", problem.x, Extents{m, problem.n}, Role::input),
+      .ids = sampler("ids", i32, slots, Role::below(problem.experts)),
+      .weights = sampleIf(problem.weights, sampler, "weights", f32, slots),
+      .scales = sampleIf(hasScales, sampler, "scales", problem.scale, Extents{m, problem.scales}),
+      .y = sampler("y", problem.x, Extents{places, problem.n}, Role::output),
+      .sorted_weights = out(problem.weights, "sorted_weights", f32, Extents{places}),
+      .sorted_scales =
+          out(hasScales, "sorted_scales", problem.scale, Extents{places, problem.scales}),
+      .unit_experts = out(isCompact, "unit_experts", i32, Extents{places / problem.unit}),
+      .counts = sampler("counts", i32, Extents{local}, Role::output),
+      .offsets = out(isCompact, "offsets", i32, Extents{local + 1}),
+      .totals = sampler("totals", i32, Extents{3}, Role::output),
+      .slot_places = sampler("slot_places", i32,
+                             Extents{problem.ranks, problem.tokens, problem.topk}, Role::output),
+      .workspace = sampler("workspace", u8,
+                           Extents{static_cast<std::int64_t>(workspaceBytes(problem, config, m))},
+                           Role::workspace)};
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+
+std::int64_t expert_dispatch_places(const ExpertDispatchProblem &problem) {
+  using namespace impl;
+  if (const Support answer = exchangeSupported(problem); !answer)
+    throw Error("expert_dispatch: " + answer.why);
+  return moe_sort_places(sortingOf(problem), problem.ranks * problem.tokens);
+}
+
+FLYDSL_KERNEL_FAMILY(ExpertDispatchProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END
