@@ -122,6 +122,17 @@ void decoding() {
   delta.v_heads = 16;
   delta.prefill = true;
   row("delta rule bf16, 256 tokens of one, 16 heads of 128", delta, 256);
+  fk::DeltaRuleProblem ssd{.heads = 8,
+                           .v_heads = 80,
+                           .key = 128,
+                           .value = 64,
+                           .update = fk::StateUpdate::add,
+                           .decay = fk::DecayGate::softplus,
+                           .strength = fk::UpdateStrength::step,
+                           .skip = true};
+  row("SSD bf16, a token of 4 sequences, 80 heads of 128 x 64", ssd, 4);
+  ssd.prefill = true;
+  row("SSD bf16, 256 tokens of one, 80 heads of 128 x 64", ssd, 256);
 }
 
 /// Products with weights in ggml's formats, as the engine makes them:

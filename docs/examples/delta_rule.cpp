@@ -65,3 +65,63 @@ TEST_CASE("a step of linear attention: states that tokens change") {
     }
   }
 }
+
+TEST_CASE("a step of Mamba-2's SSD") {
+  const std::int64_t tokens = 2;
+  const auto b = fx::DeviceArray<fx::bfloat16_t>::random({tokens, 1, 64}, 1),
+             c = fx::DeviceArray<fx::bfloat16_t>::random({tokens, 1, 64}, 2),
+             x = fx::DeviceArray<fx::bfloat16_t>::random({tokens, 4, 32}, 3);
+  fx::DeviceArray<float> dt({tokens, 4}), a({4}), bias({4}), d({4}), state({2, 4, 64, 32});
+  fx::DeviceArray<int> starts({3}), slots({2});
+  fx::DeviceArray<fx::bfloat16_t> y({tokens, 4, 32});
+  dt.fill(0);
+  bias.fill(0);
+  a.fill(-1);
+  d.fill(0.5f);
+  state.fill(0);
+  starts.copy_from(std::vector{0, 1, 2});
+  slots.copy_from(std::vector{1, 0});
+  const fx::Stream stream;
+
+  // region: ssd
+  // 4 heads of 32 channels in one group, with states of 64 numbers for each channel.
+  const fk::DeltaRuleProblem ssd{.x = fx::bf16,
+                                 .y = fx::bf16,
+                                 .heads = 1,
+                                 .v_heads = 4,
+                                 .key = 64,
+                                 .value = 32,
+                                 .update = fk::StateUpdate::add,
+                                 .decay = fk::DecayGate::softplus,
+                                 .strength = fk::UpdateStrength::step,
+                                 .skip = true};
+  const fk::DeltaRulePlan step(ssd, fk::choose(ssd, tokens));
+  step({.q = c,
+        .k = b,
+        .v = x,
+        .g = dt,
+        .starts = starts,
+        .state = state,
+        .state_slots = slots,
+        .a = a,
+        .dt_bias = bias,
+        .skip = d,
+        .y = y},
+       stream);
+  // endregion
+  stream.synchronize();
+
+  // Of a state of zeros, y is (dt (C . B) + D) x, and dt is log(2).
+  const auto hostB = b.to_host(), hostC = c.to_host(), hostX = x.to_host(), hostY = y.to_host();
+  for (std::size_t t = 0; t < std::size_t(tokens); ++t) {
+    double product = 0;
+    for (std::size_t e = 0; e < 64; ++e)
+      product += double(float(hostB[t * 64 + e])) * double(float(hostC[t * 64 + e]));
+    for (std::size_t e = 0; e < 4 * 32; ++e) {
+      const double expected =
+          (std::log(2.0) * product + 0.5) * double(float(hostX[t * 4 * 32 + e]));
+      CHECK(std::fabs(double(float(hostY[t * 4 * 32 + e])) - expected) <=
+            std::fabs(expected) * 0x1p-8 + 1e-5);
+    }
+  }
+}

@@ -7,6 +7,9 @@
 //   y[i] = scale (e^G[i] transposed(S) q[i] + sum over j <= i of e^(G[i] - G[j]) (q[i] . k[j]) d[j])
 //   S    = e^G[last] S + sum over j of e^(G[last] - G[j]) k[j] transposed(d[j])
 //
+// With StateUpdate::add, d[i] = beta[i] v[i], and there is no system: it is the dual form of Mamba-2's
+// SSD (Dao and Gu, arXiv 2405.21060, section 6).
+//
 // A block has a head of a sequence and 16 columns of the state for each of its waves. The state stays
 // in a wave's registers as sums in f32; its rows are dealt to lanes as elements of values are in
 // decode_wave.h, with k in the place of the values and tokens in that of keys. Operands of matrix
@@ -15,7 +18,7 @@
 
 #include "blocks/attention/decode_wave.h"
 #include "blocks/common/shared_rows.h"
-#include "delta_rule/delta_memory.h"
+#include "delta_rule/delta_gates.h"
 
 #include <flydsl/flydsl.h>
 #include <flydsl/kernel/wave_memory.h>
@@ -29,17 +32,18 @@ public:
   ChunkMemory(const DeltaRuleProblem &problem, int tokens, int waves)
       : k(heads(problem, tokens)), q(heads(problem, tokens)),
         scores(SharedAllocator().tensor(problem.x, rows(tokens, tokens + 8))),
-        system(SharedAllocator().tensor(f32, rows(tokens, tokens + 4))),
-        right(SharedAllocator().tensor(f32, rows(waves * tokens, 17))),
+        system(ofDelta(problem, rows(tokens, tokens + 4))),
+        right(ofDelta(problem, rows(waves * tokens, 17))),
         sums(SharedAllocator().tensor(f32, make_layout(tokens))),
         beta(SharedAllocator().tensor(f32, make_layout(tokens))) {}
 
   SharedRows k, q; ///< (tokens, key)
   Tensor scores;   ///< (tokens, tokens): what y takes of each d
-  Tensor system;   ///< (tokens, tokens): L
-  Tensor right;    ///< (waves tokens, 16): what L's solution is for
-  Tensor sums;     ///< (tokens): G
-  Tensor beta;     ///< (tokens)
+  /// Of StateUpdate::delta.
+  std::optional<Tensor> system; ///< (tokens, tokens): L
+  std::optional<Tensor> right;  ///< (waves tokens, 16): what L's solution is for
+  Tensor sums;                  ///< (tokens): G
+  Tensor beta;                  ///< (tokens)
 
   /// `count` neighbours of a row.
   static Vector load(const Tensor &matrix, const Int32 &row, const Int32 &column, int count) {
@@ -47,6 +51,11 @@ public:
   }
 
 private:
+  static std::optional<Tensor> ofDelta(const DeltaRuleProblem &problem, const Layout &layout) {
+    if (problem.update != StateUpdate::delta)
+      return std::nullopt;
+    return SharedAllocator().tensor(f32, layout);
+  }
   static SharedRows heads(const DeltaRuleProblem &problem, int tokens) {
     const RowPlacement placement = RowPlacement::of(target(), RowsRead::transposed);
     return {SharedAllocator().allocate(placement.bytes(tokens, problem.key, problem.x)), problem.x,
@@ -93,11 +102,12 @@ private:
       eachRow([&](int tile, int v, const Int32 &row) { state[at(tile)](v) = kept(row, column_); },
               false);
     });
+    const DeltaGates gates(problem_, memory_);
     for (Int32 base : range(begin, end, tokens()))
       if (fewRegisters())
-        DeltaChunks(*this, lane_.again()).chunk(base, end, state);
+        DeltaChunks(*this, lane_.again()).chunk(base, end, state, gates);
       else
-        chunk(base, end, state);
+        chunk(base, end, state, gates);
     if_(hasColumn(), [&] {
       eachRow([&](int tile, int v, const Int32 &row) { kept(row, column_) = state[at(tile)](v); },
               fewRegisters());
@@ -120,20 +130,28 @@ private:
         product_(all.product_), waves_(all.waves_), shared_(all.shared_), wave_(all.wave_),
         column_((block_idx().x * waves_ + wave_) * 16 + lane_.product().row()) {}
 
-  void chunk(const Int32 &base, const Int32 &end, const std::vector<Tensor> &state) {
+  bool solves() const { return problem_.update == StateUpdate::delta; }
+
+  void chunk(const Int32 &base, const Int32 &end, const std::vector<Tensor> &state,
+             const DeltaGates &gates) {
     gpu::barrier(AddressSpace::shared); // all waves are done with the chunk before
-    bring(base, end);
+    bring(base, end, gates);
     gpu::barrier(AddressSpace::shared);
     pairs();
     gpu::barrier(AddressSpace::shared);
-    const std::vector<std::vector<Tensor>> found = products({&shared_.k, &shared_.q}, state);
-    for (const Tensor &seen : found[1])
+    std::vector<const SharedRows *> matrices{&shared_.q};
+    if (solves())
+      matrices.insert(matrices.begin(), &shared_.k);
+    const std::vector<std::vector<Tensor>> found = products(matrices, state);
+    for (const Tensor &seen : found.back())
       seen.store(materialised(seen.load()));
     loadsStay();
-    rightSide(base, end, found[0]);
-    gpu::barrier(AddressSpace::shared);
-    const Vector delta = solved();
-    results(base, end, found[1], delta);
+    if (solves()) {
+      rightSide(base, end, found.front());
+      gpu::barrier(AddressSpace::shared);
+    }
+    const Vector delta = solves() ? solved() : added(base, end);
+    results(base, end, found.back(), delta, gates.skip);
     change(state, delta);
   }
 
@@ -177,7 +195,7 @@ private:
   }
   /// Brings the rows of k and q, and the gates, into shared memory. All of them are on their way at
   /// once, unless registers are few.
-  void bring(const Int32 &base, const Int32 &end) const {
+  void bring(const Int32 &base, const Int32 &end, const DeltaGates &ofHead) const {
     const Tensor k = memory_.k(), q = memory_.q(); // (m, key)
     const std::pair<const Tensor &, const SharedRows &> matrices[] = {{k, shared_.k},
                                                                       {q, shared_.q}};
@@ -185,13 +203,13 @@ private:
       for (const auto &[of, into] : matrices)
         for (int round = 0; round < rounds(); ++round)
           store(loaded(of, base, end, round), base, end, round, into);
-      return gates(base, end, loadedGates(base, end));
+      return gates(base, end, loadedGates(base, end, ofHead));
     }
     std::vector<Vector> pieces;
     for (const auto &[of, into] : matrices)
       for (int round = 0; round < rounds(); ++round)
         pieces.push_back(loaded(of, base, end, round));
-    const Gates loaded = loadedGates(base, end);
+    const Gates loaded = loadedGates(base, end, ofHead);
     gpu::schedule_fence();
     std::size_t next = 0;
     for (const auto &[of, into] : matrices)
@@ -199,17 +217,17 @@ private:
         store(pieces[next++], base, end, round, into);
     gates(base, end, loaded);
   }
-  /// g and beta of a thread's token, in f32; of threads that have none, 0.
+  /// The logarithm of the decay and beta of a thread's token; of threads that have none, 0.
   struct Gates {
     Numeric g, beta;
   };
-  Gates loadedGates(const Int32 &base, const Int32 &end) const {
+  Gates loadedGates(const Int32 &base, const Int32 &end, const DeltaGates &ofHead) const {
     const Int32 i = thread_idx().x;
     const Var<Float32> g(Float32(0.0f)), beta(Float32(0.0f));
     if_(i < tokens(), [&] {
-      const Int32 token = min(base + i, end - 1);
-      g = memory_.g()(token).to(f32);
-      beta = memory_.beta()(token).to(f32);
+      const DeltaGates::Token token = ofHead.of(min(base + i, end - 1));
+      g = *token.decay;
+      beta = token.beta;
     });
     return {g.get(), beta.get()};
   }
@@ -231,7 +249,7 @@ private:
   /// The waves take tiles of 16 x 16 in turn.
   void pairs() const {
     int turn = 0;
-    for (bool ofQ : {false, true})
+    for (bool ofQ : solves() ? std::vector{false, true} : std::vector{true})
       for (int i = 0; i < lane_.keyTiles(); ++i)
         for (int j = 0; j < lane_.keyTiles(); ++j)
           if_(wave_ == turn++ % waves_, [&] { pair(ofQ, i, j); });
@@ -252,7 +270,8 @@ private:
         shared_.scores(first, second) =
             select(second <= first, decayed * scaleOf(problem_), 0.0f).to(problem_.x);
       else
-        shared_.system(first, second) = select(second < first, decayed * shared_.beta(first), 0.0f);
+        (*shared_.system)(first, second) =
+            select(second < first, decayed * shared_.beta(first), 0.0f);
     }
   }
 
@@ -325,27 +344,40 @@ private:
         body(tile, v, Int32(lane_.scoreKey() + (tile * sums() + v)));
   }
 
+  /// v of a token of the chunk in the lane's column, in f32; of those past the last, that of the last.
+  Numeric valueOf(const Int32 &base, const Int32 &end, const Int32 &i) const {
+    const Tensor column = memory_.v()(_, min(column_, problem_.value - 1)); // (m)
+    return column(min(base + i, end - 1)).to(f32);
+  }
   /// beta (v - e^G transposed(S) k).
   void rightSide(const Int32 &base, const Int32 &end, const std::vector<Tensor> &known) const {
-    const Tensor column = memory_.v()(_, min(column_, problem_.value - 1)); // (m)
     eachToken([&](int tile, int v, const Int32 &i) {
-      const Numeric value = column(min(base + i, end - 1)).to(f32);
-      shared_.right(wave_ * tokens() + i, lane_.product().row()) =
+      const Numeric value = valueOf(base, end, i);
+      (*shared_.right)(wave_ *tokens() + i, lane_.product().row()) =
           shared_.beta(i) * (value - decayOf(shared_.sums(i)) * known[at(tile)](v));
     });
   }
   /// The first of the tokens that the lane has of an operand over tokens, and how many they are.
   Int32 firstToken() const { return holdsAll() ? Int32(0) : lane_.scoreKey(); }
   int run() const { return holdsAll() ? tokens() : kPiece; }
-  /// d of the lane's tokens. Each lane solves the system for its column.
+  /// d of the lane's tokens, with StateUpdate::add.
+  Vector added(const Int32 &base, const Int32 &end) const {
+    const Tensor own = make_rmem_tensor(IntTuple(run()), f32);
+    for (int k = 0; k < run(); ++k) {
+      const Int32 i = firstToken() + k;
+      own(k) = shared_.beta(i) * valueOf(base, end, i);
+    }
+    return own.load();
+  }
+  /// d of the lane's tokens, with StateUpdate::delta. Each lane solves the system for its column.
   Vector solved() const {
     std::vector<Numeric> d;
     for (int i = 0; i < tokens(); ++i) {
       if (i % 4 == 0)
         loadsStay();
-      std::vector<Numeric> sum{shared_.right(wave_ * tokens() + i, lane_.product().row())};
+      std::vector<Numeric> sum{(*shared_.right)(wave_ * tokens() + i, lane_.product().row())};
       for (int j = 0; j < i; j += 4) {
-        const Vector row = ChunkMemory::load(shared_.system, Int32(i), Int32(j), 4);
+        const Vector row = ChunkMemory::load(*shared_.system, Int32(i), Int32(j), 4);
         for (int k = j; k < std::min(i, j + 4); ++k)
           sum.push_back(math::fma(-row.at(k - j), d[at(k)], sum.back()));
       }
@@ -370,7 +402,7 @@ private:
     return holdsAll() ? joined(load(Int32(0)), load(Int32(kPiece))) : load(lane_.scoreKey());
   }
   void results(const Int32 &base, const Int32 &end, const std::vector<Tensor> &seen,
-               const Vector &delta) const {
+               const Vector &delta, const std::optional<Numeric> &skip) const {
     const Vector operand = delta.to(problem_.x);
     for (int tile = 0; tile < lane_.keyTiles(); ++tile)
       for (int v = 0; v < sums(); ++v) {
@@ -382,7 +414,10 @@ private:
     const Tensor column = memory_.y()(_, column_); // (m)
     if_(hasColumn(), [&] {
       eachToken([&](int tile, int v, const Int32 &i) {
-        if_(base + i < end, [&] { column(base + i) = seen[at(tile)](v).to(problem_.y); });
+        if_(base + i < end, [&] {
+          const Numeric y = seen[at(tile)](v);
+          column(base + i) = (skip ? y + *skip * valueOf(base, end, i) : y).to(problem_.y);
+        });
       });
     });
   }

@@ -1,4 +1,4 @@
-// The operands of the gated delta rule as tensors of a block: those of one sequence and one head of v.
+// The operands of linear attention as tensors of a block: those of one sequence and one head of v.
 #pragma once
 
 #include "delta_rule/delta_rule_family.h"
@@ -36,8 +36,24 @@ public:
   Tensor k() const { return keys(p_.k); }               // (m, key)
   Tensor v() const { return values(p_.v, problem_.x); } // (m, value)
   Tensor y() const { return values(p_.y, problem_.y); } // (m, value)
-  Tensor g() const { return gates(p_.g); }              // (m)
   Tensor beta() const { return gates(p_.beta); }        // (m)
+  Tensor g() const {                                    // (m)
+    return gates({.address = p_.g.address, .stride = {p_.g.stride[0]}});
+  }
+  Tensor channelsOfG() const { // (m, key)
+    const Tensor all = p_.g.view(problem_.gate, {p_.tokens, problem_.v_heads, problem_.key},
+                                 problem_.gate.bytes() * kDeltaAlign); // (m, v_heads, key)
+    return all(_, head_, _);
+  }
+  /// What a head has of its own.
+  Numeric a() const { return ofHead(p_.a); }
+  Numeric dtBias() const { return ofHead(p_.dtBias); }
+  Numeric skip() const { return ofHead(p_.skip); }
+  Tensor channelsOfDtBias() const { // (key)
+    const Tensor all = p_.dtBias.view(f32, {problem_.v_heads, problem_.key},
+                                      f32.bytes() * kDeltaAlign); // (v_heads, key)
+    return all(head_, _);
+  }
   /// Of a slot that there is.
   Tensor state() const {
     const Tensor all =
@@ -57,6 +73,9 @@ private:
     const Tensor all = of.view(type, {p_.tokens, problem_.v_heads, problem_.value},
                                type.bytes() * columns_); // (m, v_heads, value)
     return all(_, head_, _);
+  }
+  Numeric ofHead(const Strided<OnDevice, 0> &of) const {
+    return of.view(f32, problem_.v_heads)(head_);
   }
   Tensor gates(const Strided<OnDevice, 1> &of) const {
     return of.view(problem_.gate, {p_.tokens, problem_.v_heads})(_, head_);

@@ -4,6 +4,7 @@
 #include "frame/arguments.h"
 
 #include <bit>
+#include <cmath>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -28,6 +29,10 @@ Support chunksSupported(const DeltaRuleProblem &problem, const DeltaRuleConfig &
   if (problem.x != f32 && !form && matrixForm(target, problem.x, problem.x, 32, 32))
     return Support::no("chunks are for matrix instructions that take 8 tokens of a lane; those " +
                        ("of " + target.name()) + " take more");
+  if (problem.by_channel)
+    return Support::no(
+        "by_channel is true; chunks take a decay of each head, the recurrent form one "
+        "of each channel");
   if (!form || problem.key % 128)
     return Support::no(is("key", problem.key) + " and x of type " + std::string(problem.x.name()) +
                        "; chunks take keys of 128 or 256 elements of f16 or bf16");
@@ -37,6 +42,30 @@ Support chunksSupported(const DeltaRuleProblem &problem, const DeltaRuleConfig &
     return Support::no(is("key_lanes", config.key_lanes) + " and " + is("block", config.block) +
                        "; in chunks key_lanes is " + std::to_string(wave) + ", and block divides " +
                        std::to_string(pieces));
+  return {};
+}
+
+/// Whether what makes the gates fits together.
+Support gatesSupported(const DeltaRuleProblem &problem) {
+  const bool steps = problem.decay == DecayGate::softplus;
+  const auto finite = [](double value) {
+    return value >= 0 && std::isfinite(static_cast<float>(value));
+  };
+  if (problem.strength == UpdateStrength::step && !steps)
+    return Support::no("strength is step; the step dt is made with decay=softplus");
+  if (problem.strength == UpdateStrength::step && problem.by_channel)
+    return Support::no("strength is step and by_channel is true; a head has one step then");
+  if (!finite(problem.dt_min) || !finite(problem.dt_max) ||
+      (problem.dt_max > 0 && problem.dt_max < problem.dt_min))
+    return Support::no("dt_min is " + std::to_string(problem.dt_min) + " and dt_max is " +
+                       std::to_string(problem.dt_max) +
+                       "; they are finite, at least 0, and dt_max is 0 for no limit or at least "
+                       "dt_min");
+  if (!steps && (problem.dt_min != 0 || problem.dt_max != 0))
+    return Support::no("dt_min or dt_max is given; they are limits of the step, which is made with "
+                       "decay=softplus");
+  if (!std::isfinite(static_cast<float>(problem.scale)))
+    return Support::no("scale is " + std::to_string(problem.scale) + "; it is finite");
   return {};
 }
 
@@ -64,14 +93,32 @@ public:
       return Expected{
           .name = name, .dtype = problem.gate, .shape = {"m, v_heads", m, ofV}, .free = 1};
     };
+    const auto ofHeads = [&](const char *name) {
+      return Expected{.name = name, .dtype = f32, .shape = {"v_heads", ofV}};
+    };
+    const bool steps = problem.decay == DecayGate::softplus;
     const Shape keys{"m, heads, key", m, heads, problem.key},
         values{"m, v_heads, value", m, ofV, problem.value};
     params.q = arguments_.operand<2>(args.q, ofTokens("q", problem.x, keys, Use::read));
     params.k = arguments_.operand<2>(args.k, ofTokens("k", problem.x, keys, Use::read));
     params.v = arguments_.operand<2>(args.v, ofTokens("v", problem.x, values, Use::read));
     params.y = arguments_.operand<2>(args.y, ofTokens("y", problem.y, values, Use::written));
-    params.g = arguments_.operand<1>(args.g, gates("g"));
-    params.beta = arguments_.operand<1>(args.beta, gates("beta"));
+    params.g = arguments_.operand<2>(
+        args.g, problem.by_channel ? ofTokens("g", problem.gate,
+                                              {"m, v_heads, key", m, ofV, problem.key}, Use::read)
+                                   : gates("g"));
+    params.beta =
+        arguments_.operandIf<1>(problem.strength != UpdateStrength::step, args.beta, gates("beta"));
+    params.a = arguments_.operandIf<0>(steps, args.a, ofHeads("a"));
+    params.dtBias = arguments_.operandIf<0>(
+        steps, args.dt_bias,
+        problem.by_channel ? Expected{.name = "dt_bias",
+                                      .dtype = f32,
+                                      .shape = {"v_heads, key", ofV, problem.key},
+                                      .align = kDeltaAlign,
+                                      .reason = kPieces}
+                           : ofHeads("dt_bias"));
+    params.skip = arguments_.operandIf<0>(problem.skip, args.skip, ofHeads("skip"));
     params.state = arguments_.operand<2>(
         args.state,
         {.name = "state",
@@ -112,7 +159,7 @@ Support Delta::supported(const DeltaRuleProblem &problem, const Target &) {
   const Support basic = firstRefusal(
       {floatSupported("x", problem.x), floatSupported("y", problem.y),
        floatSupported("gate", problem.gate), sizeSupported("key", problem.key, kLargestKey),
-       sizeSupported("value", problem.value, kLargestValue)});
+       sizeSupported("value", problem.value, kLargestValue), gatesSupported(problem)});
   if (!basic)
     return basic;
   if (problem.key > kMostRowsOfLane * 4 && problem.key % 32)
@@ -186,19 +233,25 @@ DeltaRuleArgs Delta::args(const DeltaRuleProblem &problem, const DeltaRuleConfig
                           const Sampler &sampler) {
   // A step of m sequences with one token each; or one sequence of m tokens.
   const std::int64_t n = problem.prefill ? 1 : m;
+  const bool steps = problem.decay == DecayGate::softplus;
   const Extents ofQ{m, problem.heads, problem.key}, ofV{m, problem.v_heads, problem.value},
-      gates{m, problem.v_heads}, state{n, problem.v_heads, problem.key, problem.value},
-      sequences{n}, starts{n + 1};
+      gates{m, problem.v_heads}, channels{m, problem.v_heads, problem.key},
+      ofHeads{problem.v_heads}, biases{problem.v_heads, problem.key},
+      state{n, problem.v_heads, problem.key, problem.value}, sequences{n}, starts{n + 1};
   return {
       .q = sampler("q", problem.x, ofQ, Role::input),
       .k = sampler("k", problem.x, ofQ, Role::input),
       .v = sampler("v", problem.x, ofV, Role::input),
-      .g = sampler("g", problem.gate, gates, Role::input),
-      .beta = sampler("beta", problem.gate, gates, Role::input),
+      .g = sampler("g", problem.gate, problem.by_channel ? channels : gates, Role::input),
+      .beta =
+          sampleIf(problem.strength != UpdateStrength::step, sampler, "beta", problem.gate, gates),
       .starts = sampler("starts", i32, starts, Role::steps(problem.prefill ? m : 1)),
       .state = sampler("state", f32, state, Role::both),
       .state_slots = sampler("state_slots", i32, sequences, Role::index),
       .fresh = sampleIf(problem.fresh, sampler, "fresh", u8, sequences, Role::equal(0)),
+      .a = sampleIf(steps, sampler, "a", f32, ofHeads, Role::equal(-1)),
+      .dt_bias = sampleIf(steps, sampler, "dt_bias", f32, problem.by_channel ? biases : ofHeads),
+      .skip = sampleIf(problem.skip, sampler, "skip", f32, ofHeads),
       .y = sampler("y", problem.y, ofV, Role::output),
   };
 }

@@ -1,4 +1,4 @@
-// The gated delta rule, between its host file and its kernels.
+// Linear attention, between its host file and its kernels.
 #pragma once
 
 #include "blocks/attention/head_rules.h"
@@ -12,7 +12,9 @@ namespace kernels::impl {
 
 template <class Side> struct DeltaRuleParams {
   Strided<Side, 2> q, k, v, y;        // (m, heads, key), (m, v_heads, value)
-  Strided<Side, 1> g, beta;           // (m, v_heads)
+  Strided<Side, 2> g;                 // (m, v_heads); by_channel: (m, v_heads, key)
+  Strided<Side, 1> beta;              // (m, v_heads)
+  Strided<Side, 0> a, dtBias, skip;   // (v_heads); dtBias by_channel: (v_heads, key)
   Strided<Side, 2> state;             // (slots, v_heads, key, value)
   Param<Side, Int64> slots;           // of the state
   Strided<Side, 0> starts;            // (n + 1)
@@ -33,6 +35,8 @@ inline int blocksOfHead(const DeltaRuleProblem &problem, const DeltaRuleConfig &
   return (problem.value + columns - 1) / columns;
 }
 inline double scaleOf(const DeltaRuleProblem &problem) {
+  if (problem.scale == 0 && problem.update == StateUpdate::add)
+    return 1;
   return scaleOr(problem.scale, problem.key);
 }
 /// The instruction of the chunked form; none if the target has none of the type, or if its lanes

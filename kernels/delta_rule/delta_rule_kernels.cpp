@@ -1,9 +1,10 @@
-// The kernels of the gated delta rule. A block has columns of the state (key, value) of one sequence
+// The kernels of linear attention. A block has columns of the state (key, value) of one sequence
 // and one head of v. In the recurrent form, a lane holds rows of the state, four columns of each, in
 // registers from the first token of the sequence to the last; the lanes of a column are neighbours,
 // which add up what they have of a product with k or q. For each token a lane loads its rows' elements
 // of q and k (rows), and its columns of v (4); the first lane of a column writes those of y.
 #include "delta_rule/delta_chunks.h"
+#include "delta_rule/delta_gates.h"
 #include "frame/compile.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -51,30 +52,46 @@ private:
       for (int r = 0; r < rows_; ++r)
         state.emplace_back(read(r));
     }
+    const DeltaGates gates(problem_, memory_);
+    const RowPieces biases =
+        problem_.by_channel && gates.makesSteps() ? load(memory_.channelsOfDtBias()) : RowPieces();
     for (Int32 t : range(begin, end))
-      token(t, state);
+      token(t, state, gates, biases);
     for (int r = 0; r < rows_; ++r)
       own(r, _).store(state[std::size_t(r)].get());
   }
 
-  void token(const Int32 &t, const std::vector<Var<Vector>> &state) const {
+  /// `biases`: dt_bias of the lane's rows, if each row has one.
+  void token(const Int32 &t, const std::vector<Var<Vector>> &state, const DeltaGates &gates,
+             const RowPieces &biases) const {
     const RowPieces rawQ = load(memory_.q()(t, _)), rawK = load(memory_.k()(t, _));
     const Vector v = columns(memory_.v()(t, _)).load();
-    const Numeric g = memory_.g()(t).to(f32), beta = memory_.beta()(t).to(f32);
+    const DeltaGates::Token gate = gates.of(t);
+    const RowPieces decays = problem_.by_channel ? load(memory_.channelsOfG()(t, _)) : RowPieces();
     const RowPieces k = scaled(rawK, 1), q = scaled(rawQ, scaleOf(problem_));
-    const Numeric decay = powerOf2(Numeric(g * static_cast<float>(kLog2E)));
+    const auto power = [](const Numeric &decay) {
+      return powerOf2(Numeric(decay * static_cast<float>(kLog2E)));
+    };
+    const auto ofRow = [&](int r) {
+      return power(gates.ofChannel(
+          element(decays, r), biases.empty() ? std::nullopt : std::optional(element(biases, r))));
+    };
+    const std::optional<Numeric> ofAll =
+        gate.decay ? std::optional(power(*gate.decay)) : std::nullopt;
     std::vector<Vector> decayed;
-    for (const Var<Vector> &row : state)
-      decayed.push_back(row.get() * decay);
-    const Vector delta = v.to(f32) - product(decayed, k);
-    const Vector change = delta * beta;
+    for (int r = 0; r < rows_; ++r)
+      decayed.push_back(state[std::size_t(r)].get() * (ofAll ? *ofAll : ofRow(r)));
+    const Vector wide = v.to(f32);
+    const Vector change =
+        (problem_.update == StateUpdate::delta ? Vector(wide - product(decayed, k)) : wide) *
+        gate.beta;
     std::vector<Vector> now;
     for (int r = 0; r < rows_; ++r) {
       const std::size_t i = std::size_t(r);
       now.push_back(decayed[i] + change * element(k, r));
       state[i] = now.back();
     }
-    const Vector y = product(now, q);
+    const Vector seen = product(now, q), y = gates.skip ? seen + wide * *gates.skip : seen;
     if_(rowLane_ == 0, [&] { columns(memory_.y()(t, _)).store(y.to(problem_.y)); });
   }
 

@@ -44,10 +44,30 @@ Outputs expected(const DeltaRuleProblem &problem, const DeltaRuleConfig &, std::
                  const Inputs &inputs) {
   if (problem.prefill)
     return {};
-  // A token reads its state once; sums are of `key` terms.
-  const std::int64_t key = problem.key, value = problem.value, heads = problem.v_heads;
-  const double steps = (double(key) + 24) * 0x1p-23;
-  const double scale = problem.scale ? problem.scale : 1 / std::sqrt(double(key));
+  // A token reads its state once; sums are of `key` terms. Gates that are made of steps are off by
+  // more: their exponents are of numbers up to 2, and a is -1.
+  const bool isDelta = problem.update == StateUpdate::delta,
+             makesSteps = problem.decay == DecayGate::softplus;
+  const std::int64_t key = problem.key, value = problem.value, heads = problem.v_heads,
+                     channels = problem.by_channel ? key : 1;
+  const double steps = (double(key) + (makesSteps ? 48 : 24)) * 0x1p-23;
+  const double scale = problem.scale ? problem.scale : isDelta ? 1 / std::sqrt(double(key)) : 1;
+  const auto stepOf = [&](std::int64_t t, std::int64_t h, std::int64_t channel) {
+    const double x = *at(inputs, "g", (t * heads + h) * channels + channel) +
+                     *at(inputs, "dt_bias", h * channels + channel),
+                 dt = std::max(std::log1p(std::exp(x)), problem.dt_min);
+    return problem.dt_max > 0 ? std::min(dt, problem.dt_max) : dt;
+  };
+  const auto decayOf = [&](std::int64_t t, std::int64_t h, std::int64_t channel) {
+    return std::exp(makesSteps ? *at(inputs, "a", h) * stepOf(t, h, channel)
+                               : *at(inputs, "g", (t * heads + h) * channels + channel));
+  };
+  const auto strengthOf = [&](std::int64_t t, std::int64_t h) {
+    if (problem.strength == UpdateStrength::step)
+      return stepOf(t, h, 0);
+    const double beta = *at(inputs, "beta", t * heads + h);
+    return problem.strength == UpdateStrength::sigmoid ? 1 / (1 + std::exp(-beta)) : beta;
+  };
   Expected y;
   Expected state{inputs.at("state"), std::vector<double>(inputs.at("state").size())};
   for (std::int64_t t = 0; t < m; ++t)
@@ -57,24 +77,30 @@ Outputs expected(const DeltaRuleProblem &problem, const DeltaRuleConfig &, std::
       const double *q = at(inputs, "q", row), *k = at(inputs, "k", row);
       const double overQ = scale / (problem.normalise ? std::sqrt(dot(q, q, key).sum + 1e-6) : 1);
       const double overK = 1 / (problem.normalise ? std::sqrt(dot(k, k, key).sum + 1e-6) : 1);
-      const double decay = std::exp(*at(inputs, "g", gate)), beta = *at(inputs, "beta", gate);
+      const double beta = strengthOf(t, h), skip = problem.skip ? *at(inputs, "skip", h) : 0;
+      std::vector<double> decay;
+      for (std::int64_t r = 0; r < channels; ++r)
+        decay.push_back(decayOf(t, h, r));
+      const auto ofRow = [&](std::int64_t r) {
+        return decay[problem.by_channel ? static_cast<std::size_t>(r) : 0];
+      };
       const auto slot = static_cast<std::int64_t>(*at(inputs, "state_slots", t));
       for (std::int64_t c = 0; c < value; ++c) {
         const auto element = [&](std::int64_t r) {
           return static_cast<std::size_t>(((slot * heads + h) * key + r) * value + c);
         };
         Product known;
-        for (std::int64_t r = 0; r < key; ++r) {
-          const double term = state.values[element(r)] * decay * k[r] * overK;
+        for (std::int64_t r = 0; isDelta && r < key; ++r) {
+          const double term = state.values[element(r)] * ofRow(r) * k[r] * overK;
           known.sum += term;
           known.magnitude += std::fabs(term);
         }
         const double v = *at(inputs, "v", gate * value + c), delta = beta * (v - known.sum),
                      size = std::fabs(beta) * (std::fabs(v) + known.magnitude);
-        double sum = 0, error = 0;
+        double sum = skip * v, error = steps * std::fabs(sum);
         for (std::int64_t r = 0; r < key; ++r) {
           const std::size_t i = element(r);
-          const double before = state.values[i] * decay;
+          const double before = state.values[i] * ofRow(r);
           state.values[i] = before + k[r] * overK * delta;
           state.bound[i] =
               steps * (std::fabs(before) + std::fabs(k[r] * overK) * size) + underflow(f32);

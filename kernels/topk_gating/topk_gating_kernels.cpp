@@ -13,7 +13,6 @@ namespace {
 
 using Numbers = std::vector<Numeric>;
 
-constexpr float kLn2 = 0.693147180559945309f;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t kNone = INT64_MIN;
@@ -45,12 +44,6 @@ struct Softmax {
   Numeric largest, sum;
 };
 
-/// log(1 + t) of t from 0 to 1: what rounds off 1 + t is made good by the last factor (Kahan).
-Numeric logOfOneMore(const Numeric &t) {
-  const FastMathScope approximate(FastMath::afn);
-  const Numeric one = t + 1.0f, rest = one - 1.0f;
-  return select(rest == 0.0f, t, math::log2(one) * kLn2 * (t / rest));
-}
 /// The score of a logit; of a softmax, e to the power of its distance from the largest one, which is
 /// still to be divided by the sum of all.
 Numeric scoreOf(GatingScore score, const Numeric &logit, const std::optional<Softmax> &softmax) {
@@ -58,9 +51,9 @@ Numeric scoreOf(GatingScore score, const Numeric &logit, const std::optional<Sof
   case GatingScore::softmax:
     return exponential(logit - softmax->largest);
   case GatingScore::sigmoid:
-    return 1.0f / (exponential(-logit) + 1.0f);
+    return sigmoid(logit);
   case GatingScore::sqrt_softplus:
-    return math::sqrt(max(logit, 0.0f) + logOfOneMore(exponential(-math::abs(logit))));
+    return math::sqrt(softplus(logit));
   }
   throw Error("a score of no kind");
 }
@@ -177,9 +170,10 @@ private:
     if (problem_.score != GatingScore::softmax)
       return std::nullopt;
     const Numeric largest = reduce_.max(combine(row, Reduction::max));
-    return Softmax{largest, reduce_.add(combine(
-                                mapRow(row, [&](const Vector &v) { return exponential(v - largest); }),
-                                Reduction::add))};
+    return Softmax{
+        largest,
+        reduce_.add(combine(mapRow(row, [&](const Vector &v) { return exponential(v - largest); }),
+                            Reduction::add))};
   }
 
   Values valuesOf(const RowValues &row, const std::optional<Softmax> &softmax) {
@@ -220,7 +214,8 @@ private:
       const Numeric best = reduce_.max(largestOf(own));
       const bool isSum = problem_.group_score == GroupScore::two_largest && size > 1;
       const Numeric value =
-          isSum ? Numeric(valueOfCandidate(best) + valueOfCandidate(reduce_.max(largestOf(without(own, best)))))
+          isSum ? Numeric(valueOfCandidate(best) +
+                          valueOfCandidate(reduce_.max(largestOf(without(own, best)))))
                 : valueOfCandidate(best);
       left.push_back(candidate(marksNaN() ? nanFirst(value) : value, Int32{group}));
     }

@@ -150,6 +150,7 @@ TEST_CASE("every family answers for a target that was added") {
   expectAnswers(DecodeProblem{});
   expectAnswers(DecodeProblem{.q_heads = 16, .head = 576, .latent = 512});
   expectAnswers(DeltaRuleProblem{.prefill = true});
+  expectAnswers(DeltaRuleProblem{.update = StateUpdate::add, .prefill = true});
   expectAnswers(GemmProblem{.n = 4096, .k = 4096});
   expectAnswers(
       GemmProblem{.a = fx::f8E4M3FNUZ, .b = fx::f8E4M3FNUZ, .c = fx::bf16, .n = 4096, .k = 4096});

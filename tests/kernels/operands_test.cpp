@@ -306,7 +306,22 @@ void expectRules(const Share &share) {
                                 share);
   expectRule<DeltaRuleProblem>(
       {{.heads = 2, .v_heads = 4, .key = 16, .value = 16, .fresh = true},
-       {.x = fx::bf16, .heads = 1, .v_heads = 2, .key = 128, .value = 32, .prefill = true}},
+       {.x = fx::bf16, .heads = 1, .v_heads = 2, .key = 128, .value = 32, .prefill = true},
+       {.heads = 1,
+        .v_heads = 2,
+        .key = 16,
+        .value = 16,
+        .update = fk::StateUpdate::add,
+        .decay = fk::DecayGate::softplus,
+        .strength = fk::UpdateStrength::step,
+        .skip = true},
+       {.heads = 2,
+        .v_heads = 2,
+        .key = 16,
+        .value = 16,
+        .decay = fk::DecayGate::softplus,
+        .strength = fk::UpdateStrength::sigmoid,
+        .by_channel = true}},
       share);
   const auto rope = [](auto change) {
     RopeProblem problem{.q_heads = 4, .kv_heads = 2, .head = 32, .page = 4};
