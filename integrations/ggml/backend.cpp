@@ -3,9 +3,13 @@
 #include "repeats.h"
 #include "scratch.h"
 
-#include "ops/op.h"
+#include "ops/fusion.h"
+
+#include <algorithm>
+#include <cstdlib>
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 namespace flydsl_ggml {
@@ -33,6 +37,12 @@ void synchronize(ggml_backend_t backend) {
   orAbort("waiting for the device", [&] { backendOf(backend).stream.synchronize(); });
 }
 
+/// GGML_FLYDSL_FUSION=0: each node is a kernel of its own, as for looking for a wrong one.
+const bool fuses = [] {
+  const char *value = std::getenv("GGML_FLYDSL_FUSION");
+  return !value || std::string_view(value) != "0";
+}();
+
 bool isNothing(const ggml_tensor *node) {
   return ggml_is_empty(node) || ggml_op_is_empty(node->op) ||
          !(node->flags & GGML_TENSOR_FLAG_COMPUTE);
@@ -43,6 +53,8 @@ ggml_status compute(ggml_backend_t backend, ggml_cgraph *graph) {
   const ggml_tensor *current = nullptr;
   const ggml_status status = guarded("computing a graph", GGML_STATUS_FAILED, [&] {
     on.state.device.make_current();
+    if (on.repeats.replay(on.stream, graph->uid))
+      return GGML_STATUS_SUCCESS;
     std::vector<const ggml_tensor *> nodes;
     for (int i = 0; i < graph->n_nodes; ++i) {
       if (isNothing(graph->nodes[i]))
@@ -53,11 +65,19 @@ ggml_status compute(ggml_backend_t backend, ggml_cgraph *graph) {
         return GGML_STATUS_FAILED;
       }
     }
-    on.repeats.compute(on.stream, nodes, [&](const fx::Stream &stream) {
-      for (const ggml_tensor *node : nodes) {
-        current = node;
+    on.repeats.compute(on.stream, graph->uid, nodes, [&](const fx::Stream &stream) {
+      const Run run{stream, on.state.target, &on.scratch};
+      for (int i = 0; i < graph->n_nodes;) {
+        current = graph->nodes[i];
+        if (isNothing(current)) {
+          ++i;
+          continue;
+        }
         on.scratch.restart();
-        findOp(node->op)->run({stream, on.state.target, &on.scratch}, node);
+        const int done = fuses ? runFused(run, graph, i) : 0;
+        if (!done)
+          findOp(current->op)->run(run, current);
+        i += std::max(done, 1);
       }
     });
     return GGML_STATUS_SUCCESS;

@@ -11,50 +11,81 @@ constexpr std::size_t kKept = 8;
 /// A capture costs more than a launch; graphs of fewer nodes are launched.
 constexpr std::size_t kFewest = 4;
 
-void describe(std::vector<std::uint64_t> &to, const ggml_tensor *tensor) {
-  to.push_back(static_cast<std::uint64_t>(tensor->type));
-  to.push_back(reinterpret_cast<std::uintptr_t>(tensor->data));
-  for (int d = 0; d < GGML_MAX_DIMS; ++d) {
-    to.push_back(static_cast<std::uint64_t>(tensor->ne[d]));
-    to.push_back(tensor->nb[d]);
+/// Calls `each` with the numbers that the tensor is described by, until it returns false; returns whether
+/// it never did.
+template <class Each> bool eachOf(const ggml_tensor *tensor, const Each &each) {
+  bool all = each(static_cast<std::uint64_t>(tensor->type)) &&
+             each(reinterpret_cast<std::uintptr_t>(tensor->data));
+  for (int d = 0; all && d < GGML_MAX_DIMS; ++d)
+    all = each(static_cast<std::uint64_t>(tensor->ne[d])) && each(tensor->nb[d]);
+  return all;
+}
+template <class Each> bool eachOf(std::span<const ggml_tensor *const> nodes, const Each &each) {
+  for (const ggml_tensor *node : nodes) {
+    // Results of a graph, which the flags name, are not fused away.
+    bool all = each(static_cast<std::uint64_t>(node->op)) &&
+               each(static_cast<std::uint64_t>(node->flags)) && eachOf(node, each);
+    for (const std::int32_t parameter : node->op_params)
+      all = all && each(static_cast<std::uint32_t>(parameter));
+    for (std::size_t i = 0; all && i < GGML_MAX_SRC; ++i)
+      if (node->src[i])
+        all = each(i) && eachOf(node->src[i], each);
+    if (!all)
+      return false;
   }
+  return true;
 }
 std::vector<std::uint64_t> descriptionOf(std::span<const ggml_tensor *const> nodes) {
   std::vector<std::uint64_t> all;
-  all.reserve(nodes.size() * 48);
-  for (const ggml_tensor *node : nodes) {
-    all.push_back(static_cast<std::uint64_t>(node->op));
-    for (const std::int32_t parameter : node->op_params)
-      all.push_back(static_cast<std::uint32_t>(parameter));
-    describe(all, node);
-    for (std::size_t i = 0; i < GGML_MAX_SRC; ++i)
-      if (node->src[i]) {
-        all.push_back(i);
-        describe(all, node->src[i]);
-      }
-  }
+  all.reserve(nodes.size() * 64);
+  eachOf(nodes, [&](std::uint64_t number) {
+    all.push_back(number);
+    return true;
+  });
   return all;
+}
+bool describes(const std::vector<std::uint64_t> &description,
+               std::span<const ggml_tensor *const> nodes) {
+  std::size_t at = 0;
+  return eachOf(nodes,
+                [&](std::uint64_t number) {
+                  return at < description.size() && description[at++] == number;
+                }) &&
+         at == description.size();
 }
 
 } // namespace
 
-void Repeats::compute(const fx::Stream &stream, std::span<const ggml_tensor *const> nodes,
+bool Repeats::replay(const fx::Stream &stream, std::uint64_t uid) const {
+  if (uid)
+    for (const Captured &captured : captured_)
+      if (captured.uid == uid) {
+        captured.graph.launch(stream);
+        return true;
+      }
+  return false;
+}
+
+void Repeats::compute(const fx::Stream &stream, std::uint64_t uid,
+                      std::span<const ggml_tensor *const> nodes,
                       const std::function<void(const fx::Stream &)> &work) {
   if (nodes.empty())
     return;
   if (off_ || nodes.size() < kFewest)
     return work(stream);
-  std::vector<std::uint64_t> description = descriptionOf(nodes);
-  for (const Captured &captured : captured_)
-    if (captured.description == description)
+  for (Captured &captured : captured_)
+    if (describes(captured.description, nodes)) {
+      captured.uid = uid;
       return captured.graph.launch(stream);
-  if (description != last_) {
+    }
+  if (!describes(last_, nodes)) {
     work(stream);
-    last_ = std::move(description);
+    last_ = descriptionOf(nodes);
     return;
   }
   try {
-    captured_.push_front({std::move(description), fx::Graph::capture(stream, work)});
+    captured_.push_front({std::move(last_), uid, fx::Graph::capture(stream, work)});
+    last_.clear();
   } catch (const fx::Error &error) {
     GGML_LOG_WARN("flydsl: graphs are launched node by node: %s\n", error.what());
     off_ = true;

@@ -19,14 +19,20 @@ namespace fx = flydsl;
 /// and their arguments depend on is: ops, their parameters, types, shapes, strides and addresses.
 class Repeats {
 public:
+  /// Replays the graph that was captured with this number, and returns whether there is one. ggml's
+  /// scheduler gives a graph a new number whenever it makes or allocates one, so the same number stands
+  /// for the same graph; 0 stands for none.
+  bool replay(const fx::Stream &stream, std::uint64_t uid) const;
   /// Puts the work of the nodes into the stream. The first time, `work` does it; the second time it is
   /// captured, and from then on it is replayed.
-  void compute(const fx::Stream &stream, std::span<const ggml_tensor *const> nodes,
+  void compute(const fx::Stream &stream, std::uint64_t uid,
+               std::span<const ggml_tensor *const> nodes,
                const std::function<void(const fx::Stream &)> &work);
 
 private:
   struct Captured {
     std::vector<std::uint64_t> description;
+    std::uint64_t uid;
     fx::Graph graph;
   };
   std::vector<std::uint64_t> last_;

@@ -43,7 +43,8 @@ int collapse(std::vector<HostOperand> &all) {
 } // namespace
 
 void elementwise(const Run &run, const std::string &name, const Element &result,
-                 std::span<const Element> sources, Formula formula, std::vector<float> numbers) {
+                 std::span<const Element> sources, const Formula &formula,
+                 std::vector<float> numbers) {
   std::vector<HostOperand> all{result.memory};
   std::vector<Form> forms;
   bool collapses = true;

@@ -22,7 +22,7 @@ struct Simple {
   ggml_op op;
   const char *name;
   int numbers; ///< floats from parameter 0 on
-  Formula formula;
+  PlainFormula formula;
 };
 constexpr Simple kSimple[] = {
     {GGML_OP_SQR, "sqr", 0, [](In x, Numbers) { return Numeric(x[0] * x[0]); }},
@@ -48,38 +48,42 @@ constexpr Simple kSimple[] = {
        return x[0] * s * ((1.0f - s) * x[1] + 1.0f);
      }},
 };
-void runSimple(const Run &run, const ggml_tensor *op) {
+std::optional<ElementOp> simpleOf(const ggml_tensor *op) {
   for (const Simple &row : kSimple)
     if (row.op == op->op) {
-      std::vector<float> numbers;
+      ElementOp found{row.name, row.formula, {}, {}};
       for (int i = 0; i < row.numbers; ++i)
-        numbers.push_back(floatParam(op, i));
-      std::vector<Element> sources;
+        found.numbers.push_back(floatParam(op, i));
       for (const ggml_tensor *source : op->src)
-        if (source)
-          sources.push_back(elementOf(source));
-      elementwise(run, row.name, elementOf(op), sources, row.formula, std::move(numbers));
+        if (source) {
+          found.sources.push_back(elementOf(source));
+          found.tensors.push_back(source);
+        }
+      return found;
     }
+  return std::nullopt;
 }
 
-bool supportsUnary(const ggml_tensor *op) {
-  return sourcesAreFloats(op) && unaryFormula(ggml_get_unary_op(op));
-}
-void runUnary(const Run &run, const ggml_tensor *op) {
+std::optional<ElementOp> unaryOf(const ggml_tensor *op) {
   const ggml_unary_op which = ggml_get_unary_op(op);
-  std::vector<float> numbers;
+  const auto formula = unaryFormula(which);
+  if (!formula)
+    return std::nullopt;
+  ElementOp found{std::string("unary_") + ggml_unary_op_name(which),
+                  formula,
+                  {elementOf(op->src[0])},
+                  {op->src[0]}};
   if (which == GGML_UNARY_OP_XIELU)
     for (int i = 1; i <= 4; ++i)
-      numbers.push_back(floatParam(op, i));
-  const Element sources[] = {elementOf(op->src[0])};
-  elementwise(run, std::string("unary_") + ggml_unary_op_name(which), elementOf(op), sources,
-              unaryFormula(which), std::move(numbers));
+      found.numbers.push_back(floatParam(op, i));
+  return found;
 }
 
-bool supportsGlu(const ggml_tensor *op) {
-  return sourcesAreFloats(op) && gluFormula(ggml_get_glu_op(op));
-}
-void runGlu(const Run &run, const ggml_tensor *op) {
+std::optional<ElementOp> gluOf(const ggml_tensor *op) {
+  const ggml_glu_op which = ggml_get_glu_op(op);
+  const auto formula = gluFormula(which);
+  if (!formula)
+    return std::nullopt;
   // Both halves in one tensor, or in two. Rows follow one another in the order of dimensions 1 to 3.
   const ggml_tensor *gate = op->src[0], *up = op->src[1];
   const bool swapped = intParam(op, 1) != 0;
@@ -87,15 +91,22 @@ void runGlu(const Run &run, const ggml_tensor *op) {
   Element a = elementOf(gate, swapped ? half : 0);
   Element b = up ? elementOf(up) : elementOf(gate, swapped ? 0 : half);
   a.memory.extent[0] = b.memory.extent[0] = static_cast<std::int32_t>(op->ne[0]);
-  const Element sources[] = {a, b};
-  const ggml_glu_op which = ggml_get_glu_op(op);
-  elementwise(run, std::string("glu_") + ggml_glu_op_name(which), elementOf(op), sources,
-              gluFormula(which), {floatParam(op, 2), floatParam(op, 3)});
+  return ElementOp{std::string("glu_") + ggml_glu_op_name(which),
+                   formula,
+                   {a, b},
+                   {gate, up ? up : gate},
+                   {floatParam(op, 2), floatParam(op, 3)}};
+}
+
+bool isFormula(const ggml_tensor *op) { return elementOpOf(op).has_value(); }
+void runFormula(const Run &run, const ggml_tensor *op) {
+  const ElementOp found = *elementOpOf(op);
+  elementwise(run, found.name, elementOf(op), found.sources, found.formula, found.numbers);
 }
 
 void runFill(const Run &run, const ggml_tensor *op) {
-  elementwise(run, "fill", elementOf(op), {},
-              [](In, Numbers f) { return Numeric(f[0]); }, {floatParam(op, 0)});
+  elementwise(run, "fill", elementOf(op), {}, [](In, Numbers f) { return Numeric(f[0]); },
+              {floatParam(op, 0)});
 }
 void runRepeat(const Run &run, const ggml_tensor *op) {
   const Element sources[] = {elementOf(op->src[0])};
@@ -103,22 +114,22 @@ void runRepeat(const Run &run, const ggml_tensor *op) {
 }
 
 constexpr Op kOps[] = {
-    {GGML_OP_SQR, sourcesAreFloats, runSimple},
-    {GGML_OP_SQRT, sourcesAreFloats, runSimple},
-    {GGML_OP_LOG, sourcesAreFloats, runSimple},
-    {GGML_OP_SIN, sourcesAreFloats, runSimple},
-    {GGML_OP_COS, sourcesAreFloats, runSimple},
-    {GGML_OP_SCALE, sourcesAreFloats, runSimple},
-    {GGML_OP_CLAMP, sourcesAreFloats, runSimple},
-    {GGML_OP_LEAKY_RELU, sourcesAreFloats, runSimple},
-    {GGML_OP_UNARY, supportsUnary, runUnary},
-    {GGML_OP_ADD, sourcesAreFloats, runSimple},
-    {GGML_OP_ADD1, sourcesAreFloats, runSimple},
-    {GGML_OP_SUB, sourcesAreFloats, runSimple},
-    {GGML_OP_MUL, sourcesAreFloats, runSimple},
-    {GGML_OP_DIV, sourcesAreFloats, runSimple},
-    {GGML_OP_SILU_BACK, sourcesAreFloats, runSimple},
-    {GGML_OP_GLU, supportsGlu, runGlu},
+    {GGML_OP_SQR, isFormula, runFormula},
+    {GGML_OP_SQRT, isFormula, runFormula},
+    {GGML_OP_LOG, isFormula, runFormula},
+    {GGML_OP_SIN, isFormula, runFormula},
+    {GGML_OP_COS, isFormula, runFormula},
+    {GGML_OP_SCALE, isFormula, runFormula},
+    {GGML_OP_CLAMP, isFormula, runFormula},
+    {GGML_OP_LEAKY_RELU, isFormula, runFormula},
+    {GGML_OP_UNARY, isFormula, runFormula},
+    {GGML_OP_ADD, isFormula, runFormula},
+    {GGML_OP_ADD1, isFormula, runFormula},
+    {GGML_OP_SUB, isFormula, runFormula},
+    {GGML_OP_MUL, isFormula, runFormula},
+    {GGML_OP_DIV, isFormula, runFormula},
+    {GGML_OP_SILU_BACK, isFormula, runFormula},
+    {GGML_OP_GLU, isFormula, runFormula},
     {GGML_OP_FILL, sourcesAreFloats, runFill},
     {GGML_OP_REPEAT,
      [](const ggml_tensor *op) {
@@ -128,6 +139,12 @@ constexpr Op kOps[] = {
 };
 
 } // namespace
+
+std::optional<ElementOp> elementOpOf(const ggml_tensor *op) {
+  if (!sourcesAreFloats(op))
+    return std::nullopt;
+  return op->op == GGML_OP_UNARY ? unaryOf(op) : op->op == GGML_OP_GLU ? gluOf(op) : simpleOf(op);
+}
 
 std::span<const Op> elementwiseOps() { return kOps; }
 

@@ -23,7 +23,7 @@ Numeric relu(const Numeric &x) { return fx::select(x > 0.0f, x, 0.0f); }
 
 struct Unary {
   ggml_unary_op op;
-  Formula formula;
+  PlainFormula formula;
 };
 constexpr Unary kUnary[] = {
     {GGML_UNARY_OP_ABS, [](In x, Numbers) { return m::abs(x[0]); }},
@@ -63,7 +63,7 @@ constexpr Unary kUnary[] = {
 
 struct Glu {
   ggml_glu_op op;
-  Formula formula; ///< of the gate, the other factor, and alpha and limit
+  PlainFormula formula; ///< of the gate, the other factor, and alpha and limit
 };
 constexpr Glu kGlu[] = {
     {GGML_GLU_OP_REGLU, [](In x, Numbers) { return relu(x[0]) * x[1]; }},
@@ -84,13 +84,13 @@ constexpr Glu kGlu[] = {
 
 } // namespace
 
-Formula unaryFormula(ggml_unary_op op) {
+PlainFormula unaryFormula(ggml_unary_op op) {
   for (const Unary &row : kUnary)
     if (row.op == op)
       return row.formula;
   return nullptr;
 }
-Formula gluFormula(ggml_glu_op op) {
+PlainFormula gluFormula(ggml_glu_op op) {
   for (const Glu &row : kGlu)
     if (row.op == op)
       return row.formula;

@@ -6,8 +6,11 @@
 
 namespace flydsl_ggml {
 
+/// A formula that captures nothing.
+using PlainFormula = fx::Numeric (*)(std::span<const fx::Numeric> x, const fx::Float32 *f);
+
 /// None for an op that has no formula.
-Formula unaryFormula(ggml_unary_op op);
-Formula gluFormula(ggml_glu_op op);
+PlainFormula unaryFormula(ggml_unary_op op);
+PlainFormula gluFormula(ggml_glu_op op);
 
 } // namespace flydsl_ggml

@@ -2,7 +2,7 @@
 // at a time. The estimates that the limits come from are in docs/llama-cpp.md.
 #include "ops/product_plans.h"
 
-#include "ops/elementwise.h"
+#include "ops/numbers.h"
 #include "plan_table.h"
 
 #include <flydsl/kernels/gemm.h>
@@ -18,8 +18,6 @@ constexpr std::int64_t kFewest = 9;
 /// Weights of blocks that are in memory as numbers at a time: 64 MiB, which the last caches of large
 /// devices hold.
 constexpr std::int64_t kPart = std::int64_t{1} << 25;
-/// Neighbours that a thread makes numbers of.
-constexpr int kNeighbours = 8;
 
 /// A product of rows of weights and rows of inputs.
 struct Product {
@@ -54,46 +52,6 @@ fx::TensorArg rowsAt(std::int64_t address, ggml_type type, std::int64_t rows, st
   return fx::TensorArg(reinterpret_cast<void *>(address), dtypeOf(type), shape, strides);
 }
 
-/// The inputs as rows of the numbers that are multiplied, contiguous, in the op's own memory.
-std::int64_t roundedInputs(const Run &run, const Product &product) {
-  const ggml_tensor *x = product.inputs;
-  const auto size = static_cast<std::int64_t>(ggml_type_size(product.type));
-  Element rounded{product.type, operandOf(x)};
-  rounded.memory.address = reinterpret_cast<std::intptr_t>(
-      run.scratch->take(static_cast<std::size_t>(ggml_nelements(x) * size)));
-  rounded.memory.stride[0] = size;
-  for (std::size_t d = 1; d < 4; ++d)
-    rounded.memory.stride[d] = rounded.memory.stride[d - 1] * x->ne[d - 1];
-  const Element sources[] = {elementOf(x)};
-  elementwise(run, "copy", rounded, sources, nullptr);
-  return rounded.memory.address;
-}
-
-/// Makes numbers of some rows of blocks. A thread takes some neighbours, which are in one block.
-void numbersOfBlocks(const Run &run, const Product &product, std::int64_t first, std::int64_t rows,
-                     std::int64_t to) {
-  const ggml_type from = product.weights->type, type = product.type;
-  const std::int64_t pieces = product.k / kNeighbours;
-  HostOperand blocks = operandOf(product.weights);
-  blocks.address += first * blocks.stride[1];
-  run.threads(
-      rows * pieces,
-      {.name = std::string("numbers_") + ggml_type_name(type) + "_" + ggml_type_name(from),
-       .x = {{.address = to, .stride = {}, .extent = {}}, blocks},
-       .i = {static_cast<std::int32_t>(pieces)}},
-      [=](const Traced &p, const fx::UInt32 &index) {
-        const fx::UInt32 ofRow(p.i[1].to(fx::u32)), row = index / ofRow;
-        const fx::Int32 k(((index - row * ofRow) * kNeighbours).to(fx::i32));
-        const auto x = neighboursInRow(from, p.x[1].address + row.to(fx::i64) * p.x[1].stride[1],
-                                       p.x[1].stride[0], k, kNeighbours);
-        const fx::DType dtype = dtypeOf(type);
-        fx::Pointer::from_address(p.x[0].address +
-                                      index.to(fx::i64) * (kNeighbours * dtype.bytes()),
-                                  dtype, fx::AddressSpace::global, kNeighbours * dtype.bytes())
-            .store(fx::Vector::of({x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]}).to(dtype));
-      });
-}
-
 fk::GemmProblem problemOf(const Product &product, std::int64_t n) {
   return {.a = dtypeOf(product.type),
           .b = dtypeOf(product.type),
@@ -111,24 +69,38 @@ std::int64_t rowsOfPart(const Product &product) {
   return std::min(product.n, std::max(unit, kPart / product.k / unit * unit));
 }
 
+/// None if the plan does not have it, too.
+std::optional<Product> plannedProduct(const Run &run, const ggml_tensor *op) {
+  const auto product = productOf(op);
+  if (!product || !fk::supported(problemOf(*product, rowsOfPart(*product)), run.target))
+    return std::nullopt;
+  return product;
+}
+
 } // namespace
 
+bool hasPlan(const Run &run, const ggml_tensor *op) { return plannedProduct(run, op).has_value(); }
+
 bool mulMatByPlan(const Run &run, const ggml_tensor *op) {
-  const auto product = productOf(op);
-  const std::int64_t part = product ? rowsOfPart(*product) : 0;
-  if (!product || !fk::supported(problemOf(*product, part), run.target))
+  const auto product = plannedProduct(run, op);
+  if (!product)
     return false;
+  const std::int64_t part = rowsOfPart(*product);
   const bool blocks = !dtypeOf(product->weights->type);
   const std::int64_t n = product->n, k = product->k, m = product->m;
-  const std::int64_t inputs = roundedInputs(run, *product);
+  const std::int64_t inputs = contiguousNumbers(run, product->inputs, product->type);
   const auto size = static_cast<std::int64_t>(ggml_type_size(product->type));
   const std::int64_t numbers = blocks ? reinterpret_cast<std::intptr_t>(run.scratch->take(
                                             static_cast<std::size_t>(part * k * size)))
                                       : 0;
   for (std::int64_t first = 0; first < n; first += part) {
     const std::int64_t rows = std::min(part, n - first);
-    if (blocks)
-      numbersOfBlocks(run, *product, first, rows, numbers);
+    if (blocks) {
+      HostOperand of = operandOf(product->weights);
+      of.address += first * of.stride[1];
+      of.extent[1] = static_cast<std::int32_t>(rows);
+      numbersOfBlocks(run, product->weights->type, of, product->type, numbers);
+    }
     const fk::GemmProblem problem = problemOf(*product, rows);
     const fk::GemmConfig config = fk::choose(problem, m, run.target);
     const HostOperand w = operandOf(product->weights), y = operandOf(op);

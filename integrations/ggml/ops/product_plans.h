@@ -9,5 +9,7 @@ namespace flydsl_ggml {
 /// kernel. Returns whether it did. Weights are leaves of the graph that are matrices: a plan is compiled
 /// for their very shape, which caches of keys, whose shapes grow, would make many.
 bool mulMatByPlan(const Run &run, const ggml_tensor *op);
+/// Whether mulMatByPlan would.
+bool hasPlan(const Run &run, const ggml_tensor *op);
 
 } // namespace flydsl_ggml

@@ -1,5 +1,7 @@
 // Products of matrices for all types, strides and repetitions: a wave takes a row or two of weights and a
 // few columns, and its lanes share the sums.
+#include "ops/formulas.h"
+#include "ops/fusion.h"
 #include "ops/product_plans.h"
 
 #include <algorithm>
@@ -82,52 +84,86 @@ bool supportsProduct(const ggml_tensor *op) {
 
 //===-- MUL_MAT --------------------------------------------------------------===//
 
+/// What is done with products before they are stored.
+struct Then {
+  const ggml_tensor *result;
+  const ggml_tensor *addend = nullptr; ///< is added
+  /// The product is the gate of GLU, and this product is the other factor.
+  const ggml_tensor *up = nullptr;
+};
+
 /// y[m, n, i2, i3] = sum over k of w[k, m, i2 / r2, i3 / r3] * x[k, n, i2, i3]
-void runMulMat(const Run &run, const ggml_tensor *op) {
-  if (mulMatByPlan(run, op))
-    return;
+void mulMat(const Run &run, const ggml_tensor *op, const Then &then) {
   const ggml_tensor *w = op->src[0], *x = op->src[1];
-  const Form form = formOf(run, w, x, op->ne[1]);
-  run({.name = nameOf("mul_mat", form),
-       .x = {operandOf(op), operandOf(w), operandOf(x)},
-       .i = {static_cast<std::int32_t>(x->ne[2] / w->ne[2]),
-             static_cast<std::int32_t>(x->ne[3] / w->ne[3])},
-       .grid = {ceilDiv(op->ne[0], kThreads / run.wave * form.rows),
-                ceilDiv(op->ne[1], form.columns), op->ne[2] * op->ne[3]},
-       .block = kThreads},
-      [=](const Traced &p) {
-        const TracedOperand &y = p.x[0], &weights = p.x[1], &inputs = p.x[2];
-        const Int32 firstRow = waveOfGrid(form.wave) * form.rows,
-                    first = fx::block_idx().y * form.columns;
-        const Int32 i2 = fx::block_idx().z % y.extent[2], i3 = fx::block_idx().z / y.extent[2];
-        fx::exit_if(firstRow >= y.extent[0]);
-        // Past the last row or column, it is taken again.
-        const auto upTo = [](const Int32 &i, const Int32 &extent) {
-          return Int32(fx::min(i, Numeric(extent - 1)));
-        };
-        std::vector<Int64> rows, columns;
-        for (int r = 0; r < form.rows; ++r)
-          rows.push_back(rowAddress(weights, r ? upTo(firstRow + r, y.extent[0]) : firstRow,
-                                    i2 / p.i[0], i3 / p.i[1]));
-        for (int c = 0; c < form.columns; ++c)
-          columns.push_back(rowAddress(inputs, c ? upTo(first + c, y.extent[1]) : first, i2, i3));
-        const auto sums =
-            dots(form, rows, weights.stride[0], columns, inputs.stride[0], weights.extent[0]);
-        fx::if_(fx::thread_idx().x % form.wave == 0, [&] {
-          for (int r = 0; r < form.rows; ++r)
-            for (int c = 0; c < form.columns; ++c) {
-              const Int32 m = firstRow + r, n = first + c;
-              const auto store = [&] {
-                storeAt(y, GGML_TYPE_F32, {m, n, i2, i3},
-                        sums[static_cast<std::size_t>(r * form.columns + c)]);
-              };
-              if (!r && !c)
-                store();
-              else
-                fx::if_(m < y.extent[0] && n < y.extent[1], store);
+  Form form = formOf(run, w, x, op->ne[1]);
+  Launch what{.name = nameOf("mul_mat", form),
+              .x = {operandOf(then.result), operandOf(w), operandOf(x)}};
+  what.i = {static_cast<std::int32_t>(x->ne[2] / w->ne[2]),
+            static_cast<std::int32_t>(x->ne[3] / w->ne[3])};
+  const bool adds = then.addend, gated = then.up;
+  PlainFormula glu = nullptr;
+  if (adds) {
+    what.name += "_add";
+    what.x.push_back(operandOf(then.addend));
+  }
+  if (gated) {
+    form.rows = 1; // of each of the two
+    const ggml_glu_op which = ggml_get_glu_op(then.result);
+    glu = gluFormula(which);
+    what.name = nameOf("mul_mat", form) + "_" + ggml_glu_op_name(which);
+    what.x.push_back(operandOf(then.up->src[0]));
+    what.f = {floatParam(then.result, 2), floatParam(then.result, 3)};
+  }
+  what.grid = {ceilDiv(op->ne[0], kThreads / run.wave * form.rows),
+               ceilDiv(op->ne[1], form.columns), op->ne[2] * op->ne[3]};
+  what.block = kThreads;
+  run(what, [=](const Traced &p) {
+    const TracedOperand &y = p.x[0], &weights = p.x[1], &inputs = p.x[2];
+    const Int32 firstRow = waveOfGrid(form.wave) * form.rows,
+                first = fx::block_idx().y * form.columns;
+    const Int32 i2 = fx::block_idx().z % y.extent[2], i3 = fx::block_idx().z / y.extent[2];
+    fx::exit_if(firstRow >= y.extent[0]);
+    // Past the last row or column, it is taken again.
+    const auto upTo = [](const Int32 &i, const Int32 &extent) {
+      return Int32(fx::min(i, Numeric(extent - 1)));
+    };
+    std::vector<Int64> rows, columns;
+    const auto rowOf = [&](const TracedOperand &of, const Int32 &row) {
+      return rowAddress(of, row, i2 / p.i[0], i3 / p.i[1]);
+    };
+    for (int r = 0; r < form.rows; ++r)
+      rows.push_back(rowOf(weights, r ? upTo(firstRow + r, y.extent[0]) : firstRow));
+    if (gated)
+      rows.push_back(rowOf(p.x[3], firstRow));
+    for (int c = 0; c < form.columns; ++c)
+      columns.push_back(rowAddress(inputs, c ? upTo(first + c, y.extent[1]) : first, i2, i3));
+    const auto sums =
+        dots(form, rows, weights.stride[0], columns, inputs.stride[0], weights.extent[0]);
+    fx::if_(fx::thread_idx().x % form.wave == 0, [&] {
+      for (int r = 0; r < form.rows; ++r)
+        for (int c = 0; c < form.columns; ++c) {
+          const Int32 m = firstRow + r, n = first + c;
+          const Place at{m, n, i2, i3};
+          const Numeric &sum = sums[static_cast<std::size_t>(r * form.columns + c)];
+          const auto store = [&] {
+            if (gated) {
+              const Numeric both[] = {sum, sums[static_cast<std::size_t>(form.columns + c)]};
+              return storeAt(y, GGML_TYPE_F32, at, glu(both, p.f));
             }
-        });
-      });
+            storeAt(y, GGML_TYPE_F32, at,
+                    adds ? sum + rawAt(p.x[3], GGML_TYPE_F32, repeated(at, p.x[3])) : sum);
+          };
+          if (!r && !c)
+            store();
+          else
+            fx::if_(m < y.extent[0] && n < y.extent[1], store);
+        }
+    });
+  });
+}
+void runMulMat(const Run &run, const ggml_tensor *op) {
+  if (!mulMatByPlan(run, op))
+    mulMat(run, op, {op});
 }
 
 //===-- MUL_MAT_ID -----------------------------------------------------------===//
@@ -188,5 +224,26 @@ constexpr Op kOps[] = {
 } // namespace
 
 std::span<const Op> productOps() { return kOps; }
+
+bool mulMatThenAdd(const Run &run, const ggml_tensor *product, const ggml_tensor *addend,
+                   const ggml_tensor *result) {
+  if (!isF32(addend) || !isF32(result) || hasPlan(run, product))
+    return false;
+  mulMat(run, product, {.result = result, .addend = addend});
+  return true;
+}
+bool mulMatsThenGlu(const Run &run, const ggml_tensor *gate, const ggml_tensor *up,
+                    const ggml_tensor *glu) {
+  const ggml_tensor *w = gate->src[0], *other = up->src[0];
+  const bool alike = gate->src[1] == up->src[1] && w->type == other->type &&
+                     ggml_are_same_shape(w, other) && ggml_are_same_stride(w, other);
+  // Neighbours are loaded together where the first rows allow it, so the second must lie alike.
+  const bool asWide =
+      widthOf(operandOf(w), w->type, 4) == widthOf(operandOf(other), other->type, 4);
+  if (!alike || !asWide || !isF32(glu) || !gluFormula(ggml_get_glu_op(glu)) || hasPlan(run, gate))
+    return false;
+  mulMat(run, gate, {.result = glu, .up = up});
+  return true;
+}
 
 } // namespace flydsl_ggml

@@ -1,4 +1,5 @@
 // Ops on rows: norms, softmax, sums, largest elements, orders. A block of threads takes a row.
+#include "ops/fusion.h"
 #include "ops/row.h"
 
 #include <limits>
@@ -10,36 +11,57 @@ using fx::Int32, fx::Int64, fx::Numeric;
 
 //===-- Norms ----------------------------------------------------------------===//
 
-void runNorm(const Run &run, const ggml_tensor *op) {
+/// A norm, then times `weight` and plus `bias`, if there are such.
+void norm(const Run &run, const ggml_tensor *op, const ggml_tensor *weight, const ggml_tensor *bias,
+          const ggml_tensor *result) {
   const ggml_op which = op->op;
   const int threads = threadsOf(op->ne[0]);
-  const char *name = which == GGML_OP_NORM ? "norm" : which == GGML_OP_RMS_NORM ? "rms_norm"
-                                                                               : "l2_norm";
-  run({.name = name,
-       .x = {operandOf(op), operandOf(op->src[0])},
-       .f = {floatParam(op, 0)},
-       .grid = gridOf(op),
-       .block = threads},
-      [=](const Traced &p) {
-        const TracedOperand &x = p.x[1], &y = p.x[0];
-        Row row(threads, y.extent[2]);
-        const auto at = columnsOf(x, GGML_TYPE_F32, row.of(x));
-        const Int32 n = x.extent[0];
-        const Int64 out = row.of(y);
-        const Numeric count = n.to(fx::f32);
-        const Numeric mean =
-            which == GGML_OP_NORM ? row.sum(n, at) / count : Numeric(fx::Float32(0.0f));
-        const Numeric squares = row.sum(n, [&](const Int32 &i) {
-          const Numeric v = which == GGML_OP_NORM ? at(i) - mean : at(i);
-          return v * v;
-        });
-        const Numeric scale =
-            which == GGML_OP_L2_NORM ? 1.0f / fx::max(fx::math::sqrt(squares), p.f[0])
-                                     : 1.0f / fx::math::sqrt(squares / count + p.f[0]);
-        for (Int32 i : fx::range(row.tid, n, threads))
-          storeF32(y, out, i, (which == GGML_OP_NORM ? at(i) - mean : at(i)) * scale);
-      });
+  const bool weighted = weight, biased = bias;
+  const char *name = which == GGML_OP_NORM       ? "norm"
+                     : which == GGML_OP_RMS_NORM ? "rms_norm"
+                                                 : "l2_norm";
+  Launch what{.name = std::string(name) + (weighted ? "_mul" : "") + (biased ? "_add" : ""),
+              .x = {operandOf(result), operandOf(op->src[0])},
+              .f = {floatParam(op, 0)},
+              .grid = gridOf(op),
+              .block = threads};
+  for (const ggml_tensor *factor : {weight, bias})
+    if (factor)
+      what.x.push_back(operandOf(factor));
+  run(what, [=](const Traced &p) {
+    const TracedOperand &x = p.x[1], &y = p.x[0];
+    Row row(threads, y.extent[2]);
+    const auto at = columnsOf(x, GGML_TYPE_F32, row.of(x));
+    const Int32 n = x.extent[0];
+    const Int64 out = row.of(y);
+    const Numeric count = n.to(fx::f32);
+    const Numeric mean =
+        which == GGML_OP_NORM ? row.sum(n, at) / count : Numeric(fx::Float32(0.0f));
+    const auto centred = [&](const Int32 &i) {
+      return which == GGML_OP_NORM ? at(i) - mean : at(i);
+    };
+    const Numeric squares = row.sum(n, [&](const Int32 &i) {
+      const Numeric v = centred(i);
+      return v * v;
+    });
+    const Numeric scale = which == GGML_OP_L2_NORM
+                              ? 1.0f / fx::max(fx::math::sqrt(squares), p.f[0])
+                              : 1.0f / fx::math::sqrt(squares / count + p.f[0]);
+    // The operands after the norm may be repeated.
+    const auto then = [&](int operand) {
+      const TracedOperand &of = p.x[operand];
+      return columnsOf(
+          of, GGML_TYPE_F32,
+          rowAddress(of, row.i1 % of.extent[1], row.i2 % of.extent[2], row.i3 % of.extent[3]));
+    };
+    for (Int32 i : fx::range(row.tid, n, threads)) {
+      const Numeric value = centred(i) * scale;
+      const Numeric scaled = weighted ? value * then(2)(i) : value;
+      storeF32(y, out, i, biased ? scaled + then(3)(i) : scaled);
+    }
+  });
 }
+void runNorm(const Run &run, const ggml_tensor *op) { norm(run, op, nullptr, nullptr, op); }
 
 /// dx = (dz + x * (-(sum of x dz) / (sum of x^2 + n eps))) / sqrt(mean of x^2 + eps)
 void runRmsNormBack(const Run &run, const ggml_tensor *op) {
@@ -82,8 +104,7 @@ void runGroupNorm(const Run &run, const ggml_tensor *op) {
         const TracedOperand &x = p.x[1], &y = p.x[0];
         Row row(threads, Int32(1));
         const Int32 group = fx::block_idx().x, batch = fx::block_idx().y;
-        const Int32 first = group * p.i[0],
-                    last(fx::min(first + p.i[0], Numeric(x.extent[2])));
+        const Int32 first = group * p.i[0], last(fx::min(first + p.i[0], Numeric(x.extent[2])));
         const Int32 n = x.extent[0] * x.extent[1] * fx::max(last - first, 0);
         const auto place = [&](const Int32 &i) -> Place {
           const Int32 r = i / x.extent[0];
@@ -132,8 +153,8 @@ void runSoftMax(const Run &run, const ggml_tensor *op) {
         const Int32 n = y.extent[0];
         const Int64 out = row.of(y);
         const bool masked = maskType != GGML_TYPE_COUNT;
-        const Numeric slope = masked && alibi ? slopeOf(row.i2, p.f + 1)
-                                              : Numeric(fx::Float32(1.0f));
+        const Numeric slope =
+            masked && alibi ? slopeOf(row.i2, p.f + 1) : Numeric(fx::Float32(1.0f));
         const Int64 maskRow =
             masked ? rowAddress(m, row.i1, row.i2 % m.extent[2], row.i3 % m.extent[3]) : Int64(0);
         const auto at = [&](const Int32 &i) -> Numeric {
@@ -189,9 +210,8 @@ void runSumRows(const Run &run, const ggml_tensor *op) {
         const Int32 n = p.x[1].extent[0];
         const Int64 out = row.of(p.x[0]);
         const Numeric total = row.sum(n, columnsOf(p.x[1], GGML_TYPE_F32, row.of(p.x[1])));
-        fx::if_(row.tid == 0, [&] {
-          storeF32(p.x[0], out, 0, mean ? Numeric(total / n.to(fx::f32)) : total);
-        });
+        fx::if_(row.tid == 0,
+                [&] { storeF32(p.x[0], out, 0, mean ? Numeric(total / n.to(fx::f32)) : total); });
       });
 }
 void runSum(const Run &run, const ggml_tensor *op) {
@@ -212,10 +232,7 @@ void runSum(const Run &run, const ggml_tensor *op) {
 void runArgmax(const Run &run, const ggml_tensor *op) {
   const ggml_tensor *x = op->src[0];
   const int threads = threadsOf(x->ne[0]);
-  run({.name = "argmax",
-       .x = {operandOf(op), operandOf(x)},
-       .grid = {x->ne[1]},
-       .block = threads},
+  run({.name = "argmax", .x = {operandOf(op), operandOf(x)}, .grid = {x->ne[1]}, .block = threads},
       [=](const Traced &p) {
         Row row(threads, Int32(1));
         const auto at = columnsOf(p.x[1], GGML_TYPE_F32,
@@ -250,8 +267,7 @@ void runCumsum(const Run &run, const ggml_tensor *op) {
           const Int32 i = base + row.tid;
           const fx::Boolean inside = i < n;
           const Numeric value = fx::select(inside, at(fx::select(inside, i, 0)), 0.0f);
-          const Numeric upTo =
-              fx::gpu::block_inclusive_scan(value, fx::Reduction::add, row.shared);
+          const Numeric upTo = fx::gpu::block_inclusive_scan(value, fx::Reduction::add, row.shared);
           const Numeric all = row.reduce(value, fx::Reduction::add);
           fx::if_(inside, [&] { storeF32(p.x[0], out, i, before.get() + upTo); });
           before += all;
@@ -262,8 +278,7 @@ void runCumsum(const Run &run, const ggml_tensor *op) {
 /// keeps the first places.
 void runArgsort(const Run &run, const ggml_tensor *op) {
   const ggml_tensor *x = op->src[0];
-  const bool descending =
-      op->op == GGML_OP_TOP_K || intParam(op, 0) == GGML_SORT_ORDER_DESC;
+  const bool descending = op->op == GGML_OP_TOP_K || intParam(op, 0) == GGML_SORT_ORDER_DESC;
   constexpr int threads = 256;
   const std::int64_t chunks = ceilDiv(x->ne[0], threads);
   run({.name = descending ? "argsort_desc" : "argsort_asc",
@@ -285,9 +300,8 @@ void runArgsort(const Run &run, const ggml_tensor *op) {
           place += fx::select(before || (other == own && j < i), 1, 0);
         }
         fx::if_(place.get() < p.x[0].extent[0], [&] {
-          fx::Pointer::from_address(rowAddress(p.x[0], i1, i2, i3) +
-                                        place.get().to(fx::i64) * p.x[0].stride[0],
-                                    fx::i32)
+          fx::Pointer::from_address(
+              rowAddress(p.x[0], i1, i2, i3) + place.get().to(fx::i64) * p.x[0].stride[0], fx::i32)
               .store(i);
         });
       });
@@ -331,7 +345,8 @@ constexpr Op kOps[] = {
      [](const ggml_tensor *op) { return f32ToF32(op) && ggml_is_contiguous_rows(op->src[0]); },
      runSum},
     {GGML_OP_ARGMAX,
-     [](const ggml_tensor *op) { return op->type == GGML_TYPE_I32 && isF32(op->src[0]); }, runArgmax},
+     [](const ggml_tensor *op) { return op->type == GGML_TYPE_I32 && isF32(op->src[0]); },
+     runArgmax},
     {GGML_OP_CUMSUM, f32ToF32, runCumsum},
     {GGML_OP_ARGSORT, orders, runArgsort},
     {GGML_OP_TOP_K, orders, runArgsort},
@@ -346,5 +361,14 @@ constexpr Op kOps[] = {
 } // namespace
 
 std::span<const Op> rowOps() { return kOps; }
+
+bool normThen(const Run &run, const ggml_tensor *op, const ggml_tensor *weight,
+              const ggml_tensor *bias, const ggml_tensor *result) {
+  for (const ggml_tensor *x : {weight, bias})
+    if (x && (!isF32(x) || x->ne[0] != op->ne[0]))
+      return false;
+  norm(run, op, weight, bias, result);
+  return true;
+}
 
 } // namespace flydsl_ggml

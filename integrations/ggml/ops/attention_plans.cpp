@@ -1,0 +1,193 @@
+// The plan takes queries of 16 bits and gives such results; both are converted here, and so are keys and
+// values in blocks. The mask is the plan's bias.
+#include "ops/attention_plans.h"
+
+#include "ops/elementwise.h"
+#include "ops/numbers.h"
+#include "plan_table.h"
+
+#include <flydsl/kernels/attention.h>
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+namespace flydsl_ggml {
+namespace {
+
+/// Fewer keys than this are not worth a part of their own.
+constexpr std::int64_t kKeysOfPart = 64;
+/// Parts of the keys, for up to 16 queries and for more, of which there are more results to combine.
+constexpr std::int64_t kMostParts = 32, kMostPartsOfMany = 8, kFewQueries = 16;
+
+using Strides = std::array<std::int64_t, 4>;
+
+/// An operand of the plan: where it is, and its strides in elements, in ggml's order of dimensions.
+struct Numbers {
+  std::int64_t address;
+  Strides strides;
+};
+
+/// The op, and the problem that the plan is for.
+struct Attention {
+  const ggml_tensor *q, *k, *v, *mask, *sinks;
+  ggml_type type; ///< that is multiplied
+  /// One query, whose heads with the same keys are the plan's queries: their keys are read once.
+  bool folded;
+  fk::AttentionProblem problem;
+
+  std::int64_t queries() const { return folded ? q->ne[2] / k->ne[2] : q->ne[1]; }
+};
+
+bool isAligned(const ggml_tensor *x, std::int64_t elements) {
+  const std::size_t bytes = static_cast<std::size_t>(elements) * ggml_type_size(x->type);
+  bool all = reinterpret_cast<std::uintptr_t>(x->data) % bytes == 0;
+  for (std::size_t d = 1; d < 4; ++d)
+    all &= x->ne[d] == 1 || x->nb[d] % bytes == 0;
+  return all;
+}
+/// The type that keys and values are multiplied in; none if the plan does not have it.
+std::optional<ggml_type> typeOf(const ggml_tensor *k, const ggml_tensor *v) {
+  std::optional<ggml_type> type;
+  for (const ggml_tensor *x : {k, v}) {
+    if (x->type == GGML_TYPE_F32 || (dtypeOf(x->type) && !isAligned(x, 8)))
+      return std::nullopt;
+    if (!dtypeOf(x->type))
+      continue;
+    if (type && type != x->type)
+      return std::nullopt;
+    type = x->type;
+  }
+  return type ? type : std::optional(GGML_TYPE_F16);
+}
+
+std::optional<Attention> attentionOf(const ggml_tensor *op, const fx::Target &target) {
+  const ggml_tensor *q = op->src[0], *k = op->src[1], *v = op->src[2], *mask = op->src[3],
+                    *sinks = op->src[4];
+  const auto type = typeOf(k, v);
+  const float scale = floatParam(op, 0), bias = floatParam(op, 1), cap = floatParam(op, 2);
+  const auto isOneOr = [](std::int64_t extent, std::int64_t other) {
+    return extent == 1 || extent == other;
+  };
+  const bool fits = type && (!mask || bias == 0) && scale > 0 && k->ne[2] == v->ne[2] &&
+                    isOneOr(k->ne[3], q->ne[3]) && isOneOr(v->ne[3], q->ne[3]) &&
+                    (!mask || (rowsFollow(mask) && isOneOr(mask->ne[2], q->ne[2]) &&
+                               isOneOr(mask->ne[3], q->ne[3])));
+  if (!fits)
+    return std::nullopt;
+  const bool folded = q->ne[1] == 1 && !sinks && (!mask || mask->ne[2] == 1);
+  Attention found{q, k, v, mask, sinks, *type, folded, {}};
+  const fx::DType y = dtypeOf(*type);
+  const auto kvHeads = static_cast<int>(k->ne[2]);
+  found.problem = {.q = y,
+                   .kv = y,
+                   .y = y,
+                   .q_heads = folded ? kvHeads : static_cast<int>(q->ne[2]),
+                   .kv_heads = kvHeads,
+                   .head = static_cast<int>(k->ne[0]),
+                   .head_v = static_cast<int>(v->ne[0]),
+                   .scale = scale,
+                   .soft_cap = cap,
+                   .bias = mask != nullptr,
+                   .bias_type = mask ? dtypeOf(mask->type) : fx::f32,
+                   .sink = sinks != nullptr};
+  if (!fk::supported(found.problem, target))
+    return std::nullopt;
+  return found;
+}
+
+/// The configuration, with as many parts of the keys as leave no compute unit idle.
+fk::AttentionConfig configOf(const Run &run, const Attention &a) {
+  const std::int64_t batch = a.q->ne[3], keys = a.k->ne[1];
+  fk::AttentionConfig config = fk::choose(a.problem, a.queries() * batch, run.target);
+  const std::int64_t blocks = ceilDiv(a.queries(), config.tile_q) * a.problem.q_heads * batch;
+  const std::int64_t most = std::min(keys / kKeysOfPart,
+                                     a.queries() <= kFewQueries ? kMostParts : kMostPartsOfMany),
+                     wanted = run.stream.device().compute_units() / blocks;
+  const std::int64_t parts = std::min(most, wanted);
+  if (parts > 1)
+    config.splits = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(parts)));
+  return fk::supported(a.problem, config, run.target)
+             ? config
+             : fk::choose(a.problem, a.queries() * batch, run.target);
+}
+
+/// The operand in the type that is multiplied: as it is, or converted into the op's own memory.
+Numbers numbersOf(const Run &run, const ggml_tensor *x, ggml_type type) {
+  Numbers numbers{};
+  const auto size = static_cast<std::int64_t>(ggml_type_size(type));
+  if (x->type == type) {
+    numbers.address = operandOf(x).address;
+    for (std::size_t d = 0; d < 4; ++d)
+      numbers.strides[d] = static_cast<std::int64_t>(x->nb[d]) / size;
+  } else {
+    numbers.address = contiguousNumbers(run, x, type);
+    numbers.strides = {1, x->ne[0], x->ne[0] * x->ne[1], x->ne[0] * x->ne[1] * x->ne[2]};
+  }
+  return numbers;
+}
+
+fx::TensorArg tensorAt(std::int64_t address, fx::DType type, const Strides &shape,
+                       const Strides &strides) {
+  return fx::TensorArg(reinterpret_cast<void *>(address), type, shape, strides);
+}
+/// A stride that steps over nothing where the operand is the same for all.
+std::int64_t strideOf(const ggml_tensor *x, const Numbers &numbers, std::size_t d) {
+  return x->ne[d] == 1 ? 0 : numbers.strides[d];
+}
+
+} // namespace
+
+bool attentionByPlan(const Run &run, const ggml_tensor *op) {
+  const auto found = attentionOf(op, run.target);
+  if (!found)
+    return false;
+  const Attention &a = *found;
+  const fk::AttentionConfig config = configOf(run, a);
+  const fx::DType type = dtypeOf(a.type);
+  const std::int64_t batch = a.q->ne[3], keys = a.k->ne[1], queries = a.queries(),
+                     heads = a.problem.q_heads, kvHeads = a.k->ne[2], group = a.q->ne[2] / kvHeads,
+                     headK = a.k->ne[0], headV = a.v->ne[0];
+  const Numbers q = numbersOf(run, a.q, a.type), k = numbersOf(run, a.k, a.type),
+                v = numbersOf(run, a.v, a.type);
+  const std::int64_t o = reinterpret_cast<std::intptr_t>(
+      run.scratch->take(static_cast<std::size_t>(ggml_nelements(op)) * ggml_type_size(a.type)));
+  // (batch, queries, heads, elements); the result's heads and queries lie as ggml has them.
+  const std::int64_t ofQuery = a.folded ? q.strides[2] : q.strides[1],
+                     ofHead = a.folded ? group * q.strides[2] : q.strides[2];
+  const std::int64_t row = headV * a.q->ne[2];
+  fk::AttentionArgs args{.q = tensorAt(q.address, type, {batch, queries, heads, headK},
+                                       {q.strides[3], ofQuery, ofHead, 1}),
+                         .k = tensorAt(k.address, type, {batch, keys, kvHeads, headK},
+                                       {strideOf(a.k, k, 3), k.strides[1], k.strides[2], 1}),
+                         .v = tensorAt(v.address, type, {batch, keys, kvHeads, headV},
+                                       {strideOf(a.v, v, 3), v.strides[1], v.strides[2], 1}),
+                         .o = tensorAt(o, type, {batch, queries, heads, headV},
+                                       {row * a.q->ne[1], a.folded ? headV : row,
+                                        a.folded ? group * headV : headV, 1})};
+  if (a.mask) {
+    const Numbers mask = numbersOf(run, a.mask, a.mask->type);
+    args.bias = tensorAt(
+        mask.address, dtypeOf(a.mask->type), {batch, heads, queries, keys},
+        {strideOf(a.mask, mask, 3), strideOf(a.mask, mask, 2), a.folded ? 0 : mask.strides[1], 1});
+  }
+  if (a.sinks) {
+    const std::int64_t shape[] = {heads};
+    args.sink = fx::TensorArg(a.sinks->data, fx::f32, shape);
+  }
+  if (const std::size_t bytes = fk::workspace_bytes(a.problem, config, queries * batch)) {
+    const std::int64_t shape[] = {static_cast<std::int64_t>(bytes)};
+    args.workspace = fx::TensorArg(run.scratch->take(bytes), fx::u8, shape);
+  }
+  planOf(a.problem, config, run.target)(args, run.stream);
+  Element results{a.type, operandOf(op)}; // the same elements in the same order
+  results.memory.address = o;
+  results.memory.stride[0] = static_cast<std::int64_t>(ggml_type_size(a.type));
+  for (std::size_t d = 1; d < 4; ++d)
+    results.memory.stride[d] = results.memory.stride[d - 1] * op->ne[d - 1];
+  const Element sources[] = {results};
+  elementwise(run, "copy", elementOf(op), sources, nullptr);
+  return true;
+}
+
+} // namespace flydsl_ggml

@@ -1,0 +1,53 @@
+#include "ops/numbers.h"
+
+#include "ops/elementwise.h"
+
+namespace flydsl_ggml {
+namespace {
+
+/// Neighbours of a block that a thread makes numbers of: 16 bytes.
+constexpr int kNeighbours = 8;
+
+} // namespace
+
+void numbersOfBlocks(const Run &run, ggml_type from, const HostOperand &blocks, ggml_type type,
+                     std::int64_t to) {
+  HostOperand pieces = blocks;
+  pieces.extent[0] /= kNeighbours;
+  std::int64_t total = 1;
+  for (const std::int32_t extent : pieces.extent)
+    total *= extent;
+  run.threads(total,
+              {.name = std::string("numbers_") + ggml_type_name(type) + "_" + ggml_type_name(from),
+               .x = {{.address = to, .stride = {}, .extent = {}}, pieces}},
+              [=](const Traced &p, const fx::UInt32 &index) {
+                const Place at = placeOf(index, p.x[1].extent);
+                const auto x = neighboursInRow(from, rowAddress(p.x[1], at[1], at[2], at[3]),
+                                               p.x[1].stride[0], at[0] * kNeighbours, kNeighbours);
+                const fx::DType dtype = dtypeOf(type);
+                constexpr std::int64_t bytes = 2 * kNeighbours;
+                fx::Pointer::from_address(p.x[0].address + index.to(fx::i64) * bytes, dtype,
+                                          fx::AddressSpace::global, bytes)
+                    .store(
+                        fx::Vector::of({x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]}).to(dtype));
+              });
+}
+
+std::int64_t contiguousNumbers(const Run &run, const ggml_tensor *x, ggml_type type) {
+  const auto size = static_cast<std::int64_t>(ggml_type_size(type));
+  Element numbers{type, operandOf(x)};
+  numbers.memory.address = reinterpret_cast<std::intptr_t>(
+      run.scratch->take(static_cast<std::size_t>(ggml_nelements(x) * size)));
+  numbers.memory.stride[0] = size;
+  for (std::size_t d = 1; d < 4; ++d)
+    numbers.memory.stride[d] = numbers.memory.stride[d - 1] * x->ne[d - 1];
+  if (dtypeOf(x->type)) {
+    const Element sources[] = {elementOf(x)};
+    elementwise(run, "copy", numbers, sources, nullptr);
+  } else {
+    numbersOfBlocks(run, x->type, operandOf(x), type, numbers.memory.address);
+  }
+  return numbers.memory.address;
+}
+
+} // namespace flydsl_ggml
