@@ -19,13 +19,29 @@ using Stages = CollectiveStages;
 constexpr std::int64_t kTwoOfFour = 160 << 10, kTwoOfEight = 80 << 10, kWriteOfEight = 4 << 20;
 
 std::int64_t bytesOf(const CollectiveProblem &problem, std::int64_t m) {
-  return m * problem.type.bytes();
+  return m * (problem.wire ? problem.wire : problem.type).bytes();
+}
+
+bool sumsUp(const CollectiveProblem &problem) {
+  return problem.kind == Kind::all_reduce || problem.kind == Kind::reduce_scatter;
+}
+Support wireSupported(const CollectiveProblem &problem) {
+  if (!problem.wire)
+    return {};
+  if (problem.wire != f8E4M3FN && problem.wire != f8E5M2)
+    return Support::no("wire is of type " + std::string(problem.wire.name()) +
+                       "; f8E4M3FN and f8E5M2 are supported, or none for values as they are");
+  if (!sumsUp(problem))
+    return Support::no("wire is of all_reduce and reduce_scatter; other collectives move values as "
+                       "they are");
+  return {};
 }
 
 } // namespace
 
 Support Collect::supported(const CollectiveProblem &problem, const Target &) {
-  return firstRefusal({floatSupported("x", problem.type), ranksSupported(problem.ranks)});
+  return firstRefusal({floatSupported("x", problem.type), ranksSupported(problem.ranks),
+                       wireSupported(problem)});
 }
 
 Support Collect::supported(const CollectiveProblem &problem, const CollectiveConfig &config,
@@ -79,10 +95,12 @@ void Collect::launch(const Call<CollectiveProblem> &call) {
   if (m > kMostRowsOfCall)
     arguments.fail(is("m", m) + "; a call has up to " + std::to_string(kMostRowsOfCall) +
                    " elements");
-  const std::int64_t unit = hasParts(problem) ? each * ranks : each;
+  const std::int64_t whole = problem.wire ? kWireBlock : each,
+                     unit = hasParts(problem) ? whole * ranks : whole;
   if (m % unit)
-    arguments.fail(is("m", m) + "; it is a multiple of " + std::to_string(unit) +
-                   ", which is 16 bytes" + (hasParts(problem) ? " of each part" : ""));
+    arguments.fail(is("m", m) + "; it is a multiple of " + std::to_string(unit) + ", which is " +
+                   (problem.wire ? "a block" : "16 bytes") +
+                   (hasParts(problem) ? " of each part" : ""));
   const auto expect = [&](const TensorArg &tensor, const char *name, Kind parted, Use use) {
     const bool isPart = problem.kind == parted;
     arguments.check(tensor, {.name = name,
@@ -100,7 +118,7 @@ void Collect::launch(const Call<CollectiveProblem> &call) {
   if (m == 0)
     return;
 
-  expectRoom(arguments, group, windowAccesses(problem, config, m) * kAccessBytes);
+  expectRoom(arguments, group, regionBytes(problem, config, m));
 
   CollectiveParams<OnHost> params = collectiveParams(problem, config, group, m, args.root);
   params.x = operandOf<0>(args.x);

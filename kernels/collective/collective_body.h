@@ -4,6 +4,7 @@
 
 #include "collective/collective_family.h"
 #include "collective/meeting.h"
+#include "collective/wire.h"
 
 #include <flydsl/flydsl.h>
 
@@ -15,9 +16,8 @@ public:
   using Params = CollectiveParams<OnDevice>;
   CollectiveBody(const Params &params, const Spec<CollectiveProblem> &spec,
                  CollectiveOrder order = {})
-      : p_(params), problem_(spec.problem), config_(spec.config), order_(order),
-        meeting_(p_.group, problem_.ranks, config_.block, order), thread_(thread_idx().x),
-        block_(block_idx().x) {}
+      : p_(params), problem_(spec.problem), config_(spec.config), order_(order), wire_(problem_),
+        meeting_(p_.group, problem_.ranks, config_.block, order), block_(block_idx().x) {}
 
   void run() {
     meeting_.ifGoing([&] {
@@ -41,50 +41,64 @@ private:
   Tensor vectorOf(const Strided<OnDevice, 0> &operand) const {
     return operand.view(problem_.type, {p_.accesses, elementsOf(problem_)}, kAccessBytes);
   }
-  /// A region of this turn of a window: (accesses, elements).
-  Tensor region(const WindowParams<OnDevice> &window, Region region) const {
-    return window.data.view(problem_.type, {2, 2, p_.part * ranks(), elementsOf(problem_)},
-                            kAccessBytes)(meeting_.turn(), static_cast<int>(region), _, _);
+  /// A region of this turn of a window.
+  PacketMemory region(const WindowParams<OnDevice> &window, Region region) const {
+    const Tensor turns = window.data.view(problem_.wire ? DType(u8) : problem_.type,
+                                          {2, 2, kAccessBytes}, kAccessBytes);
+    return wire_.memory(turns(meeting_.turn(), static_cast<int>(region), _),
+                        Int32(p_.part * ranks()));
   }
-  Tensor ofRank(int rank, Region of) const {
+  PacketMemory ofRank(int rank, Region of) const {
     return region(p_.group.windows[static_cast<std::size_t>(rank)], of);
   }
-  Tensor ofOwn(Region of) const { return region(p_.group.own, of); }
-  static Vector load(const Tensor &from, const Numeric &access) { return from(access, _).load(); }
-  static void store(const Tensor &to, const Numeric &access, const Vector &values) {
-    to(access, _).store(values);
+  PacketMemory ofOwn(Region of) const { return region(p_.group.own, of); }
+  /// The thread's values of a unit of x.
+  Vector load(const Tensor &x, const Numeric &unit) const { return x(wire_.access(unit), _).load(); }
+  /// Writes values of y, rounded to its type.
+  void store(const Tensor &y, const Numeric &unit, const Vector &values) const {
+    y(wire_.access(unit), _).store(values.to(problem_.type));
+  }
+  void store(const PacketMemory &to, const Numeric &unit, const Packet &packet) const {
+    wire_.store(to, unit, packet);
+  }
+  /// The values of a unit that came from a rank.
+  Vector taken(const PacketMemory &from, const Numeric &unit) const {
+    return wire_.values(wire_.load(from, unit));
   }
 
-  /// Calls `body` with each access of a part that is this thread's.
+  /// The units of a part.
+  Int32 unitsOfPart() const { return wire_.units(p_.part); }
+  /// Calls `body` with each unit of a part that is this thread's.
   template <class F> void eachOfPart(const F &body) const {
-    const Int32 first = Int32(block_ * config_.block + thread_);
-    for (Int32 access : range(first, p_.part, grid_dim().x * config_.block))
-      body(access);
+    const int ofBlock = config_.block / wire_.lanes();
+    const Int32 first = Int32(block_ * ofBlock + wire_.unitOfThread());
+    for (Int32 unit : range(first, unitsOfPart(), grid_dim().x * ofBlock))
+      body(unit);
   }
-  /// The last part of a vector may have fewer accesses.
-  template <class F> void ifInside(const Numeric &access, const F &body) const {
-    if_(Boolean(access < p_.accesses), [&] { body(); });
+  /// The last part of a vector may have fewer units.
+  template <class F> void ifInside(const Numeric &unit, const F &body) const {
+    if_(Boolean(unit < wire_.units(p_.accesses)), [&] { body(); });
   }
 
-  /// The values of all ranks, summed up in their order.
-  Vector sum(const std::vector<Vector> &values) const {
+  /// The values of all ranks, summed up in their order, in f32.
+  static Vector sum(const std::vector<Vector> &values) {
     std::vector<Vector> sums{values.front().to(f32)};
     for (std::size_t i = 1; i < values.size(); ++i)
       sums.push_back(sums.back() + values[i].to(f32));
-    return sums.back().to(problem_.type);
+    return sums.back();
   }
-  /// An access of each rank's window.
-  std::vector<Vector> ofAll(Region of, const Numeric &access) const {
+  /// A unit of each rank's window.
+  std::vector<Vector> ofAll(Region of, const Numeric &unit) const {
     std::vector<Vector> values;
     for (int rank = 0; rank < ranks(); ++rank)
-      values.push_back(load(ofRank(rank, of), access));
+      values.push_back(taken(ofRank(rank, of), unit));
     return values;
   }
   void lookAhead(Region of) const {
     if (!order_.looksAhead)
       return;
     const Tensor y = vectorOf(p_.y); // which is written again
-    eachOfPart([&](const Int32 &access) { store(y, access, sum(ofAll(of, access))); });
+    eachOfPart([&](const Int32 &unit) { store(y, unit, sum(ofAll(of, unit))); });
   }
 
   void oneStage() {
@@ -93,10 +107,10 @@ private:
                        problem_.kind == CollectiveKind::all_to_all;
     lookAhead(given);
     const auto give = [&] {
-      eachOfPart([&](const Int32 &access) {
+      eachOfPart([&](const Int32 &unit) {
         for (int part = 0; part < (parts ? ranks() : 1); ++part) {
-          const Numeric at = access + p_.part * part;
-          store(ofOwn(given), at, load(x, at));
+          const Numeric at = unit + unitsOfPart() * part;
+          store(ofOwn(given), at, wire_.packet(load(x, at)));
         }
       });
     };
@@ -106,28 +120,28 @@ private:
       give();
     meeting_.meet(1);
     meeting_.ifGoing([&] {
-      const Int32 ownPart = Int32(p_.group.rank * p_.part);
-      eachOfPart([&](const Int32 &access) { take(y, access, Int32(ownPart + access)); });
+      const Int32 ownPart = Int32(p_.group.rank * unitsOfPart());
+      eachOfPart([&](const Int32 &unit) { take(y, unit, Int32(ownPart + unit)); });
     });
   }
-  /// What a rank makes of an access after one stage; `ofOwnPart` is the same access of its own part.
-  void take(const Tensor &y, const Int32 &access, const Int32 &ofOwnPart) const {
+  /// What a rank makes of a unit after one stage; `ofOwnPart` is the same unit of its own part.
+  void take(const Tensor &y, const Int32 &unit, const Int32 &ofOwnPart) const {
     const auto intoParts = [&](const std::vector<Vector> &values) {
       for (std::size_t rank = 0; rank < values.size(); ++rank)
-        store(y, access + p_.part * static_cast<int>(rank), values[rank]);
+        store(y, unit + unitsOfPart() * static_cast<int>(rank), values[rank]);
     };
     switch (problem_.kind) {
     case CollectiveKind::all_reduce:
-      return store(y, access, sum(ofAll(given, access)));
+      return store(y, unit, sum(ofAll(given, unit)));
     case CollectiveKind::reduce_scatter:
-      return store(y, access, sum(ofAll(given, ofOwnPart)));
+      return store(y, unit, sum(ofAll(given, ofOwnPart)));
     case CollectiveKind::all_gather:
-      return intoParts(ofAll(given, access));
+      return intoParts(ofAll(given, unit));
     case CollectiveKind::all_to_all:
       return intoParts(ofAll(given, ofOwnPart));
     case CollectiveKind::broadcast:
       for (int rank = 0; rank < ranks(); ++rank)
-        if_(Boolean(p_.root == rank), [&] { store(y, access, load(ofRank(rank, given), access)); });
+        if_(Boolean(p_.root == rank), [&] { store(y, unit, taken(ofRank(rank, given), unit)); });
       return;
     }
   }
@@ -136,33 +150,33 @@ private:
   /// stays in the own one, and the other reads it.
   void twoStages(bool writes) {
     const Tensor x = vectorOf(p_.x), y = vectorOf(p_.y);
-    const Int32 ownPart = Int32(p_.group.rank * p_.part);
+    const Int32 ownPart = Int32(p_.group.rank * unitsOfPart());
     lookAhead(given);
     lookAhead(results);
-    eachOfPart([&](const Int32 &access) {
+    eachOfPart([&](const Int32 &unit) {
       for (int part = 0; part < ranks(); ++part) {
-        const Numeric at = access + p_.part * part;
+        const Numeric at = unit + unitsOfPart() * part;
         ifInside(at, [&] {
           if (writes)
-            store(ofRank(part, given), ownPart + access, load(x, at));
+            store(ofRank(part, given), ownPart + unit, wire_.packet(load(x, at)));
           else
-            store(ofOwn(given), at, load(x, at));
+            store(ofOwn(given), at, wire_.packet(load(x, at)));
         });
       }
     });
     meeting_.meet(1);
     meeting_.ifGoing([&] {
-      eachOfPart([&](const Int32 &access) {
-        const Numeric at = ownPart + access;
+      eachOfPart([&](const Int32 &unit) {
+        const Numeric at = ownPart + unit;
         ifInside(at, [&] {
           std::vector<Vector> values;
           for (int rank = 0; rank < ranks(); ++rank)
-            values.push_back(writes ? load(ofOwn(given), access + p_.part * rank)
-                                    : load(ofRank(rank, given), at));
-          const Vector total = sum(values);
-          store(y, at, total);
+            values.push_back(writes ? taken(ofOwn(given), unit + unitsOfPart() * rank)
+                                    : taken(ofRank(rank, given), at));
+          const Packet total = wire_.packet(sum(values));
+          store(y, at, wire_.values(total)); // what the others get, too
           if (!writes)
-            return store(ofOwn(results), access, total);
+            return store(ofOwn(results), unit, total);
           for (int rank = 0; rank < ranks(); ++rank)
             if_(Boolean(p_.group.rank != rank), [&] { store(ofRank(rank, results), at, total); });
         });
@@ -170,12 +184,12 @@ private:
     });
     meeting_.meet(2);
     meeting_.ifGoing([&] {
-      eachOfPart([&](const Int32 &access) {
+      eachOfPart([&](const Int32 &unit) {
         for (int part = 0; part < ranks(); ++part) {
-          const Numeric at = access + p_.part * part;
+          const Numeric at = unit + unitsOfPart() * part;
           ifInside(at, [&] {
             if_(Boolean(p_.group.rank != part), [&] {
-              store(y, at, writes ? load(ofOwn(results), at) : load(ofRank(part, results), access));
+              store(y, at, writes ? taken(ofOwn(results), at) : taken(ofRank(part, results), unit));
             });
           });
         }
@@ -187,8 +201,9 @@ private:
   const CollectiveProblem problem_;
   const CollectiveConfig config_;
   const CollectiveOrder order_;
+  const Wire wire_;
   Meeting meeting_;
-  Int32 thread_, block_;
+  Int32 block_;
 };
 
 } // namespace kernels::impl

@@ -29,6 +29,12 @@ inline int elementsOf(const CollectiveProblem &problem) {
   return kAccessBytes / problem.type.bytes();
 }
 
+/// Elements of a block of values that have one scale on their way, and the accesses of it.
+inline constexpr int kWireBlock = 32;
+inline int accessesOfBlock(const CollectiveProblem &problem) {
+  return problem.wire ? kWireBlock / elementsOf(problem) : 1;
+}
+
 /// Whether x and y are made of parts.
 inline bool hasParts(const CollectiveProblem &problem) {
   switch (problem.kind) {
@@ -45,15 +51,26 @@ inline bool hasParts(const CollectiveProblem &problem) {
 /// Accesses of a part of a vector; of the whole vector if the ranks do not share it.
 inline std::int64_t partAccesses(const CollectiveProblem &problem, const CollectiveConfig &config,
                                  std::int64_t m) {
-  const std::int64_t accesses = m / elementsOf(problem), ranks = problem.ranks;
   const bool isShared = hasParts(problem) || config.stages != CollectiveStages::one;
-  return isShared ? (accesses + ranks - 1) / ranks : accesses;
+  if (!isShared)
+    return m / elementsOf(problem);
+  // Parts are whole blocks.
+  const std::int64_t unit = accessesOfBlock(problem), units = m / elementsOf(problem) / unit;
+  return (units + problem.ranks - 1) / problem.ranks * unit;
 }
 /// Accesses of a region of a window that a call touches.
 inline std::int64_t windowAccesses(const CollectiveProblem &problem, const CollectiveConfig &config,
                                    std::int64_t m) {
   const std::int64_t part = partAccesses(problem, config, m);
   return config.stages == CollectiveStages::one ? m / elementsOf(problem) : part * problem.ranks;
+}
+/// Bytes of a region of a window that a call touches: values, and the scales of blocks after them.
+inline std::int64_t regionBytes(const CollectiveProblem &problem, const CollectiveConfig &config,
+                                std::int64_t m) {
+  const std::int64_t accesses = windowAccesses(problem, config, m);
+  if (!problem.wire)
+    return accesses * kAccessBytes;
+  return accesses * elementsOf(problem) + accesses / accessesOfBlock(problem);
 }
 /// The blocks of a launch.
 inline std::int64_t collectiveBlocks(const CollectiveConfig &config, std::int64_t part) {
@@ -68,8 +85,10 @@ inline CollectiveParams<OnHost> collectiveParams(const CollectiveProblem &proble
   params.part = static_cast<std::int32_t>(partAccesses(problem, config, m));
   params.root = root;
   params.group =
-      groupParams(group, problem.type,
+      groupParams(group, problem.wire ? DType(u8) : problem.type,
                   {static_cast<std::int64_t>(problem.kind),
+                   static_cast<std::int64_t>(problem.type.kind()),
+                   static_cast<std::int64_t>(problem.wire.kind()),
                    static_cast<std::int64_t>(config.stages), config.block, config.blocks, root, m});
   return params;
 }

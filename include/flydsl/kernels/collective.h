@@ -23,6 +23,11 @@ struct FLYDSL_API CollectiveProblem {
   CollectiveKind kind = CollectiveKind::all_reduce;
   DType type = bf16; ///< of x and y: f32, f16 or bf16
   int ranks = 2;     ///< 2, 4 or 8
+  /// What values are between the ranks, of all_reduce and reduce_scatter: f8E4M3FN or f8E5M2, in
+  /// blocks of 32 neighbours with a scale that is a power of two (MX), which is rounded up. None: of
+  /// `type`. Each x is rounded so, the own one too, and in two stages the sum once more, so that all
+  /// ranks still get the same bits. A block with an infinity or a NaN is NaN.
+  DType wire = {};
   friend bool operator==(const CollectiveProblem &, const CollectiveProblem &) = default;
 };
 
@@ -42,7 +47,7 @@ struct FLYDSL_API CollectiveConfig {
 };
 
 /// The operands of a rank's call. m is the number of elements of the longer one of x and y. It is a
-/// multiple of 16 bytes, and so is a part where there are parts.
+/// multiple of 16 bytes, and so is a part where there are parts; of 32 elements where there are blocks.
 struct FLYDSL_API CollectiveArgs {
   TensorArg x;                  ///< (m), or (m / ranks) of all_gather; contiguous
   TensorArg y;                  ///< (m), or (m / ranks) of reduce_scatter; contiguous. It may be x

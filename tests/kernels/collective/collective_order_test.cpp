@@ -31,8 +31,8 @@ constexpr CollectiveConfig kConfigs[] = {
     {.stages = CollectiveStages::write, .block = 64, .blocks = 2}};
 
 /// How many of some calls gave what they must.
-int rightCalls(const CollectiveConfig &config, const impl::CollectiveOrder &order, int calls) {
-  const CollectiveProblem problem{.type = fx::bf16, .ranks = 2};
+int rightCalls(const CollectiveProblem &problem, const CollectiveConfig &config,
+               const impl::CollectiveOrder &order, int calls) {
   const std::int64_t m = 8 * 200;
   Ranks ranks(problem, m);
   int right = 0;
@@ -48,7 +48,7 @@ int rightCalls(const CollectiveConfig &config, const impl::CollectiveOrder &orde
                    .block = config.block,
                    .stream = stream});
     });
-    right += ranks.isRight(values);
+    right += ranks.isRight(values, 0, config.stages);
   }
   return right;
 }
@@ -112,12 +112,18 @@ int rightNorms(const impl::CollectiveOrder &order, int calls) {
 } // namespace
 
 TEST_CASE("collectives need each of the accesses that order them", "[.weak]") {
-  for (const CollectiveConfig &config : kConfigs) {
-    INFO(fx::to_config(config).str());
+  const CollectiveProblem all{.type = fx::bf16, .ranks = 2};
+  CollectiveProblem narrow = all;
+  narrow.wire = fx::f8E4M3FN;
+  const auto expect = [](const CollectiveProblem &problem, const CollectiveConfig &config) {
+    INFO(fx::to_config(problem).str() << " " << fx::to_config(config).str());
     expectNeeded([&](const impl::CollectiveOrder &order, int calls) {
-      return rightCalls(config, order, calls);
+      return rightCalls(problem, config, order, calls);
     });
-  }
+  };
+  for (const CollectiveConfig &config : kConfigs)
+    expect(all, config);
+  expect(narrow, kConfigs[1]);
 }
 
 TEST_CASE("an all-reduce with a norm needs each of the accesses that order it", "[.weak]") {

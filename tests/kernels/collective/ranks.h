@@ -11,6 +11,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -58,9 +60,34 @@ inline Bytes valuesOf(const CollectiveProblem &problem, std::int64_t m, int rank
   return fk::host::encode(problem.type, values);
 }
 
-/// y of a rank, by the definition: sums in f32 in the order of the ranks, rounded once.
+/// What is left of values after a way by codes of 8 bits, by OCP's "Microscaling Formats (MX)
+/// Specification" 1.0, with scales that are rounded up.
+inline std::vector<float> arrived(const CollectiveProblem &problem, std::vector<float> values) {
+  if (!problem.wire)
+    return values;
+  const float most = problem.wire == fx::f8E4M3FN ? 448 : 57344; // table 1 of the specification
+  for (std::size_t first = 0; first < values.size(); first += 32) {
+    float largest = 0;
+    for (std::size_t i = first; i < first + 32; ++i)
+      largest = std::max(largest, std::fabs(values[i]));
+    int exponent = -127;
+    while (exponent < 127 && std::ldexp(most, exponent) < largest)
+      ++exponent;
+    std::vector<double> scaled;
+    for (std::size_t i = first; i < first + 32; ++i)
+      scaled.push_back(std::ldexp(static_cast<double>(values[i]), -exponent));
+    const std::vector<double> codes =
+        fk::host::decode(problem.wire, fk::host::encode(problem.wire, scaled));
+    for (std::size_t i = 0; i < 32; ++i)
+      values[first + i] = static_cast<float>(std::ldexp(codes[i], exponent));
+  }
+  return values;
+}
+
+/// y of a rank, by the definition: sums in f32 in the order of the ranks, rounded once. `stages` makes
+/// a difference where values are rounded on their way.
 inline Bytes expectedOf(const CollectiveProblem &problem, const std::vector<Bytes> &x, int rank,
-                        int root) {
+                        int root, CollectiveStages stages = CollectiveStages::one) {
   const auto part = [&](const Bytes &all, int number) {
     const auto size = static_cast<std::ptrdiff_t>(all.size()) / problem.ranks;
     return Bytes(all.begin() + number * size, all.begin() + (number + 1) * size);
@@ -68,13 +95,14 @@ inline Bytes expectedOf(const CollectiveProblem &problem, const std::vector<Byte
   const auto sum = [&] {
     std::vector<float> total;
     for (const Bytes &one : x) {
-      const std::vector<double> values = fk::host::decode(problem.type, one);
-      if (total.empty())
-        total.assign(values.begin(), values.end());
-      else
-        for (std::size_t i = 0; i < values.size(); ++i)
-          total[i] += static_cast<float>(values[i]);
+      const std::vector<double> given = fk::host::decode(problem.type, one);
+      const std::vector<float> values = arrived(problem, {given.begin(), given.end()});
+      total.resize(values.size());
+      for (std::size_t i = 0; i < values.size(); ++i)
+        total[i] = &one == &x.front() ? values[i] : total[i] + values[i];
     }
+    if (stages != CollectiveStages::one)
+      total = arrived(problem, total);
     return fk::host::encode(problem.type, std::vector<double>(total.begin(), total.end()));
   };
   Bytes all;
@@ -181,11 +209,12 @@ public:
     return all;
   }
   /// Whether each y is what `values` give.
-  bool isRight(const std::vector<Bytes> &values, int root = 0) const {
+  bool isRight(const std::vector<Bytes> &values, int root = 0,
+               CollectiveStages stages = CollectiveStages::one) const {
     bool right = true;
     for (int rank = 0; rank < size(); ++rank)
       right &= y[static_cast<std::size_t>(rank)].memory.to_host() ==
-               expectedOf(problem_, values, rank, root);
+               expectedOf(problem_, values, rank, root, stages);
     return right;
   }
 
