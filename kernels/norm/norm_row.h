@@ -133,15 +133,16 @@ inline void normRow(const NormProblem &problem, const RowConfig &config,
     row.map(*gate);
 
   const bool centred = problem.kind == NormKind::layer;
-  const float one = 1.0f / static_cast<float>(problem.n);
+  const float inverseN = 1.0f / static_cast<float>(problem.n);
   const Numeric mean =
-      centred ? row.reduce(Reduction::add, [](const Cursor &, const Vector &v) { return v; }) * one
-              : Numeric(Float32(0.0f));
+      centred
+          ? row.reduce(Reduction::add, [](const Cursor &, const Vector &v) { return v; }) * inverseN
+          : Numeric(Float32(0.0f));
   if (centred)
     row.map([&](const Cursor &at, const Vector &v) { return at.keep(v - mean, 0); });
   const Numeric squares =
       row.reduce(Reduction::add, [](const Cursor &, const Vector &v) { return v * v; });
-  const Numeric rstd = math::rsqrt(squares * one + static_cast<float>(problem.eps));
+  const Numeric rstd = math::rsqrt(squares * inverseN + static_cast<float>(problem.eps));
   if (problem.statistics)
     thread.once([&] {
       (*operands.rstd)(thread.row()) = rstd;

@@ -117,8 +117,8 @@ private:
   using Outstanding = std::deque<uint64_t>;
   struct Clock {
     uint64_t now = 0;
-    Outstanding vector, lds, store; ///< store: where targets count stores apart
-    Outstanding async;              ///< copies between memory and LDS that are counted apart
+    Outstanding vector, lds, store; ///< store: of targets with a counter of its own for stores
+    Outstanding async;              ///< copies between memory and LDS that have a counter of their own
     Outstanding tensor;             ///< those of the tensor data mover
     Outstanding *last = nullptr;    ///< what the instruction just issued was added to
     size_t lastEvent = 0;           ///< its place in the timeline, while `last` is not null

@@ -60,6 +60,7 @@ void expectAffine(fx::DType type, fx::DType y, std::int64_t m, std::int64_t n, s
 }
 
 const ElementwiseChain same{"same", [](const Vector &x) { return x; }};
+const ElementwiseChain scaled{"scaled", [](const Vector &x, const Vector &by) { return x * by; }};
 
 } // namespace
 
@@ -349,6 +350,29 @@ TEST_CASE("chains say what they do not support") {
   says(args, "y[0] shares memory with x[2]");
   args.y[0] = fx::tensor(static_cast<float *>(other.tensor().data()), {0, 8});
   says(args, "elementwise: ids has the shape (3); (m) = (0) is expected");
+  // Scales are written as y is.
+  const ElementwisePlan grouped(
+      scaled, {.x = {{fx::f32}, {fx::f32, ChainOperand::column}}, .y = {{fx::i8, 8}}, .n = 8});
+  const Operand bytes = Operand::output(fx::i8, 3, 8), scales = Operand::output(fx::f32, 3, 1);
+  const auto groupedSays = [&](const fx::TensorArg &of, const char *text) {
+    CHECK(
+        messageOf([&] {
+          grouped({.x = {matrix.tensor(), column.vector()}, .y = {bytes.tensor()}, .scales = {of}});
+        }).find(text) != std::string::npos);
+  };
+  groupedSays(scales.tensor(), "no error");
+  groupedSays(fx::tensor(static_cast<float *>(column.vector().data()), {3, 1}),
+              "scales[0] shares memory with x[1], which is read while it is written");
+  groupedSays(fx::tensor(static_cast<float *>(matrix.tensor().data()), {3, 1}),
+              "scales[0] shares memory with x[0]");
+  groupedSays(fx::tensor(static_cast<float *>(bytes.tensor().data()), {3, 1}),
+              "scales[0] and y[0] share memory; both are written");
+  // A lambda that gives another number of elements.
+  const ElementwiseChain three{
+      "three", [](const fx::Vector &) { return fx::Vector::splat(1.0f, 3, fx::f32); }};
+  CHECK(why(three, {.x = {{fx::f32}}, .y = {{fx::f32}}, .n = 8}) ==
+        "elementwise: three: result 0 has 3 elements where the operands have 4; a chain computes "
+        "each element from its own");
   // Without rows nothing is launched.
   const ElementwisePlan one(same, {.x = {{fx::f32}}, .y = {{fx::f32}}, .n = 8});
   const auto none = fx::tensor(static_cast<float *>(nullptr), {0, 8});

@@ -1,7 +1,7 @@
 // gfx1250: copies between global memory and LDS that pass no register, and prefetches.
 //
-// Each lane has an address in memory and one in LDS, to both of which the instruction's offset is
-// added: rocjitsu's tests say so, and LLVM therefore folds no offset of a global address into such
+// Each lane has an address in memory and one in LDS. The instruction's offset is added to both:
+// rocjitsu's tests say so, and LLVM therefore folds no offset of a global address into such
 // an instruction. A lane whose place is beyond the workgroup's LDS loads nothing, so that its global
 // address may be any: by such places Triton leaves out what a mask excludes, past the end of a
 // tensor too. A store from there stores zeros (rocjitsu).
