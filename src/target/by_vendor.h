@@ -25,8 +25,16 @@ public:
   }
   /// All of them in the order in which they were added.
   std::vector<const T *> all() const {
-    std::lock_guard lock(mutex_);
-    return all_;
+    // Under the lock no memory is asked for: a compile is left where there is none (runAbandoning).
+    std::vector<const T *> copy;
+    for (std::size_t count = 1;; copy.reserve(count)) {
+      std::lock_guard lock(mutex_);
+      count = all_.size();
+      if (copy.capacity() >= count) {
+        copy.assign(all_.begin(), all_.end());
+        return copy;
+      }
+    }
   }
   /// False if its vendor has one.
   [[nodiscard]] bool add(const T &one) {

@@ -56,6 +56,9 @@ struct Compile {
   void run(mlir::ModuleOp source, Guard &guard);
 
 private:
+  /// What LLVM makes of the module; empty if something went wrong.
+  llvm::SmallVector<char, 0> generate(mlir::ModuleOp source, TargetMachineLease &machine,
+                                      Guard &guard);
   std::unique_ptr<llvm::Module> lower(mlir::ModuleOp source, llvm::LLVMContext &context,
                                       llvm::TargetMachine &machine, Guard &guard);
   bool verify(const llvm::Module &module);
@@ -95,8 +98,8 @@ std::unique_ptr<llvm::Module> Compile::lower(mlir::ModuleOp source, llvm::LLVMCo
   return gpuModule ? translate(gpuModule, context, machine, backend, options) : nullptr;
 }
 
-void Compile::run(mlir::ModuleOp source, Guard &guard) {
-  TargetMachineLease machine(backend, options);
+llvm::SmallVector<char, 0> Compile::generate(mlir::ModuleOp source, TargetMachineLease &machine,
+                                             Guard &guard) {
   // On the heap, where a module that LLVM crashed over can still be printed when this thread and
   // its stack are gone.
   auto context = std::make_unique<llvm::LLVMContext>();
@@ -104,10 +107,10 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
   std::unique_ptr<llvm::Module> module = lower(source, *context, *machine, guard);
   inMlir = false;
   if (!module)
-    return;
+    return {};
   llvmModule = module.get();
   if (options.verify && !verify(*module))
-    return;
+    return {};
   guard.allowAbandon();
   if (dump.enabled())
     dump.write("llvm_ir", "ll", printed(*module));
@@ -125,28 +128,35 @@ void Compile::run(mlir::ModuleOp source, Guard &guard) {
     if (emit(*llvm::CloneModule(*module), machine, backend, options, /*assembly=*/true, assembly))
       dump.write("final_isa", "s", {assembly.data(), assembly.size()});
   }
-  llvm::SmallVector<char, 0> emittedCode;
+  support::Timer timer(object.times.codegen);
+  phase = "generating code";
+  llvm::SmallVector<char, 0> code;
+  const bool emitted = backend.emit(*module, machine, options, code);
+  llvmModule = nullptr;
+  if (!emitted && !diagnostics.failed())
+    diagnostics.errors = "the target can't emit objects";
+  if (diagnostics.failed())
+    code.clear();
+  return code;
+}
+
+void Compile::run(mlir::ModuleOp source, Guard &guard) {
+  llvm::SmallVector<char, 0> code;
   {
-    support::Timer timer(object.times.codegen);
-    phase = "generating code";
-    bool emitted = backend.emit(*module, machine, options, emittedCode);
-    llvmModule = nullptr;
-    if (!emitted && !diagnostics.failed())
-      diagnostics.errors = "the target can't emit objects";
-    if (diagnostics.failed())
-      return;
+    TargetMachineLease machine(backend, options);
+    runAbandoning([&] { code = generate(source, machine, guard); });
   }
-  {
-    support::Timer timer(object.times.link);
-    guard.forbidInterrupt(); // LLD's state is the process's
-    phase = "linking";
-    CompileTimes times = object.times;
-    object = backend.describe(backend.link(emittedCode, options.target));
-    object.times = times;
-    // A feature that the options leave open reads back as the default of the processor, but the
-    // code runs with either value.
-    object.target = options.target.id();
-  }
+  if (code.empty())
+    return;
+  support::Timer timer(object.times.link);
+  guard.forbidInterrupt(); // LLD's state is the process's
+  phase = "linking";
+  CompileTimes times = object.times;
+  object = backend.describe(backend.link(code, options.target));
+  object.times = times;
+  // A feature that the options leave open reads back as the default of the processor, but the
+  // code runs with either value.
+  object.target = options.target.id();
   done = true;
 }
 

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <unistd.h>
 
@@ -185,9 +186,10 @@ ContextUse::~ContextUse() {
 /// Whether there is memory for the note that an object of a thread must be destroyed. Where there
 /// is none, the C library ends the process.
 static bool canNoteDestructor() {
-  void *volatile note = std::malloc(64);
-  std::free(note);
-  return note != nullptr;
+  void *volatile note = ::operator new(64, std::nothrow);
+  const bool can = note != nullptr;
+  ::operator delete(note);
+  return can;
 }
 
 // Each is made when its line is reached; what is made first dies last. Without memory exit() does

@@ -19,6 +19,10 @@ public:
   /// Ends the work. Only on the thread that runs it; signal handlers may.
   [[noreturn]] void leave(int code);
 
+  /// Says that its work is left where memory runs out (memory.h).
+  void takeMemory() { takesMemory_ = true; }
+  bool takesMemory() const { return takesMemory_; }
+
   /// While it is set, leave() calls `instead` with the code. It is for work that has a recovery of
   /// its own, and must not return.
   void leaveBy(void (*instead)(int code)) { instead_ = instead; }
@@ -28,6 +32,7 @@ private:
   Recovery *volatile outer_ = nullptr;
   void (*volatile instead_)(int) = nullptr;
   volatile int code_ = 0;
+  bool takesMemory_ = false;
 };
 
 } // namespace flydsl::jit

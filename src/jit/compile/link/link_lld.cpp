@@ -99,8 +99,9 @@ std::optional<Bytes> linkWithLld(std::span<const char> object, const Target &tar
           "ld.lld", "-shared",          "--no-undefined", "--threads=1", "--no-mmap-output-file",
           "-o",     outputPath.c_str(), inputPath.c_str()};
       // A crash that is no fault of the input may come outside of LLD's own recovery.
-      const bool returned = runUnderLlvmRecovery(
-          [&] { result = lld::lldMain(arguments, out, out, {{lld::Gnu, &lld::elf::link}}); });
+      const bool returned = runUnderLlvmRecovery([&] {
+        result = lld::lldMain(arguments, out, out, {{lld::Gnu, &lld::elf::link}});
+      });
       usable = returned && result.canRunAgain;
     }
   }
@@ -111,7 +112,10 @@ std::optional<Bytes> linkWithLld(std::span<const char> object, const Target &tar
   if (outOfUse)
     return std::nullopt;
   if (result.retCode != 0 || linked.empty())
-    throw CompileError("linking for " + target.id() + " failed: " + messages);
+    throw CompileError("linking for " + target.id() + " failed" +
+                       (messages.empty()
+                            ? ", and LLD does not say why; there may be not enough memory"
+                            : ": " + messages));
   return linked;
 }
 

@@ -26,7 +26,7 @@ namespace {
 struct Room {
   std::shared_ptr<void> kept;
   std::size_t operations = 0;
-  bool hasAll = false; ///< every dialect is loaded
+  bool hasAll = false;                         ///< every dialect is loaded
   void (*also)(mlir::MLIRContext &) = nullptr; ///< has run
   bool damaged = false;
 };
@@ -63,8 +63,11 @@ struct Making {
     if (!context) {
       mlir::DialectRegistry registry;
       registerDialects(registry);
-      context = std::make_unique<mlir::MLIRContext>(registry,
-                                                    mlir::MLIRContext::Threading::DISABLED);
+      context =
+          std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
+      // The constructor leaves the tables of types and attributes with locks, and with caches of each
+      // thread. Such a cache would outlive a context in which memory ran out, half changed.
+      context->disableMultithreading();
     }
     load(*context, wanted);
     if (also)
@@ -96,7 +99,8 @@ ContextLease::ContextLease(Dialects wanted, void (*also)(mlir::MLIRContext &))
     return;
   expectMemory(kCompilerMemory, kMaking);
   auto making = std::make_shared<Making>(Making{std::move(context_), wanted, also});
-  const GuardOutcome outcome = runGuarded([making](Guard &) { making->run(); }, 0);
+  const GuardOutcome outcome =
+      runGuarded([making](Guard &) { runAbandoning([&] { making->run(); }); }, 0);
   if (outcome.kind != GuardOutcome::finished) {
     support::leak(std::move(making)); // half made, it can't be destroyed
     throw CompileError(describe(outcome, kMaking, 0));
