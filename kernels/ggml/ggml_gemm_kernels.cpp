@@ -5,6 +5,8 @@
 #include "ggml/ggml_gemm_family.h"
 #include "ggml/ggml_unit.h"
 
+#include <flydsl/kernel/wave_memory.h>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
@@ -361,14 +363,14 @@ void matrixProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
   const TileProduct product(shape, tiles);
   const auto last = static_cast<int>(shape.steps() - 1);
   tiles.put(tiles.fetch(Int32(0)), Int32(0), Int32(0));
-  gpu::barrier();
+  gpu::barrier(AddressSpace::shared);
   if (last > 0)
     for (Int32 step : range(last)) {
       const Int32 next = step + 1;
       const TileMaker::Fetched fetched = tiles.fetch(next);
       product.multiply(Int32(step % 2));
       tiles.put(fetched, next, Int32(next % 2));
-      gpu::barrier();
+      gpu::barrier(AddressSpace::shared);
     }
   product.multiply(Int32(last % 2));
 

@@ -198,7 +198,7 @@ void finishColumn(const Tensor &sums, const Tensor &to, const Numeric &column, c
   const Tensor parts = make_view(shared.allocate(kColumns * kThreadsOfColumn * 4).recast(f32),
                                  make_layout({kColumns, kThreadsOfColumn}, {1, kColumns}));
   parts(thread % kColumns, thread / kColumns) = sum.get();
-  gpu::barrier();
+  gpu::barrier(AddressSpace::shared);
   if_((thread < kColumns) & (column < static_cast<std::int32_t>(n)), [&] {
     std::vector<Numeric> all;
     for (int i = 0; i < kThreadsOfColumn; ++i)

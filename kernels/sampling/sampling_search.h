@@ -3,6 +3,8 @@
 
 #include "sampling/sampling_probabilities.h"
 
+#include <flydsl/kernel/wave_memory.h>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl::sampling {
 
@@ -22,7 +24,7 @@ public:
     const Var<Int64> above(Int64(0)); // of values with larger digits
     for (Int32 step : range(kDigits)) {
       clear();
-      gpu::barrier();
+      gpu::barrier(AddressSpace::shared);
       const Numeric shift = Numeric(((kDigits - 1) - step) * kDigitBits).bitcast(u32);
       row_.each([&](const SamplingRow::Tokens &tokens) {
         for (const Numeric &value : tokens.values) {
@@ -30,7 +32,7 @@ public:
           if_(Boolean((digits >> kDigitBits) == prefix), [&] { add(digits, of(value)); });
         }
       });
-      gpu::barrier();
+      gpu::barrier(AddressSpace::shared);
       const Int32 digit = (kDigitValues - 1) - row_.thread();
       const Numeric own = if_(
           digit >= 0, [&] { return Numeric(counters_(_, digit).load().reduce(Reduction::add)); },
@@ -40,7 +42,7 @@ public:
         found_(0) = wide(digit);
         found_(1) = through - own;
       });
-      gpu::barrier();
+      gpu::barrier(AddressSpace::shared);
       prefix = (prefix << kDigitBits) | Numeric(found_(0)).to(u32);
       above = found_(1);
     }

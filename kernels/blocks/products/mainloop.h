@@ -17,6 +17,7 @@
 #include "blocks/products/slice_k.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/wave_memory.h>
 
 #include <functional>
 #include <memory>
@@ -100,7 +101,7 @@ public:
     const auto [loop, memory] =
         shared.overlay(ring, [&](SharedAllocator &from) { return memoryOfSums(from); });
     loop->run();
-    gpu::barrier();
+    gpu::barrier(AddressSpace::shared);
     finishTotal(memory, finish);
   }
 

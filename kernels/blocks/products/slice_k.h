@@ -5,6 +5,7 @@
 #include "blocks/products/product_sums.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/wave_memory.h>
 
 #include <functional>
 
@@ -41,7 +42,7 @@ inline void withTotal(const LoopShape &shape, const Sums &sums, const Pointer &m
         shared(_, thread, quad, number, wave - 1).store(part(own.load(), 4 * quad, 4));
     });
   });
-  gpu::barrier();
+  gpu::barrier(AddressSpace::shared);
   if_(wave == 0, [&] {
     each([&](const Tensor &own, int number) {
       for (int other = 0; other < shape.wavesK - 1; ++other)

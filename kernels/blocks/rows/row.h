@@ -10,6 +10,7 @@
 #include "blocks/rows/row_rules.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/wave_memory.h>
 
 #include <functional>
 #include <vector>
@@ -299,12 +300,12 @@ public:
       for (int i = 0; i < count; ++i)
         all(thread / wave, i) = parts[static_cast<std::size_t>(i)];
     });
-    gpu::barrier();
+    gpu::barrier(AddressSpace::shared);
     std::vector<Numeric> results;
     for (int i = 0; i < count; ++i)
       results.push_back(all(_, i).load().reduce(op));
     if (again_)
-      gpu::barrier();
+      gpu::barrier(AddressSpace::shared);
     return results;
   }
   Numeric max(const Numeric &value) { return (*this)(value, Reduction::max); }
