@@ -27,7 +27,8 @@ struct Memory {
 Memory memoryOf(const ExpertDispatchProblem &problem, const ExpertDispatchConfig &config) {
   const MoeSortProblem sorting = sortingOf(problem);
   const std::int64_t tokens = problem.ranks * problem.tokens, slots = tokens * problem.topk;
-  Memory memory{.places = moe_sort_places(sorting, tokens)};
+  Memory memory{};
+  memory.places = moe_sort_places(sorting, tokens);
   const auto take = [&](std::int64_t bytes) {
     const std::int64_t first = memory.bytes;
     memory.bytes += (bytes + kPieceOfWorkspace - 1) / kPieceOfWorkspace * kPieceOfWorkspace;

@@ -260,6 +260,7 @@ public:
         .c = {.address = fx::strided<1>(args.c).address, .stride = {kProblem.n}},
         .scaleA = {},
         .scaleB = {},
+        .scaleC = {},
         .bias = {},
         .groupScales = {},
         .groupZeros = {},

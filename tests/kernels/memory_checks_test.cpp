@@ -32,11 +32,6 @@ namespace {
 
 const fk::PlanOptions kChecked{.check_indices = false, .check_memory = true};
 
-void expectPart(const std::string &text, const std::string &part) {
-  INFO(text);
-  CHECK(text.find(part) != std::string::npos);
-}
-
 /// Operands of a call in memory of their own, of which that of one ends an element early.
 class Short {
 public:
