@@ -260,14 +260,14 @@ public:
         .c = {.address = fx::strided<1>(args.c).address, .stride = {kProblem.n}},
         .scaleA = {},
         .scaleB = {},
-        .scaleC = {},
         .bias = {},
         .groupScales = {},
         .groupZeros = {},
         .workspace = {.address = memory, .stride = {}},
         .flags = {.address = memory + PartFlags::place(std::int64_t(bytes), kTiles), .stride = {}},
         .seed = 0,
-        .m = kRows};
+        .m = kRows,
+        .scaleC = {}};
     fx::ArgPack pack;
     fx::ArgTraits<fk::impl::GemmSplitParams<fx::OnDevice>>::pack(pack, params);
     std::size_t size = pack.byteCount();
