@@ -43,7 +43,7 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
         .v_cache = values,
         .tables = tables,     // (sequences, 3): numbers of blocks
         .contexts = contexts, // tokens of each sequence, its query among them
-        .workspace = config.splits > 1 ? std::optional(fx::TensorArg(workspace)) : std::nullopt,
+        .workspace = workspace, // one that the call does not need is taken, too
         .y = y},
        stream);
   // endregion
@@ -73,6 +73,43 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
   const auto byWorkers = y.to_host();
   for (std::size_t i = 0; i < hostY.size(); ++i)
     CHECK(std::fabs(float(hostY[i]) - float(byWorkers[i])) < 0.01f);
+
+  // region: varlen
+  // Sequences with 1, 3 and 12 queries, in one call.
+  const fk::DecodeProblem mixed{.q_heads = 16,
+                                .kv_heads = 2,
+                                .queries = 3, // about as many have most of the sequences
+                                .varlen = true,
+                                .context = 512};
+  const fk::DecodePlan step(mixed, fk::choose(mixed, 16)); // for 16 tokens or about as many
+  // endregion
+  // Here the two sequences have one query each, as above: the results are the same.
+  fx::DeviceArray<int> starts({3});
+  starts.copy_from(std::vector<int>{0, 1, 2});
+  fx::DeviceArray<std::uint8_t> room(
+      {std::int64_t(fk::workspace_bytes(mixed, step.config(), 2))});
+  step({.q = q,
+        .k_cache = keys,
+        .v_cache = values,
+        .tables = tables,
+        .contexts = contexts,
+        .cu_seqlens_q = starts,
+        .workspace = room,
+        .y = y},
+       stream);
+  stream.synchronize();
+  const auto byStarts = y.to_host();
+  for (std::size_t i = 0; i < hostY.size(); ++i)
+    CHECK(std::fabs(float(hostY[i]) - float(byStarts[i])) < 0.01f);
+
+  // region: mask
+  // A root with two children, of which the first has a child: 0, 1 and 2 after it, 3 after 1.
+  const std::vector<int> rows{0b0001, 0b0011, 0b0101, 0b1011};
+  const fk::DecodeProblem tree{
+      .q_heads = 16, .kv_heads = 2, .queries = 4, .mask = true, .context = 512};
+  // endregion
+  CHECK(fk::supported(tree, fx::Target::parse("gfx942")));
+  CHECK(std::ssize(rows) == tree.queries);
 
   // region: latent
   const fk::DecodeProblem latent{.q_heads = 16,

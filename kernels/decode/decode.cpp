@@ -1,5 +1,6 @@
 #include "decode/decode_family.h"
 
+#include "blocks/attention/worklist.h"
 #include "blocks/facts/gpu_size.h"
 #include "blocks/quant/quant_rules.h"
 #include "frame/arguments.h"
@@ -14,8 +15,9 @@ namespace {
 using Decode = Family<DecodeProblem>;
 
 constexpr int kLargestHead = 256, kLargestLatentHead = 640, kMostLatentRows = 128,
-              kMostLatentWaves = 8, kLargestPage = 65536, kMostQueries = 4, kMostRowsOfBlock = 64,
-              kMostSplits = 1024;
+              kMostLatentWaves = 8, kLargestPage = 65536, kMostRowsOfBlock = 64, kMostSplits = 1024;
+/// The most of a grid's rows.
+constexpr std::int64_t kMostGridRows = 65535;
 /// Bytes of registers of a lane for the sums of all rows and elements: half of the registers of a
 /// wave that has a SIMD's to itself on RDNA, a quarter on CDNA.
 constexpr int kSumBytes = 512;
@@ -50,6 +52,9 @@ Support latentSupported(const DecodeProblem &problem) {
     return Support::no(is("latent", problem.latent) +
                        "; kv_heads is 1 then, the cache KvCache::pages, and a cache of 8 bits has "
                        "one scale or none");
+  if (problem.head_v)
+    return Support::no(is("head_v", problem.head_v) + " and " + is("latent", problem.latent) +
+                       "; with latent a value is the start of its key, and head_v is 0");
   if (problem.latent < 128 || problem.latent % 128 || problem.latent > problem.head)
     return Support::no(is("latent", problem.latent) +
                        "; it is a multiple of 128 up to head, which is " +
@@ -60,16 +65,43 @@ Support latentSupported(const DecodeProblem &problem) {
   return {};
 }
 
+Support headsSupported(const DecodeProblem &problem) {
+  if (problem.kv_heads < 1 || problem.q_heads < problem.kv_heads ||
+      problem.q_heads % problem.kv_heads || problem.q_heads > 65535)
+    return Support::no(is("q_heads", problem.q_heads) + " and " + is("kv_heads", problem.kv_heads) +
+                       "; q_heads is a multiple of kv_heads, up to 65535");
+  if (problem.latent)
+    return latentSupported(problem);
+  const auto head = [](const char *name, int elements) {
+    if (elements >= 32 && elements <= kLargestHead && elements % 32 == 0)
+      return Support{};
+    return Support::no(is(name, elements) + "; it is a multiple of 32 from 32 to " +
+                       std::to_string(kLargestHead));
+  };
+  return firstRefusal({head("head", problem.head), head("head_v", valueOf(problem))});
+}
+
+Support scoresSupported(const DecodeProblem &problem) {
+  const auto number = [](const char *name, double value) {
+    if (value >= 0 && std::isfinite(static_cast<float>(value)))
+      return Support{};
+    return Support::no(std::string(name) + " is " + std::to_string(value) +
+                       "; it is not negative, and 0 for the default");
+  };
+  return firstRefusal({number("scale", problem.scale), number("soft_cap", problem.soft_cap),
+                       problem.bias ? floatSupported("bias_type", problem.bias_type) : Support{}});
+}
+
 /// The bytes of a lane's sums: 16 x 16 of them are 4 registers on CDNA, 8 on RDNA.
 int sumBytes(const DecodeProblem &problem, int rows, const MatrixForm &form) {
-  return rows / 16 * (problem.head / 16) * form.sums() * 4;
+  return rows / 16 * (valueOf(problem) / 16) * form.sums() * 4;
 }
 int sharesOf(const DecodeProblem &problem, int rows, const MatrixForm &form) {
   return DecodeStep::of(problem, rows, form).shares;
 }
 /// What so many waves with keys of their own find of a tile of up to 16 rows.
 std::int64_t partBytes(const DecodeProblem &problem, int waves) {
-  return std::int64_t(waves) * std::min(16, rowsOf(problem)) * (problem.head + 8) * 4;
+  return std::int64_t(waves) * rowsOfTile(problem) * (valueOf(problem) + 8) * 4;
 }
 
 /// As many splits as make twice as many blocks as there are compute units, of parts that are not too
@@ -130,7 +162,7 @@ public:
     if (m_ > kMostTokens)
       arguments_.fail("q has " + std::to_string(m_) + " tokens; " + std::to_string(kMostTokens) +
                       " are the most");
-    if (m_ % problem_.queries || m_ / problem_.queries != n_)
+    if (!problem_.varlen && (m_ % problem_.queries || m_ / problem_.queries != n_))
       arguments_.fail("q has " + std::to_string(m_) + " tokens and contexts " + std::to_string(n_) +
                       " sequences; each sequence has " + std::to_string(problem_.queries));
     params.q = arguments_.operand<2>(
@@ -143,8 +175,10 @@ public:
     params.y = arguments_.operand<2>(
         args_.y, {.name = "y",
                   .dtype = problem_.y,
-                  .shape = {problem_.latent ? "m, q_heads, latent" : "m, q_heads, head", m_,
-                            problem_.q_heads, valueOf(problem_)},
+                  .shape = {problem_.latent   ? "m, q_heads, latent"
+                            : problem_.head_v ? "m, q_heads, head_v"
+                                              : "m, q_heads, head",
+                            m_, problem_.q_heads, valueOf(problem_)},
                   .free = 2,
                   .use = Use::written,
                   .align = kCombineElements,
@@ -164,6 +198,11 @@ public:
     if (!problem_.window && args_.before != -1)
       arguments_.fail("before is given, and the problem has no window");
     params.before = args_.before;
+    params.starts = arguments_.operandIf<0>(
+        problem_.varlen, args_.cu_seqlens_q,
+        {.name = "cu_seqlens_q", .dtype = i32, .shape = {"n + 1", n_ + 1}});
+    params.sequences = n_;
+    terms();
     const DecodeConfig &config = call.config;
     if (args_.worklist) {
       if (!config.workers)
@@ -184,27 +223,68 @@ public:
   }
   std::int64_t m() const { return m_; }
   std::int64_t sequences() const { return n_; }
+  /// Whether there is anything to do.
+  bool any() const { return m_ > 0 && n_ > 0; }
 
   DecodeParams<OnHost> params{};
 
 private:
   static constexpr const char *kPieces = "rows are moved in pieces of 16 bytes";
 
+  /// Checks what scores have besides the products.
+  void terms() {
+    const std::int64_t heads = problem_.q_heads;
+    if (arguments_.given(args_.bias, "bias", problem_.bias)) {
+      const std::int64_t columns = args_.bias->rank() == 3 ? args_.bias->shape()[2] : 0;
+      params.terms.bias = arguments_.operand<2>(
+          *args_.bias, {.name = "bias",
+                        .dtype = problem_.bias_type,
+                        .shape = {"q_heads, m, keys", heads, m_, columns},
+                        .free = 2});
+      if (columns == 0 && any())
+        arguments_.fail("bias has no columns; it has one for each token of a sequence");
+      params.terms.columns = columns;
+    }
+    if (arguments_.given(args_.alibi_slopes, "alibi_slopes", problem_.alibi)) {
+      const bool each = args_.alibi_slopes->rank() == 2; // of each sequence
+      params.terms.slopes = arguments_.operand<1>(
+          *args_.alibi_slopes,
+          {.name = "alibi_slopes",
+           .dtype = f32,
+           .shape = each ? Shape{"n, q_heads", n_, heads} : Shape{"q_heads", heads},
+           .free = each ? 1 : 0});
+    }
+    params.terms.sink = arguments_.operandIf<0>(
+        problem_.sink, args_.sink, {.name = "sink", .dtype = f32, .shape = {"q_heads", heads}});
+    if (arguments_.given(args_.mask, "mask", problem_.mask)) {
+      const std::int64_t words = args_.mask->rank() == 2 ? args_.mask->shape()[1] : 0;
+      params.terms.mask = arguments_.operand<1>(
+          *args_.mask, {.name = "mask", .dtype = i32, .shape = {"m, words", m_, words}, .free = 1});
+      const std::int64_t least = problem_.varlen ? 1 : (problem_.queries + 31) / 32;
+      if (words < least && any())
+        arguments_.fail("mask has " + std::to_string(words) + " words of 32 bits for a query; " +
+                        std::to_string(least) + " are the fewest that have a bit for each query" +
+                        " of a sequence");
+      params.terms.words = words;
+    }
+  }
+
   void caches() {
     const std::int64_t blocks = args_.k_cache.shape()[0], page = problem_.page,
                        kv = problem_.kv_heads, head = problem_.head, x = problem_.pack,
-                       y = vPackOf(problem_), align = kPieceBytes / problem_.kv.bytes();
+                       y = vPackOf(problem_), value = valueOf(problem_),
+                       align = kPieceBytes / problem_.kv.bytes();
     if (blocks > kMostTokens / page)
       arguments_.fail("k_cache has " + std::to_string(blocks) + " blocks of " +
                       std::to_string(page) + " tokens; a cache has at most " +
                       std::to_string(kMostTokens) + " tokens");
-    const auto cache = [&](const TensorArg &tensor, const char *name,
+    const auto cache = [&](const TensorArg &tensor, const char *name, const Shape &pages,
                            const Shape &packed) -> Strided<OnHost, 3> {
       if (problem_.cache == KvCache::pages)
         return arguments_.operand<3>(
             tensor, {.name = name,
                      .dtype = problem_.kv,
-                     .shape = {"blocks, page, kv_heads, head", blocks, page, kv, head},
+                     .shape = pages,
                      .free = 3,
                      .align = align,
                      .reason = kPieces,
@@ -218,24 +298,44 @@ private:
       return {.address = address(tensor), .stride = {strideOf(tensor, 0), 0, strideOf(tensor, 1)}};
     };
     params.k = cache(args_.k_cache, "k_cache",
+                     {"blocks, page, kv_heads, head", blocks, page, kv, head},
                      {"blocks, kv_heads, head / pack, page, pack", blocks, kv, head / x, page, x});
     if (arguments_.given(args_.v_cache, "v_cache", !problem_.latent))
       params.v =
           cache(*args_.v_cache, "v_cache",
-                {"blocks, kv_heads, page / v_pack, head, v_pack", blocks, kv, page / y, head, y});
-    const bool perTensor = problem_.scales == KvScales::tensor;
-    const auto scale = [&](bool has, const std::optional<TensorArg> &tensor, const char *name) {
-      return arguments_.operandIf<3>(
-          has && problem_.scales != KvScales::none, tensor,
-          {.name = name,
-           .dtype = f32,
-           .shape = perTensor ? Shape{"1", 1} : Shape{"blocks, page, kv_heads", blocks, page, kv},
-           .free = perTensor ? 0 : 3});
+                problem_.head_v ? Shape{"blocks, page, kv_heads, head_v", blocks, page, kv, value}
+                                : Shape{"blocks, page, kv_heads, head", blocks, page, kv, value},
+                {problem_.head_v ? "blocks, kv_heads, page / v_pack, head_v, v_pack"
+                                 : "blocks, kv_heads, page / v_pack, head, v_pack",
+                 blocks, kv, page / y, value, y});
+    const auto scale = [&](bool has, const std::optional<TensorArg> &tensor,
+                           const char *name) -> Strided<OnHost, 3> {
+      if (problem_.scales == KvScales::token)
+        return arguments_.operandIf<3>(
+            has, tensor,
+            {.name = name,
+             .dtype = f32,
+             .shape = {"blocks, page, kv_heads", blocks, page, kv},
+             .free = 3});
+      const auto [address, stride] =
+          tensorScales(has && problem_.scales == KvScales::tensor, tensor, name);
+      return {.address = address, .stride = {stride[0], 0, stride[1]}};
     };
     params.kScale = scale(true, args_.k_scale, "k_scale");
     params.vScale = scale(!problem_.latent, args_.v_scale, "v_scale");
-    params.qScale = arguments_.operandIf<0>(scalesQueries(problem_), args_.q_scale,
-                                            {.name = "q_scale", .dtype = f32, .shape = {"1", 1}});
+    params.qScale = tensorScales(scalesQueries(problem_), args_.q_scale, "q_scale");
+  }
+  /// Checks scales of KvScales::tensor: one number, or one for each sequence and head.
+  Strided<OnHost, 2> tensorScales(bool has, const std::optional<TensorArg> &tensor,
+                                  const char *name) const {
+    if (!arguments_.given(tensor, name, has))
+      return {};
+    if (tensor->rank() == 2)
+      return arguments_.operand<2>(*tensor, {.name = name,
+                                             .dtype = f32,
+                                             .shape = {"n, kv_heads", n_, problem_.kv_heads},
+                                             .free = 2});
+    return arguments_.operand<2>(*tensor, {.name = name, .dtype = f32, .shape = {"1", 1}});
   }
 
   const DecodeProblem &problem_;
@@ -271,21 +371,18 @@ Support Decode::supported(const DecodeProblem &problem, const Target &target) {
   if (!quantised && problem.scales != KvScales::none)
     return Support::no("scales belong to a cache of 8 bits; kv is of type " +
                        std::string(problem.kv.name()));
-  if (problem.kv_heads < 1 || problem.q_heads < problem.kv_heads ||
-      problem.q_heads % problem.kv_heads || problem.q_heads > 65535)
-    return Support::no(is("q_heads", problem.q_heads) + " and " + is("kv_heads", problem.kv_heads) +
-                       "; q_heads is a multiple of kv_heads, up to 65535");
-  if (problem.latent) {
-    if (const Support fits = latentSupported(problem); !fits)
-      return fits;
-  } else if (problem.head < 32 || problem.head > kLargestHead || problem.head % 32)
-    return Support::no(is("head", problem.head) + "; it is a multiple of 32 from 32 to " +
-                       std::to_string(kLargestHead));
+  if (const Support fits = firstRefusal({headsSupported(problem), scoresSupported(problem)}); !fits)
+    return fits;
   if (problem.queries < 1 || problem.queries > kMostQueries)
     return Support::no(is("queries", problem.queries) + "; a sequence has 1 to " +
                        std::to_string(kMostQueries));
-  if (!(problem.scale >= 0) || !std::isfinite(static_cast<float>(problem.scale)))
-    return Support::no("scale is " + std::to_string(problem.scale) + "; it is not negative");
+  const std::int64_t group = groupOf(problem),
+                     blocks = problem.kv_heads * ((group * problem.queries + 15) / 16);
+  if (blocks > kMostGridRows)
+    return Support::no(is("queries", problem.queries) + " and " + is("q_heads", problem.q_heads) +
+                       "; of 16 rows each, they make " + std::to_string(blocks) +
+                       " blocks of a sequence, and there are at most " +
+                       std::to_string(kMostGridRows));
   if (problem.context < 1)
     return Support::no(is("context", problem.context) + "; a sequence has tokens");
   return firstRefusal({floatSupported("y", problem.y), cacheSupported(problem)});
@@ -326,11 +423,15 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
   const MatrixForm form = *decodeForm(problem, target);
   if (!problem.latent && config.rows > 16 && sumBytes(problem, config.rows, form) > kSumBytes)
     return Support::no(is("rows", config.rows) + "; the sums of so many rows of " +
-                       std::to_string(problem.head) + " do not fit the registers");
+                       std::to_string(valueOf(problem)) + " do not fit the registers");
   if (config.splits < 1 || config.splits > kMostSplits)
     return Support::no(is("splits", config.splits) + "; a sequence has 1 to " +
                        std::to_string(kMostSplits));
   if (config.workers) {
+    if (problem.varlen)
+      return Support::no(is("workers", config.workers) +
+                         "; with varlen it is 0, because the workspace of workers has room for as "
+                         "many queries of each sequence; splits share its keys");
     if (config.splits > 1)
       return Support::no(is("workers", config.workers) + " and " + is("splits", config.splits) +
                          "; a worklist makes the parts, and splits is 1");
@@ -344,8 +445,9 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
                        " two waves have the same keys, so the waves of a block are even");
   if (!problem.latent && partBytes(problem, waves / shares) > kPartBytes)
     return Support::no(is("block", config.block) + "; what " + std::to_string(waves) +
-                       " waves find of " + std::to_string(std::min(16, rowsOf(problem))) +
-                       " rows of " + std::to_string(problem.head) + " does not fit shared memory");
+                       " waves find of " + std::to_string(rowsOfTile(problem)) +
+                       " rows of " + std::to_string(valueOf(problem)) +
+                       " does not fit shared memory");
   return {};
 }
 
@@ -396,7 +498,7 @@ std::size_t Decode::workspaceBytes(const DecodeProblem &problem, const DecodeCon
 
 void Decode::launch(const Call<DecodeProblem> &call) {
   const Operands operands(call);
-  if (operands.m() == 0)
+  if (!operands.any())
     return;
   const DecodeProblem &problem = call.problem;
   const DecodeConfig &config = call.config;
@@ -419,28 +521,35 @@ DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config
   const std::int64_t n = std::max<std::int64_t>(1, m / problem.queries),
                      tokens = n * problem.queries, page = problem.page,
                      each = (problem.context + page - 1) / page, blocks = n * each,
-                     kv = problem.kv_heads, head = problem.head, x = problem.pack,
-                     y = vPackOf(problem);
+                     kv = problem.kv_heads, head = problem.head, value = valueOf(problem),
+                     heads = problem.q_heads, x = problem.pack, y = vPackOf(problem);
   const bool packed = problem.cache == KvCache::packed,
              perToken = problem.scales == KvScales::token;
-  const Extents heads{tokens, problem.q_heads, head},
-      results{tokens, problem.q_heads, valueOf(problem)}, pages{blocks, page, kv, head},
-      packedK{blocks, kv, head / x, page, x}, packedV{blocks, kv, page / y, head, y},
+  const Extents queries{tokens, heads, head}, results{tokens, heads, value},
+      pages{blocks, page, kv, head}, pagesV{blocks, page, kv, value},
+      packedK{blocks, kv, head / x, page, x}, packedV{blocks, kv, page / y, value, y},
       tables{n, each}, sequences{n}, one{1}, scales{blocks, page, kv},
       bytes{static_cast<std::int64_t>(workspaceBytes(problem, config, tokens))},
-      lse{tokens, problem.q_heads};
+      lse{tokens, heads}, bias{heads, tokens, problem.context}, ofHeads{heads},
+      mask{tokens, (problem.queries + 31) / 32}, starts{n + 1};
   const bool scaled = problem.scales != KvScales::none;
   DecodeArgs args{
-      .q = sampler("q", problem.q, heads, Role::input),
+      .q = sampler("q", problem.q, queries, Role::input),
       .k_cache = sampler("k_cache", problem.kv, packed ? packedK : pages, Role::input),
       .v_cache =
-          sampleIf(!problem.latent, sampler, "v_cache", problem.kv, packed ? packedV : pages),
+          sampleIf(!problem.latent, sampler, "v_cache", problem.kv, packed ? packedV : pagesV),
       .tables = sampler("tables", i32, tables, Role::index),
       .contexts = sampler("contexts", i32, sequences, Role::equal(problem.context)),
+      .cu_seqlens_q = sampleIf(problem.varlen, sampler, "cu_seqlens_q", i32, starts,
+                               Role::steps(problem.queries)),
       .k_scale = sampleIf(scaled, sampler, "k_scale", f32, perToken ? scales : one),
       .v_scale =
           sampleIf(scaled && !problem.latent, sampler, "v_scale", f32, perToken ? scales : one),
       .q_scale = sampleIf(scalesQueries(problem), sampler, "q_scale", f32, one),
+      .bias = sampleIf(problem.bias, sampler, "bias", problem.bias_type, bias),
+      .alibi_slopes = sampleIf(problem.alibi, sampler, "alibi_slopes", f32, ofHeads),
+      .sink = sampleIf(problem.sink, sampler, "sink", f32, ofHeads),
+      .mask = sampleIf(problem.mask, sampler, "mask", i32, mask),
       .workspace = sampleIf(hasParts(config), sampler, "workspace", u8, bytes, Role::workspace),
       .y = sampler("y", problem.y, results, Role::output),
       .lse = sampleIf(problem.lse, sampler, "lse", f32, lse, Role::output),

@@ -17,20 +17,32 @@ namespace kernels::impl {
 template <class Side> struct DecodeParts {
   Strided<Side, 0> values, lse;
 };
+/// What scores have besides the products; see DecodeArgs.
+template <class Side> struct DecodeTerms {
+  Strided<Side, 2> bias;       // (q_heads, m, columns)
+  Param<Side, Int64> columns;  // of the bias
+  Strided<Side, 1> slopes;     // (n, q_heads)
+  Strided<Side, 0> sink;       // (q_heads)
+  Strided<Side, 1> mask;       // (m, words)
+  Param<Side, Int64> words;    // of the mask
+};
 /// What all kernels take.
 template <class Side> struct DecodeParams {
   Strided<Side, 2> q, y; // (m, q_heads, head), (m, q_heads, value)
   /// The strides of blocks, of places in a block, which KvCache::packed does not have, and of heads.
   Strided<Side, 3> k, v;
-  Strided<Side, 3> kScale, vScale; // KvScales::tensor: one; (blocks, page, kv_heads)
-  Strided<Side, 0> qScale;         // one
+  // (blocks, page, kv_heads); KvScales::tensor: (n, 1, kv_heads), at strides of 0 if there is one.
+  Strided<Side, 3> kScale, vScale;
+  Strided<Side, 2> qScale;         // (n, kv_heads), the same
   Strided<Side, 1> tables;         // (n, blocks)
   Strided<Side, 0> contexts;       // (n)
   Param<Side, Int64> before;
+  Strided<Side, 0> starts; // varlen: (n + 1)
+  DecodeTerms<Side> terms;
   Strided<Side, 0> lse; // (m, q_heads)
   DecodeParts<Side> parts;
   Strided<Side, 0> worklist; // (n + 1 + workers)
-  Param<Side, Int64> tokens; // m
+  Param<Side, Int64> tokens, sequences; // m, n
 };
 inline constexpr KernelOf<DecodeParams> kDecodeWorklistKernel{"decode_worklist"}, kDecode{"decode"},
     kDecodeCombine{"decode_combine"};
@@ -51,13 +63,17 @@ inline bool roundsQueries(const DecodeProblem &problem) { return operandOf(probl
 inline bool scalesQueries(const DecodeProblem &problem) {
   return problem.q.bits() == 8 && problem.scales == KvScales::tensor;
 }
-/// Rows of a sequence that share keys: the queries of a group of heads. Row r is query
+/// Rows of a sequence of `queries` that share keys: those of a group of heads. Row r is query
 /// r / group, head r % group.
 inline int groupOf(const DecodeProblem &problem) { return problem.q_heads / problem.kv_heads; }
 inline int rowsOf(const DecodeProblem &problem) { return groupOf(problem) * problem.queries; }
 /// Elements of a value.
 inline int valueOf(const DecodeProblem &problem) {
-  return problem.latent ? problem.latent : problem.head;
+  return problem.latent ? problem.latent : problem.head_v ? problem.head_v : problem.head;
+}
+/// The most rows of a tile of 16 that exist.
+inline int rowsOfTile(const DecodeProblem &problem) {
+  return problem.varlen ? 16 : std::min(16, rowsOf(problem));
 }
 /// Latent attention: waves that have the same rows, and elements of the values each.
 inline int valueShares(const DecodeConfig &config, int wave) {
@@ -116,11 +132,12 @@ struct DecodeStep {
   static DecodeStep of(const DecodeProblem &problem, int rows, const MatrixForm &form) {
     // In registers of 4 bytes. A lane has the share of a row of 1 / across; RDNA3's have all.
     DecodeStep step;
-    if (!form.accumulates() && problem.head > 192)
+    if (!form.accumulates() && std::max(problem.head, valueOf(problem)) > 192)
       step.shares = 2;
     const int bytes = operandOf(problem).bytes(), tiles = rows / 16,
               row = problem.head * bytes / form.across / 4,
-              sums = tiles * (problem.head / step.shares) / 16 * form.sums(), queries = tiles * row,
+              sums = tiles * (valueOf(problem) / step.shares) / 16 * form.sums(),
+              queries = tiles * row,
               keys = form.lanes / 32 * form.runsOfEight() * row,
               // With two waves on a SIMD.
               most = form.accumulates()  ? 256

@@ -4,19 +4,26 @@
 #include "blocks/attention/worklist.h"
 #include "frame/arguments.h"
 
+#include <algorithm>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 std::vector<Family<DecodeProblem>::IndexRow>
 Family<DecodeProblem>::indexRows(const DecodeProblem &problem, const DecodeConfig &config) {
+  const char *room = problem.bias ? "the tokens that a row of tables and a row of the bias have "
+                                    "room for"
+                                  : "the tokens that a row of tables has room for";
   std::vector<IndexRow> rows{
       // A length past its row would read the next sequence's.
-      {.rule = {.argument = "contexts", .meaning = "the tokens that a row of tables has room for"},
+      {.rule = {.argument = "contexts", .meaning = room},
        .values =
            [](const P &p, const A &args) {
+             const std::int64_t tokens = args.tables.shape()[1] * p.page;
              return IndexValues{.address = address(args.contexts),
                                 .count = args.contexts.shape()[0],
-                                .end = args.tables.shape()[1] * p.page + 1};
+                                .end = (p.bias ? std::min(tokens, args.bias->shape()[2]) : tokens) +
+                                       1};
            }},
       {.rule = {.argument = "tables",
                 .kind = IndexKind::pages,
@@ -32,10 +39,25 @@ Family<DecodeProblem>::indexRows(const DecodeProblem &problem, const DecodeConfi
                                 .stride = args.tables.strides()[0],
                                 .columns = args.tables.shape()[1],
                                 .lengths = address(args.contexts),
+                                .starts = address(args.cu_seqlens_q),
                                 .queries = p.queries,
                                 .before = args.before};
            }},
   };
+  if (problem.varlen)
+    rows.push_back({.rule = {.argument = "cu_seqlens_q",
+                             .kind = IndexKind::rising,
+                             .meaning = problem.mask ? "the tokens of q, and no more of a sequence "
+                                                       "than the mask has bits"
+                                                     : "the tokens of q"},
+                    .values = [](const P &p, const A &args) {
+                      IndexValues values{.address = address(args.cu_seqlens_q),
+                                         .count = args.cu_seqlens_q->shape()[0],
+                                         .end = args.q.shape()[0] + 1};
+                      if (p.mask)
+                        values.most = args.mask->shape()[1] * 32;
+                      return values;
+                    }});
   // Without the argument, the plan makes a worklist of its own.
   if (config.workers)
     rows.push_back({.rule = {.argument = "worklist",

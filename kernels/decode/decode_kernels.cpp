@@ -10,13 +10,23 @@ namespace kernels::impl {
 namespace {
 
 /// Calls `block` with the block's part of its sequence, or with a worker's parts one after another.
+/// With varlen, a block whose rows the sequence does not have has no part, and one of a sequence
+/// with more rows than the grid has several.
 template <class Block>
 void eachPart(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p,
               const Block &block) {
+  const int blocks = rowBlocks(problem, config);
+  const Int32 firstRow = block_idx().y % blocks * config.rows, sequence = block_idx().z;
   if (config.workers)
-    work(problem, config, p, block);
-  else
-    block(DecodePart{.sequence = block_idx().z});
+    return work(problem, config, p, firstRow, block);
+  if (!problem.varlen)
+    return block(DecodePart{.sequence = sequence, .firstRow = firstRow});
+  const Span<Int32> tokens = DecodeRows::tokensOf(problem, p, sequence);
+  const Int32 rows = (tokens.end - tokens.first) * groupOf(problem);
+  for (Int32 first : range(firstRow, rows, blocks * config.rows)) {
+    block(DecodePart{.sequence = sequence, .firstRow = first});
+    gpu::barrier(AddressSpace::shared); // all threads have read what the waves found
+  }
 }
 
 const FamilyKernel decode{kDecode,
@@ -50,7 +60,13 @@ const FamilyKernel combineRows{
                   head = (row % UInt32(problem.q_heads)).to<Int32>(),
                   piece = (number % UInt32(across)).to<Int32>();
       exit_if(token >= p.tokens.to<Int32>());
+      if (problem.varlen) { // blocks leave nothing of tokens that no sequence has
+        const Tensor starts = p.starts.view(i32, p.sequences + 1); // (n + 1)
+        exit_if(Boolean((token < Int32(gpu::uniform_load(starts, 0))) |
+                        (token >= Int32(gpu::uniform_load(starts, p.sequences.to<Int32>())))));
+      }
       const DecodeRows rows(problem, config, p, Int32(0), Int32(0));
+      const std::optional<Numeric> sink = rows.sink(head);
       const auto write = [&](const Int32 &count, int known,
                              const std::function<RowResult(const Int32 &)> &part) {
         constexpr int kEach = kCombineElements;
@@ -61,12 +77,12 @@ const FamilyKernel combineRows{
                         .lse = [&](const Int32 &i) { return Numeric((*part(i).lse)(0)); },
                         .values = [&](const Int32 &i) { return part(i).run(kEach, piece).load(); },
                         .known = known},
-                       kEach));
+                       kEach, sink));
       };
       if (!config.workers)
         return write(Int32(config.splits), config.splits,
                      [&](const Int32 &split) { return rows.ofSplit(row.to<Int32>(), split); });
-      const DecodeWorklist list(problem, config, p);
+      const DecodeWorklist list(config, p);
       const Int32 sequence = token / problem.queries;
       const auto parts = SequenceParts<Int32>::of(list.deal, list.unitsBefore(sequence),
                                                   list.unitsBefore(sequence + 1));
@@ -82,7 +98,7 @@ const FamilyKernel worklist{
     kDecodeWorklistKernel, [](const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec) {
       const auto &[problem, config] = spec.value();
       makeWorklist(worklist_of(problem, config), kWorklistThreads, p.contexts, p.worklist,
-                   (p.tokens / problem.queries).to<Int32>(), p.before.to<Int32>());
+                   p.sequences.to<Int32>(), p.before.to<Int32>());
     }};
 
 } // namespace

@@ -16,15 +16,21 @@ namespace kernels::impl {
 
 using DecodeTraced = DecodeParams<OnDevice>;
 
-/// The one number of a scale of a whole tensor, which is contiguous.
-template <int Modes> Numeric tensorScale(const Strided<OnDevice, Modes> &of) {
-  const Strided<OnDevice, 0> one{.address = of.address, .stride = {}};
-  return one.view(f32, 1)(0);
+/// The scale of a sequence's head, of KvScales::tensor.
+inline Numeric tensorScale(const DecodeProblem &problem, const DecodeTraced &p,
+                           const Strided<OnDevice, 3> &of, const Int32 &sequence,
+                           const Int32 &kvHead) {
+  const Tensor all = of.view(f32, {p.sequences, 1, problem.kv_heads}); // (n, 1, kv_heads)
+  return gpu::uniform_load(all, {sequence, 0, kvHead});
 }
 /// The factor of the products of keys: their scale, and that of a q of 8 bits.
 inline Numeric scoreScale(const DecodeProblem &problem, const DecodeTraced &p,
-                          const Numeric &ofKeys) {
-  return scalesQueries(problem) ? Numeric(ofKeys * tensorScale(p.qScale)) : ofKeys;
+                          const Int32 &sequence, const Int32 &kvHead) {
+  const Numeric ofKeys = tensorScale(problem, p, p.kScale, sequence, kvHead);
+  if (!scalesQueries(problem))
+    return ofKeys;
+  const Tensor all = p.qScale.view(f32, {p.sequences, problem.kv_heads}); // (n, kv_heads)
+  return ofKeys * gpu::uniform_load(all, {sequence, kvHead});
 }
 
 /// A lane's pieces of a row of queries, as the products take them, and by what its scores are
@@ -65,20 +71,43 @@ class DecodeRows {
 public:
   DecodeRows(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p,
              const Int32 &sequence, const Int32 &kvHead)
-      : problem_(problem), config_(config), p_(p), firstToken_(sequence * problem.queries),
+      : problem_(problem), config_(config), p_(p), tokens_(tokensOf(problem, p, sequence)),
         firstHead_(kvHead * groupOf(problem)) {}
 
-  Int32 token(const Int32 &row) const { return firstToken_ + row / groupOf(problem_); }
+  /// The tokens of a sequence's queries.
+  static Span<Int32> tokensOf(const DecodeProblem &problem, const DecodeTraced &p,
+                              const Int32 &sequence) {
+    if (!problem.varlen)
+      return {sequence * problem.queries, sequence * problem.queries + problem.queries};
+    const Tensor starts = p.starts.view(i32, p.sequences + 1); // (n + 1)
+    return {Int32(gpu::uniform_load(starts, sequence)),
+            Int32(gpu::uniform_load(starts, sequence + 1))};
+  }
+
+  /// The sequence's queries, and its rows.
+  Int32 queries() const {
+    return problem_.varlen ? Int32(tokens_.end - tokens_.first) : Int32(problem_.queries);
+  }
+  Int32 count() const { return queries() * groupOf(problem_); }
+  Int32 query(const Int32 &row) const { return row / groupOf(problem_); }
+  Int32 token(const Int32 &row) const { return tokens_.first + query(row); }
   Int32 head(const Int32 &row) const { return firstHead_ + row % groupOf(problem_); }
   /// The number of a token's head among those of all tokens.
   Int32 number(const Int32 &token, const Int32 &head) const {
     return token * problem_.q_heads + head;
   }
   /// A row of q.
-  Tensor query(const Int32 &row) const {
+  Tensor q(const Int32 &row) const {
     const Tensor q = p_.q.view(problem_.q, {p_.tokens, problem_.q_heads, problem_.head},
                                kPieceBytes); // (m, q_heads, head)
     return q(token(row), head(row), _);      // (head)
+  }
+  /// The sink of a head, times log2(e), if there are sinks.
+  std::optional<Numeric> sink(const Int32 &head) const {
+    if (!problem_.sink)
+      return std::nullopt;
+    const Numeric own = p_.terms.sink.view(f32, problem_.q_heads)(head);
+    return own * static_cast<float>(kLog2E);
   }
   /// The result of a token's head.
   RowResult final(const Int32 &token, const Int32 &head) const {
@@ -114,12 +143,14 @@ private:
   const DecodeProblem &problem_;
   const DecodeConfig &config_;
   const DecodeTraced &p_;
-  Int32 firstToken_, firstHead_;
+  Span<Int32> tokens_;
+  Int32 firstHead_;
 };
 
 /// What a block does of a sequence.
 struct DecodePart {
   Int32 sequence;
+  Int32 firstRow; ///< of the sequence's rows; the block has `DecodeConfig::rows` of them from it on
   std::optional<Span<Int32>> keys = {}; ///< none: the block's split
   /// With workers: the part that it leaves, and whether it is the whole sequence instead.
   std::optional<Int32> part = {};
@@ -133,13 +164,13 @@ inline Tensor tableOf(const DecodeTraced &p, const Int32 &sequence) {
 }
 /// Tokens of a sequence.
 inline Int32 contextOf(const DecodeTraced &p, const Int32 &sequence) {
-  return p.contexts.view(i32, p.tokens)(sequence).to<Int32>();
+  return p.contexts.view(i32, p.sequences)(sequence).to<Int32>();
 }
 inline Visibility<Int32> visibilityOf(const DecodeProblem &problem, const DecodeTraced &p,
-                                      const Int32 &sequence) {
+                                      const Int32 &sequence, const Int32 &queries) {
   return {.causal = true,
           .window = problem.window,
-          .queries = Int32(problem.queries),
+          .queries = queries,
           .keys = contextOf(p, sequence),
           .left = p.before.to<Int32>(),
           .right = Int32(0)};
@@ -154,17 +185,22 @@ public:
   /// Where a row's result may go.
   struct Row {
     RowResult final, part;
+    std::optional<Numeric> sink;
   };
   Row row(const Int32 &row) const {
     const Int32 token = rows_.token(row), head = rows_.head(row);
     return {rows_.final(token, head),
             part_.part ? rows_.ofWorker(token, head, *part_.part)
-                       : rows_.ofSplit(rows_.number(token, head), block_idx().x)};
+                       : rows_.ofSplit(rows_.number(token, head), block_idx().x),
+            rows_.sink(head)};
   }
   /// Writes a piece of a row's result; `withLse`: see RowResult.
   void write(const Row &row, const Int32 &piece, const CombinedRow &result,
              bool withLse = true) const {
-    const auto final = [&] { row.final.store(kCombineElements, piece, result, withLse); };
+    const auto final = [&] {
+      row.final.store(kCombineElements, piece, row.sink ? withSink(result, *row.sink) : result,
+                      withLse);
+    };
     const auto part = [&] { row.part.store(kCombineElements, piece, result, withLse); };
     if (part_.whole)
       if_(*part_.whole, final, part);
@@ -180,13 +216,26 @@ private:
   const DecodePart &part_;
 };
 
-/// The keys of a block: those of its part, or its split of all that the sequence's queries see,
-/// which is whole steps of `step` keys.
+/// The queries of a block's rows: the first one, and the last one.
+struct BlockQueries {
+  Int32 first, last;
+
+  static BlockQueries of(const DecodeProblem &problem, const DecodeConfig &config,
+                         const DecodeRows &rows, const DecodePart &part) {
+    if (!problem.varlen && rowBlocks(problem, config) == 1)
+      return {Int32(0), Int32(problem.queries - 1)};
+    return {rows.query(part.firstRow),
+            rows.query(min(part.firstRow + (config.rows - 1), rows.count() - 1))};
+  }
+};
+
+/// The keys of a block: those of its part, or its split of all that its queries see, which is whole
+/// steps of `step` keys.
 inline Span<Int32> keysOfBlock(const DecodeConfig &config, const Visibility<Int32> &visibility,
-                               const DecodePart &part, int step) {
+                               const BlockQueries &queries, const DecodePart &part, int step) {
   if (part.keys)
     return *part.keys;
-  const Span<Int32> all = keysOfSequence(visibility);
+  const Span<Int32> all = keysOfQueries(visibility, queries.first, queries.last);
   if (config.splits == 1)
     return all;
   const Int32 each = ceildiv(ceildiv(max(all.end - all.first, 0), step), config.splits) * step,
@@ -194,30 +243,11 @@ inline Span<Int32> keysOfBlock(const DecodeConfig &config, const Visibility<Int3
   return {begin, min(begin + each, all.end)};
 }
 
-/// Masks the lane's scores of a row's query for a step of keys from `base` on. The block has the keys
-/// before `end`.
-inline void maskDecode(const Tensor &scores, const Visibility<Int32> &visibility,
-                       const Int32 &query, const DecodeLane &lane, const Int32 &base,
-                       const Int32 &end) {
-  const Span<Int32> seen = visibility.ofQuery(query);
-  maskScores(
-      scores,
-      {.base = base + lane.scoreKey(), .offset = [&lane](int i) { return lane.scoreOffset(i); }},
-      {seen.first, Int32(min(seen.end, end))});
-}
-/// Whether a row does not see all of the `count` keys from `base` on, of those before `end`.
-inline Boolean masksDecode(const Visibility<Int32> &visibility, const Int32 &base, int count,
-                           const Int32 &end) {
-  const Int32 lowEnd = min(visibility.ofQuery(Int32(0)).end, end),
-              highFirst = visibility.ofQuery(Int32(visibility.queries - 1)).first;
-  return Boolean((base + count > lowEnd) | (base < highFirst));
-}
-
 /// The worklist of a call.
 class DecodeWorklist {
 public:
-  DecodeWorklist(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p)
-      : sequences_((p.tokens / problem.queries).to<Int32>()),
+  DecodeWorklist(const DecodeConfig &config, const DecodeTraced &p)
+      : sequences_(p.sequences.to<Int32>()),
         list_(p.worklist.view(i32, sequences_ + (1 + config.workers))), deal{number(sequences_),
                                                                              Int32(
                                                                                  config.workers)} {}
@@ -236,22 +266,24 @@ public:
   UnitDeal<Int32> deal;
 };
 
-/// What a worker does: its units, sequence by sequence.
+/// What a worker does for the rows from `firstRow` on: its units, sequence by sequence.
 template <class Body>
 void work(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p,
-          Body body) {
-  const DecodeWorklist list(problem, config, p);
+          const Int32 &firstRow, Body body) {
+  const DecodeWorklist list(config, p);
   const Int32 worker = block_idx().x, end = list.deal.begin(worker + 1);
   const Var<Int32> unit(list.deal.begin(worker)), sequence(list.firstOf(worker));
   while_([&] { return Boolean(unit < end); },
          [&] {
            const Int32 own = sequence, first = list.unitsBefore(own),
                        last = list.unitsBefore(own + 1), from = unit, to = min(last, end);
-           const Span<Int32> keys = keysOfSequence(visibilityOf(problem, p, own));
+           const Span<Int32> keys =
+               keysOfSequence(visibilityOf(problem, p, own, Int32(problem.queries)));
            const Int32 begin = keys.first + (from - first) * config.unit;
            const Int32 later = min(from - list.deal.begin(worker), 1);
            body(DecodePart{
                .sequence = own,
+               .firstRow = firstRow,
                .keys = Span<Int32>{begin, Int32(min(begin + (to - from) * config.unit, keys.end))},
                .part = Int32(worker * 2 + later),
                .whole = Boolean((from == first) & (to == last))});

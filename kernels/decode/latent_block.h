@@ -8,7 +8,7 @@
 #include "blocks/attention/decode_wave.h"
 #include "blocks/common/shared_rows.h"
 #include "blocks/common/where.h"
-#include "decode/decode_part.h"
+#include "decode/decode_scores.h"
 
 #include <flydsl/flydsl.h>
 
@@ -73,26 +73,27 @@ public:
         lane_(form, std::max(form.piece(), form.perLane()), problem.latent / shares_,
               form.accumulates() ? form.piece() : kCombineElements),
         wave_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
-        firstRow_(block_idx().y * config.rows + wave_ / shares_ * 16),
+        firstRow_(part.firstRow + wave_ / shares_ * 16),
         firstValue_(wave_ % shares_ * (problem.latent / shares_)),
         rows_(problem, config, p, part.sequence, Int32(0)),
-        visibility_(visibilityOf(problem, p, part.sequence)),
+        queries_(BlockQueries::of(problem, config, rows_, part)),
+        visibility_(visibilityOf(problem, p, part.sequence, rows_.queries())),
+        scores_(problem, p, rows_, part, queries_, visibility_),
         source_({.cache = KvCache::pages, .page = problem.page}, cacheOf(problem, p),
                 cacheOf(problem, p), tableOf(p, part.sequence)) {
-    rules_.scale = scaleOf(problem);
     if (problem.scales == KvScales::tensor) {
-      scale_.emplace(tensorScale(p.kScale));
-      scoreScale_.emplace(scoreScale(problem, p, *scale_));
+      scale_.emplace(tensorScale(problem, p, p.kScale, part.sequence, Int32(0)));
+      scoreScale_.emplace(scoreScale(problem, p, part.sequence, Int32(0)));
     }
   }
 
   void run() {
     const int step = lane_.keys();
-    const Span<Int32> part = keysOfBlock(config_, visibility_, part_, step);
+    const Span<Int32> part = keysOfBlock(config_, visibility_, queries_, part_, step);
     const Int32 row = rowOf(), key = lane_.key(0), group = lane_.product().element(0),
                 valueLane = firstValue_ + lane_.element(0, lane_.product().row());
     const LaneQuery query = memory_.queries ? shareQueries() : this->query(row);
-    DecodeWave wave(lane_, 1, lane_.product().pieces(problem_.head), rules_.factor());
+    DecodeWave wave(lane_, 1, lane_.product().pieces(problem_.head), scores_.factor());
     std::vector<Var<Vector>> fetched;
     for (int i = 0; i < ahead(); ++i)
       fetched.emplace_back(Vector::splat(0.0f, fetchPiece(), problem_.kv));
@@ -106,7 +107,7 @@ public:
       }
       gpu::barrier(AddressSpace::shared);
       if_(base + step < part.end, [&] { fetch(base + step, part.end - 1, fetched, 0); });
-      const Boolean partial = masksDecode(visibility_, base, step, part.end);
+      const Boolean partial = scores_.masks(base, step, part.end);
       // Without rematerialised, the compiler reads queries before the loop, into registers.
       const Int32 shared =
           memory_.queries
@@ -134,9 +135,7 @@ public:
                 [&](int, const Tensor &scores) {
                   if (query.scale)
                     scores.store(scores.load() * *query.scale);
-                  if_(partial, [&] {
-                    maskDecode(scores, visibility_, row / problem_.q_heads, lane_, base, part.end);
-                  });
+                  scores_.finish(scores, [&] { return row; }, lane_, base, part.end, partial);
                 },
                 [](const Vector &probabilities) { return probabilities; });
     }
@@ -161,10 +160,10 @@ private:
   /// The lane's row; rows past the last one are the first one again, and are not stored.
   Int32 rowOf() const {
     const Int32 row = firstRow_ + lane_.product().row();
-    return select(row < rowsOf(problem_), row, Int32(0));
+    return select(row < rows_.count(), row, part_.firstRow);
   }
   LaneQuery query(const Int32 &row) const {
-    const Tensor own = lane_.product().partition(rows_.query(row)); // (piece, pieces)
+    const Tensor own = lane_.product().partition(rows_.q(row)); // (piece, pieces)
     std::vector<Vector> pieces;
     for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
       pieces.push_back(own(_, i).load());
@@ -177,9 +176,10 @@ private:
     const int count = kPieceBytes / problem_.q.bytes(), across = problem_.head / count;
     for (int at = 0; at < config_.rows * across; at += threads()) {
       const Int32 number = thread_idx().x + at, row = number / across, piece = number % across,
-                  own = block_idx().y * config_.rows + row;
+                  own = part_.firstRow + row;
       const auto bring = [&] {
-        const Tensor query = rows_.query(select(own < rowsOf(problem_), own, Int32(0))); // (head)
+        const Tensor query =
+            rows_.q(select(own < rows_.count(), own, part_.firstRow)); // (head)
         memory_.queries->store(row, piece * count, pieceOf(query, piece, count).load());
       };
       if (at + threads() > config_.rows * across)
@@ -244,7 +244,7 @@ private:
                    const Numeric &factor) const {
     constexpr int size = kCombineElements;
     const Int32 own = firstRow_ + lane_.product().row();
-    if_(own < rowsOf(problem_), [&] {
+    if_(own < rows_.count(), [&] {
       const DecodeResults::Row place = results.row(own);
       for (int tile = 0; tile < lane_.valueTiles(); tile += lane_.width())
         for (int v = 0; v < lane_.product().sums(); ++v)
@@ -277,7 +277,7 @@ private:
     for (int at = 0; at < 16 * across; at += lane_.form().lanes) {
       const Int32 number = lane + at, row = number / across, own = firstRow_ + row;
       pieces.push_back(
-          {row, Int32(number % across), Boolean(own < rowsOf(problem_)), results.row(own)});
+          {row, Int32(number % across), Boolean(own < rows_.count()), results.row(own)});
     }
     for (int tile = 0; tile < lane_.valueTiles(); tile += width)
       for (int v = 0; v < lane_.product().sums(); v += rows) {
@@ -304,7 +304,8 @@ private:
           if_(piece.exists, [&] {
             results.write(piece.place, number,
                           {memory_.result(wave_, piece.row, piece.number * size).load(size),
-                           withLse ? memory_.lse(wave_, piece.row).load() : end.lse},
+                           withLse || problem_.sink ? memory_.lse(wave_, piece.row).load()
+                                                    : end.lse},
                           withLse);
           });
         }
@@ -319,9 +320,10 @@ private:
   DecodeLane lane_;
   Int32 wave_, firstRow_, firstValue_;
   DecodeRows rows_;
+  BlockQueries queries_;
   Visibility<Int32> visibility_;
+  DecodeScores scores_;
   KvSource source_;
-  ScoreRules rules_;
   std::optional<Numeric> scale_, scoreScale_;
 };
 

@@ -5,7 +5,7 @@
 
 #include "blocks/attention/decode_wave.h"
 #include "blocks/common/shared_rows.h"
-#include "decode/decode_part.h"
+#include "decode/decode_scores.h"
 
 #include <flydsl/flydsl.h>
 
@@ -13,7 +13,7 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 inline KvLayout kvLayout(const DecodeProblem &problem) {
-  return kvLayoutOf(problem, problem.head, kPieceBytes);
+  return kvLayoutOf(problem, valueOf(problem), kPieceBytes);
 }
 
 /// Neighbouring elements of a value that a lane loads; a packed cache has tokens there.
@@ -55,7 +55,7 @@ struct PagedMemory {
 
   PagedMemory(const DecodeProblem &problem, const DecodeConfig &config, const MatrixForm &form)
       : found(config.block / form.lanes / DecodeStep::of(problem, config.rows, form).shares,
-              std::min(16, rowsOf(problem)), problem.head) {
+              rowsOfTile(problem), valueOf(problem)) {
     if (!DecodeStep::of(problem, config.rows, form).sharedQueries)
       return;
     const RowPlacement placement = RowPlacement::of(target(), RowsRead::neighbours);
@@ -73,32 +73,31 @@ public:
              const MatrixForm &form, const PagedMemory &memory, const DecodePart &part)
       : problem_(problem), config_(config), p_(p), memory_(memory), part_(part),
         step_(DecodeStep::of(problem, config.rows, form)),
-        lane_(form, keyPiece(problem, form), problem.head / step_.shares,
+        lane_(form, keyPiece(problem, form), valueOf(problem) / step_.shares,
               valueWidth(problem, step_), step_.repeats),
         kvHead_(block_idx().y / rowBlocks(problem, config)),
-        firstRow_(block_idx().y % rowBlocks(problem, config) * config.rows),
+        firstRow_(part.firstRow),
         number_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
         wave_(number_ / step_.shares),
-        firstValue_(number_ % step_.shares * (problem.head / step_.shares)),
+        firstValue_(number_ % step_.shares * (valueOf(problem) / step_.shares)),
         waves_(config.block / form.lanes / step_.shares),
         rows_(problem, config, p, part.sequence, kvHead_),
-        visibility_(visibilityOf(problem, p, part.sequence)),
+        queries_(BlockQueries::of(problem, config, rows_, part)),
+        visibility_(visibilityOf(problem, p, part.sequence, rows_.queries())),
+        scores_(problem, p, rows_, part, queries_, visibility_),
         source_(kvLayout(problem), keysOfHead(kvLayout(problem), p.k, kvHead_),
                 valuesOfHead(kvLayout(problem), p.v, kvHead_), tableOf(p, part.sequence)) {
-    rules_.scale = scaleOf(problem);
-    rules_.causal = true;
-    rules_.window = problem.window;
     if (problem.scales == KvScales::tensor) {
-      kScale_.emplace(scoreScale(problem, p, tensorScale(p.kScale)));
-      vScale_.emplace(tensorScale(p.vScale));
+      kScale_.emplace(scoreScale(problem, p, part.sequence, kvHead_));
+      vScale_.emplace(tensorScale(problem, p, p.vScale, part.sequence, kvHead_));
     }
   }
 
   void run() {
     const QueryPiece query = queries();
-    DecodeWave wave(lane_, tiles(), lane_.product().pieces(problem_.head), rules_.factor());
+    DecodeWave wave(lane_, tiles(), lane_.product().pieces(problem_.head), scores_.factor());
     const int step = lane_.keys();
-    const Span<Int32> part = keysOfBlock(config_, visibility_, part_, step * waves_);
+    const Span<Int32> part = keysOfBlock(config_, visibility_, queries_, part_, step * waves_);
     for (Int32 base : range(part.first + wave_ * step, part.end, waves_ * step))
       keys(wave, query, base, part);
     write(wave);
@@ -112,9 +111,8 @@ private:
   /// one again, and are not stored.
   Int32 rowOf(int tile) const {
     const Int32 row = firstRow_ + tile * 16 + lane_.product().row();
-    return select(row < rowsOf(problem_), row, firstRow_);
+    return select(row < rows_.count(), row, firstRow_);
   }
-  Int32 queryOf(const Int32 &row) const { return row / groupOf(problem_); }
 
   /// The queries, in registers; or none, and they are in shared memory.
   QueryPiece queries() {
@@ -128,7 +126,7 @@ private:
     for (int tile = 0; tile < tiles(); ++tile) {
       const Int32 row = rowOf(tile);
       std::vector<Vector> pieces;
-      const Tensor own = lane_.product().partition(rows_.query(row)); // (piece, pieces)
+      const Tensor own = lane_.product().partition(rows_.q(row)); // (piece, pieces)
       for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
         pieces.push_back(own(_, i).load());
       const LaneQuery query = laneQuery(problem_, lane_.product(), pieces, kScale_);
@@ -144,7 +142,7 @@ private:
       const Int32 number = thread_idx().x + at, row = number / across, piece = number % across,
                   own = firstRow_ + row;
       const auto bring = [&] {
-        const Tensor query = rows_.query(select(own < rowsOf(problem_), own, firstRow_)); // (head)
+        const Tensor query = rows_.q(select(own < rows_.count(), own, firstRow_)); // (head)
         const Tensor pieces = logical_divide(query, count); // (count, head / count)
         memory_.queries->store(row, piece * count, pieces(_, piece).load());
       };
@@ -195,7 +193,7 @@ private:
           vScales.push_back(tokenScale(p_.vScale, place));
         }
       }
-    const Boolean partial = masksDecode(visibility_, base, lane_.keys(), part.end);
+    const Boolean partial = scores_.masks(base, lane_.keys(), part.end);
     wave.step(
         query, [&](int tile, int piece) { return keys[std::size_t(tile)][std::size_t(piece)]; },
         [&](int tile) {
@@ -211,9 +209,7 @@ private:
             scores.store(scores.load() * scoreScales_[std::size_t(tile)]);
           for (std::size_t i = 0; i < kScales.size(); ++i)
             scores(int(i)) = scores(int(i)) * kScales[i];
-          if_(partial, [&] {
-            maskDecode(scores, visibility_, queryOf(rowOf(tile)), lane_, base, part.end);
-          });
+          scores_.finish(scores, [&] { return rowOf(tile); }, lane_, base, part.end, partial);
         },
         [&](const Vector &probabilities) {
           if (vScales.empty())
@@ -267,7 +263,7 @@ private:
     const Int32 element = firstValue_ + lane_.element(tile, lane_.product().row());
     return valuesOfRows(lane_, lane_.width(), [&](int i) {
       const KvPlace place = runs[std::size_t(i / kRun)](Int32(i % kRun));
-      return loadRun(source_.value(place), element, lane_.width(), problem_.head);
+      return loadRun(source_.value(place), element, lane_.width(), valueOf(problem_));
     });
   }
   /// Those of all tiles of a packed cache, whose neighbours are an element of 8 tokens. Past the last
@@ -307,7 +303,7 @@ private:
   void write(const DecodeWave &wave) const {
     constexpr int size = kCombineElements;
     const DecodeResults results(config_, rows_, part_);
-    const int across = problem_.head / size;
+    const int across = valueOf(problem_) / size;
     for (int tile = 0; tile < tiles(); ++tile) {
       if (tile > 0)
         gpu::barrier(AddressSpace::shared); // all threads have read the tile before
@@ -317,7 +313,7 @@ private:
         const Int32 number = thread_idx().x + at;
         const Int32 row = number / across, piece = number % across;
         const Int32 own = firstRow_ + tile * 16 + row;
-        const Boolean exists(own < rowsOf(problem_));
+        const Boolean exists(own < rows_.count());
         if_(16 * across % config_.block ? Boolean(exists & (row < 16)) : exists, [&] {
           const CombinedRow found = memory_.found.combined(row, piece * size, size);
           results.write(results.row(own), piece,
@@ -339,9 +335,10 @@ private:
   Int32 firstValue_; ///< the first of the elements that the wave has of values
   int waves_;
   DecodeRows rows_;
+  BlockQueries queries_;
   Visibility<Int32> visibility_;
+  DecodeScores scores_;
   KvSource source_;
-  ScoreRules rules_;
   std::optional<Numeric> kScale_, vScale_;
   std::vector<Numeric> scoreScales_; ///< of each tile of rows; none: all are 1
 };

@@ -139,7 +139,10 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
   if (problem.cache == KvCache::packed)
     return {};
   const std::int64_t n = std::max<std::int64_t>(1, m / problem.queries), head = problem.head,
-                     value = problem.latent ? problem.latent : head, kv = problem.kv_heads,
+                     value = problem.latent   ? problem.latent
+                             : problem.head_v ? problem.head_v
+                                              : head,
+                     kv = problem.kv_heads, rowV = problem.latent ? head : value,
                      group = problem.q_heads / kv,
                      columns = std::int64_t(inputs.at("tables").size()) / n;
   const double scale = problem.scale ? problem.scale : 1 / std::sqrt(double(head));
@@ -168,19 +171,49 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
                  : problem.scales == KvScales::tensor ? *at(inputs, name, 0)
                                                       : *at(inputs, name, place(j));
         };
+        const std::int64_t token = s * problem.queries + i,
+                           first = problem.context - problem.queries; // of the queries
+        const auto hidden = [&](std::int64_t j) {
+          if (!problem.mask || j < first)
+            return false;
+          const auto word = static_cast<std::uint32_t>(static_cast<std::int64_t>(
+              *at(inputs, "mask", token * ((problem.queries + 31) / 32) + (j - first) / 32)));
+          return (word >> (j - first) % 32 & 1) == 0;
+        };
         std::vector<double> weights;
-        double largest = -HUGE_VAL, error = 0, total = 0;
+        double largest = problem.sink ? *at(inputs, "sink", h) : -HUGE_VAL, error = 0, total = 0;
         const double spread = ofLargest * largestOf(q, head);
         for (std::int64_t j = 0; j <= last; ++j) {
           const double *key = at(inputs, "k_cache", place(j) * head);
           const Product score = dot(q, key, head);
           const double by = scale * ofQueries * factor("k_scale", j);
-          weights.push_back(score.sum * by);
+          if (hidden(j)) {
+            weights.push_back(-HUGE_VAL);
+            continue;
+          }
+          double terms = 0; // what the score has besides, and what it is rounded from
+          double sum = score.sum * by;
+          if (problem.soft_cap > 0) {
+            sum = problem.soft_cap * std::tanh(sum / problem.soft_cap);
+            terms += 8 * problem.soft_cap;
+          }
+          const auto plus = [&](double term) {
+            sum += term;
+            terms += std::fabs(term);
+          };
+          if (problem.bias)
+            plus(*at(inputs, "bias", (h * n * problem.queries + token) * problem.context + j));
+          if (problem.alibi)
+            plus(-*at(inputs, "alibi_slopes", h) * double(last - j));
+          weights.push_back(sum);
           largest = std::max(largest, weights.back());
           const double rounding = ofElement * score.magnitude + spread * sizeOf(key, head);
           error = std::max(error, ((double(head) + 6) * 0x1p-23 * score.magnitude + rounding) *
-                                      std::fabs(by));
+                                          std::fabs(by) +
+                                      (terms > 0 ? 14 * 0x1p-23 * terms + 0x1p-22 : 0));
         }
+        if (problem.sink)
+          total = std::exp(*at(inputs, "sink", h) - largest);
         for (double &weight : weights)
           total += weight = std::exp(weight - largest);
         const char *values = problem.latent ? "k_cache" : "v_cache";
@@ -190,7 +223,7 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
           Product sum;
           for (std::int64_t j = 0; j <= last; ++j) {
             const double term = weights[static_cast<std::size_t>(j)] / total *
-                                *at(inputs, values, place(j) * head + e) *
+                                *at(inputs, values, place(j) * rowV + e) *
                                 factor(problem.latent ? "k_scale" : "v_scale", j);
             sum.sum += term;
             sum.magnitude += std::fabs(term);

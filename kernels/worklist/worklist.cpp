@@ -9,7 +9,7 @@ namespace {
 
 using Worklist = Family<WorklistProblem>;
 
-constexpr int kMostWorkers = 65535, kLargestUnit = 65536, kMostQueries = 4;
+constexpr int kMostWorkers = 65535, kLargestUnit = 65536;
 
 Support problemSupported(const WorklistProblem &problem) {
   if (problem.workers < 1 || problem.workers > kMostWorkers)

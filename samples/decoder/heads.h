@@ -53,7 +53,9 @@ inline fk::DecodeProblem decodeProblem(const Model &model, bool window, int cont
           .head = int(model.head),
           .page = kPage,
           .scale = model.scale,
+          .soft_cap = model.scoreCap,
           .window = window,
+          .sink = model.row.sinks,
           .context = context};
 }
 // endregion
@@ -137,21 +139,19 @@ private:
   /// What layers with a window, and those without, have in common.
   struct Kind {
     RopeTables angles;
-    fk::AttentionPlan attention;
-    std::optional<fk::DecodePlan> decode; ///< none: attention takes single tokens, too
-    std::int32_t before;                  ///< tokens that a query sees before its own; -1: all
+    fk::AttentionPlan attention; ///< of prompts
+    fk::DecodePlan decode;       ///< of single tokens
+    std::int32_t before;         ///< tokens that a query sees before its own; -1: all
 
     Kind(const Maker &maker, const Batch &batch, bool window)
         : angles(maker, window ? maker.model.windowRope : maker.model.rope,
                  batch.sequences().context()),
           attention(maker.plans(attentionProblem(maker.model, window), maker.rows.most())),
+          decode(maker.plans(decodeProblem(maker.model, window, batch.sequences().context()),
+                             maker.rows.batch)),
           before(window ? std::int32_t(maker.model.window - 1) : -1) {
       maker.workspaces.require(attention, maker.rows.most());
-      if (maker.model.scoreCap == 0 && !maker.model.row.sinks) { // decoding has neither
-        decode = maker.plans(decodeProblem(maker.model, window, batch.sequences().context()),
-                             maker.rows.batch);
-        maker.workspaces.require(*decode, maker.rows.most());
-      }
+      maker.workspaces.require(decode, maker.rows.most());
     }
   };
   const Kind &kind(const Layer &layer) const { return kinds_[layer.mixing == Mixing::window]; }
@@ -179,16 +179,17 @@ private:
     // region: attend
     const Kind &kind = this->kind(layer);
     const fx::TensorArg q = call.rows(q_), y = call.rows(attended_);
-    if (call.step && kind.decode)
-      (*kind.decode)({.q = q,
-                      .k_cache = layer.k,
-                      .v_cache = layer.v,
-                      .tables = batch_.tables.device,
-                      .contexts = batch_.lengths.device,
-                      .before = kind.before,
-                      .workspace = workspaces_.all(),
-                      .y = y},
-                     call.stream);
+    if (call.step)
+      kind.decode({.q = q,
+                   .k_cache = layer.k,
+                   .v_cache = layer.v,
+                   .tables = batch_.tables.device,
+                   .contexts = batch_.lengths.device,
+                   .before = kind.before,
+                   .sink = layer.sinks,
+                   .workspace = workspaces_.all(),
+                   .y = y},
+                  call.stream);
     else
       kind.attention({.q = q,
                       .k = layer.k,

@@ -212,6 +212,37 @@ TEST_CASE("checked tables of decoding with a window", "[run]") {
   Trial<fk::DecodeProblem>(given, operands, args).run();
 }
 
+TEST_CASE("checked queries and lengths of decoding with varlen, a bias and a mask", "[run]") {
+  const fk::DecodeProblem problem{.q_heads = 2,
+                                  .kv_heads = 1,
+                                  .head = 64,
+                                  .page = 8,
+                                  .varlen = true,
+                                  .bias = true,
+                                  .mask = true,
+                                  .context = 80};
+  const fk::DecodeConfig config = chosen(problem, 3);
+  Named operands;
+  fk::DecodeArgs args = fk::make_args(problem, config, 60, operands.sampler());
+  args.contexts = operands.make("contexts", fx::i32, {3}, fk::Role::input);
+  args.tables = operands.make("tables", fx::i32, {3, 10}, fk::Role::input);
+  args.cu_seqlens_q = operands.make("cu_seqlens_q", fx::i32, {4}, fk::Role::input);
+  args.bias = operands.make("bias", fx::f32, {2, 60, 70}, fk::Role::input); // 70 tokens at most
+  std::vector<Wrong> wrong = outside("contexts", 1, 0, 71);
+  for (double value : {-1.0, kLeast, 61.0, kHuge})
+    wrong.push_back({"cu_seqlens_q", 3, value});
+  wrong.push_back({"cu_seqlens_q", 1, 9, "cu_seqlens_q[2] is 7, after 9", {{2}}, 7});
+  wrong.push_back({"cu_seqlens_q", 3, 40, "than the mask has bits"}); // 33 queries, of 32 bits
+  const Case<fk::DecodeProblem> given{problem,
+                                      config,
+                                      {{"contexts", {70, 9, 40}},
+                                       {"tables", std::vector<double>(30, 5.0)},
+                                       {"cu_seqlens_q", {0, 7, 7, 39}}},
+                                      {{"tables", 10}},
+                                      wrong};
+  Trial<fk::DecodeProblem>(given, operands, args).run();
+}
+
 TEST_CASE("checked worklists", "[run]") {
   const fk::DecodeProblem problem{
       .q_heads = 2, .kv_heads = 1, .head = 64, .page = 8, .context = 200};

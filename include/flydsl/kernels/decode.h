@@ -10,16 +10,22 @@ namespace kernels {
 /// What a quantised cache's numbers are multiplied by.
 enum class KvScales : std::uint8_t {
   none,
-  tensor, ///< one number for all keys, and one for all values
+  /// A number for all keys, and one for all values; or one of each for each sequence and head.
+  tensor,
   token,  ///< a number for each key and each value of a head
 };
 
 /// Query i of a sequence's `queries`, which are its last tokens, stands at token
 /// p = context - queries + i and sees the tokens j from max(0, p - before) to p:
 ///
-///   y = sum over j of w[j] v[j] / sum over j of w[j],   w[j] = e^(scale q . k[j])
+///   s[j] = scale q . k[j]
+///   s    = soft_cap tanh(s / soft_cap)             if soft_cap is not 0
+///   s    = s + bias[j] - slope (p - j)             if there is a bias, and ALiBi's slopes
+///   w[j] = e^s[j]
+///   y    = sum over j of w[j] v[j] / (sum over j of w[j] + e^sink)     e^sink if there is one
 ///
 /// Head h of q has head h / (q_heads / kv_heads) of k and v. A query that sees nothing gets 0.
+/// These are AttentionProblem's words; a score below -2^100 counts as -infinity here, too.
 struct FLYDSL_API DecodeProblem {
   /// f16 or bf16; or a float of 8 bits that the target's matrix instructions take, as kv: the products
   /// are of 8 bits then, and the weights are rounded to q's type.
@@ -33,18 +39,32 @@ struct FLYDSL_API DecodeProblem {
   int q_heads = 8;
   int kv_heads = 1; ///< divides q_heads
   int head = 128;   ///< elements of a head: a multiple of 32, 32 to 256; with latent to 640
+  int head_v = 0;   ///< of v and y, the same; 0: as many as `head`
   KvCache cache = KvCache::pages;
   int page = 16;       ///< tokens of a block of the cache, 1 to 65536
   int pack = 8;        ///< KvCache::packed: elements of k that lie together, a power of two from 8
   int v_pack = 0;      ///< KvCache::packed: tokens of v that lie together, a multiple of 8; 0: page
-  int queries = 1;     ///< of a sequence, 1 to 4
+  /// Of a sequence, 1 to 65535; with varlen about the most that one has.
+  int queries = 1;
   double scale = 0;    ///< 0: 1 / sqrt(head)
+  double soft_cap = 0; ///< positive; 0: none
   bool window = false; ///< there is the argument `before`; otherwise a query sees all before it
+  /// Sequences have different numbers of queries, 0 too: cu_seqlens_q says where they are. Results
+  /// are right for any numbers; blocks are made for `queries` of each sequence, and those of one
+  /// that has more go over its other queries after these, which takes longer.
+  bool varlen = false;
   KvScales scales = KvScales::none; ///< of a cache of 8 bits
   /// Not 0: multi-head latent attention (MLA). A value is the first so many elements of its key, such
   /// as 512 of head = 576; there is no v_cache, kv_heads is 1, and y has heads of this size.
   int latent = 0;
-  bool lse = false; ///< the logarithm of the sum of w is written
+  bool bias = false;
+  DType bias_type = f32; ///< f32, f16 or bf16
+  bool alibi = false;    ///< a slope for each head of q
+  bool sink = false;     ///< a score for each head of q
+  /// A bit for each two queries of a sequence says whether the one sees the other, as well as the
+  /// order of tokens does: drafts that are a tree. Tokens before the queries are seen as ever.
+  bool mask = false;
+  bool lse = false; ///< the logarithm of the sum of w is written, the sink's included
   /// Tokens of a sequence, about: for `choose`, `configs` and `tune`. The code is right for any.
   int context = 4096;
   friend bool operator==(const DecodeProblem &, const DecodeProblem &) = default;
@@ -69,8 +89,8 @@ inline WorklistProblem worklist_of(const DecodeProblem &problem, const DecodeCon
           .window = problem.window};
 }
 
-/// The tensors of a call with n sequences of `queries` tokens each, m = n * queries tokens, side by
-/// side by sequence.
+/// The tensors of a call with n sequences, whose queries are m tokens, side by side by sequence:
+/// `queries` of each, or with varlen as many as cu_seqlens_q says.
 struct FLYDSL_API DecodeArgs {
   TensorArg q; ///< (m, q_heads, head); tokens and heads at any distance
   /// See KvCache; blocks, places and heads at any distance.
@@ -79,14 +99,27 @@ struct FLYDSL_API DecodeArgs {
   TensorArg tables;   ///< (n, blocks of a sequence), i32: numbers of blocks; rows at any distance
   TensorArg contexts; ///< (n), i32: tokens of each sequence in the cache, its queries among them
   std::int32_t before = -1; ///< with a window: tokens that a query sees before its own; -1: all
-  /// f32. KvScales::tensor: (1). KvScales::token: (blocks, page, kv_heads), at any distance.
+  /// varlen: where the queries of sequences start, and the end: (n + 1), i32.
+  std::optional<TensorArg> cu_seqlens_q = {};
+  /// f32. KvScales::tensor: (1), or (n, kv_heads), for each sequence and head. KvScales::token:
+  /// (blocks, page, kv_heads). Each at any distance.
   std::optional<TensorArg> k_scale = {}, v_scale = {};
-  /// With q of 8 bits and KvScales::tensor: (1), f32, what q's numbers are multiplied by.
+  /// With q of 8 bits and KvScales::tensor: (1) or (n, kv_heads), f32, what q's numbers are
+  /// multiplied by.
   std::optional<TensorArg> q_scale = {};
+  /// (q_heads, m, keys), with a column for each token of the longest sequence at least; heads and
+  /// tokens at any distance, 0 where it is the same.
+  std::optional<TensorArg> bias = {};
+  /// f32, (q_heads), or (n, q_heads) for each sequence at any distance.
+  std::optional<TensorArg> alibi_slopes = {};
+  std::optional<TensorArg> sink = {}; ///< (q_heads), f32
+  /// (m, words), i32, rows at any distance: bit j % 32 of word j / 32 says whether the query sees
+  /// query j of its sequence. There are bits for all queries of a sequence.
+  std::optional<TensorArg> mask = {};
   /// With workers: (n + 1 + workers), i32, of worklist_of. Without it, the plan makes its own.
   std::optional<TensorArg> worklist = {};
   std::optional<TensorArg> workspace = {}; ///< u8; with splits or workers
-  TensorArg y; ///< (m, q_heads, head or latent); tokens and heads at any distance
+  TensorArg y; ///< (m, q_heads, head_v or latent); tokens and heads at any distance
   std::optional<TensorArg> lse = {}; ///< (m, q_heads), f32, contiguous; -infinity: nothing is seen
 };
 

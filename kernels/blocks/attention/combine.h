@@ -60,5 +60,13 @@ inline CombinedRow combineParts(const RowParts &parts, std::int64_t size,
   return {values * end.inverse, end.lse};
 }
 
+/// A row with a sink, which a row of all keys, or of all their parts, has once.
+inline CombinedRow withSink(const CombinedRow &row, const Numeric &sink) {
+  const Boolean none = row.lse == -std::numeric_limits<float>::infinity();
+  const SoftmaxEnd end = OnlineSoftmax::endOf(max(row.lse, Float32{kLeastScore}),
+                                              select(none, Float32{0.0f}, Float32{1.0f}), sink);
+  return {row.values * end.inverse, end.lse};
+}
+
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

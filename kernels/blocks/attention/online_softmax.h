@@ -130,7 +130,8 @@ public:
     }
     const Numeric top = max(largest, *sink), scaled = powerOf2(Numeric(largest - top)),
                   all = sum * scaled + powerOf2(Numeric(*sink - top));
-    return {scaled / all, top + math::log2(all)};
+    // A sink of -infinity and no key leave nothing.
+    return {select(Boolean(all == 0.0f), 0.0f, scaled / all), top + math::log2(all)};
   }
 
 private:

@@ -17,11 +17,17 @@ namespace kernels::impl {
 
 /// Where the keys of a sequence begin is a multiple of so many, which steps of any target divide.
 inline constexpr int kKeyAlign = 32;
+/// The most queries of a sequence that a problem may have.
+inline constexpr int kMostQueries = 65535;
 
-/// The keys that any query of a sequence sees, from a multiple of kKeyAlign on.
+/// The keys that any query from `first` to `last` sees, from a multiple of kKeyAlign on.
+template <class Int>
+Span<Int> keysOfQueries(const Visibility<Int> &visibility, const Int &first, const Int &last) {
+  return {visibility.ofQuery(first).first / kKeyAlign * kKeyAlign, visibility.ofQuery(last).end};
+}
+/// The same of all queries of a sequence.
 template <class Int> Span<Int> keysOfSequence(const Visibility<Int> &visibility) {
-  return {visibility.ofQuery(Int(0)).first / kKeyAlign * kKeyAlign,
-          visibility.ofQuery(visibility.queries - 1).end};
+  return keysOfQueries(visibility, Int(0), Int(visibility.queries - 1));
 }
 /// The units of a sequence.
 template <class Int> Int unitsOf(const Span<Int> &keys, int unit) {

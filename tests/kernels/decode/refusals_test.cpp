@@ -38,7 +38,14 @@ TEST_CASE("decode says what it does not support") {
   CHECK(why({.q_heads = 6, .kv_heads = 4}) ==
         "q_heads is 6 and kv_heads is 4; q_heads is a multiple of kv_heads, up to 65535");
   CHECK(why({.head = 80}) == "head is 80; it is a multiple of 32 from 32 to 256");
-  CHECK(why({.queries = 5}) == "queries is 5; a sequence has 1 to 4");
+  CHECK(why({.head_v = 48}) == "head_v is 48; it is a multiple of 32 from 32 to 256");
+  CHECK(why({.queries = 0}) == "queries is 0; a sequence has 1 to 65535");
+  CHECK(why({.q_heads = 64, .kv_heads = 64, .queries = 65535}).find("262144 blocks of a sequence, "
+                                                                   "and there are at most 65535") !=
+        std::string::npos);
+  CHECK(why({.soft_cap = -1}) ==
+        "soft_cap is -1.000000; it is not negative, and 0 for the default");
+  CHECK(why({.bias = true, .bias_type = fx::i32}).find("bias_type is of type i32") == 0);
   CHECK(why({.cache = KvCache::none}).find("keys are read from a cache") != std::string::npos);
   CHECK(why({.page = 0}) == "page is 0; it is 1 to 65536");
   CHECK(why({.cache = KvCache::packed, .pack = 4}) ==
@@ -48,6 +55,9 @@ TEST_CASE("decode says what it does not support") {
   CHECK(why({.scale = -1}).find("it is not negative") != std::string::npos);
   CHECK(why({.head = 576, .latent = 500}) ==
         "latent is 500; it is a multiple of 128 up to head, which is 576");
+  CHECK(why({.head = 576, .head_v = 512, .latent = 512}) ==
+        "head_v is 512 and latent is 512; with latent a value is the start of its key, and head_v "
+        "is 0");
   CHECK(
       why({.q_heads = 16, .kv_heads = 2, .head = 576, .latent = 512}).find("kv_heads is 1 then") !=
       std::string::npos);
@@ -63,6 +73,8 @@ TEST_CASE("decode says what it does not support") {
   CHECK(config({.splits = 0}) == "splits is 0; a sequence has 1 to 1024");
   CHECK(config({.splits = 2, .workers = 3}).find("a worklist makes the parts") !=
         std::string::npos);
+  CHECK(fk::supported(DecodeProblem{.varlen = true}, {.workers = 3}, target)
+            .why.find("workers is 3; with varlen it is 0") == 0);
   CHECK(config({.workers = 3, .unit = 40}) == "unit is 40; it is a multiple of 32 up to 65536");
   // Registers for the waves of a block, and pairs of waves with the same keys.
   CHECK(
@@ -107,6 +119,55 @@ TEST_CASE("decode says what it does not support") {
               fx::tensor(k.data(), k.dtype(), {k.shape()[0], 16, 1, 32}, {1 << 30, 1 << 26, 32, 1});
         }).find("a block, that is 16 along page, spans less than 2 GiB; pass a contiguous copy") !=
         std::string::npos);
+}
+
+TEST_CASE("decode refuses terms of scores that do not fit its problem") {
+  const DecodeProblem problem{.q_heads = 2,
+                              .kv_heads = 1,
+                              .head = 32,
+                              .queries = 40,
+                              .bias = true,
+                              .alibi = true,
+                              .sink = true,
+                              .mask = true,
+                              .context = 48};
+  const fk::DecodePlan plan(problem, {.block = 64});
+  const Operands<DecodeProblem> operands(problem, plan.config(), 80);
+  const auto message = [&](auto change) {
+    fk::DecodeArgs args = operands.args();
+    change(args);
+    return messageOf([&] { plan(args); });
+  };
+  const auto has = [](const std::string &text, const std::string &part) {
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  has(message([](fk::DecodeArgs &args) { args.sink.reset(); }), "sink is missing");
+  has(message([](fk::DecodeArgs &args) { args.bias.reset(); }), "bias is missing");
+  has(message([](fk::DecodeArgs &args) { args.mask.reset(); }), "mask is missing");
+  has(message([](fk::DecodeArgs &args) { args.alibi_slopes.reset(); }), "alibi_slopes is missing");
+  has(message([](fk::DecodeArgs &args) { args.cu_seqlens_q = args.contexts; }),
+      "cu_seqlens_q is given, and the problem does not have it");
+  has(message([](fk::DecodeArgs &args) {
+        args.mask = fx::tensor(args.mask->data(), fx::i32, {80, 1});
+      }),
+      "mask has 1 words of 32 bits for a query; 2 are the fewest");
+  has(message([](fk::DecodeArgs &args) {
+        args.bias = fx::tensor(args.bias->data(), fx::f32, {2, 80, 0});
+      }),
+      "bias has no columns; it has one for each token");
+  has(message([](fk::DecodeArgs &args) {
+        args.bias = fx::tensor(args.bias->data(), fx::f32, {1, 80, 48});
+      }),
+      "bias has the shape (1, 80, 48)");
+  has(message([](fk::DecodeArgs &args) {
+        args.alibi_slopes = fx::tensor(args.alibi_slopes->data(), fx::f32, {1, 2});
+      }),
+      "alibi_slopes has the shape (1, 2)");
+  has(message([](fk::DecodeArgs &args) {
+        args.sink = fx::tensor(args.sink->data(), fx::f32, {1});
+      }),
+      "sink has the shape (1)");
 }
 
 TEST_CASE("decoding of no sequences launches nothing, in parts and with a workspace, too") {

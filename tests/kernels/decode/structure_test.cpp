@@ -129,6 +129,21 @@ TEST_CASE("decode spills none with heads of all sizes and any number of rows", "
     problems.push_back(
         {.q = fx::f16, .kv = fx::f16, .head = head, .cache = KvCache::packed, .pack = 8});
     problems.push_back({.q = fx::f8E4M3FN, .kv = fx::f8E4M3FN, .q_heads = 16, .head = head});
+    problems.push_back({.q_heads = 16,
+                        .kv_heads = 2,
+                        .head = head,
+                        .soft_cap = 50,
+                        .window = true,
+                        .varlen = true,
+                        .sink = true});
+    problems.push_back({.q_heads = 16,
+                        .kv_heads = 2,
+                        .head = head,
+                        .varlen = true,
+                        .bias = true,
+                        .alibi = true,
+                        .mask = true});
+    problems.push_back({.q_heads = 16, .head = head, .head_v = 320 - head, .soft_cap = 30});
     for (fx::DType kv : {fx::f8E4M3FN, fx::f8E4M3FNUZ})
       for (int rows : {16, 64})
         problems.push_back(

@@ -6,6 +6,7 @@
 
 #include <flydsl/kernels/decode.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -22,21 +23,70 @@ struct Inputs {
   int before = -1;
   std::vector<double> q = {};    ///< [token][q_heads][head]
   SequenceValues k = {}, v = {}; ///< as the cache holds them
-  SequenceValues kScale, vScale; ///< [token][kv_heads], or one number; empty: 1
-  double qScale = 1;
+  /// KvScales::token: of each sequence [token][kv_heads]. KvScales::tensor: one number, or
+  /// [sequence][kv_heads].
+  SequenceValues kScale, vScale;
+  std::vector<double> qScale{1};   ///< one number, or [sequence][kv_heads]
+  std::vector<int> queries = {};   ///< varlen: of each sequence
+  std::vector<double> bias = {};   ///< [q_heads][token][columns]
+  std::vector<double> slopes = {}; ///< [q_heads], or [sequence][q_heads]
+  std::vector<double> sink = {};   ///< [q_heads]
+  std::vector<double> mask = {};   ///< [token][words]
+
+  /// The queries of a sequence, and the tokens before them.
+  int queriesOf(const DecodeProblem &problem, std::size_t s) const {
+    return problem.varlen ? queries[s] : problem.queries;
+  }
+  std::int64_t tokens(const DecodeProblem &problem, std::size_t sequences) const {
+    std::int64_t count = 0;
+    for (std::size_t s = 0; s < sequences; ++s)
+      count += queriesOf(problem, s);
+    return count;
+  }
+  std::int64_t tokens(const DecodeProblem &problem) const {
+    return tokens(problem, contexts.size());
+  }
+  /// Columns of the bias, and words of a query's mask.
+  std::int64_t columns() const {
+    return std::max(1, *std::max_element(contexts.begin(), contexts.end()));
+  }
+  std::int64_t words(const DecodeProblem &problem) const {
+    int most = 1;
+    for (std::size_t s = 0; s < contexts.size(); ++s)
+      most = std::max(most, queriesOf(problem, s));
+    return (most + 31) / 32;
+  }
 };
 
-/// Inputs of random values, one sequence for each of `contexts`.
-inline Inputs random(const DecodeProblem &problem, std::vector<int> contexts, int before = -1) {
-  Inputs inputs{.contexts = contexts, .before = before, .kScale = {}, .vScale = {}};
-  const std::int64_t m = std::ssize(contexts) * problem.queries;
+/// Elements of a value.
+inline std::int64_t valueOf(const DecodeProblem &problem) {
+  return problem.latent ? problem.latent : problem.head_v ? problem.head_v : problem.head;
+}
+
+/// Inputs of random values, one sequence for each of `contexts`. `queries`: varlen, of each sequence.
+inline Inputs random(const DecodeProblem &problem, std::vector<int> contexts, int before = -1,
+                     std::vector<int> queries = {}) {
+  Inputs inputs{
+      .contexts = contexts, .before = before, .kScale = {}, .vScale = {}, .queries = queries};
+  const std::int64_t m = inputs.tokens(problem), heads = problem.q_heads;
   inputs.q = uniform(problem.q, m * problem.q_heads * problem.head, 1, 2);
+  if (problem.bias)
+    inputs.bias = uniform(problem.bias_type, heads * m * inputs.columns(), 101, 2);
+  if (problem.alibi)
+    inputs.slopes = uniform(fx::f32, heads, 102, 0.25);
+  if (problem.sink)
+    inputs.sink = uniform(fx::f32, heads, 103, 3);
+  if (problem.mask)
+    inputs.mask = integers(m * inputs.words(problem), 104, -(1ll << 31), (1ll << 31) - 1);
   std::uint64_t seed = 2;
   for (int context : contexts) {
     // Of latent attention, values are keys; the reference reads their first elements.
     const std::int64_t count = std::int64_t(context) * problem.kv_heads * problem.head;
     inputs.k.push_back(uniform(problem.kv, count, seed++, 2));
-    inputs.v.push_back(problem.latent ? inputs.k.back() : uniform(problem.kv, count, seed++, 2));
+    inputs.v.push_back(problem.latent
+                           ? inputs.k.back()
+                           : uniform(problem.kv, count / problem.head * valueOf(problem),
+                                     seed++, 2));
     if (problem.scales == KvScales::token) {
       inputs.kScale.push_back(uniform(fx::f32, context * problem.kv_heads, seed++));
       inputs.vScale.push_back(uniform(fx::f32, context * problem.kv_heads, seed++));
@@ -46,7 +96,7 @@ inline Inputs random(const DecodeProblem &problem, std::vector<int> contexts, in
     inputs.kScale.push_back({0.75});
     inputs.vScale.push_back({problem.latent ? 0.75 : -1.5});
     if (problem.q.bits() == 8)
-      inputs.qScale = 1.25;
+      inputs.qScale = {1.25};
   }
   return inputs;
 }
@@ -106,7 +156,7 @@ inline Expected reference(const DecodeProblem &problem, const Inputs &inputs,
   const fx::DType operand = operandOf(problem);
   const double ofElement = toExact ? unit(operand) : 0,
                ofLargest = toExact ? 2 * underflow(operand) / fk::host::largest(operand) : 0;
-  const std::int64_t value = problem.latent ? problem.latent : problem.head;
+  const std::int64_t value = valueOf(problem), valueRow = problem.latent ? problem.head : value;
   const double scale = problem.scale ? problem.scale : 1 / std::sqrt(double(problem.head));
   const std::int64_t head = problem.head, kv = problem.kv_heads,
                      group = problem.q_heads / problem.kv_heads;
@@ -114,19 +164,32 @@ inline Expected reference(const DecodeProblem &problem, const Inputs &inputs,
                           std::int64_t h) {
     return scales.empty()                      ? 1
            : problem.scales == KvScales::token ? scales[sequence][std::size_t(j * kv + h)]
-                                               : scales[0][0];
+           : scales[0].size() == 1
+               ? scales[0][0]
+               : scales[0][sequence * std::size_t(kv) + std::size_t(h)];
   };
+  const std::int64_t m = inputs.tokens(problem), words = inputs.words(problem);
   for (std::size_t s = 0; s < inputs.contexts.size(); ++s)
-    for (int i = 0; i < problem.queries; ++i)
+    for (int i = 0; i < inputs.queriesOf(problem, s); ++i)
       for (std::int64_t h = 0; h < problem.q_heads; ++h) {
-        const std::int64_t at = inputs.contexts[s] - problem.queries + i, kvHead = h / group,
+        const std::int64_t token = inputs.tokens(problem, s) + i,
+                           start = inputs.contexts[s] - inputs.queriesOf(problem, s),
+                           at = start + i, kvHead = h / group,
                            first = inputs.before < 0
                                        ? 0
                                        : std::max<std::int64_t>(0, at - inputs.before);
-        const double *q = &queries[std::size_t(
-            ((std::int64_t(s) * problem.queries + i) * problem.q_heads + h) * head)];
+        const double *q = &queries[std::size_t((token * problem.q_heads + h) * head)];
+        const auto hides = [&](std::int64_t j) {
+          if (!problem.mask || j < start)
+            return false;
+          const auto word = static_cast<std::uint32_t>(
+              std::int64_t(inputs.mask[std::size_t(token * words + (j - start) / 32)]));
+          return (word >> (j - start) % 32 & 1) == 0;
+        };
+        const double sink = problem.sink ? inputs.sink[std::size_t(h)]
+                                         : -std::numeric_limits<double>::infinity();
         std::vector<double> scores;
-        double error = 0, largest = -std::numeric_limits<double>::infinity(), mostQ = 0;
+        double error = 0, largest = sink, mostQ = 0;
         for (std::int64_t e = 0; e < head; ++e)
           mostQ = std::max(mostQ, std::fabs(q[e]));
         for (std::int64_t j = first; j <= at; ++j) {
@@ -138,24 +201,52 @@ inline Expected reference(const DecodeProblem &problem, const Inputs &inputs,
             size += std::fabs(term);
             rounding += ofElement * std::fabs(term) + ofLargest * mostQ * std::fabs(k);
           }
-          const double by = scale * inputs.qScale * factor(inputs.kScale, s, j, kvHead);
-          scores.push_back(sum * by);
-          error = std::max(error, (size * (double(head) + 6) * 0x1p-23 + rounding) * std::fabs(by));
+          const double ofQuery =
+                           inputs.qScale[inputs.qScale.size() == 1
+                                             ? 0
+                                             : s * std::size_t(kv) + std::size_t(kvHead)],
+                       by = scale * ofQuery * factor(inputs.kScale, s, j, kvHead);
+          double score = sum * by, terms = 0;
+          if (problem.soft_cap > 0) {
+            score = problem.soft_cap * std::tanh(score / problem.soft_cap);
+            terms += 8 * problem.soft_cap;
+          }
+          const auto plus = [&](double term) {
+            score += term;
+            terms += std::isfinite(term) ? std::fabs(term) : 0;
+          };
+          if (problem.bias)
+            plus(inputs.bias[std::size_t((h * m + token) * inputs.columns() + j)]);
+          if (problem.alibi)
+            plus(-inputs.slopes[(std::ssize(inputs.slopes) == problem.q_heads
+                                     ? 0
+                                     : s * std::size_t(problem.q_heads)) +
+                                std::size_t(h)] *
+                 double(at - j));
+          scores.push_back(hides(j) ? -std::numeric_limits<double>::infinity() : score);
+          error = std::max(error, (size * (double(head) + 6) * 0x1p-23 + rounding) * std::fabs(by) +
+                                      (terms > 0 ? 14 * 0x1p-23 * terms + 0x1p-22 : 0));
           largest = std::max(largest, scores.back());
         }
-        double total = 0;
+        const auto power = [&](double score) {
+          return score == -std::numeric_limits<double>::infinity() ? 0 : std::exp(score - largest);
+        };
+        double total = power(sink);
         for (double score : scores)
-          total += std::exp(score - largest);
+          total += power(score);
         const double u = unit(operand), n = double(scores.size());
-        expected.lse.push_back(largest + std::log(total));
-        expected.lseBound.push_back(error + u + 0x1p-20 + 0x1p-22 * std::fabs(largest));
+        const bool none = total == 0;
+        expected.lse.push_back(none ? -std::numeric_limits<double>::infinity()
+                                    : largest + std::log(total));
+        expected.lseBound.push_back(none ? 0
+                                         : error + u + 0x1p-20 + 0x1p-22 * std::fabs(largest));
         for (std::int64_t e = 0; e < value; ++e) {
           double sum = 0, size = 0, most = 0;
           for (std::size_t j = 0; j < scores.size(); ++j) {
             const std::int64_t token = first + std::int64_t(j);
             const double by = factor(inputs.vScale, s, token, kvHead),
-                         raw = inputs.v[s][std::size_t((token * kv + kvHead) * head + e)],
-                         term = std::exp(scores[j] - largest) / total * raw * by;
+                         raw = inputs.v[s][std::size_t((token * kv + kvHead) * valueRow + e)],
+                         term = power(scores[j]) == 0 ? 0 : power(scores[j]) / total * raw * by;
             sum += term;
             size += std::fabs(term);
             most = std::max(most, std::fabs(raw) * std::max(1.0, std::fabs(by)));
@@ -173,11 +264,11 @@ inline Expected reference(const DecodeProblem &problem, const Inputs &inputs,
 /// chosen one. `exact`: nothing is off.
 inline void expectDecode(const DecodeProblem &problem, const Inputs &inputs,
                          std::optional<DecodeConfig> given = {}, bool exact = false) {
-  const std::int64_t n = std::ssize(inputs.contexts), m = n * problem.queries,
+  const std::int64_t n = std::ssize(inputs.contexts), m = inputs.tokens(problem),
                      heads = problem.q_heads;
   const DecodeConfig config = given ? *given : fk::choose(problem, m);
   INFO(fx::to_config(problem).str() << " n=" << n << " " << fx::to_config(config).str());
-  const std::int64_t value = problem.latent ? problem.latent : problem.head;
+  const std::int64_t value = valueOf(problem);
   const BlockTables tables(inputs.contexts, problem.page);
   const CacheShape shape{.layout = problem.cache,
                          .dtype = problem.kv,
@@ -186,7 +277,9 @@ inline void expectDecode(const DecodeProblem &problem, const Inputs &inputs,
                          .head = problem.head,
                          .pack = problem.pack,
                          .vPack = problem.v_pack ? problem.v_pack : problem.page};
-  const PagedCache k(shape, tables, inputs.k, true), v(shape, tables, inputs.v, false);
+  CacheShape shapeV = shape;
+  shapeV.head = problem.latent ? problem.head : value;
+  const PagedCache k(shape, tables, inputs.k, true), v(shapeV, tables, inputs.v, false);
   CacheShape ofScales{.dtype = fx::f32, .page = problem.page, .heads = problem.kv_heads, .head = 1};
   const bool perToken = problem.scales == KvScales::token,
              scaled = problem.scales != KvScales::none;
@@ -194,11 +287,27 @@ inline void expectDecode(const DecodeProblem &problem, const Inputs &inputs,
   const PagedCache kScales(ofScales, tables, perToken ? inputs.kScale : none, true),
       vScales(ofScales, tables, perToken ? inputs.vScale : none, true);
   const std::vector<double> one{0};
-  const Operand kScale =
-                    Operand::input(fx::f32, 1, 1, scaled && !perToken ? inputs.kScale[0] : one),
-                vScale =
-                    Operand::input(fx::f32, 1, 1, scaled && !perToken ? inputs.vScale[0] : one),
-                qScale = Operand::input(fx::f32, 1, 1, std::vector<double>{inputs.qScale});
+  const auto numbers = [](fx::DType type, const std::vector<double> &all) {
+    return Operand::input(type, 1, std::max<std::int64_t>(1, std::ssize(all)),
+                          all.empty() ? std::vector<double>{0} : all);
+  };
+  const Operand kScale = numbers(fx::f32, scaled && !perToken ? inputs.kScale[0] : one),
+                vScale = numbers(fx::f32, scaled && !perToken ? inputs.vScale[0] : one),
+                qScale = numbers(fx::f32, inputs.qScale),
+                bias = numbers(problem.bias_type, inputs.bias),
+                slopes = numbers(fx::f32, inputs.slopes), sink = numbers(fx::f32, inputs.sink),
+                mask = numbers(fx::i32, inputs.mask);
+  // One number, or one of each sequence and head.
+  const auto ofHeads = [&](const Operand &operand, const std::vector<double> &all,
+                           std::int64_t each) {
+    return std::ssize(all) == n * each && n * each > 1
+               ? fx::tensor(operand.tensor().data(), fx::f32, {n, each})
+               : operand.vector();
+  };
+  std::vector<double> starts{0};
+  for (std::size_t s = 0; s < inputs.contexts.size(); ++s)
+    starts.push_back(double(inputs.tokens(problem, s + 1)));
+  const Operand places = numbers(fx::i32, starts);
   const auto three = [](const fx::TensorArg &scales) { // without the mode of elements
     const auto extents = scales.shape(), strides = scales.strides();
     return fx::tensor(scales.data(), fx::f32, {extents[0], extents[1], extents[2]},
@@ -228,22 +337,37 @@ inline void expectDecode(const DecodeProblem &problem, const Inputs &inputs,
   if (!problem.latent)
     args.v_cache = v.tensor(false);
   if (scaled) {
-    args.k_scale = perToken ? three(kScales.tensor(true)) : kScale.vector();
+    const std::int64_t kv = problem.kv_heads;
+    args.k_scale =
+        perToken ? three(kScales.tensor(true)) : ofHeads(kScale, inputs.kScale[0], kv);
     if (!problem.latent)
-      args.v_scale = perToken ? three(vScales.tensor(true)) : vScale.vector();
+      args.v_scale =
+          perToken ? three(vScales.tensor(true)) : ofHeads(vScale, inputs.vScale[0], kv);
   }
   if (problem.q.bits() == 8 && problem.scales == KvScales::tensor)
-    args.q_scale = qScale.vector();
+    args.q_scale = ofHeads(qScale, inputs.qScale, problem.kv_heads);
+  if (problem.varlen)
+    args.cu_seqlens_q = places.vector();
+  if (problem.bias)
+    args.bias = fx::tensor(bias.tensor().data(), problem.bias_type, {heads, m, inputs.columns()});
+  if (problem.alibi)
+    args.alibi_slopes = std::ssize(inputs.slopes) == heads
+                            ? slopes.vector()
+                            : fx::tensor(slopes.tensor().data(), fx::f32, {n, heads});
+  if (problem.sink)
+    args.sink = sink.vector();
+  if (problem.mask)
+    args.mask = fx::tensor(mask.tensor().data(), fx::i32, {m, inputs.words(problem)});
   if (config.splits > 1 || config.workers)
     args.workspace = workspace.vector();
   // Of workers, the plan makes the worklist for even numbers; others get the host's.
-  std::vector<double> numbers{0};
+  std::vector<double> units;
   if (config.workers % 2) {
     const auto list =
         fk::make_worklist(fk::worklist_of(problem, config), inputs.contexts, inputs.before);
-    numbers.assign(list.begin(), list.end());
+    units.assign(list.begin(), list.end());
   }
-  const Operand list = Operand::input(fx::i32, 1, std::ssize(numbers), numbers);
+  const Operand list = numbers(fx::i32, units);
   if (config.workers % 2)
     args.worklist = list.vector();
   if (problem.lse)
