@@ -41,7 +41,7 @@ enum class UpdateStrength : std::uint8_t {
 ///   y[t] = scale transposed(S) q[t]
 ///
 /// With StateUpdate::add, d = beta[t] v[t]. With `by_channel`, row r of S has a decay of its own,
-/// exp(g[t, r]). With `skip`, y[t] is skip v[t] more.
+/// exp(g[t, r]). With `skip`, skip v[t] is added to y[t].
 ///
 /// Mamba-2's C, B, x, dt, A, dt_bias and D are q, k, v, g, a, dt_bias and skip, its groups `heads`,
 /// its heads `v_heads`, its state size `key` and its head dimension `value`:
