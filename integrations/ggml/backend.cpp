@@ -1,4 +1,5 @@
 // A stream of ggml: it computes graphs, node after node.
+#include "codebooks.h"
 #include "device.h"
 #include "repeats.h"
 #include "scratch.h"
@@ -20,7 +21,17 @@ struct Backend {
   fx::Stream stream;
   Repeats repeats;
   Scratch scratch;
+  fx::DeviceArray<std::uint8_t> codebooks;
+
+  std::int64_t addressOfCodebooks() const {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(codebooks.tensor().data()));
+  }
 };
+fx::DeviceArray<std::uint8_t> codebooksOf(const DeviceState &state) {
+  state.device.make_current();
+  const std::vector<std::uint8_t> all = codebooks();
+  return fx::DeviceArray<std::uint8_t>::from_host(all, {static_cast<std::int64_t>(all.size())});
+}
 Backend &backendOf(ggml_backend_t backend) { return *static_cast<Backend *>(backend->context); }
 
 const char *name(ggml_backend_t backend) { return backendOf(backend).state.name.c_str(); }
@@ -66,7 +77,7 @@ ggml_status compute(ggml_backend_t backend, ggml_cgraph *graph) {
       }
     }
     on.repeats.compute(on.stream, graph->uid, nodes, [&](const fx::Stream &stream) {
-      const Run run{stream, on.state.target, &on.scratch};
+      const Run run{stream, on.state.target, &on.scratch, on.addressOfCodebooks()};
       for (int i = 0; i < graph->n_nodes;) {
         current = graph->nodes[i];
         if (isNothing(current)) {
@@ -106,7 +117,8 @@ ggml_guid_t guid() {
 } // namespace
 
 ggml_backend_t makeBackend(DeviceState &state) {
-  auto context = std::make_unique<Backend>(Backend{state, fx::Stream(state.device), {}, {}});
+  auto context = std::make_unique<Backend>(
+      Backend{state, fx::Stream(state.device), {}, {}, codebooksOf(state)});
   auto *backend = new ggml_backend{};
   backend->guid = guid();
   backend->device = &state.handle;

@@ -1,5 +1,7 @@
 #include "blocks.h"
 
+#include "block_bytes.h"
+
 #include <bit>
 #include <utility>
 
@@ -13,26 +15,6 @@ constexpr std::int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10
                                         1,    13,   25,  38,  53,  69,  89,  113};
 constexpr std::int8_t kFp4Doubles[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/// The bytes of one block.
-struct Block {
-  Int64 address;
-
-  Int64 plus(const Int32 &offset) const { return address + offset.to(fx::i64); }
-  /// A byte as a number from 0 to 255.
-  Int32 byte(const Int32 &offset) const {
-    return fx::Pointer::from_address(plus(offset), fx::u8).load().to(fx::i32);
-  }
-  Int32 signedByte(const Int32 &offset) const {
-    return fx::Pointer::from_address(plus(offset), fx::i8).load().to(fx::i32);
-  }
-  Numeric half(int offset) const {
-    return fx::Pointer::from_address(plus(offset), fx::f16).load().to(fx::f32);
-  }
-};
-
-Int32 bits(const Numeric &value, const Numeric::Arg &shift, int mask) {
-  return Int32((value >> shift) & mask);
-}
 /// Four bits of weight `j` of 32: weight j is in the low bits of byte j, weight 16 + j in the high
 /// ones.
 Int32 nibble(const Block &block, int first, const Int32 &j) {
@@ -117,6 +99,40 @@ Numeric iq4_xs(const Block &block, const Int32 &j) { // d, scales_h 2, scales_l 
               high = bits(block.byte(2 + (s >> 2)), (s & 3) * 2, 3);
   const Int32 q = bits(block.byte(8 + s * 16 + (j & 15)), ((j >> 4) & 1) * 4, 15);
   return block.half(0) * ((low | (high << 4)) - 32).to(fx::f32) * lookedUp(kIq4Values, q);
+}
+
+Numeric nvfp4(const Block &block, const Int32 &j) { // 4 scales of type UE4M3, qs 32
+  const Int32 s = j >> 4, e = block.byte(s), exponent = bits(e, 3, 15), mantissa = e & 7;
+  const Int32 q = bits(block.byte(4 + s * 8 + (j & 7)), ((j >> 3) & 1) * 4, 15);
+  // Half of the scale, as the table has doubles. 0x7f counts as 0.
+  const Numeric normal = (((exponent + 119) << 23) | (mantissa << 20)).bitcast(fx::f32),
+                small = mantissa.to(fx::f32) * (1.0f / 1024);
+  const Numeric scale =
+      fx::select(e == 0x7f, 0.0f, fx::select(exponent == 0, small, normal));
+  return lookedUp(kFp4Doubles, q) * scale;
+}
+Numeric q1_0(const Block &block, const Int32 &j) { // d, qs 16
+  const Numeric d = block.half(0);
+  return fx::select(bitOf(block, 2, j) == 1, d, -d);
+}
+Numeric q2_0(const Block &block, const Int32 &j) { // d, qs 16
+  return (bits(block.byte(2 + (j >> 2)), (j & 3) * 2, 3) - 1).to(fx::f32) * block.half(0);
+}
+Numeric tq1_0(const Block &block, const Int32 &j) { // qs 48, qh 4, d; five digits to base 3 of a byte
+  const Int32 second = j - 160, last = j - 240;
+  const fx::Boolean first = j < 160, middle = j < 240;
+  const Int32 digit(fx::select(first, j >> 5, fx::select(middle, second >> 4, last >> 2))),
+      place(fx::select(first, j & 31,
+                       fx::select(middle, (second & 15) + 32, (last & 3) + 48)));
+  const Int32 power(fx::select(
+      digit == 0, 1,
+      fx::select(digit == 1, 3, fx::select(digit == 2, 9, fx::select(digit == 3, 27, 81)))));
+  const Int32 digits = (block.byte(place) * power) & 255;
+  return (((digits * 3) >> 8) - 1).to(fx::f32) * block.half(52);
+}
+Numeric tq2_0(const Block &block, const Int32 &j) { // qs 64, d
+  const Int32 q = bits(block.byte((j >> 7) * 32 + (j & 31)), ((j >> 5) & 3) * 2, 3);
+  return (q - 1).to(fx::f32) * block.half(64);
 }
 
 //===-- Blocks made of numbers ----------------------------------------------===//
@@ -241,6 +257,18 @@ constexpr Format kFormats[] = {
     {GGML_TYPE_Q5_K, q5_k},
     {GGML_TYPE_Q6_K, q6_k},
     {GGML_TYPE_IQ4_XS, iq4_xs},
+    {GGML_TYPE_NVFP4, nvfp4},
+    {GGML_TYPE_Q1_0, q1_0},
+    {GGML_TYPE_Q2_0, q2_0},
+    {GGML_TYPE_TQ1_0, tq1_0},
+    {GGML_TYPE_TQ2_0, tq2_0},
+    {GGML_TYPE_IQ1_S, iq1_s},
+    {GGML_TYPE_IQ1_M, iq1_m},
+    {GGML_TYPE_IQ2_XXS, iq2_xxs},
+    {GGML_TYPE_IQ2_XS, iq2_xs},
+    {GGML_TYPE_IQ2_S, iq2_s},
+    {GGML_TYPE_IQ3_XXS, iq3_xxs},
+    {GGML_TYPE_IQ3_S, iq3_s},
 };
 const Format *find(ggml_type type) {
   for (const Format &format : kFormats)

@@ -1,5 +1,7 @@
 #include "kernel_table.h"
 
+#include "codebooks.h"
+
 #include <algorithm>
 #include <mutex>
 #include <stdexcept>
@@ -20,6 +22,7 @@ template <int N> const KernelOf<N> &kernelOf(const std::string &name, const Body
   return kernels
       .emplace(name, KernelOf<N>("ggml_" + name,
                                  [body](Params<fx::OnDevice, N> p) {
+                                   const TracedCodebooks scope(p.codebooks);
                                    body({p.x.data(), p.i.data(), p.f.data()});
                                  }))
       .first->second; // references into an unordered_map stay valid
@@ -30,6 +33,7 @@ template <int N> void launchOf(const fx::Stream &stream, const Launch &what, con
   std::copy(what.x.begin(), what.x.end(), params.x.begin());
   std::copy(what.i.begin(), what.i.end(), params.i.begin());
   std::copy(what.f.begin(), what.f.end(), params.f.begin());
+  params.codebooks = what.codebooks;
   kernelOf<N>(what.name, body)(params).launch(
       {.grid = what.grid, .block = what.block, .stream = stream, .allow_empty = true});
 }

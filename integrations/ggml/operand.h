@@ -32,6 +32,7 @@ template <class Side, int N> struct Params {
   std::array<Operand<Side>, N> x;
   std::array<fx::Param<Side, fx::Int32>, kInts> i;
   std::array<fx::Param<Side, fx::Float32>, kFloats> f;
+  fx::Param<Side, fx::Int64> codebooks; ///< the address of codebooks(), see codebooks.h
 };
 
 /// The parameters in a kernel's body, whatever their number.
@@ -50,6 +51,7 @@ struct Launch {
   std::vector<float> f = {};
   fx::Dim3 grid = 1;
   int block = 256;
+  std::int64_t codebooks = 0; ///< their address on the device; 0 where no block is read
 };
 
 } // namespace flydsl_ggml

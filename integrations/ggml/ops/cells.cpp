@@ -68,55 +68,6 @@ void runRoll(const Run &run, const ggml_tensor *op) {
   });
 }
 
-void runUpscale(const Run &run, const ggml_tensor *op) {
-  const ggml_tensor *x = op->src[0];
-  const int flags = intParam(op, 0);
-  const bool bilinear = (flags & 0xff) == GGML_SCALE_MODE_BILINEAR,
-             corners = flags & GGML_SCALE_FLAG_ALIGN_CORNERS;
-  std::vector<float> scale;
-  for (int d = 0; d < 4; ++d) {
-    const bool stretched = corners && d < 2 && op->ne[d] > 1 && x->ne[d] > 1;
-    scale.push_back(stretched
-                        ? static_cast<float>(op->ne[d] - 1) / static_cast<float>(x->ne[d] - 1)
-                        : static_cast<float>(op->ne[d]) / static_cast<float>(x->ne[d]));
-  }
-  scale.push_back(corners ? 0.0f : 0.5f);
-  cells(run, bilinear ? "upscale_bilinear" : "upscale_nearest", op, {.f = scale},
-        [=](const Traced &p, const Place &at) -> Numeric {
-          const TracedOperand &from = p.x[1];
-          const auto nearest = [&](std::size_t d) {
-            return Int32(fx::min((at[d].to(fx::f32) / p.f[d]).to(fx::i32), from.extent[d] - 1));
-          };
-          const Int32 i2 = nearest(2), i3 = nearest(3);
-          if (!bilinear)
-            return rawAt(from, GGML_TYPE_F32, {nearest(0), nearest(1), i2, i3});
-          struct Between {
-            Int32 low, high;
-            Numeric part;
-          };
-          const auto between = [&](std::size_t d) -> Between {
-            const Numeric place = (at[d].to(fx::f32) + p.f[4]) / p.f[d] - p.f[4];
-            const Int32 first(fx::math::floor(place).to(fx::i32)), last = from.extent[d] - 1;
-            const Int32 low(fx::max(fx::min(first, last), 0)),
-                high(fx::max(fx::min(first + 1, last), 0));
-            return {low, high, fx::max(fx::min(place - low.to(fx::f32), 1.0f), 0.0f)};
-          };
-          const Between a = between(0), b = between(1);
-          const auto value = [&](const Int32 &i0, const Int32 &i1) {
-            return rawAt(from, GGML_TYPE_F32, {i0, i1, i2, i3});
-          };
-          return value(a.low, b.low) * (1.0f - a.part) * (1.0f - b.part) +
-                 value(a.high, b.low) * a.part * (1.0f - b.part) +
-                 value(a.low, b.high) * (1.0f - a.part) * b.part +
-                 value(a.high, b.high) * a.part * b.part;
-        });
-}
-bool supportsUpscale(const ggml_tensor *op) {
-  const int flags = intParam(op, 0), mode = flags & 0xff;
-  return isF32(op) && isF32(op->src[0]) && !(flags & GGML_SCALE_FLAG_ANTIALIAS) &&
-         (mode == GGML_SCALE_MODE_NEAREST || mode == GGML_SCALE_MODE_BILINEAR);
-}
-
 void runPool(const Run &run, const ggml_tensor *op) {
   const bool flat = op->op == GGML_OP_POOL_1D, largest = intParam(op, 0) == GGML_OP_POOL_MAX;
   const ggml_type type = op->src[0]->type;
@@ -388,7 +339,6 @@ constexpr Op kOps[] = {
     {GGML_OP_PAD, f32ToF32, runPad},
     {GGML_OP_PAD_REFLECT_1D, f32ToF32, runPadReflect},
     {GGML_OP_ROLL, f32ToF32, runRoll},
-    {GGML_OP_UPSCALE, supportsUpscale, runUpscale},
     {GGML_OP_POOL_1D, supportsPool, runPool},
     {GGML_OP_POOL_2D, supportsPool, runPool},
     {GGML_OP_IM2COL,

@@ -14,11 +14,13 @@ struct Run {
   const fx::Stream &stream;
   const fx::Target &target;
   Scratch *scratch = nullptr; ///< null where no op is run
+  std::int64_t codebooks = 0; ///< the address of the tables that blocks are read by; 0 there, too
   int wave = target.wave_size(); ///< lanes
 
   /// What a body captures is part of its kernel's name; the block and the wave are added here.
   void operator()(Launch what, const Body &body) const {
     what.name += "_b" + std::to_string(what.block) + "w" + std::to_string(wave);
+    what.codebooks = codebooks;
     launch(stream, what, body);
   }
   /// Launches a thread for each of `total` indices. Int 0 of the launch is their number, the ints of
@@ -54,6 +56,7 @@ std::span<const Op> cellOps();
 std::span<const Op> sequenceOps();
 std::span<const Op> trainingOps();
 std::span<const Op> deepseekOps();
+std::span<const Op> upscaleOps();
 
 /// None if the backend does not have it.
 const Op *findOp(ggml_op op);
