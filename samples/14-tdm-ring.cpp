@@ -2,8 +2,9 @@
 // a ring of three stages of LDS, and stores the result from LDS.
 //
 // New here: moves of whole tiles, which leave out what is outside of the matrices and put a gap after
-// each row in LDS; the waits that belong to them; WMMA on tiles with gaps. Options: --m (100), --n
-// (70), --k (150).
+// each row in LDS; the waits that belong to them; WMMA on tiles with gaps; clusters of workgroups,
+// whose tiles memory reads once for all that want them. Options: --m (100), --n (70), --k (150),
+// --cluster-m (1), --cluster-n (1), workgroups of a cluster along both.
 //
 // Each wave issues one instruction for its part of a tile, computes no address and needs no register
 // for what comes. A step waits until the two moves of its own stage have ended, by the count of those
@@ -27,8 +28,13 @@ constexpr int BM = 64, BN = 64, BK = 64, threads = 128, stages = 3; // 2 x 2 wav
 /// Halves and floats after each row in LDS, 16 bytes, so that rows begin in different banks.
 constexpr int gap = 8, gap_C = 4;
 
+struct Config {
+  int cluster_m = 1, cluster_n = 1; ///< workgroups of a cluster
+  bool hasClusters() const { return cluster_m * cluster_n > 1; }
+};
+
 const fx::Kernel tdm_gemm{
-    "tdm_gemm", [](fx::Tensor A, fx::Tensor B, fx::Tensor C) {
+    "tdm_gemm", [](fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::Constexpr<Config> config) {
       fx::require(fx::target().has(fx::feature::tensor_mover),
                   "a target with a tensor data mover, which {} does not have", fx::target().name());
       auto tid = fx::thread_idx().x;
@@ -41,10 +47,23 @@ const fx::Kernel tdm_gemm{
       }
       auto sC = shared.tensor(fx::f32, fx::make_layout({BM, BN}, {BN + gap_C, 1}));
 
+      // region: cluster
+      // Workgroups of a cluster, as bits, that want the same tile of A or of B.
+      fx::rocdl::TensorMoveOptions same_m, same_n;
+      if (config->hasClusters()) {
+        const int CM = config->cluster_m;
+        auto [m, n, none] = fx::rocdl::cluster_workgroup_id(); // counted along m first
+        std::int32_t row = 0;
+        for (int k = 0; k < config->cluster_n; ++k)
+          row |= 1 << (k * CM);
+        same_m.workgroups.emplace(fx::Int32(row) << m);
+        same_n.workgroups.emplace(fx::Int32((1 << CM) - 1) << (n * CM));
+      }
+      // endregion
       // region: fill
       auto fill = [&](int stage, const fx::Int32 &step) {
-        fx::rocdl::tensor_load_to_lds(A, {bid_m, step}, sA[std::size_t(stage)]);
-        fx::rocdl::tensor_load_to_lds(B, {bid_n, step}, sB[std::size_t(stage)]);
+        fx::rocdl::tensor_load_to_lds(A, {bid_m, step}, sA[std::size_t(stage)], same_m);
+        fx::rocdl::tensor_load_to_lds(B, {bid_n, step}, sB[std::size_t(stage)], same_n);
       };
       // endregion
       auto mma_atom = fx::make_mma_atom(fx::rocdl::Mma(samples::shortestProduct(fx::f16)));
@@ -65,7 +84,10 @@ const fx::Kernel tdm_gemm{
       for (fx::Int32 first : fx::range(0, steps, stages))
         for (int s = 0; s < stages; ++s) {               // tiles after the last one are zeros
           fx::rocdl::s_wait_tensorcnt(2 * (stages - 2)); // this stage's two moves have ended
-          fx::gpu::barrier();
+          if (s == 0 && config->hasClusters())
+            fx::rocdl::cluster_barrier(); // so that all ask for a tile at about the same time
+          else
+            fx::gpu::barrier();
           fill((s + stages - 1) % stages, first + (s + stages - 1));
           fx::copy(read, read_A.partition_S(sA[std::size_t(s)]), read_A.retile(rA));
           fx::copy(read, read_B.partition_S(sB[std::size_t(s)]), read_B.retile(rB));
@@ -85,13 +107,14 @@ const fx::Kernel tdm_gemm{
 
 static int run(const samples::Options &options) {
   const std::int64_t M = options.get("m", 100), N = options.get("n", 70), K = options.get("k", 150);
+  const Config config{int(options.get("cluster-m", 1)), int(options.get("cluster-n", 1))};
   auto matrix = [](auto *data, std::int64_t rows, std::int64_t columns) {
     return fx::TensorArg(fx::tensor(data, {rows, columns}).mark_layout_dynamic(1));
   };
   if (fx::compile_only()) { // needs no device
     fx::half_t *none = nullptr;
     float *nowhere = nullptr;
-    auto compiled = tdm_gemm(matrix(none, M, K), matrix(none, N, K), matrix(nowhere, M, N))
+    auto compiled = tdm_gemm(matrix(none, M, K), matrix(none, N, K), matrix(nowhere, M, N), config)
                         .compile({.block = threads});
     std::printf("%s", compiled.summary().c_str());
     return 0;
@@ -103,13 +126,19 @@ static int run(const samples::Options &options) {
   auto B = fx::DeviceArray<fx::half_t>::random({N, K}, /*seed=*/2);
   fx::DeviceArray<float> C({M, N});
   C.poison();
+  // The grid is whole clusters. Workgroups beyond the matrix find zeros, and store nothing.
+  auto whole = [](std::int64_t n, std::int64_t of) { return (n + of - 1) / of; };
   const fx::TensorArg a_arg = matrix(A.data(), M, K), b_arg = matrix(B.data(), N, K),
                       c_arg = matrix(C.data(), M, N);
-  auto compiled = tdm_gemm(a_arg, b_arg, c_arg).compile({.block = threads});
+  auto compiled = tdm_gemm(a_arg, b_arg, c_arg, config).compile({.block = threads});
   samples::report(compiled);
   std::printf("LDS         %zu bytes\n", compiled.shared_bytes());
-  compiled(a_arg, b_arg, c_arg)
-      .launch({.grid = {(M + BM - 1) / BM, (N + BN - 1) / BN}, .block = threads, .stream = stream});
+  compiled(a_arg, b_arg, c_arg, config)
+      .launch({.grid = {whole(M, BM * config.cluster_m) * config.cluster_m,
+                        whole(N, BN * config.cluster_n) * config.cluster_n},
+               .block = threads,
+               .stream = stream,
+               .cluster = {config.cluster_m, config.cluster_n}});
   stream.synchronize();
 
   // As in sample 08: products of halves are exact, and what an instruction sums is rounded at most
@@ -133,4 +162,6 @@ static int run(const samples::Options &options) {
                           1);
 }
 
-int main(int argc, char **argv) { return samples::main(argc, argv, {"m", "n", "k"}, run); }
+int main(int argc, char **argv) {
+  return samples::main(argc, argv, {"m", "n", "k", "cluster-m", "cluster-n"}, run);
+}

@@ -71,8 +71,8 @@ LoadedKernel::LoadedKernel(std::span<const std::uint8_t> image, std::shared_ptr<
   hasRange_ = support::env::kRoctxLaunches.get();
   hasDetour_ = used.deviceCount > 1 || !facts.eventNames.empty() || hasRange_;
   if (!runsOn(facts.target, info.archFull))
-    throw RuntimeError("kernel " + facts.name + ": its code is for " + facts.target.id() + ", device " +
-                           std::to_string(device) + " is " + info.archFull,
+    throw RuntimeError("kernel " + facts.name + ": its code is for " + facts.target.id() +
+                           ", device " + std::to_string(device) + " is " + info.archFull,
                        0, where);
   const std::size_t shared = facts.maxSharedBytes ? facts.maxSharedBytes : info.sharedBytes;
   if (facts.sharedBytes > shared)
@@ -193,10 +193,23 @@ bool LoadedKernel::refuse(const LaunchConfig &config, const std::source_location
     throw TraceError(who + "a cluster of workgroups " + text(config.cluster) + ", but " +
                          facts_.target.id() + " has no clusters; leave .cluster out",
                      where);
-  if (config.cluster != Dim3())
+  if (config.cluster != Dim3() && !driver().launchClusters)
     throw RuntimeError(who + "clusters of workgroups " + text(config.cluster) +
                            " need a launch function that " + driver().path + " does not have",
                        0, where);
+  if (config.grid.x % config.cluster.x || config.grid.y % config.cluster.y ||
+      config.grid.z % config.cluster.z)
+    throw TraceError(who + "the grid " + text(config.grid) +
+                         " is no whole number of clusters of workgroups " + text(config.cluster),
+                     where);
+  // A mask of a cluster's workgroups has 16 bits.
+  constexpr std::int64_t kMostOfCluster = 16;
+  std::int64_t members = 1;
+  for (std::int64_t extent : {config.cluster.x, config.cluster.y, config.cluster.z})
+    members *= std::min(extent, kMostOfCluster + 1);
+  if (members > kMostOfCluster)
+    throw TraceError(who + "the cluster " + text(config.cluster) + " has more than 16 workgroups",
+                     where);
   if (empty)
     return true;
   constexpr std::int64_t limit = 0xffffffff;
@@ -209,6 +222,19 @@ bool LoadedKernel::refuse(const LaunchConfig &config, const std::source_location
   throw TraceError(who + "the grid " + text(config.grid) + " of blocks " + text(config.block) +
                        " has 2^32 work-items or more in a dimension",
                    where);
+}
+
+void LoadedKernel::launchClusters(const LaunchConfig &config, void **extra,
+                                  const std::source_location &where) const {
+  const auto extent = [](const Dim3 &dim) {
+    return std::array{static_cast<unsigned>(dim.x), static_cast<unsigned>(dim.y),
+                      static_cast<unsigned>(dim.z)};
+  };
+  const Status status = driver().launchClusters(
+      extent(config.cluster), function_, extent(config.grid), extent(config.block),
+      static_cast<unsigned>(config.smem), config.stream.native(), extra);
+  if (status != 0)
+    fail(status, where);
 }
 
 void LoadedKernel::fail(Status status, const std::source_location &where) const {

@@ -87,6 +87,8 @@ private:
         return;
     void *extra[] = {kArgumentBuffer, const_cast<std::byte *>(bytes), kArgumentBytes, &size,
                      endOfArguments_};
+    if (config.cluster != Dim3()) [[unlikely]]
+      return launchClusters(config, extra, where);
     const Status status = launch_(
         function_, static_cast<unsigned>(gx), static_cast<unsigned>(gy), static_cast<unsigned>(gz),
         static_cast<unsigned>(bx), static_cast<unsigned>(by), static_cast<unsigned>(bz),
@@ -95,6 +97,8 @@ private:
       fail(status, where);
   }
 
+  void launchClusters(const LaunchConfig &config, void **extra,
+                      const std::source_location &where) const;
   void launchOnDevice(const LaunchConfig &config, std::span<const std::byte> arguments,
                       const std::source_location &where) const;
   void launchRecording(const LaunchConfig &config, std::span<const std::byte> arguments,

@@ -65,7 +65,7 @@ SINK is    file,PATH  show,TYPE[,COUNT])";
 
 /// The options of `run` that are words, as they stand on the command line.
 struct RunWords {
-  std::string grid, block, checks, landing, order;
+  std::string grid, block, cluster, checks, landing, order;
 };
 
 void addRunOptions(CLI::App &runs, RunOptions &options, RunWords &words) {
@@ -74,6 +74,8 @@ void addRunOptions(CLI::App &runs, RunOptions &options, RunWords &words) {
   runs.add_option("KERNEL", options.kernel)->required();
   runs.add_option("--grid", words.grid, "workgroups, X[,Y[,Z]] (1)");
   runs.add_option("--block", words.block, "work-items of a workgroup, X[,Y[,Z]] (64)");
+  runs.add_option("--cluster", words.cluster,
+                  "workgroups of a cluster, X[,Y[,Z]], on gfx1250 (1)");
   runs.add_option("--lds", options.shape.dynamicLds, "bytes of dynamic LDS (0)");
   runs.add_option("--arg", options.arguments, "once for each argument, in order: SPEC")
       ->allow_extra_args(false);
@@ -118,6 +120,8 @@ void readWords(const RunWords &words, RunOptions &options) {
     options.shape.grid = parseExtent(words.grid, "the grid");
   if (!words.block.empty())
     options.shape.block = parseExtent(words.block, "the block");
+  if (!words.cluster.empty())
+    options.shape.cluster = parseExtent(words.cluster, "the cluster");
   const auto named = checksNamed(words.checks);
   if (!named)
     throw std::invalid_argument("--check " + words.checks + " holds a word that names no check");

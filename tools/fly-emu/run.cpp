@@ -185,6 +185,7 @@ int run(const RunOptions &options) {
   dispatch.grid = options.shape.grid;
   dispatch.block = options.shape.block;
   dispatch.dynamicLds = options.shape.dynamicLds;
+  dispatch.cluster = options.shape.cluster;
   dispatch.kernarg = reinterpret_cast<uint64_t>(kernarg.data());
   dispatch.kernargSize = static_cast<uint32_t>(size);
   Options how;

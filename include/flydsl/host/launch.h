@@ -45,7 +45,10 @@ struct LaunchConfig {
   /// TraceError if the kernel was traced to use more.
   std::size_t smem = 0;
   StreamRef stream = {}; ///< an fx::Stream or a hipStream_t; {}: the default stream
-  Dim3 cluster = {};     ///< workgroups of a cluster, on targets that have clusters
+  /// The number of workgroups of a cluster along each dimension, on targets that have clusters
+  /// (gfx1250): they run at the same time, and may meet at fx::rocdl::cluster_barrier(). Each divides
+  /// the grid's, and a cluster has 16 workgroups at most; anything else is a TraceError.
+  Dim3 cluster = {};
   /// If true, a launch of a grid with an extent of 0 does nothing; otherwise it is a TraceError.
   bool allow_empty = false;
 };

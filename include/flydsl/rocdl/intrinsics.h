@@ -51,8 +51,16 @@ FLYDSL_API std::pair<Numeric, Numeric> permlane32_swap(const Numeric &a, const N
                                                        Loc loc = Loc::current());
 /// gfx12: the number of the wave in its workgroup.
 FLYDSL_API Int32 wave_id(Loc loc = Loc::current());
-/// gfx1250: the position of the workgroup in its cluster.
+/// gfx1250: the position of the workgroup in its cluster (LaunchConfig::cluster).
 FLYDSL_API Index3 cluster_workgroup_id(Loc loc = Loc::current());
+/// gfx1250: the number of workgroups of the cluster along each dimension.
+FLYDSL_API Index3 cluster_dim(Loc loc = Loc::current());
+/// gfx1250: the number of the workgroup in its cluster, x first; its bit in a mask of workgroups.
+FLYDSL_API Int32 cluster_workgroup_flat_id(Loc loc = Loc::current());
+/// gfx1250: a barrier of all threads of all workgroups of the cluster, in launches with one. What a
+/// workgroup wrote to its own shared memory before it can be read by that workgroup after it; what
+/// it wrote to global memory needs a fence for the others to see it.
+FLYDSL_API void cluster_barrier(Loc loc = Loc::current());
 
 //===-- Arithmetic --------------------------------------------------------===//
 

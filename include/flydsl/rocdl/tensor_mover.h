@@ -17,6 +17,10 @@ struct TensorMoveOptions {
   /// The instruction's cache bits as LLVM's intrinsic takes them: th in bits 0 to 2, scope in bits 3
   /// and 4.
   int cache = 0;
+  /// Of a load in a cluster: the workgroups that load the same tile to the same place in their LDS,
+  /// as bits by cluster_workgroup_flat_id(), the own one among them. Each of them calls this, and
+  /// memory is read for all at once. By default each workgroup loads for itself.
+  std::optional<Int32> workgroups = {};
 };
 
 /// gfx1250: copies one tile of `tensor`, in global memory, to `lds`, in shared memory. The tile has

@@ -133,6 +133,33 @@ Index3 cluster_workgroup_id(Loc loc) {
           part("llvm.amdgcn.cluster.workgroup.id.z")};
 }
 
+Index3 cluster_dim(Loc loc) {
+  Tracer::require("cluster_dim", loc).kernel.targetWith(Feature::clusters, "cluster_dim", loc);
+  auto part = [&](const char *name) {
+    const Handle last = impl::intrinsic(name, {i32}, {}, loc);
+    return Int32(detail::binary(detail::BinaryOp::add, last,
+                                detail::constant(detail::hostNumber(1), i32, loc), loc));
+  };
+  return {part("llvm.amdgcn.cluster.workgroup.max.id.x"),
+          part("llvm.amdgcn.cluster.workgroup.max.id.y"),
+          part("llvm.amdgcn.cluster.workgroup.max.id.z")};
+}
+
+Int32 cluster_workgroup_flat_id(Loc loc) {
+  Tracer::require("cluster_workgroup_flat_id", loc)
+      .kernel.targetWith(Feature::clusters, "cluster_workgroup_flat_id", loc);
+  return Int32(impl::intrinsic("llvm.amdgcn.cluster.workgroup.flat.id", {i32}, {}, loc));
+}
+
+void cluster_barrier(Loc loc) {
+  Tracer &t = Tracer::require("cluster_barrier", loc);
+  t.kernel.targetWith(Feature::clusters, "cluster_barrier", loc);
+  t.arrivals.expectBlock("a cluster's barrier", loc);
+  t.create<mlir::LLVM::FenceOp>(loc, mlir::LLVM::AtomicOrdering::release, "workgroup");
+  intrinsic("llvm.amdgcn.s.cluster.barrier", {}, loc);
+  t.create<mlir::LLVM::FenceOp>(loc, mlir::LLVM::AtomicOrdering::acquire, "workgroup");
+}
+
 Numeric update_dpp(const Numeric &old, const Numeric &x, int control, int rowMask, int bankMask,
                    bool boundControl, Loc loc) {
   Tracer &t = Tracer::require("update_dpp", loc);

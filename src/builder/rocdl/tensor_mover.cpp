@@ -40,12 +40,19 @@ class TileMove {
 public:
   TileMove(const char *function, const Tensor &tensor, const IntTuple &tile, const Tensor &lds,
            const TensorMoveOptions &options, Loc loc)
-      : function_(function), tensor_(tensor), tile_(tile), lds_(lds), loc_(loc),
+      : function_(function), tensor_(tensor), tile_(tile), lds_(lds), options_(options), loc_(loc),
         tracer_(Tracer::require(function, loc)) {
     tracer_.kernel.targetWith(Feature::tensor_mover, function, loc);
     expectOperands();
-    waves_ = wavesOf(options);
-    cache_ = options.cache;
+    waves_ = wavesOf();
+    if (options_.workgroups)
+      tracer_.kernel.targetWith(Feature::clusters, function, loc);
+    // A move does not look at which lanes are on, so that a branch of some lanes would not stop it.
+    if (options_.waves)
+      tracer_.arrivals.expectGroups("a tensor move", unsigned(tracer_.kernel.target->wave_size()),
+                                    loc);
+    else
+      tracer_.arrivals.expectBlock("a tensor move", loc);
   }
 
   /// The tile of the tensor, and the atom that moves it.
@@ -68,7 +75,7 @@ public:
                                       .warps = waves_,
                                       .pad_interval = static_cast<int>(gap.interval),
                                       .pad_amount = static_cast<int>(gap.amount),
-                                      .cache = cache_},
+                                      .cache = options_.cache},
                                      loc_),
                                  tensor_.dtype(loc_), loc_)
                       .handle();
@@ -79,6 +86,8 @@ public:
                    detail::convert(detail::scalarOfTuple(strides[std::size_t(i)].handle(), loc_),
                                    i64, loc_));
     }
+    if (options_.workgroups)
+      atom = set(atom, "workgroup_mask", options_.workgroups->handle());
     return {part, CopyAtom(atom)};
   }
 
@@ -197,7 +206,7 @@ private:
     return gap;
   }
 
-  int wavesOf(const TensorMoveOptions &options) const {
+  int wavesOf() const {
     std::optional<int> all;
     if (tracer_.kernel.knowsBlock()) {
       std::int64_t threads = 1;
@@ -206,9 +215,9 @@ private:
       const int lanes = tracer_.kernel.target->wave_size();
       all = static_cast<int>((threads + lanes - 1) / lanes);
     }
-    if (!options.waves && !all)
+    if (!options_.waves && !all)
       refuse("how many waves share the tile is not known where the block is not; say .waves");
-    const int waves = options.waves.value_or(all.value_or(1));
+    const int waves = options_.waves.value_or(all.value_or(1));
     if (waves < 1 || (waves & (waves - 1)))
       refuse(std::to_string(waves) + " waves can't share a tile: a power of two does");
     if (all && waves > *all)
@@ -227,10 +236,11 @@ private:
   const Tensor &tensor_;
   const IntTuple &tile_;
   const Tensor &lds_;
+  const TensorMoveOptions &options_;
   Loc loc_;
   Tracer &tracer_;
   layout::Layout ldsLayout_;
-  int rank_ = 0, waves_ = 1, cache_ = 0;
+  int rank_ = 0, waves_ = 1;
 };
 
 } // namespace
@@ -243,6 +253,10 @@ void tensor_load_to_lds(const Tensor &tensor, const IntTuple &tile, const Tensor
 
 void tensor_store_from_lds(const Tensor &lds, const Tensor &tensor, const IntTuple &tile,
                            const TensorMoveOptions &options, Loc loc) {
+  if (options.workgroups)
+    throw TraceError("tensor_store_from_lds: a store is for no other workgroups; leave out "
+                     ".workgroups",
+                     loc);
   const auto [part, atom] =
       TileMove("tensor_store_from_lds", tensor, tile, lds, options, loc).make();
   copy(atom, lds, part, loc);

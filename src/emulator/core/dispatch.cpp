@@ -102,6 +102,19 @@ std::string checkGeometry(const Dispatch &d, const Machine &t) {
     if (d.grid[axis] > t.maxGridYz)
       return "a grid of " + std::to_string(d.grid[axis]) + " workgroups along " + "xyz"[axis] +
              "; " + t.name() + " has 16 bits for a workgroup's number there";
+  uint64_t members = 1;
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    const uint32_t size = d.cluster[axis];
+    if (!size || d.grid[axis] % size)
+      return "a grid of " + std::to_string(d.grid[axis]) + " workgroups along " + "xyz"[axis] +
+             ", and clusters of " + std::to_string(size) + ": the grid is whole clusters";
+    members *= std::min<uint64_t>(size, UINT16_MAX);
+  }
+  if (members > 1 && !t.has(flydsl::Feature::clusters))
+    return "clusters of workgroups, which " + t.name() + " does not have";
+  if (members > Cluster::kMostGroups)
+    return "a cluster of " + std::to_string(members) + " workgroups; it has at most " +
+           std::to_string(Cluster::kMostGroups);
   const auto most = static_cast<uint64_t>(t.processor->maxBlockSize);
   if (items > most || d.block[0] > most || d.block[1] > most || d.block[2] > most)
     return "a workgroup of more than " + std::to_string(most) + " work-items";
@@ -141,6 +154,7 @@ DispatchResult runLaunch(const Dispatch &d, const MemoryMap &memory, const Optio
   launch.wavesOfGroup = static_cast<unsigned>((items + launch.lanes - 1) / launch.lanes);
   launch.ldsBytes = packet.groupSize;
   launch.groups = uint64_t(d.grid[0]) * d.grid[1] * d.grid[2];
+  launch.clusterGroups = d.cluster[0] * d.cluster[1] * d.cluster[2];
   launch.grid.exists = d.cooperative;
   launch.resident = d.residentGroups ? d.residentGroups : kDefaultResidentGroups;
 
@@ -151,7 +165,7 @@ DispatchResult runLaunch(const Dispatch &d, const MemoryMap &memory, const Optio
       options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   if (options.trace || options.weakMemory)
     threads = 1;
-  threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.groups));
+  threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.units()));
   std::vector<std::thread> pool;
   for (unsigned t = 1; t < threads; ++t)
     pool.emplace_back([&launch] { runWorker(launch); });

@@ -54,9 +54,12 @@ struct Dispatch {
   const KernelCode *kernel = nullptr;
   std::array<uint32_t, 3> grid = {1, 1, 1};  ///< workgroups along x, y, z
   std::array<uint32_t, 3> block = {1, 1, 1}; ///< work-items of a workgroup along x, y, z
-  uint32_t dynamicLds = 0;                   ///< bytes beyond the descriptor's static size
-  uint64_t kernarg = 0;                      ///< the kernarg segment, hidden arguments filled in
-  uint32_t kernargSize = 0;                  ///< bytes; the segment must be part of the memory map
+  /// Workgroups of a cluster along x, y, z, by which the grid divides; more than one where the target
+  /// has clusters.
+  std::array<uint32_t, 3> cluster = {1, 1, 1};
+  uint32_t dynamicLds = 0;  ///< bytes beyond the descriptor's static size
+  uint64_t kernarg = 0;     ///< the kernarg segment, hidden arguments filled in
+  uint32_t kernargSize = 0; ///< bytes; the segment must be part of the memory map
   uint64_t dispatchPacket =
       0; ///< an hsa_kernel_dispatch_packet_t in mapped memory; 0: one is made for the launch
   uint64_t queue = 0; ///< what the kernel sees as its queue pointer; 0 if there is none

@@ -1,6 +1,7 @@
 // A workgroup in execution.
 #pragma once
 
+#include "emulator/core/cluster.h"
 #include "emulator/core/wave.h"
 
 #include <array>
@@ -47,7 +48,14 @@ struct Group {
   unsigned dies = 0;   ///< of the device, to which workgroups go in turn; 0: of the default product
   GridBarrier *grid = nullptr;
   std::vector<Wave> waves;
-  unsigned barrierSignals = 0; ///< of the split barrier's current round
+  unsigned barrierSignals = 0;      ///< of the split barrier's current round
+  std::shared_ptr<Cluster> cluster; ///< null: the launch has none
+  uint32_t rank = 0;                ///< the workgroup's number in its cluster
+  /// Of each wave: the rounds of the cluster's barrier that it has waited for, with the one that it
+  /// waits for now. Empty without a cluster.
+  std::vector<uint64_t> clusterWaits;
+  /// Whether the wave waits at the cluster's barrier.
+  bool isHeld(const Wave &w) const { return cluster && clusterWaits[w.index] > cluster->rounds(); }
 };
 
 } // namespace flyemu

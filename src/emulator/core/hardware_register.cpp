@@ -165,11 +165,16 @@ constexpr Register kGfx12[] = {
     {32, "WAVE_DVGPR_ALLOC_HI", nullptr, kDynamic},
 };
 
-/// gfx1250: the place in a cluster of workgroups. LLVM's lowering of workgroup ids and of
-/// llvm.amdgcn.cluster.workgroup.flat.id reads these two fields; none is launched in clusters.
+/// gfx1250: the place in a cluster of workgroups. LLVM's lowering of workgroup ids looks whether the
+/// first field is 0, which says that there is no cluster, and that of
+/// llvm.amdgcn.cluster.workgroup.flat.id reads the second one.
 constexpr uint32_t kClusterFields = 15u << 6 | 15u << 21;
+uint32_t clusterPlace(const Wave &w) {
+  const Cluster *cluster = w.group->cluster.get();
+  return cluster ? (cluster->groups() - 1) << 6 | w.group->rank << 21 : 0;
+}
 constexpr Register kGfx1250[] = {
-    {28, "WAVE_IB_STS2", nothing, "only its fields of clusters are known", Writes::No,
+    {28, "WAVE_IB_STS2", clusterPlace, "only its fields of clusters are known", Writes::No,
      kClusterFields},
 };
 

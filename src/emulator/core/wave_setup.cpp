@@ -94,13 +94,24 @@ void specialRegisters(Scalars &s, const Wave &w, const KernelDescriptor &k,
 void workgroupIds(Scalars &s, const Wave &w, const KernelDescriptor &k,
                   const std::array<uint32_t, 3> &group, unsigned index) {
   if (w.target->encoding == Encoding::Gfx12) {
-    s.set(kTtmp + 9, k.workgroupId(0) ? group[0] : 0);
+    // In clusters, the numbers are the cluster's, and TTMP6 has the place in it: the coordinates, the
+    // greatest coordinates, and the greatest number, of four bits each.
+    uint32_t place = 0;
+    std::array<uint32_t, 3> ids = group;
+    if (const Cluster *cluster = w.group->cluster.get()) {
+      for (unsigned axis = 0; axis < 3; ++axis) {
+        const uint32_t size = cluster->size()[axis];
+        place |= group[axis] % size << 4 * axis | (size - 1) << (12 + 4 * axis);
+        ids[axis] = group[axis] / size;
+      }
+      place |= (cluster->groups() - 1) << 24;
+    }
+    s.set(kTtmp + 9, k.workgroupId(0) ? ids[0] : 0);
     s.set(kTtmp + 7,
-          (k.workgroupId(1) ? group[1] & 0xffff : 0) | (k.workgroupId(2) ? group[2] << 16 : 0));
+          (k.workgroupId(1) ? ids[1] & 0xffff : 0) | (k.workgroupId(2) ? ids[2] << 16 : 0));
     s.set(kTtmp + 8, index << 25, 31u << 25);
-    // Its place in a cluster of workgroups: none is launched in clusters.
     if (w.target->has(flydsl::Feature::clusters))
-      s.set(kTtmp + 6, 0);
+      s.set(kTtmp + 6, place);
   } else {
     for (unsigned axis = 0; axis < 3; ++axis)
       if (k.workgroupId(axis))

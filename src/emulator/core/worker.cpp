@@ -127,6 +127,7 @@ struct Slot {
   unsigned atBarrier = 0;
   bool waiting = false; ///< for another workgroup, as it seems
   uint64_t turns = 0;   ///< that the workgroup has had
+  uint64_t rounds = 0;  ///< of its cluster's barrier, when its last turn ended
 };
 
 class Worker {
@@ -167,6 +168,8 @@ private:
   Slot *pick() {
     if (current_ < slots_.size() && slots_[current_]->running && !slots_[current_]->waiting)
       return slots_[current_].get();
+    if (Slot *member = ofSameCluster())
+      return member;
     if (Slot *fresh = start())
       return fresh;
     for (size_t i = 1; i <= slots_.size(); ++i) {
@@ -179,23 +182,75 @@ private:
     return nullptr;
   }
 
-  /// Begins the next workgroup.
+  /// A workgroup of the current one's cluster that can go on, if there is one: it does not wait, or
+  /// the cluster's barrier has been passed since its last turn.
+  Slot *ofSameCluster() {
+    if (current_ >= slots_.size() || !slots_[current_]->group.cluster)
+      return nullptr;
+    const std::shared_ptr<Cluster> cluster = slots_[current_]->group.cluster;
+    for (size_t k = 0; k < slots_.size(); ++k) {
+      const Slot &slot = *slots_[k];
+      if (slot.group.cluster != cluster || !slot.running ||
+          (slot.waiting && slot.rounds == cluster->rounds()))
+        continue;
+      current_ = k;
+      return slots_[k].get();
+    }
+    return nullptr;
+  }
+
+  /// Begins the next workgroup, or the next cluster. Returns its first workgroup.
   Slot *start() {
     const bool busy =
         std::any_of(slots_.begin(), slots_.end(), [](const auto &s) { return s->running != 0; });
-    if (launch_.next.load(std::memory_order_relaxed) >= launch_.groups)
+    const uint64_t members = launch_.clusterGroups;
+    if (launch_.next.load(std::memory_order_relaxed) >= launch_.units())
       return nullptr;
     // A thread without work may always begin one. The limit is for threads that hold waiting
     // workgroups.
-    if (launch_.active.fetch_add(1) >= launch_.resident && busy) {
-      --launch_.active;
+    if (launch_.active.fetch_add(members) >= launch_.resident && busy) {
+      launch_.active -= members;
       return nullptr;
     }
-    const uint64_t g = launch_.next.fetch_add(1);
-    if (g >= launch_.groups) {
-      --launch_.active;
+    const uint64_t unit = launch_.next.fetch_add(1);
+    if (unit >= launch_.units()) {
+      launch_.active -= members;
       return nullptr;
     }
+    const uint64_t number = launch_.options.order.workgroup(unit, launch_.units());
+    if (members > 1)
+      return startCluster(number);
+    current_ = freeSlot();
+    begin(*slots_[current_], idOf(number, launch_.dispatch.grid));
+    return slots_[current_].get();
+  }
+
+  Slot *startCluster(uint64_t number) {
+    const auto &size = launch_.dispatch.cluster, &grid = launch_.dispatch.grid;
+    const std::array<uint32_t, 3> first =
+        idOf(number, {grid[0] / size[0], grid[1] / size[1], grid[2] / size[2]});
+    const auto cluster = std::make_shared<Cluster>(size);
+    for (uint32_t left = launch_.clusterGroups; left--;) { // the first one is current at the end
+      const std::array<uint32_t, 3> place = idOf(left, size);
+      current_ = freeSlot();
+      Slot &slot = *slots_[current_];
+      slot.group.cluster = cluster;
+      slot.group.rank = left;
+      begin(slot, {first[0] * size[0] + place[0], first[1] * size[1] + place[1],
+                   first[2] * size[2] + place[2]});
+    }
+    return slots_[current_].get();
+  }
+
+  /// The coordinates of a number in an extent, x first.
+  static std::array<uint32_t, 3> idOf(uint64_t number, const std::array<uint32_t, 3> &extent) {
+    return {static_cast<uint32_t>(number % extent[0]),
+            static_cast<uint32_t>(number / extent[0] % extent[1]),
+            static_cast<uint32_t>(number / extent[0] / extent[1])};
+  }
+
+  /// The place of a slot for a new workgroup.
+  size_t freeSlot() {
     auto free =
         std::find_if(slots_.begin(), slots_.end(), [](const auto &s) { return s->running == 0; });
     if (free == slots_.end()) {
@@ -204,9 +259,7 @@ private:
         slots_.back()->observer = launch_.watch->observer();
       free = std::prev(slots_.end());
     }
-    current_ = static_cast<size_t>(free - slots_.begin());
-    begin(**free, g);
-    return free->get();
+    return static_cast<size_t>(free - slots_.begin());
   }
 
   void fail(const Group &group, const Wave &w, const WaveFault &f) {
@@ -263,18 +316,16 @@ private:
     return (bytes + 15) / 16 * 16;
   }
 
-  void begin(Slot &slot, uint64_t place) {
-    const uint64_t number = launch_.options.order.workgroup(place, launch_.groups);
+  void begin(Slot &slot, const std::array<uint32_t, 3> &id) {
     const auto &grid = launch_.dispatch.grid;
-    slot.group.id = {static_cast<uint32_t>(number % grid[0]),
-                     static_cast<uint32_t>(number / grid[0] % grid[1]),
-                     static_cast<uint32_t>(number / grid[0] / grid[1])};
-    slot.group.number = number;
+    slot.group.id = id;
+    slot.group.number = id[0] + uint64_t(grid[0]) * (id[1] + uint64_t(grid[1]) * id[2]);
+    slot.group.clusterWaits.assign(slot.group.cluster ? launch_.wavesOfGroup : 0, 0);
     slot.group.dies = launch_.options.dies;
     slot.running = launch_.wavesOfGroup;
     slot.atBarrier = 0;
     slot.waiting = false;
-    slot.turns = 0;
+    slot.turns = slot.rounds = 0;
     uint8_t *lds = slot.storage.lds(launch_.ldsBytes);
     slot.group.grid = &launch_.grid;
     slot.group.waves.assign(launch_.wavesOfGroup, Wave());
@@ -370,11 +421,55 @@ private:
     if (!slot.running) {
       if (slot.observer)
         slot.observer->endGroup(slot.group);
+      if (slot.group.cluster)
+        endInCluster(slot);
     } else if (slot.atBarrier == slot.running) {
       passBarrier(slot);
     } else {
       slot.waiting = allWait(slot.group);
+      if (slot.group.cluster) {
+        slot.rounds = slot.group.cluster->rounds();
+        checkClusterBarrier(slot);
+      }
     }
+  }
+
+  /// Calls visit(slot) for each workgroup of the slot's cluster that has not ended.
+  template <class Visit> void eachMember(const Slot &slot, Visit visit) const {
+    for (const auto &other : slots_)
+      if (other->running && other->group.cluster == slot.group.cluster)
+        visit(*other);
+  }
+
+  /// A workgroup has ended. With the last one of a cluster, what all have asked for is known.
+  void endInCluster(const Slot &slot) {
+    bool isLast = true;
+    eachMember(slot, [&](const Slot &other) {
+      isLast = false;
+      checkClusterBarrier(other);
+    });
+    if (!isLast)
+      return;
+    try {
+      slot.group.cluster->checkRequests();
+    } catch (const WaveFault &f) {
+      fail(slot.group, slot.group.waves.front(), f);
+    }
+  }
+
+  /// Ends the launch where all that is left of a cluster waits at its barrier for ever.
+  void checkClusterBarrier(const Slot &slot) {
+    bool isStuck = true;
+    eachMember(slot, [&](const Slot &other) {
+      for (const Wave &w : other.group.waves)
+        isStuck &= w.stop == Stop::End || w.stop == Stop::Barrier || other.group.isHeld(w);
+      isStuck &= other.atBarrier < other.running;
+    });
+    for (const Wave &w : slot.group.waves)
+      if (isStuck && slot.group.isHeld(w))
+        return fail(
+            slot.group, w,
+            {"a wave waits at the barrier of its cluster, where not all workgroups signal"});
   }
 
   /// Whether the host gives the launch up; ends it if so.
@@ -413,8 +508,9 @@ private:
       if (slot.observer)
         slot.observer->passedGridBarrier(w);
     }
-    w.stop = w.gridTarget ? Stop::Yield : Stop::None;
-    w.fuel = w.gridTarget ? 0 : slice;
+    const bool held = w.gridTarget || slot.group.isHeld(w);
+    w.stop = held ? Stop::Yield : Stop::None;
+    w.fuel = held ? 0 : slice;
     try {
       if (slot.observer)
         runWaveObserved(w, *slot.observer);

@@ -27,8 +27,9 @@ struct Launch {
   unsigned lanes = 64, wavesOfGroup = 1;
   uint32_t ldsBytes = 0;
   uint64_t groups = 1;
+  uint32_t clusterGroups = 1; ///< workgroups of a cluster, which one thread runs
   uint64_t resident = 1;           ///< the most workgroups in execution at a time
-  std::atomic<uint64_t> next{0};   ///< the next workgroup to start
+  std::atomic<uint64_t> next{0};   ///< the next workgroup, or cluster, to start
   std::atomic<uint64_t> active{0}; ///< workgroups in execution
   std::atomic<uint64_t> ended{0};  ///< workgroups that are done
   std::atomic<bool> failed{false};
@@ -37,6 +38,9 @@ struct Launch {
   GridBarrier grid;
   std::mutex mutex;
   DispatchResult result;
+
+  /// What is started as one: clusters, or workgroups where there are none.
+  uint64_t units() const { return groups / clusterGroups; }
 };
 
 /// Runs workgroups until none is left or one has failed.

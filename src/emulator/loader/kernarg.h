@@ -11,9 +11,10 @@
 namespace flyemu::loader {
 
 struct LaunchShape {
-  std::array<uint32_t, 3> grid = {1, 1, 1};  ///< workgroups
-  std::array<uint32_t, 3> block = {1, 1, 1}; ///< work-items of a workgroup
-  uint32_t dynamicLds = 0;                   ///< bytes
+  std::array<uint32_t, 3> grid = {1, 1, 1};    ///< workgroups
+  std::array<uint32_t, 3> block = {1, 1, 1};   ///< work-items of a workgroup
+  uint32_t dynamicLds = 0;                     ///< bytes
+  std::array<uint32_t, 3> cluster = {1, 1, 1}; ///< workgroups of a cluster
 };
 
 /// Copies one value per explicit argument from \p values (HIP's kernelParams: pointers to the

@@ -40,6 +40,11 @@ using LaunchFunction = Status (*)(void *function, unsigned gridX, unsigned gridY
                                   unsigned blockX, unsigned blockY, unsigned blockZ,
                                   unsigned sharedBytes, void *stream, void **parameters,
                                   void **extra);
+/// The same in clusters of so many workgroups along x, y and z.
+using ClusterLaunchFunction = Status (*)(const std::array<unsigned, 3> &cluster, void *function,
+                                         const std::array<unsigned, 3> &grid,
+                                         const std::array<unsigned, 3> &block, unsigned sharedBytes,
+                                         void *stream, void **extra);
 inline void *const kArgumentBuffer = reinterpret_cast<void *>(1);
 inline void *const kArgumentBytes = reinterpret_cast<void *>(2);
 
@@ -152,6 +157,7 @@ struct Driver {
   Status (*unloadModule)(void *module) = nullptr;
   Status (*getFunction)(void **function, void *module, const char *name) = nullptr;
   LaunchFunction launch = nullptr;
+  ClusterLaunchFunction launchClusters = nullptr; ///< null: the driver has no clusters
   void *endOfArguments = nullptr; ///< what ends the last argument of `launch`
 };
 

@@ -15,6 +15,23 @@
 
 namespace flydsl::runtime {
 
+/// HIP 7's hipLaunchAttribute and HIP_LAUNCH_CONFIG, which the header that we build with may not have.
+struct LaunchAttributeEx {
+  static constexpr unsigned kClusterDimension = 4; ///< hipLaunchAttributeClusterDimension
+  unsigned id = 0, unused = 0;
+  union {
+    char room[64] = {};
+    unsigned cluster[3];
+  };
+};
+struct LaunchConfigEx {
+  unsigned grid[3], block[3], sharedBytes;
+  hipStream_t stream;
+  LaunchAttributeEx *attributes;
+  unsigned attributeCount;
+};
+static_assert(sizeof(LaunchAttributeEx) == 72 && sizeof(LaunchConfigEx) == 56);
+
 // Must be there in any HIP library.
 #define FLYDSL_HIP_REQUIRED(X)                                                                     \
   X(hipGetErrorName)                                                                               \
@@ -48,7 +65,7 @@ namespace flydsl::runtime {
   X(hipDeviceReset)                                                                                \
   X(hipDeviceTotalMem)                                                                             \
   X(hipMemGetAddressRange)                                                                         \
-  X(hipHostFree)                                                                             \
+  X(hipHostFree)                                                                                   \
   X(hipGetLastError)                                                                               \
   X(hipDeviceCanAccessPeer)                                                                        \
   X(hipDeviceEnablePeerAccess)                                                                     \
@@ -85,6 +102,9 @@ struct HipFunctions {
   /// What the emulator says of the thread's last call that failed; null on a GPU.
   decltype(&::flydslEmulatorErrorText) emulatorErrorText = nullptr;
   EmulatorFunctions emulator;
+  /// A launch with attributes; HIP 7 on.
+  hipError_t (*launchKernelEx)(const LaunchConfigEx *config, hipFunction_t function, void **values,
+                               void **extra) = nullptr;
   /// The device of a stream; HIP 6 on.
   hipError_t (*streamGetDevice)(hipStream_t stream, hipDevice_t *device) = nullptr;
 

@@ -92,6 +92,7 @@ std::unique_ptr<HipFunctions> bind(void *library, const std::string &name, Attem
     attempts.add(name + ": lacks " + missing);
     return nullptr;
   }
+  bindAs(library, "hipDrvLaunchKernelEx", table->launchKernelEx);
   bindAs(library, "hipStreamGetDevice", table->streamGetDevice);
   bindAs(library, "hipHostMalloc", table->hostMalloc);
   table->path = fileOf(reinterpret_cast<void *>(table->hipModuleLaunchKernel));

@@ -4,6 +4,8 @@
 #include "emulator/hip/stream/submit.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 using namespace flyemu::hip;
 
@@ -28,6 +30,51 @@ hipError_t launch(const char *name, hipFunction_t handle, flyemu::loader::Launch
     std::shared_ptr<Function> function = functionOf(handle, stream->device());
     submit(stream, makeLaunch(std::move(function), shape, values, extra), hipGraphNodeTypeKernel);
   });
+}
+
+/// A launch attribute as HIP 7 has it.
+struct LaunchAttribute {
+  enum Id : uint32_t { kCooperative = 2, kClusterDimension = 4 };
+  uint32_t id;
+  uint32_t unused;
+  union {
+    char room[64];
+    int cooperative;
+    std::array<uint32_t, 3> cluster;
+  };
+};
+static_assert(sizeof(LaunchAttribute) == 72);
+
+/// HIP's HIP_LAUNCH_CONFIG.
+struct DrvLaunchConfig {
+  std::array<uint32_t, 3> grid, block;
+  uint32_t sharedBytes;
+  hipStream_t stream;
+  const LaunchAttribute *attributes;
+  uint32_t attributeCount;
+};
+static_assert(sizeof(DrvLaunchConfig) == 56);
+
+struct LaunchWishes {
+  std::array<uint32_t, 3> cluster = {1, 1, 1};
+  bool cooperative = false;
+};
+
+LaunchWishes wishesOf(std::span<const LaunchAttribute> attributes) {
+  LaunchWishes wishes;
+  for (const LaunchAttribute &attribute : attributes)
+    switch (attribute.id) {
+    case LaunchAttribute::kClusterDimension:
+      wishes.cluster = attribute.cluster;
+      break;
+    case LaunchAttribute::kCooperative:
+      wishes.cooperative = attribute.cooperative != 0;
+      break;
+    default:
+      fail(hipErrorNotSupported, "launch attribute " + std::to_string(attribute.id) +
+                                     "; there are those of clusters (4) and of cooperation (2)");
+    }
+  return wishes;
 }
 
 } // namespace
@@ -111,6 +158,25 @@ hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t handle, unsigned gridX
                                  values),
            hipGraphNodeTypeKernel);
   });
+}
+
+// Of HIP 7, whose types the header that we build with does not have.
+hipError_t hipDrvLaunchKernelEx(const DrvLaunchConfig *config, hipFunction_t function,
+                                void **values, void **extra) {
+  LaunchWishes wishes;
+  const hipError_t status = api("hipDrvLaunchKernelEx", [&] {
+    require(config, "the configuration is null");
+    require(config->attributes || !config->attributeCount, "the attributes are null");
+    wishes = wishesOf({config->attributes, config->attributeCount});
+  });
+  if (status != hipSuccess)
+    return status;
+  if (wishes.cooperative)
+    return reportFailure("hipDrvLaunchKernelEx", hipErrorNotSupported,
+                         "a cooperative launch; hipModuleLaunchCooperativeKernel makes one");
+  return launch("hipDrvLaunchKernelEx", function,
+                {config->grid, config->block, config->sharedBytes, wishes.cluster}, config->stream,
+                values, extra);
 }
 
 // Sizes are in work-items here. Partial workgroups at the border are not offered.

@@ -65,6 +65,9 @@ void describeFill(GraphNode &node, const FillOperation &fill) {
 void setKernel(GraphNode &node, const hipKernelNodeParams &p) {
   std::shared_ptr<Function> function = kernelOf(p.func, Runtime::get().currentDevice());
   loader::LaunchShape shape{extent(p.gridDim), extent(p.blockDim), p.sharedMemBytes};
+  // The parameters of a node have no cluster, which stays what it was.
+  if (const auto *before = std::get_if<KernelOperation>(&node.operation))
+    shape.cluster = before->shape.cluster;
   node.operation = makeLaunch(std::move(function), shape, p.kernelParams, p.extra);
   node.kernelParams.func = p.func;
   describeKernel(node);

@@ -1,5 +1,6 @@
 #include "emulator/hip/launch/launch.h"
 
+#include "emulator/core/cluster.h"
 #include "emulator/hip/device/device.h"
 
 namespace flyemu::hip {
@@ -19,6 +20,28 @@ void checkScratch(const Function &function, uint64_t threads) {
     fail(hipErrorLaunchOutOfResources,
          "kernel " + kernel.name + ": " + std::to_string(item) + " bytes of scratch for each of " +
              std::to_string(threads) + " work-items; the device has " + std::to_string(most));
+}
+
+void checkCluster(const Function &function, const loader::LaunchShape &shape) {
+  const std::string who = "kernel " + function.kernel->metadata.name + ": ";
+  const DeviceFigures &info = function.device->figures();
+  uint64_t groups = 1;
+  bool divides = true;
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    divides &= shape.cluster[axis] && shape.grid[axis] % shape.cluster[axis] == 0;
+    groups = std::min<uint64_t>(groups * shape.cluster[axis], UINT32_MAX);
+  }
+  if (!divides)
+    fail(hipErrorInvalidConfiguration, who + "grid " + dimensions(shape.grid) +
+                                           " is no whole number of clusters of " +
+                                           dimensions(shape.cluster));
+  if (groups > 1 && !info.machine->has(flydsl::Feature::clusters))
+    fail(hipErrorInvalidConfiguration,
+         who + "clusters of " + dimensions(shape.cluster) + "; " + info.name() + " has none");
+  if (groups > Cluster::kMostGroups)
+    fail(hipErrorInvalidConfiguration, who + "clusters of " + dimensions(shape.cluster) +
+                                           " workgroups; the most is " +
+                                           std::to_string(Cluster::kMostGroups));
 }
 
 void checkShape(const Function &function, const loader::LaunchShape &shape) {
@@ -41,6 +64,7 @@ void checkShape(const Function &function, const loader::LaunchShape &shape) {
     fail(hipErrorInvalidConfiguration, "kernel " + kernel.name + ": grid " +
                                            dimensions(shape.grid) + "; along y and z the most on " +
                                            info.name() + " is " + std::to_string(mostYz));
+  checkCluster(function, shape);
   uint64_t groups = uint64_t(shape.grid[0]) * shape.grid[1];
   if (__builtin_mul_overflow(groups, uint64_t(shape.grid[2]), &groups))
     fail(hipErrorInvalidConfiguration, "kernel " + kernel.name + ": grid " +

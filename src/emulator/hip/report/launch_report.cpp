@@ -60,7 +60,10 @@ void reportLaunch(const KernelOperation &operation, const DispatchResult &result
   }
   const loader::KernelNotes &kernel = operation.function->kernel->metadata;
   const std::string what = kernel.name + " grid " + dimensions(operation.shape.grid) + " block " +
-                           dimensions(operation.shape.block);
+                           dimensions(operation.shape.block) +
+                           (operation.shape.cluster == std::array<uint32_t, 3>{1, 1, 1}
+                                ? ""
+                                : " cluster " + dimensions(operation.shape.cluster));
   if (options.counters) {
     const Estimate guess = estimate(result.counters, result.timing, result.sample, device.figures(),
                                     kernel, operation.shape,

@@ -37,6 +37,7 @@ public:
     dispatch.grid = operation.shape.grid;
     dispatch.block = operation.shape.block;
     dispatch.dynamicLds = operation.shape.dynamicLds;
+    dispatch.cluster = operation.shape.cluster;
     dispatch.kernarg = reinterpret_cast<uint64_t>(kernarg.data());
     dispatch.kernargSize = static_cast<uint32_t>(operation.kernarg.size());
     dispatch.dispatchId = ++device_.dispatches;

@@ -4,6 +4,7 @@
 // elements, the innermost dimension's neighbours, and loads leave padding free between them. Of
 // elements out of the tensor's range, loads give zeros and stores write nothing. Sources:
 // tensor_descriptor.h.
+#include "emulator/core/group.h"
 #include "emulator/core/probe.h"
 #include "emulator/core/tensor_descriptor.h"
 #include "emulator/core/wave.h"
@@ -93,12 +94,14 @@ template <class Visit> void eachRow(const TensorBox &b, Visit visit) {
 
 template <bool IsLoad> void move(Wave &w, const Inst &i) {
   const TensorBox b = tensorBox(w, i, IsLoad);
-  if (b.workgroups)
+  if (b.workgroups && !w.group->cluster)
     throw WaveFault{
         "a tensor load for workgroups of a cluster, in a launch without clusters: there "
         "the mask is 0"};
   if (!b.rank)
     return;
+  if (b.workgroups)
+    w.group->cluster->request(w.group->rank, {b.workgroups, b.global, b.lds});
   Stream lds(w, i, b);
   const uint64_t rowBytes = uint64_t(b.box[0]) * b.elementBytes;
   eachRow(b, [&](uint64_t element, uint32_t inside) {

@@ -107,12 +107,26 @@ void sendMessage(Wave &, const Inst &i) {
     throw WaveFault{"message " + std::to_string(id) + " has no receiver"};
 }
 
+constexpr int32_t kGroupBarrier = -1, kClusterBarrier = -3; // LLVM, SIDefines.h, Barrier
+
+/// The barrier of the wave's cluster.
+Cluster &clusterOf(const Wave &w) {
+  if (!w.group->cluster)
+    throw WaveFault{"the barrier of a cluster, in a launch without clusters"};
+  return *w.group->cluster;
+}
+
+/// The number of the barrier that an instruction names; 0 for what is no constant.
+int32_t barrierOf(const Wave &w, const Inst &i) {
+  const bool m0 = i.src[0].kind == Kind::Sgpr && i.src[0].index == w.target->m0;
+  return m0 ? 0 : static_cast<int32_t>(read32(w, i.src[0]));
+}
+
 /// The workgroup's split barrier. A wave waits after every signal, so the barrier itself acts when
 /// the wave waits. The number of signals is counted for s_get_barrier_state. Named barriers exist
 /// on other targets only.
 unsigned &barrierSignals(Wave &w, const Inst &i) {
-  const bool m0 = i.src[0].kind == Kind::Sgpr && i.src[0].index == w.target->m0;
-  if (m0 || static_cast<int32_t>(read32(w, i.src[0])) != -1)
+  if (barrierOf(w, i) != kGroupBarrier)
     throw WaveFault{"a named barrier"};
   return w.group->barrierSignals;
 }
@@ -278,7 +292,14 @@ constexpr OpDef kOps[] = {
     plain("s_barrier", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Barrier); })
         .with(Trait::Barrier),
     plain(
-        "s_barrier_signal", Class::Other, [](Wave &w, const Inst &i) { signal(w, i); }, Type::B32)
+        "s_barrier_signal", Class::Other,
+        [](Wave &w, const Inst &i) {
+          if (barrierOf(w, i) == kClusterBarrier)
+            clusterOf(w).signal(w.group->rank);
+          else
+            signal(w, i);
+        },
+        Type::B32)
         .flows(Flow::None),
     plain(
         "s_barrier_signal_isfirst", Class::Other,
@@ -296,7 +317,12 @@ constexpr OpDef kOps[] = {
         .flows(Flow::Defines),
     plain("s_barrier_wait", Class::Other,
           [](Wave &w, const Inst &i) {
-            if (i.offset != -1)
+            if (i.offset == kClusterBarrier) {
+              (void)clusterOf(w);
+              ++w.group->clusterWaits[w.index];
+              return w.halt(Stop::Yield);
+            }
+            if (i.offset != kGroupBarrier)
               throw WaveFault{"a named barrier"};
             w.halt(Stop::Barrier);
           })

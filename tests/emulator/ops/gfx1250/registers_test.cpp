@@ -204,7 +204,8 @@ TEST_CASE("gfx1250: a workgroup that was not launched in a cluster is told so") 
   w.run("s_getreg_b32 s9, hwreg(HW_REG_IB_STS2, 0, 4)\n", true);
   CHECK_THAT(w.result.fault.message, Catch::Contains("only its fields of clusters are known"));
   w.run("s_barrier_signal -3\n", true);
-  CHECK_THAT(w.result.fault.message, Catch::Contains("a named barrier"));
+  CHECK_THAT(w.result.fault.message,
+             Catch::Contains("the barrier of a cluster, in a launch without clusters"));
 }
 
 TEST_CASE("gfx1250: the wait check knows the banks of both halves of a dual instruction") {

@@ -100,6 +100,8 @@ void WaveRun::run(const std::string &text, bool mayFault) {
     map.add(memory.data(), memory.size());
   Dispatch launch;
   launch.kernel = &kernel;
+  launch.grid = grid;
+  launch.cluster = cluster;
   launch.block = {(wave32 ? 32u : 64u) * waves, 1, 1};
   // s[0:1] is the dispatch pointer, s[2:3] the kernarg pointer: the area goes first, memory second.
   launch.dispatchPacket = reinterpret_cast<uint64_t>(area.data());

@@ -40,7 +40,9 @@ struct WaveRun {
   Order order;
   uint32_t slice = kDefaultSlice; ///< Options::slice
   bool counters = false;
-  unsigned waves = 1;          ///< of the workgroup; all run the code, the last one stores registers
+  std::array<uint32_t, 3> grid = {1, 1, 1};    ///< workgroups, all of which run the code
+  std::array<uint32_t, 3> cluster = {1, 1, 1}; ///< workgroups of a cluster
+  unsigned waves = 1; ///< of the workgroup; all run the code, the last one stores registers
   std::vector<uint8_t> memory; ///< mapped; its address is in s[2:3] while the code runs
 
   std::map<unsigned, Lanes> outV;
