@@ -22,7 +22,11 @@ TEST_CASE("a convolution of images") {
                                 .bias = true,
                                 .activation = fk::Activation::relu};
   const std::int64_t height = problem.height.outputs(8), width = problem.width.outputs(10);
-  const fk::ConvPlan plan(problem, fk::choose(problem, 2 * height * width));
+  const std::int64_t m = 2 * height * width; // elements of y for each filter
+  const fk::ConvPlan plan(problem, fk::choose(problem, m));
+  // Where blocks share the sums, they meet in a workspace; 0 bytes otherwise.
+  const fx::DeviceArray<std::uint8_t> workspace(
+      {std::int64_t(fk::workspace_bytes(problem, plan.config(), m))});
   // endregion
 
   const auto x = fx::DeviceArray<fx::bfloat16_t>::random({2, 8, 10, 16}, 1),
@@ -34,7 +38,8 @@ TEST_CASE("a convolution of images") {
   plan({.x = x,           // (images, height, width, channels)
         .weight = weight, // (filters, taps of height, taps of width, channels)
         .bias = bias,
-        .y = y},
+        .y = y,
+        .workspace = workspace.tensor()},
        stream);
   // endregion
   stream.synchronize();

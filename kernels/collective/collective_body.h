@@ -53,7 +53,9 @@ private:
   }
   PacketMemory ofOwn(Region of) const { return region(p_.group.own, of); }
   /// The thread's values of a unit of x.
-  Vector load(const Tensor &x, const Numeric &unit) const { return x(wire_.access(unit), _).load(); }
+  Vector load(const Tensor &x, const Numeric &unit) const {
+    return x(wire_.access(unit), _).load();
+  }
   /// Writes values of y, rounded to its type.
   void store(const Tensor &y, const Numeric &unit, const Vector &values) const {
     y(wire_.access(unit), _).store(values.to(problem_.type));

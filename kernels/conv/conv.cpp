@@ -93,7 +93,25 @@ std::vector<GemmConfig> tilesFor(const ConvProblem &problem, const Target &targe
   return all;
 }
 std::int64_t blocksOf(const ConvProblem &problem, const GemmConfig &config, std::int64_t m) {
-  return problem.groups * tilesOf(productOf(problem), config, m);
+  return problem.groups * config.split_k * tilesOf(productOf(problem), config, m);
+}
+
+/// The most parts of K that `choose` makes, and the fewest steps of a part. (FlyDSL: up to 4 parts,
+/// where there are fewer tiles than 3/4 of the compute units.)
+constexpr int kMostChosenParts = 4, kFewestSteps = 8;
+
+/// The same configuration with K shared by blocks, as many as there are compute units for.
+GemmConfig shared(const ConvProblem &problem, const GemmConfig &config, std::int64_t m,
+                  const Target &target) {
+  const std::int64_t units = gpuSize(target)->computeUnits, k = productOf(problem).k;
+  for (int parts = kMostChosenParts; parts > 1; parts /= 2) {
+    GemmConfig split = config;
+    split.split_k = parts;
+    if (blocksOf(problem, split, m) <= units && k >= kFewestSteps * parts * config.tile_k &&
+        Conv::supported(problem, split, target))
+      return split;
+  }
+  return config;
 }
 
 } // namespace
@@ -134,14 +152,23 @@ Support Conv::supported(const ConvProblem &problem, const GemmConfig &config,
   if (config.loop != GemmLoop::ring || config.dma)
     return Support::no("windows go through registers into a ring in shared memory: loop is "
                        "GemmLoop::ring, without dma");
-  if (config.split_k != 1)
-    return Support::no(is("split_k", config.split_k) +
-                       "; blocks do not share the K of a convolution, it is 1");
-  if (std::int64_t(config.tile_m) * problem.filters * problem.y.bytes() >= kMostBufferBytes)
-    return Support::no(
-        "the rows of a tile of y span " +
-        to_string(std::int64_t(config.tile_m) * problem.filters * problem.y.bytes()) +
-        " bytes; they span less than " + to_string(kMostBufferBytes));
+  if (config.parts_sum == PartsSum::last_block)
+    return Support::no("parts_sum is last_block; a second kernel adds the parts of a convolution");
+  const auto rowsOfTile = [&](const char *of, std::int64_t bytes) {
+    return bytes * config.tile_m < kMostBufferBytes
+               ? Support{}
+               : Support::no("the rows of a tile of " + std::string(of) + " span " +
+                             to_string(bytes * config.tile_m) + " bytes; they span less than " +
+                             to_string(kMostBufferBytes));
+  };
+  const PartsShape parts = partsOf(problem, config);
+  if (const Support rows =
+          firstRefusal({rowsOfTile("y", std::int64_t{problem.filters} * problem.y.bytes()),
+                        rowsOfTile("the parts of K", config.split_k == 1
+                                                         ? 0
+                                                         : parts.columns() * parts.acc.bytes())});
+      !rows)
+    return rows;
   return Gemm::supported(productOf(problem), config, target);
 }
 
@@ -157,7 +184,7 @@ GemmConfig Conv::choose(const ConvProblem &problem, std::int64_t m, const Target
     if (blocksOf(problem, config, m) >= units)
       break;
   }
-  return best ? *best : tiles.back();
+  return shared(problem, best ? *best : tiles.back(), m, target);
 }
 
 std::vector<GemmConfig> Conv::candidates(const ConvProblem &problem, std::int64_t,
@@ -221,6 +248,10 @@ void Conv::launch(const Call<ConvProblem> &call) {
                      .reason = kStoredGroups});
   arguments.disjoint(args.y, "y", args.x, "x");
   arguments.disjoint(args.y, "y", args.weight, "weight");
+  const std::int64_t workspace =
+      arguments.workspace(args.workspace, workspaceBytes(problem, call.config, sizes.m));
+  if (workspace)
+    arguments.disjoint(args.y, "y", *args.workspace, "workspace");
   if (sizes.m == 0)
     return;
   const std::int64_t blocks = blocksOf(problem, call.config, sizes.m);
@@ -241,10 +272,17 @@ void Conv::launch(const Call<ConvProblem> &call) {
   params.bias.address = address(args.bias);
   params.images = static_cast<std::int32_t>(sizes.images);
   params.m = static_cast<std::int32_t>(sizes.m);
-  call.launches.at(0, kConv)(call.on(blocks, call.config.threads), call.where, params);
+  params.parts.address = workspace;
+  const LaunchConfig all = call.on(blocks, call.config.threads);
+  if (call.config.split_k == 1)
+    return call.launches.at(0, kConv)(all, call.where, params);
+  call.launches.at(0, kConvParts)(all, call.where, params);
+  const std::int64_t sums = problem.groups * ((sizes.m + kSumTileM - 1) / kSumTileM) *
+                            sumTilesAcross(productOf(problem));
+  call.launches.at(1, kConvSum)(call.on(sums, kSumThreads), call.where, params);
 }
 
-ConvArgs Conv::args(const ConvProblem &problem, const GemmConfig &, std::int64_t m,
+ConvArgs Conv::args(const ConvProblem &problem, const GemmConfig &config, std::int64_t m,
                     const Sampler &sampler) {
   // One image, or none, whose last dimension has as many elements as make up m.
   const std::array<ConvAxis, kImageModes> axes = axesOf(problem);
@@ -277,6 +315,11 @@ ConvArgs Conv::args(const ConvProblem &problem, const GemmConfig &, std::int64_t
                         Role::input),
       .bias = sampleIf(problem.bias, sampler, "bias", problem.y, Extents{problem.filters}),
       .y = sampler("y", problem.y, extents(images, out, problem.filters), Role::output),
+      .workspace = sampleIf(
+          config.split_k > 1, sampler, "workspace", u8,
+          Extents{static_cast<std::int64_t>(
+              workspaceBytes(problem, config, images * out[0] * out[1] * out[2]))},
+          Role::workspace),
   };
 }
 

@@ -20,8 +20,12 @@ template <class Side> struct ConvParams {
   std::array<Param<Side, Int32>, kImageModes> in, out; // extents of images of x and of y
   Param<Side, Int32> images;                           // n
   Param<Side, Int32> m;                                // elements of y for each filter
+  Strided<Side, 0> parts;                              // (parts of K, m, filters): see partsOf
 };
-inline constexpr KernelOf<ConvParams> kConv{"conv"};
+/// Sums up all of K, or a part of it, which it writes to the workspace.
+inline constexpr KernelOf<ConvParams> kConv{"conv"}, kConvParts{"conv_parts"};
+/// Adds the parts, and finishes them.
+inline constexpr KernelOf<ConvParams> kConvSum{"conv_sum"};
 
 inline std::array<ConvAxis, kImageModes> axesOf(const ConvProblem &problem) {
   return {problem.depth, problem.height, problem.width};
@@ -40,13 +44,28 @@ inline GemmProblem productOf(const ConvProblem &problem) {
           .activation = problem.activation};
 }
 
+/// The sums of parts of K: those of a group's filters after those of another, each of whole pieces.
+inline std::int64_t columnsOfGroup(const ConvProblem &problem, const GemmConfig &config) {
+  return columnsOfParts(productOf(problem), config);
+}
+inline PartsShape partsOf(const ConvProblem &problem, const GemmConfig &config) {
+  PartsShape shape = partsShape(productOf(problem), config);
+  shape.n = problem.groups * columnsOfGroup(problem, config);
+  return shape;
+}
+
 template <> struct Family<ConvProblem> : FamilyDefaults<ConvProblem, &ConvArgs::y> {
   static Support supported(const P &problem, const Target &target);
   static Support supported(const P &problem, const C &config, const Target &target);
   static C choose(const P &problem, std::int64_t m, const Target &target);
   static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
   static std::int64_t rows(const A &args);
-  static KernelNames kernels(const P &, const C &) { return {&kConv}; }
+  static std::size_t workspaceBytes(const P &problem, const C &config, std::int64_t m) {
+    return config.split_k == 1 ? 0 : partsOf(problem, config).bytes(m);
+  }
+  static KernelNames kernels(const P &, const C &config) {
+    return config.split_k == 1 ? KernelNames{&kConv} : KernelNames{&kConvParts, &kConvSum};
+  }
   static void launch(const Call<P> &call);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);

@@ -15,6 +15,7 @@ struct WindowTile {
   Int32 row;     ///< the first one
   Int32 exist;   ///< rows of y from there on, of the tile
   Int32 channel; ///< the first one of the group
+  Int32 column;  ///< the first one of K, of the block's part
   int rows;      ///< of the tile
 
   DType dtype() const { return problem.x; }
@@ -106,7 +107,7 @@ private:
   /// is inside of K, if it may be past its end.
   void fetchTap(const Int32 &step, const std::optional<Boolean> &inK) const {
     const std::array<ConvAxis, kImageModes> axes = axesOf(tile_.problem);
-    const Int32 column = counted(Int32(step * shape().tileK + column_));
+    const Int32 column = counted(Int32(tile_.column + step * shape().tileK + column_));
     const Int32 tap = column / tile_.channels(), channel = column % tile_.channels();
     const Int32 t = tap % axes[2].kernel, lines = tap / axes[2].kernel;
     const Int32 s = lines % axes[1].kernel, r = lines / axes[1].kernel;

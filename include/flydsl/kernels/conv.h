@@ -54,10 +54,11 @@ struct FLYDSL_API ConvArgs {
   TensorArg weight;                   ///< (filters, [[kd,] kh,] kw, channels / groups), contiguous
   std::optional<TensorArg> bias = {}; ///< (filters)
   TensorArg y; ///< (n, [[od,] oh,] ow, filters), contiguous: extents as ConvAxis::outputs says
+  std::optional<TensorArg> workspace = {}; ///< workspace_bytes, where blocks share K
 };
 
 /// A configuration is that of a product of rows of y and filters of a group: GemmLoop::ring over
-/// operands in registers, all of K in a block.
+/// operands in registers. If blocks share K (split_k), a second kernel adds their parts, in order.
 template <> struct FamilyOf<ConvProblem> {
   using Config = GemmConfig;
   using Args = ConvArgs;

@@ -58,7 +58,9 @@ void expectBound(const CollectiveProblem &problem, const std::vector<Bytes> &x, 
     for (std::size_t i = 0; i < sum.size(); ++i)
       bound[i] += once[i];
   }
-  const double ofType = problem.type == fx::bf16 ? 0x1p-8 : problem.type == fx::f16 ? 0x1p-11 : 0x1p-24;
+  const double ofType = problem.type == fx::bf16  ? 0x1p-8
+                        : problem.type == fx::f16 ? 0x1p-11
+                                                  : 0x1p-24;
   const std::vector<double> found = fk::host::decode(problem.type, y);
   double worst = 0;
   for (std::size_t i = 0; i < sum.size(); ++i) {

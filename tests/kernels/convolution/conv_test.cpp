@@ -63,6 +63,8 @@ void expectConv(const Run &run, std::optional<fk::GemmConfig> given = {}, bool e
                 bias = Operand::input(problem.y, 1, problem.bias ? problem.filters : 0,
                                       problem.bias ? inputs.at("bias") : Values{}),
                 y = Operand::output(problem.y, m, problem.filters);
+  const auto bytes = static_cast<std::int64_t>(fk::workspace_bytes(problem, config, m));
+  const fx::DeviceArray<std::uint8_t> workspace({std::max<std::int64_t>(bytes, 1)});
   fk::ConvArgs args{
       .x = tensorOver(x, extentsOf(problem, run.images, run.in, problem.channels), gap),
       .weight = tensorOver(
@@ -70,6 +72,8 @@ void expectConv(const Run &run, std::optional<fk::GemmConfig> given = {}, bool e
       .y = tensorOver(y, extentsOf(problem, run.images, out, problem.filters))};
   if (problem.bias)
     args.bias = bias.vector();
+  if (bytes)
+    args.workspace = workspace.tensor();
   const fx::Stream stream;
   fk::ConvPlan(problem, config)(args, stream);
   stream.synchronize();
@@ -82,7 +86,65 @@ void expectConv(const Run &run, std::optional<fk::GemmConfig> given = {}, bool e
 constexpr ConvAxis kThree{.kernel = 3, .before = 1, .after = 1};
 constexpr ConvAxis kOdd{.kernel = 3, .stride = 2, .dilation = 3, .before = 4, .after = 1};
 
+/// The shapes of FlyDSL's tests (tests/kernels/test_conv3d_implicit.py): images, channels, filters,
+/// extents (d, h, w) of which 1 stands for a mode that there is not, taps, stride and padding. Channels
+/// are multiples of 8 here, to which a program pads them, and extents that are long are cut so that the
+/// same tails are left of tiles.
+struct Shape {
+  std::int64_t images;
+  int channels, filters;
+  Image in;
+  std::array<int, 3> taps;
+  int stride;
+  std::array<int, 3> padding;
+};
+constexpr Shape kShapes[] = {
+    {1, 32, 64, {8, 16, 16}, {3, 3, 3}, 1, {0, 0, 0}},
+    {1, 32, 96, {5, 17, 9}, {3, 3, 3}, 1, {1, 1, 1}},
+    {2, 64, 192, {3, 9, 6}, {3, 3, 3}, 1, {1, 1, 1}},
+    {1, 32, 64, {10, 20, 20}, {3, 3, 3}, 2, {1, 1, 1}},
+    {1, 16, 16, {6, 16, 10}, {3, 3, 3}, 1, {1, 1, 1}},
+    {1, 16, 384, {4, 12, 8}, {3, 3, 3}, 1, {1, 1, 1}},
+    {1, 8, 32, {4, 12, 12}, {3, 3, 3}, 1, {1, 1, 1}},
+    {2, 8, 48, {4, 10, 14}, {3, 3, 3}, 1, {1, 1, 1}},
+    {1, 8, 32, {3, 11, 11}, {3, 3, 3}, 1, {1, 1, 1}},
+    {1, 64, 128, {6, 18, 5}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 64, 128, {6, 9, 20}, {3, 1, 1}, 1, {1, 0, 0}},
+    {1, 16, 64, {3, 8, 8}, {1, 1, 1}, 1, {0, 0, 0}},
+    {1, 64, 64, {3, 8, 8}, {1, 1, 1}, 1, {0, 0, 0}},
+    {1, 128, 128, {3, 10, 8}, {3, 3, 3}, 1, {1, 1, 1}},
+    {2, 64, 128, {1, 12, 14}, {1, 3, 3}, 1, {0, 1, 1}},
+    {2, 64, 128, {1, 24, 14}, {1, 1, 1}, 1, {0, 0, 0}},
+    {2, 64, 128, {1, 12, 7}, {1, 5, 5}, 1, {0, 2, 2}},
+    {2, 64, 128, {1, 24, 28}, {1, 3, 3}, 2, {0, 1, 1}},
+    {1, 8, 64, {1, 32, 32}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 8, 32, {1, 24, 28}, {1, 7, 7}, 2, {0, 3, 3}},
+    {1, 16, 32, {1, 16, 16}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 64, 64, {1, 33, 33}, {1, 3, 3}, 2, {0, 0, 0}},
+    {1, 128, 64, {1, 17, 17}, {1, 3, 3}, 2, {0, 0, 0}},
+    {1, 8, 32, {1, 21, 21}, {1, 3, 3}, 1, {0, 1, 1}},
+    {2, 64, 128, {1, 1, 96}, {1, 1, 3}, 1, {0, 0, 1}},
+    {2, 64, 128, {1, 1, 96}, {1, 1, 1}, 1, {0, 0, 0}},
+    {2, 64, 128, {1, 1, 96}, {1, 1, 5}, 2, {0, 0, 2}},
+};
+
 } // namespace
+
+TEST_CASE("convolutions of FlyDSL's shapes", "[.shapes]") {
+  for (const Shape &shape : kShapes) {
+    ConvProblem problem{.rank = shape.in[0] > 1 ? 3 : shape.in[1] > 1 ? 2 : 1,
+                        .channels = shape.channels,
+                        .filters = shape.filters,
+                        .bias = true};
+    ConvAxis *axes[] = {&problem.depth, &problem.height, &problem.width};
+    for (std::size_t axis = std::size_t(3 - problem.rank); axis < 3; ++axis)
+      *axes[axis] = {.kernel = shape.taps[axis],
+                     .stride = shape.stride,
+                     .before = shape.padding[axis],
+                     .after = shape.padding[axis]};
+    expectConv({problem, shape.images, shape.in});
+  }
+}
 
 TEST_CASE("convolutions of one, two and three dimensions", "[run]") {
   expectConv({{.rank = 1,
@@ -146,6 +208,34 @@ TEST_CASE("convolutions of integers are exact", "[run]") {
   expectConv({bytes, 2, {1, 9, 10}}, {}, true);
 }
 
+TEST_CASE("convolutions whose K several blocks share", "[run]") {
+  // Of 4 taps and a multiple of them: parts end inside of a tap and between taps.
+  ConvProblem problem{.y = fx::f32,
+                      .channels = 96,
+                      .filters = 36,
+                      .groups = 2,
+                      .height = {.kernel = 2, .before = 1},
+                      .width = {.kernel = 2, .stride = 2, .after = 1},
+                      .bias = true,
+                      .activation = fk::Activation::relu};
+  int tried = 0;
+  for (fk::GemmConfig config : fk::configs(problem, 40))
+    for (const int parts : {2, 3}) {
+      config.split_k = parts;
+      if (tried == 3 || !fk::supported(problem, config))
+        continue;
+      ++tried;
+      expectConv({problem, 2, {1, 5, 7}}, config, true);
+    }
+  CHECK(tried == 3);
+  // A few elements of y and many channels: parts are chosen, and they do not change what is computed.
+  problem = {.channels = 1024, .filters = 16, .width = kThree};
+  const fk::GemmConfig chosen = fk::choose(problem, 12);
+  CHECK(chosen.split_k > 1);
+  expectConv({problem, 1, {1, 3, 4}});
+  expectStructure<ConvProblem>(problem, chosen, 12);
+}
+
 TEST_CASE("convolutions of 8-bit floats", "[run]") {
   const fx::Target target = fx::Device::current().target();
   for (const fx::DType type : {fx::DType(fx::f8E4M3FN), fx::DType(fx::f8E4M3FNUZ)}) {
@@ -179,8 +269,12 @@ TEST_CASE("conv says what it does not support") {
   const ConvProblem problem{.channels = 16, .filters = 32, .height = kThree, .width = kThree};
   fk::GemmConfig config = fk::choose(problem, 40, target);
   config.split_k = 2;
+  config.parts_sum = fk::PartsSum::last_block;
   CHECK(fk::supported(problem, config, target).why ==
-        "split_k is 2; blocks do not share the K of a convolution, it is 1");
+        "parts_sum is last_block; a second kernel adds the parts of a convolution");
+  config.parts_sum = fk::PartsSum::kernel;
+  CHECK(fk::supported(problem, config, target).why.find("no multiple of split_k * tile_k") !=
+        std::string::npos);
 
   const fk::ConvPlan plan(problem, fk::choose(problem, 40));
   Operands<ConvProblem> operands(problem, plan.config(), 40);
@@ -206,6 +300,12 @@ TEST_CASE("conv says what it does not support") {
   const fk::ConvPlan other(narrow, fk::choose(narrow, 40));
   CHECK(has(messageOf([&] { other(operands.args()); }),
             "height of x is 1; with its zeros it is at least the 5 elements"));
+  const ConvProblem deep{.channels = 1024, .filters = 16, .width = kThree};
+  const fk::ConvPlan split(deep, fk::choose(deep, 12));
+  Operands<ConvProblem> ofDeep(deep, split.config(), 12);
+  fk::ConvArgs without = ofDeep.args();
+  without.workspace.reset();
+  CHECK(has(messageOf([&] { split(without); }), "workspace"));
   // Images of more than 1 GiB, whose pixels a tile's offsets do not reach.
   CHECK(has(message([](A &a) {
               a.x = fx::tensor(a.x.data(), fx::bf16, {1, 8192, 8192, 16});
