@@ -33,8 +33,8 @@ struct Mixture {
   bool someMlps = false; ///< config.json may say that some layers have an MLP
 };
 
-/// A decoder: an embedding, layers of attention and of a gated MLP, each after an RMS norm and
-/// added to what it got, and a norm and a product that gives logits. `config.json` says how large
+/// A decoder: an embedding, layers of attention and of an MLP, each after an RMS norm and added to
+/// what it got, and a norm and a product that gives logits. `config.json` says how large
 /// all of it is; a row says what it is made of.
 struct Architecture {
   std::string_view type;          ///< config.json: model_type
@@ -51,8 +51,17 @@ struct Architecture {
   bool latent = false;            ///< attention is latent (MLA), see Latent
   /// Layers that do not see all tokens are linear attention by the gated delta rule, see Delta.
   bool delta = false;
-  bool outputGate = false;        ///< what a head gives is multiplied by sigmoid(gate)
-  bool tied = false;              ///< without tie_word_embeddings, logits are by the embedding
+  /// Layers that do not see all tokens are Mamba-2's state spaces, see Delta.
+  bool stateSpaces = false;
+  /// A layer is a state space, attention or an MLP, after one norm.
+  bool oneMixer = false;
+  bool attention = true; ///< there are layers of attention
+  bool rotates = true;   ///< heads rotate by their positions
+  bool gatedMlps = true;
+  /// For --check: transformers gives what leaves each layer in the place of what enters it.
+  bool hiddenOfResults = false;
+  bool outputGate = false; ///< what a head gives is multiplied by sigmoid(gate)
+  bool tied = false;       ///< without tie_word_embeddings, logits are by the embedding
   /// Layers i with (i + 1) % globalEvery == 0 see all tokens before them, the others a window or
   /// a state, unless config.json has layer_types. 0: all layers see all.
   int globalEvery = 0;
@@ -92,8 +101,7 @@ inline constexpr Architecture kArchitectures[] = {
      .delta = true,
      .outputGate = true,
      .globalEvery = 4,
-     .mixture =
-         Mixture{.inner = "moe_intermediate_size", .gatedShared = true, .someMlps = true}},
+     .mixture = Mixture{.inner = "moe_intermediate_size", .gatedShared = true, .someMlps = true}},
     {.type = "gpt_oss",
      .sinks = true,
      .globalEvery = 2,
@@ -112,10 +120,20 @@ inline constexpr Architecture kArchitectures[] = {
      .mixture = Mixture{.inner = "moe_intermediate_size",
                         .score = fk::GatingScore::sigmoid,
                         .shared = true}},
+    {.type = "mamba2",
+     .stateSpaces = true,
+     .oneMixer = true,
+     .attention = false,
+     .hiddenOfResults = true},
+    {.type = "nemotron_h",
+     .stateSpaces = true,
+     .oneMixer = true,
+     .rotates = false,
+     .gatedMlps = false},
 };
 
 // endregion
-/// The functions of a gated MLP by their names in config.json.
+/// The functions of an MLP by their names in config.json.
 struct NamedActivation {
   std::string_view name;
   fk::Activation activation;
@@ -123,6 +141,7 @@ struct NamedActivation {
 inline constexpr NamedActivation kActivations[] = {
     {"silu", fk::Activation::silu},
     {"gelu_pytorch_tanh", fk::Activation::gelu_tanh},
+    {"relu2", fk::Activation::relu_squared},
 };
 
 } // namespace decoder

@@ -44,20 +44,13 @@ inline fk::ElementwisePlan sharedGatePlan(const Model &model) {
        .row_align = 1}};
 }
 
-/// Of each head, how much of the state a token replaces, sigmoid(b), and the logarithm of what stays
-/// of it, -rate * log(1 + exp(a + offset)).
-inline fk::ElementwisePlan decayPlan(const Model &model) {
-  return {fk::ElementwiseChain(
-              "decay",
-              [](const Vector &b, const Vector &a, const Vector &rate, const Vector &offset) {
-                return std::array{chain::sigmoid(b), -(rate * chain::softplus(a + offset))};
-              }),
-          {.x = {{fx::f32},
-                 {fx::f32},
-                 {fx::f32, fk::ChainOperand::row},
-                 {fx::f32, fk::ChainOperand::row}},
-           .y = {{fx::f32}, {fx::f32}},
-           .n = model.delta.valueHeads}};
+/// y = weight * x, of what state spaces give, which is normalised in groups before.
+inline fk::ElementwisePlan weighPlan(const Model &model) {
+  return {fk::ElementwiseChain("weigh",
+                               [](const Vector &x, const Vector &weight) { return x * weight; }),
+          {.x = {{fx::f32}, {fx::f32, fk::ChainOperand::row}},
+           .y = {{fx::bf16}},
+           .n = model.delta.values()}};
 }
 // endregion
 

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <numeric>
 
 namespace decoder {
@@ -34,8 +35,13 @@ inline double rootMeanSquare(std::span<const float> x) {
 // its value times q k, a sum of numbers of both signs: where q and k are nearly orthogonal, it is off
 // by more than they are, here by up to 6 times, and so by four errors, of q and k and of what they are
 // made of. A state of t tokens is a sum of t such ones, which are not all small together.
+//
+// A state space normalises groups of heads, which have one B and one C, and may forget all tokens but
+// the last. So all of a group is small where C and B are nearly orthogonal, and off by more by as
+// much as it is smaller than the group's are as a rule: the engine tells how large it was.
 inline constexpr double kRounding = 0.43 * 0x1p-8, kOfLayer = 12 * kRounding * kRounding,
                         kOfState = 4 * 6 * 6 * kRounding * kRounding,
+                        kOfGroup = 4 * 4 * kRounding * kRounding,
                         kOfLastNorm = kRounding * kRounding;
 /// Of embeddings, which are multiplied in f32.
 inline constexpr double kOfEmbedding = 0x1p-40;
@@ -110,6 +116,21 @@ struct Expected {
   Floats logits;              ///< (generated, vocabulary)
 };
 
+/// What enters the first layer.
+inline Floats embedded(const Model &model, const std::vector<int> &tokens) {
+  Floats all;
+  for (const int token : tokens) {
+    if (token < 0 || token >= model.vocabulary)
+      throw FileError("a prompt has the token " + std::to_string(token) + "; the model has 0 to " +
+                      std::to_string(model.vocabulary - 1));
+    const Matrix row = model.embedding.part(token, 1);
+    for (std::int64_t i = 0; i < model.width; ++i)
+      all.push_back(float(reinterpret_cast<const fx::bfloat16_t *>(row.bytes.data())[i]) *
+                    float(model.embeddingScale));
+  }
+  return all;
+}
+
 inline std::vector<Expected> readExpected(const std::string &folder, const Model &model) {
   const std::string name = folder + "/expected.json";
   const std::vector<std::uint8_t> text = readFile(name);
@@ -131,6 +152,10 @@ inline std::vector<Expected> readExpected(const std::string &folder, const Model
       for (std::int64_t layer = 0; layer <= model.layers; ++layer)
         expected.hidden.push_back(
             tensors.floats("hidden." + number + "." + std::to_string(layer), ofHidden));
+      if (model.row.hiddenOfResults) { // of the last layer's, what enters no layer is not looked at
+        expected.hidden.erase(expected.hidden.end() - 2);
+        expected.hidden.insert(expected.hidden.begin(), embedded(model, expected.prompt));
+      }
       all.push_back(std::move(expected));
     }
   } catch (const nlohmann::json::exception &error) {
@@ -156,9 +181,11 @@ public:
   bool run() {
     engine_.watch = [this](std::int64_t layer, std::span<const Engine::Row> rows,
                            const Floats &values) {
-      const Floats scores = layer > 0 ? engine_.scores(layer - 1) : Floats();
+      const Floats scores = layer > 0 ? engine_.scores(layer - 1) : Floats(),
+                   groups = layer > 0 ? engine_.groups(layer - 1) : Floats();
       for (std::size_t i = 0; i < rows.size(); ++i)
-        hidden(std::size_t(layer), rows[i], row(values, i, model_.width), scoresOf(scores, i));
+        hidden(std::size_t(layer), rows[i], row(values, i, model_.width), scoresOf(scores, i),
+               groupsOf(groups, i));
     };
     std::vector<std::span<const int>> tokens;
     for (const Expected &expected : expected_)
@@ -197,7 +224,8 @@ private:
     /// The squares of how far tokens may be off, of what enters each layer and leaves the last norm:
     /// [layer][token].
     std::vector<std::vector<double>> squares;
-    double ofSteps = 0; ///< of the tokens that were added: what experts may have swapped
+    double ofSteps =
+        0; ///< of the tokens that were added: what experts may have swapped, and groups
   };
 
   static std::span<const float> row(const Floats &all, std::size_t number, std::int64_t columns) {
@@ -213,8 +241,29 @@ private:
                : swapOf(model_, model_.layer[layer].experts->choiceBias, scores, std::sqrt(square));
   }
 
+  std::span<const float> groupsOf(const Floats &all, std::size_t number) const {
+    return all.empty() ? std::span<const float>() : row(all, number, model_.delta.groups());
+  }
+  /// What a layer with states adds to the square of how far a token may be off. `groups`: of a state
+  /// space, how large the groups of the token were, as 1 / their root mean square.
+  double ofStates(std::size_t layer, std::size_t tokens, std::span<const float> groups) {
+    if (!model_.delta.isSum)
+      return kOfState / double(tokens);
+    std::vector<Floats> &all = sizes_[layer];
+    all.resize(groups.size());
+    double smaller = 0;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      all[i].push_back(groups[i]);
+      Floats sorted = all[i];
+      const auto middle = sorted.begin() + std::ptrdiff_t(sorted.size() / 2);
+      std::ranges::nth_element(sorted, middle);
+      smaller += std::pow(std::max(1.0, double(groups[i]) / double(*middle)), 2);
+    }
+    return kOfGroup * smaller / double(groups.size());
+  }
+
   void hidden(std::size_t layer, const Engine::Row &at, std::span<const float> found,
-              std::span<const float> scores) {
+              std::span<const float> scores, std::span<const float> groups) {
     const Expected &expected = expected_[std::size_t(at.sequence)];
     const std::size_t token = std::size_t(at.position);
     const auto wanted = row(expected.hidden[layer], token, model_.width);
@@ -230,7 +279,8 @@ private:
       const auto seen = std::span(before).first(token + 1);
       const bool isLinear = model_.mixing[layer - 1] == Mixing::delta;
       const double own = before[token],
-                   added = own + kOfLayer + (isLinear ? kOfState / double(seen.size()) : 0) +
+                   added = own + kOfLayer +
+                           (isLinear ? ofStates(layer - 1, seen.size(), groups) : 0) +
                            std::accumulate(seen.begin(), seen.end(), 0.0) / double(seen.size());
       // What the last layer adds is not known: as if it were all of the sum.
       double ofOwn = 0, ofAdded = 1, ofNorm = kOfLastNorm;
@@ -277,8 +327,13 @@ private:
       const Floats scores = engine_.scores(std::int64_t(layer));
       swaps += swap(layer, scoresOf(scores, prompt), square) * swapped_[layer];
     }
-    of.ofSteps += swaps;
     allowedSwaps_ += swaps > 0;
+    for (std::size_t layer = 0; layer < std::size_t(model_.layers); ++layer)
+      if (model_.delta.isSum && model_.mixing[layer] == Mixing::delta) {
+        const Floats groups = engine_.groups(std::int64_t(layer));
+        swaps += ofStates(layer, 1, groupsOf(groups, prompt)) * swapped_[layer];
+      }
+    of.ofSteps += swaps;
     return square + swaps;
   }
   void logits(std::size_t prompt, std::size_t step) {
@@ -319,6 +374,8 @@ private:
   const std::vector<Expected> &expected_;
   std::vector<Prompt> prompts_;
   std::vector<double> swapped_; ///< of each layer: what it adds as a part of the sum, squared
+  /// Of each state space and group: 1 / the root mean square of what it normalised so far.
+  std::map<std::size_t, std::vector<Floats>> sizes_;
   bool right_ = true;
   int equal_ = 0, near_ = 0, swaps_ = 0, allowedSwaps_ = 0;
   double worstHidden_ = 0, worstLogit_ = 0, worstDifference_ = 0;

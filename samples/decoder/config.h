@@ -7,7 +7,9 @@
 #include "safetensors.h"
 
 #include <cmath>
+#include <initializer_list>
 #include <optional>
+#include <utility>
 
 namespace decoder {
 
@@ -37,6 +39,18 @@ inline constexpr std::string_view kNoMatter[] = {
     "aux_loss_alpha",
     "ep_size",
     "seq_aux",
+    // What state spaces are begun with, in what pieces transformers computes them, and its types.
+    "chunk_size",
+    "mamba_ssm_cache_dtype",
+    "mtp_layers_block_type",
+    "num_logits_to_keep",
+    "rescale_prenorm_residual",
+    "residual_in_fp32",
+    "time_step_floor",
+    "time_step_max",
+    "time_step_min",
+    "time_step_rank",
+    "use_mamba_kernels",
 };
 
 class Config {
@@ -45,7 +59,7 @@ public:
   Config(nlohmann::json values, std::string name)
       : values_(std::move(values)), name_(std::move(name)) {}
   static Config parse(std::string_view text, const std::string &name) {
-    return {parseJson(text, name), name};
+    return {parseJson(withoutInfinities(text), name), name};
   }
   static Config read(const std::string &path) {
     const std::vector<std::uint8_t> bytes = readFile(path);
@@ -97,15 +111,42 @@ public:
       refuse(key, *found, "a text is expected");
     return found ? found->get<std::string>() : *otherwise;
   }
-  /// Texts, `count` of them; empty if the key is not there.
-  std::vector<std::string> words(const std::string &key, std::size_t count) const {
+  /// Texts, any number of them; empty if the key is not there.
+  std::vector<std::string> words(const std::string &key) const {
     const nlohmann::json *found = find(key);
     if (!found)
       return {};
     const auto isText = [](const nlohmann::json &value) { return value.is_string(); };
-    if (!found->is_array() || found->size() != count || !std::ranges::all_of(*found, isText))
-      refuse(key, *found, std::to_string(count) + " texts are expected");
+    if (!found->is_array() || !std::ranges::all_of(*found, isText))
+      refuse(key, *found, "a list of texts is expected");
     return found->get<std::vector<std::string>>();
+  }
+  /// The same, `count` of them if the key is there.
+  std::vector<std::string> words(const std::string &key, std::size_t count) const {
+    std::vector<std::string> found = words(key);
+    if (has(key) && found.size() != count)
+      refuse(key, found, std::to_string(count) + " texts are expected");
+    return found;
+  }
+  /// From where to where a number is kept; without the key, and where a side has no limit, 0.
+  std::pair<double, double> limits(const std::string &key) const {
+    const nlohmann::json *found = find(key);
+    if (!found)
+      return {};
+    // As transformers writes an infinity.
+    static const nlohmann::json infinity{{"__float__", "Infinity"}};
+    const auto fits = [](const nlohmann::json &value) {
+      return value == infinity || (value.is_number() && value >= 0.0 && value <= 1e30);
+    };
+    if (!found->is_array() || found->size() != 2 || !std::ranges::all_of(*found, fits) ||
+        (*found)[0] == infinity || ((*found)[1] != infinity && (*found)[1] <= (*found)[0]))
+      refuse(key, *found, "two numbers from 0 on are expected, the second above the first");
+    return {(*found)[0].get<double>(), (*found)[1] == infinity ? 0 : (*found)[1].get<double>()};
+  }
+  /// Keys of parts that the model does not have.
+  void ignore(std::initializer_list<const char *> keys) const {
+    for (const char *key : keys)
+      find(key);
   }
   /// Whole numbers, any number of them; none if the key is not there.
   std::vector<std::int64_t> wholes(const std::string &key, std::int64_t least,
@@ -141,6 +182,26 @@ public:
   }
 
 private:
+  /// JSON has no infinity. Python's json writes one as a word all the same, and newer transformers as
+  /// an object, which the word becomes here.
+  static std::string withoutInfinities(std::string_view text) {
+    constexpr std::string_view word = "Infinity", object = R"({"__float__":"Infinity"})";
+    std::string made;
+    bool inString = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (inString && text[i] == '\\' && i + 1 < text.size()) {
+        made += text[i++];
+      } else if (text[i] == '"') {
+        inString = !inString;
+      } else if (!inString && text.substr(i).starts_with(word)) {
+        made += object;
+        i += word.size() - 1;
+        continue;
+      }
+      made += text[i];
+    }
+    return made;
+  }
   const nlohmann::json *find(const std::string &key, bool optional = true) const {
     known_.insert(key);
     const auto found = values_.find(key);

@@ -1,5 +1,6 @@
-// Linear attention by the gated delta rule (Gated DeltaNet, arXiv 2412.06464): a sequence has no keys
-// and values in a cache, but a state of each head, and the last tokens of a convolution before it.
+// Linear attention by the gated delta rule (Gated DeltaNet, arXiv 2412.06464), and the state spaces of
+// Mamba-2 (arXiv 2405.21060): a sequence has no keys and values in a cache, but a state of each head,
+// and the last tokens of a convolution before it.
 #pragma once
 
 #include "batch.h"
@@ -19,29 +20,39 @@ inline fk::CausalConvProblem convProblem(const Model &model, bool prompts) {
           .state = fx::f32,
           .channels = int(model.delta.channels()),
           .width = int(model.delta.taps),
+          .bias = model.delta.convBias,
           .activation = fk::Activation::silu,
           .fresh = true,
           .prefill = prompts};
 }
 inline fk::DeltaRuleProblem deltaProblem(const Model &model, bool prompts) {
+  const Delta &delta = model.delta;
   return {.x = fx::bf16,
           .y = fx::f32,
-          .heads = int(model.delta.keyHeads),
-          .v_heads = int(model.delta.valueHeads),
-          .key = int(model.delta.key),
-          .value = int(model.delta.value),
-          .normalise = true,
+          .heads = int(delta.keyHeads),
+          .v_heads = int(delta.valueHeads),
+          .key = int(delta.key),
+          .value = int(delta.value),
+          .normalise = !delta.isSum,
           .fresh = true,
+          .update = delta.isSum ? fk::StateUpdate::add : fk::StateUpdate::delta,
+          .decay = fk::DecayGate::softplus,
+          .strength = delta.isSum ? fk::UpdateStrength::step : fk::UpdateStrength::sigmoid,
+          .dt_min = delta.stepMin,
+          .dt_max = delta.stepMax,
+          .skip = delta.isSum,
           .prefill = prompts};
 }
-/// A row is a head.
+/// A row is a head, or a group of heads of state spaces, whose gates come first.
 inline fk::NormProblem gatedNorm(const Model &model) {
   return {.x = fx::f32,
           .weight = fx::f32,
-          .y = fx::bf16,
-          .n = model.delta.value,
+          .y = model.delta.isSum ? fx::DType(fx::f32) : fx::DType(fx::bf16),
+          .n = model.delta.normed,
           .eps = model.eps,
-          .gate = fk::NormGate::silu};
+          .statistics = true, // for --check
+          .gate = fk::NormGate::silu,
+          .gate_first = model.delta.isSum};
 }
 // endregion
 
@@ -55,20 +66,25 @@ public:
         given_(zeros(maker, fx::f32, sizes_.values())),
         gate_(room(maker, fx::f32, sizes_.values())),
         normalised_(room(maker, fx::bf16, sizes_.values())),
-        steps_(room(maker, fx::f32, 2 * sizes_.valueHeads)),
-        decay_(room(maker, fx::f32, sizes_.valueHeads)),
-        beta_(room(maker, fx::f32, sizes_.valueHeads)),
+        steps_(room(maker, fx::f32, sizes_.steps())),
         conv_{maker.plans(convProblem(maker.model, true), maker.rows.prompt),
               maker.plans(convProblem(maker.model, false), maker.rows.batch)},
         rule_{maker.plans(deltaProblem(maker.model, true), maker.rows.prompt),
               maker.plans(deltaProblem(maker.model, false), maker.rows.batch)},
-        decayPlan_(decayPlan(maker.model)),
-        norm_(maker.plans(gatedNorm(maker.model), maker.rows.most() * sizes_.valueHeads)) {}
+        norm_(maker.plans(gatedNorm(maker.model), maker.rows.most() * sizes_.groups())) {
+    if (sizes_.isSum) {
+      weigh_ = weighPlan(maker.model);
+      ones_ = maker.vector(Floats(std::size_t(sizes_.normed), 1.0f));
+    }
+  }
 
   struct Layer {
     Product mixed, gate, steps, output;
-    fx::TensorArg taps, rate, offset, norm;
+    fx::TensorArg taps, a, offset, norm;
+    std::optional<fx::TensorArg> convBias, skip;
     fx::TensorArg convState, state; ///< of each sequence
+    /// Of each token and group in the last call: 1 / the root mean square of what was normalised.
+    fx::DeviceArray<float> groups;
   };
   Layer layer(const Maker &maker, const DeltaWeights &weights) const {
     const auto product = [&](std::int64_t n, const Matrix &matrix) {
@@ -76,30 +92,33 @@ public:
     };
     return {.mixed = product(sizes_.channels(), weights.mixed),
             .gate = product(sizes_.values(), weights.gate),
-            .steps = product(2 * sizes_.valueHeads, weights.steps),
+            .steps = product(sizes_.steps(), weights.steps),
             .output = product(width_, weights.output),
             .taps = maker.memory.upload(weights.taps, {sizes_.channels(), sizes_.taps}),
-            .rate = *maker.vector(weights.rate),
+            .a = *maker.vector(weights.a),
             .offset = *maker.vector(weights.offset),
             .norm = *maker.vector(weights.norm),
+            .convBias = maker.vector(weights.convBias),
+            .skip = maker.vector(weights.skip),
             .convState =
                 maker.memory.zeros(fx::f32, {maker.rows.batch, sizes_.taps - 1, sizes_.channels()}),
             .state = maker.memory.zeros(
-                fx::f32, {maker.rows.batch, sizes_.valueHeads, sizes_.key, sizes_.value})};
+                fx::f32, {maker.rows.batch, sizes_.valueHeads, sizes_.key, sizes_.value}),
+            .groups = fx::DeviceArray<float>({maker.rows.most(), sizes_.groups()})};
   }
 
-  /// What linear attention gives of what was normalised.
+  /// What linear attention, or a state space, gives of what was normalised.
   void operator()(const Layer &layer, const fx::TensorArg &x, const fx::TensorArg &y,
                   const Call &call) const {
     // region: delta
     const fx::TensorArg mixed = call.rows(mixed_), steps = call.rows(steps_),
-                        convolved = call.rows(convolved_), decay = call.rows(decay_),
-                        beta = call.rows(beta_);
+                        convolved = call.rows(convolved_);
     layer.mixed(x, mixed, call);
     layer.gate(x, call.rows(gate_), call);
     layer.steps(x, steps, call);
     conv_[call.step]({.x = mixed,
                       .weight = layer.taps,
+                      .bias = layer.convBias,
                       .starts = batch_.starts.device,
                       .state = layer.convState,
                       .state_slots = batch_.stateSlots.device,
@@ -107,27 +126,34 @@ public:
                       .y = convolved},
                      call.stream);
     const std::int64_t heads = sizes_.valueHeads;
-    decayPlan_(
-        {.x = {part(steps, 1, 0, heads), part(steps, 1, heads, heads), layer.rate, layer.offset},
-         .y = {beta, decay}},
-        call.stream);
+    std::optional<fx::TensorArg> beta;
+    if (!sizes_.isSum)
+      beta = part(steps, 1, 0, heads);
     rule_[call.step]({.q = headsOf(0, sizes_.keyHeads, sizes_.key, call),
                       .k = headsOf(sizes_.keys(), sizes_.keyHeads, sizes_.key, call),
                       .v = headsOf(2 * sizes_.keys(), sizes_.valueHeads, sizes_.value, call),
-                      .g = decay,
+                      .g = part(steps, 1, sizes_.steps() - heads, heads),
                       .beta = beta,
                       .starts = batch_.starts.device,
                       .state = layer.state,
                       .state_slots = batch_.stateSlots.device,
                       .fresh = batch_.fresh.device,
+                      .a = layer.a,
+                      .dt_bias = layer.offset,
+                      .skip = layer.skip,
                       .y = fx::tensor(static_cast<float *>(given_.data()),
                                       {call.m, sizes_.valueHeads, sizes_.value})},
                      call.stream);
-    norm_({.x = byHead(given_, call),
-           .weight = layer.norm,
-           .y = byHead(normalised_, call),
-           .gate = byHead(gate_, call)},
+    // With weights of all heads, which are not the same in each row of the norm, they come after it.
+    const fx::TensorArg &normed = sizes_.isSum ? given_ : normalised_;
+    norm_({.x = byGroup(given_, call),
+           .weight = sizes_.isSum ? *ones_ : layer.norm,
+           .y = byGroup(normed, call),
+           .rstd = fx::tensor(layer.groups.data(), {call.m * sizes_.groups()}),
+           .gate = byGroup(gate_, call)},
           call.stream);
+    if (sizes_.isSum)
+      (*weigh_)({.x = {call.rows(given_), layer.norm}, .y = {call.rows(normalised_)}}, call.stream);
     layer.output(call.rows(normalised_), y, call);
     // endregion
   }
@@ -145,20 +171,22 @@ private:
     return {static_cast<fx::bfloat16_t *>(convolved_.data()) + first, fx::bf16,
             fx::Extents{call.m, count, each}, fx::Extents{sizes_.channels(), each, 1}};
   }
-  /// (m, values) as (m * heads, value).
-  fx::TensorArg byHead(const fx::TensorArg &of, const Call &call) const {
-    return {of.data(), of.dtype(), fx::Extents{call.m * sizes_.valueHeads, sizes_.value}};
+  /// (m, values) as rows of the norm.
+  fx::TensorArg byGroup(const fx::TensorArg &of, const Call &call) const {
+    return {of.data(), of.dtype(), fx::Extents{call.m * sizes_.groups(), sizes_.normed}};
   }
 
   const Delta &sizes_;
   std::int64_t width_;
   const Batch &batch_;
   fx::TensorArg mixed_, convolved_, given_, gate_, normalised_; ///< rows of channels, and of values
-  fx::TensorArg steps_, decay_, beta_;                          ///< rows of heads
+  fx::TensorArg steps_;                                         ///< rows of gates
   fk::CausalConvPlan conv_[2];                                  ///< for prompts, and for steps
   fk::DeltaRulePlan rule_[2];
-  fk::ElementwisePlan decayPlan_;
   fk::NormPlan norm_;
+  /// isSum.
+  std::optional<fk::ElementwisePlan> weigh_;
+  std::optional<fx::TensorArg> ones_;
 };
 
 } // namespace decoder

@@ -35,11 +35,8 @@ struct EngineOptions {
 class Engine {
 public:
   Engine(const Model &model, samples::Plans &plans, const EngineOptions &options)
-      : model_(model), options_(options), maker_{model,
-                                                 plans,
-                                                 memory_,
-                                                 workspaces_,
-                                                 {options.prompt, options.batch}},
+      : model_(model), options_(options),
+        maker_{model, plans, memory_, workspaces_, {options.prompt, options.batch}},
         rows_(maker_.rows.most()),
         batch_(maker_.rows, options.context, model.row.latent ? model.heads : 0),
         x_({rows_, model.width}), delta_({rows_, model.width}),
@@ -54,9 +51,9 @@ public:
         choice_(options.sampling, plans, options.batch, model.vocabulary) {
     if (model.row.latent)
       latent_.emplace(maker_, batch_);
-    else
+    else if (model.row.attention)
       heads_.emplace(maker_, batch_);
-    if (model.row.delta)
+    if (model.row.delta || model.row.stateSpaces)
       linear_.emplace(maker_, batch_);
     if (model.row.mixture)
       mixtures_.emplace(maker_);
@@ -133,6 +130,13 @@ public:
     return mixture ? mixture->scores.to_host() : Floats();
   }
 
+  /// What the last call's state spaces of a layer normalised, a row of numbers for each of the call's
+  /// rows, of each group 1 / the root mean square; empty if the layer is no state space.
+  Floats groups(std::int64_t layer) const {
+    const auto &delta = layers_[std::size_t(layer)].delta;
+    return delta && model_.delta.isSum ? delta->groups.to_host() : Floats();
+  }
+
   std::size_t memory() const {
     return memory_.bytes() + batch_.bytes() + x_.bytes() + delta_.bytes() + y_.bytes() +
            logits_.bytes() + choice_.bytes();
@@ -142,8 +146,8 @@ public:
 private:
   using Numbers = fx::DeviceArray<float>;
 
-  struct GatedMlp {
-    Product gateUp, down;
+  struct Mlp {
+    Product up, down; ///< up: with a gate, if the model has one
   };
   struct RoutedMixture {
     Product router;
@@ -152,12 +156,12 @@ private:
     std::optional<Product> sharedGate = {};
   };
   struct DeviceLayer {
-    fx::TensorArg attentionNorm, mlpNorm;
-    std::optional<fx::TensorArg> afterAttention, afterMlp;
-    std::optional<HeadAttention::Layer> heads; ///< one of the three
+    fx::TensorArg norm; ///< of what enters the layer
+    std::optional<fx::TensorArg> mlpNorm, afterAttention, afterMlp;
+    std::optional<HeadAttention::Layer> heads; ///< one of the three, or none
     std::optional<LatentAttention::Layer> latent;
     std::optional<DeltaAttention::Layer> delta;
-    std::optional<GatedMlp> mlp; ///< one of the two
+    std::optional<Mlp> mlp; ///< one of the two, or none
     std::optional<RoutedMixture> mixture;
   };
 
@@ -169,8 +173,8 @@ private:
     return {made.data(), fx::bf16, fx::Extents{matrix.rows, matrix.columns}};
   }
   DeviceLayer layer(const Layer &weights, Mixing mixing) {
-    DeviceLayer made{.attentionNorm = *maker_.vector(weights.attentionNorm),
-                     .mlpNorm = *maker_.vector(weights.mlpNorm),
+    DeviceLayer made{.norm = *maker_.vector(weights.norm),
+                     .mlpNorm = maker_.vector(weights.mlpNorm),
                      .afterAttention = maker_.vector(weights.afterAttention),
                      .afterMlp = maker_.vector(weights.afterMlp),
                      .heads = {},
@@ -182,7 +186,7 @@ private:
       made.heads.emplace(heads_->layer(maker_, *weights.heads, mixing));
     else if (weights.delta)
       made.delta.emplace(linear_->layer(maker_, *weights.delta));
-    else
+    else if (weights.latent)
       made.latent.emplace(latent_->layer(maker_, *weights.latent));
     if (weights.experts) {
       const ExpertWeights &experts = *weights.experts;
@@ -193,13 +197,14 @@ private:
       if (experts.sharedGate)
         made.mixture->sharedGate.emplace(maker_, productProblem(1, model_.width),
                                          std::vector{*experts.sharedGate});
-    } else {
-      fk::GemmProblem gateUp = productProblem(model_.inner, model_.width, fx::bf16);
-      gateUp.activation = model_.activation;
-      gateUp.gated = true;
+    } else if (weights.mlp) {
+      const MlpWeights &mlp = *weights.mlp;
+      fk::GemmProblem up = productProblem(model_.inner, model_.width, fx::bf16);
+      up.activation = model_.activation;
+      up.gated = mlp.gate.has_value();
       made.mlp.emplace(
-          Product(maker_, gateUp, {weights.mlp->gate, weights.mlp->up}),
-          Product(maker_, productProblem(model_.width, model_.inner), {weights.mlp->down}));
+          Product(maker_, up, mlp.gate ? std::vector{*mlp.gate, mlp.up} : std::vector{mlp.up}),
+          Product(maker_, productProblem(model_.width, model_.inner), {mlp.down}));
     }
     return made;
   }
@@ -231,25 +236,26 @@ private:
         postNorm_({.x = delta, .weight = *weight, .y = delta}, call.stream);
     };
     embed_({.x = {embedding_}, .y = {x}, .ids = call.rows(batch_.tokens.device)}, call.stream);
-    norm_({.x = x, .weight = layers_[0].attentionNorm, .y = y}, call.stream);
+    norm_({.x = x, .weight = layers_[0].norm, .y = y}, call.stream);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       // region: layer
       const DeviceLayer &layer = layers_[i];
       if (i > 0)
-        addAndNormalise(layer.attentionNorm);
+        addAndNormalise(layer.norm);
       show(std::int64_t(i), x_, call);
       if (layer.heads)
         (*heads_)(*layer.heads, y, delta, call);
       else if (layer.delta)
         (*linear_)(*layer.delta, y, delta, call);
-      else
+      else if (layer.latent)
         (*latent_)(*layer.latent, y, delta, call);
       normaliseDelta(layer.afterAttention);
-      addAndNormalise(layer.mlpNorm);
+      if (layer.mlpNorm) // else the layer is one thing
+        addAndNormalise(*layer.mlpNorm);
       if (layer.mlp) {
-        layer.mlp->gateUp(y, call.rows(inner_), call);
+        layer.mlp->up(y, call.rows(inner_), call);
         layer.mlp->down(call.rows(inner_), delta, call);
-      } else {
+      } else if (layer.mixture) {
         const RoutedMixture &mixture = *layer.mixture;
         const fx::TensorArg scores = call.rows(mixture.scores);
         mixture.router(y, scores, call);

@@ -39,14 +39,16 @@ struct LatentWeights {
   /// Of one head after another: (keys, plain) and (value, keys).
   std::vector<Matrix> absorb = {}, expand = {};
 };
-/// Linear attention.
+/// Linear attention, or a state space.
 struct DeltaWeights {
   /// Rows of q, k and v of all heads, which are convolved; of the gates of what heads give; and of
-  /// beta of all heads, and then of the length of a step.
+  /// beta of all heads, if there is such, and then of the length of a step.
   Matrix mixed, gate, steps, output;
-  Floats taps;         ///< (channels, taps)
-  Floats rate, offset; ///< of heads, see decayPlan
-  Floats norm;         ///< of what a head gives
+  Floats taps;          ///< (channels, taps)
+  Floats convBias = {}; ///< of channels, if there is one
+  Floats a, offset; ///< of heads: a step's factor in the exponent of the decay; what it has more
+  Floats skip = {}; ///< isSum: of heads
+  Floats norm;      ///< of what a head gives, or all heads
 };
 /// The weights of a mixture of experts.
 struct ExpertWeights {
@@ -58,22 +60,28 @@ struct ExpertWeights {
   Floats gateUpBias = {}, downBias = {}; ///< clamped
 };
 struct MlpWeights {
-  Matrix gate, up, down;
+  std::optional<Matrix> gate; ///< gatedMlps
+  Matrix up, down;
 };
 
 struct Layer {
-  Floats attentionNorm = {}, mlpNorm = {};
+  Floats norm = {};                          ///< of what enters the layer
+  Floats mlpNorm = {};                       ///< empty: the layer is one thing alone
   Floats afterAttention = {}, afterMlp = {}; ///< postNorms
-  std::optional<HeadWeights> heads = {};     ///< one of the three
+  std::optional<HeadWeights> heads = {};     ///< one of the three, but where the layer is an MLP
   std::optional<LatentWeights> latent = {};
   std::optional<DeltaWeights> delta = {};
-  std::optional<MlpWeights> mlp = {}; ///< one of the two
+  std::optional<MlpWeights> mlp = {}; ///< one of the two, but where the layer is one of the three
   std::optional<ExpertWeights> experts = {};
 };
 
 struct Model : Sizes {
   Model(const Model &) = delete; // weights point into it
 
+private:
+  std::string stem_; ///< the names of tensors begin so
+
+public:
   Matrix embedding, logits; ///< the same one if the file has no other
   Floats finalNorm;
   std::vector<Layer> layer;
@@ -81,11 +89,13 @@ struct Model : Sizes {
   /// Throws FileError as Sizes does, and if the files don't fit each other. The file of weights must
   /// live as long as the model.
   Model(const Config &config, const SafeTensors &file)
-      : Sizes(config), embedding(matrix(file, "model.embed_tokens.weight", vocabulary, width)),
+      : Sizes(config), stem_(file.has("backbone.embeddings.weight") ? "backbone." : "model."),
+        embedding(matrix(file, stem_ + (row.oneMixer ? "embeddings" : "embed_tokens") + ".weight",
+                         vocabulary, width)),
         logits(tied ? embedding : matrix(file, "lm_head.weight", vocabulary, width)),
-        finalNorm(norm(file, "model.norm", width)) {
+        finalNorm(norm(file, stem_ + (row.oneMixer ? "norm_f" : "norm"), width)) {
     for (std::int64_t i = 0; i < layers; ++i)
-      layer.push_back(readLayer(file, i));
+      layer.push_back(row.oneMixer ? readMixer(file, i) : readLayer(file, i));
     file.expectAllUsed();
   }
 
@@ -106,11 +116,37 @@ private:
     return weight;
   }
 
+  /// A layer that is one thing.
+  Layer readMixer(const SafeTensors &file, std::int64_t i) {
+    const std::string at = stem_ + "layers." + std::to_string(i) + ".", mixer = at + "mixer.";
+    Layer made{.norm = norm(file, at + "norm", width)};
+    switch (mixing[std::size_t(i)]) {
+    case Mixing::delta:
+      made.delta = readStateSpace(file, mixer);
+      break;
+    case Mixing::none:
+      made.mlp = readMlp(file, mixer);
+      break;
+    case Mixing::all:
+    case Mixing::window:
+      made.heads = readHeads(file, mixer);
+      break;
+    }
+    return made;
+  }
+  MlpWeights readMlp(const SafeTensors &file, const std::string &at) const {
+    std::optional<Matrix> gate;
+    if (row.gatedMlps)
+      gate = matrix(file, at + "gate_proj.weight", inner, width);
+    return {.gate = gate,
+            .up = matrix(file, at + "up_proj.weight", inner, width),
+            .down = matrix(file, at + "down_proj.weight", width, inner)};
+  }
   Layer readLayer(const SafeTensors &file, std::int64_t i) {
-    const std::string at = "model.layers." + std::to_string(i) + ".",
+    const std::string at = stem_ + "layers." + std::to_string(i) + ".",
                       attention = at + "self_attn.", mlp = at + "mlp.";
     const auto number = std::size_t(i);
-    Layer made{.attentionNorm = norm(file, at + "input_layernorm", width)};
+    Layer made{.norm = norm(file, at + "input_layernorm", width)};
     if (row.latent)
       made.latent = readLatentWeights(file, attention);
     else if (mixing[number] == Mixing::delta)
@@ -120,9 +156,7 @@ private:
     if (row.mixture && experts.layers[number])
       made.experts = readMixture(file, mlp, *row.mixture);
     else
-      made.mlp = MlpWeights{matrix(file, mlp + "gate_proj.weight", inner, width),
-                            matrix(file, mlp + "up_proj.weight", inner, width),
-                            matrix(file, mlp + "down_proj.weight", width, inner)};
+      made.mlp = readMlp(file, mlp);
     // Without norms after them, the norm after attention is the one before the MLP.
     if (row.postNorms) {
       made.afterAttention = norm(file, at + "post_attention_layernorm", width);
@@ -169,9 +203,9 @@ private:
     const bool direct = latent.queries == 0;
     const Matrix down = matrix(file, at + "kv_a_proj_with_mqa.weight", latent.cached(), width);
     LatentWeights made{
-        .down = direct ? std::vector{down}
-                       : std::vector{matrix(file, at + "q_a_proj.weight", latent.queries, width),
-                                     down},
+        .down =
+            direct ? std::vector{down}
+                   : std::vector{matrix(file, at + "q_a_proj.weight", latent.queries, width), down},
         .q = matrix(file, at + (direct ? "q_proj.weight" : "q_b_proj.weight"),
                     heads * latent.head(), direct ? width : latent.queries),
         .output = matrix(file, at + "o_proj.weight", width, heads * latent.value),
@@ -196,9 +230,9 @@ private:
   DeltaWeights readDeltaWeights(const SafeTensors &file, const std::string &at) {
     // Of each head of q and k: q, k, and then v and gates of the heads of v that it has.
     const std::int64_t ofKey = delta.valueHeads / delta.keyHeads, values = ofKey * delta.value;
-    const Matrix all = grouped(matrix(file, at + "in_proj_qkvz.weight",
-                                      delta.channels() + delta.values(), width),
-                               delta.keyHeads, {delta.key, delta.key, values, values});
+    const Matrix all =
+        grouped(matrix(file, at + "in_proj_qkvz.weight", delta.channels() + delta.values(), width),
+                delta.keyHeads, {delta.key, delta.key, values, values});
     DeltaWeights made{
         .mixed = all.part(0, delta.channels()),
         .gate = all.part(delta.channels(), delta.values()),
@@ -206,12 +240,55 @@ private:
                          delta.keyHeads, {ofKey, ofKey}),
         .output = matrix(file, at + "out_proj.weight", width, delta.values()),
         .taps = vector(file, at + "conv1d.weight", {delta.channels(), 1, delta.taps}),
-        .rate = vector(file, at + "A_log", {delta.valueHeads}),
+        .a = minusExp(vector(file, at + "A_log", {delta.valueHeads})),
         .offset = vector(file, at + "dt_bias", {delta.valueHeads}),
         .norm = vector(file, at + "norm.weight", {delta.value})};
-    for (float &rate : made.rate)
-      rate = std::exp(rate);
     return made;
+  }
+  DeltaWeights readStateSpace(const SafeTensors &file, const std::string &at) {
+    // Gates, x, B, C and steps; C, B and x are in the place of q, k and v.
+    const std::int64_t values = delta.values(), keys = delta.keys(), channels = delta.channels();
+    const Matrix all =
+        matrix(file, at + "in_proj.weight", values + channels + delta.valueHeads, width);
+    const auto turned = [&](const Floats &of, std::int64_t each) { // x, B, C to C, B, x
+      const auto part = [&](std::int64_t first, std::int64_t count) {
+        const auto from = of.begin() + first * each;
+        return Floats(from, from + count * each);
+      };
+      Floats made = part(values + keys, keys);
+      append(made, part(values, keys));
+      append(made, part(0, values));
+      return made;
+    };
+    DeltaWeights made{
+        .mixed = joined({all.part(2 * values + keys, keys), all.part(2 * values, keys),
+                         all.part(values, values)}),
+        .gate = all.part(0, values),
+        .steps = all.part(values + channels, delta.valueHeads),
+        .output = matrix(file, at + "out_proj.weight", width, values),
+        .taps = turned(vector(file, at + "conv1d.weight", {channels, 1, delta.taps}), delta.taps),
+        .a = minusExp(vector(file, at + "A_log", {delta.valueHeads})),
+        .offset = vector(file, at + "dt_bias", {delta.valueHeads}),
+        .skip = vector(file, at + "D", {delta.valueHeads}),
+        .norm = vector(file, at + "norm.weight", {values})};
+    if (delta.convBias)
+      made.convBias = turned(vector(file, at + "conv1d.bias", {channels}), 1);
+    return made;
+  }
+  static Floats minusExp(Floats values) {
+    for (float &value : values)
+      value = -std::exp(value);
+    return values;
+  }
+  /// The rows of several matrices.
+  Matrix joined(std::initializer_list<Matrix> matrices) {
+    std::vector<std::uint8_t> &made = made_.emplace_back();
+    std::int64_t rows = 0;
+    for (const Matrix &matrix : matrices) {
+      made.insert(made.end(), matrix.bytes.begin(), matrix.bytes.end());
+      rows += matrix.rows;
+    }
+    return {made, rows, matrices.begin()->columns};
   }
 
   ExpertWeights readMixture(const SafeTensors &file, const std::string &mlp,

@@ -5,6 +5,7 @@
 #include "rope.h"
 
 #include <cmath>
+#include <tuple>
 #include <vector>
 
 namespace decoder {
@@ -39,20 +40,28 @@ struct Latent {
 };
 
 /// The sizes of linear attention by the gated delta rule: heads of q and k, and of v, of gates and of
-/// states; before them a convolution over the last `taps` tokens.
+/// states; before them a convolution over the last `taps` tokens. Mamba-2's C, B and x are q, k and v.
 struct Delta {
   std::int64_t keyHeads = 0, valueHeads = 0, key = 0, value = 0, taps = 0;
+  bool isSum = false;    ///< Mamba-2: a token adds x to the state, times the length of its step
+  bool convBias = false; ///< the convolution has a bias
+  double stepMin = 0, stepMax = 0; ///< between which steps are kept; 0: no limit
+  std::int64_t normed = 0;         ///< numbers of a row that are normalised together
 
   std::int64_t keys() const { return keyHeads * key; }
   std::int64_t values() const { return valueHeads * value; }
   std::int64_t channels() const { return 2 * keys() + values(); } ///< of the convolution: q, k, v
+  /// Numbers of a token's gates: of the delta rule beta of all heads, and the steps of all heads.
+  std::int64_t steps() const { return (isSum ? 1 : 2) * valueHeads; }
+  std::int64_t groups() const { return values() / normed; } ///< rows of the norm, of a token
 };
 
 /// How a layer mixes tokens.
 enum class Mixing : std::uint8_t {
   all,    ///< attention to all tokens before
   window, ///< to the last ones
-  delta,  ///< linear attention
+  delta,  ///< linear attention, or a state space
+  none,   ///< the layer is an MLP
 };
 
 struct Sizes {
@@ -66,7 +75,7 @@ struct Sizes {
   fk::Activation activation;
   Rope rope, windowRope; ///< of layers without and with a window
   bool headNorms, tied, bias;
-  std::int64_t rotary; ///< elements of a head that rotate
+  std::int64_t rotary = 2; ///< elements of a head that rotate
   fk::RopeStyle ropeStyle = fk::RopeStyle::neox;
   Experts experts; ///< if the architecture has mixtures
   Latent latent;   ///< if it has latent attention
@@ -77,15 +86,16 @@ struct Sizes {
 
   /// Throws FileError if the model is of another architecture, or has an option that is not here.
   explicit Sizes(const Config &config)
-      : row(rowOf(config)), layers(config.whole("num_hidden_layers", 1, 1000)),
+      : row(rowOf(config)), layers(layersOf(config)),
         width(config.whole("hidden_size", 1, 1 << 20)),
-        inner(config.whole("intermediate_size", 1, 1 << 20)),
-        heads(config.whole("num_attention_heads", 1, 1024)),
+        inner(row.attention ? config.whole("intermediate_size", 1, 1 << 20) : 1),
+        heads(row.attention ? config.whole("num_attention_heads", 1, 1024) : 1),
         kvHeads(config.whole("num_key_value_heads", 1, 1024, heads)),
-        head(config.whole("head_dim", 1, 1024, width / heads)),
+        head(row.attention ? config.whole("head_dim", 1, 1024, width / heads) : 1),
         vocabulary(config.whole("vocab_size", 1, 1 << 24)),
-        context(config.whole("max_position_embeddings", 1, 1 << 30)),
-        eps(config.real("rms_norm_eps", 0, 1)),
+        context(row.attention ? config.whole("max_position_embeddings", 1, 1 << 30) : 1 << 30),
+        eps(config.real(config.has("layer_norm_epsilon") ? "layer_norm_epsilon" : "rms_norm_eps", 0,
+                        1)),
         scale(1 / std::sqrt(row.queryScale ? config.real("query_pre_attn_scalar", 1, 1e6)
                                            : double(head))),
         activation(activationOf(config)),
@@ -101,12 +111,18 @@ struct Sizes {
       scoreCap = config.real("attn_logit_softcapping", 0, 1e6, 0);
       logitCap = config.real("final_logit_softcapping", 0, 1e6, 0);
     }
-    readMixing(config);
+    if (row.stateSpaces)
+      readStateSpaces(config);
+    else
+      readMixing(config);
     if (row.latent)
       readLatent(config);
     if (row.delta)
       readDelta(config);
-    readRopes(config);
+    if (row.rotates && row.attention)
+      readRopes(config);
+    else // by an angle of 0
+      rope = windowRope = {.frequencies = {0.0}};
     if (row.mixture)
       readExperts(config, *row.mixture);
     config.expect("mlp_bias", false);
@@ -126,14 +142,91 @@ private:
     config.refuse("model_type", type, "this program has " + all);
   }
   static fk::Activation activationOf(const Config &config) {
-    const char *key = config.has("hidden_activation") ? "hidden_activation" : "hidden_act";
+    const char *key = config.has("hidden_activation") ? "hidden_activation"
+                      : config.has("mlp_hidden_act")  ? "mlp_hidden_act"
+                                                      : "hidden_act";
     const std::string name = config.word(key);
     const auto *found = std::ranges::find(kActivations, name, &NamedActivation::name);
     if (found == std::end(kActivations))
-      config.refuse(key, name, "this program has silu and gelu_pytorch_tanh");
+      config.refuse(key, name, "this program has silu, gelu_pytorch_tanh and relu2");
     if (config.has("hidden_act"))
       config.expect("hidden_act", name); // both keys, in Gemma's files
     return found->activation;
+  }
+  /// What a layer is where each is one thing, by the names and the letters of config.json.
+  struct MixerName {
+    std::string_view name, older;
+    char letter;
+    Mixing mixing;
+  };
+  static constexpr MixerName kMixerNames[] = {
+      {"linear_attention", "mamba", 'M', Mixing::delta},
+      {"full_attention", "attention", '*', Mixing::all},
+      {"mlp", "mlp", '-', Mixing::none},
+  };
+  /// The layers of a model whose layers are one thing each; empty: all are state spaces.
+  static std::vector<std::string> mixersOf(const Config &config) {
+    if (!config.has("hybrid_override_pattern"))
+      return config.words("layers_block_type");
+    std::vector<std::string> names;
+    for (const char letter : config.word("hybrid_override_pattern"))
+      names.emplace_back(1, letter);
+    return names;
+  }
+  static std::int64_t layersOf(const Config &config) {
+    const std::vector<std::string> mixers = mixersOf(config);
+    if (mixers.empty())
+      return config.whole("num_hidden_layers", 1, 1000);
+    config.expect("num_hidden_layers", mixers.size());
+    return std::int64_t(mixers.size());
+  }
+  void readStateSpaces(const Config &config) {
+    const std::vector<std::string> mixers = mixersOf(config);
+    mixing.assign(std::size_t(layers), Mixing::delta);
+    for (std::size_t i = 0; i < mixers.size(); ++i) {
+      const auto *found = std::ranges::find_if(kMixerNames, [&](const MixerName &known) {
+        return mixers[i] == known.name || mixers[i] == known.older ||
+               mixers[i] == std::string(1, known.letter);
+      });
+      if (found == std::end(kMixerNames) || !row.attention)
+        config.refuse(config.has("layers_block_type") ? "layers_block_type"
+                                                      : "hybrid_override_pattern",
+                      mixers[i],
+                      row.attention ? "this program has linear_attention, full_attention and mlp"
+                                    : "all layers of this model are state spaces");
+      mixing[i] = found->mixing;
+    }
+    // Two spellings of the same.
+    const bool alone = !row.attention;
+    const auto size = [&](const char *ofAlone, const char *ofMany) {
+      return config.whole(alone ? ofAlone : ofMany, 1, 1 << 20);
+    };
+    delta = {.keyHeads = config.whole("n_groups", 1, 1024),
+             .valueHeads = size("num_heads", "mamba_num_heads"),
+             .key = size("state_size", "ssm_state_size"),
+             .value = size("head_dim", "mamba_head_dim"),
+             .taps = config.whole("conv_kernel", 1, 1024),
+             .isSum = true,
+             .convBias = config.flag("use_conv_bias", true)};
+    std::tie(delta.stepMin, delta.stepMax) = config.limits("time_step_limit");
+    if (delta.valueHeads % delta.keyHeads)
+      config.refuse("n_groups", delta.keyHeads,
+                    "it divides the heads, " + std::to_string(delta.valueHeads));
+    delta.normed = delta.values() / delta.keyHeads;
+    const double expand = config.real("expand", 0, 1e6, 2);
+    if (alone && expand * double(width) != double(delta.values()))
+      config.refuse("expand", expand,
+                    "times hidden_size it is num_heads times head_dim, " +
+                        std::to_string(delta.values()));
+    config.expect(alone ? "hidden_act" : "mamba_hidden_act", "silu");
+    config.expect("use_bias", false);
+    config.expect("mamba_proj_bias", false);
+    config.expect("sliding_window", nullptr);
+    window = 1;
+    config.ignore({"moe_intermediate_size", "moe_latent_size",
+                   "moe_shared_expert_intermediate_size", "moe_shared_expert_overlap", "n_group",
+                   "n_routed_experts", "n_shared_experts", "norm_topk_prob", "num_experts_per_tok",
+                   "routed_scaling_factor", "topk_group"});
   }
   void readMixing(const Config &config) {
     // What layers have that do not see all tokens.
@@ -144,9 +237,9 @@ private:
     };
     const std::int64_t globalEvery = std::max(row.globalEvery, 1),
                        every = // transformers has written both names
-        row.delta ? everyBy("full_attention_interval", globalEvery)
-                  : everyBy("_sliding_window_pattern",
-                            everyBy("sliding_window_pattern", globalEvery));
+                       row.delta ? everyBy("full_attention_interval", globalEvery)
+                                 : everyBy("_sliding_window_pattern",
+                                           everyBy("sliding_window_pattern", globalEvery));
     if (row.delta)
       config.expect("use_sliding_window", false);
     const bool used = row.delta || config.flag("use_sliding_window", row.globalEvery != 0),
@@ -186,6 +279,7 @@ private:
     delta.key = config.whole("linear_key_head_dim", 1, 1024);
     delta.value = config.whole("linear_value_head_dim", 1, 1024);
     delta.taps = config.whole("linear_conv_kernel_dim", 1, 1024);
+    delta.normed = delta.value;
     if (delta.valueHeads % delta.keyHeads)
       config.refuse("linear_num_value_heads", delta.valueHeads,
                     "it is a multiple of linear_num_key_heads, " + std::to_string(delta.keyHeads));

@@ -166,7 +166,8 @@ TEST_CASE("a model that this program does not have is refused with a sentence") 
   CHECK(saidWith("llama", {{"mlp_bias", true}}) ==
         "config: mlp_bias is true; this program runs models with false");
   CHECK(saidWith("llama", {{"hidden_act", "relu"}}) ==
-        "config: hidden_act is \"relu\"; this program has silu and gelu_pytorch_tanh");
+        "config: hidden_act is \"relu\"; this program has silu, gelu_pytorch_tanh and "
+        "relu2");
   CHECK(saidWith("gemma2", {{"use_bidirectional_attention", true}}) ==
         "config: use_bidirectional_attention is true; this program runs models with false");
   CHECK(saidWith("gemma3", {{"attn_logit_softcapping", 50.0}}) ==
@@ -280,6 +281,74 @@ TEST_CASE("what linear attention does not have here is refused with a sentence")
                  "has no tensor model.layers.1.linear_attn.in_proj_qkvz.weight"));
   CHECK(saidWith("qwen3_next", {{"layer_types", nullptr}, {"full_attention_interval", 2}}) ==
         "right");
+}
+
+TEST_CASE("what state spaces do not have here is refused with a sentence") {
+  CHECK(
+      saidWith("nemotron_h",
+               {{"layers_block_type", {"linear_attention", "moe", "full_attention", "mlp"}}}) ==
+      "config: layers_block_type is \"moe\"; this program has linear_attention, full_attention and "
+      "mlp");
+  CHECK(
+      saidWith("nemotron_h",
+               {{"layers_block_type", nullptr}, {"hybrid_override_pattern", "M-E"}}) ==
+      "config: hybrid_override_pattern is \"E\"; this program has linear_attention, full_attention "
+      "and mlp");
+  CHECK(saidWith("nemotron_h", {{"num_hidden_layers", 3}}) ==
+        "config: num_hidden_layers is 3; this program runs models with 4");
+  // The letters of older files mean the same.
+  CHECK(saidWith("nemotron_h",
+                 {{"layers_block_type", nullptr}, {"hybrid_override_pattern", "M-*M"}}) == "right");
+  CHECK(endsWith(
+      saidWith("nemotron_h", {{"layers_block_type", nullptr}, {"hybrid_override_pattern", "M**M"}}),
+      "has no tensor model.layers.1.mixer.q_proj.weight"));
+  CHECK(saidWith("mamba2", {{"use_bias", true}}) ==
+        "config: use_bias is true; this program runs models with false");
+  CHECK(saidWith("mamba2", {{"hidden_act", "gelu_pytorch_tanh"}}) ==
+        "config: hidden_act is \"gelu_pytorch_tanh\"; this program runs models with \"silu\"");
+  CHECK(saidWith("mamba2", {{"n_groups", 3}}) == "config: n_groups is 3; it divides the heads, 4");
+  CHECK(saidWith("mamba2", {{"expand", 3}}) ==
+        "config: expand is 3.0; times hidden_size it is num_heads times head_dim, 64");
+  const std::string limits = "; two numbers from 0 on are expected, the second above the first";
+  for (const nlohmann::json &wrong :
+       {nlohmann::json{1.0, 0.5}, nlohmann::json{-1.0, 0.5}, nlohmann::json{0.5},
+        nlohmann::json{{{"__float__", "Infinity"}}, 1.0}})
+    CHECK(saidWith("mamba2", {{"time_step_limit", wrong}}) ==
+          "config: time_step_limit is " + wrong.dump() + limits);
+  CHECK(endsWith(
+      saidWith("mamba2", {{"use_conv_bias", false}}),
+      "has the tensor backbone.layers.0.mixer.conv1d.bias, which this program does not use"));
+}
+
+TEST_CASE("an infinity is read as Python and as transformers write it") {
+  const auto limits = [](const char *text) { return Config::parse(text, "c").limits("l"); };
+  CHECK(limits(R"({"l": [0.5, Infinity], "\"Infinity": "Infinity"})") == std::pair(0.5, 0.0));
+  CHECK(limits(R"({"l": [0.5, {"__float__": "Infinity"}]})") == std::pair(0.5, 0.0));
+  CHECK(limits(R"({"l": [0.25, 2]})") == std::pair(0.25, 2.0));
+  CHECK_THROWS_AS(limits(R"({"l": [0, -Infinity]})"), FileError);
+}
+
+TEST_CASE("C, B and x of state spaces are in the place of q, k and v") {
+  const SafeTensors file = SafeTensors::read(kModels + "/mamba2/model.safetensors");
+  const Model model(Config(configOf("mamba2"), "config"), file);
+  // Rows of gates and x, 64 each, of B and C, 256 each, and of 4 steps.
+  const std::int64_t ofAll[] = {644, 32}, ofTaps[] = {576, 1, 4}, ofBias[] = {576};
+  const Floats all = file.floats("backbone.layers.0.mixer.in_proj.weight", ofAll),
+               taps = file.floats("backbone.layers.0.mixer.conv1d.weight", ofTaps),
+               bias = file.floats("backbone.layers.0.mixer.conv1d.bias", ofBias);
+  const DeltaWeights &weights = *model.layer[0].delta;
+  const auto mixed = [&](std::int64_t row) {
+    return float(reinterpret_cast<const fx::bfloat16_t *>(
+        weights.mixed.bytes.data())[row * weights.mixed.columns + 7]);
+  };
+  // The numbers of channels of C, B and x here, and in the file.
+  for (const auto &[here, there] :
+       {std::pair(0, 320), {255, 575}, {256, 64}, {511, 319}, {512, 0}, {575, 63}}) {
+    CHECK(mixed(here) == all[std::size_t((64 + there) * 32 + 7)]);
+    CHECK(weights.taps[std::size_t(here * 4 + 3)] == taps[std::size_t(there * 4 + 3)]);
+    CHECK(weights.convBias[std::size_t(here)] == bias[std::size_t(there)]);
+  }
+  CHECK(weights.a[2] < 0);
 }
 
 TEST_CASE("rows in groups of heads, and a shared expert that is filled up") {

@@ -9,7 +9,7 @@ The models in the tree were made by torch 2.15, transformers 5.24 and seed 1. Ea
   model.safetensors     weights, rounded to BF16, by transformers' names
   expected.json         prompts and the greedy continuation of each, as token ids
   expected.safetensors  logits.P (steps, vocabulary), f32, of prompt P; hidden.P.L (tokens, width), f32, what enters layer L, and after
-                        the last one what leaves the final norm
+                        the last one what leaves the final norm; of mamba2, what leaves layer L
 The weights are what the file holds: transformers computes with the rounded ones, in float64.
 """
 import argparse, json, os
@@ -19,6 +19,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 BASE = dict(vocab_size=64, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
             head_dim=32, max_position_embeddings=64, bos_token_id=0, eos_token_id=1, pad_token_id=2)
+TOKENS = ('bos_token_id', 'eos_token_id', 'pad_token_id')
 FEW_HEADS = dict(num_attention_heads=2, num_key_value_heads=1)
 MODELS = {
     'llama': ('llama', dict(BASE)),
@@ -51,6 +52,11 @@ MODELS = {
                                       layer_types=['linear_attention', 'full_attention', 'linear_attention'], mlp_only_layers=[1],
                                       linear_num_key_heads=1, linear_num_value_heads=2, linear_key_head_dim=128, linear_value_head_dim=16,
                                       num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, shared_expert_intermediate_size=24)),
+    'mamba2': ('mamba2', dict({k: BASE[k] for k in ('vocab_size', 'hidden_size', 'num_hidden_layers', *TOKENS)}, num_heads=4, head_dim=16,
+                              state_size=128, n_groups=2, chunk_size=8, time_step_limit=(0.25, 1.0))),
+    'nemotron_h': ('nemotron_h', dict({k: v for k, v in BASE.items() if k != 'num_hidden_layers'}, **FEW_HEADS,
+                                      layers_block_type=['linear_attention', 'mlp', 'full_attention', 'linear_attention'], ssm_state_size=64,
+                                      mamba_num_heads=2, mamba_head_dim=16, n_groups=1, chunk_size=8)),
 }
 PROMPT_LENGTHS, STEPS = (19, 5, 1), 4
 
