@@ -49,10 +49,18 @@ void synchronize(ggml_backend_t backend) {
 }
 
 /// GGML_FLYDSL_FUSION=0: each node is a kernel of its own, as for looking for a wrong one.
-const bool fuses = [] {
-  const char *value = std::getenv("GGML_FLYDSL_FUSION");
-  return !value || std::string_view(value) != "0";
-}();
+bool fuses() {
+  static const bool yes = [] {
+    const char *value = std::getenv("GGML_FLYDSL_FUSION");
+    const std::string_view text = value ? value : "1";
+    if (text != "0" && text != "1")
+      GGML_LOG_WARN("flydsl: GGML_FLYDSL_FUSION is \"%s\"; expected 0 or 1, and nodes are fused as "
+                    "with 1\n",
+                    value);
+    return text != "0";
+  }();
+  return yes;
+}
 
 bool isNothing(const ggml_tensor *node) {
   return ggml_is_empty(node) || ggml_op_is_empty(node->op) ||
@@ -85,7 +93,7 @@ ggml_status compute(ggml_backend_t backend, ggml_cgraph *graph) {
           continue;
         }
         on.scratch.restart();
-        const int done = fuses ? runFused(run, graph, i) : 0;
+        const int done = fuses() ? runFused(run, graph, i) : 0;
         if (!done)
           findOp(current->op)->run(run, current);
         i += std::max(done, 1);
