@@ -7,6 +7,22 @@ extern "C" hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t, unsigned, 
                                                        unsigned, unsigned, unsigned, unsigned,
                                                        hipStream_t, void **);
 
+// Of HIP 7, by the layout of its header.
+struct Attribute {
+  unsigned id, unused;
+  union {
+    char room[64];
+    unsigned cluster[3];
+  };
+};
+struct Configuration {
+  unsigned grid[3], block[3], sharedBytes;
+  hipStream_t stream;
+  Attribute *attributes;
+  unsigned attributeCount;
+};
+extern "C" hipError_t hipDrvLaunchKernelEx(const Configuration *, hipFunction_t, void **, void **);
+
 namespace {
 
 /// Runs all_sums, or what does the same, over `groups` workgroups and checks every sum.
@@ -98,5 +114,36 @@ TEST_CASE("A cooperative launch that the device does not hold is refused") {
   int supported = 0;
   HIP_OK(hipDeviceGetAttribute(&supported, hipDeviceAttributeCooperativeLaunch, 0));
   CHECK(supported == 1);
+  (void)hipGetLastError();
+}
+
+TEST_CASE("A launch with attributes runs, and those that the device does not have are refused") {
+  TestModule module("cooperative.gfx942.co");
+  DeviceBuffer<int> arrived(1), data(1), out(1);
+  arrived.write({0});
+  int count = 1;
+  void *arguments[] = {&arrived.data, &data.data, &out.data, &count};
+  hipFunction_t function = module.function("all_sums");
+  Attribute attribute = {};
+  Configuration configuration = {{1, 1, 1}, {128, 1, 1}, 0, nullptr, &attribute, 1};
+  const auto refused = [&](unsigned id, unsigned x, hipError_t status, const char *why) {
+    attribute.id = id;
+    attribute.cluster[0] = x;
+    attribute.cluster[1] = attribute.cluster[2] = 1;
+    CHECK(hipDrvLaunchKernelEx(&configuration, function, arguments, nullptr) == status);
+    CHECK_THAT(flydslEmulatorErrorText(), Catch::Contains(why));
+  };
+  refused(8, 0, hipErrorNotSupported, "launch attribute 8");
+  refused(4, 2, hipErrorInvalidConfiguration, "is no whole number of clusters of 2x1x1");
+  configuration.grid[0] = 2;
+  refused(4, 2, hipErrorInvalidConfiguration, "clusters of 2x1x1; gfx942 has none");
+  refused(2, 1, hipErrorNotSupported, "a cooperative launch");
+  CHECK(hipDrvLaunchKernelEx(nullptr, function, arguments, nullptr) == hipErrorInvalidValue);
+  configuration.grid[0] = 1;
+  attribute.id = 4;
+  attribute.cluster[0] = 1;
+  HIP_OK(hipDrvLaunchKernelEx(&configuration, function, arguments, nullptr));
+  HIP_OK(hipDeviceSynchronize());
+  CHECK(out.read() == std::vector<int>(1, 6));
   (void)hipGetLastError();
 }
