@@ -128,6 +128,7 @@ private:
   int blocks_;
   std::vector<Vector> values_; // (i, j)
 };
+
 inline void storeInBlocks(const TileOfC &tile, const Epilogue &epilogue, const GroupSums &sums,
                           const Tensor &to, const Tensor &scales) {
   TileInBlocks(tile, epilogue, sums, to.dtype(), scales).store(to);
