@@ -25,8 +25,10 @@ struct Mixture {
   /// As gpt-oss has them: biases, columns instead of rows of weights, gates and ups in turns, and
   /// (up + 1) * gate * sigmoid(alpha gate) of numbers that are kept below a limit.
   bool clamped = false;
-  /// The choice is by score + bias, and may be of groups first; weights have a factor; shared
-  /// experts take each token; and the first layers have an MLP.
+  /// The choice is by score + bias, which has this name; empty: by the score.
+  std::string_view choiceBias = "";
+  /// The choice may be of groups first; weights have a factor; shared experts take each token; and
+  /// the first layers have an MLP.
   bool shared = false;
   /// A shared expert takes each token, with the sigmoid of a gate of its own as its weight.
   bool gatedShared = false;
@@ -39,6 +41,7 @@ struct Mixture {
 struct Architecture {
   std::string_view type;          ///< config.json: model_type
   bool headNorms = false;         ///< RMS norms of each head of q and k
+  bool rowNorms = false;          ///< RMS norms of all heads of q together, and of k
   bool postNorms = false;         ///< what attention and MLP give is normalised before it is added
   bool onePlusWeight = false;     ///< norms multiply by 1 + weight
   bool scaledEmbedding = false;   ///< embeddings are multiplied by sqrt(width)
@@ -114,12 +117,20 @@ inline constexpr Architecture kArchitectures[] = {
      .outputBias = false,
      .mixture = Mixture{.inner = "moe_intermediate_size",
                         .score = fk::GatingScore::sigmoid,
+                        .choiceBias = "gate.e_score_correction_bias",
                         .shared = true}},
     {.type = "deepseek_v3",
      .latent = true,
      .mixture = Mixture{.inner = "moe_intermediate_size",
                         .score = fk::GatingScore::sigmoid,
+                        .choiceBias = "gate.e_score_correction_bias",
                         .shared = true}},
+    {.type = "minimax_m2",
+     .rowNorms = true,
+     .mixture = Mixture{.inner = "intermediate_size",
+                        .score = fk::GatingScore::sigmoid,
+                        .renormalise = true,
+                        .choiceBias = "e_score_correction_bias"}},
     {.type = "mamba2",
      .stateSpaces = true,
      .oneMixer = true,

@@ -119,7 +119,7 @@ private:
             .topk = experts_.topk,
             .renormalise = experts_.renormalise,
             .score = model.row.mixture->score,
-            .bias = model.row.mixture->shared,
+            .bias = !model.row.mixture->choiceBias.empty(),
             .groups = experts_.groups,
             .topk_groups = experts_.topkGroups,
             .scale = float(experts_.scale),

@@ -6,6 +6,7 @@
 
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/decode.h>
+#include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/rope.h>
 
 namespace decoder {
@@ -26,6 +27,14 @@ inline fk::RopeProblem ropeProblem(const Model &model) {
           .q_norm = norm,
           .k_norm = norm,
           .weight = fx::f32,
+          .eps = model.eps};
+}
+/// Of so many heads together.
+inline fk::NormProblem rowNorm(const Model &model, std::int64_t heads) {
+  return {.x = fx::f32,
+          .weight = fx::f32,
+          .y = fx::f32,
+          .n = heads * model.head,
           .eps = model.eps};
 }
 inline fk::AttentionProblem attentionProblem(const Model &model, bool window) {
@@ -90,6 +99,10 @@ public:
                                                                         Kind(maker, batch, true)} {
     if (model_.row.outputGate)
       gate_ = gatePlan(model_);
+    if (model_.row.rowNorms) {
+      qRows_ = maker.plans(rowNorm(model_, model_.heads), maker.rows.most());
+      kRows_ = maker.plans(rowNorm(model_, model_.kvHeads), maker.rows.most());
+    }
   }
 
   struct Layer {
@@ -123,6 +136,8 @@ public:
                   const Call &call) const {
     // region: attention
     layer.qkv(x, call.rows(qkv_), call);
+    if (qRows_)
+      normaliseRows(layer, call);
     rotate(layer, call);
     attend(layer, call);
     const fx::TensorArg attended =
@@ -156,6 +171,17 @@ private:
   };
   const Kind &kind(const Layer &layer) const { return kinds_[layer.mixing == Mixing::window]; }
 
+  /// Normalises all heads of q together, and of k, in place.
+  void normaliseRows(const Layer &layer, const Call &call) const {
+    const auto normalise = [&](const fk::NormPlan &plan, std::int64_t first, std::int64_t count,
+                               const fx::TensorArg &weight) {
+      const fx::TensorArg all =
+          part(call.rows(qkv_), 1, first * model_.head, count * model_.head);
+      plan({.x = all, .weight = weight, .y = all}, call.stream);
+    };
+    normalise(*qRows_, 0, model_.heads, *layer.qNorm);
+    normalise(*kRows_, model_.heads, model_.kvHeads, *layer.kNorm);
+  }
   void rotate(const Layer &layer, const Call &call) const {
     const auto headsOf = [&](std::int64_t first, std::int64_t count) {
       return fx::tensor(static_cast<float *>(qkv_.data()) + first * model_.head,
@@ -171,8 +197,8 @@ private:
            .q_out = call.rows(q_),
            .k_cache = layer.k,
            .v_cache = layer.v,
-           .q_weight = layer.qNorm,
-           .k_weight = layer.kNorm},
+           .q_weight = qRows_ ? std::nullopt : layer.qNorm,
+           .k_weight = qRows_ ? std::nullopt : layer.kNorm},
           call.stream);
   }
   void attend(const Layer &layer, const Call &call) const {
@@ -213,6 +239,7 @@ private:
   fk::RopePlan rope_;
   Kind kinds_[2]; ///< without and with a window
   std::optional<fk::ElementwisePlan> gate_;
+  std::optional<fk::NormPlan> qRows_, kRows_; ///< rowNorms
 };
 
 } // namespace decoder

@@ -26,7 +26,7 @@ struct Matrix {
 struct HeadWeights {
   Matrix q, k, v, output;
   std::optional<Matrix> gate = {};      ///< outputGate
-  Floats qNorm = {}, kNorm = {};        ///< headNorms
+  Floats qNorm = {}, kNorm = {};        ///< headNorms, rowNorms
   Floats sinks = {};                    ///< by head of q
   Floats qkvBias = {}, outputBias = {}; ///< empty: none; in the order q, k, v, gate
 };
@@ -54,7 +54,7 @@ struct DeltaWeights {
 struct ExpertWeights {
   Matrix router;
   std::optional<Matrix> sharedGate = {};   ///< gatedShared
-  Floats routerBias = {}, choiceBias = {}; ///< clamped; shared
+  Floats routerBias = {}, choiceBias = {}; ///< clamped; if the mixture has such
   /// Of one expert after another: rows of gates and then of ups, and of the second products.
   std::vector<Matrix> gateUp = {}, down = {};
   Floats gateUpBias = {}, downBias = {}; ///< clamped
@@ -185,6 +185,9 @@ private:
     if (headNorms) {
       made.qNorm = norm(file, at + "q_norm", head);
       made.kNorm = norm(file, at + "k_norm", head);
+    } else if (row.rowNorms) {
+      made.qNorm = norm(file, at + "q_norm", heads * head);
+      made.kNorm = norm(file, at + "k_norm", kvHeads * head);
     }
     if (bias) {
       const Floats ofQAndGate = grouped(vector(file, at + "q_proj.bias", {ofQ}), heads, qAndGate);
@@ -327,8 +330,8 @@ private:
       made.gateUp = each(mlp + "experts.gate_up_proj", both, width);
       made.down = each(mlp + "experts.down_proj", width, experts.inner);
     }
-    if (mixture.shared)
-      made.choiceBias = vector(file, router + ".e_score_correction_bias", {experts.count});
+    if (!mixture.choiceBias.empty())
+      made.choiceBias = vector(file, mlp + std::string(mixture.choiceBias), {experts.count});
     if (mixture.gatedShared)
       made.sharedGate = matrix(file, mlp + "shared_expert_gate.weight", 1, width);
     if (experts.shared) {

@@ -293,6 +293,8 @@ private:
     const Config none(nlohmann::json::object(), "rope_parameters");
     const Config &partial = given && given->has("partial_rotary_factor") ? *given : config;
     rotary = std::int64_t(double(head) * partial.real("partial_rotary_factor", 0, 1, 1));
+    if (config.has("rotary_dim")) // an older name, of the elements
+      rotary = config.whole("rotary_dim", 1, head);
     if (rotary < 2 || rotary % 2)
       config.refuse("partial_rotary_factor", rotary, "an even number of elements rotates");
     const auto of = [&](const Config &own) { return ropeOf({own, config}, rotary); };

@@ -52,6 +52,8 @@ MODELS = {
                                       layer_types=['linear_attention', 'full_attention', 'linear_attention'], mlp_only_layers=[1],
                                       linear_num_key_heads=1, linear_num_value_heads=2, linear_key_head_dim=128, linear_value_head_dim=16,
                                       num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, shared_expert_intermediate_size=24)),
+    'minimax_m2': ('minimax_m2', dict(BASE, num_local_experts=8, num_experts_per_tok=3, intermediate_size=16,
+                                      rope_parameters=dict(rope_type='default', rope_theta=5000.0, partial_rotary_factor=0.5))),
     'mamba2': ('mamba2', dict({k: BASE[k] for k in ('vocab_size', 'hidden_size', 'num_hidden_layers', *TOKENS)}, num_heads=4, head_dim=16,
                               state_size=128, n_groups=2, chunk_size=8, time_step_limit=(0.25, 1.0))),
     'nemotron_h': ('nemotron_h', dict({k: v for k, v in BASE.items() if k != 'num_hidden_layers'}, **FEW_HEADS,
