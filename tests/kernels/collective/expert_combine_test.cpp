@@ -163,22 +163,27 @@ void expectRight(const ExpertCombineProblem &problem, const ExpertCombineConfig 
 struct Mixture {
   static constexpr std::int64_t kHidden = 64, kInner = 32;
   ExpertDispatchProblem dispatch;
+  fx::DType half; ///< of all but tokens and the first weights, which may have 8 bits
   fk::GroupedGemmProblem first, second;
   Bytes w1, w2;
 
-  explicit Mixture(const ExpertDispatchProblem &problem) : dispatch(problem) {
+  explicit Mixture(const ExpertDispatchProblem &problem)
+      : dispatch(problem), half(problem.x.bytes() == 2 ? problem.x : fx::DType(fx::bf16)) {
     first = {.a = dispatch.x,
              .b = dispatch.x,
-             .c = dispatch.x,
+             .c = half,
              .experts = dispatch.local(),
              .n = kInner,
              .k = kHidden,
              .groups = dispatch.capacity ? fk::GroupLayout::masked : fk::GroupLayout::units,
              .unit = dispatch.unit,
              .capacity = dispatch.capacity,
+             .scale_a = dispatch.scale ? fk::Scales::per_row : fk::Scales::none,
              .activation = fk::Activation::silu,
              .gated = fk::GatedPairs::halves};
     second = first;
+    second.a = second.b = half;
+    second.scale_a = fk::Scales::none;
     second.n = kHidden;
     second.k = kInner;
     second.activation = fk::Activation::none;
@@ -211,11 +216,12 @@ std::vector<Bytes> onOneDevice(const Mixture &mixture, const std::vector<RankTok
                                const fk::GemmConfig &first, const fk::GemmConfig &second) {
   const ExpertDispatchProblem &p = mixture.dispatch;
   constexpr std::int64_t hidden = Mixture::kHidden, inner = Mixture::kInner;
-  Bytes tokens;
+  Bytes tokens, scales;
   std::vector<std::int32_t> slots;
   std::vector<float> shares;
   for (const RankTokens &rank : all) {
     tokens.insert(tokens.end(), rank.x.begin(), rank.x.end());
+    scales.insert(scales.end(), rank.scales.begin(), rank.scales.end());
     slots.insert(slots.end(), rank.ids.begin(), rank.ids.end());
     shares.insert(shares.end(), rank.weights.begin(), rank.weights.end());
   }
@@ -228,9 +234,13 @@ std::vector<Bytes> onOneDevice(const Mixture &mixture, const std::vector<RankTok
   const fx::DeviceArray<std::int32_t> sorted({places}), units({places / p.unit}),
       counts({p.experts}), offsets({p.experts + 1}), totals({3}), slotPlaces({m, p.topk});
   const fx::DeviceArray<float> sortedWeights({places});
-  Vector x(p.x, m * hidden), inside(p.x, places * inner), results(p.x, places * hidden),
-      y(p.x, m * hidden), w1(p.x, std::ssize(mixture.w1) / 2), w2(p.x, std::ssize(mixture.w2) / 2);
+  const fx::DType half = mixture.half;
+  Vector x(p.x, m * hidden), scaleOfX(fx::f32, m), inside(half, places * inner),
+      results(half, places * hidden), y(half, m * hidden),
+      w1(p.x, std::ssize(mixture.w1) / p.x.bytes()), w2(half, std::ssize(mixture.w2) / 2);
   x.memory.copy_from(tokens);
+  if (p.scale)
+    scaleOfX.memory.copy_from(scales);
   w1.memory.copy_from(mixture.w1);
   w2.memory.copy_from(mixture.w2);
   const fx::Stream stream;
@@ -260,7 +270,8 @@ std::vector<Bytes> onOneDevice(const Mixture &mixture, const std::vector<RankTok
                .unit_experts = units.tensor(),
                .offsets = offsets.tensor(),
                .counts = counts.tensor(),
-               .sorted_ids = sorted.tensor()},
+               .sorted_ids = sorted.tensor(),
+               .scale_a = p.scale ? std::optional(scaleOfX.tensor()) : std::nullopt},
               stream);
   down({.a = of(inside, places, inner),
         .b = fk::PreparedWeight{secondOfAll.weight(), w2.tensor()},
@@ -271,7 +282,7 @@ std::vector<Bytes> onOneDevice(const Mixture &mixture, const std::vector<RankTok
         .weights = sortedWeights.tensor()},
        stream);
   fk::run(fk::MoeReduceProblem{
-              .x = p.x, .y = p.x, .n = hidden, .topk = p.topk, .places = true},
+              .x = half, .y = half, .n = hidden, .topk = p.topk, .places = true},
           {.x = of(results, places, hidden),
            .slot_places = slotPlaces.tensor(),
            .y = of(y, m, hidden)},
@@ -281,7 +292,7 @@ std::vector<Bytes> onOneDevice(const Mixture &mixture, const std::vector<RankTok
   std::vector<Bytes> ofRanks;
   std::int64_t next = 0;
   for (const RankTokens &rank : all) {
-    const std::int64_t bytes = rank.m * rowBytes(p.x, hidden);
+    const std::int64_t bytes = rank.m * rowBytes(half, hidden);
     ofRanks.emplace_back(together.begin() + next, together.begin() + next + bytes);
     next += bytes;
   }
@@ -295,11 +306,15 @@ void expectMixture(const ExpertDispatchProblem &problem, const std::vector<std::
   const std::int64_t places = problem.capacity ? problem.local() * problem.capacity
                                                : fk::expert_dispatch_places(problem);
   std::vector<RankTokens> all = tokensOf(problem, m, 7);
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
     all[rank].x = fk::host::encode(
         problem.x, fk::host::randomValues(problem.x, m[rank] * Mixture::kHidden, 50 + rank));
-  const ExpertCombineProblem combine{.x = problem.x,
-                                     .y = problem.x,
+    if (problem.scale)
+      all[rank].scales =
+          fk::host::encode(fx::f32, fk::host::randomValues(fx::f32, m[rank], 70 + rank));
+  }
+  const ExpertCombineProblem combine{.x = mixture.half,
+                                     .y = mixture.half,
                                      .n = problem.n,
                                      .experts = problem.experts,
                                      .topk = problem.topk,
@@ -319,19 +334,19 @@ void expectMixture(const ExpertDispatchProblem &problem, const std::vector<std::
   std::vector<Rank> own;
   const GroupRanks ranks(problem.ranks, {.capacity = 1 << 16});
   ranks.each([&](int rank) {
-    const auto part = [&](const Bytes &of) {
+    const auto part = [&](const Bytes &of, fx::DType type) {
       const auto size = std::ssize(of) / problem.ranks;
-      Vector memory(problem.x, size / problem.x.bytes());
+      Vector memory(type, size / type.bytes());
       memory.memory.copy_from(
           Bytes(of.begin() + rank * size, of.begin() + (rank + 1) * size));
       return memory;
     };
     own.push_back({{problem, config, all[at(rank)], places},
-                   part(mixture.w1),
-                   part(mixture.w2),
-                   {problem.x, places * Mixture::kInner},
-                   {problem.x, places * Mixture::kHidden},
-                   {problem.x, std::max<std::int64_t>(m[at(rank)], 1) * Mixture::kHidden}});
+                   part(mixture.w1, problem.x),
+                   part(mixture.w2, mixture.half),
+                   {mixture.half, places * Mixture::kInner},
+                   {mixture.half, places * Mixture::kHidden},
+                   {mixture.half, std::max<std::int64_t>(m[at(rank)], 1) * Mixture::kHidden}});
   });
   ranks.run([&](int number, const fx::Stream &stream) {
     Rank &rank = own[at(number)];
@@ -346,7 +361,10 @@ void expectMixture(const ExpertDispatchProblem &problem, const std::vector<std::
            .c = of(rank.inside, places, Mixture::kInner),
            .unit_experts = given.unit_experts,
            .offsets = given.offsets,
-           .counts = given.counts},
+           .counts = given.counts,
+           .scale_a = problem.scale ? std::optional(fx::TensorArg(given.sorted_scales->data(),
+                                                                  fx::f32, fx::Extents{places}))
+                                    : std::nullopt},
           stream);
     second({.a = of(rank.inside, places, Mixture::kInner),
             .b = fk::PreparedWeight{mixture.second.weight(), rank.w2.tensor()},
@@ -412,6 +430,19 @@ TEST_CASE("combine in graphs, with the configuration that is chosen") {
 
 TEST_CASE("mixtures of experts over two ranks give the bits of one device", "[run]") {
   expectMixture({.n = 64, .experts = 6, .topk = 2, .ranks = 2, .tokens = 9, .unit = 16}, {9, 5});
+}
+
+TEST_CASE("mixtures of experts whose tokens have 8 bits and a scale") {
+  expectMixture({.x = fx::f8E4M3FNUZ, // the type of gfx942's products
+                 .n = 64,
+                 .experts = 4,
+                 .topk = 2,
+                 .ranks = 2,
+                 .tokens = 7,
+                 .unit = 16,
+                 .scale = fx::f32,
+                 .scales = 1},
+                {7, 6});
 }
 
 TEST_CASE("mixtures of experts in fixed slots, over more ranks") {
