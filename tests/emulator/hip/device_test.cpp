@@ -63,7 +63,7 @@ TEST_CASE("Functions are found by name, properties in the layout of the version"
     HIP_OK(hipGetProcAddress("hipGetDeviceProperties", &found, version, 0, nullptr));
     CHECK(found == reinterpret_cast<void *>(&hipGetDevicePropertiesR0600));
   }
-  for (const char *none : {"hipDrvLaunchKernelEx", "hipNothing", "malloc"}) {
+  for (const char *none : {"hipLaunchKernelExC", "hipNothing", "malloc"}) {
     CHECK(hipGetProcAddress(none, &found, 60000000, 0, &status) == hipErrorInvalidValue);
     CHECK(found == nullptr);
     CHECK(status == 1);
