@@ -21,8 +21,6 @@ constexpr std::int64_t kMostGridRows = 65535;
 /// Bytes of registers of a lane for the sums of all rows and elements: half of the registers of a
 /// wave that has a SIMD's to itself on RDNA, a quarter on CDNA.
 constexpr int kSumBytes = 512;
-/// Bytes of shared memory for what the waves of a block found of 16 rows.
-constexpr std::int64_t kPartBytes = 48 * 1024;
 /// The fewest keys of a part that are worth a result of its own; latent ones have more products each.
 constexpr int kKeysOfPart = 256, kKeysOfLatentPart = 64;
 /// The most tokens of a cache, so that a token's number has 32 bits; and of a sequence.
@@ -99,22 +97,32 @@ int sumBytes(const DecodeProblem &problem, int rows, const MatrixForm &form) {
 int sharesOf(const DecodeProblem &problem, int rows, const MatrixForm &form) {
   return DecodeStep::of(problem, rows, form).shares;
 }
-/// What so many waves with keys of their own find of a tile of up to 16 rows.
-std::int64_t partBytes(const DecodeProblem &problem, int waves) {
-  return std::int64_t(waves) * rowsOfTile(problem) * (valueOf(problem) + 8) * 4;
-}
 
-/// As many splits as make twice as many blocks as there are compute units, of parts that are not too
-/// short.
+/// Splits that make twice as many blocks as there are compute units or more, of parts that are not
+/// too short. A GPU that holds two blocks on each takes a round of all of them for a few blocks, too:
+/// of several numbers that one is taken by which the rounds are the shortest together, with what
+/// parts cost.
 DecodeConfig withSplits(DecodeConfig config, const DecodeProblem &problem, std::int64_t m,
                         const Target &target) {
   const std::int64_t blocks = std::max<std::int64_t>(1, m / problem.queries) * problem.kv_heads *
                               rowBlocks(problem, config),
-                     wanted = (2 * gpuSize(target)->computeUnits + blocks - 1) / blocks,
+                     together = 2 * gpuSize(target)->computeUnits,
+                     wanted = (together + blocks - 1) / blocks,
                      most = std::max(1, problem.context /
                                             (problem.latent ? kKeysOfLatentPart : kKeysOfPart));
-  config.splits =
-      static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::min<std::int64_t>(most, 64)));
+  const std::int64_t limit = std::min<std::int64_t>(most, 64);
+  config.splits = static_cast<int>(std::clamp<std::int64_t>(wanted, 1, limit));
+  if (config.splits == 1)
+    return config;
+  const auto cost = [&](std::int64_t splits) { // of one block's time for all keys
+    constexpr double kOfPart = 0.02;
+    const std::int64_t rounds = (blocks * splits + together - 1) / together;
+    return double(rounds) / double(splits) * (1 + kOfPart * double(splits));
+  };
+  for (std::int64_t splits = std::max<std::int64_t>(2, wanted - 1);
+       splits <= std::min(limit, 4 * wanted); ++splits)
+    if (cost(splits) < cost(config.splits))
+      config.splits = static_cast<int>(splits);
   return config;
 }
 /// The most elements of values of a wave without accumulation registers, whose sums are a quarter of
@@ -443,9 +451,10 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
   if (waves % shares)
     return Support::no(is("block", config.block) + "; of heads of " + std::to_string(problem.head) +
                        " two waves have the same keys, so the waves of a block are even");
-  if (!problem.latent && partBytes(problem, waves / shares) > kPartBytes)
+  const int together = rowsAtOnce(problem, config.rows, waves / shares);
+  if (!problem.latent && partBytes(problem, waves / shares, together) > kPartBytes)
     return Support::no(is("block", config.block) + "; what " + std::to_string(waves) +
-                       " waves find of " + std::to_string(rowsOfTile(problem)) +
+                       " waves find of " + std::to_string(together) +
                        " rows of " + std::to_string(valueOf(problem)) +
                        " does not fit shared memory");
   return {};
@@ -464,7 +473,7 @@ DecodeConfig Decode::choose(const DecodeProblem &problem, std::int64_t m, const 
          sumBytes(problem, rows + 16, form) <= most)
     rows += 16;
   int waves = 4;
-  while (partBytes(problem, waves) > kPartBytes)
+  while (partBytes(problem, waves, rowsAtOnce(problem, rows, waves)) > kPartBytes)
     waves /= 2;
   const int shares = sharesOf(problem, rows, form);
   return withSplits({.block = shares * waves * target.wave_size(), .rows = rows}, problem, m,

@@ -163,6 +163,23 @@ struct DecodeStep {
   }
 };
 
+/// Bytes of shared memory for what the waves of a block found of some rows.
+inline constexpr std::int64_t kPartBytes = 48 * 1024;
+/// Bytes of shared memory for what so many waves with keys of their own found of so many rows.
+inline std::int64_t partBytes(const DecodeProblem &problem, int waves, int rows) {
+  return std::int64_t(waves) * rows * (valueOf(problem) + 8) * 4;
+}
+/// The rows of a tile of 16 whose results of all waves meet in shared memory at a time, of a block
+/// with `ofBlock` rows: as many as leave a compute unit's 64 KiB to three blocks, so that registers
+/// say how many there are; four at least. Sums of 64 rows of 128 leave registers for one block.
+inline int rowsAtOnce(const DecodeProblem &problem, int ofBlock, int waves) {
+  const std::int64_t enough = ofBlock * valueOf(problem) < 64 * 128 ? 20 * 1024 : kPartBytes;
+  int rows = rowsOfTile(problem);
+  for (int fewer = 8; fewer >= 4 && partBytes(problem, waves, rows) > enough; fewer /= 2)
+    rows = std::min(rows, fewer);
+  return rows;
+}
+
 template <> struct Family<DecodeProblem> : FamilyDefaults<DecodeProblem, &DecodeArgs::q> {
   static Support supported(const P &problem, const Target &target);
   static Support supported(const P &problem, const C &config, const Target &target);

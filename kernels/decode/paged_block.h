@@ -54,8 +54,15 @@ struct PagedMemory {
   std::optional<SharedRows> queries; ///< of DecodeStep::sharedQueries
 
   PagedMemory(const DecodeProblem &problem, const DecodeConfig &config, const MatrixForm &form)
-      : found(config.block / form.lanes / DecodeStep::of(problem, config.rows, form).shares,
-              rowsOfTile(problem), valueOf(problem)) {
+      : PagedMemory(problem, config, form,
+                    config.block / form.lanes / DecodeStep::of(problem, config.rows, form).shares) {
+  }
+
+private:
+  /// `waves`: those that have keys of their own.
+  PagedMemory(const DecodeProblem &problem, const DecodeConfig &config, const MatrixForm &form,
+              int waves)
+      : found(waves, rowsAtOnce(problem, config.rows, waves), valueOf(problem)) {
     if (!DecodeStep::of(problem, config.rows, form).sharedQueries)
       return;
     const RowPlacement placement = RowPlacement::of(target(), RowsRead::neighbours);
@@ -301,27 +308,33 @@ private:
 
   /// Adds up what the waves found, and writes it.
   void write(const DecodeWave &wave) const {
-    constexpr int size = kCombineElements;
     const DecodeResults results(config_, rows_, part_);
-    const int across = valueOf(problem_) / size;
-    for (int tile = 0; tile < tiles(); ++tile) {
-      if (tile > 0)
-        gpu::barrier(AddressSpace::shared); // all threads have read the tile before
-      memory_.found.put(wave, tile, wave_, firstValue_);
-      gpu::barrier(AddressSpace::shared);
-      for (int at = 0; at < 16 * across; at += config_.block) {
-        const Int32 number = thread_idx().x + at;
-        const Int32 row = number / across, piece = number % across;
-        const Int32 own = firstRow_ + tile * 16 + row;
-        const Boolean exists(own < rows_.count());
-        if_(16 * across % config_.block ? Boolean(exists & (row < 16)) : exists, [&] {
-          const CombinedRow found = memory_.found.combined(row, piece * size, size);
-          results.write(results.row(own), piece,
-                        {vScale_ ? found.values * *vScale_ : found.values, found.lse});
-        });
+    for (int tile = 0; tile < tiles(); ++tile)
+      for (int first = 0; first < rowsOfTile(problem_); first += memory_.found.rows()) {
+        if (tile + first > 0)
+          gpu::barrier(AddressSpace::shared); // all threads have read the rows before
+        memory_.found.put(wave, tile, first, wave_, firstValue_);
+        gpu::barrier(AddressSpace::shared);
+        writeRows(results, firstRow_ + (tile * 16 + first));
       }
+  }
+  /// Writes the rows that are in shared memory, those from `first` on.
+  void writeRows(const DecodeResults &results, const Int32 &first) const {
+    constexpr int size = kCombineElements;
+    const int count = memory_.found.rows(), across = valueOf(problem_) / size,
+              pieces = count * across;
+    for (int at = 0; at < pieces; at += config_.block) {
+      const Int32 number = thread_idx().x + at, row = number / across, piece = number % across,
+                  own = first + row;
+      const Boolean exists(own < rows_.count());
+      if_(pieces % config_.block ? Boolean(exists & (row < count)) : exists, [&] {
+        const CombinedRow found = memory_.found.combined(row, piece * size, size);
+        results.write(results.row(own), piece,
+                      {vScale_ ? found.values * *vScale_ : found.values, found.lse});
+      });
     }
   }
+
   const DecodeProblem &problem_;
   const DecodeConfig &config_;
   const DecodeTraced &p_;

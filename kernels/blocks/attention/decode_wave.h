@@ -221,12 +221,12 @@ private:
   std::vector<std::vector<Tensor>> sums_;
 };
 
-/// What the waves of a block found of up to 16 rows, in shared memory.
+/// What the waves of a block found of some rows of a tile of 16, in shared memory.
 class WaveParts {
 public:
   static constexpr int kPad = 4; ///< elements between rows, against bank conflicts
 
-  /// `rows`: of a tile, those that exist.
+  /// `rows`: of a tile, those that are here at a time.
   WaveParts(int waves, int rows, int headV)
       : waves_(waves), rows_(rows), headV_(headV),
         values_(SharedAllocator()
@@ -234,12 +234,16 @@ public:
                     .recast(f32)),
         lse_(SharedAllocator().allocate(std::int64_t(waves) * rows * 4).recast(f32)) {}
 
-  /// Writes what a wave found of a tile of rows, of the elements from `first` on.
-  void put(const DecodeWave &wave, int rowTile, const Int32 &number, const Int32 &first) const {
+  int rows() const { return rows_; }
+  /// Writes what a wave found of the rows of a tile from `firstRow` on, of the elements from `first`
+  /// on.
+  void put(const DecodeWave &wave, int rowTile, int firstRow, const Int32 &number,
+           const Int32 &first) const {
     const DecodeLane &lane = wave.lane();
     const SoftmaxEnd end = wave.finish(rowTile);
+    const Int32 own = lane.product().row() - firstRow;
     const auto write = [&] {
-      const Int32 row = number * rows_ + lane.product().row();
+      const Int32 row = number * rows_ + own;
       if_(Boolean((lane.product().group() == 0) & (first == 0)),
           [&] { (lse_ + row).store(end.lse); });
       for (int v = 0; v < lane.product().sums(); ++v)
@@ -252,12 +256,14 @@ public:
           (values_ + at).store(run.load());
         }
     };
-    if (rows_ < 16)
-      if_(lane.product().row() < rows_, write);
+    if (firstRow > 0)
+      if_(Boolean((own >= 0) & (own < rows_)), write);
+    else if (rows_ < 16)
+      if_(own < rows_, write);
     else
       write();
   }
-  /// The combined result of a row, for `size` elements from `element` on.
+  /// The combined result of a row of those that are here, for `size` elements from `element` on.
   CombinedRow combined(const Int32 &row, const Int32 &element, int size) const {
     const auto place = [&](const Int32 &wave) { return Int32(wave * rows_ + row); };
     return combineParts(

@@ -82,7 +82,7 @@ TEST_CASE("decode says what it does not support") {
           .why.find("up to 512 threads, for whose waves there are registers") != std::string::npos);
   CHECK(fk::supported(DecodeProblem{.head = 256}, {.block = 96}, fx::Target::parse("gfx1201"))
             .why.find("the waves of a block are even") != std::string::npos);
-  CHECK(config({.block = 512}).find("does not fit shared memory") != std::string::npos);
+  CHECK(config({.block = 1024}).find("does not fit shared memory") != std::string::npos);
 
   const DecodeProblem problem{.q_heads = 2, .kv_heads = 1, .head = 32, .queries = 2, .context = 8};
   const fk::DecodePlan plan(problem, {.block = 64, .splits = 2});
