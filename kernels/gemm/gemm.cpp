@@ -33,6 +33,16 @@ Strided<OnHost, 2> blockScales(const Arguments &arguments, const GemmProblem &pr
   return scaleA;
 }
 
+/// Scales of 32 elements of K, whose rows follow one another.
+Expected mxScales(const GemmProblem &problem, const char *name, const Shape &shape) {
+  const std::int64_t ofRow = problem.k / kMxBlock;
+  return {.name = name,
+          .dtype = problem.scale,
+          .shape = shape,
+          .align = ofRow % 16 ? ofRow & -ofRow : 16,
+          .reason = "a lane loads those of several blocks together"};
+}
+
 /// The scales of c, which are read, or written for each 128 of its columns.
 Strided<OnHost, 2> scalesOfC(const Arguments &arguments, const GemmProblem &problem,
                              const std::optional<TensorArg> &scales, std::int64_t m) {
@@ -67,11 +77,13 @@ Expected unprepared(const GemmProblem &problem, const GemmConfig &config, const 
                     .bytes = kMostBufferBytes,
                     .what = "a tile"}};
 }
-/// Its rows or columns as a kernel takes them.
+/// Its rows or columns as a kernel takes them, which counts elements of 4 bits in pairs.
 Strided<OnHost, 1> lines(const TensorArg &matrix, OperandLayout layout) {
+  const std::int64_t stride = layout == OperandLayout::columns
+                                  ? strideOf(matrix, 1)
+                                  : strideOr(matrix, 0, matrix.shape()[1]);
   return {.address = address(matrix),
-          .stride = {layout == OperandLayout::columns ? strideOf(matrix, 1)
-                                                      : strideOr(matrix, 0, matrix.shape()[1])}};
+          .stride = {stride / PackedOperand{matrix.dtype()}.elements()}};
 }
 /// By columns, their starts are aligned only if their number of rows is a multiple.
 void checkColumns(const Arguments &arguments, const Expected &expected) {
@@ -133,7 +145,13 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   arguments.disjoint(args.c, "c", args.a, "a");
   arguments.disjoint(args.c, "c", weights, "b");
   Strided<OnHost, 2> scaleA{};
-  if (hasBlockScales(problem)) {
+  if (hasMxScales(problem)) {
+    const std::int64_t ofRow = k / kMxBlock;
+    arguments.checkIf(true, args.scale_a, mxScales(problem, "scale_a", {"m, k / 32", m, ofRow}));
+    arguments.checkIf(true, args.scale_b,
+                      mxScales(problem, "scale_b", {"n, k / 32", problem.columns(), ofRow}));
+    scaleA = {.address = address(args.scale_a), .stride = {ofRow, 1}};
+  } else if (hasBlockScales(problem)) {
     scaleA = blockScales(arguments, problem, config, args, m);
   } else {
     const bool isOneA = problem.scale_a == Scales::per_tensor,
@@ -235,13 +253,15 @@ void Gemm::launch(const Call<GemmProblem> &call) {
 
 GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
                     const Sampler &sampler) {
-  const bool blocks = hasBlockScales(problem);
+  const bool blocks = hasBlockScales(problem), isMx = hasMxScales(problem);
   const std::int64_t across = scaleBlocks(problem.k);
   const Extents rows{m}, columns{problem.columns()}, one{1},
-      scalesA = blocks                                  ? Extents{m, across}
+      scalesA = isMx                                    ? Extents{m, problem.k / kMxBlock}
+                : blocks                                ? Extents{m, across}
                 : problem.scale_a == Scales::per_tensor ? one
                                                         : rows,
-      scalesB = blocks ? Extents{scaleBlocks(problem.columns()), across}
+      scalesB = isMx     ? Extents{problem.columns(), problem.k / kMxBlock}
+                : blocks ? Extents{scaleBlocks(problem.columns()), across}
                 : problem.scale_b == Scales::per_tensor ? one
                                                         : columns;
   const DType ofScales = typeOfScales(problem);
@@ -258,9 +278,8 @@ GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::i
   return {
       .a = matrix("a", problem.a, problem.a_layout, m),
       .b = problem.b_layout == OperandLayout::prepared
-               ? WeightArg(PreparedWeight{
-                     problem.weight(),
-                     sampleWeights(sampler, problem.b, problem.narrow(), weightsOf(problem))})
+               ? WeightArg(PreparedWeight{problem.weight(), sampleWeights(sampler, problem.weight(),
+                                                                          weightsOf(problem))})
                : WeightArg(matrix("b", problem.b, problem.b_layout, problem.n)),
       .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output),
       .scale_a = sampleIf(problem.scale_a != Scales::none, sampler, "scale_a", ofScales, scalesA),

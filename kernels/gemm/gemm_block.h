@@ -6,6 +6,7 @@
 #include "blocks/products/epilogue.h"
 #include "blocks/products/group_sums.h"
 #include "blocks/products/mainloop.h"
+#include "blocks/products/mx_sums.h"
 #include "blocks/products/quantised_tile.h"
 #include "blocks/products/tile_scheduler.h"
 #include "gemm/gemm_params.h"
@@ -24,9 +25,13 @@ using BlockTile = WorkTile<Int32>;
 template <int Modes> Strided<OnDevice, 0> packed(const Strided<OnDevice, Modes> &operand) {
   return {.address = operand.address, .stride = {}};
 }
-/// A matrix whose rows along K lie together, or its columns.
-inline Tensor matrixOf(const Strided<OnDevice, 1> &operand, DType type, OperandLayout layout,
-                       const IntTuple &rows, std::int64_t k) {
+/// A matrix whose rows along K lie together, or its columns; of elements of 4 bits as pairs, which
+/// the strides count, too.
+inline Tensor matrixOf(const Strided<OnDevice, 1> &operand, DType element, OperandLayout layout,
+                       const IntTuple &rows, std::int64_t elements) {
+  const PackedOperand packed{element};
+  const DType type = packed.unit();
+  const std::int64_t k = elements / packed.elements();
   if (layout == OperandLayout::columns)
     return transposed(operand.view(type, {k, rows}, kPieceBytes)); // (rows, K)
   return operand.view(type, {rows, k}, kPieceBytes);               // (rows, K)
@@ -74,11 +79,12 @@ PreparedTile weightsOfTile(const GemmProblem &problem, const LoopShape &shape,
                            const BlockTile &tile, const Params &p) {
   const Preshuffled weights = weightsOf(problem);
   const bool isNarrow = problem.narrow();
-  const Tensor memory = p.b.view(isNarrow ? DType(u8) : problem.b, weights.size(),
+  const Tensor memory = p.b.view(isNarrow ? DType(u8) : packedB(problem).unit(), weights.size(),
                                  kPieceBytes); // (elements of all blocks)
-  PreparedTile prepared =
-      preparedTile(memory, weights, shape, tile.n, tile.part,
-                   isNarrow ? narrowBlockK(problem.b) : weights.blockK());
+  const std::optional<LoopShape> own = loopShapeOfB(problem, shape);
+  PreparedTile prepared = preparedTile(memory, weights, own ? *own : shape, tile.n, tile.part,
+                                       isNarrow ? narrowBlockK(problem.b) : weights.blockK());
+  prepared.shape = own;
   if (isNarrow) {
     prepared.narrow.emplace(NarrowTile{.dtype = problem.b, .zeros = {}, .group = problem.b_groups.size});
     if (problem.b_groups.zeros)
@@ -127,6 +133,30 @@ BlockScales blockScalesOf(const RowsOfA &rows, const GemmProblem &problem, const
   return scales;
 }
 
+/// The scales of 32 elements of K of a tile, from the start of its part of K on.
+template <class Params>
+MxScales mxScalesOf(const GemmProblem &problem, const LoopShape &shape, const BlockTile &tile,
+                    const Params &p) {
+  const std::int64_t ofRow = problem.k / kMxBlock,
+                     ofPart = shape.k * packedA(problem).elements() / kMxBlock;
+  const Int32 first = tile.part * static_cast<std::int32_t>(ofPart);
+  const Tensor a = p.scaleA.view(u8, {p.m, ofRow});                           // (m, K / 32)
+  const Tensor b = p.scaleB.view(u8, {problem.columns(), ofRow});             // (columns, K / 32)
+  MxScales scales{.a = tileFrom(a, {tile.row, first}, {shape.tileM, ofPart}), // (tileM, K / 32)
+                  .rows = tile.rows,
+                  .b = {},
+                  .columns = min(Int32(problem.n) - tile.column, shape.tileOfHalf()),
+                  .ofRow = ofRow,
+                  .ofPart = ofPart,
+                  .elementA = problem.a,
+                  .elementB = problem.b};
+  for (int half = 0; half < shape.halves; ++half)
+    scales.b.push_back(tileFrom(b,
+                                {tile.column + half * static_cast<std::int32_t>(problem.n), first},
+                                {shape.tileOfHalf(), ofPart})); // (tileN / halves, K / 32)
+  return scales;
+}
+
 /// The scales of groups of narrow weights.
 template <class Params>
 GroupScales groupScalesOf(const GemmProblem &problem, const LoopShape &shape, const BlockTile &tile,
@@ -149,6 +179,8 @@ std::unique_ptr<Mainloop> mainloopOver(const RowsOfA &a, const GemmProblem &prob
   std::unique_ptr<Sums> sums;
   if (hasBlockScales(problem))
     sums = std::make_unique<BlockScaledSums>(shape, mma, blockScalesOf(a, problem, shape, tile, p));
+  else if (hasMxScales(problem))
+    sums = std::make_unique<MxSums>(shape, mma, mxScalesOf(problem, shape, tile, p));
   else if (problem.b_groups.size)
     sums = std::make_unique<GroupScaledSums>(shape, mma, groupScalesOf(problem, shape, tile, p));
   else

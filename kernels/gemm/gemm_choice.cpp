@@ -100,7 +100,7 @@ std::int64_t unitsForTile(const GemmProblem &problem, const GemmTile &tile, std:
 GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
                   const Target &target) {
   GemmConfig config = configOf(problem, tile, orderOf(tile.m, rows, target));
-  if (problem.a.memory_bits() / 8 <= tile.dmaBytes)
+  if ((problem.a.memory_bits() + 7) / 8 <= tile.dmaBytes)
     for (int stages : {kDmaStages, 2})
       if (const GemmConfig dma = byDma(config, stages); Gemm::supported(problem, dma, target)) {
         config = dma;

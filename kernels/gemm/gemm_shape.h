@@ -22,21 +22,38 @@ inline std::int64_t paddedColumns(const GemmProblem &problem) {
 inline DType multipliedB(const GemmProblem &problem) {
   return problem.narrow() ? problem.a : problem.b;
 }
-/// The matrix instruction; none if the target has none for these types and this tile.
+/// Whether operands have scales of 32 elements of K.
+inline bool hasMxScales(const GemmProblem &problem) { return problem.scale_a == Scales::mx; }
+/// The elements of K that share one.
+inline constexpr int kMxBlock = 32;
+/// How operands are moved: elements of 4 bits in pairs, which are the units of K of a loop's shape.
+inline PackedOperand packedA(const GemmProblem &problem) { return {problem.a}; }
+inline PackedOperand packedB(const GemmProblem &problem) { return {problem.b}; }
+/// The matrix instruction of a problem, for steps of so many elements of K; none if the target has
+/// none for these types.
+inline std::optional<MatrixForm> gemmForm(const GemmProblem &problem, std::int64_t stepK,
+                                          const Target &target) {
+  if (!hasMxScales(problem))
+    return matrixForm(target, problem.a, multipliedB(problem), stepK, paddedColumns(problem));
+  const std::optional<MxForms> forms = mxForms(target, problem.a, problem.b);
+  if (!forms || stepK % forms->a.instruction.k || paddedColumns(problem) % forms->a.instruction.k)
+    return std::nullopt;
+  return forms->a;
+}
+/// The same for a tile.
 inline std::optional<MatrixForm> gemmForm(const GemmProblem &problem, const GemmConfig &config,
                                           const Target &target) {
-  return matrixForm(target, problem.a, multipliedB(problem), config.tile_k,
-                    paddedColumns(problem));
+  return gemmForm(problem, config.tile_k, target);
 }
-/// The loop of a block, over its part of K.
+/// The loop of a block, over its part of K. Its K counts units of A.
 inline LoopShape loopShape(const GemmProblem &problem, const GemmConfig &config,
                            const MatrixForm &form) {
   return {.form = form,
           .tileM = config.tile_m,
           .tileN = config.tile_n,
-          .tileK = config.tile_k,
+          .tileK = config.tile_k / packedA(problem).elements(),
           .waves = config.threads / form.lanes / config.waves_k / config.waves_m,
-          .k = problem.k / config.split_k,
+          .k = problem.k / config.split_k / packedA(problem).elements(),
           .halves = problem.gated ? 2 : 1,
           .wavesM = config.waves_m,
           .wavesK = config.waves_k,
@@ -44,6 +61,17 @@ inline LoopShape loopShape(const GemmProblem &problem, const GemmConfig &config,
           .stages = config.stages,
           .dma = config.dma || config.loop == GemmLoop::groups,
           .ringB = problem.b_layout != OperandLayout::prepared};
+}
+/// The same loop with the units of B, if they are other elements of K than those of A.
+inline std::optional<LoopShape> loopShapeOfB(const GemmProblem &problem, const LoopShape &shape) {
+  const int ofA = packedA(problem).elements(), ofB = packedB(problem).elements();
+  if (!hasMxScales(problem) || ofA == ofB)
+    return std::nullopt;
+  LoopShape own = shape;
+  own.form = mxForms(shape.form.instruction.target, problem.a, problem.b)->b;
+  own.tileK = shape.tileK * ofA / ofB;
+  own.k = shape.k * ofA / ofB;
+  return own;
 }
 /// A block's rows of A, and of C, lie in a buffer of fewer bytes; offsets inside of it have 32
 /// bits.
@@ -64,7 +92,7 @@ inline bool hasBlockScales(const GemmProblem &problem) {
 }
 /// The type of scale_a and scale_b: others than those of blocks are f32.
 inline DType typeOfScales(const GemmProblem &problem) {
-  return hasBlockScales(problem) ? problem.scale : DType(f32);
+  return hasBlockScales(problem) || hasMxScales(problem) ? problem.scale : DType(f32);
 }
 /// Blocks of K with a scale of their own.
 inline std::int64_t scaleBlocks(std::int64_t size) {

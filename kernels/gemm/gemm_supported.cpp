@@ -27,6 +27,9 @@ constexpr int kOtherRegisters = 48;
 
 constexpr int kMostParts = 64;
 
+/// The elements of k of a matrix instruction with scales of 32 of them.
+constexpr int kMxTileK = 128;
+
 /// Elements of a column of b: the shortest tiles have 128 columns, of two bytes, in a buffer.
 constexpr std::int64_t kMostColumnsOfB = kMostBufferBytes / 256 - 8;
 
@@ -61,11 +64,12 @@ std::vector<Kept> keptBy(const GemmProblem &problem, const GemmConfig &config,
     return layout == OperandLayout::columns ? 4 * shape.loadsOf(rows) + 4 : 0;
   };
   const bool ringA = config.loop == GemmLoop::ring, ringB = shape.ringB;
+  const int loadsOfB = loopShapeOfB(problem, shape).value_or(shape).loadsB();
   std::vector<Kept> kept{
       {"sums", sums},
       {"fragments of a", fragments(ringA, shape.reads())},
-      {"fragments of b", problem.narrow() ? narrowRegisters(problem, shape)
-                                          : fragments(ringB, shape.loadsB())},
+      {"fragments of b",
+       problem.narrow() ? narrowRegisters(problem, shape) : fragments(ringB, loadsOfB)},
       {"tiles under way", underWay(ringA, shape.tileM) + underWay(ringB, shape.tileN)},
       {"columns that are turned",
        turned(problem.a_layout, shape.tileM) + turned(problem.b_layout, shape.tileN)}};
@@ -75,6 +79,10 @@ std::vector<Kept> keptBy(const GemmProblem &problem, const GemmConfig &config,
     kept.push_back({"sums of a group of k", sums});
     kept.push_back({"scales and zero points of groups",
                     2 * tiles * (ofTile * groups.scale.memory_bits() / 32 + groups.zeros)});
+  }
+  if (hasMxScales(problem)) {
+    const int rows = shape.tilesM() + shape.halves * shape.tilesOfHalf();
+    kept.push_back({"scales of 32 elements of k", (2 * shape.parts() + 1) * rows});
   }
   if (hasBlockScales(problem)) {
     kept.push_back({"sums of a block of k", sums});
@@ -134,6 +142,21 @@ Support scalesOfCFit(const GemmProblem &problem, const GemmConfig &config, const
   return {};
 }
 
+/// What operands with scales of 32 elements of k need of a tile.
+Support mxFits(const GemmProblem &problem, const GemmConfig &config) {
+  if (!hasMxScales(problem))
+    return {};
+  if (config.tile_k % kMxTileK)
+    return Support::no(
+        "matrix instructions with scales of 32 elements of k take 128 of k; tile_k is a "
+        "multiple of that");
+  if (config.loop == GemmLoop::ring && config.waves_k > 1)
+    return Support::no(
+        "scales of 32 elements of k are of whole steps, which waves of the ring do not "
+        "share; waves_k is 1");
+  return {};
+}
+
 /// What narrow weights need of a tile.
 Support narrowFits(const GemmProblem &problem, const GemmConfig &config) {
   if (!problem.narrow())
@@ -150,7 +173,7 @@ Support narrowFits(const GemmProblem &problem, const GemmConfig &config) {
 
 /// The bytes of a row of a tile of A or B.
 int rowBytesOf(const GemmProblem &problem, const GemmConfig &config) {
-  return config.tile_k * (problem.a.memory_bits() / 8);
+  return config.tile_k * problem.a.memory_bits() / 8;
 }
 
 /// What two groups of waves that take turns take.
@@ -160,8 +183,8 @@ Support groupsFit(const GemmProblem &problem, const GemmConfig &config, const Ta
     return no("needs loads of 16 bytes to LDS, which " + target.name() + " does not have");
   if (problem.a_layout != OperandLayout::rows || problem.b_layout != OperandLayout::rows)
     return no("takes operands that lie by rows");
-  if (hasBlockScales(problem))
-    return no("takes no scales of blocks");
+  if (hasBlockScales(problem) || hasMxScales(problem))
+    return no("takes no scales of blocks or of 32 elements of k");
   if (config.threads != 8 * target.wave_size() || config.waves_m != 2 || config.waves_k != 1)
     return no("has two rows of four waves: threads is " + to_string(8 * target.wave_size()) +
               ", waves_m 2 and waves_k 1");
@@ -352,6 +375,10 @@ Support resultsSupported(const GemmProblem &problem) {
     return Support::no(
         "scale_c is per_row, and no block has all columns of a row; it is per_tensor or "
         "per_block. A row's scale is made by quantise (ScaleOf::row), of c in 16 bits");
+  case Scales::mx:
+    return Support::no(
+        "scale_c is mx; it is per_tensor or per_block. Scales of 32 elements are made by "
+        "quantise (ScaleOf::block), of c in 16 bits");
   case Scales::per_tensor:
     return {};
   case Scales::per_block:
@@ -368,6 +395,44 @@ Support resultsSupported(const GemmProblem &problem) {
     return {};
   }
   throw Error("scales of no kind");
+}
+
+/// Whether operands with scales of 32 elements of k exist, and how their products may lie.
+Support mxSupported(const GemmProblem &problem, const Target &target) {
+  const DType a = problem.a, b = problem.b;
+  const std::string ofTypes =
+      "a is of type " + std::string(a.name()) + " and b of type " + std::string(b.name());
+  if (problem.scale_a != problem.scale_b)
+    return Support::no(
+        "one operand has scales of 32 elements of k, Scales::mx; both have them, or none");
+  for (const DType each : {a, b})
+    if (each != f8E4M3FN && each != f8E5M2 && each != f4E2M1FN)
+      return Support::no(ofTypes +
+                         "; with Scales::mx each is f8E4M3FN, f8E5M2 or f4E2M1FN. f8E4M3FN has "
+                         "all numbers of the floats of 6 bits, too");
+  if (!target.has(Feature::mfma_scale))
+    return Support::no(
+        target.name() +
+        " has no matrix instructions that this library gives scales of 32 elements of k. "
+        "With a of bf16 or f16, b may be such weights: b_groups is {32, f8E8M0FNU}");
+  if (a.memory_bits() < b.memory_bits())
+    return Support::no(ofTypes +
+                       "; of elements of 4 and 8 bits, b has those of 4. Give the operands "
+                       "the other way round for the transposed product");
+  if (problem.scale != f8E8M0FNU)
+    return Support::no("scale is " + std::string(problem.scale.name()) +
+                       "; with Scales::mx it is f8E8M0FNU");
+  if (const int unit = b.memory_bits() == 8 ? kMxTileK : kMxBlock; problem.k % unit)
+    return Support::no("k is " + to_string(problem.k) + "; with Scales::mx" +
+                       (unit == kMxBlock ? " it is a multiple of 32"
+                                         : " and b of 8 bits it is a multiple of 128"));
+  if (problem.a_layout != OperandLayout::rows || problem.b_layout == OperandLayout::columns)
+    return Support::no("with Scales::mx, a lies by rows, and b is prepared or lies by rows");
+  if (problem.b_layout == OperandLayout::rows && a.memory_bits() != b.memory_bits())
+    return Support::no(ofTypes + "; b of elements shorter than a's is prepared");
+  if (problem.columns() * (problem.k / kMxBlock) >= kMostBufferBytes)
+    return Support::no("the scales of b span more than 1 GiB");
+  return {};
 }
 
 /// Whether narrow weights of these types and groups exist, and how their products may lie.
@@ -437,17 +502,24 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
                        "of type " + std::string(problem.a.name()) + " and b of type " +
                        std::string(problem.b.name()));
   const auto ofTypes = [&] {
-    return Support::no("a is of type " + std::string(problem.a.name()) + " and b of type " +
-                       std::string(problem.b.name()) + "; " + productTypes(target));
+    const bool ofFour = problem.a == f4E2M1FN || problem.b == f4E2M1FN;
+    return Support::no(
+        "a is of type " + std::string(problem.a.name()) + " and b of type " +
+        std::string(problem.b.name()) + "; " + productTypes(target) +
+        (ofFour ? ". Operands of f4E2M1FN have scale_a and scale_b of Scales::mx" : ""));
   };
   // The types come first: what weights of others are prepared for are not products.
-  if (!matrixKind(problem.a) || !matrixKind(multipliedB(problem)))
+  const bool isMx = problem.scale_a == Scales::mx || problem.scale_b == Scales::mx;
+  if (isMx) {
+    if (const Support answer = mxSupported(problem, target); !answer)
+      return answer;
+  } else if (!matrixKind(problem.a) || !matrixKind(multipliedB(problem))) {
     return ofTypes();
+  }
   for (const Support &answer : {weightSupported(problem.weight()), resultsSupported(problem)})
     if (!answer)
       return answer;
-  const std::int64_t k = paddedColumns(problem);
-  const auto form = matrixForm(target, problem.a, multipliedB(problem), k, k);
+  const auto form = gemmForm(problem, paddedColumns(problem), target);
   if (!form)
     return ofTypes();
   if (problem.narrow() && form->runsOfEight() > 1)
@@ -475,7 +547,7 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
     return Support::no("gated pairs take prepared weights");
   if (hasBlockScales(problem) != (problem.scale_b == Scales::per_block))
     return Support::no("one operand has scales of blocks; both have them, or none");
-  const bool hasBlocks = hasBlockScales(problem) || problem.scale_c == Scales::per_block;
+  const bool hasBlocks = hasBlockScales(problem) || isMx || problem.scale_c == Scales::per_block;
   if (problem.scale != f32 && !(hasBlocks && problem.scale == f8E8M0FNU))
     return Support::no("scales are of type " + std::string(problem.scale.name()) +
                        "; f32 is supported, and f8E8M0FNU for scales of blocks");
@@ -510,8 +582,9 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
     return named(answer);
   if (const Support answer = tileFits(problem, config, target); !answer)
     return named(answer);
-  if (const Support answer = narrowFits(problem, config); !answer)
-    return named(answer);
+  for (const Support &answer : {mxFits(problem, config), narrowFits(problem, config)})
+    if (!answer)
+      return named(answer);
   if (const Support answer = loadsFit(problem, config, target); !answer)
     return named(answer);
   const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target));

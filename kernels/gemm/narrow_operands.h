@@ -30,9 +30,10 @@ inline GroupOperands checkScaleGroups(const Arguments &arguments, const ScaleGro
 
 /// Prepared weights of a call that tools and tests make. Narrow ones are any bytes; 8-bit
 /// floats among them are positive and finite.
-inline TensorArg sampleWeights(const Sampler &sampler, DType dtype, bool narrow,
+inline TensorArg sampleWeights(const Sampler &sampler, const WeightProblem &matrix,
                                const Preshuffled &weights, const char *name = "b") {
-  if (!narrow)
+  const DType dtype = matrix.dtype;
+  if (!ofBytes(matrix))
     return sampler(name, dtype, Extents{weights.size()}, Role::input);
   constexpr int kAllBytes = 256, kFiniteBytes = 120; // of every 8-bit float
   const bool isFloat8 = !narrowType(dtype)->codes && dtype.memory_bits() == 8;

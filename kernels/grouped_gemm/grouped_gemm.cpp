@@ -293,9 +293,9 @@ GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfi
   };
   return {.a = sampler("a", problem.a, Extents{rows, k}, Role::input),
           .b = problem.b_layout == OperandLayout::prepared
-                   ? WeightArg(PreparedWeight{problem.weight(),
-                                              sampleWeights(sampler, problem.b, problem.narrow(),
-                                                            preshuffled(problem.weight()))})
+                   ? WeightArg(PreparedWeight{
+                         problem.weight(),
+                         sampleWeights(sampler, problem.weight(), preshuffled(problem.weight()))})
                    : WeightArg(sampler("b", problem.b, Extents{experts, columns, k}, Role::input)),
           .c = problem.c_rows == GroupedRows::slots
                    ? sampler("c", problem.c, Extents{tokens, problem.topk, n}, Role::output)

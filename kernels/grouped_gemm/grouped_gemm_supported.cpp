@@ -124,6 +124,10 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const Target &targ
   if (problem.scale_a == Scales::per_block && problem.columns() % kScaleBlock)
     return Support::no(is("n", problem.n) + "; with scales of blocks an expert's weights have a "
                        "multiple of 128 rows");
+  if (problem.scale_a == Scales::mx || problem.scale_b == Scales::mx)
+    return Support::no(
+        "grouped products have no scales of 32 elements of k, Scales::mx; with a of bf16 or "
+        "f16, b may be such weights: b_groups is {32, f8E8M0FNU}");
   if (problem.scale_c == Scales::per_block && problem.c_rows == GroupedRows::slots)
     return Support::no(
         "scale_c is per_block and c_rows is slots; scales of blocks of c are of rows of places");

@@ -72,7 +72,7 @@ void SampledMemory::fill(std::uint64_t seed) {
 std::map<std::string, std::vector<double>> SampledMemory::inputs() const {
   std::map<std::string, std::vector<double>> all;
   for (const Operand &operand : operands_)
-    if (operand.role.read() && operand.dtype.memory_bits() >= 8)
+    if (operand.role.read() && (operand.dtype.memory_bits() >= 8 || operand.dtype == f4E2M1FN))
       all[operand.name] = decode(operand.dtype, operand.bytes());
   return all;
 }

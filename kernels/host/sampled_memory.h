@@ -42,7 +42,7 @@ public:
   void fill(std::uint64_t seed);
 
   /// The values of what kernels read, by name, before they run. Those of types whose elements are
-  /// parts of bytes are left out.
+  /// parts of bytes are left out, but for f4E2M1FN.
   std::map<std::string, std::vector<double>> inputs() const;
   /// The values of an operand. Throws Error if there is none of this name.
   std::vector<double> values(const std::string &name) const;

@@ -50,12 +50,22 @@ template <class F> auto withType(DType dtype, F f) {
   }
 }
 
-/// The bytes of values, each rounded to the type; of f8E8M0FNU to the power of two next to it.
+/// The bytes of values, each rounded to the type; of f8E8M0FNU to the power of two next to it. Two
+/// of f4E2M1FN share a byte, and the first has the low bits.
 inline std::vector<std::uint8_t> encode(DType dtype, std::span<const double> values) {
   if (dtype == f8E8M0FNU) {
     std::vector<std::uint8_t> bytes;
     for (double value : values)
       bytes.push_back(static_cast<std::uint8_t>(std::lround(std::log2(value)) + 127));
+    return bytes;
+  }
+  if (dtype == f4E2M1FN) {
+    const detail::FloatFormat &format = *detail::smallFloatFormat(dtype);
+    std::vector<std::uint8_t> bytes((values.size() + 1) / 2);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      bytes[i / 2] |= static_cast<std::uint8_t>(
+          format.fromFloat(static_cast<float>(values[i]), detail::FloatOverflow::special)
+          << (4 * (i % 2)));
     return bytes;
   }
   return withType(dtype, [&]<class T>(T) {
@@ -73,6 +83,14 @@ inline std::vector<double> decode(DType dtype, std::span<const std::uint8_t> byt
     std::vector<double> values;
     for (std::uint8_t byte : bytes)
       values.push_back(byte == 255 ? NAN : std::ldexp(1.0, byte - 127));
+    return values;
+  }
+  if (dtype == f4E2M1FN) {
+    const detail::FloatFormat &format = *detail::smallFloatFormat(dtype);
+    std::vector<double> values;
+    for (std::uint8_t byte : bytes)
+      for (int shift : {0, 4})
+        values.push_back(format.toFloat(byte >> shift & 15u));
     return values;
   }
   return withType(dtype, [&]<class T>(T value) {

@@ -393,8 +393,7 @@ MoeForwardArgs Forward::args(const MoeForwardProblem &problem, const MoeForwardC
                              std::int64_t m, const Sampler &sampler) {
   const std::int64_t experts = problem.experts_here();
   const auto weight = [&](const char *name, const WeightProblem &matrix) {
-    return PreparedWeight{
-        matrix, sampleWeights(sampler, matrix.dtype, matrix.narrow, preshuffled(matrix), name)};
+    return PreparedWeight{matrix, sampleWeights(sampler, matrix, preshuffled(matrix), name)};
   };
   const ScaleGroups &groups = problem.w_groups;
   const auto ofGroups = [&](bool has, const char *name, DType dtype, std::int64_t k,

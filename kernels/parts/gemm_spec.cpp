@@ -14,6 +14,10 @@ Support supported(const GemmSpec &spec, const Target &target) {
                        std::string(spec.problem.b.name()) +
                        ": narrow weights are GemmPlan's and GroupedGemmPlan's; the parts multiply "
                        "both operands as they are");
+  if (spec.problem.scale_a == Scales::mx || spec.problem.scale_b == Scales::mx)
+    return Support::no(
+        "scales of 32 elements of k, Scales::mx, are GemmPlan's; the parts take scales of "
+        "blocks, Scales::per_block");
   if (spec.config.split_k > 1 && spec.config.parts_sum != PartsSum::last_block)
     return Support::no("split_k is " + to_string(spec.config.split_k) +
                        ": of the parts, the last block of a tile adds those of K; parts_sum is "

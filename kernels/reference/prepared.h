@@ -15,5 +15,10 @@ inline std::size_t preparedPlace(const WeightProblem &problem, std::int64_t n, s
                      at % 16 / bytes);
 }
 
+/// The place of the byte of elements 2k and 2k + 1 of row n among prepared weights of 4 bits.
+inline std::size_t preparedPairPlace(const WeightProblem &problem, std::int64_t n, std::int64_t k) {
+  return preparedPlace({u8, problem.n, problem.k / 2}, n, k / 2);
+}
+
 } // namespace kernels::reference
 FLYDSL_NAMESPACE_END

@@ -42,7 +42,7 @@ Outputs expected(const WeightProblem &problem, const WeightConfig &, std::int64_
 Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
                  const Inputs &inputs) {
   const std::int64_t n = problem.n, k = problem.k, across = (k + 127) / 128;
-  const bool blocks = problem.scale_a == Scales::per_block;
+  const bool blocks = problem.scale_a == Scales::per_block, isMx = problem.scale_a == Scales::mx;
   // A sum of f32, in parts of at least 16 products and over the parts of K; integers are exact.
   const double groups = problem.b_groups.size ? double(k) / problem.b_groups.size : 0;
   const double roundings =
@@ -51,15 +51,24 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
   struct Sum {
     double value, error;
   };
+  const auto weight = [&](std::int64_t row, std::int64_t i) {
+    const std::vector<double> &b = inputs.at("b");
+    if (problem.narrow())
+      return narrow(row, i);
+    if (problem.b_layout != OperandLayout::prepared || problem.b.memory_bits() >= 8)
+      return b[operandPlace(problem.b_layout, problem.weight(), problem.columns(), row, i)];
+    const auto pair = static_cast<unsigned>(b[preparedPairPlace(problem.weight(), row, i)]);
+    return narrowNumber(problem.b, pair >> i % 2 * 4 & 15u);
+  };
   const auto sumOf = [&](std::int64_t row, std::int64_t column) {
-    const Row a = inputs.at("a"), b = inputs.at("b");
+    const Row a = inputs.at("a");
     double value = 0, magnitude = 0;
     for (std::int64_t i = 0; i < k; ++i) {
       double product =
-          a[operandPlace(problem.a_layout, problem.weight(), m, row, i)] *
-          (problem.narrow()
-               ? narrow(column, i)
-               : b[operandPlace(problem.b_layout, problem.weight(), problem.columns(), column, i)]);
+          a[operandPlace(problem.a_layout, problem.weight(), m, row, i)] * weight(column, i);
+      if (isMx)
+        product *= rowOf(inputs, "scale_a", row, k / 32)[static_cast<std::size_t>(i / 32)] *
+                   rowOf(inputs, "scale_b", column, k / 32)[static_cast<std::size_t>(i / 32)];
       if (blocks)
         product *=
             rowOf(inputs, "scale_a", row, across)[static_cast<std::size_t>(i / 128)] *

@@ -72,9 +72,9 @@ Support weightSupported(const WeightProblem &problem) {
   if (problem.narrow && !narrowType(problem.dtype))
     return Support::no("narrow weights are of type " + std::string(problem.dtype.name()) +
                        "; u4, i4, u8, i8, f4E2M1FN and the 8-bit floats are supported");
-  if (!problem.narrow && bits != 8 && bits != 16 && bits != 32)
+  if (!problem.narrow && problem.dtype != f4E2M1FN && bits != 8 && bits != 16 && bits != 32)
     return Support::no("elements are of type " + std::string(problem.dtype.name()) +
-                       "; types of one, two and four bytes are supported");
+                       "; f4E2M1FN and types of one, two and four bytes are supported");
   const Support sizes = firstRefusal({rangeSupported("n", problem.n, 1, kMostRows),
                                       rangeSupported("k", problem.k, 1, kMostRowBytes * 8 / bits)});
   if (!sizes)
@@ -93,7 +93,7 @@ void checkPrepared(const Arguments &arguments, const char *name, const WeightPro
                    "; the problem's are " + textOf(expected));
   const Preshuffled weights = preshuffled(expected);
   arguments.check(memory, {.name = name,
-                           .dtype = expected.narrow ? DType(u8) : expected.dtype,
+                           .dtype = ofBytes(expected) ? DType(u8) : expected.dtype,
                            .shape = {"prepared_size", weights.size()},
                            .use = use,
                            .align = weights.piece(),
@@ -103,6 +103,9 @@ void checkPrepared(const Arguments &arguments, const char *name, const WeightPro
 Support Weight::supported(const WeightProblem &problem, const Target &) {
   if (problem.narrow)
     return Support::no("narrow weights are prepared on the host, by prepare_weight");
+  if (ofBytes(problem))
+    return Support::no("weights of type " + std::string(problem.dtype.name()) +
+                       " are prepared on the host, by prepare_weight");
   return weightSupported(problem);
 }
 

@@ -19,6 +19,10 @@ enum class Scales : std::uint8_t {
   /// ship them whose weights are 8-bit floats. Both operands have them, or none.
   per_block,
   per_tensor, ///< one number; of experts' weights one for each expert
+  /// One for each 32 elements of a row of A and of a row of B, of type f8E8M0FNU: OCP's
+  /// microscaling formats (MXFP4, MXFP8), as quantise makes them (ScaleOf::block). Both operands
+  /// have them.
+  mx,
 };
 
 /// How an operand's rows along k lie in memory.
@@ -51,6 +55,10 @@ struct FLYDSL_API ScaleGroups {
 /// Scales of blocks are inside of the sum: sum_k scale_a[i, k / 128] * scale_b[j / 128, k / 128] *
 /// a[i, k] * b[j, k].
 ///
+/// Scales::mx are inside of the sum, too: sum_k scale_a[i, k / 32] * scale_b[j, k / 32] * a[i, k] *
+/// b[j, k], on targets whose matrix instructions take them (gfx950). A NaN among the scales of a
+/// row makes all of its sums NaN.
+///
 /// Narrow weights: a is f16 or bf16, and b has 4 or 8 bits. The numbers that b stands for are multiplied
 /// as numbers of a's type, which has them all. With groups, sum_k a[i, k] * b[j, k] is
 ///
@@ -65,19 +73,24 @@ struct FLYDSL_API ScaleGroups {
 /// Gated: b has 2 n rows, those of n gates and then those of n ups, and so have scale_b and bias.
 /// With x[i, j] as c above without its activation, c[i, j] = act(x[i, j]) * x[i, n + j].
 struct FLYDSL_API GemmProblem {
-  DType a = f16; ///< f16, bf16, i8, or one of the target's 8-bit floats
-  /// As a, or another 8-bit float if a is one. Narrow weights, with a of 16 bits: u4, i4, u8, i8,
-  /// f4E2M1FN, which has groups, or an 8-bit float.
+  /// f16, bf16, i8, or one of the target's 8-bit floats; with Scales::mx f8E4M3FN, f8E5M2 or
+  /// f4E2M1FN, of which two share a byte and the first has the low bits.
+  DType a = f16;
+  /// As a, or another 8-bit float if a is one, or f4E2M1FN with Scales::mx. Narrow weights, with a
+  /// of 16 bits: u4, i4, u8, i8, f4E2M1FN, which has groups, or an 8-bit float.
   DType b = f16;
   DType c = f16; ///< f32, f16 or bf16; with scale_c i8 or a float of 8 bits
   OperandLayout a_layout = OperandLayout::rows;     ///< columns: of f16 and bf16
   OperandLayout b_layout = OperandLayout::prepared; ///< columns: of f16 and bf16
   std::int64_t n = 0; ///< columns of c; rows of b, of which gated pairs have twice as many
-  std::int64_t k = 0; ///< columns of a and b; a row of them is a multiple of 16 bytes
+  /// Columns of a and b; a row of them is a multiple of 16 bytes. With Scales::mx a multiple of 32,
+  /// of 128 if b has 8 bits.
+  std::int64_t k = 0;
   Scales scale_a = Scales::none, scale_b = Scales::none;
   /// Of c of 8 bits: per_tensor, or per_block of floats, where n is a multiple of 128.
   Scales scale_c = Scales::none;
-  DType scale = f32; ///< of scales of blocks: f32, or f8E8M0FNU, powers of two
+  /// Of scales of blocks: f32, or f8E8M0FNU, powers of two. Of Scales::mx: f8E8M0FNU.
+  DType scale = f32;
   ScaleGroups b_groups = {}; ///< of narrow weights
   bool bias = false;         ///< a vector, one element for each row of b, is added
   DType bias_type = {};      ///< f32, f16 or bf16; none: the type of c
@@ -152,7 +165,8 @@ struct FLYDSL_API GemmArgs {
   WeightArg b;
   TensorArg c; ///< (m, n), contiguous rows
   /// (m) and (n), f32; of tensors (1) each. Of blocks: (m, k / 128), which may lie in any order, and
-  /// (n / 128, k / 128) with contiguous rows; quotients are rounded up.
+  /// (n / 128, k / 128) with contiguous rows; quotients are rounded up. Of Scales::mx: (m, k / 32)
+  /// and (n, k / 32), contiguous.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
   /// (1), f32, read; or of blocks (m, n / 128), of type scale, written, in any order.
   std::optional<TensorArg> scale_c = {};

@@ -31,7 +31,9 @@ namespace kernels {
 ///
 /// Of two elements of 4 bits in a byte, the first has the low bits.
 struct FLYDSL_API WeightProblem {
-  /// Elements of one, two or four bytes. Narrow: u4, i4, u8, i8, f4E2M1FN, or an 8-bit float.
+  /// Elements of one, two or four bytes, or f4E2M1FN, of which two share a byte: the blocks have
+  /// rows of 64 bytes then, too, that is of 128 elements (FlyDSL's shuffle_weight_w4). Narrow: u4,
+  /// i4, u8, i8, f4E2M1FN, or an 8-bit float.
   DType dtype = f16;
   std::int64_t n = 0; ///< rows: columns of the product
   std::int64_t k = 0; ///< columns; a row is a multiple of 16 bytes
@@ -48,7 +50,8 @@ struct FLYDSL_API WeightProblem {
 /// that of their problem; no plan looks at the bytes. It owns nothing.
 struct FLYDSL_API PreparedWeight {
   WeightProblem matrix; ///< GemmProblem::weight() of the products that take it
-  /// A vector of prepared_size(matrix) elements of type matrix.dtype; of bytes (u8) if it is narrow.
+  /// A vector of prepared_size(matrix) elements of type matrix.dtype; of bytes (u8) if it is narrow
+  /// or of elements of 4 bits.
   TensorArg memory;
 };
 
@@ -90,11 +93,11 @@ template <> struct FamilyOf<WeightProblem> {
 };
 using WeightPlan = Plan<WeightProblem>;
 
-/// The elements of the prepared weights, with those that fill the last blocks; of narrow weights, their
-/// bytes. Throws Error with the reason if the problem is not supported.
+/// The elements of the prepared weights, with those that fill the last blocks; of narrow weights
+/// and those of 4 bits, their bytes. Throws Error with the reason if the problem is not supported.
 FLYDSL_API std::int64_t prepared_size(const WeightProblem &problem);
 /// Prepares weights in the host's memory: `raw` holds n * k elements, row after row, and `out` gets
-/// prepared_size elements. They do not overlap, which is an Error. Of narrow weights of 4 bits, two are a
+/// prepared_size elements. They do not overlap, which is an Error. Of weights of 4 bits, two are a
 /// byte of `raw`, the first in the low bits, as gpt-oss has its blocks; checkpoints of GPTQ and AWQ become
 /// such rows by flydsl/kernels/checkpoint.h. Throws Error for a narrow 8-bit float that is no finite
 /// number.

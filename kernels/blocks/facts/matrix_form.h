@@ -20,6 +20,9 @@ inline constexpr int kPieceBytes = 16;
 /// A product of 16 x 16 elements by a wave. The weights, of type b, are the instruction's A.
 struct MatrixForm {
   rocdl::MatrixProduct instruction;
+  /// The instruction by whose layouts operands are moved: the same, or of elements of 4 bits one of
+  /// bytes, each of which is two of them. `a`, `b`, `k` and what follows from its layouts are its.
+  rocdl::MatrixProduct moved;
   DType a, b;  ///< types of the elements
   DType acc;   ///< f32 or i32
   int k;       ///< of one instruction
@@ -29,10 +32,11 @@ struct MatrixForm {
   int run;     ///< neighbours in K that a lane holds side by side
   int sumRun;  ///< neighbouring rows of the result that a lane has; 1 if it has every other row
 
-  explicit MatrixForm(const rocdl::MatrixProduct &product)
-      : instruction(product), a(product.b), b(product.a), acc(product.acc), k(product.k),
-        scaled(product.is_scaled()), lanes(product.lanes), across(product.lanes_of_row()),
-        run(product.layout_a.run(product.m)), sumRun(product.layout_c.run(1)) {}
+  explicit MatrixForm(const rocdl::MatrixProduct &product) : MatrixForm(product, product) {}
+  MatrixForm(const rocdl::MatrixProduct &product, const rocdl::MatrixProduct &moved)
+      : instruction(product), moved(moved), a(moved.b), b(moved.a), acc(product.acc), k(moved.k),
+        scaled(product.is_scaled()), lanes(product.lanes), across(moved.lanes_of_row()),
+        run(moved.layout_a.run(moved.m)), sumRun(product.layout_c.run(1)) {}
 
   /// Whether all lanes of a row hold all of its elements (RDNA3).
   bool replicated() const { return instruction.layout_a.copies() > 1; }
@@ -118,6 +122,43 @@ inline std::optional<MatrixForm> matrixForm(const Target &target, DType a, DType
     if (stepK % form.part() == 0 && rowK % form.part() == 0)
       return form;
   return std::nullopt;
+}
+/// What an operand's elements are in memory and on their way: those of 4 bits are moved in pairs.
+struct PackedOperand {
+  DType element;
+  int bits() const { return element.memory_bits(); }
+  /// The elements of a unit that is moved, and its type.
+  int elements() const { return bits() < 8 ? 8 / bits() : 1; }
+  DType unit() const { return bits() < 8 ? DType(i8) : element; }
+};
+/// The forms of the two operands, whose units of K may differ.
+struct MxForms {
+  MatrixForm a, b;
+};
+/// gfx950's instruction with scales of 32 elements of K, as each operand sees it; none if the
+/// target does not have it for these types. The weights' elements are not longer than those of A.
+inline std::optional<MxForms> mxForms(const Target &target, DType a, DType b) {
+  const auto find = [&](DType first, DType second) -> std::optional<rocdl::MatrixProduct> {
+    for (const rocdl::MatrixProduct &product : rocdl::matrix_products(target, first, second))
+      if (product.m == 16 && product.n == 16 && product.layout_a.is_known() &&
+          (first == i8 ? product.k == 64 : product.scale_block == 32))
+        return product;
+    return std::nullopt;
+  };
+  if (!target.has(Feature::mfma_scale) || a.memory_bits() < b.memory_bits())
+    return std::nullopt;
+  // 64 bytes along K are 128 elements of 4 bits, and lie in the lanes alike: 16 bytes of a row in
+  // each.
+  const auto product = find(b, a);
+  const auto movedOf = [&](DType type) {
+    return type.memory_bits() < 8 ? find(i8, i8) : find(type, type);
+  };
+  const bool alike = a.memory_bits() == b.memory_bits();
+  const auto movedA = alike && a.memory_bits() == 8 ? product : movedOf(a),
+             movedB = alike ? movedA : movedOf(b);
+  if (!product || !movedA || !movedB)
+    return std::nullopt;
+  return MxForms{MatrixForm(*product, *movedA), MatrixForm(*product, *movedB)};
 }
 /// The elements of K that every product of operands of types a and b is a multiple of; 0 if the
 /// target has no instruction for them.

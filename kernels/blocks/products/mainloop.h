@@ -73,9 +73,11 @@ inline std::unique_ptr<FragmentsOfB> fragmentsOfWeights(const LoopShape &shape, 
                                                         const Int32 &thread) {
   if (b.narrow)
     return std::make_unique<NarrowFragments>(shape, mma, b, thread);
+  const LoopShape &own = b.shape ? *b.shape : shape;
+  const TiledMma ofOwn =
+      b.shape ? weightsFirst(own.form, own.waves, own.wavesM, own.slices()) : mma;
   return std::make_unique<FragmentsOfWeights>(
-      shape, mma,
-      std::make_unique<ColumnsOfB>(shape, b.weights, mma, thread, b.halves, b.blocks));
+      own, ofOwn, std::make_unique<ColumnsOfB>(own, b.weights, ofOwn, thread, b.halves, b.blocks));
 }
 
 /// A is an OperandTile or a GatheredTile, B an OperandTile or a PreparedTile.

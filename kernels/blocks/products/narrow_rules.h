@@ -40,11 +40,16 @@ inline const NarrowType *narrowType(DType dtype) {
   return nullptr;
 }
 
-/// Prepared weights; narrow ones are a matrix of bytes.
+/// Whether prepared weights are a matrix of bytes: narrow ones, and others whose elements are parts
+/// of bytes.
+inline bool ofBytes(const WeightProblem &problem) {
+  return problem.narrow || problem.dtype.memory_bits() < 8;
+}
+/// Prepared weights.
 inline Preshuffled preshuffled(const WeightProblem &problem) {
   const int bits = problem.dtype.memory_bits();
-  return problem.narrow ? Preshuffled{problem.n, problem.k * bits / 8, 1}
-                        : Preshuffled{problem.n, problem.k, bits / 8};
+  return ofBytes(problem) ? Preshuffled{problem.n, problem.k * bits / 8, 1}
+                          : Preshuffled{problem.n, problem.k, bits / 8};
 }
 
 /// The elements of a run.

@@ -25,6 +25,8 @@ inline MmaAtom unscaledAtom(const MatrixForm &form) {
   const MmaAtom atom = matrixAtom(form);
   return form.scaled ? atom.set_value("scale_a", Int32(0)).set_value("scale_b", Int32(0)) : atom;
 }
+/// The instruction whose layouts the operands have on their way.
+inline MmaAtom movingAtom(const MatrixForm &form) { return make_mma_atom(rocdl::Mma(form.moved)); }
 /// The options of a product of whole fragments without scales.
 inline GemmOptions unscaled(const MatrixForm &form, GemmOptions options = {}) {
   if (form.scaled) {
@@ -57,8 +59,8 @@ inline TiledMma weightsFirst(const MatrixForm &form, int waves, int wavesM = 1, 
   const Layout sideBySide = make_layout(
       {waves, wavesM, slices}, {1, wavesM > 1 ? waves : 0, slices > 1 ? waves * wavesM : 0});
   if (form.run >= form.piece())
-    return make_tiled_mma(matrixAtom(form), sideBySide);
-  return make_tiled_mma(matrixAtom(form), sideBySide, make_tile(_, _, alongK(form, slices)));
+    return make_tiled_mma(movingAtom(form), sideBySide);
+  return make_tiled_mma(movingAtom(form), sideBySide, make_tile(_, _, alongK(form, slices)));
 }
 
 /// The shape of preshuffled weights of `blocks` blocks of 16 rows, and `columns` columns.

@@ -80,6 +80,8 @@ struct PreparedTile {
   std::vector<Tensor> halves; // ((16, blocks), (piece, 4, k)): from the start of a tile on
   Int32 blocks;               ///< of 16 rows that exist from there on
   std::optional<NarrowTile> narrow = {};
+  /// The loop in units of the weights, if these are other elements of K than those of A.
+  std::optional<LoopShape> shape = {};
 
   DType dtype() const { return halves.front().dtype(); }
 };

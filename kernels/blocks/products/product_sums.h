@@ -60,7 +60,10 @@ protected:
   const LoopShape &shape() const { return shape_; }
   const TiledMma &mma() const { return mma_; }
   Tensor fragment() const {
-    return mma_.make_fragment_C({shape_.tileOfHalf(), shape_.tileM}); // (V, n, m)
+    const Tensor sums = mma_.make_fragment_C({shape_.tileOfHalf(), shape_.tileM}); // (V, n, m)
+    // What operands are moved by may have another type of sums, in the same lanes.
+    return sums.dtype() == shape_.form.acc ? sums
+                                           : make_rmem_tensor(sums.layout(), shape_.form.acc);
   }
   void multiply(const Tensor &sums, const Tensor &b, const Tensor &a) const {
     gemm(mma_, sums, b, a, sums, unscaled(shape_.form, {.order = GemmTraversalOrder::MKN}));

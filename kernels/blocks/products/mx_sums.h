@@ -1,0 +1,146 @@
+// Sums of products of the microscaling formats, in which each 32 elements of K of a row have a scale
+// of 8 bits, a power of two. The matrix instruction multiplies by the scales itself: of 128 elements
+// of K, each lane of group g of 16 lanes gives a byte for elements 32 g to 32 g + 31 of its row.
+//
+// Scales lie as they are made, row after row of K / 32 bytes. The four bytes of a part of K are
+// loaded by all lanes of a row as a word, of which each lane shifts its own byte down. A load brings
+// the scales of up to four parts. (FlyDSL and aiter shuffle the scales so that a lane's bytes of
+// several parts are a word, and each instruction names a byte of it.) Where rows of scales do not
+// start at multiples of words, each lane loads its byte.
+#pragma once
+
+#include "blocks/products/product_sums.h"
+
+#include <flydsl/flydsl.h>
+#include <flydsl/kernel/bounded.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The scales of a block's tile in global memory, u8, over the block's part of K.
+struct MxScales {
+  Tensor a;                   // (tileM, K / 32)
+  Int32 rows;                 ///< of them that exist
+  std::vector<Tensor> b;      // (tileN / halves, K / 32), of each half
+  Int32 columns;              ///< rows of each that exist
+  std::int64_t ofRow, ofPart; ///< scales of a row of the matrix, and of the block's part of K
+  DType elementA, elementB;   ///< of the operands
+};
+
+class MxSums final : public Sums {
+public:
+  /// `mma` is that of the sums; operands are fragments of one part.
+  MxSums(const LoopShape &shape, const TiledMma &mma, const MxScales &scales)
+      : Sums(shape, mma), scales_(scales), lane_(thread_idx().x % shape.form.lanes),
+        word_(wordsOf(scales.ofRow, shape.parts())),
+        a_(bufferOf(scales.a, {scales.rows, blocks()}, scales.rows > 0)) {
+    for (const Tensor &half : scales.b)
+      b_.push_back(bufferOf(half, {scales.columns, blocks()}, scales.columns > 0));
+    const Int32 row = lane_ % 16,
+                waveM = thread_idx().x / (shape.form.lanes * shape.waves) % shape.wavesM,
+                waveN = thread_idx().x / shape.form.lanes % shape.waves;
+    for (int i = 0; i < shape.tilesM(); ++i)
+      places_.push_back(placeOf(a_, row + 16 * (waveM + shape.wavesM * i), scales.rows));
+    for (int half = 0; half < shape.halves; ++half)
+      for (int j = 0; j < shape.tilesOfHalf(); ++j)
+        places_.push_back(
+            placeOf(b_[at(half)], row + 16 * (waveN + shape.waves * j), scales.columns));
+    for (int stage = 0; stage < 2; ++stage)
+      words_.push_back(make_rmem_tensor(make_layout({shape.parts(), rows()}, {1, shape.parts()}),
+                                        u32)); // (part, row)
+  }
+
+  int loads(int parts) const override {
+    return rows() * (word_ ? (parts + word_ - 1) / word_ : parts);
+  }
+  void fetch(const Int32 &step, int stage, int parts, bool guarded) const override {
+    for (int row = 0; row < rows(); ++row)
+      for (int part = 0; part < parts; part += std::max(word_, 1))
+        load(step, stage, part, row, guarded);
+  }
+  void add(int half, int stage, int part, int parts, const Tensor &b,
+           const Tensor &a) const override {
+    std::vector<Numeric> ofA;
+    for (int i = 0; i < shape().tilesM(); ++i)
+      ofA.push_back(own(stage, part, i));
+    for (int j = 0; j < shape().tilesOfHalf(); ++j) {
+      const Numeric ofB = own(stage, part, rowOfB(half, j));
+      const Tensor operandB = elements(b(_, j, 0), scales_.elementB);
+      for (int i = 0; i < shape().tilesM(); ++i) {
+        const MmaAtom atom =
+            matrixAtom(shape().form).set_value("scale_a", ofB).set_value("scale_b", ofA[at(i)]);
+        const Tensor sums = of(half)(_, j, i);
+        mma_atom_call(atom, sums, operandB, elements(a(_, i, 0), scales_.elementA), sums);
+      }
+    }
+  }
+
+private:
+  static constexpr int kScalesOfPart = 4;
+  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+  /// Words that a load brings: those of up to four parts of a step, if all rows start at multiples
+  /// of them; 0: a load brings a byte.
+  static int wordsOf(std::int64_t ofRow, int parts) {
+    for (int words : {4, 2, 1})
+      if (parts % words == 0 && ofRow % (kScalesOfPart * words) == 0)
+        return words;
+    return 0;
+  }
+  /// Scales of the block's part of K.
+  std::int64_t blocks() const { return scales_.ofPart; }
+  /// Rows of a lane's scales: those of A, then those of each half of B.
+  int rows() const { return shape().tilesM() + shape().halves * shape().tilesOfHalf(); }
+  int rowOfB(int half, int j) const { return shape().tilesM() + half * shape().tilesOfHalf() + j; }
+  /// Bytes from the start of a buffer to a row that exists.
+  static Int32 placeOf(const Tensor &buffer, const Int32 &row, const Int32 &exist) {
+    return Int32(buffer.layout()(min(row, max(exist - 1, 0)), 0));
+  }
+  const Tensor &bufferOfRow(int row) const {
+    return row < shape().tilesM() ? a_ : b_[at((row - shape().tilesM()) / shape().tilesOfHalf())];
+  }
+  void load(const Int32 &step, int stage, int part, int row, bool guarded) const {
+    const Pointer buffer = bufferOfRow(row).iter();
+    const Int32 first = (step * shape().parts() + part) * kScalesOfPart;
+    const auto end = static_cast<std::int32_t>(blocks());
+    const Tensor to = words_[at(stage)](_, row); // (part)
+    if (word_ == 0) {
+      const Int32 own = lane_ / 16;
+      to(part) =
+          bounded_load(buffer,
+                       {select(first + own < end, places_[at(row)] + own, kPastTheEnd), first}, u8)
+              .to(u32);
+      return;
+    }
+    const Int32 place =
+        guarded ? Int32(select(first < end, places_[at(row)], kPastTheEnd)) : places_[at(row)];
+    if (word_ == 1)
+      to(part) = bounded_load(buffer, {place, first}, u32);
+    else
+      make_view(to.iter() + part, make_layout(word_))
+          .store(bounded_load(buffer, {place, first}, u32, word_));
+  }
+  /// The register whose lowest byte is the lane's scale of a row.
+  Numeric own(int stage, int part, int row) const {
+    const Numeric word = words_[at(stage)](part, row);
+    return (word_ ? Numeric(word >> (lane_ / 16 * 8).to(u32)) : word).to(i32);
+  }
+  /// A lane's bytes as what the instruction takes.
+  static Tensor elements(const Tensor &fragment, DType type) {
+    return type.memory_bits() < 8 ? fragment.recast(type) : fragment;
+  }
+
+  MxScales scales_;
+  Int32 lane_;
+  int word_;
+  Tensor a_;                  // (tileM, K / 32)
+  std::vector<Tensor> b_;     // (tileN / halves, K / 32), of each half
+  std::vector<Int32> places_; // of each row
+  std::vector<Tensor> words_; // (part, row), of each stage
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

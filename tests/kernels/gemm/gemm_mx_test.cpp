@@ -1,0 +1,361 @@
+// Products of the microscaling formats on gfx950: operands of 4 and 8 bits with a power of two for each
+// 32 elements of K, against the reference in double precision and against exact sums.
+#include "support/hot_loop.h"
+#include "support/product.h"
+#include "support/size_sweep.h"
+
+#include <flydsl/kernels/quantise.h>
+#include <flydsl/kernels/weight.h>
+
+#include <array>
+
+using namespace kernel_tests;
+
+namespace {
+
+using fk::OperandLayout;
+
+/// A problem whose operands have scales of 32 elements.
+GemmProblem mx(fx::DType a, fx::DType b, std::int64_t n, std::int64_t k) {
+  return {.a = a,
+          .b = b,
+          .c = fx::bf16,
+          .n = n,
+          .k = k,
+          .scale_a = Scales::mx,
+          .scale_b = Scales::mx,
+          .scale = fx::f8E8M0FNU};
+}
+/// Both loops over prepared weights.
+std::vector<GemmConfig> loops(const GemmProblem &problem) {
+  const int tileK = 256 * 8 / problem.a.memory_bits();
+  return {{.tile_m = 32, .tile_n = 64, .tile_k = tileK},
+          {.tile_m = 16,
+           .tile_n = 32,
+           .tile_k = tileK,
+           .threads = 256,
+           .loop = fk::GemmLoop::registers,
+           .waves_k = 4}};
+}
+
+/// Operands of a call as bytes, rows without gaps.
+struct MxOperands {
+  std::vector<std::uint8_t> a, b, scaleA, scaleB;
+};
+fx::DeviceArray<std::uint8_t> onDevice(const std::vector<std::uint8_t> &bytes) {
+  fx::DeviceArray<std::uint8_t> memory(fx::Extents{std::int64_t(bytes.size())});
+  memory.copy_from(bytes);
+  return memory;
+}
+/// The product in f32.
+std::vector<double> product(GemmProblem problem, const GemmConfig &config, std::int64_t m,
+                            const MxOperands &operands) {
+  problem.c = fx::f32;
+  const bool isPrepared = problem.b_layout == OperandLayout::prepared;
+  std::vector<std::uint8_t> raw = operands.b;
+  if (isPrepared) {
+    raw.assign(std::size_t(fk::prepared_size(problem.weight())), 0);
+    fk::prepare_weight(problem.weight(), operands.b.data(), raw.data());
+  }
+  const auto a = onDevice(operands.a), b = onDevice(raw), scaleA = onDevice(operands.scaleA),
+             scaleB = onDevice(operands.scaleB);
+  const Operand c = Operand::output(fx::f32, m, problem.n);
+  const std::int64_t n = problem.columns(), k = problem.k;
+  const fx::TensorArg prepared =
+      fx::tensor(b.data(), problem.b.memory_bits() < 8 ? fx::DType(fx::u8) : problem.b,
+                 {std::int64_t(raw.size())});
+  const fx::Stream stream;
+  fk::GemmPlan(problem, config)(
+      {.a = fx::tensor(a.data(), problem.a, {m, k}),
+       .b = isPrepared ? fk::WeightArg(fk::PreparedWeight{problem.weight(), prepared})
+                       : fk::WeightArg(fx::tensor(b.data(), problem.b, {n, k})),
+       .c = c.tensor(),
+       .scale_a = fx::tensor(scaleA.data(), fx::f8E8M0FNU, {m, k / 32}),
+       .scale_b = fx::tensor(scaleB.data(), fx::f8E8M0FNU, {n, k / 32})},
+      stream);
+  stream.synchronize();
+  return c.values();
+}
+/// What it must be, where sums of f32 are exact.
+std::vector<double> exact(const GemmProblem &problem, std::int64_t m, const MxOperands &operands) {
+  const std::vector<double> a = decode(problem.a, operands.a), b = decode(problem.b, operands.b),
+                            scaleA = decode(fx::f8E8M0FNU, operands.scaleA),
+                            scaleB = decode(fx::f8E8M0FNU, operands.scaleB);
+  std::vector<double> c;
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < problem.n; ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < problem.k; ++k)
+        sum += a[std::size_t(i * problem.k + k)] * b[std::size_t(j * problem.k + k)] *
+               scaleA[std::size_t((i * problem.k + k) / 32)] *
+               scaleB[std::size_t((j * problem.k + k) / 32)];
+      c.push_back(sum);
+    }
+  return c;
+}
+/// Integers from -3 to 3, and scales from 2^-3 to 2^3: sums are multiples of 2^-6 below 2^17.
+MxOperands whole(const GemmProblem &problem, std::int64_t m) {
+  const auto scales = [&](std::int64_t rows, std::uint64_t seed) {
+    std::vector<std::uint8_t> bytes;
+    for (double exponent : integers(rows * problem.k / 32, seed, -3, 3))
+      bytes.push_back(std::uint8_t(127 + exponent));
+    return bytes;
+  };
+  return {encode(problem.a, integers(m * problem.k, 1, -3, 3)),
+          encode(problem.b, integers(problem.n * problem.k, 2, -3, 3)), scales(m, 3),
+          scales(problem.n, 4)};
+}
+
+/// The types of a and b.
+constexpr std::array kTypes{
+    std::pair(fx::f4E2M1FN, fx::f4E2M1FN), std::pair(fx::f8E4M3FN, fx::f4E2M1FN),
+    std::pair(fx::f8E5M2, fx::f4E2M1FN), std::pair(fx::f8E4M3FN, fx::f8E4M3FN),
+    std::pair(fx::f8E5M2, fx::f8E4M3FN)};
+
+} // namespace
+
+TEST_CASE("products of the microscaling formats", "[run]") {
+  SweepCounts counts;
+  for (const auto &[a, b] : kTypes) {
+    GemmProblem problem = mx(a, b, 80, 512);
+    for (const std::int64_t m : {1, 40})
+      runOnce(problem, fk::choose(problem, m), m, counts);
+    // K ends inside of a part, and rows of scales start at any byte.
+    if (b == fx::f4E2M1FN) {
+      problem.k = 352;
+      for (const GemmConfig &config : loops(problem))
+        runOnce(problem, config, 21, counts);
+    }
+    problem.n = 48;
+    problem.k = 640;
+    problem.gated = problem.bias = true;
+    problem.activation = Activation::silu;
+    for (const GemmConfig &config : loops(problem))
+      if (fk::supported(problem, config))
+        runOnce(problem, config, 33, counts);
+  }
+  CHECK(counts.compared >= 5 * 3 + 2 * 3);
+  CHECK(counts.compared == counts.runs);
+}
+
+TEST_CASE("products of the microscaling formats: rows of b, parts of K, LDS's own loads", "[run]") {
+  SweepCounts counts;
+  for (const fx::DType type : {fx::DType(fx::f4E2M1FN), fx::DType(fx::f8E4M3FN)}) {
+    GemmProblem problem = mx(type, type, 72, type == fx::f4E2M1FN ? 1056 : 1152);
+    problem.b_layout = OperandLayout::rows;
+    const GemmConfig config = {
+        .tile_m = 64, .tile_n = 64, .tile_k = 128 * 8 / type.memory_bits(), .waves_m = 2};
+    runOnce(problem, config, 70, counts);
+    GemmConfig dma = config;
+    dma.dma = true;
+    dma.stages = 4;
+    runOnce(problem, dma, 70, counts);
+    problem.k = 1024;
+    problem.b_layout = OperandLayout::prepared;
+    dma.split_k = 2;
+    dma.waves_m = 1;
+    dma.tile_k = 256 * 8 / type.memory_bits() / 2;
+    dma.stages = 2;
+    runOnce(problem, dma, 20, counts);
+  }
+  CHECK(counts.compared == 6);
+}
+
+TEST_CASE("sums of integers over powers of two are exact in the microscaling formats", "[run]") {
+  for (const auto &[a, b] : kTypes) {
+    const GemmProblem problem = mx(a, b, 64, 1024);
+    constexpr std::int64_t m = 37;
+    const MxOperands operands = whole(problem, m);
+    const std::vector<double> expected = exact(problem, m, operands);
+    for (const GemmConfig &config : loops(problem))
+      CHECK(product(problem, config, m, operands) == expected);
+  }
+}
+
+TEST_CASE("each scale belongs to its 32 elements: the least, the largest, and NaN", "[run]") {
+  constexpr std::int64_t m = 16, k = 384;
+  for (const auto &[a, b] : kTypes) {
+    const GemmProblem problem = mx(a, b, 16, k);
+    MxOperands operands{encode(a, std::vector<double>(m * k, 1)),
+                        encode(b, std::vector<double>(problem.n * k, 1)),
+                        std::vector<std::uint8_t>(m * k / 32, 127),
+                        std::vector<std::uint8_t>(std::size_t(problem.n * k / 32), 127)};
+    // Blocks of K have powers of two of their own, so that the sum tells them all.
+    for (std::int64_t block = 0; block < k / 32; ++block)
+      operands.scaleA[std::size_t(3 * k / 32 + block)] = std::uint8_t(120 + block);
+    // 2^-127 times 2^127; 2^-127 times 2^-127 is nothing.
+    operands.scaleA[5 * k / 32] = 0;
+    operands.scaleB[7 * k / 32] = 254;
+    operands.scaleB[8 * k / 32] = 0;
+    operands.scaleA[9 * k / 32 + 4] = 255;
+    operands.scaleB[std::size_t(11 * k / 32 + k / 32 - 1)] = 255;
+    const std::vector<double> expected = exact(problem, m, operands);
+    REQUIRE(expected[5 * 16 + 7] == k);
+    for (const GemmConfig &config : loops(problem)) {
+      const std::vector<double> got = product(problem, config, m, operands);
+      for (std::size_t i = 0; i < got.size(); ++i)
+        if (std::isnan(expected[i]) ? !std::isnan(got[i]) : float(got[i]) != float(expected[i]))
+          FAIL("(" << i / 16 << ", " << i % 16 << "): " << got[i] << " is not " << expected[i]);
+    }
+  }
+}
+
+TEST_CASE("what quantise makes of two matrices is multiplied as it is", "[run]") {
+  constexpr std::int64_t m = 24, n = 48, k = 256;
+  for (const auto &[typeA, typeB] : kTypes) {
+    const fx::Stream stream;
+    const auto quantised = [&](fx::DType type, std::int64_t rows, std::uint64_t seed) {
+      const Operand x = Operand::input(fx::f32, rows, k, uniform(fx::f32, rows * k, seed, 100));
+      fx::DeviceArray<std::uint8_t> q(fx::Extents{rows * k * type.memory_bits() / 8}),
+          scale(fx::Extents{rows * k / 32});
+      fk::run(fk::QuantiseProblem{.x = fx::f32, .q = type, .n = k, .scale = fk::ScaleOf::block},
+              {.x = x.tensor(),
+               .q = fx::tensor(q.data(), type, {rows, k}),
+               .scale = fx::tensor(scale.data(), fx::f8E8M0FNU, {rows, k / 32})},
+              stream);
+      stream.synchronize();
+      return std::pair(q.to_host(), scale.to_host());
+    };
+    const auto [a, scaleA] = quantised(typeA, m, 1);
+    const auto [b, scaleB] = quantised(typeB, n, 2);
+    const MxOperands operands{a, b, scaleA, scaleB};
+    const GemmProblem problem = mx(typeA, typeB, n, k);
+    const std::vector<double> got = product(problem, fk::choose(problem, m), m, operands),
+                              expected = exact(problem, m, operands);
+    for (std::size_t i = 0; i < got.size(); ++i)
+      if (!(std::fabs(got[i] - expected[i]) <= 0x1p-14 * 100 * 100))
+        FAIL(i << ": " << got[i] << " is not " << expected[i]);
+  }
+}
+
+TEST_CASE(
+    "products of the microscaling formats: another run, a graph and a file give the same bits",
+    "[run]") {
+  const GemmProblem problem = mx(fx::f4E2M1FN, fx::f4E2M1FN, 64, 512);
+  expectStructure(problem, fk::choose(problem, 17), 17);
+}
+
+TEST_CASE("the hot loop of products of the microscaling formats") {
+  // For two steps: an instruction for each 128 elements of K and tile of 16 x 16; a load of scales for
+  // each row of tiles and up to 512 elements; a shift for each word of scales.
+  struct Case {
+    fx::DType a, b;
+    int tileM, tileN, tileK, matrix, loads, most; // of two steps; other vector instructions
+  };
+  for (const Case &c : std::initializer_list<Case>{
+           {fx::f4E2M1FN, fx::f4E2M1FN, 128, 128, 256, 2 * 2 * 16, 2 * (4 + 4 + 10), 2 * 20},
+           {fx::f8E4M3FN, fx::f4E2M1FN, 64, 128, 256, 2 * 2 * 8, 2 * (4 + 4 + 6), 2 * 12},
+           {fx::f8E4M3FN, fx::f8E4M3FN, 64, 128, 128, 2 * 8, 2 * (2 + 4 + 6), 2 * 6}}) {
+    const GemmProblem problem = mx(c.a, c.b, 4096, 4096);
+    const GemmConfig config{.tile_m = c.tileM, .tile_n = c.tileN, .tile_k = c.tileK};
+    const fx::Target target = fx::Target::parse("gfx950");
+    const auto code = fk::GemmPlan(problem, config, target).executables();
+    REQUIRE(code.size() == 1);
+    CHECK(code[0].spills() == 0);
+    const HotLoop loop = hotLoop(code[0]);
+    INFO(fx::to_config(problem).str() << "\n" << loop.str());
+    CHECK(loop.matrix == c.matrix);
+    CHECK(loop.loads == c.loads);
+    CHECK(loop.vector <= c.most);
+  }
+}
+
+TEST_CASE("every product of the microscaling formats that is supported has a tile") {
+  const fx::Target target = fx::Target::parse("gfx950");
+  for (const auto &[a, b] : kTypes)
+    for (const std::int64_t n : {16, 200, 4096})
+      for (const std::int64_t k : {32, 128, 384, 2880, 8192})
+        for (const bool isGated : {false, true}) {
+          GemmProblem problem = mx(a, b, n / 16 * 16, k);
+          problem.gated = isGated;
+          if (!fk::supported(problem, target)) {
+            CHECK((b != fx::f4E2M1FN && k % 128));
+            continue;
+          }
+          for (const std::int64_t m : {0, 1, 17, 64, 129, 5000})
+            CHECK(fk::supported(problem, fk::choose(problem, m, target), target));
+        }
+}
+
+TEST_CASE("operands of the microscaling formats that are wrong are refused") {
+  const GemmProblem good = mx(fx::f4E2M1FN, fx::f4E2M1FN, 64, 256);
+  const auto why = [&](auto change, const char *target = "gfx950") {
+    GemmProblem problem = good;
+    change(problem);
+    return fk::supported(problem, fx::Target::parse(target)).why;
+  };
+  CHECK(why([](auto &) {}).empty());
+  for (const char *target : {"gfx942", "gfx1201", "gfx1250"})
+    CHECK(why([](auto &) {}, target) ==
+          std::string(target) + " has no matrix instructions that this library gives scales of 32 "
+                                "elements of k. With a of "
+                                "bf16 or f16, b may be such weights: b_groups is {32, f8E8M0FNU}");
+  CHECK(why([](auto &p) { p.scale_b = Scales::none; }) ==
+        "one operand has scales of 32 elements of k, Scales::mx; both have them, or none");
+  CHECK(why([](auto &p) {
+          p.scale_a = p.scale_b = Scales::none;
+        }).find("Operands of f4E2M1FN have scale_a and scale_b of Scales::mx") !=
+        std::string::npos);
+  CHECK(why([](auto &p) { p.a = p.b = fx::f6E2M3FN; })
+            .find("with Scales::mx each is f8E4M3FN, f8E5M2 or f4E2M1FN. f8E4M3FN has all numbers "
+                  "of the "
+                  "floats of 6 bits, too") != std::string::npos);
+  CHECK(why([](auto &p) { p.a = p.b = fx::bf16; }).find("with Scales::mx each is") !=
+        std::string::npos);
+  CHECK(why([](auto &p) {
+          p.b = fx::f8E4M3FN;
+        }).find("of elements of 4 and 8 bits, b has those of 4") != std::string::npos);
+  CHECK(why([](auto &p) { p.scale = fx::f32; }) == "scale is f32; with Scales::mx it is f8E8M0FNU");
+  CHECK(why([](auto &p) { p.k = 272; }) == "k is 272; with Scales::mx it is a multiple of 32");
+  CHECK(why([](auto &p) { p.a = p.b = fx::f8E5M2, p.k = 288; }) ==
+        "k is 288; with Scales::mx and b of 8 bits it is a multiple of 128");
+  CHECK(why([](auto &p) { p.a_layout = OperandLayout::columns; }) ==
+        "with Scales::mx, a lies by rows, and b is prepared or lies by rows");
+  CHECK(why([](auto &p) {
+          p.a = fx::f8E4M3FN, p.b_layout = OperandLayout::rows;
+        }).find("b of elements shorter than a's is prepared") != std::string::npos);
+  CHECK(why([](auto &p) {
+          p.c = fx::f8E4M3FN, p.scale_c = Scales::mx;
+        }).find("scale_c is mx; it is per_tensor or per_block") != std::string::npos);
+  const auto whyTile = [&](auto change) {
+    GemmConfig config{.tile_m = 64, .tile_n = 128, .tile_k = 256};
+    change(config);
+    return fk::supported(good, config, fx::Target::parse("gfx950")).why;
+  };
+  CHECK(whyTile([](auto &) {}).empty());
+  CHECK(whyTile([](auto &c) { c.waves_k = 2; }).find("waves of the ring do not share") !=
+        std::string::npos);
+  fk::GroupedGemmProblem experts{.a = fx::f4E2M1FN,
+                                 .b = fx::f4E2M1FN,
+                                 .experts = 2,
+                                 .n = 64,
+                                 .k = 256,
+                                 .scale_a = Scales::mx,
+                                 .scale_b = Scales::mx,
+                                 .scale = fx::f8E8M0FNU};
+  CHECK(fk::supported(experts, fx::Target::parse("gfx950"))
+            .why.find("grouped products have no scales of 32 elements of k") == 0);
+  CHECK(fk::supported(fk::WeightProblem{fx::f4E2M1FN, 64, 256}).why ==
+        "weights of type f4E2M1FN are prepared on the host, by prepare_weight");
+}
+
+TEST_CASE("a call of the microscaling formats that does not fit is refused", "[run]") {
+  const GemmProblem good = mx(fx::f4E2M1FN, fx::f4E2M1FN, 64, 256);
+  const GemmConfig config = fk::choose(good, 16);
+  SampledMemory memory(256);
+  const fk::GemmArgs right = fk::make_args(good, config, 16, memory.sampler());
+  const fk::GemmPlan plan(good, config);
+  fk::GemmArgs args = right;
+  args.scale_a.reset();
+  CHECK_THROWS_WITH(plan(args), Catch::Contains("scale_a is missing; the problem has it"));
+  args = right;
+  args.scale_a = fx::tensor(right.scale_a->data(), fx::f8E8M0FNU, {16, 2});
+  CHECK_THROWS_WITH(plan(args),
+                    Catch::Contains("scale_a has the shape (16, 2); (m, k / 32) = (16, 8)"));
+  args = right;
+  args.scale_b = fx::tensor(right.scale_b->data(), fx::f32, {64, 8});
+  CHECK_THROWS_WITH(plan(args), Catch::Contains("scale_b is of type f32"));
+  args = right;
+  args.a = fx::tensor(right.a.data(), fx::f4E2M1FN, {16, 256}, {272, 1});
+  CHECK_THROWS_WITH(plan(args), Catch::Contains("16 bytes"));
+}
