@@ -45,7 +45,8 @@ TEST_CASE("products say what they do not support") {
   CHECK(why({.n = 0, .k = 64}) == "n is 0; it is 1 to 268435456");
   CHECK(why({.n = 64, .k = 100}) == "k is 100: a row of 200 bytes is no multiple of 16 bytes");
   CHECK(why({.n = 64, .k = 0}) == "k is 0; it is 1 to 2097152");
-  CHECK(why({.c = fx::i8, .n = 64, .k = 64}) == "c is of type i8; f32, f16 and bf16 are supported");
+  CHECK(why({.c = fx::i8, .n = 64, .k = 64}) ==
+        "c is of type i8, which needs a scale: scale_c is per_tensor or per_block");
   CHECK(
       why({.b = fx::bf16, .n = 64, .k = 64}) ==
       "a is of type f16 and b of type bf16; gfx942 has products where both are f16, or both bf16, "
@@ -55,7 +56,8 @@ TEST_CASE("products say what they do not support") {
         "both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ");
   CHECK(why({.a = fx::f4E2M1FN, .b = fx::f4E2M1FN, .n = 64, .k = 64}) ==
         "a is of type f4E2M1FN and b of type f4E2M1FN; gfx942 has products where both are f16, or "
-        "both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ");
+        "both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ. Operands of f4E2M1FN have "
+        "scale_a and scale_b of Scales::mx");
   CHECK(why({.b_layout = fk::OperandLayout::columns, .n = 1 << 22, .k = 64}) ==
         "n is 4194304; it is up to 4194296 where b lies by columns");
   CHECK(fk::supported(GemmProblem{.a = fx::f8E4M3FN, .b = fx::f8E4M3FN, .n = 64, .k = 64},
@@ -85,9 +87,9 @@ TEST_CASE("products say what they do not support") {
         "gated pairs take prepared weights");
   CHECK(why({.c = fx::f32, .n = 64, .k = 64, .rounding = fk::Rounding::stochastic}) ==
         "c is of type f32, which is not rounded; stochastic rounding is for f16 and bf16");
-  CHECK(messageOf([&] { fk::prepared_size({.dtype = fx::f4E2M1FN, .n = 16, .k = 64}); })
-            .find("weight: elements are of type f4E2M1FN; types of one, two and four bytes are "
-                  "supported") != std::string::npos);
+  CHECK(messageOf([&] { fk::prepared_size({.dtype = fx::f6E2M3FN, .n = 16, .k = 64}); })
+            .find("weight: elements are of type f6E2M3FN; f4E2M1FN and types of one, two and four "
+                  "bytes are supported") != std::string::npos);
 }
 
 TEST_CASE("products say which scales of blocks they do not support") {
