@@ -62,7 +62,7 @@ public:
     for (std::size_t i = 0; i < model.layer.size(); ++i)
       layers_.push_back(layer(model.layer[i], model.mixing[i]));
     workspaces_.allocate(memory_);
-    logits_.fill(0); // the soft cap reads those of sequences that have not begun, too
+    logits_.fill(0); // all sequences choose, those that have not begun too
     // region: graph
     // Warm-up: each kernel is loaded by rows without a place in the cache, and a step is captured.
     batch_.prepare(0);
@@ -272,15 +272,19 @@ private:
     addAndNormalise(finalNorm_);
     show(model_.layers, y_, call);
     // Of a step each row gives logits, of prompts the last row of each sequence.
+    // The logits of other sequences stay as they are: a second soft cap would change them.
+    const auto give = [&](const fx::TensorArg &rows, const fx::TensorArg &logits) {
+      output_(rows, logits, call);
+      if (softCap_)
+        (*softCap_)({.x = {logits}, .y = {logits}}, call.stream);
+    };
     const std::int32_t *starts = batch_.starts.host;
     if (call.step)
-      output_(y, logits_, call);
+      give(y, logits_);
     else
       for (int i = 0; i < options_.batch; ++i)
         if (starts[i + 1] > starts[i])
-          output_(part(y_, 0, starts[i + 1] - 1, 1), part(logits_, 0, i, 1), call);
-    if (softCap_)
-      (*softCap_)({.x = {logits_}, .y = {logits_}}, call.stream);
+          give(part(y_, 0, starts[i + 1] - 1, 1), part(logits_, 0, i, 1));
     // All rows choose; of those whose logits this call has not changed, the last choice counts.
     choice_(logits_, 0, call.stream);
   }
