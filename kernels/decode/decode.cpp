@@ -451,7 +451,7 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
   if (waves % shares)
     return Support::no(is("block", config.block) + "; of heads of " + std::to_string(problem.head) +
                        " two waves have the same keys, so the waves of a block are even");
-  const int together = rowsAtOnce(problem, config.rows, waves / shares);
+  const int together = rowsAtOnce(problem, form, config.rows, waves / shares);
   if (!problem.latent && partBytes(problem, waves / shares, together) > kPartBytes)
     return Support::no(is("block", config.block) + "; what " + std::to_string(waves) +
                        " waves find of " + std::to_string(together) +
@@ -473,7 +473,7 @@ DecodeConfig Decode::choose(const DecodeProblem &problem, std::int64_t m, const 
          sumBytes(problem, rows + 16, form) <= most)
     rows += 16;
   int waves = 4;
-  while (partBytes(problem, waves, rowsAtOnce(problem, rows, waves)) > kPartBytes)
+  while (partBytes(problem, waves, rowsAtOnce(problem, form, rows, waves)) > kPartBytes)
     waves /= 2;
   const int shares = sharesOf(problem, rows, form);
   return withSplits({.block = shares * waves * target.wave_size(), .rows = rows}, problem, m,

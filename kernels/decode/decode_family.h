@@ -172,7 +172,11 @@ inline std::int64_t partBytes(const DecodeProblem &problem, int waves, int rows)
 /// The rows of a tile of 16 whose results of all waves meet in shared memory at a time, of a block
 /// with `ofBlock` rows: as many as leave a compute unit's 64 KiB to three blocks, so that registers
 /// say how many there are; four at least. Sums of 64 rows of 128 leave registers for one block.
-inline int rowsAtOnce(const DecodeProblem &problem, int ofBlock, int waves) {
+/// Without accumulation registers, where the compiler spills for more blocks, all rows do.
+inline int rowsAtOnce(const DecodeProblem &problem, const MatrixForm &form, int ofBlock,
+                      int waves) {
+  if (!form.accumulates())
+    return rowsOfTile(problem);
   const std::int64_t enough = ofBlock * valueOf(problem) < 64 * 128 ? 20 * 1024 : kPartBytes;
   int rows = rowsOfTile(problem);
   for (int fewer = 8; fewer >= 4 && partBytes(problem, waves, rows) > enough; fewer /= 2)

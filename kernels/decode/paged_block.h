@@ -62,7 +62,7 @@ private:
   /// `waves`: those that have keys of their own.
   PagedMemory(const DecodeProblem &problem, const DecodeConfig &config, const MatrixForm &form,
               int waves)
-      : found(waves, rowsAtOnce(problem, config.rows, waves), valueOf(problem)) {
+      : found(waves, rowsAtOnce(problem, form, config.rows, waves), valueOf(problem)) {
     if (!DecodeStep::of(problem, config.rows, form).sharedQueries)
       return;
     const RowPlacement placement = RowPlacement::of(target(), RowsRead::neighbours);
