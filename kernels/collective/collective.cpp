@@ -40,8 +40,8 @@ Support wireSupported(const CollectiveProblem &problem) {
 } // namespace
 
 Support Collect::supported(const CollectiveProblem &problem, const Target &) {
-  return firstRefusal({floatSupported("x", problem.type), ranksSupported(problem.ranks),
-                       wireSupported(problem)});
+  return firstRefusal(
+      {floatSupported("x", problem.type), ranksSupported(problem.ranks), wireSupported(problem)});
 }
 
 Support Collect::supported(const CollectiveProblem &problem, const CollectiveConfig &config,

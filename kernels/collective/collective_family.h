@@ -84,12 +84,11 @@ inline CollectiveParams<OnHost> collectiveParams(const CollectiveProblem &proble
   params.accesses = static_cast<std::int32_t>(m / elementsOf(problem));
   params.part = static_cast<std::int32_t>(partAccesses(problem, config, m));
   params.root = root;
-  params.group =
-      groupParams(group, problem.wire ? DType(u8) : problem.type,
-                  {static_cast<std::int64_t>(problem.kind),
-                   static_cast<std::int64_t>(problem.type.kind()),
-                   static_cast<std::int64_t>(problem.wire.kind()),
-                   static_cast<std::int64_t>(config.stages), config.block, config.blocks, root, m});
+  params.group = groupParams(
+      group, problem.wire ? DType(u8) : problem.type,
+      {static_cast<std::int64_t>(problem.kind), static_cast<std::int64_t>(problem.type.kind()),
+       static_cast<std::int64_t>(problem.wire.kind()), static_cast<std::int64_t>(config.stages),
+       config.block, config.blocks, root, m});
   return params;
 }
 

@@ -25,8 +25,7 @@ template <class P> Support expertsSupported(const P &problem) {
   return {};
 }
 /// Refuses more tokens of a rank than the problem has.
-template <class P>
-void expectTokens(const Arguments &arguments, const P &problem, std::int64_t m) {
+template <class P> void expectTokens(const Arguments &arguments, const P &problem, std::int64_t m) {
   if (m > problem.tokens)
     arguments.fail(is("m", m) + "; a rank has up to " + std::to_string(problem.tokens) +
                    " tokens in this problem");

@@ -38,7 +38,7 @@ public:
   /// Elements of the own window: (count).
   Tensor ownVector(DType type, std::int64_t first, std::int64_t count) const {
     return Strided<OnDevice, 0>{.address = at(p_.own, first), .stride = {}}.view(type, count,
-                                                                               kPieceOfWindow);
+                                                                                 kPieceOfWindow);
   }
 
 private:
@@ -55,9 +55,9 @@ private:
   Tensor rowsFrom(const Int64 &window, DType type, std::int64_t first, std::int64_t count,
                   const RowShape &shape) const {
     const std::int64_t stride = windowRowBytes(type, shape.n) * 8 / type.memory_bits();
-    return rowsOf(Strided<OnDevice, 1>{.address = Int64(window + offset(first)),
-                                       .stride = {Int64(stride)}},
-                  type, Int32(static_cast<std::int32_t>(count)), shape);
+    return rowsOf(
+        Strided<OnDevice, 1>{.address = Int64(window + offset(first)), .stride = {Int64(stride)}},
+        type, Int32(static_cast<std::int32_t>(count)), shape);
   }
 
   const GroupParams<OnDevice> &p_;

@@ -87,8 +87,7 @@ std::vector<GemmConfig> tilesFor(const ConvProblem &problem, const Target &targe
   std::vector<GemmConfig> all;
   const GemmProblem product = productOf(problem);
   for (const GemmTile &tile : gemmTiles(target, product, kMostRowsOfCall))
-    if (const GemmConfig config = configOf(product, tile);
-        Conv::supported(problem, config, target))
+    if (const GemmConfig config = configOf(product, tile); Conv::supported(problem, config, target))
       all.push_back(config);
   return all;
 }
@@ -117,12 +116,13 @@ GemmConfig shared(const ConvProblem &problem, const GemmConfig &config, std::int
 } // namespace
 
 Support Conv::supported(const ConvProblem &problem, const Target &target) {
-  const Support basic = firstRefusal(
-      {rangeSupported("rank", problem.rank, 1, kImageModes),
-       rangeSupported("channels", problem.channels, 1, kMostChannels),
-       rangeSupported("filters", problem.filters, 1, kMostChannels),
-       rangeSupported("groups", problem.groups, 1, kMostChannels), axisSupported("depth", problem.depth),
-       axisSupported("height", problem.height), axisSupported("width", problem.width)});
+  const Support basic =
+      firstRefusal({rangeSupported("rank", problem.rank, 1, kImageModes),
+                    rangeSupported("channels", problem.channels, 1, kMostChannels),
+                    rangeSupported("filters", problem.filters, 1, kMostChannels),
+                    rangeSupported("groups", problem.groups, 1, kMostChannels),
+                    axisSupported("depth", problem.depth), axisSupported("height", problem.height),
+                    axisSupported("width", problem.width)});
   if (!basic)
     return basic;
   for (int axis = 0; axis < firstAxis(problem); ++axis)
@@ -164,9 +164,8 @@ Support Conv::supported(const ConvProblem &problem, const GemmConfig &config,
   const PartsShape parts = partsOf(problem, config);
   if (const Support rows =
           firstRefusal({rowsOfTile("y", std::int64_t{problem.filters} * problem.y.bytes()),
-                        rowsOfTile("the parts of K", config.split_k == 1
-                                                         ? 0
-                                                         : parts.columns() * parts.acc.bytes())});
+                        rowsOfTile("the parts of K",
+                                   config.split_k == 1 ? 0 : parts.columns() * parts.acc.bytes())});
       !rows)
     return rows;
   return Gemm::supported(productOf(problem), config, target);
@@ -277,8 +276,8 @@ void Conv::launch(const Call<ConvProblem> &call) {
   if (call.config.split_k == 1)
     return call.launches.at(0, kConv)(all, call.where, params);
   call.launches.at(0, kConvParts)(all, call.where, params);
-  const std::int64_t sums = problem.groups * ((sizes.m + kSumTileM - 1) / kSumTileM) *
-                            sumTilesAcross(productOf(problem));
+  const std::int64_t sums =
+      problem.groups * ((sizes.m + kSumTileM - 1) / kSumTileM) * sumTilesAcross(productOf(problem));
   call.launches.at(1, kConvSum)(call.on(sums, kSumThreads), call.where, params);
 }
 
@@ -315,11 +314,10 @@ ConvArgs Conv::args(const ConvProblem &problem, const GemmConfig &config, std::i
                         Role::input),
       .bias = sampleIf(problem.bias, sampler, "bias", problem.y, Extents{problem.filters}),
       .y = sampler("y", problem.y, extents(images, out, problem.filters), Role::output),
-      .workspace = sampleIf(
-          config.split_k > 1, sampler, "workspace", u8,
-          Extents{static_cast<std::int64_t>(
-              workspaceBytes(problem, config, images * out[0] * out[1] * out[2]))},
-          Role::workspace),
+      .workspace = sampleIf(config.split_k > 1, sampler, "workspace", u8,
+                            Extents{static_cast<std::int64_t>(workspaceBytes(
+                                problem, config, images * out[0] * out[1] * out[2]))},
+                            Role::workspace),
   };
 }
 

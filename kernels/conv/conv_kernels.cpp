@@ -43,8 +43,7 @@ PartSums partsOfGroup(const ConvProblem &problem, const GemmConfig &config,
   const std::int64_t columns = columnsOfGroup(problem, config), row = all.columns();
   const Int64 start(p.parts.address + wide(Int32(group * static_cast<std::int32_t>(columns))) *
                                           std::int64_t{all.acc.bytes()});
-  const Strided<OnDevice, 2> sums{.address = start,
-                                  .stride = {Int64(wide(p.m) * row), Int64(row)}};
+  const Strided<OnDevice, 2> sums{.address = start, .stride = {Int64(wide(p.m) * row), Int64(row)}};
   return {all, sums.view(all.acc, {all.parts, p.m, columns}, kPieceBytes)};
 }
 
@@ -70,8 +69,9 @@ public:
                                sums.groups(0));
           const TileOfC place =
               tileOfC(product_, config_, columnsOfGroup(problem_, config_), tile_);
-          Epilogue(place).run(sums.groups(0), partsOfGroup(problem_, config_, p_, group_)
-                                                  .tile(tile_.part, place, tile_.column));
+          Epilogue(place).run(
+              sums.groups(0),
+              partsOfGroup(problem_, config_, p_, group_).tile(tile_.part, place, tile_.column));
         });
   }
 
@@ -122,8 +122,8 @@ const FamilyKernel convSum{
     kConvSum, [](const ConvParams<OnDevice> &p, const Constexpr<Spec<ConvProblem>> &spec) {
       const auto &[problem, config] = spec.value();
       const GemmProblem product = productOf(problem);
-      const Int32 tiles = quotientUp(counted(p.m), kSumTileM) *
-                          static_cast<std::int32_t>(sumTilesAcross(product));
+      const Int32 tiles =
+          quotientUp(counted(p.m), kSumTileM) * static_cast<std::int32_t>(sumTilesAcross(product));
       const Int32 number = counted(Int32(block_idx().x)), group = number / tiles;
       const BlockTile tile =
           TileScheduler<Int32>({kSumTileM, kSumTileN, product.n}, p.m).at(Int32(number % tiles));
@@ -131,9 +131,9 @@ const FamilyKernel convSum{
         return TileOfC(target().wave_size(), kSumTileM, kSumTileN, kSumThreads, n, tile.row,
                        tile.column, tile.rows);
       };
-      finishGroup(problem, p, group, over(product.n),
-                  partsOfGroup(problem, config, p, group)
-                      .total(over(columnsOfGroup(problem, config)), 0));
+      finishGroup(
+          problem, p, group, over(product.n),
+          partsOfGroup(problem, config, p, group).total(over(columnsOfGroup(problem, config)), 0));
     }};
 
 } // namespace

@@ -180,17 +180,16 @@ public:
                   .free = 2,
                   .align = kPieceBytes / problem_.q.bytes(),
                   .reason = kPieces});
-    params.y = arguments_.operand<2>(
-        args_.y, {.name = "y",
-                  .dtype = problem_.y,
-                  .shape = {problem_.latent   ? "m, q_heads, latent"
-                            : problem_.head_v ? "m, q_heads, head_v"
-                                              : "m, q_heads, head",
-                            m_, problem_.q_heads, valueOf(problem_)},
-                  .free = 2,
-                  .use = Use::written,
-                  .align = kCombineElements,
-                  .reason = kPieces});
+    params.y = arguments_.operand<2>(args_.y, {.name = "y",
+                                               .dtype = problem_.y,
+                                               .shape = {problem_.latent   ? "m, q_heads, latent"
+                                                         : problem_.head_v ? "m, q_heads, head_v"
+                                                                           : "m, q_heads, head",
+                                                         m_, problem_.q_heads, valueOf(problem_)},
+                                               .free = 2,
+                                               .use = Use::written,
+                                               .align = kCombineElements,
+                                               .reason = kPieces});
     caches();
     params.contexts = arguments_.operand<0>(args_.contexts,
                                             {.name = "contexts", .dtype = i32, .shape = {"n", n_}});
@@ -206,9 +205,9 @@ public:
     if (!problem_.window && args_.before != -1)
       arguments_.fail("before is given, and the problem has no window");
     params.before = args_.before;
-    params.starts = arguments_.operandIf<0>(
-        problem_.varlen, args_.cu_seqlens_q,
-        {.name = "cu_seqlens_q", .dtype = i32, .shape = {"n + 1", n_ + 1}});
+    params.starts =
+        arguments_.operandIf<0>(problem_.varlen, args_.cu_seqlens_q,
+                                {.name = "cu_seqlens_q", .dtype = i32, .shape = {"n + 1", n_ + 1}});
     params.sequences = n_;
     terms();
     const DecodeConfig &config = call.config;
@@ -244,23 +243,23 @@ private:
     const std::int64_t heads = problem_.q_heads;
     if (arguments_.given(args_.bias, "bias", problem_.bias)) {
       const std::int64_t columns = args_.bias->rank() == 3 ? args_.bias->shape()[2] : 0;
-      params.terms.bias = arguments_.operand<2>(
-          *args_.bias, {.name = "bias",
-                        .dtype = problem_.bias_type,
-                        .shape = {"q_heads, m, keys", heads, m_, columns},
-                        .free = 2});
+      params.terms.bias =
+          arguments_.operand<2>(*args_.bias, {.name = "bias",
+                                              .dtype = problem_.bias_type,
+                                              .shape = {"q_heads, m, keys", heads, m_, columns},
+                                              .free = 2});
       if (columns == 0 && any())
         arguments_.fail("bias has no columns; it has one for each token of a sequence");
       params.terms.columns = columns;
     }
     if (arguments_.given(args_.alibi_slopes, "alibi_slopes", problem_.alibi)) {
       const bool each = args_.alibi_slopes->rank() == 2; // of each sequence
-      params.terms.slopes = arguments_.operand<1>(
-          *args_.alibi_slopes,
-          {.name = "alibi_slopes",
-           .dtype = f32,
-           .shape = each ? Shape{"n, q_heads", n_, heads} : Shape{"q_heads", heads},
-           .free = each ? 1 : 0});
+      params.terms.slopes =
+          arguments_.operand<1>(*args_.alibi_slopes, {.name = "alibi_slopes",
+                                                      .dtype = f32,
+                                                      .shape = each ? Shape{"n, q_heads", n_, heads}
+                                                                    : Shape{"q_heads", heads},
+                                                      .free = each ? 1 : 0});
     }
     params.terms.sink = arguments_.operandIf<0>(
         problem_.sink, args_.sink, {.name = "sink", .dtype = f32, .shape = {"q_heads", heads}});
@@ -305,9 +304,9 @@ private:
                                 .reason = kPieces});
       return {.address = address(tensor), .stride = {strideOf(tensor, 0), 0, strideOf(tensor, 1)}};
     };
-    params.k = cache(args_.k_cache, "k_cache",
-                     {"blocks, page, kv_heads, head", blocks, page, kv, head},
-                     {"blocks, kv_heads, head / pack, page, pack", blocks, kv, head / x, page, x});
+    params.k =
+        cache(args_.k_cache, "k_cache", {"blocks, page, kv_heads, head", blocks, page, kv, head},
+              {"blocks, kv_heads, head / pack, page, pack", blocks, kv, head / x, page, x});
     if (arguments_.given(args_.v_cache, "v_cache", !problem_.latent))
       params.v =
           cache(*args_.v_cache, "v_cache",
@@ -319,12 +318,11 @@ private:
     const auto scale = [&](bool has, const std::optional<TensorArg> &tensor,
                            const char *name) -> Strided<OnHost, 3> {
       if (problem_.scales == KvScales::token)
-        return arguments_.operandIf<3>(
-            has, tensor,
-            {.name = name,
-             .dtype = f32,
-             .shape = {"blocks, page, kv_heads", blocks, page, kv},
-             .free = 3});
+        return arguments_.operandIf<3>(has, tensor,
+                                       {.name = name,
+                                        .dtype = f32,
+                                        .shape = {"blocks, page, kv_heads", blocks, page, kv},
+                                        .free = 3});
       const auto [address, stride] =
           tensorScales(has && problem_.scales == KvScales::tensor, tensor, name);
       return {.address = address, .stride = {stride[0], 0, stride[1]}};
@@ -339,10 +337,9 @@ private:
     if (!arguments_.given(tensor, name, has))
       return {};
     if (tensor->rank() == 2)
-      return arguments_.operand<2>(*tensor, {.name = name,
-                                             .dtype = f32,
-                                             .shape = {"n, kv_heads", n_, problem_.kv_heads},
-                                             .free = 2});
+      return arguments_.operand<2>(
+          *tensor,
+          {.name = name, .dtype = f32, .shape = {"n, kv_heads", n_, problem_.kv_heads}, .free = 2});
     return arguments_.operand<2>(*tensor, {.name = name, .dtype = f32, .shape = {"1", 1}});
   }
 
@@ -415,11 +412,10 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
     const MatrixForm latentForm = *decodeForm(problem, target);
     if (const int shares = valueShares(config, target.wave_size());
         !latentForm.accumulates() && problem.latent / shares > kLatentElements)
-      return Support::no(is("rows", config.rows) + " and " + is("block", config.block) +
-                         "; on " + target.name() + " each wave has " +
-                         std::to_string(kLatentElements) + " elements of values, so " +
-                         std::to_string(problem.latent / kLatentElements) +
-                         " waves have the same 16 rows");
+      return Support::no(
+          is("rows", config.rows) + " and " + is("block", config.block) + "; on " + target.name() +
+          " each wave has " + std::to_string(kLatentElements) + " elements of values, so " +
+          std::to_string(problem.latent / kLatentElements) + " waves have the same 16 rows");
     if (const std::int64_t bytes = latentBytes(problem, config.rows, latentForm);
         bytes > static_cast<std::int64_t>(target.lds_bytes()))
       return Support::no(is("rows", config.rows) + "; so many queries and a step of keys of " +
@@ -454,9 +450,8 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
   const int together = rowsAtOnce(problem, form, config.rows, waves / shares);
   if (!problem.latent && partBytes(problem, waves / shares, together) > kPartBytes)
     return Support::no(is("block", config.block) + "; what " + std::to_string(waves) +
-                       " waves find of " + std::to_string(together) +
-                       " rows of " + std::to_string(valueOf(problem)) +
-                       " does not fit shared memory");
+                       " waves find of " + std::to_string(together) + " rows of " +
+                       std::to_string(valueOf(problem)) + " does not fit shared memory");
   return {};
 }
 
@@ -538,8 +533,8 @@ DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config
       pages{blocks, page, kv, head}, pagesV{blocks, page, kv, value},
       packedK{blocks, kv, head / x, page, x}, packedV{blocks, kv, page / y, value, y},
       tables{n, each}, sequences{n}, one{1}, scales{blocks, page, kv},
-      bytes{static_cast<std::int64_t>(workspaceBytes(problem, config, tokens))},
-      lse{tokens, heads}, bias{heads, tokens, problem.context}, ofHeads{heads},
+      bytes{static_cast<std::int64_t>(workspaceBytes(problem, config, tokens))}, lse{tokens, heads},
+      bias{heads, tokens, problem.context}, ofHeads{heads},
       mask{tokens, (problem.queries + 31) / 32}, starts{n + 1};
   const bool scaled = problem.scales != KvScales::none;
   DecodeArgs args{

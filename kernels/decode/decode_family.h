@@ -14,17 +14,15 @@ namespace kernels::impl {
 /// Results of parts of the keys in the workspace, and their logarithms: of splits, (m q_heads, splits,
 /// value) and (m q_heads, splits); of workers, (parts, queries q_heads, value) and (parts, queries
 /// q_heads).
-template <class Side> struct DecodeParts {
-  Strided<Side, 0> values, lse;
-};
+template <class Side> struct DecodeParts { Strided<Side, 0> values, lse; };
 /// What scores have besides the products; see DecodeArgs.
 template <class Side> struct DecodeTerms {
-  Strided<Side, 2> bias;       // (q_heads, m, columns)
-  Param<Side, Int64> columns;  // of the bias
-  Strided<Side, 1> slopes;     // (n, q_heads)
-  Strided<Side, 0> sink;       // (q_heads)
-  Strided<Side, 1> mask;       // (m, words)
-  Param<Side, Int64> words;    // of the mask
+  Strided<Side, 2> bias;      // (q_heads, m, columns)
+  Param<Side, Int64> columns; // of the bias
+  Strided<Side, 1> slopes;    // (n, q_heads)
+  Strided<Side, 0> sink;      // (q_heads)
+  Strided<Side, 1> mask;      // (m, words)
+  Param<Side, Int64> words;   // of the mask
 };
 /// What all kernels take.
 template <class Side> struct DecodeParams {
@@ -33,15 +31,15 @@ template <class Side> struct DecodeParams {
   Strided<Side, 3> k, v;
   // (blocks, page, kv_heads); KvScales::tensor: (n, 1, kv_heads), at strides of 0 if there is one.
   Strided<Side, 3> kScale, vScale;
-  Strided<Side, 2> qScale;         // (n, kv_heads), the same
-  Strided<Side, 1> tables;         // (n, blocks)
-  Strided<Side, 0> contexts;       // (n)
+  Strided<Side, 2> qScale;   // (n, kv_heads), the same
+  Strided<Side, 1> tables;   // (n, blocks)
+  Strided<Side, 0> contexts; // (n)
   Param<Side, Int64> before;
   Strided<Side, 0> starts; // varlen: (n + 1)
   DecodeTerms<Side> terms;
   Strided<Side, 0> lse; // (m, q_heads)
   DecodeParts<Side> parts;
-  Strided<Side, 0> worklist; // (n + 1 + workers)
+  Strided<Side, 0> worklist;            // (n + 1 + workers)
   Param<Side, Int64> tokens, sequences; // m, n
 };
 inline constexpr KernelOf<DecodeParams> kDecodeWorklistKernel{"decode_worklist"}, kDecode{"decode"},
@@ -137,12 +135,11 @@ struct DecodeStep {
     const int bytes = operandOf(problem).bytes(), tiles = rows / 16,
               row = problem.head * bytes / form.across / 4,
               sums = tiles * (valueOf(problem) / step.shares) / 16 * form.sums(),
-              queries = tiles * row,
-              keys = form.lanes / 32 * form.runsOfEight() * row,
+              queries = tiles * row, keys = form.lanes / 32 * form.runsOfEight() * row,
               // With two waves on a SIMD.
-              most = form.accumulates()  ? 256
-                     : form.replicated() ? 176
-                                         : registers_of_lane(form.instruction.target, 8) - 56;
+        most = form.accumulates()  ? 256
+               : form.replicated() ? 176
+                                   : registers_of_lane(form.instruction.target, 8) - 56;
     // Queries of 8 bits leave room for the sums of all rows that are supported.
     step.sharedQueries = bytes > 1 && sums + queries + 2 * keys > most;
     const int kept = step.sharedQueries ? sums : sums + queries;

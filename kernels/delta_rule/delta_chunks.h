@@ -353,7 +353,7 @@ private:
   void rightSide(const Int32 &base, const Int32 &end, const std::vector<Tensor> &known) const {
     eachToken([&](int tile, int v, const Int32 &i) {
       const Numeric value = valueOf(base, end, i);
-      (*shared_.right)(wave_ *tokens() + i, lane_.product().row()) =
+      (*shared_.right)(wave_ * tokens() + i, lane_.product().row()) =
           shared_.beta(i) * (value - decayOf(shared_.sums(i)) * known[at(tile)](v));
     });
   }

@@ -22,8 +22,9 @@ Support rowsAndList(const ExpertCombineProblem &problem, const RowConfig &rows,
     return fits;
   return Support::no("the slots that a block looks at together take " +
                      std::to_string(listBytes(problem, rows)) + " bytes of LDS; " +
-                     std::to_string(kMostListBytes) + " are the most. More threads of a row or a "
-                                                      "smaller block take fewer");
+                     std::to_string(kMostListBytes) +
+                     " are the most. More threads of a row or a "
+                     "smaller block take fewer");
 }
 
 } // namespace
@@ -88,13 +89,14 @@ void Combine::launch(const Call<ExpertCombineProblem> &call) {
   };
   const Shape slots{"m, topk", m, problem.topk};
   ExpertCombineParams<OnHost> params{};
-  params.x = arguments.operand<1>(args.x, rows("x", problem.x, {"places, n", places, n}, Use::read));
+  params.x =
+      arguments.operand<1>(args.x, rows("x", problem.x, {"places, n", places, n}, Use::read));
   params.y = arguments.operand<1>(args.y, rows("y", problem.y, {"m, n", m, n}, Use::written));
   params.slotPlaces = arguments.operand<0>(
-      args.slot_places, {.name = "slot_places",
-                         .dtype = i32,
-                         .shape = {"ranks, tokens, topk", problem.ranks, problem.tokens,
-                                   problem.topk}});
+      args.slot_places,
+      {.name = "slot_places",
+       .dtype = i32,
+       .shape = {"ranks, tokens, topk", problem.ranks, problem.tokens, problem.topk}});
   params.ids = arguments.operand<0>(args.ids, {.name = "ids", .dtype = i32, .shape = slots});
   params.weights = arguments.operandIf<0>(problem.weights, args.weights,
                                           {.name = "weights", .dtype = f32, .shape = slots});
@@ -115,9 +117,9 @@ ExpertCombineArgs Combine::args(const ExpertCombineProblem &problem, const Exper
   const Extents slots{m, problem.topk};
   // The group is the caller's to add: operands alone make no call of a collective.
   return {.x = sampler("x", problem.x, Extents{places, problem.n}, Role::input),
-          .slot_places = sampler("slot_places", i32,
-                                 Extents{problem.ranks, problem.tokens, problem.topk},
-                                 Role::first(places)),
+          .slot_places =
+              sampler("slot_places", i32, Extents{problem.ranks, problem.tokens, problem.topk},
+                      Role::first(places)),
           .ids = sampler("ids", i32, slots, Role::below(problem.experts)),
           .weights = sampleIf(problem.weights, sampler, "weights", f32, slots),
           .y = sampler("y", problem.y, Extents{m, problem.n}, Role::output)};

@@ -82,8 +82,8 @@ private:
       const Int32 number(found_(thread.row(), 0)), place(found_(thread.row(), 1));
       const Int32 slot = number % topk(), token = first + number / topk() % rows,
                   rank = number / (topk() * rows);
-      const Tensor to = windows_.rows(rank, problem_.x, 0, problem_.tokens * topk(), shape_)(
-                       Int32(token * topk() + slot), _),
+      const Tensor to = windows_.rows(rank, problem_.x, 0, problem_.tokens * topk(),
+                                      shape_)(Int32(token * topk() + slot), _),
                    from = x(place, _);
       // Threads of a row past the last one have the last one's, which others write.
       if_(Boolean(at + thread_ / rows_.threads < count), [&] {

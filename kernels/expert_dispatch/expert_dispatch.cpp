@@ -11,8 +11,7 @@ namespace {
 using Dispatch = Family<ExpertDispatchProblem>;
 using Sort = Family<MoeSortProblem>;
 
-constexpr DType kTypes[] = {f32,        f16,        bf16,       i8,       f8E4M3FN,
-                            f8E5M2,     f8E4M3FNUZ, f8E5M2FNUZ, f4E2M1FN};
+constexpr DType kTypes[] = {f32, f16, bf16, i8, f8E4M3FN, f8E5M2, f8E4M3FNUZ, f8E5M2FNUZ, f4E2M1FN};
 
 /// Each piece of the workspace begins at a multiple of so many bytes.
 constexpr std::int64_t kPieceOfWorkspace = 256;
@@ -47,9 +46,9 @@ Memory memoryOf(const ExpertDispatchProblem &problem, const ExpertDispatchConfig
 
 Support scalesSupported(const ExpertDispatchProblem &problem) {
   if (!problem.scale)
-    return problem.scales == 0 ? Support{}
-                               : Support::no(is("scales", problem.scales) +
-                                             ", and scale, their type, is none");
+    return problem.scales == 0
+               ? Support{}
+               : Support::no(is("scales", problem.scales) + ", and scale, their type, is none");
   if (problem.scale != f32 && problem.scale != f8E8M0FNU)
     return Support::no("scale is of type " + std::string(problem.scale.name()) +
                        "; f32 and f8E8M0FNU are supported");
@@ -72,8 +71,7 @@ Support exchangeSupported(const ExpertDispatchProblem &problem) {
 } // namespace
 
 Support Dispatch::supported(const ExpertDispatchProblem &problem, const Target &target) {
-  return firstRefusal(
-      {exchangeSupported(problem), Sort::supported(sortingOf(problem), target)});
+  return firstRefusal({exchangeSupported(problem), Sort::supported(sortingOf(problem), target)});
 }
 
 Support Dispatch::supported(const ExpertDispatchProblem &problem,
@@ -90,8 +88,8 @@ ExpertDispatchConfig Dispatch::choose(const ExpertDispatchProblem &problem, std:
           .sort = Sort::choose(sortingOf(problem), problem.ranks * problem.tokens, target)};
 }
 
-std::vector<ExpertDispatchConfig>
-Dispatch::candidates(const ExpertDispatchProblem &problem, std::int64_t, const Target &target) {
+std::vector<ExpertDispatchConfig> Dispatch::candidates(const ExpertDispatchProblem &problem,
+                                                       std::int64_t, const Target &target) {
   std::vector<ExpertDispatchConfig> found;
   for (const RowConfig &rows : rowCandidates(rowShape(problem), target))
     for (const MoeSortConfig &sort :
@@ -152,8 +150,8 @@ void Dispatch::launch(const Call<ExpertDispatchProblem> &call) {
   const Shape slots{"m, topk", m, problem.topk};
   DispatchGiveParams<OnHost> give{};
   DispatchTakeParams<OnHost> take{};
-  give.x = arguments.operand<1>(
-      args.x, rows("x", problem.x, {"m, n", m, problem.n}, align, Use::read));
+  give.x =
+      arguments.operand<1>(args.x, rows("x", problem.x, {"m, n", m, problem.n}, align, Use::read));
   give.ids = arguments.operand<0>(args.ids, numbers("ids", i32, slots, Use::read));
   give.weights = arguments.operandIf<0>(problem.weights, args.weights,
                                         numbers("weights", f32, slots, Use::read));
@@ -163,9 +161,9 @@ void Dispatch::launch(const Call<ExpertDispatchProblem> &call) {
   give.m = static_cast<std::int32_t>(m);
   take.y = arguments.operand<1>(
       args.y, rows("y", problem.x, {"places, n", all, problem.n}, align, Use::written));
-  take.weights = arguments.operandIf<0>(
-      problem.weights, args.sorted_weights,
-      numbers("sorted_weights", f32, {"places", places}, Use::written));
+  take.weights =
+      arguments.operandIf<0>(problem.weights, args.sorted_weights,
+                             numbers("sorted_weights", f32, {"places", places}, Use::written));
   take.scales = arguments.operandIf<1>(hasScales, args.sorted_scales,
                                        rows("sorted_scales", problem.scale,
                                             {"places, scales", places, problem.scales}, ofScales,
@@ -178,10 +176,10 @@ void Dispatch::launch(const Call<ExpertDispatchProblem> &call) {
   arguments.check(args.counts, numbers("counts", i32, {"local", local}, Use::written));
   arguments.checkIf(isCompact, args.offsets,
                     numbers("offsets", i32, {"local + 1", local + 1}, Use::written));
-  arguments.check(args.slot_places, numbers("slot_places", i32,
-                                            {"ranks, tokens, topk", problem.ranks, problem.tokens,
-                                             problem.topk},
-                                            Use::written));
+  arguments.check(args.slot_places,
+                  numbers("slot_places", i32,
+                          {"ranks, tokens, topk", problem.ranks, problem.tokens, problem.topk},
+                          Use::written));
   (void)arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
   for (const auto &[tensor, name] : {std::pair(&args.x, "x"), std::pair(&args.ids, "ids")}) {
     arguments.disjoint(args.y, "y", *tensor, name);
@@ -204,8 +202,7 @@ void Dispatch::launch(const Call<ExpertDispatchProblem> &call) {
       .weights = pieceIf(problem.weights, memory.tableWeights, f32, table),
       .sorted_ids = piece(memory.sortedIds, i32, sorted),
       .sorted_weights = pieceIf(problem.weights, memory.sortedWeights, f32, sorted),
-      .unit_experts =
-          pieceIf(isCompact, memory.unitExperts, i32, {memory.places / problem.unit}),
+      .unit_experts = pieceIf(isCompact, memory.unitExperts, i32, {memory.places / problem.unit}),
       .counts = args.counts,
       .offsets = args.offsets,
       .totals = args.totals,
@@ -224,8 +221,8 @@ void Dispatch::launch(const Call<ExpertDispatchProblem> &call) {
       call.on(meetingBlocks(config.rows, config.blocks, problem.tokens), block), where, give);
   const MoeSortProblem ofSorting = sortingOf(problem);
   Sort::launch({ofSorting, config.sort, sorting, launches.from(1), stream, where});
-  launches.at(1 + Sort::kernels(ofSorting, config.sort).size(), kDispatchTake)(
-      call.over(places, block / config.rows.threads, block), where, take);
+  launches.at(1 + Sort::kernels(ofSorting, config.sort).size(),
+              kDispatchTake)(call.over(places, block / config.rows.threads, block), where, take);
 }
 
 ExpertDispatchArgs Dispatch::args(const ExpertDispatchProblem &problem,

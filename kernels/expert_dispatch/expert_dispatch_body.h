@@ -14,9 +14,8 @@ class DispatchGive {
 public:
   DispatchGive(const DispatchGiveParams<OnDevice> &params, const Spec<ExpertDispatchProblem> &spec,
                const CollectiveOrder &order = {})
-      : p_(params), problem_(spec.problem), config_(spec.config),
-        window_(dispatchWindow(problem_)), order_(order),
-        meeting_(p_.group, problem_.ranks, config_.rows.block, order),
+      : p_(params), problem_(spec.problem), config_(spec.config), window_(dispatchWindow(problem_)),
+        order_(order), meeting_(p_.group, problem_.ranks, config_.rows.block, order),
         windows_(p_.group, problem_.ranks, meeting_.turn()) {}
 
   void run() {
@@ -62,8 +61,8 @@ private:
     const Tensor ownIds = windows_.ownVector(i32, window_.ids, slots());
     eachSlot([&](const Int32 &slot) {
       const Boolean inside(slot < p_.m * problem_.topk);
-      ownIds(slot) =
-          if_(inside, [&] { return Int32(ids(slot)); }, [] { return Int32(-1); });
+      ownIds(slot) = if_(
+          inside, [&] { return Int32(ids(slot)); }, [] { return Int32(-1); });
       if (problem_.weights)
         windows_.ownVector(f32, window_.weights, slots())(slot) = if_(
             inside,
@@ -112,25 +111,23 @@ private:
 /// Takes the row of each place out of the window of its token's rank.
 class DispatchTake {
 public:
-  DispatchTake(const DispatchTakeParams<OnDevice> &params,
-               const Spec<ExpertDispatchProblem> &spec)
-      : p_(params), problem_(spec.problem), config_(spec.config),
-        window_(dispatchWindow(problem_)),
+  DispatchTake(const DispatchTakeParams<OnDevice> &params, const Spec<ExpertDispatchProblem> &spec)
+      : p_(params), problem_(spec.problem), config_(spec.config), window_(dispatchWindow(problem_)),
         windows_(p_.group, problem_.ranks, Meeting::turnOfEnded(p_.group)) {}
 
   void run() const {
     const RowThread thread(rowShape(problem_), config_.rows, p_.places);
     const Int32 place = thread.row();
-    const Int32 token = Int32(p_.sortedIds.view(i32, p_.places)(place)) &
-                        static_cast<std::int32_t>(kTokensOfIds);
+    const Int32 token =
+        Int32(p_.sortedIds.view(i32, p_.places)(place)) & static_cast<std::int32_t>(kTokensOfIds);
     const auto tokens = static_cast<std::int32_t>(problem_.tokens);
     // Padding has the number after the last token.
     if_(Boolean(token < tokens * problem_.ranks), [&] {
       const Int32 rank = token / tokens, own = token % tokens;
       takeRow(thread, p_.y, problem_.x, rowShape(problem_), 0, rank, own);
       if (problem_.scale)
-        takeRow(RowThread(scaleShape(problem_), config_.rows, p_.places), p_.scales,
-                problem_.scale, scaleShape(problem_), window_.scales, rank, own);
+        takeRow(RowThread(scaleShape(problem_), config_.rows, p_.places), p_.scales, problem_.scale,
+                scaleShape(problem_), window_.scales, rank, own);
     });
     thread.once([&] { takeNumbers(place); });
     if_(Boolean((block_idx().x == 0) & (thread_idx().x == 0)), [&] { tellOfMissingPlaces(); });
@@ -157,9 +154,8 @@ private:
     if (problem_.capacity)
       return;
     const Int32 unit = place / problem_.unit, units = p_.places / problem_.unit;
-    if_(Boolean(place % problem_.unit == 0), [&] {
-      p_.units.view(i32, units)(unit) = Int32(p_.unitExperts.view(i32, units)(unit));
-    });
+    if_(Boolean(place % problem_.unit == 0),
+        [&] { p_.units.view(i32, units)(unit) = Int32(p_.unitExperts.view(i32, units)(unit)); });
   }
   void tellOfMissingPlaces() const {
     const Tensor totals = p_.totals.view(i32, 3);

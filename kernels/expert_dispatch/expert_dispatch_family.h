@@ -43,8 +43,7 @@ struct DispatchWindow {
   std::int64_t scales, ids, weights, bytes;
 };
 inline DispatchWindow dispatchWindow(const ExpertDispatchProblem &problem) {
-  const std::int64_t scaleBytes =
-      problem.scale ? windowRowBytes(problem.scale, problem.scales) : 0;
+  const std::int64_t scaleBytes = problem.scale ? windowRowBytes(problem.scale, problem.scales) : 0;
   DispatchWindow window{};
   window.scales = problem.tokens * windowRowBytes(problem.x, problem.n);
   window.ids = window.scales + problem.tokens * scaleBytes;
@@ -80,9 +79,7 @@ template <>
 struct Family<ExpertDispatchProblem>
     : FamilyDefaults<ExpertDispatchProblem, &ExpertDispatchArgs::x> {
   static constexpr RowLimits kLimits{};
-  static RowShape shape(const P &problem) {
-    return RowShape::of(problem.n, 0, problem.x.bytes());
-  }
+  static RowShape shape(const P &problem) { return RowShape::of(problem.n, 0, problem.x.bytes()); }
   static Support supported(const P &problem, const Target &target);
   static Support supported(const P &problem, const C &config, const Target &target);
   static C choose(const P &problem, std::int64_t m, const Target &target);

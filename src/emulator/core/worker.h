@@ -27,7 +27,7 @@ struct Launch {
   unsigned lanes = 64, wavesOfGroup = 1;
   uint32_t ldsBytes = 0;
   uint64_t groups = 1;
-  uint32_t clusterGroups = 1; ///< workgroups of a cluster, which one thread runs
+  uint32_t clusterGroups = 1;      ///< workgroups of a cluster, which one thread runs
   uint64_t resident = 1;           ///< the most workgroups in execution at a time
   std::atomic<uint64_t> next{0};   ///< the next workgroup, or cluster, to start
   std::atomic<uint64_t> active{0}; ///< workgroups in execution

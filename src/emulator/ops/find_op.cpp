@@ -40,8 +40,8 @@ Map makeMap() {
       map.emplace(d->name, d);
   };
   for (OpTable t : {tableSalu(), tableControl(), tableSmem(), tableGlobal(), tableBuffer(),
-                    tableBufferTyped(), tableDs(), tableTransposed(), tableAsync(),
-                    tableTensor(), tableCrossLane(), tableGprIndex(), tableScaledConvert(), tableSaluFloat()})
+                    tableBufferTyped(), tableDs(), tableTransposed(), tableAsync(), tableTensor(),
+                    tableCrossLane(), tableGprIndex(), tableScaledConvert(), tableSaluFloat()})
     add(t);
   unsigned n = 0;
   const OpTable *lanes = laneTables(n);

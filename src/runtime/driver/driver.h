@@ -158,7 +158,7 @@ struct Driver {
   Status (*getFunction)(void **function, void *module, const char *name) = nullptr;
   LaunchFunction launch = nullptr;
   ClusterLaunchFunction launchClusters = nullptr; ///< null: the driver has no clusters
-  void *endOfArguments = nullptr; ///< what ends the last argument of `launch`
+  void *endOfArguments = nullptr;                 ///< what ends the last argument of `launch`
 };
 
 /// What was tried to find a driver and why it did not do, for the error.

@@ -153,8 +153,8 @@ TEST_CASE("an all-reduce with a norm in graphs, besides other calls of the group
   NormRanks all(problem, 3);
   const CollectiveNormConfig config = fk::choose(problem, 3);
   const fk::CollectiveNormPlan plan(problem, config);
-  const std::vector<fx::Graph> graphs = all.ranks.captured(
-      [&](int rank, const fx::Stream &stream) { plan(all.args(rank), stream); });
+  const std::vector<fx::Graph> graphs =
+      all.ranks.captured([&](int rank, const fx::Stream &stream) { plan(all.args(rank), stream); });
   for (std::uint64_t replay = 0; replay < 3; ++replay) {
     all.fill(replay);
     all.ranks.run(graphs);
@@ -182,10 +182,10 @@ TEST_CASE("an all-reduce with a norm: what is refused") {
   wrong.scale = all.rows[0].scale.tensor();
   expectPart(told(wrong), "collective_norm: scale is given, and the problem does not have it");
   expectPart(messageOf([&] {
-        const fk::CollectiveNormPlan four({kNorm, 4}, kSmall);
-        four(all.args(0), all.ranks.streams[0]);
-      }),
-      "ranks of the problem is 4, and the group has 2");
+               const fk::CollectiveNormPlan four({kNorm, 4}, kSmall);
+               four(all.args(0), all.ranks.streams[0]);
+             }),
+             "ranks of the problem is 4, and the group has 2");
 
   const auto why = [](auto change) {
     CollectiveNormProblem problem{kNorm, 2};
@@ -194,7 +194,7 @@ TEST_CASE("an all-reduce with a norm: what is refused") {
   };
   expectPart(why([](auto &p) { p.ranks = 3; }), "ranks is 3; it is 2, 4 or 8");
   expectPart(why([](auto &p) { p.norm.residual = false; }),
-      "norm.residual is false; the sum of the ranks");
+             "norm.residual is false; the sum of the ranks");
   expectPart(why([](auto &p) { p.norm.statistics = true; }), "norm.statistics is true");
   expectPart(why([](auto &p) { p.norm.gate = fk::NormGate::silu; }), "norm.gate is not none");
   expectPart(why([](auto &p) { p.norm.x = fx::i32; }), "x");

@@ -27,8 +27,7 @@ void expectRight(const CollectiveProblem &problem, const CollectiveConfig &confi
   const fk::CollectivePlan plan(problem, config);
   for (int call = 0; call < calls; ++call) {
     const std::vector<Bytes> values = ranks.fill(static_cast<std::uint64_t>(call));
-    ranks.run(
-        [&](int rank, const fx::Stream &stream) { plan(ranks.args(rank, root), stream); });
+    ranks.run([&](int rank, const fx::Stream &stream) { plan(ranks.args(rank, root), stream); });
     REQUIRE(ranks.isRight(values, root));
   }
 }
@@ -112,8 +111,8 @@ TEST_CASE("collectives in graphs, replayed with other values") {
   const CollectiveProblem problem{.type = fx::f16, .ranks = 2};
   Ranks ranks(problem, 8 * 100);
   const fk::CollectivePlan plan(problem, with(CollectiveStages::two));
-  const std::vector<fx::Graph> graphs = ranks.captured(
-      [&](int rank, const fx::Stream &stream) { plan(ranks.args(rank), stream); });
+  const std::vector<fx::Graph> graphs =
+      ranks.captured([&](int rank, const fx::Stream &stream) { plan(ranks.args(rank), stream); });
   for (std::uint64_t replay = 0; replay < 4; ++replay) {
     const std::vector<Bytes> values = ranks.fill(replay);
     ranks.run(graphs);
@@ -132,12 +131,13 @@ TEST_CASE("a rank that does not come is an error on the others, in time") {
   });
   for (const int rank : {0, 1, 3}) {
     const fx::Group &group = ranks.group(rank);
-    expectPart(messageOf([&] { group.check(); }), "rank " + std::to_string(rank) +
-                                             " of a group of 4 has waited 200 ms for rank 2 in "
-                                             "vain: it has died, makes fewer calls");
+    expectPart(messageOf([&] { group.check(); }),
+               "rank " + std::to_string(rank) +
+                   " of a group of 4 has waited 200 ms for rank 2 in "
+                   "vain: it has died, makes fewer calls");
     group.device().make_current();
     expectPart(messageOf([&] { plan(ranks.args(rank), ranks.stream(rank)); }),
-        "make another group");
+               "make another group");
   }
   ranks.groups[2].check(); // it knows nothing of it
 }
@@ -167,15 +167,14 @@ TEST_CASE("a group's calls go into one stream") {
   Ranks ranks(problem, 8 * 100);
   const fk::CollectivePlan plan(problem, kSmall);
   std::vector<Bytes> values = ranks.fill(1);
-  ranks.each(
-      [&](int rank) { plan(ranks.args(rank), ranks.stream(rank)); });
+  ranks.each([&](int rank) { plan(ranks.args(rank), ranks.stream(rank)); });
   const fx::Stream other(ranks.groups[0].device());
   expectPart(messageOf([&] { plan(ranks.args(0), other); }),
-      "go into another stream than this one: two calls at a time would use one window");
+             "go into another stream than this one: two calls at a time would use one window");
   expectPart(messageOf([&] { plan(ranks.args(0), ranks.streams[1]); }),
-      "which has device 0, goes into a stream of device 1");
+             "which has device 0, goes into a stream of device 1");
   expectPart(messageOf([&] { ranks.groups[0].move_to(ranks.streams[1]); }),
-      "which has device 0, goes into a stream of device 1");
+             "which has device 0, goes into a stream of device 1");
   ranks.groups[0].move_to(other);
   ranks.each([&](int rank) { plan(ranks.args(rank), rank ? ranks.streams[1] : other); });
   other.synchronize();
@@ -186,22 +185,25 @@ TEST_CASE("a group's calls go into one stream") {
 TEST_CASE("wrong groups are refused") {
   const std::vector<fx::Device> all = fx::Device::all();
   expectPart(messageOf([&] {
-        (void)fx::Group::of({all[0], all[1], all[2]});
-      }),
-      "a group of 3 ranks; it has 2, 4 or 8");
-  expectPart(messageOf([&] { (void)fx::Group::of({all[1], all[1]}); }), "a group has device 1 twice");
+               (void)fx::Group::of({all[0], all[1], all[2]});
+             }),
+             "a group of 3 ranks; it has 2, 4 or 8");
   expectPart(messageOf([&] {
-        (void)fx::Group::of({all[0], all[1]}, {.capacity = 0});
-      }),
-      "a group's capacity is 0 bytes");
+               (void)fx::Group::of({all[1], all[1]});
+             }),
+             "a group has device 1 twice");
   expectPart(messageOf([&] {
-        (void)fx::Group::of({all[0], all[1]}, {.timeout = std::chrono::milliseconds(0)});
-      }),
-      "a group's timeout is 0 ms");
+               (void)fx::Group::of({all[0], all[1]}, {.capacity = 0});
+             }),
+             "a group's capacity is 0 bytes");
   expectPart(messageOf([&] {
-        (void)fx::Group::of({all[0], all[1]}, {.timeout = std::chrono::milliseconds::max()});
-      }),
-      "ms; it is up to 2147483647");
+               (void)fx::Group::of({all[0], all[1]}, {.timeout = std::chrono::milliseconds(0)});
+             }),
+             "a group's timeout is 0 ms");
+  expectPart(messageOf([&] {
+               (void)fx::Group::of({all[0], all[1]}, {.timeout = std::chrono::milliseconds::max()});
+             }),
+             "ms; it is up to 2147483647");
   expectPart(messageOf([] { const fx::GroupOffer offer(2, 2); }), "rank 2 of a group of 2");
 }
 
@@ -229,10 +231,10 @@ TEST_CASE("memory of several devices is refused where it is none", "[.refusals]"
 
   const fx::Stream stream;
   expectPart(messageOf([&] {
-        (void)fx::Graph::capture(stream,
-                                 [](const fx::Stream &) { const fx::SharedMemory late(4096); });
-      }),
-      "make it before the capture");
+               (void)fx::Graph::capture(
+                   stream, [](const fx::Stream &) { const fx::SharedMemory late(4096); });
+             }),
+             "make it before the capture");
 }
 
 TEST_CASE("wrong calls are refused") {
@@ -259,7 +261,7 @@ TEST_CASE("wrong calls are refused") {
   expectPart(told(wrong), "root is 2; it is a rank, 0 to 1");
   const fk::CollectivePlan four({.type = fx::f16, .ranks = 4}, kSmall);
   expectPart(messageOf([&] { four(right, ranks.streams[0]); }),
-      "ranks of the problem is 4, and the group has 2");
+             "ranks of the problem is 4, and the group has 2");
   CHECK(fk::supported(CollectiveProblem{.ranks = 3}).why == "ranks is 3; it is 2, 4 or 8");
   CHECK_FALSE(fk::supported(CollectiveProblem{.type = fx::i32}));
   CHECK_FALSE(fk::supported(CollectiveProblem{.kind = CollectiveKind::broadcast},

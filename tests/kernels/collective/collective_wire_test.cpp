@@ -98,11 +98,9 @@ TEST_CASE("sums by codes of 8 bits, of all types and of more ranks") {
   expectRight({.type = fx::f32, .ranks = 8, .wire = fx::f8E4M3FN}, CollectiveStages::write, 32 * 20,
               2);
   expectRight({.type = fx::f32, .ranks = 4, .wire = fx::f8E5M2}, CollectiveStages::one, 32 * 7, 2);
-  expectRight({.kind = CollectiveKind::reduce_scatter,
-               .type = fx::bf16,
-               .ranks = 4,
-               .wire = fx::f8E4M3FN},
-              CollectiveStages::one, 32 * 4 * 5, 2);
+  expectRight(
+      {.kind = CollectiveKind::reduce_scatter, .type = fx::bf16, .ranks = 4, .wire = fx::f8E4M3FN},
+      CollectiveStages::one, 32 * 4 * 5, 2);
 }
 
 TEST_CASE("codes of 8 bits: blocks of zeros, of tiny values, and with no number in them") {

@@ -75,8 +75,7 @@ public:
     const std::int64_t m = m_[at(rank)];
     const fx::Extents slots{m, problem_.topk};
     return {.x = matrix(own.x, places),
-            .slot_places =
-                shaped(own.slotPlaces, {problem_.ranks, problem_.tokens, problem_.topk}),
+            .slot_places = shaped(own.slotPlaces, {problem_.ranks, problem_.tokens, problem_.topk}),
             .ids = shaped(own.ids, slots),
             .weights = problem_.weights ? std::optional(shaped(own.weights, slots)) : std::nullopt,
             .y = matrix(own.y, m),
@@ -88,12 +87,8 @@ public:
   /// Compares with moe_reduce on each rank, whose rows are those of the rank's slots.
   void expectRight() {
     const ExpertCombineProblem &p = problem_;
-    const fk::MoeReduceProblem reduction{.x = p.x,
-                                         .y = p.y,
-                                         .n = p.n,
-                                         .topk = p.topk,
-                                         .weights = p.weights,
-                                         .mask = true};
+    const fk::MoeReduceProblem reduction{
+        .x = p.x, .y = p.y, .n = p.n, .topk = p.topk, .weights = p.weights, .mask = true};
     const fk::MoeReducePlan reduce(reduction, fk::choose(reduction, p.tokens));
     ranks.each([&](int rank) {
       INFO("rank " << rank);
@@ -203,8 +198,8 @@ struct Mixture {
 private:
   static Bytes prepared(const fk::GroupedGemmProblem &product, std::uint64_t seed) {
     const fk::WeightProblem weight = product.weight();
-    const Bytes raw = fk::host::encode(
-        product.b, fk::host::randomValues(product.b, weight.n * weight.k, seed));
+    const Bytes raw =
+        fk::host::encode(product.b, fk::host::randomValues(product.b, weight.n * weight.k, seed));
     Bytes out(static_cast<std::size_t>(fk::prepared_size(weight) * product.b.bytes()));
     fk::prepare_weight(weight, raw.data(), out.data());
     return out;
@@ -281,12 +276,10 @@ std::vector<Bytes> onOneDevice(const Mixture &mixture, const std::vector<RankTok
         .counts = counts.tensor(),
         .weights = sortedWeights.tensor()},
        stream);
-  fk::run(fk::MoeReduceProblem{
-              .x = half, .y = half, .n = hidden, .topk = p.topk, .places = true},
-          {.x = of(results, places, hidden),
-           .slot_places = slotPlaces.tensor(),
-           .y = of(y, m, hidden)},
-          stream);
+  fk::run(
+      fk::MoeReduceProblem{.x = half, .y = half, .n = hidden, .topk = p.topk, .places = true},
+      {.x = of(results, places, hidden), .slot_places = slotPlaces.tensor(), .y = of(y, m, hidden)},
+      stream);
   stream.synchronize();
   const Bytes together = y.memory.to_host();
   std::vector<Bytes> ofRanks;
@@ -303,8 +296,8 @@ std::vector<Bytes> onOneDevice(const Mixture &mixture, const std::vector<RankTok
 void expectMixture(const ExpertDispatchProblem &problem, const std::vector<std::int64_t> &m) {
   INFO(fx::to_config(problem).str());
   const Mixture mixture(problem);
-  const std::int64_t places = problem.capacity ? problem.local() * problem.capacity
-                                               : fk::expert_dispatch_places(problem);
+  const std::int64_t places =
+      problem.capacity ? problem.local() * problem.capacity : fk::expert_dispatch_places(problem);
   std::vector<RankTokens> all = tokensOf(problem, m, 7);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     all[rank].x = fk::host::encode(
@@ -337,8 +330,7 @@ void expectMixture(const ExpertDispatchProblem &problem, const std::vector<std::
     const auto part = [&](const Bytes &of, fx::DType type) {
       const auto size = std::ssize(of) / problem.ranks;
       Vector memory(type, size / type.bytes());
-      memory.memory.copy_from(
-          Bytes(of.begin() + rank * size, of.begin() + (rank + 1) * size));
+      memory.memory.copy_from(Bytes(of.begin() + rank * size, of.begin() + (rank + 1) * size));
       return memory;
     };
     own.push_back({{problem, config, all[at(rank)], places},

@@ -61,8 +61,7 @@ public:
 void expectRight(const ExpertDispatchProblem &problem, const ExpertDispatchConfig &config,
                  const std::vector<std::int64_t> &m, std::int64_t places = 0, int calls = 3) {
   INFO(fx::to_config(problem).str() << " " << fx::to_config(config).str());
-  Dispatch dispatch(problem, config, m,
-                    places ? places : fk::expert_dispatch_places(problem));
+  Dispatch dispatch(problem, config, m, places ? places : fk::expert_dispatch_places(problem));
   for (int call = 0; call < calls; ++call) {
     dispatch.fill(static_cast<std::uint64_t>(call) + 5);
     dispatch.run();
@@ -157,8 +156,7 @@ TEST_CASE("fewer places than there may be are enough where they are, and an erro
     const ExpectedPlaces expected = expectedPlaces(problem, few.all, 0, isFixed ? 3 * 16 : 32);
     if (!isFixed)
       CHECK(few.operands[0].y.to_host() == expected.x);
-    CHECK(few.operands[1].y.to_host() ==
-          Bytes(few.operands[1].y.to_host().size(), kUntouched));
+    CHECK(few.operands[1].y.to_host() == Bytes(few.operands[1].y.to_host().size(), kUntouched));
     few.ranks.each([&](int rank) {
       if (rank == 0)
         expectPart(messageOf([&] { few.call(0, few.ranks.stream(0)); }), "make another group");
@@ -276,10 +274,9 @@ TEST_CASE("dispatch: what is refused") {
   expectPart(why([](auto &p) { p.scales = 2; }), "scales is 2, and scale, their type, is none");
   expectPart(why([](auto &p) { p.scale = fx::f32; }), "scales is 0; it is 1 to 72");
   expectPart(why([](auto &p) { p.scale = fx::f16; }), "scale is of type f16");
-  expectPart(messageOf([&] {
-               (void)fk::expert_dispatch_places(with([](auto &p) { p.experts = 7; }));
-             }),
-             "expert_dispatch: experts is 7");
+  expectPart(
+      messageOf([&] { (void)fk::expert_dispatch_places(with([](auto &p) { p.experts = 7; })); }),
+      "expert_dispatch: experts is 7");
   CHECK_FALSE(fk::supported(kTwo, ExpertDispatchConfig{.blocks = 129}));
   CHECK_FALSE(fk::supported(kTwo, ExpertDispatchConfig{.rows = {.threads = 3, .block = 64}}));
 }

@@ -114,8 +114,7 @@ int rightCombines(const impl::CollectiveOrder &order, int calls) {
       // Small integers, so that sums are exact in any order.
       std::vector<float> results(at(places * n));
       for (std::size_t i = 0; i < results.size(); ++i)
-        results[i] = static_cast<float>(
-            pick(static_cast<std::uint64_t>(call * 2 + rank), i, 1000));
+        results[i] = static_cast<float>(pick(static_cast<std::uint64_t>(call * 2 + rank), i, 1000));
       const ExpectedPlaces found = expectedPlaces(dispatch, all, rank, places);
       for (std::size_t slot = 0; slot < found.slotPlaces.size(); ++slot)
         if (found.slotPlaces[slot] >= 0)

@@ -46,12 +46,11 @@ inline std::vector<RankTokens> tokensOf(const ExpertDispatchProblem &problem,
   std::vector<RankTokens> all;
   for (std::size_t rank = 0; rank < m.size(); ++rank) {
     const std::uint64_t own = seed * 100 + rank * 10;
-    RankTokens tokens{.m = m[rank],
-                      .x = anyBytes(m[rank] * rowBytes(problem.x, problem.n), own),
-                      .scales = anyBytes(problem.scale ? m[rank] * rowBytes(problem.scale,
-                                                                            problem.scales)
-                                                       : 0,
-                                         own + 1)};
+    RankTokens tokens{
+        .m = m[rank],
+        .x = anyBytes(m[rank] * rowBytes(problem.x, problem.n), own),
+        .scales = anyBytes(problem.scale ? m[rank] * rowBytes(problem.scale, problem.scales) : 0,
+                           own + 1)};
     for (std::int64_t slot = 0; slot < m[rank] * problem.topk; ++slot) {
       tokens.ids.push_back(static_cast<std::int32_t>(
           pick(own + 2, static_cast<std::uint64_t>(slot), problem.experts + 1) - 1));
@@ -170,19 +169,19 @@ public:
     const auto given = [](bool has, const fx::TensorArg &tensor) {
       return has ? std::optional(tensor) : std::nullopt;
     };
-    fk::ExpertDispatchArgs args{
-        .x = rows(x, p.x, m_, p.n),
-        .ids = shaped(ids, slots),
-        .weights = given(p.weights, shaped(weights, slots)),
-        .y = rows(y, p.x, places_, p.n),
-        .sorted_weights = given(p.weights, shaped(sortedWeights, {places_})),
-        .unit_experts = given(isCompact, shaped(units, {places_ / p.unit})),
-        .counts = shaped(counts, {p.local()}),
-        .offsets = given(isCompact, shaped(offsets, {p.local() + 1})),
-        .totals = shaped(totals, {3}),
-        .slot_places = shaped(slotPlaces, {p.ranks, p.tokens, p.topk}),
-        .workspace = workspace.tensor(),
-        .group = &group};
+    fk::ExpertDispatchArgs args{.x = rows(x, p.x, m_, p.n),
+                                .ids = shaped(ids, slots),
+                                .weights = given(p.weights, shaped(weights, slots)),
+                                .y = rows(y, p.x, places_, p.n),
+                                .sorted_weights =
+                                    given(p.weights, shaped(sortedWeights, {places_})),
+                                .unit_experts = given(isCompact, shaped(units, {places_ / p.unit})),
+                                .counts = shaped(counts, {p.local()}),
+                                .offsets = given(isCompact, shaped(offsets, {p.local() + 1})),
+                                .totals = shaped(totals, {3}),
+                                .slot_places = shaped(slotPlaces, {p.ranks, p.tokens, p.topk}),
+                                .workspace = workspace.tensor(),
+                                .group = &group};
     if (hasScales) {
       args.scales = rows(scales, p.scale, m_, p.scales);
       args.sorted_scales = rows(sortedScales, p.scale, places_, p.scales);

@@ -166,8 +166,8 @@ public:
   template <class F> std::vector<fx::Graph> captured(const F &call) const {
     std::vector<fx::Graph> graphs;
     each([&](int rank) {
-      graphs.push_back(fx::Graph::capture(
-          stream(rank), [&](const fx::Stream &stream) { call(rank, stream); }));
+      graphs.push_back(
+          fx::Graph::capture(stream(rank), [&](const fx::Stream &stream) { call(rank, stream); }));
     });
     return graphs;
   }

@@ -132,7 +132,9 @@ constexpr Shape kShapes[] = {
 
 TEST_CASE("convolutions of FlyDSL's shapes", "[.shapes]") {
   for (const Shape &shape : kShapes) {
-    ConvProblem problem{.rank = shape.in[0] > 1 ? 3 : shape.in[1] > 1 ? 2 : 1,
+    ConvProblem problem{.rank = shape.in[0] > 1   ? 3
+                                : shape.in[1] > 1 ? 2
+                                                  : 1,
                         .channels = shape.channels,
                         .filters = shape.filters,
                         .bias = true};

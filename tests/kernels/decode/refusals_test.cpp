@@ -40,9 +40,9 @@ TEST_CASE("decode says what it does not support") {
   CHECK(why({.head = 80}) == "head is 80; it is a multiple of 32 from 32 to 256");
   CHECK(why({.head_v = 48}) == "head_v is 48; it is a multiple of 32 from 32 to 256");
   CHECK(why({.queries = 0}) == "queries is 0; a sequence has 1 to 65535");
-  CHECK(why({.q_heads = 64, .kv_heads = 64, .queries = 65535}).find("262144 blocks of a sequence, "
-                                                                   "and there are at most 65535") !=
-        std::string::npos);
+  CHECK(why({.q_heads = 64, .kv_heads = 64, .queries = 65535})
+            .find("262144 blocks of a sequence, "
+                  "and there are at most 65535") != std::string::npos);
   CHECK(why({.soft_cap = -1}) ==
         "soft_cap is -1.000000; it is not negative, and 0 for the default");
   CHECK(why({.bias = true, .bias_type = fx::i32}).find("bias_type is of type i32") == 0);
@@ -164,9 +164,8 @@ TEST_CASE("decode refuses terms of scores that do not fit its problem") {
         args.alibi_slopes = fx::tensor(args.alibi_slopes->data(), fx::f32, {1, 2});
       }),
       "alibi_slopes has the shape (1, 2)");
-  has(message([](fk::DecodeArgs &args) {
-        args.sink = fx::tensor(args.sink->data(), fx::f32, {1});
-      }),
+  has(message(
+          [](fk::DecodeArgs &args) { args.sink = fx::tensor(args.sink->data(), fx::f32, {1}); }),
       "sink has the shape (1)");
 }
 

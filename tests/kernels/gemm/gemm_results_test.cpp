@@ -38,15 +38,16 @@ Passed passed(const GemmProblem &problem, const std::vector<double> &a, double s
   const Operand x = Operand::input(problem.a, m, n, a),
                 b = Operand::input(problem.b, 1, n * n, decode(problem.b, prepared)),
                 c = Operand::output(problem.c, m, n),
-                s = isBlocks ? Operand::output(isExponent ? fx::DType(fx::u8) : fx::DType(fx::f32), m,
-                                               n / kBlock)
+                s = isBlocks ? Operand::output(isExponent ? fx::DType(fx::u8) : fx::DType(fx::f32),
+                                               m, n / kBlock)
                              : Operand::input(fx::f32, 1, 1, std::vector<double>{scale});
   const fx::Stream stream;
   fk::GemmPlan(problem, fk::choose(problem, m))(
       {.a = x.tensor(),
        .b = fk::PreparedWeight{problem.weight(), b.vector()},
        .c = c.tensor(),
-       .scale_c = isBlocks ? fx::tensor(s.tensor().data(), problem.scale, {m, n / kBlock}) : s.vector()},
+       .scale_c =
+           isBlocks ? fx::tensor(s.tensor().data(), problem.scale, {m, n / kBlock}) : s.vector()},
       stream);
   stream.synchronize();
   return {c.values(), isBlocks ? s.values() : std::vector<double>()};
@@ -54,14 +55,26 @@ Passed passed(const GemmProblem &problem, const std::vector<double> &a, double s
 
 /// Products of whose results each 128 have a scale.
 std::vector<GemmProblem> inBlocks() {
-  std::vector<GemmProblem> all{{.a = fx::bf16, .b = fx::bf16, .c = resultFloat8(), .n = 256, .k = 128,
-                                .scale_c = Scales::per_block, .bias = true, .bias_type = fx::f32,
+  std::vector<GemmProblem> all{{.a = fx::bf16,
+                                .b = fx::bf16,
+                                .c = resultFloat8(),
+                                .n = 256,
+                                .k = 128,
+                                .scale_c = Scales::per_block,
+                                .bias = true,
+                                .bias_type = fx::f32,
                                 .activation = Activation::silu}};
   if (float8())
     for (const bool isGated : {false, true})
-      all.push_back({.a = float8(), .b = float8(), .c = float8(), .n = 128, .k = 256,
-                     .scale_a = Scales::per_block, .scale_b = Scales::per_block,
-                     .scale_c = Scales::per_block, .activation = Activation::silu,
+      all.push_back({.a = float8(),
+                     .b = float8(),
+                     .c = float8(),
+                     .n = 128,
+                     .k = 256,
+                     .scale_a = Scales::per_block,
+                     .scale_b = Scales::per_block,
+                     .scale_c = Scales::per_block,
+                     .activation = Activation::silu,
                      .gated = isGated});
   // Powers of two, next to scales of rows in f32.
   GemmProblem powers = all[0];
@@ -77,16 +90,41 @@ TEST_CASE("results of 8 bits over one scale, with scales of tensors and biases o
           "[run]") {
   std::vector<GemmProblem> problems{
       {.a = fx::f16, .b = fx::f16, .c = fx::i8, .n = 72, .k = 64, .scale_c = Scales::per_tensor},
-      {.a = fx::i8, .b = fx::i8, .c = fx::i8, .n = 64, .k = 128, .scale_a = Scales::per_tensor,
-       .scale_b = Scales::per_tensor, .scale_c = Scales::per_tensor, .bias = true,
+      {.a = fx::i8,
+       .b = fx::i8,
+       .c = fx::i8,
+       .n = 64,
+       .k = 128,
+       .scale_a = Scales::per_tensor,
+       .scale_b = Scales::per_tensor,
+       .scale_c = Scales::per_tensor,
+       .bias = true,
        .bias_type = fx::bf16},
-      {.a = fx::bf16, .b = fx::bf16, .c = resultFloat8(), .n = 64, .k = 128,
-       .scale_c = Scales::per_tensor, .activation = Activation::silu, .gated = true},
-      {.a = fx::i8, .b = fx::i8, .c = fx::bf16, .n = 32, .k = 64, .scale_a = Scales::per_row,
-       .scale_b = Scales::per_tensor, .bias = true, .bias_type = fx::f32}};
+      {.a = fx::bf16,
+       .b = fx::bf16,
+       .c = resultFloat8(),
+       .n = 64,
+       .k = 128,
+       .scale_c = Scales::per_tensor,
+       .activation = Activation::silu,
+       .gated = true},
+      {.a = fx::i8,
+       .b = fx::i8,
+       .c = fx::bf16,
+       .n = 32,
+       .k = 64,
+       .scale_a = Scales::per_row,
+       .scale_b = Scales::per_tensor,
+       .bias = true,
+       .bias_type = fx::f32}};
   if (float8())
-    problems.push_back({.a = float8(), .b = float8(), .c = float8(), .n = 80, .k = 128,
-                        .scale_a = Scales::per_tensor, .scale_b = Scales::per_row,
+    problems.push_back({.a = float8(),
+                        .b = float8(),
+                        .c = float8(),
+                        .n = 80,
+                        .k = 128,
+                        .scale_a = Scales::per_tensor,
+                        .scale_b = Scales::per_row,
                         .scale_c = Scales::per_tensor});
   for (const GemmProblem &problem : problems)
     for (const std::int64_t m : {1, 19})
@@ -94,8 +132,8 @@ TEST_CASE("results of 8 bits over one scale, with scales of tensors and biases o
 }
 
 TEST_CASE("results of 8 bits of a K in parts") {
-  GemmProblem problem{.a = fx::bf16, .b = fx::bf16, .c = fx::i8, .n = 64, .k = 512,
-                      .scale_c = Scales::per_tensor};
+  GemmProblem problem{
+      .a = fx::bf16, .b = fx::bf16, .c = fx::i8, .n = 64, .k = 512, .scale_c = Scales::per_tensor};
   GemmConfig config{.tile_m = 16, .tile_n = 64, .tile_k = 128, .threads = 256, .split_k = 2};
   for (const fk::PartsSum sum : {fk::PartsSum::kernel, fk::PartsSum::last_block}) {
     config.parts_sum = sum;
@@ -112,8 +150,8 @@ TEST_CASE("results of 8 bits with scales of 128 neighbours, made on the way out"
 }
 
 TEST_CASE("integers over one scale are rounded to even and limited") {
-  const GemmProblem problem{.a = fx::f16, .b = fx::f16, .c = fx::i8, .n = 32, .k = 32,
-                            .scale_c = Scales::per_tensor};
+  const GemmProblem problem{
+      .a = fx::f16, .b = fx::f16, .c = fx::i8, .n = 32, .k = 32, .scale_c = Scales::per_tensor};
   std::vector<double> a, expected;
   for (int i = 0; i < 32 * 20; ++i)
     a.push_back(0.25 * (i - 320));
@@ -122,11 +160,12 @@ TEST_CASE("integers over one scale are rounded to even and limited") {
   CHECK(passed(problem, a, 0.5).c == expected);
 }
 
-TEST_CASE("a block's scale is its largest magnitude over the type's, or the power of two above", "[run]") {
+TEST_CASE("a block's scale is its largest magnitude over the type's, or the power of two above",
+          "[run]") {
   const fx::DType type = resultFloat8();
   const double most = type == fx::f8E4M3FN ? 448 : 240;
-  GemmProblem problem{.a = fx::f16, .b = fx::f16, .c = type, .n = 256, .k = 256,
-                      .scale_c = Scales::per_block};
+  GemmProblem problem{
+      .a = fx::f16, .b = fx::f16, .c = type, .n = 256, .k = 256, .scale_c = Scales::per_block};
   // Row i has 1.5 * 2^-i as its largest magnitude in its first block, in the sign of its number and in
   // another column each time, and zeros in the second one.
   const std::int64_t m = 18;
@@ -161,7 +200,11 @@ TEST_CASE("a block's scale is its largest magnitude over the type's, or the powe
 }
 
 TEST_CASE("a NaN makes its block's scale NaN, and no other's") {
-  const GemmProblem problem{.a = fx::f16, .b = fx::f16, .c = fx::f8E4M3FNUZ, .n = 256, .k = 256,
+  const GemmProblem problem{.a = fx::f16,
+                            .b = fx::f16,
+                            .c = fx::f8E4M3FNUZ,
+                            .n = 256,
+                            .k = 256,
                             .scale_c = Scales::per_block};
   std::vector<double> a(std::size_t(3 * 256), 1.0);
   a[256 + 130] = std::nan("");
@@ -172,8 +215,8 @@ TEST_CASE("a NaN makes its block's scale NaN, and no other's") {
 }
 
 TEST_CASE("experts: results of 8 bits, scales of experts", "[run]") {
-  GroupedGemmProblem problem{.experts = 3, .n = 128, .k = 128, .unit = 16, .topk = 2,
-                             .a_rows = fk::GroupedRows::tokens};
+  GroupedGemmProblem problem{
+      .experts = 3, .n = 128, .k = 128, .unit = 16, .topk = 2, .a_rows = fk::GroupedRows::tokens};
   std::vector<GroupedGemmProblem> all;
   for (const GatedPairs pairs : {GatedPairs::none, GatedPairs::halves, GatedPairs::interleaved}) {
     GroupedGemmProblem bytes = problem;
@@ -215,12 +258,21 @@ TEST_CASE("every target has a tile for results in blocks") {
   for (const std::int64_t n : {128, 2048})
     for (const bool isGated : {false, true})
       for (const fx::DType a : {fx::DType(fx::bf16), fx::DType(fx::i8)})
-        expectTotal(std::vector<GemmProblem>{{.a = a, .b = a, .c = fx::f8E4M3FN, .n = n, .k = 2048,
-                                              .scale_c = Scales::per_block, .gated = isGated}});
+        expectTotal(std::vector<GemmProblem>{{.a = a,
+                                              .b = a,
+                                              .c = fx::f8E4M3FN,
+                                              .n = n,
+                                              .k = 2048,
+                                              .scale_c = Scales::per_block,
+                                              .gated = isGated}});
 }
 
 TEST_CASE("results that are wrong are refused") {
-  const GemmProblem good{.a = fx::bf16, .b = fx::bf16, .c = fx::f8E4M3FN, .n = 128, .k = 128,
+  const GemmProblem good{.a = fx::bf16,
+                         .b = fx::bf16,
+                         .c = fx::f8E4M3FN,
+                         .n = 128,
+                         .k = 128,
                          .scale_c = Scales::per_block};
   REQUIRE(fk::supported(good));
   const auto why = [&](auto change) {
@@ -230,9 +282,10 @@ TEST_CASE("results that are wrong are refused") {
   };
   CHECK(why([](auto &p) { p.scale_c = Scales::none; }) ==
         "c is of type f8E4M3FN, which needs a scale: scale_c is per_tensor or per_block");
-  CHECK(why([](auto &p) { p.scale_c = Scales::per_row; }) ==
-        "scale_c is per_row, and no block has all columns of a row; it is per_tensor or per_block. A "
-        "row's scale is made by quantise (ScaleOf::row), of c in 16 bits");
+  CHECK(
+      why([](auto &p) { p.scale_c = Scales::per_row; }) ==
+      "scale_c is per_row, and no block has all columns of a row; it is per_tensor or per_block. A "
+      "row's scale is made by quantise (ScaleOf::row), of c in 16 bits");
   CHECK(why([](auto &p) { p.c = fx::bf16; }) == "c is of type bf16, and scale_c is of c of 8 bits");
   CHECK(why([](auto &p) { p.c = fx::i8; }) ==
         "c is of type i8; scales of blocks belong to 8-bit floats");
@@ -246,14 +299,22 @@ TEST_CASE("results that are wrong are refused") {
   CHECK(why([](auto &p) { p.rounding = fk::Rounding::stochastic; }) ==
         "c is of type f8E4M3FN; stochastic rounding is for f16 and bf16");
   CHECK(why([](auto &p) { p.b_layout = fk::OperandLayout::rows; }) ==
-        "scales of blocks of c are of products of rows of a and prepared weights that are not narrow");
+        "scales of blocks of c are of products of rows of a and prepared weights that are not "
+        "narrow");
   GemmConfig config = fk::choose(good, 64);
   config.tile_n = 64;
-  CHECK(fk::supported(good, config).why.find(
-            "scales of 128 columns of c need tiles of a multiple of 128 columns of c, here 64") !=
-        std::string::npos);
-  const GroupedGemmProblem experts{.c = fx::f8E4M3FN, .experts = 2, .n = 128, .k = 128, .topk = 2,
-                                   .c_rows = fk::GroupedRows::slots, .scale_c = Scales::per_block};
+  CHECK(
+      fk::supported(good, config)
+          .why.find(
+              "scales of 128 columns of c need tiles of a multiple of 128 columns of c, here 64") !=
+      std::string::npos);
+  const GroupedGemmProblem experts{.c = fx::f8E4M3FN,
+                                   .experts = 2,
+                                   .n = 128,
+                                   .k = 128,
+                                   .topk = 2,
+                                   .c_rows = fk::GroupedRows::slots,
+                                   .scale_c = Scales::per_block};
   CHECK(fk::supported(experts).why ==
         "scale_c is per_block and c_rows is slots; scales of blocks of c are of rows of places");
   // A call that does not give what the problem has.
@@ -264,5 +325,6 @@ TEST_CASE("results that are wrong are refused") {
   args.scale_c.reset();
   CHECK_THROWS_WITH(plan(args), Catch::Contains("scale_c is missing; the problem has it"));
   args.scale_c = fx::tensor(scales->data(), fx::f32, {15, 1});
-  CHECK_THROWS_WITH(plan(args), Catch::Contains("scale_c has the shape (15, 1); (m, n / 128) = (16, 1)"));
+  CHECK_THROWS_WITH(plan(args),
+                    Catch::Contains("scale_c has the shape (15, 1); (m, n / 128) = (16, 1)"));
 }

@@ -83,10 +83,9 @@ inline Inputs random(const DecodeProblem &problem, std::vector<int> contexts, in
     // Of latent attention, values are keys; the reference reads their first elements.
     const std::int64_t count = std::int64_t(context) * problem.kv_heads * problem.head;
     inputs.k.push_back(uniform(problem.kv, count, seed++, 2));
-    inputs.v.push_back(problem.latent
-                           ? inputs.k.back()
-                           : uniform(problem.kv, count / problem.head * valueOf(problem),
-                                     seed++, 2));
+    inputs.v.push_back(
+        problem.latent ? inputs.k.back()
+                       : uniform(problem.kv, count / problem.head * valueOf(problem), seed++, 2));
     if (problem.scales == KvScales::token) {
       inputs.kScale.push_back(uniform(fx::f32, context * problem.kv_heads, seed++));
       inputs.vScale.push_back(uniform(fx::f32, context * problem.kv_heads, seed++));
@@ -164,9 +163,8 @@ inline Expected reference(const DecodeProblem &problem, const Inputs &inputs,
                           std::int64_t h) {
     return scales.empty()                      ? 1
            : problem.scales == KvScales::token ? scales[sequence][std::size_t(j * kv + h)]
-           : scales[0].size() == 1
-               ? scales[0][0]
-               : scales[0][sequence * std::size_t(kv) + std::size_t(h)];
+           : scales[0].size() == 1             ? scales[0][0]
+                                   : scales[0][sequence * std::size_t(kv) + std::size_t(h)];
   };
   const std::int64_t m = inputs.tokens(problem), words = inputs.words(problem);
   for (std::size_t s = 0; s < inputs.contexts.size(); ++s)
@@ -186,8 +184,8 @@ inline Expected reference(const DecodeProblem &problem, const Inputs &inputs,
               std::int64_t(inputs.mask[std::size_t(token * words + (j - start) / 32)]));
           return (word >> (j - start) % 32 & 1) == 0;
         };
-        const double sink = problem.sink ? inputs.sink[std::size_t(h)]
-                                         : -std::numeric_limits<double>::infinity();
+        const double sink =
+            problem.sink ? inputs.sink[std::size_t(h)] : -std::numeric_limits<double>::infinity();
         std::vector<double> scores;
         double error = 0, largest = sink, mostQ = 0;
         for (std::int64_t e = 0; e < head; ++e)
@@ -201,10 +199,9 @@ inline Expected reference(const DecodeProblem &problem, const Inputs &inputs,
             size += std::fabs(term);
             rounding += ofElement * std::fabs(term) + ofLargest * mostQ * std::fabs(k);
           }
-          const double ofQuery =
-                           inputs.qScale[inputs.qScale.size() == 1
-                                             ? 0
-                                             : s * std::size_t(kv) + std::size_t(kvHead)],
+          const double ofQuery = inputs.qScale[inputs.qScale.size() == 1
+                                                   ? 0
+                                                   : s * std::size_t(kv) + std::size_t(kvHead)],
                        by = scale * ofQuery * factor(inputs.kScale, s, j, kvHead);
           double score = sum * by, terms = 0;
           if (problem.soft_cap > 0) {
@@ -238,8 +235,7 @@ inline Expected reference(const DecodeProblem &problem, const Inputs &inputs,
         const bool none = total == 0;
         expected.lse.push_back(none ? -std::numeric_limits<double>::infinity()
                                     : largest + std::log(total));
-        expected.lseBound.push_back(none ? 0
-                                         : error + u + 0x1p-20 + 0x1p-22 * std::fabs(largest));
+        expected.lseBound.push_back(none ? 0 : error + u + 0x1p-20 + 0x1p-22 * std::fabs(largest));
         for (std::int64_t e = 0; e < value; ++e) {
           double sum = 0, size = 0, most = 0;
           for (std::size_t j = 0; j < scores.size(); ++j) {
@@ -338,11 +334,9 @@ inline void expectDecode(const DecodeProblem &problem, const Inputs &inputs,
     args.v_cache = v.tensor(false);
   if (scaled) {
     const std::int64_t kv = problem.kv_heads;
-    args.k_scale =
-        perToken ? three(kScales.tensor(true)) : ofHeads(kScale, inputs.kScale[0], kv);
+    args.k_scale = perToken ? three(kScales.tensor(true)) : ofHeads(kScale, inputs.kScale[0], kv);
     if (!problem.latent)
-      args.v_scale =
-          perToken ? three(vScales.tensor(true)) : ofHeads(vScale, inputs.vScale[0], kv);
+      args.v_scale = perToken ? three(vScales.tensor(true)) : ofHeads(vScale, inputs.vScale[0], kv);
   }
   if (problem.q.bits() == 8 && problem.scales == KvScales::tensor)
     args.q_scale = ofHeads(qScale, inputs.qScale, problem.kv_heads);
