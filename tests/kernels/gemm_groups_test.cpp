@@ -105,7 +105,8 @@ TEST_CASE("products by groups say what they do not take") {
   problem.c = fx::bf16;
   problem.scale_a = problem.scale_b = Scales::per_block;
   CHECK(why("gfx950", problem, inGroups(problem)) ==
-        "tile 128x128x128 of 512 threads: GemmLoop::groups takes no scales of blocks");
+        "tile 128x128x128 of 512 threads: GemmLoop::groups takes no scales of blocks or of 32 "
+        "elements of k");
   const char *rows = "has two rows of four waves: threads is 512, waves_m 2 and waves_k 1";
   CHECK(with([](auto &c) { c.waves_m = 4; }) == of + rows);
   CHECK(with([](auto &c) { c.waves_k = 2; }) == of + rows);

@@ -234,8 +234,8 @@ TEST_CASE("families refuse enumerations without a value, and rows that no call h
   const fx::Target target = fx::Target::parse("gfx942");
   CHECK(fk::supported(fk::NormProblem{.kind = fk::NormKind(9), .n = 64}, target).why ==
         "kind is 9, which is none of the values that it has");
-  CHECK(fk::supported(fk::GemmProblem{.n = 64, .k = 64, .scale_a = fk::Scales(3)}, target).why ==
-        "scale_a is 3, which is none of the values that it has");
+  CHECK(fk::supported(fk::GemmProblem{.n = 64, .k = 64, .scale_a = fk::Scales(99)}, target).why ==
+        "scale_a is 99, which is none of the values that it has");
   CHECK(fk::supported(fk::GemmProblem{.n = 64, .k = 64, .scale_a = fk::Scales::per_row}, target));
   const fk::GemmProblem product{.n = 64, .k = 1024};
   fk::GemmConfig config = fk::choose(product, 16, target);

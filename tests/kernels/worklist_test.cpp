@@ -158,7 +158,8 @@ TEST_CASE("worklist says what it does not support") {
   };
   CHECK(why({.workers = 0}) == "workers is 0; there are 1 to 65535");
   CHECK(why({.unit = 48}) == "unit is 48; it is a multiple of 32 up to 65536");
-  CHECK(why({.queries = 5}) == "queries is 5; a sequence has 1 to 4");
+  CHECK(why({.queries = 65536}) == "queries is 65536; a sequence has 1 to 65535");
+  CHECK(why({.queries = 0}) == "queries is 0; a sequence has 1 to 65535");
   CHECK(messageOf([] { (void)fk::make_worklist({.unit = 1}, {}); }).find("worklist: unit is 1") !=
         std::string::npos);
   const WorklistProblem problem{.workers = 2};
