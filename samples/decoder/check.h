@@ -55,16 +55,16 @@ inline constexpr double kDeviationsOfRow = 4, kDeviationsOfLogit = 7, kDeviation
 /// error. What the token then gets is off by the difference of two results with the weight of the
 /// last expert: returned is the square of that, as a part of the square of what all experts give.
 /// Where two groups of experts have nearly the same score, it is so of all of the group's. It is 0
-/// where the scores are further from each other than rounding takes them, which is a part `error` of
-/// their root mean square.
+/// where the scores are further from each other than rounding takes them: it changes one by about
+/// `off`.
 inline double swapOf(const Model &model, const Floats &choiceBias, std::span<const float> scores,
-                     double error) {
+                     double off) {
   const bool sigmoid = model.row.mixture->score == fk::GatingScore::sigmoid;
   const auto count = [](int of) { return std::size_t(of); };
   const std::size_t topk = count(model.experts.topk), groups = count(model.experts.groups),
                     chosenGroups = count(model.experts.topkGroups), each = scores.size() / groups;
   const double slope = sigmoid ? 0.25 : 1, // of what the choice is by, at most
-      near = kDeviationsOfGap * slope * error * rootMeanSquare(scores);
+      near = kDeviationsOfGap * slope * off;
   struct Expert {
     double choice, weight; ///< what the choice is by
     std::size_t group;
@@ -183,6 +183,9 @@ public:
                            const Floats &values) {
       const Floats scores = layer > 0 ? engine_.scores(layer - 1) : Floats(),
                    groups = layer > 0 ? engine_.groups(layer - 1) : Floats();
+      if (!scores.empty())
+        scores_[std::size_t(layer - 1)].insert(scores_[std::size_t(layer - 1)].end(),
+                                               scores.begin(), scores.end());
       for (std::size_t i = 0; i < rows.size(); ++i)
         hidden(std::size_t(layer), rows[i], row(values, i, model_.width), scoresOf(scores, i),
                groupsOf(groups, i));
@@ -234,11 +237,16 @@ private:
   std::span<const float> scoresOf(const Floats &scores, std::size_t number) const {
     return scores.empty() ? std::span<const float>() : row(scores, number, model_.experts.count);
   }
-  /// See swapOf; 0 for a layer without a mixture.
+  /// See swapOf; 0 for a layer without a mixture. What a router multiplies has the same size for each
+  /// token, and so have its errors, however small the scores of one token happen to be.
   double swap(std::size_t layer, std::span<const float> scores, double square) const {
-    return scores.empty()
-               ? 0
-               : swapOf(model_, model_.layer[layer].experts->choiceBias, scores, std::sqrt(square));
+    if (scores.empty())
+      return 0;
+    const auto all = scores_.find(layer);
+    const double size =
+        std::max(rootMeanSquare(scores), all == scores_.end() ? 0 : rootMeanSquare(all->second));
+    return swapOf(model_, model_.layer[layer].experts->choiceBias, scores,
+                  std::sqrt(square) * size);
   }
 
   std::span<const float> groupsOf(const Floats &all, std::size_t number) const {
@@ -376,6 +384,7 @@ private:
   std::vector<double> swapped_; ///< of each layer: what it adds as a part of the sum, squared
   /// Of each state space and group: 1 / the root mean square of what it normalised so far.
   std::map<std::size_t, std::vector<Floats>> sizes_;
+  std::map<std::size_t, Floats> scores_; ///< of the routers of each layer, of all tokens so far
   bool right_ = true;
   int equal_ = 0, near_ = 0, swaps_ = 0, allowedSwaps_ = 0;
   double worstHidden_ = 0, worstLogit_ = 0, worstDifference_ = 0;
