@@ -11,6 +11,18 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
+/// A matrix of a rank's call whose rows are moved `align` elements at a time.
+inline Expected movedRows(const char *name, DType type, const Shape &shape, std::int64_t align,
+                          Use use) {
+  return {.name = name,
+          .dtype = type,
+          .shape = shape,
+          .free = 1,
+          .use = use,
+          .align = align,
+          .reason = "as many elements of a row are moved at a time"};
+}
+
 /// Whether the ranks can share experts and tokens as the problem says.
 template <class P> Support expertsSupported(const P &problem) {
   const Support basic =

@@ -78,20 +78,12 @@ void Combine::launch(const Call<ExpertCombineProblem> &call) {
   const std::int64_t m = arguments.rows(args.y, "y"), places = arguments.rows(args.x, "x"),
                      n = problem.n, align = rowShape(problem).vector;
   expectTokens(arguments, problem, m);
-  const auto rows = [&](const char *name, DType type, const Shape &shape, Use use) {
-    return Expected{.name = name,
-                    .dtype = type,
-                    .shape = shape,
-                    .free = 1,
-                    .use = use,
-                    .align = align,
-                    .reason = "as many elements of a row are moved at a time"};
-  };
   const Shape slots{"m, topk", m, problem.topk};
   ExpertCombineParams<OnHost> params{};
-  params.x =
-      arguments.operand<1>(args.x, rows("x", problem.x, {"places, n", places, n}, Use::read));
-  params.y = arguments.operand<1>(args.y, rows("y", problem.y, {"m, n", m, n}, Use::written));
+  params.x = arguments.operand<1>(
+      args.x, movedRows("x", problem.x, {"places, n", places, n}, align, Use::read));
+  params.y =
+      arguments.operand<1>(args.y, movedRows("y", problem.y, {"m, n", m, n}, align, Use::written));
   params.slotPlaces = arguments.operand<0>(
       args.slot_places,
       {.name = "slot_places",

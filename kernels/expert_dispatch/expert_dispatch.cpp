@@ -130,16 +130,6 @@ void Dispatch::launch(const Call<ExpertDispatchProblem> &call) {
     arguments.fail("y has " + std::to_string(places) + " places; they are units of " +
                    std::to_string(problem.unit) + ", 1 or more, and up to " +
                    std::to_string(memory.places) + " (expert_dispatch_places)");
-  const auto rows = [&](const char *name, DType type, const Shape &shape, std::int64_t align,
-                        Use use) {
-    return Expected{.name = name,
-                    .dtype = type,
-                    .shape = shape,
-                    .free = 1,
-                    .use = use,
-                    .align = align,
-                    .reason = "as many elements of a row are moved at a time"};
-  };
   const auto numbers = [&](const char *name, DType type, const Shape &shape, Use use) {
     return Expected{.name = name, .dtype = type, .shape = shape, .use = use};
   };
@@ -150,24 +140,24 @@ void Dispatch::launch(const Call<ExpertDispatchProblem> &call) {
   const Shape slots{"m, topk", m, problem.topk};
   DispatchGiveParams<OnHost> give{};
   DispatchTakeParams<OnHost> take{};
-  give.x =
-      arguments.operand<1>(args.x, rows("x", problem.x, {"m, n", m, problem.n}, align, Use::read));
+  give.x = arguments.operand<1>(
+      args.x, movedRows("x", problem.x, {"m, n", m, problem.n}, align, Use::read));
   give.ids = arguments.operand<0>(args.ids, numbers("ids", i32, slots, Use::read));
   give.weights = arguments.operandIf<0>(problem.weights, args.weights,
                                         numbers("weights", f32, slots, Use::read));
   give.scales = arguments.operandIf<1>(
       hasScales, args.scales,
-      rows("scales", problem.scale, {"m, scales", m, problem.scales}, ofScales, Use::read));
+      movedRows("scales", problem.scale, {"m, scales", m, problem.scales}, ofScales, Use::read));
   give.m = static_cast<std::int32_t>(m);
   take.y = arguments.operand<1>(
-      args.y, rows("y", problem.x, {"places, n", all, problem.n}, align, Use::written));
+      args.y, movedRows("y", problem.x, {"places, n", all, problem.n}, align, Use::written));
   take.weights =
       arguments.operandIf<0>(problem.weights, args.sorted_weights,
                              numbers("sorted_weights", f32, {"places", places}, Use::written));
   take.scales = arguments.operandIf<1>(hasScales, args.sorted_scales,
-                                       rows("sorted_scales", problem.scale,
-                                            {"places, scales", places, problem.scales}, ofScales,
-                                            Use::written));
+                                       movedRows("sorted_scales", problem.scale,
+                                                 {"places, scales", places, problem.scales},
+                                                 ofScales, Use::written));
   take.units = arguments.operandIf<0>(
       isCompact, args.unit_experts,
       numbers("unit_experts", i32, {"places / unit", places / problem.unit}, Use::written));
