@@ -10,12 +10,12 @@
 // barrier. Rows of A and B begin at multiples of 128 bits, whatever K is: copies stay wide, and
 // what the last copy of a row brings from behind its end is made 0 in registers.
 #include "common/options.h"
+#include "common/product_check.h"
 #include "common/products.h"
 #include "common/report.h"
 
 #include <flydsl/flydsl.h>
 
-#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <stdexcept>
@@ -173,18 +173,8 @@ static int run(const samples::Options &options) {
   // 2^-23 of what it rounds where the adder truncates; then up to K / 16 instructions follow.
   const double roundings = double((K + 15) / 16) + 5 + 1;
   const auto c = C.to_host();
-  samples::Worst worst;
-  for (std::int64_t m = 0; m < M; ++m)
-    for (std::int64_t n = 0; n < N; ++n) {
-      double sum = 0, magnitude = 0;
-      for (std::int64_t k = 0; k < K; ++k) {
-        const double product =
-            double(a[std::size_t(m * pitch + k)]) * double(b[std::size_t(n * pitch + k)]);
-        sum += product;
-        magnitude += std::fabs(product);
-      }
-      worst.add((double(c[std::size_t(m * N + n)]) - sum) / (roundings * 0x1p-23 * magnitude));
-    }
+  const samples::Worst worst = samples::errorOfProduct<fx::half_t>(
+      {.a = a, .b = b, .c = c, .m = M, .n = N, .k = K, .pitch = pitch}, roundings);
   return samples::verdict("largest error, of what rounding allows,", samples::dims(M, N, K), worst,
                           1);
 }

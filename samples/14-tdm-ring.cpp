@@ -11,13 +11,13 @@
 // after them that may still be under way. After the barrier that holds for all waves, and all have
 // read the stage before, so that the next tile may overwrite it.
 #include "common/options.h"
+#include "common/product_check.h"
 #include "common/products.h"
 #include "common/report.h"
 
 #include <flydsl/flydsl.h>
 #include <flydsl/rocdl/tensor_mover.h>
 
-#include <cmath>
 #include <cstdio>
 #include <vector>
 
@@ -146,18 +146,8 @@ static int run(const samples::Options &options) {
   const double roundings = double((K + 31) / 32) + 5 + 1;
   const auto a = A.to_host(), b = B.to_host();
   const auto c = C.to_host();
-  samples::Worst worst;
-  for (std::int64_t m = 0; m < M; ++m)
-    for (std::int64_t n = 0; n < N; ++n) {
-      double sum = 0, magnitude = 0;
-      for (std::int64_t k = 0; k < K; ++k) {
-        const double product =
-            double(a[std::size_t(m * K + k)]) * double(b[std::size_t(n * K + k)]);
-        sum += product;
-        magnitude += std::fabs(product);
-      }
-      worst.add((double(c[std::size_t(m * N + n)]) - sum) / (roundings * 0x1p-23 * magnitude));
-    }
+  const samples::Worst worst = samples::errorOfProduct<fx::half_t>(
+      {.a = a, .b = b, .c = c, .m = M, .n = N, .k = K, .pitch = K}, roundings);
   return samples::verdict("largest error, of what rounding allows,", samples::dims(M, N, K), worst,
                           1);
 }
