@@ -1,5 +1,6 @@
 // Clusters of workgroups (gfx1250): where a workgroup is in one, its barrier, and tiles that memory
 // sends to several workgroups at once.
+#include "error_of.h"
 #include "run.h"
 
 #include <flydsl/kernel/atomic.h>
@@ -71,15 +72,6 @@ const fx::Kernel crossed{
         C(i * kTile + r, j * kTile + c) = sA(r, c) + sB(r, c);
       }
     }};
-
-std::string errorOf(const std::function<void()> &call) {
-  try {
-    call();
-  } catch (const std::exception &error) {
-    return error.what();
-  }
-  return "no error";
-}
 } // namespace
 
 TEST_CASE("clusters: each workgroup knows its place, in the grid and in its cluster") {

@@ -1,5 +1,6 @@
 // gfx1250's tensor data mover as the language has it: tiles to shared memory and back, and what is
 // refused.
+#include "error_of.h"
 #include "run.h"
 
 #include <flydsl/kernel/control_flow.h>
@@ -74,15 +75,6 @@ template <class T> void check(int m, int n, int pitch, const Shape &shape) {
       wrong += result[k] != (c < n ? static_cast<T>(from[k] + 1) : T(77));
     }
   CHECK(wrong == 0);
-}
-
-std::string errorOf(const std::function<void()> &call) {
-  try {
-    call();
-  } catch (const std::exception &error) {
-    return error.what();
-  }
-  return "no error";
 }
 } // namespace
 

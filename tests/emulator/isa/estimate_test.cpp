@@ -7,7 +7,7 @@
 
 namespace {
 
-/// A launch of workgroups of four waves, each of which takes a cycle, on a device.
+/// A launch of workgroups of four waves on a device. Each wave takes a cycle.
 struct EstimatedLaunch {
   const flyemu::hip::DeviceFigures *on;
   flyemu::loader::KernelNotes kernel = {};

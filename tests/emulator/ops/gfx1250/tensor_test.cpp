@@ -168,7 +168,7 @@ void checkStore(const Box &b) {
   CHECK(wrong == 0);
 }
 
-/// Boxes of all ranks and widths, some of which reach out of their tensor.
+/// Boxes of all ranks and widths. Some reach out of their tensor.
 template <class Check> void eachBox(Check check) {
   std::mt19937 random(11);
   auto between = [&](unsigned low, unsigned high) { return low + random() % (high - low + 1); };
