@@ -94,6 +94,57 @@ void expectForward(const MoeForwardProblem &problem, const MoeForwardConfig &con
   CHECK(counts.compared == 1);
 }
 
+/// A mixture as one plan, and after it gating and sorting as plans of their own, for tests that run the
+/// rest of the parts so.
+struct SortedMixture {
+  SortedMixture(const MoeForwardProblem &of, std::int64_t tokens)
+      : problem(of), m(tokens), config(fk::choose(of, tokens)), operands(of, config, tokens) {
+    operands.fill(1);
+    const fk::MoeForwardArgs &args = operands.args();
+    fk::MoeForwardPlan(problem, config)(args, stream);
+    stream.synchronize();
+    whole = operands.results();
+    fk::run(problem.router,
+            {.logits = args.logits,
+             .weights = weights.tensor(),
+             .ids = ids.tensor(),
+             .bias = args.router_bias},
+            stream);
+    fk::run(sort,
+            {.ids = ids.tensor(),
+             .weights = weights.tensor(),
+             .sorted_ids = sorted.vector(),
+             .sorted_weights = sortedWeights.vector(),
+             .unit_experts = units.vector(),
+             .counts = counts.vector(),
+             .offsets = offsets.vector(),
+             .totals = totals.vector(),
+             .slot_places = slotPlaces.tensor()},
+            stream);
+  }
+
+  const MoeForwardProblem problem;
+  const std::int64_t m;
+  const MoeForwardConfig config;
+  Operands<MoeForwardProblem> operands;
+  const fx::Stream stream;
+  std::vector<std::uint8_t> whole; ///< what the one plan gives
+  const fk::MoeSortProblem sort{.experts = problem.experts(),
+                                .topk = problem.topk(),
+                                .unit = config.unit,
+                                .places = true};
+  const std::int64_t places = fk::moe_sort_places(sort, m);
+  const Operand weights = Operand::output(fx::f32, m, problem.topk()),
+                ids = Operand::output(fx::i32, m, problem.topk()),
+                sorted = Operand::output(fx::i32, 1, places),
+                sortedWeights = Operand::output(fx::f32, 1, places),
+                units = Operand::output(fx::i32, 1, places / config.unit),
+                counts = Operand::output(fx::i32, 1, problem.experts()),
+                offsets = Operand::output(fx::i32, 1, problem.experts() + 1),
+                totals = Operand::output(fx::i32, 1, 3),
+                slotPlaces = Operand::output(fx::i32, m, problem.topk());
+};
+
 } // namespace
 
 TEST_CASE("mixtures of models for any number of tokens", "[run]") {
@@ -117,50 +168,17 @@ TEST_CASE("mixtures in 8 bits, whose h is quantised on the way", "[run]") {
 }
 
 TEST_CASE("a mixture in 8 bits is its parts, bit by bit") {
-  const MoeForwardProblem problem = quantisedModels()[1];
-  constexpr std::int64_t m = 21;
-  const MoeForwardConfig config = fk::choose(problem, m);
-  Operands<MoeForwardProblem> operands(problem, config, m);
-  operands.fill(1);
-  const fk::MoeForwardArgs &args = operands.args();
-  const fx::Stream stream;
-  fk::MoeForwardPlan(problem, config)(args, stream);
-  stream.synchronize();
-  const std::vector<std::uint8_t> whole = operands.results();
-
+  SortedMixture mixture(quantisedModels()[1], 21);
+  const MoeForwardProblem &problem = mixture.problem;
+  const MoeForwardConfig &config = mixture.config;
+  const fk::MoeForwardArgs &args = mixture.operands.args();
+  const fx::Stream &stream = mixture.stream;
   const int topk = problem.topk();
-  const std::int64_t experts = problem.experts(), unit = config.unit, inner = problem.inner,
-                     hidden = problem.hidden;
-  const fk::MoeSortProblem sort{
-      .experts = experts, .topk = topk, .unit = config.unit, .places = true};
-  const std::int64_t places = fk::moe_sort_places(sort, m);
-  const Operand weights = Operand::output(fx::f32, m, topk),
-                ids = Operand::output(fx::i32, m, topk),
-                sorted = Operand::output(fx::i32, 1, places),
-                sortedWeights = Operand::output(fx::f32, 1, places),
-                units = Operand::output(fx::i32, 1, places / unit),
-                counts = Operand::output(fx::i32, 1, experts),
-                offsets = Operand::output(fx::i32, 1, experts + 1),
-                totals = Operand::output(fx::i32, 1, 3),
-                slotPlaces = Operand::output(fx::i32, m, topk),
-                inside = Operand::output(problem.x, places, inner),
+  const std::int64_t experts = problem.experts(), inner = problem.inner, hidden = problem.hidden,
+                     places = mixture.places;
+  const Operand inside = Operand::output(problem.x, places, inner),
                 scales = Operand::output(fx::f32, places, inner / 128),
                 results = Operand::output(fx::bf16, places, hidden);
-  fk::run(problem.router,
-          {.logits = args.logits, .weights = weights.tensor(), .ids = ids.tensor(),
-           .bias = args.router_bias},
-          stream);
-  fk::run(sort,
-          {.ids = ids.tensor(),
-           .weights = weights.tensor(),
-           .sorted_ids = sorted.vector(),
-           .sorted_weights = sortedWeights.vector(),
-           .unit_experts = units.vector(),
-           .counts = counts.vector(),
-           .offsets = offsets.vector(),
-           .totals = totals.vector(),
-           .slot_places = slotPlaces.tensor()},
-          stream);
   const fk::GroupedGemmProblem product{.a = problem.x,
                                        .b = problem.x,
                                        .c = fx::bf16,
@@ -185,10 +203,10 @@ TEST_CASE("a mixture in 8 bits is its parts, bit by bit") {
           {.a = args.x,
            .b = args.w1,
            .c = inside.tensor(),
-           .unit_experts = units.vector(),
-           .offsets = offsets.vector(),
-           .counts = counts.vector(),
-           .sorted_ids = sorted.vector(),
+           .unit_experts = mixture.units.vector(),
+           .offsets = mixture.offsets.vector(),
+           .counts = mixture.counts.vector(),
+           .sorted_ids = mixture.sorted.vector(),
            .scale_a = args.scale_x,
            .scale_b = args.scale1,
            .scale_c = scales.tensor()},
@@ -197,20 +215,20 @@ TEST_CASE("a mixture in 8 bits is its parts, bit by bit") {
           {.a = inside.tensor(),
            .b = args.w2,
            .c = results.tensor(),
-           .unit_experts = units.vector(),
-           .offsets = offsets.vector(),
-           .counts = counts.vector(),
-           .weights = sortedWeights.vector(),
+           .unit_experts = mixture.units.vector(),
+           .offsets = mixture.offsets.vector(),
+           .counts = mixture.counts.vector(),
+           .weights = mixture.sortedWeights.vector(),
            .scale_a = scales.tensor(),
            .scale_b = args.scale2},
           stream, &config.second);
   stream.synchronize();
-  operands.fill(1);
+  mixture.operands.fill(1);
   fk::run(fk::MoeReduceProblem{.x = fx::bf16, .y = problem.y, .n = hidden, .topk = topk,
                                .places = true},
-          {.x = results.tensor(), .slot_places = slotPlaces.tensor(), .y = args.y}, stream);
+          {.x = results.tensor(), .slot_places = mixture.slotPlaces.tensor(), .y = args.y}, stream);
   stream.synchronize();
-  CHECK(operands.results() == whole);
+  CHECK(mixture.operands.results() == mixture.whole);
 }
 
 TEST_CASE("a mixture's plan is right for other numbers of tokens than it was chosen for", "[run]") {
@@ -242,46 +260,15 @@ TEST_CASE("ranks have parts of the experts, and tokens are counted on the device
 }
 
 TEST_CASE("the parts as plans of their own give the same bits", "[run]") {
-  const MoeForwardProblem problem = models()[0];
-  constexpr std::int64_t m = 21;
-  const MoeForwardConfig config = fk::choose(problem, m);
-  Operands<MoeForwardProblem> operands(problem, config, m);
-  operands.fill(1);
-  const fk::MoeForwardArgs &args = operands.args();
-  const fx::Stream stream;
-  fk::MoeForwardPlan(problem, config)(args, stream);
-  stream.synchronize();
-  const std::vector<std::uint8_t> whole = operands.results();
-
+  SortedMixture mixture(models()[0], 21);
+  const MoeForwardProblem &problem = mixture.problem;
+  const MoeForwardConfig &config = mixture.config;
+  const fk::MoeForwardArgs &args = mixture.operands.args();
+  const fx::Stream &stream = mixture.stream;
   const int topk = problem.topk();
-  const std::int64_t experts = problem.experts(), unit = config.unit;
-  const fk::MoeSortProblem sort{
-      .experts = experts, .topk = topk, .unit = config.unit, .places = true};
-  const std::int64_t places = fk::moe_sort_places(sort, m);
-  const Operand weights = Operand::output(fx::f32, m, topk),
-                ids = Operand::output(fx::i32, m, topk),
-                sorted = Operand::output(fx::i32, 1, places),
-                sortedWeights = Operand::output(fx::f32, 1, places),
-                units = Operand::output(fx::i32, 1, places / unit),
-                counts = Operand::output(fx::i32, 1, experts),
-                offsets = Operand::output(fx::i32, 1, experts + 1),
-                totals = Operand::output(fx::i32, 1, 3),
-                slotPlaces = Operand::output(fx::i32, m, topk),
-                inside = Operand::output(problem.x, places, problem.inner),
+  const std::int64_t m = mixture.m, experts = problem.experts();
+  const Operand inside = Operand::output(problem.x, mixture.places, problem.inner),
                 results = Operand::output(problem.x, m * topk, problem.hidden);
-  fk::run(problem.router,
-          {.logits = args.logits, .weights = weights.tensor(), .ids = ids.tensor()}, stream);
-  fk::run(sort,
-          {.ids = ids.tensor(),
-           .weights = weights.tensor(),
-           .sorted_ids = sorted.vector(),
-           .sorted_weights = sortedWeights.vector(),
-           .unit_experts = units.vector(),
-           .counts = counts.vector(),
-           .offsets = offsets.vector(),
-           .totals = totals.vector(),
-           .slot_places = slotPlaces.tensor()},
-          stream);
   fk::GroupedGemmProblem product{.experts = experts,
                                  .n = problem.inner,
                                  .k = problem.hidden,
@@ -294,10 +281,10 @@ TEST_CASE("the parts as plans of their own give the same bits", "[run]") {
           {.a = args.x,
            .b = args.w1,
            .c = inside.tensor(),
-           .unit_experts = units.vector(),
-           .offsets = offsets.vector(),
-           .counts = counts.vector(),
-           .sorted_ids = sorted.vector()},
+           .unit_experts = mixture.units.vector(),
+           .offsets = mixture.offsets.vector(),
+           .counts = mixture.counts.vector(),
+           .sorted_ids = mixture.sorted.vector()},
           stream, &config.first);
   // The second one writes the rows of slots, which have no place in between.
   product = {.experts = experts,
@@ -311,20 +298,20 @@ TEST_CASE("the parts as plans of their own give the same bits", "[run]") {
           {.a = inside.tensor(),
            .b = args.w2,
            .c = fx::tensor(results.tensor().data(), problem.x, {m, topk, problem.hidden}),
-           .unit_experts = units.vector(),
-           .offsets = offsets.vector(),
-           .counts = counts.vector(),
-           .sorted_ids = sorted.vector(),
-           .weights = sortedWeights.vector()},
+           .unit_experts = mixture.units.vector(),
+           .offsets = mixture.offsets.vector(),
+           .counts = mixture.counts.vector(),
+           .sorted_ids = mixture.sorted.vector(),
+           .weights = mixture.sortedWeights.vector()},
           stream, &config.second);
   stream.synchronize();
-  operands.fill(1);
+  mixture.operands.fill(1);
   fk::run(fk::MoeReduceProblem{.x = problem.x, .y = problem.y, .n = problem.hidden, .topk = topk},
           {.x = fx::tensor(results.tensor().data(), problem.x, {m, topk, problem.hidden}),
            .y = args.y},
           stream);
   stream.synchronize();
-  CHECK(operands.results() == whole);
+  CHECK(mixture.operands.results() == mixture.whole);
 }
 
 TEST_CASE("rows of y past the tokens of the device are 0", "[run]") {
