@@ -1,6 +1,16 @@
 # The targets that the emulator runs and that tests run on: one of each generation; gfx1200 has gfx1201's instructions.
 # Tests that are for all targets take this list, C++ ones from emulated_targets.h, which is made of it.
 set(FLYDSL_EMULATED_TARGETS gfx90a gfx942 gfx950 gfx1100 gfx1201)
+# Targets on which whole programs of kernels' cases run with the long tests alone, because every run would take a sixth
+# longer. A call of each family runs on them in every run.
+set(FLYDSL_LONG_TARGETS gfx1250)
+# The label of a test on a target: `label`, or long.
+function(flydsl_label_of_target variable target label)
+  if(target IN_LIST FLYDSL_LONG_TARGETS)
+    set(label long)
+  endif()
+  set(${variable} ${label} PARENT_SCOPE)
+endfunction()
 set(FLYDSL_EMULATED_TARGETS_INCLUDE "${PROJECT_BINARY_DIR}/tests/emulated_targets")
 list(JOIN FLYDSL_EMULATED_TARGETS "\", \"" _names)
 set(_header "// Made by cmake/FlydslGpus.cmake from FLYDSL_EMULATED_TARGETS.

@@ -2,7 +2,9 @@
 
 #include "emulator/core/group.h"
 #include "emulator/isa/kernel_descriptor.h"
+#include "emulator/isa/op.h"
 
+#include <bit>
 #include <chrono>
 #include <span>
 #include <string>
@@ -246,8 +248,29 @@ uint64_t clockTicks(const Wave &w) {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
+/// MODE's bits of the banks of vector registers, where there are banks.
+constexpr unsigned kBankShift = 12;
+constexpr uint32_t kBankBits = 0xffu << kBankShift;
+constexpr unsigned kModeId = 1;
+
+static bool namesBanks(const Wave &w, const Register &r, uint32_t field) {
+  return r.writes == Writes::Mode && w.target->registerBanks && field & kBankBits;
+}
+
+std::optional<uint8_t> banksSetBy(const Inst &inst) {
+  if (!inst.op->has(Trait::SetsBanks))
+    return std::nullopt;
+  if (inst.src[1].kind == Kind::None) // s_set_vgpr_msb: src0, src1, src2, the result
+    return static_cast<uint8_t>(inst.offset);
+  if ((inst.offset & 63) != kModeId)
+    return std::nullopt;
+  return std::rotr(static_cast<uint8_t>(inst.src[1].value >> kBankShift), 2);
+}
+
 uint32_t readHardwareRegister(const Wave &w, unsigned id, uint32_t field) {
   const Register &r = find(w, id);
+  if (namesBanks(w, r, field))
+    throw WaveFault{named(r) + ": its banks of vector registers are not read here"};
   if (!r.read || field & ~r.known)
     throw WaveFault{named(r) + ": " + r.why};
   return r.read(w);
@@ -267,6 +290,9 @@ void writeHardwareRegister(Wave &w, unsigned id, uint32_t field, uint32_t value)
     w.schedMode = static_cast<uint8_t>(((w.schedMode & ~field) | value) & 3);
     return;
   case Writes::Mode: {
+    if (namesBanks(w, r, field))
+      throw WaveFault{named(r) + ": banks of vector registers are set by s_set_vgpr_msb, and by "
+                                 "constants of fields of 12 bits at most"};
     const uint32_t old = modeBits(w), bits = (old & ~field) | value;
     if ((old ^ bits) & fixedMode(w))
       throw WaveFault{named(r) + ": traps on exceptions, register indexing and skipped vector "

@@ -3,6 +3,8 @@
 
 #include "emulator/core/wave.h"
 
+#include <optional>
+
 namespace flyemu {
 
 /// The value of hardware register `id`, whose bits `field` are asked for. Throws WaveFault, with
@@ -12,6 +14,12 @@ uint32_t readHardwareRegister(const Wave &w, unsigned id, uint32_t field);
 /// Replaces the bits `field` of a register by those of `value`. Throws as reading does, and for
 /// what a kernel may not write or what is not emulated.
 void writeHardwareRegister(Wave &w, unsigned id, uint32_t field, uint32_t value);
+
+/// The setting of the banks of vector registers (Program::banks) that an instruction makes: that of
+/// s_set_vgpr_msb, and of s_setreg_imm32_b32 to MODE, whose constant has it in bits 12 to 19, the
+/// result's bank first, whatever field is written. None for others. (Source: LLVM's
+/// AMDGPULowerVGPREncoding, handleSetregMode.)
+std::optional<uint8_t> banksSetBy(const Inst &inst);
 
 /// MODE as its register has it.
 uint32_t modeBits(const Wave &w);

@@ -1,5 +1,6 @@
 #include "emulator/ops/decode_program.h"
 
+#include "emulator/core/hardware_register.h"
 #include "emulator/core/wave.h"
 #include "emulator/isa/decode/decode.h"
 #include "emulator/isa/disassembler.h"
@@ -153,11 +154,9 @@ OwnWords ownWords(const uint32_t *at, size_t dwords) {
 std::vector<uint8_t> bankSettings(const std::vector<Inst> &insts) {
   std::vector<uint8_t> settings = {0};
   for (const Inst &inst : insts)
-    if (inst.op && inst.op->has(Trait::SetsBanks)) {
-      const auto setting = static_cast<uint8_t>(inst.offset);
-      if (std::find(settings.begin(), settings.end(), setting) == settings.end())
-        settings.push_back(setting);
-    }
+    if (const auto setting = inst.op ? banksSetBy(inst) : std::nullopt)
+      if (std::find(settings.begin(), settings.end(), *setting) == settings.end())
+        settings.push_back(*setting);
   return settings;
 }
 

@@ -110,10 +110,7 @@ void useBanks(Inst &inst, uint8_t setting) {
   // has the LDS address of an asynchronous load.
   if ((inst.enc == Enc::Mubuf || isAsyncLoad(inst)) && inst.src[1].isVgpr())
     inst.src[1].index = inst.dst.index;
-  if (inst.op && inst.op->cls == Class::Mfma) {
-    intoBank(inst.scaleA, setting, 0);
-    intoBank(inst.scaleB, setting, 1);
-  }
+  // Scales of a matrix instruction are in no bank (LLVM, getVGPRLoweringOperandTables).
 }
 
 } // namespace flyemu

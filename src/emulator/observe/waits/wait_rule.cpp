@@ -72,12 +72,15 @@ void eachInBanks(const Program &program, const Inst &inst, const McRegisters &r,
   auto compareAll = [&](const Inst &half) {
     if (r.written || r.tied)
       return compare(half.dst);
-    for (const Operand &o : half.src)
-      compare(o);
-    if (half.op->cls == Class::Mfma) {
+    // Scales are one register or two; the operands of an instruction that has them are more.
+    const bool hasScales = half.op->cls == Class::Mfma && half.scaleA.kind != Kind::None;
+    if (hasScales && r.count <= 2) {
       compare(half.scaleA);
       compare(half.scaleB);
+      return;
     }
+    for (const Operand &o : half.src)
+      compare(o);
   };
   if (program.banks.size() > 1 && r.file == McRegisters::File::Vector) {
     compareAll(inst);

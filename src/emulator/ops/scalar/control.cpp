@@ -228,7 +228,12 @@ constexpr OpDef kOps[] = {
           [](Wave &w, const Inst &i) { setRegister(w, i, w.s[i.dst.index]); })
         .flows(Flow::None),
     plain("s_setreg_imm32_b32", Class::Salu,
-          [](Wave &w, const Inst &i) { setRegister(w, i, i.src[1].value); })
+          [](Wave &w, const Inst &i) {
+            setRegister(w, i, i.src[1].value);
+            if (const auto banks = w.target->registerBanks ? banksSetBy(i) : std::nullopt)
+              w.useBanks(*banks);
+          })
+        .with(Trait::SetsBanks)
         .flows(Flow::None),
     plain("s_round_mode", Class::Other,
           [](Wave &w, const Inst &i) {
@@ -261,7 +266,7 @@ constexpr OpDef kOps[] = {
     // Translations of addresses never wait here.
     plain("s_wait_xcnt", Class::Other, kNothing),
     plain("s_set_vgpr_msb", Class::Other,
-          [](Wave &w, const Inst &i) { w.useBanks(static_cast<uint8_t>(i.offset)); })
+          [](Wave &w, const Inst &i) { w.useBanks(*banksSetBy(i)); })
         .with(Trait::SetsBanks),
     plain("s_wait_alu", Class::Other, kNothing),
     plain("s_wait_idle", Class::Other, kNothing).waitsBy(WaitForm::Idle),

@@ -70,6 +70,79 @@ TEST_CASE("gfx1250: branches stay in the banks, and loads and stores have them t
   }
 }
 
+TEST_CASE("gfx1250: registers of one operand go on in the next bank") {
+  WaveRun w("gfx1250");
+  w.memory.resize(4096);
+  for (unsigned i = 0; i < 1024; ++i)
+    std::memcpy(w.memory.data() + 4 * i, &i, 4);
+  w.v = {{1, iota(0, 16)}};
+  w.readV = {5, 6, 7, 8, 9, 10};
+  // global_load_b128 v[254:257], v1, s[2:3], which LLVM emits and its assembler does not take
+  w.run(".long 0xee05c002, 0x000000fe, 0x00000001\n"
+        "s_wait_loadcnt 0\n"
+        "v_mov_b32 v5, v254\n"
+        "v_mov_b32 v6, v255\n"
+        "s_set_vgpr_msb 1\n"
+        "v_mov_b32 v7, v0\n"
+        "v_mov_b32 v8, v1\n"
+        "s_set_vgpr_msb 0\n");
+  for (unsigned i = 0; i < 32; ++i)
+    for (unsigned k = 0; k < 4; ++k)
+      CHECK(w.outV[5 + k][i] == 4 * i + k);
+}
+
+TEST_CASE("gfx1250: a constant for a field of MODE has the banks in its bits 12 to 19") {
+  WaveRun w("gfx1250");
+  w.v = {{2, iota(100)}, {4, iota(7)}};
+  w.readV = {4, 5, 6};
+  // The order is that of MODE: result, src0, src1, src2.
+  w.run("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 25, 1), 0x1001\n" // the result in bank 1
+        "v_mov_b32 v4, v2\n"
+        "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 25, 1), 0x4001\n" // the source in bank 1
+        "v_mov_b32 v5, v4\n"
+        "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 25, 1), 1\n"
+        "v_mov_b32 v6, v4\n");
+  for (unsigned i = 0; i < 32; ++i) {
+    CHECK(w.outV[4][i] == 7 + i);
+    CHECK(w.outV[5][i] == 100 + i);
+    CHECK(w.outV[6][i] == 7 + i);
+  }
+  // Another register's constant has none.
+  WaveRun other("gfx1250");
+  other.v = {{2, iota(100)}};
+  other.readV = {4};
+  other.run("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 0, 2), 0x1002\n"
+            "v_mov_b32 v4, v2\n");
+  CHECK(other.outV[4][3] == 103);
+  for (const char *code : {"s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 0, 20), 0xf0\n",
+                           "s_setreg_b32 hwreg(HW_REG_WAVE_MODE, 12, 8), s8\n",
+                           "s_getreg_b32 s9, hwreg(HW_REG_WAVE_MODE, 12, 8)\n"}) {
+    WaveRun wrong("gfx1250");
+    wrong.s = {{8, 0}};
+    wrong.run(code, true);
+    CHECK_THAT(wrong.result.fault.message, Catch::Contains("banks of vector registers"));
+  }
+}
+
+TEST_CASE("gfx1250: scales of a matrix instruction are in no bank") {
+  WaveRun w("gfx1250");
+  std::string text = "s_set_vgpr_msb 0x40\n";
+  for (unsigned r = 8; r < 16; ++r) { // ones of 4 bits, of A in bank 1
+    w.v[r + 8] = w.v[r + 16] = iota(0x22222222, 0);
+    text += "v_mov_b32 v" + std::to_string(r) + ", v" + std::to_string(r + 8) + "\n";
+  }
+  w.v[32] = iota(0x80808080, 0); // 2
+  w.v[33] = iota(0x7f7f7f7f, 0);
+  w.readV = {0, 7};
+  w.run(text + "s_set_vgpr_msb 0x01\n"
+               "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:15], v[16:23], 0, v32, v33 "
+               "matrix_a_fmt:MATRIX_FMT_FP4 matrix_b_fmt:MATRIX_FMT_FP4\n"
+               "s_set_vgpr_msb 0\n");
+  for (unsigned r : {0u, 7u})
+    for (unsigned lane = 0; lane < 32; ++lane)
+      CHECK(f(w.outV[r][lane]) == 256);
+}
+
 TEST_CASE("gfx1250: the halves of a dual instruction read before either writes, bank by bank") {
   WaveRun w("gfx1250");
   w.v = {{1, iota(1)}, {2, iota(100)}, {3, iota(3)}};
