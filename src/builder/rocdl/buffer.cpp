@@ -43,6 +43,9 @@ static Handle number(std::int64_t n, Loc loc) {
   return detail::constant(detail::hostNumber(n), i64, loc);
 }
 
+/// Whether a descriptor's bound has more bits than an offset: 45 on gfx1250 (LLVM, make.buffer.rsrc).
+static bool isBoundWide(const Target &target) { return target.family() == Family::gfx1250; }
+
 static mlir::Value boundOf(Tracer &t, const BufferOptions &options, Loc loc) {
   if (!options.num_records_bytes)
     return t.ir.constant(kReach, i64, loc);
@@ -51,6 +54,9 @@ static mlir::Value boundOf(Tracer &t, const BufferOptions &options, Loc loc) {
       known && (known->integer < 0 || known->integer > kReach))
     throw TraceError(
         "a buffer of " + std::to_string(known->integer) + " bytes; its bound has 32 bits", loc);
+  // The minimum of 64 bits would be a vector instruction there, and the descriptor in vector registers.
+  if (isBoundWide(t.kernel.targetFor("a buffer", loc)))
+    return t.use(detail::convert(bytes, i64, loc), loc);
   // A bound past 32 bits must not wrap to a small one.
   return t.use(detail::binary(BinaryOp::min, detail::convert(bytes, u64, loc),
                               detail::convert(number(kReach, loc), u64, loc), loc),

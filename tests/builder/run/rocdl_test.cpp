@@ -84,6 +84,24 @@ TEST_CASE("gfx950's conversions give the instructions' results") {
   }
 }
 
+TEST_CASE("a matrix instruction with scales has what all lanes give it, where few use its result") {
+  if (run::target() != "gfx950")
+    return;
+  // Row and column hold 128 ones. Lane group g has a scale of 2^g of its own 32 of them.
+  auto h = run::values<float>("parted", 64, 1, [](fx::Tensor out, fx::Int32 tid) {
+    const fx::Vector ones = fx::Vector::splat(0x38383838, 8, fx::i32); // of f8E4M3FN
+    const fx::Int32 scale = tid / 16 + 127;
+    const fx::Vector sums = fx::rocdl::mfma_scale_f32_16x16x128_f8f6f4(
+        {.values = ones, .format = 0, .scale = scale},
+        {.values = ones, .format = 0, .scale = fx::Int32(127)},
+        fx::Vector::splat(0.0f, 4, fx::f32));
+    out(tid, 0) = 0.0f;
+    fx::if_(tid < 16, [&] { out(tid, 0) = sums[0]; });
+  });
+  for (int t = 0; t < 64; ++t)
+    CHECK(h[std::size_t(t)] == (t < 16 ? 32.0f * (1 + 2 + 4 + 8) : 0.0f));
+}
+
 TEST_CASE("hints and waits change no result") {
   auto h = run::values<int>("hints", 64, 1, [](fx::Tensor out, fx::Int32 tid) {
     fx::rocdl::s_setprio(2);

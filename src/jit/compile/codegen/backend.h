@@ -105,8 +105,8 @@ public:
   /// otherwise.
   virtual bool emit(llvm::Module &module, TargetMachineLease &machine,
                     const CompileOptions &options, llvm::SmallVectorImpl<char> &out) const;
-  /// Puts passes of its own in the place of LLVM's before these generate code. Not asked where the
-  /// options set LLVM's, which may be those passes'.
+  /// Puts passes of its own beside LLVM's before these generate code, or in their place. Where
+  /// CompileOptions::llvmOptions set LLVM's, which may be those of a pass, none is replaced.
   virtual void choosePasses(llvm::TargetPassConfig &, const CompileOptions &) const {}
   /// Links to what the driver loads. Throws flydsl::CompileError with the linker's messages.
   virtual std::vector<std::uint8_t> link(std::span<const char> emitted,

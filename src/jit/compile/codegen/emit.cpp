@@ -60,8 +60,7 @@ bool CodeGenerator::make(llvm::TargetMachine &machine, const Backend &backend,
   passes_.add(new llvm::TargetLibraryInfoWrapperPass(machine.getTargetTriple()));
   llvm::TargetPassConfig *config = generator.createPassConfig(passes_);
   config->setDisableVerify(true);
-  if (options.llvmOptions.empty())
-    backend.choosePasses(*config, options);
+  backend.choosePasses(*config, options);
   auto *info = new llvm::MachineModuleInfoWrapperPass(&generator);
   passes_.add(config);
   passes_.add(info);

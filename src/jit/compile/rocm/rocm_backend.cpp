@@ -165,11 +165,16 @@ public:
     return true;
   }
 
-  void finish(llvm::Module &module) const override { showNarrowFactors(module); }
+  void finish(llvm::Module &module) const override {
+    showNarrowFactors(module);
+    keepScaledProducts(module);
+  }
 
   void choosePasses(llvm::TargetPassConfig &passes, const CompileOptions &options) const override {
-    if (!options.llvmGroupScheduler)
+    if (!options.llvmGroupScheduler && options.llvmOptions.empty())
       useQuickGroupSchedulers(passes);
+    if (options.target.family() == Family::gfx1250)
+      pauseBeforeBarriers(passes);
   }
 
   std::vector<std::uint8_t> link(std::span<const char> object,

@@ -11,6 +11,7 @@
 
 namespace llvm {
 class Module;
+class TargetPassConfig;
 } // namespace llvm
 
 namespace flydsl::jit {
@@ -30,8 +31,16 @@ bool linkWithDeviceLibrary(llvm::Module &module, const CompileOptions &options);
 /// instructions that have no form for it.
 void hideDppFromWideOperands(llvm::Module &module);
 
+/// For gfx1250: an instruction without vector registers before each barrier, because LLVM sets the banks of
+/// registers one instruction too early there.
+void pauseBeforeBarriers(llvm::TargetPassConfig &passes);
+
 /// Shows instruction selection, after LLVM's middle end, which factors of 64-bit products have 32 bits.
 void showNarrowFactors(llvm::Module &module);
+
+/// After LLVM's middle end: keeps matrix instructions with scales from moving to where threads have
+/// parted, into blocks that use their results.
+void keepScaledProducts(llvm::Module &module);
 
 /// Tells LLVM that the marks of arrays in LDS touch no memory of the program. An assembly statement
 /// that may touch it would make LLVM take a uniform load after it for one whose value may change, and
