@@ -9,7 +9,7 @@ namespace coop {
 /// How a histogram counts.
 enum class BlockHistogramAlgorithm {
   atomic, ///< an atomic addition for each item
-  match,  ///< one for each different item of a wave: for items of which many are equal
+  match,  ///< one for each different item of a wave: for items with many equal ones
   sort,   ///< no atomics: the items are sorted, and the bins' ends looked up
 };
 

@@ -7,15 +7,15 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace coop {
 
-/// What the collectives of this page share: blocked items, of any number, of which each thread's
-/// first and last are seen by its neighbours. One barrier.
+/// What the collectives of this page share: any number of blocked items; a thread's
+/// neighbours see its first and its last item. One barrier.
 class FLYDSL_API BlockNeighbours : public BlockCollective {
 protected:
   BlockNeighbours(const char *what, ValueType type, int threads, Loc loc);
   /// The item before each one. Of the first it is `predecessor`, or, without one, itself.
   impl::Items before(const impl::Items &items, const impl::Fields *predecessor,
                      const Storage &storage, Loc loc) const;
-  /// The item behind each one. Of the last it is `successor`, or, without one, itself.
+  /// The item after each one. Of the last it is `successor`, or, without one, itself.
   impl::Items after(const impl::Items &items, const impl::Fields *successor, const Storage &storage,
                     Loc loc) const;
   /// Both, without a predecessor and a successor.
@@ -23,7 +23,7 @@ protected:
                                              Loc loc) const;
 };
 
-/// Where runs of like items begin and end. `differs(a, b)` is whether b, the item behind a, belongs
+/// Where runs of like items begin and end. `differs(a, b)` is whether b, the item after a, belongs
 /// to another run. Flags are Boolean.
 class FLYDSL_API BlockDiscontinuity : public BlockNeighbours {
 public:
@@ -50,7 +50,7 @@ public:
         loc);
   }
   /// Whether each item is the last of a run. The block's last one is, unless `successor`, the item
-  /// behind it, is given and decides.
+  /// after it, is given and decides.
   template <class C, class F>
   impl::ResultWith<C, Boolean> tails(const C &items, const F &differs, const Storage &storage,
                                      Loc loc = Loc::current()) const {
@@ -70,8 +70,8 @@ public:
         loc);
   }
 
-  /// The last one of the first `valid` items, 1 to all, is the last of its run; behind it flags
-  /// have any values. Heads need no such call: items behind a head do not change it.
+  /// The last one of the first `valid` items, 1 to all, is the last of its run; after it flags
+  /// have any values. Heads need no such call: items after a head do not change it.
   template <class C, class F>
   impl::ResultWith<C, Boolean> tails_partial(const C &items, const F &differs,
                                              const IntTuple &valid, const Storage &storage,
@@ -125,7 +125,7 @@ public:
                                                          true, &edge, storage, loc),
                                               loc);
   }
-  /// f(item, the item behind it). The block's last item is left as it is, unless `successor` is
+  /// f(item, the item after it). The block's last item is left as it is, unless `successor` is
   /// given.
   template <class C, class F>
   impl::ResultOf<C> right(const C &items, const F &f, const Storage &storage,
@@ -145,7 +145,7 @@ public:
                                               loc);
   }
 
-  /// The same of the first `valid` items, 0 to all: those behind them, and of `right` the last of
+  /// The same of the first `valid` items, 0 to all: those after them, and of `right` the last of
   /// them too, are left as they are.
   template <class C, class F>
   impl::ResultOf<C> left_partial(const C &items, const F &f, const IntTuple &valid,
@@ -199,7 +199,7 @@ public:
     return impl::makeItems<impl::ResultOf<C>>(
         before(impl::takeItems(items, loc), &edge, storage, loc), loc);
   }
-  /// Each place gets the item behind it, the last `successor`.
+  /// Each place gets the item after it, the last `successor`.
   template <class C>
   impl::ResultOf<C> down(const C &items, const impl::InitOf<C> &successor, const Storage &storage,
                          Loc loc = Loc::current()) const {

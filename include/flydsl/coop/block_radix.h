@@ -37,7 +37,7 @@ struct RadixSortOptions {
   int begin_bit = 0, end_bit = 0;
   /// The result is striped instead of blocked.
   bool striped = false;
-  /// The first `valid` items of the tile alone are sorted: behind them the result has any values.
+  /// The first `valid` items of the tile alone are sorted: after them the result has any values.
   std::optional<IntTuple> valid = {};
 };
 

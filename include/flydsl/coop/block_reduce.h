@@ -49,7 +49,7 @@ private:
   BlockReduceAlgorithm algorithm_;
 };
 
-/// The same for several values at once, of which each has a result: one barrier for all.
+/// The same for several values at once. Each has its own result; one barrier serves all.
 class FLYDSL_API BlockReduceBatched : public BlockCollective {
 public:
   BlockReduceBatched(ValueType type, int threads, int values, Loc loc = Loc::current());

@@ -122,8 +122,8 @@ public:
                  loc);
   }
 
-  /// The same for a tile of which only the first `valid` items, 1 to all, are there:
-  /// the aggregate is of these, and behind them the items have any values. `valid` is
+  /// The same for a tile that has only its first `valid` items, 1 to all: the aggregate
+  /// is of these, and after them the items have any values. `valid` is
   /// the same number in all threads. An fx::Reduction needs no more barriers, a
   /// function one more. `init` goes before the first.
   template <class C, class Op>

@@ -15,7 +15,7 @@ struct TopKOptions {
 };
 
 /// Selects k of a block's keys, without sorting them: the result is blocked, the k
-/// selected ones in their order at the front of the sequence, any values behind them. Of
+/// selected ones in their order at the front of the sequence, any values after them. Of
 /// equal keys the first ones are selected. Keys are those of BlockRadixSort. Four barriers
 /// for each 8 bits of a key, and four more.
 class FLYDSL_API BlockTopK : public BlockCollective {

@@ -10,7 +10,7 @@ namespace coop {
 /// A collective that is made for values of one type: it says what shared memory it needs, and is
 /// then called with it.
 ///
-/// A call ends with reads of its storage, without a barrier behind them: the caller owes one before
+/// A call ends with reads of its storage, without a barrier after them: the caller owes one before
 /// the storage is written again, by this or another collective.
 class FLYDSL_API Collective {
 public:

@@ -22,7 +22,7 @@ public:
                          Loc loc = Loc::current()) const {
     return ofKeys<K>(keys, less, nullptr, storage, loc);
   }
-  /// The first `valid` items of the tile alone, 0 to all of them; behind them the result has any
+  /// The first `valid` items of the tile alone, 0 to all of them; after them the result has any
   /// values.
   template <class K, class Less>
   ResultOf<K> partial(const K &keys, const Less &less, const IntTuple &valid,

@@ -73,7 +73,7 @@ impl::ResultOf<C> warp_reduce_batched(const C &items, const Op &op, int width = 
                                             loc);
 }
 
-/// The same results, of which each lane gets a part, n of them where there are `count`: n is
+/// The same results, dealt among the lanes: each lane gets n of the `count` results, where n is
 /// ceil(count / width). Blocked, lane l gets the results l * n to l * n + n - 1; striped, those of
 /// the numbers l, l + width, and so on. Past the last result a lane has any value. Fewer moves
 /// between lanes than the results in all lanes take.
@@ -181,8 +181,8 @@ WarpScan<impl::ResultOf<C>> warp_scan(const C &items, const impl::InitOf<C> &ini
           impl::fromFields<impl::ItemOf<C>>(scanned.aggregate)};
 }
 
-/// The same for a group of which only the first `valid` items, 1 to all, are there:
-/// all items combined are these, and behind them a lane has any values. `valid` is
+/// The same for a group that has only its first `valid` items, 1 to all: all items
+/// combined are these, and after them a lane has any values. `valid` is
 /// the same number in all lanes of a group.
 template <class C, class Op>
 WarpScan<impl::ResultOf<C>> warp_scan_partial(const C &items, const impl::InitOf<C> &init,
@@ -220,7 +220,7 @@ impl::ResultOf<C> warp_bitonic_sort(const C &items, const Less &less, int width 
                      impl::relationOf<impl::ItemOf<C>>(less), nullptr, width, loc),
       loc);
 }
-/// The group's first `valid` items alone, 0 to all, the same number in all its lanes; behind them
+/// The group's first `valid` items alone, 0 to all, the same number in all its lanes; after them
 /// the result has any values.
 template <class C, class Less>
 impl::ResultOf<C> warp_bitonic_sort_partial(const C &items, const Less &less, const IntTuple &valid,

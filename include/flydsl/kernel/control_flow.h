@@ -204,7 +204,7 @@ auto for_(const IntTuple &lo, const IntTuple &hi, const IntTuple &step, std::tup
 
 /// Ends the kernel for the threads for which the condition holds; the others go on. It must stand
 /// outside of loops and branches (TraceError otherwise). Threads that left take part in nothing
-/// that follows: if the condition depends on the thread's index, a barrier behind the exit is a
+/// that follows: if the condition depends on the thread's index, a barrier after the exit is a
 /// TraceError.
 inline void exit_if(const Boolean &condition, Loc loc = Loc::current()) {
   detail::exitIf(condition.handle(), loc);

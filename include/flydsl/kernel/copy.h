@@ -14,7 +14,7 @@ class ThrCopy;
 /// the shape, others outside. A call of one element never does.
 enum class Straddling {
   refused,  ///< it must be known that there is none; otherwise it is a TraceError
-  copied,   ///< it happens whole: what lies behind the border is padding that belongs to the tensor
+  copied,   ///< it happens whole: what lies past the border is padding that belongs to the tensor
   left_out, ///< it does not happen: its elements inside of the shape are not copied either
 };
 

@@ -9,7 +9,7 @@
 
 FLYDSL_NAMESPACE_BEGIN
 
-/// An index or extent in x, y and z; components that are not used leave no operation behind.
+/// An index or extent in x, y and z; components that are not used make no operation.
 struct Index3 {
   Int32 x, y, z;
 };

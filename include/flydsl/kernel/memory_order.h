@@ -7,7 +7,7 @@ FLYDSL_NAMESPACE_BEGIN
 
 /// What an atomic access promises of the thread's other accesses.
 /// - `relaxed`: nothing.
-/// - `acquire`, of a load: accesses behind it see what was written before the release whose value
+/// - `acquire`, of a load: accesses after it see what was written before the release whose value
 ///   it reads.
 /// - `release`, of a store: accesses before it are seen by whoever reads its value by an acquire.
 /// - `acq_rel`, of an access that reads and writes: both.
@@ -45,8 +45,8 @@ private:
   const char *name_;
 };
 
-/// Orders the thread's accesses to memory: an `acquire` keeps those behind it behind the atomic
-/// loads before it, a `release` keeps those before it before the atomic stores behind it, `acq_rel`
+/// Orders the thread's accesses to memory: an `acquire` keeps those after it after the atomic
+/// loads before it, a `release` keeps those before it before the atomic stores after it, `acq_rel`
 /// does both. Only atomic accesses of other threads at the same or a wider scope see the order. It
 /// waits for no other thread; gpu::barrier does. Order `relaxed` is a TraceError.
 FLYDSL_API void fence(MemoryOrder order, SyncScope scope = MemoryScope::agent,

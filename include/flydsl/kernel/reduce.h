@@ -16,7 +16,7 @@ FLYDSL_API std::array<int, 3> known_block_size(Loc loc = Loc::current());
 /// The value of another lane of the wave. Lane k reads lane k ^ offset (`xor`), k - offset (`up`),
 /// k + offset (`down`) or lane `lane` (`idx`). All four count lanes in the wave: lane 3 of the
 /// group of 8 that holds lane k is shuffle_idx(value, lane_id() / 8 * 8 + 3). `width` is a power of
-/// two (0: the wave) and bounds what is read: a lane keeps its own value if it would read behind
+/// two (0: the wave) and bounds what is read: a lane keeps its own value if it would read past
 /// the last lane of its group of `width`. Lanes before the group are read; before the wave's first
 /// lane there is none, and the result is unspecified. Where `xor` has a constant, or `idx` names one
 /// lane of the wave by a constant, the move takes no address and no way through shared memory.

@@ -202,7 +202,7 @@ public:
   std::int64_t bytes() const { return used_; }
 
 private:
-  /// The bytes of an overlay. The owner goes on behind them when this object ends.
+  /// The bytes of an overlay. The owner goes on after them when this object ends.
   class Overlay {
   public:
     Overlay(SharedAllocator &owner, SharedAllocator &inside, Loc loc, std::int64_t alignment = 16)

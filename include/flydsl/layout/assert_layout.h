@@ -29,7 +29,7 @@ template <detail::LayoutLike L> void assert_injective(const L &x, Loc loc = Loc:
   detail::assertInjective(x.handle(), loc);
 }
 /// The places are the numbers from 0 to below `places`, each at least once: nothing is left out, and
-/// nothing lies behind the end. Otherwise a TraceError names the first place without a coordinate,
+/// nothing lies past the end. Otherwise a TraceError names the first place without a coordinate,
 /// or the first coordinate outside.
 template <detail::LayoutLike L>
 void assert_covers(const L &x, std::int64_t places, Loc loc = Loc::current()) {

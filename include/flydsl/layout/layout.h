@@ -2,7 +2,7 @@
 // them.
 //
 // Every function here works outside kernels on static values, and inside a kernel on static and
-// dynamic values alike. What is static is computed while tracing and leaves no operation behind. If
+// dynamic values alike. What is static is computed while tracing and makes no operation. If
 // the operands do not admit an operation (a tile does not divide, profiles differ), it throws a
 // TraceError that prints them. The profile of a tuple or layout is the way in which it is nested.
 #pragma once

@@ -57,8 +57,8 @@ FLYDSL_API CopyOp TDM(const TdmOptions &options, Loc loc = Loc::current());
 /// default f32, i32 for integers, f64 for f64). With f32, 16x16x8 and 32x32x4 are gfx942's XF32
 /// instructions, whose products have that precision. Throws TraceError if the target (or, outside
 /// of a trace, every target) lacks such an instruction; the error lists those that there are.
-/// The instructions of several blocks are shapes of 64 columns, of which each block computes its
-/// part with the same A: `MFMA(4, 64, 4, f16)` runs f32_4x4x4f16 with 16 blocks.
+/// The instructions of several blocks are shapes of 64 columns; each block computes its part of
+/// them with the same A: `MFMA(4, 64, 4, f16)` runs f32_4x4x4f16 with 16 blocks.
 FLYDSL_API MmaOp MFMA(int m, int n, int k, DType ab, DType acc = {}, Loc loc = Loc::current());
 /// The same with different types of A and B.
 FLYDSL_API MmaOp MFMA(int m, int n, int k, DType a, DType b, DType acc, Loc loc = Loc::current());

@@ -11,7 +11,7 @@ namespace rocdl {
 
 /// Options of a tile's move.
 struct TensorMoveOptions {
-  /// The number of waves that share the tile, each of which moves an equal part of it; a power of
+  /// The number of waves that share the tile; each moves an equal part of it. A power of
   /// two. By default all waves of the block.
   std::optional<int> waves = {};
   /// The instruction's cache bits as LLVM's intrinsic takes them: th in bits 0 to 2, scope in bits 3
@@ -37,7 +37,7 @@ struct TensorMoveOptions {
 /// moving reads before the wait. Before LDS is moved to again, its readers meet at a barrier too. The
 /// emulator's wait check names what is missing.
 ///
-/// Both have the same 1 to 5 modes, the last of which has the stride 1, and elements of 8, 16, 32 or
+/// Both have the same 1 to 5 modes (the last has the stride 1), and elements of 8, 16, 32 or
 /// 64 bits. In `lds`, every so many elements may be followed by a gap, as in `(64, 32):(40, 1)`: 2, 4,
 /// ... 256 words of 32 bits, and then 2 to 128 words (or 2 words, and then 1). Throws TraceError for
 /// anything else, for another target, and where `waves` is not the number of waves that get there as
