@@ -26,9 +26,14 @@ CLASSES = {
     "fp8 blocks": ("gfx950", "256", "MI355X", ["a8w8_blockscale", "a8w8_blockscale_bpreshuffle"], None, f"{FP8} {PER_BLOCK}"),
     "fp8 blocks, MI300X": ("gfx942", "304", "MI300X", ["a8w8_blockscale"], None, f"{FP8.replace('FN', 'FNUZ')} {PER_BLOCK}"),
     "fp8 blocks, R9700": ("gfx1201", "64", "Radeon AI PRO R9700", ["a8w8_blockscale"], None, f"{FP8} {PER_BLOCK}"),
+    "fp4 MX": (
+        "gfx950", "256", "MI355X", ["a4w4_blockscale"], None,
+        "a=f4E2M1FN b=f4E2M1FN c=bf16 scale_a=mx scale_b=mx scale=f8E8M0FNU",
+    ),
 }
 RANGES = (("1 to 16", 1, 16), ("17 to 256", 17, 256), ("257 and more", 257, 1 << 40))
 MOST_TERAFLOPS = 5200  # rows beyond are mislabelled
+MOST_TERAFLOPS_FP4 = 10100  # the peak of MI355X
 
 
 def choose(table, seed, count):
@@ -36,6 +41,7 @@ def choose(table, seed, count):
     rows = list(csv.DictReader(gzip.open(table, "rt")))
     for name, (gfx, units, part, kinds, int8, problem) in CLASSES.items():
         best = {}
+        most = MOST_TERAFLOPS_FP4 if name == "fp4 MX" else MOST_TERAFLOPS
         for row in rows:
             if row["gfx"] != gfx or row["cu_num"] != units or row["kind"] not in kinds or row["bias"] == "True":
                 continue
@@ -43,7 +49,7 @@ def choose(table, seed, count):
                 continue
             shape, us = (int(row["M"]), int(row["N"]), int(row["K"])), float(row["us"] or 0)
             m, n, k = shape
-            if us <= 0 or m * n * k >= 8e9 or 2 * m * n * k / us / 1e6 > MOST_TERAFLOPS:
+            if us <= 0 or m * n * k >= 8e9 or 2 * m * n * k / us / 1e6 > most:
                 continue
             if shape not in best or us < best[shape][0]:
                 best[shape] = (us, row["lib"])
