@@ -2,6 +2,7 @@
 #include "example.h"
 
 #include <flydsl/kernels/conv.h>
+#include <flydsl/kernels/conv/depthwise_conv.h>
 
 #include <algorithm>
 #include <cmath>
@@ -25,8 +26,7 @@ TEST_CASE("a convolution of images") {
   const std::int64_t m = 2 * height * width; // elements of y for each filter
   const fk::ConvPlan plan(problem, fk::choose(problem, m));
   // Where blocks share the sums, they meet in a workspace; 0 bytes otherwise.
-  const fx::DeviceArray<std::uint8_t> workspace(
-      {std::int64_t(fk::workspace_bytes(problem, plan.config(), m))});
+  const fx::DeviceArray<std::uint8_t> workspace({std::int64_t(plan.workspace_bytes(m))});
   // endregion
 
   const auto x = fx::DeviceArray<fx::bfloat16_t>::random({2, 8, 10, 16}, 1),
@@ -57,5 +57,61 @@ TEST_CASE("a convolution of images") {
           sum += double(float(hostW[((f * 3 + r) * 3 + s) * 16 + c])) *
                  double(float(hostX[((r - 1) * 10 + s - 1) * 16 + c]));
     CHECK(std::fabs(double(float(hostY[f])) - std::max(sum, 0.0)) < 1e-1);
+  }
+}
+
+TEST_CASE("a transposed convolution of images") {
+  // region: transposed
+  // Twice as high and as wide: each element of y has 2 x 2 of the 4 x 4 taps.
+  const fk::ConvAxis twice{.kernel = 4, .stride = 2, .before = 1, .after = 1};
+  const fk::ConvProblem larger{
+      .channels = 16, .filters = 8, .height = twice, .width = twice, .transposed = true};
+  const std::int64_t rows = twice.inputs(5), columns = twice.inputs(6); // of y: 10 and 12
+  const fk::ConvPlan up(larger, fk::choose(larger, rows * columns));
+  // endregion
+  const auto x = fx::DeviceArray<fx::bfloat16_t>::random({1, 5, 6, 16}, 1),
+             weight = fx::DeviceArray<fx::bfloat16_t>::random({8, 4, 4, 16}, 2);
+  fx::DeviceArray<fx::bfloat16_t> y({1, rows, columns, 8});
+  const fx::Stream stream;
+  up({.x = x, .weight = weight, .y = y}, stream);
+  stream.synchronize();
+  CHECK(rows == 10);
+  CHECK(columns == 12);
+  const auto hostX = x.to_host(), hostW = weight.to_host(), hostY = y.to_host();
+  // The first element has the tap (1, 1) of the first element of x, and no other inside of x.
+  for (std::size_t f = 0; f < 8; ++f) {
+    double sum = 0;
+    for (std::size_t c = 0; c < 16; ++c)
+      sum += double(float(hostW[((f * 4 + 1) * 4 + 1) * 16 + c])) * double(float(hostX[c]));
+    CHECK(std::fabs(double(float(hostY[f])) - sum) < 1e-1);
+  }
+}
+
+TEST_CASE("a depthwise convolution of images") {
+  const auto x = fx::DeviceArray<fx::bfloat16_t>::random({2, 8, 10, 16}, 1),
+             filters = fx::DeviceArray<fx::bfloat16_t>::random({3, 3, 16}, 2),
+             filtersBias = fx::DeviceArray<fx::bfloat16_t>::random({16}, 3);
+  fx::DeviceArray<fx::bfloat16_t> of_each({2, 8, 10, 16});
+  const fk::ConvAxis three{.kernel = 3, .before = 1, .after = 1};
+  const fx::Stream stream;
+  // region: depthwise
+  const fk::DepthwiseConvProblem each{.channels = 16, .height = three, .width = three, .bias = true};
+  const fk::DepthwiseConvPlan depthwise(each, fk::choose(each, 2 * 8 * 10));
+  depthwise({.x = x,              // (images, height, width, channels)
+             .weight = filters,   // (taps of height, taps of width, channels * multiplier)
+             .bias = filtersBias, // (channels * multiplier)
+             .y = of_each},
+            stream);
+  // endregion
+  stream.synchronize();
+  const auto hostX = x.to_host(), hostW = filters.to_host(), hostB = filtersBias.to_host(),
+             hostY = of_each.to_host();
+  for (std::size_t c = 0; c < 16; ++c) {
+    double sum = double(float(hostB[c]));
+    for (std::size_t r = 1; r < 3; ++r)
+      for (std::size_t s = 1; s < 3; ++s)
+        sum += double(float(hostW[(r * 3 + s) * 16 + c])) *
+               double(float(hostX[((r - 1) * 10 + s - 1) * 16 + c]));
+    CHECK(std::fabs(double(float(hostY[c])) - sum) < 1e-1);
   }
 }

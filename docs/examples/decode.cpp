@@ -2,8 +2,10 @@
 #include "example.h"
 
 #include <flydsl/kernels/decode.h>
+#include <flydsl/kernels/attention/merge_states.h>
 
 #include <cmath>
+#include <limits>
 
 namespace fk = flydsl::kernels;
 
@@ -37,7 +39,7 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
   // region: call
   // The rows of a call are tokens of q: `queries` of each sequence.
   const std::int64_t m = sequences * problem.queries;
-  fx::DeviceArray<std::uint8_t> workspace({std::int64_t(fk::workspace_bytes(problem, config, m))});
+  fx::DeviceArray<std::uint8_t> workspace({std::int64_t(plan.workspace_bytes(m))});
   plan({.q = q,
         .k_cache = keys,
         .v_cache = values,
@@ -59,16 +61,17 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
   // endregion
   stream.synchronize();
   CHECK(worklist.to_host() == fk::make_worklist(lists, tokens));
-  fx::DeviceArray<std::uint8_t> parts({std::int64_t(fk::workspace_bytes(problem, shared, m))});
-  fk::DecodePlan(problem, shared)({.q = q,
-                                   .k_cache = keys,
-                                   .v_cache = values,
-                                   .tables = tables,
-                                   .contexts = contexts,
-                                   .worklist = worklist,
-                                   .workspace = parts,
-                                   .y = y},
-                                  stream);
+  const fk::DecodePlan sharing(problem, shared);
+  fx::DeviceArray<std::uint8_t> parts({std::int64_t(sharing.workspace_bytes(m))});
+  sharing({.q = q,
+           .k_cache = keys,
+           .v_cache = values,
+           .tables = tables,
+           .contexts = contexts,
+           .worklist = worklist,
+           .workspace = parts,
+           .y = y},
+          stream);
   stream.synchronize();
   const auto byWorkers = y.to_host();
   for (std::size_t i = 0; i < hostY.size(); ++i)
@@ -86,8 +89,7 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
   // Here the two sequences have one query each, as above: the results are the same.
   fx::DeviceArray<int> starts({3});
   starts.copy_from(std::vector<int>{0, 1, 2});
-  fx::DeviceArray<std::uint8_t> room(
-      {std::int64_t(fk::workspace_bytes(mixed, step.config(), 2))});
+  fx::DeviceArray<std::uint8_t> room({std::int64_t(step.workspace_bytes(2))});
   step({.q = q,
         .k_cache = keys,
         .v_cache = values,
@@ -156,4 +158,35 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
       for (std::size_t e = 0; e < 128; ++e)
         CHECK(std::fabs(double(float(got[(s * 16 + head) * 128 + e])) - sums[e] / total) < 0.02);
     }
+}
+
+TEST_CASE("results of two parts of the keys become one") {
+  const std::int64_t tokens = 3, heads = 16, head = 128;
+  const auto prefix = fx::DeviceArray<fx::bfloat16_t>::random({tokens, heads, head}, 1),
+             suffix = fx::DeviceArray<fx::bfloat16_t>::random({tokens, heads, head}, 2);
+  fx::DeviceArray<float> prefixLse({tokens, heads}), suffixLse({tokens, heads});
+  std::vector<float> of(std::size_t(tokens * heads), 2.0f);
+  prefixLse.copy_from(of);
+  of[0] = -std::numeric_limits<float>::infinity(); // no keys
+  of[1] = 2 + std::log(3.0f);                      // three times the weight
+  suffixLse.copy_from(of);
+  fx::DeviceArray<fx::bfloat16_t> y({tokens, heads, head});
+  const fx::Stream stream;
+
+  // region: merge
+  const fk::MergeStatesProblem two{.x = fx::bf16, .y = fx::bf16, .heads = 16, .head = 128};
+  const fk::MergeStatesPlan merge(two, fk::choose(two, tokens));
+  merge({.a = prefix,        // (tokens, heads, head): y of one call
+         .a_lse = prefixLse, // (tokens, heads): its lse
+         .b = suffix,
+         .b_lse = suffixLse,
+         .y = y},
+        stream);
+  // endregion
+  stream.synchronize();
+  const auto a = prefix.to_host(), b = suffix.to_host(), got = y.to_host();
+  for (std::size_t e = 0; e < 128; ++e) {
+    CHECK(float(got[e]) == float(a[e]));
+    CHECK(std::fabs(float(got[128 + e]) - (float(a[128 + e]) + 3 * float(b[128 + e])) / 4) < 0.01f);
+  }
 }

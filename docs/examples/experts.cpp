@@ -157,8 +157,7 @@ TEST_CASE("a mixture of experts as one plan") {
       .hidden = hidden,
       .inner = inner};
   const fk::MoeForwardPlan forward(problem, fk::choose(problem, tokens));
-  const fx::DeviceArray<std::uint8_t> workspace(
-      {std::int64_t(fk::workspace_bytes(problem, forward.config(), tokens))});
+  const fx::DeviceArray<std::uint8_t> workspace({std::int64_t(forward.workspace_bytes(tokens))});
   forward({.logits = logits,
            .x = x,
            .w1 = {problem.weight1(), w1},

@@ -65,3 +65,46 @@ TEST_CASE("a product of a decoder layer: gates and ups of a few tokens") {
             Approx(expected).epsilon(0.01).margin(0.01));
     }
 }
+
+TEST_CASE("a projection of latent attention is absorbed by a batched product") {
+  const int heads = 4, tokens = 3, nope = 32, value = 16, latent = 64;
+  const auto queries = numbers(std::size_t(tokens * heads * nope), 3),
+             weights = numbers(std::size_t(heads * (nope + value) * latent), 4);
+  fx::DeviceArray<fx::bfloat16_t> q({tokens, heads, nope}), kvb({heads * (nope + value), latent}),
+      c({tokens, heads, latent});
+  q.copy_from(queries);
+  kvb.copy_from(weights);
+  const fx::Stream stream;
+
+  // region: batch
+  // Latent attention absorbs a projection of kv_b_proj, (heads * (nope + value), latent), into the
+  // queries: one product for each head. A head's `nope` rows are a matrix (nope, latent), which is
+  // b by columns, as it lies in the checkpoint. Queries and results have token after token.
+  const fk::GemmProblem absorb{.a = fx::bf16,
+                               .b = fx::bf16,
+                               .c = fx::bf16,
+                               .b_layout = fk::OperandLayout::columns,
+                               .n = latent,
+                               .k = nope,
+                               .batch = heads};
+  const fk::GemmPlan plan(absorb, fk::choose(absorb, tokens));
+  plan({.a = fx::tensor(q.data(), fx::bf16, {heads, tokens, nope}, {nope, heads * nope, 1}),
+        .b = fx::tensor(kvb.data(), fx::bf16, {heads, latent, nope},
+                        {(nope + value) * latent, 1, latent}),
+        .c = fx::tensor(c.data(), fx::bf16, {heads, tokens, latent}, {latent, heads * latent, 1})},
+       stream);
+  // endregion
+  stream.synchronize();
+
+  const std::vector<fx::bfloat16_t> got = c.to_host();
+  for (int t = 0; t < tokens; ++t)
+    for (int h = 0; h < heads; ++h)
+      for (int j = 0; j < latent; ++j) {
+        double sum = 0;
+        for (int k = 0; k < nope; ++k)
+          sum += double(float(queries[std::size_t((t * heads + h) * nope + k)])) *
+                 double(float(weights[std::size_t((h * (nope + value) + k) * latent + j)]));
+        CHECK(double(float(got[std::size_t((t * heads + h) * latent + j)])) ==
+              Approx(sum).epsilon(0.01).margin(0.01));
+      }
+}

@@ -5,6 +5,7 @@
 #include <flydsl/kernels/collective_norm.h>
 #include <flydsl/kernels/expert_parallel.h>
 #include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/experts/moe_ranks.h>
 
 #include <cmath>
 
@@ -180,13 +181,74 @@ TEST_CASE("a mixture of experts of two devices", "[.devices]") {
              std::vector<float>(std::size_t(tokens * topk), 0.5f), {tokens, topk}),
          .sortedWeights = fx::DeviceArray<float>({places}),
          .workspace = fx::DeviceArray<std::uint8_t>(
-             {std::int64_t(fk::workspace_bytes(dispatch, give.config(), tokens))})});
+             {std::int64_t(give.workspace_bytes(tokens))})});
     layer(ranks.back(), group);
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     ranks[rank].stream.synchronize();
     groups[rank].check();
     // Each gate and each up is 64, and their pair 64 * 64: 32 of them times 1/8, in halves of two experts.
+    for (const Half y : ranks[rank].y.to_host())
+      CHECK(float(y) == 64.0f * 64 * 32 / 8);
+  }
+  fx::Device(0).make_current();
+}
+
+TEST_CASE("a mixture of experts of two devices by one plan", "[.devices]") {
+  using Half = fx::bfloat16_t;
+  constexpr std::int64_t m = 16, hidden = 64, inner = 32;
+  const std::vector<fx::Group> groups = fx::Group::of({fx::Device(0), fx::Device(1)});
+  // region: mixture
+  const fk::MoeRanksProblem problem{
+      .mixture = {.router = {.experts = 4, .topk = 2, .renormalise = true},
+                  .hidden = hidden,
+                  .inner = inner},
+      .ranks = 2,
+      .tokens = m}; // the most of a rank
+  const fk::MoeRanksPlan plan(problem, fk::choose(problem, m));
+  const fk::MoeForwardProblem own = problem.of_rank(); // whose weights a rank has
+
+  struct Rank {
+    fx::Stream stream;
+    fx::DeviceArray<float> logits;
+    fx::DeviceArray<Half> x, w1, w2, y;
+    fx::DeviceArray<std::uint8_t> workspace;
+  };
+  const auto layer = [&](const Rank &rank, const fx::Group &group) {
+    plan({.logits = rank.logits.tensor(),
+          .x = rank.x.tensor(),
+          .w1 = {own.weight1(), rank.w1.tensor()},
+          .w2 = {own.weight2(), rank.w2.tensor()},
+          .y = rank.y.tensor(),
+          .workspace = rank.workspace.tensor(),
+          .group = &group},
+         rank.stream);
+  };
+  // endregion
+  std::vector<Rank> ranks;
+  for (const fx::Group &group : groups) {
+    group.device().make_current();
+    const auto filled = [](std::vector<std::int64_t> shape, float value) {
+      std::int64_t count = 1;
+      for (const std::int64_t extent : shape)
+        count *= extent;
+      return fx::DeviceArray<Half>::from_host(std::vector<Half>(std::size_t(count), Half(value)),
+                                              shape);
+    };
+    ranks.push_back({.stream = fx::Stream(group.device()),
+                     .logits = fx::DeviceArray<float>::from_host(
+                         std::vector<float>(std::size_t(m * 4), 0.0f), {m, 4}),
+                     .x = filled({m, hidden}, 1),
+                     .w1 = filled({own.weight1().n * hidden}, 1),
+                     .w2 = filled({own.weight2().n * inner}, 0.125f),
+                     .y = filled({m, hidden}, 0),
+                     .workspace = fx::DeviceArray<std::uint8_t>(
+                         {std::int64_t(plan.workspace_bytes(m))})});
+    layer(ranks.back(), group);
+  }
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    ranks[rank].stream.synchronize();
+    groups[rank].check();
     for (const Half y : ranks[rank].y.to_host())
       CHECK(float(y) == 64.0f * 64 * 32 / 8);
   }

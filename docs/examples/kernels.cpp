@@ -73,9 +73,8 @@ TEST_CASE("the caller owns the workspace") {
   rstd.fill(1);
   // region: workspace
   const fk::NormBackwardProblem problem{.n = 64};
-  const auto config = fk::choose(problem, m);
-  const fk::NormBackwardPlan backward(problem, config);
-  fx::DeviceArray<std::uint8_t> workspace({fk::workspace_bytes(problem, config, m)});
+  const fk::NormBackwardPlan backward(problem, fk::choose(problem, m));
+  fx::DeviceArray<std::uint8_t> workspace({backward.workspace_bytes(m)});
   backward({.x = x, .weight = weight, .dy = dy, .rstd = rstd, .dx = dx, .dweight = dweight,
             .workspace = workspace});
   // endregion

@@ -2,6 +2,8 @@
 #include "example.h"
 
 #include <flydsl/kernels/compile.h>
+#include <flydsl/kernels/rows/group_norm.h>
+#include <flydsl/kernels/rows/hadamard.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/norm.h>
@@ -12,6 +14,7 @@
 #include <flydsl/kernels/softmax_backward.h>
 #include <flydsl/kernels/topk_gating.h>
 
+#include <bit>
 #include <cmath>
 
 namespace fk = flydsl::kernels;
@@ -78,14 +81,39 @@ TEST_CASE("a norm that quantises, and a layer norm with its gradient") {
     largest = std::max(largest, std::abs(int(q.to_host()[std::size_t(i)])));
   CHECK(largest == 127);
 
+  // region: groups
+  // RMS norm of x + residual into 8 bits, with a power of two for each 32 elements of a row.
+  const fk::NormProblem byGroups{.y = fx::f8E4M3FN,
+                                 .n = 64,
+                                 .residual = true,
+                                 .quantise = fk::Quantisation::row,
+                                 .group = 32,
+                                 .group_scale = fx::f8E8M0FNU};
+  // endregion
+  fx::DeviceArray<std::uint8_t> ofGroups({m, n / 32});
+  const auto ofType = [](auto &array, fx::DType type, std::int64_t columns) {
+    return fx::tensor(static_cast<void *>(array.data()), type, {m, columns});
+  };
+  residual.fill(fx::half_t(0.5f));
+  fk::NormPlan(byGroups,
+               fk::choose(byGroups, m))({.x = x,
+                                         .weight = weight,
+                                         .residual = residual,
+                                         .y = ofType(q, fx::f8E4M3FN, n),
+                                         .residual_out = residual,
+                                         .scale = ofType(ofGroups, fx::f8E8M0FNU, n / 32)},
+                                        stream);
+  stream.synchronize();
+  // The largest of a group is about 3: 3 / 448 is a little below 2^-7.
+  CHECK(int(ofGroups.to_host()[0]) == 127 - 7);
+
   // region: backward
   const fk::NormProblem forward{
       .kind = fk::NormKind::layer, .n = 64, .bias = true, .statistics = true};
   const fk::NormBackwardProblem backward{.kind = fk::NormKind::layer, .n = 64, .bias = true};
-  const auto config = fk::choose(backward, m);
   const fk::NormPlan layerNorm(forward, fk::choose(forward, m));
-  const fk::NormBackwardPlan gradient(backward, config);
-  fx::DeviceArray<std::uint8_t> workspace({fk::workspace_bytes(backward, config, m)});
+  const fk::NormBackwardPlan gradient(backward, fk::choose(backward, m));
+  fx::DeviceArray<std::uint8_t> workspace({gradient.workspace_bytes(m)});
 
   layerNorm({.x = x, .weight = weight, .bias = bias, .y = y, .rstd = rstd, .mean = mean}, stream);
   fx::DeviceArray<fx::half_t> &dy = residual, &dx = y; // dx may take the place of any of them
@@ -218,4 +246,59 @@ TEST_CASE("the next token of each row") {
   CHECK((drawn[0] == 7 || drawn[0] == 9));
   CHECK(drawn[1] == 4);
   CHECK(offsets.to_host() == std::vector<std::int64_t>{1, 1});
+}
+
+TEST_CASE("heads that are rotated by a Hadamard transform") {
+  constexpr std::int64_t heads = 6;
+  const auto q = fx::DeviceArray<fx::bfloat16_t>::random({heads, 128}, 1);
+  fx::DeviceArray<std::uint8_t> bytes({heads, 128});
+  fx::DeviceArray<float> ofHeads({heads});
+  const fx::TensorArg q8 =
+      fx::tensor(static_cast<void *>(bytes.data()), fx::f8E4M3FN, {heads, 128});
+  const fx::Stream stream;
+  // region: hadamard
+  // Heads of an indexer: rotated, and quantised with a scale for each.
+  const fk::HadamardProblem rotation{.x = fx::bf16,
+                                     .y = fx::f8E4M3FN,
+                                     .n = 128,
+                                     .scale = 1 / std::sqrt(128.0),
+                                     .quantise = fk::Quantisation::row};
+  const fk::HadamardPlan rotate(rotation, fk::choose(rotation, heads));
+  rotate({.x = q, .y = q8, .scale = ofHeads}, stream); // rows are heads of all tokens
+  // endregion
+  stream.synchronize();
+  // A rotation keeps lengths: the first head's is that of what its codes stand for, about.
+  const auto x = q.to_host();
+  const auto codes = bytes.to_host();
+  double before = 0, after = 0;
+  for (std::size_t i = 0; i < 128; ++i) {
+    before += double(float(x[i])) * double(float(x[i]));
+    const double value = double(float(std::bit_cast<fx::float8_e4m3fn_t>(codes[i]))) *
+                         double(ofHeads.to_host()[0]);
+    after += value * value;
+  }
+  CHECK(std::fabs(before - after) < 0.02 * before);
+}
+
+TEST_CASE("a group norm of images") {
+  constexpr std::int64_t images = 2, pixels = 6 * 7;
+  auto x = fx::DeviceArray<fx::bfloat16_t>::random({images, pixels, 32}, 1);
+  fx::DeviceArray<fx::bfloat16_t> weight({32}), bias({32});
+  weight.fill(fx::bfloat16_t(1));
+  bias.fill(fx::bfloat16_t(8)); // far above 0, where silu changes nothing
+  const fx::Stream stream;
+  // region: group_norm
+  // Images with channels last: 4 groups of 8 channels, silu after the norm.
+  const fk::GroupNormProblem problem{
+      .channels = 32, .groups = 4, .activation = fk::Activation::silu};
+  const fk::GroupNormPlan groupNorm(problem, fk::choose(problem, images));
+  groupNorm({.x = x, .weight = weight, .bias = bias, .y = x}, stream); // in place
+  // endregion
+  stream.synchronize();
+  const auto y = x.to_host();
+  double mean = 0;
+  for (std::size_t pixel = 0; pixel < pixels; ++pixel)
+    for (std::size_t channel = 8; channel < 16; ++channel)
+      mean += double(float(y[pixel * 32 + channel])) / (pixels * 8);
+  CHECK(std::fabs(mean - 8) < 0.02);
 }

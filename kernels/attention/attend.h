@@ -23,7 +23,7 @@ inline void attend(const AttentionTraced &p, const AttentionProblem &problem,
                    const AttentionConfig &config, bool parts, const Keep &keep) {
   assumeNearTokens(p, problem, config);
   const AttentionShape shape = *AttentionShape::of(problem, config, target(), keep);
-  BlockPlace::of(problem, config, p, parts).eachTile(problem, config, [&](const BlockPlace &tile) {
+  const auto attendTile = [&](const BlockPlace &tile) {
     const BlockPlace place = shape.keep.acrossTiles ? tile : tile.again();
     const AttentionRows rows(problem, config, p, place);
     WaveQueries queries(problem, config, shape, place, rows, p);
@@ -34,8 +34,9 @@ inline void attend(const AttentionTraced &p, const AttentionProblem &problem,
     if (config.loop == AttentionLoop::groups)
       over(GroupLoop(shape, rows.source(), place.keys, queries));
     else
-      over(TileLoop(shape, rows.source(), place.keys, queries));
-  });
+      over(TileLoop(shape, rows.source(), place, queries));
+  };
+  BlockPlace::of(problem, config, p, parts, shape.valueParts()).eachTile(problem, config, attendTile);
 }
 
 } // namespace kernels::impl

@@ -1,5 +1,6 @@
 #include "attention/attention_family.h"
 
+#include "blocks/attention/csr_rules.h"
 #include "blocks/facts/gpu_size.h"
 #include "blocks/facts/matrix_form.h"
 #include "blocks/products/tile_order_rules.h"
@@ -15,7 +16,7 @@ namespace {
 
 using Attention = Family<AttentionProblem>;
 
-constexpr int kMostHeads = 1 << 16, kLargestPage = 1 << 16, kMostParts = 64;
+constexpr int kMostHeads = 1 << 16, kLargestHead = 512, kLargestPage = 1 << 16, kMostParts = 64;
 /// Lengths of sequences are below this.
 constexpr std::int64_t kMostTokens = 1 << 30;
 
@@ -56,7 +57,12 @@ constexpr AttentionTile kRdnaTiles[] = {
 };
 /// For heads whose queries do not stay in registers. With twice as many threads, heads of 256 spill a
 /// few registers on gfx1201.
-constexpr AttentionTile kLargeHeads = {64, 32, 128};
+constexpr AttentionTile kLargeHeads = {64, 32, 128}, kLargeByteHeads = {64, 64, 128};
+/// The tile for a problem for which no other one fits.
+const AttentionTile &leastTile(const AttentionProblem &problem, const Target &target) {
+  const bool more = problem.float8_products && fewestOfK(target, problem.q, problem.kv) > 32;
+  return more ? kLargeByteHeads : kLargeHeads;
+}
 std::span<const AttentionTile> tiles(const AttentionProblem &problem, const Target &target) {
   if (!target.has(Feature::mfma))
     return kRdnaTiles;
@@ -89,10 +95,12 @@ Support headsSupported(const AttentionProblem &problem) {
     return Support::no(is("q_heads", problem.q_heads) + " and " + is("kv_heads", problem.kv_heads) +
                        "; q_heads is a multiple of kv_heads, from 1 to " +
                        std::to_string(kMostHeads));
-  const auto head = [](const char *name, int elements) {
-    if (elements >= 32 && elements <= 256 && elements % 32 == 0)
+  const int together = elementsTogether(problem, problem.kv);
+  const auto head = [together](const char *name, int elements) {
+    if (elements >= together && elements <= kLargestHead && elements % together == 0)
       return Support{};
-    return Support::no(is(name, elements) + "; it is a multiple of 32 from 32 to 256");
+    return Support::no(is(name, elements) + "; it is a multiple of " + std::to_string(together) +
+                       " from " + std::to_string(together) + " to " + std::to_string(kLargestHead));
   };
   return firstRefusal({head("head", problem.head), head("head_v", headV(problem))});
 }
@@ -104,6 +112,9 @@ Support scoresSupported(const AttentionProblem &problem) {
     return Support::no(std::string(name) + " is " + std::to_string(value) +
                        "; it is a positive number, or 0 for the default");
   };
+  if (problem.context < 0 || problem.context >= kMostTokens)
+    return Support::no(is("context", problem.context) + "; it is a number of keys below " +
+                       std::to_string(kMostTokens) + ", or 0 for as many as queries");
   return firstRefusal({number("scale", problem.scale), number("soft_cap", problem.soft_cap),
                        problem.bias ? floatSupported("bias_type", problem.bias_type) : Support{}});
 }
@@ -131,20 +142,16 @@ Support typesSupported(const AttentionProblem &problem, const Target &target) {
     return Support::no(ofType(name, type) + "with float8_products it is a float of 8 bits; " +
                        productTypes(target));
   };
-  if (const Support fits = firstRefusal(
-          {operand("q", problem.q), operand("kv", problem.kv), floatSupported("y", problem.y)});
-      !fits)
-    return fits;
-  if (!scoresForm(problem, target))
-    return Support::no(
-        is("head", problem.head) + "; products of floats of 8 bits take a multiple of " +
-        std::to_string(fewestOfK(target, problem.q, problem.kv)) + " on " + target.name());
-  return {};
+  return firstRefusal(
+      {operand("q", problem.q), operand("kv", problem.kv), floatSupported("y", problem.y)});
 }
 
 Support cacheSupported(const AttentionProblem &problem) {
-  if (problem.cache == KvCache::none)
+  if (problem.cache == KvCache::none) {
+    if (problem.csr)
+      return Support::no("csr is for keys and values in a cache; cache is KvCache::none");
     return {};
+  }
   if (problem.page < 1 || problem.page > kLargestPage)
     return Support::no(is("page", problem.page) + "; a block of the cache has 1 to " +
                        std::to_string(kLargestPage) + " tokens");
@@ -172,7 +179,7 @@ Support groupsSupported(const AttentionProblem &problem, const AttentionShape &s
     return no("need loads of 16 bytes to LDS and transposing reads, which gfx950 has");
   if (shape.waves() != 8)
     return no("are eight waves");
-  for (int elements : {shape.head, shape.headV})
+  for (int elements : {shape.keyElements, shape.valueElements})
     if (elements != 64 && elements != 128)
       return no("take heads of 64 and 128 elements; one has " + std::to_string(elements));
   if (!problem.float8_products && problem.kv != problem.y)
@@ -186,6 +193,23 @@ Support groupsSupported(const AttentionProblem &problem, const AttentionShape &s
       return no("load 8 KiB at a time; a tile of " + std::to_string(shape.tileK) + " keys has " +
                 std::to_string(tile.bytes()) + " bytes");
   return {};
+}
+
+/// The keys of a sequence. A problem may say that there are more of them than queries.
+std::int64_t keysOf(const AttentionProblem &problem, std::int64_t m) {
+  return problem.context ? problem.context : m;
+}
+/// The fewest keys of a part that are worth a result of its own.
+constexpr std::int64_t kKeysOfPart = 256;
+/// Blocks that share the keys: as many as bring a block to each compute unit, if the problem says
+/// that there are more keys than queries, of parts that are not too short.
+int splitsOf(const AttentionProblem &problem, const AttentionConfig &config, std::int64_t m,
+             const Target &target) {
+  const std::int64_t tiles = std::max<std::int64_t>(1, (m + config.tile_q - 1) / config.tile_q),
+                     blocks = tiles * problem.q_heads * valueParts(problem),
+                     wanted = (gpuSize(target)->computeUnits + blocks - 1) / blocks,
+                     most = std::min<std::int64_t>(kMostParts, problem.context / kKeysOfPart);
+  return static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, most)));
 }
 
 /// The operands of a call, checked, as the kernels take them.
@@ -205,7 +229,8 @@ public:
   std::int64_t tiles() const {
     const std::int64_t tiles = (params.size.queries + config_.tile_q - 1) / config_.tile_q;
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-    const std::int64_t each = tiles * problem_.q_heads * config_.splits; // below 2^53
+    const std::int64_t each =
+        tiles * problem_.q_heads * valueParts(problem_) * config_.splits; // below 2^55
     if (each > kMost || params.size.batch > kMost / std::max<std::int64_t>(1, each))
       arguments_.fail("q has " + std::to_string(params.size.batch) + " sequences of " +
                       std::to_string(each) +
@@ -303,9 +328,12 @@ private:
     const std::int64_t batch = params.size.batch;
     params.sequences.startsKv =
         starts(problem_.varlen && !cache, args_.cu_seqlens_kv, "cu_seqlens_kv", batch + 1);
+    const bool table = cache && !problem_.csr;
+    params.csr = csrPages(arguments_, problem_.csr, args_.kv_indptr, args_.kv_indices,
+                          args_.kv_last_page_len, batch);
     params.sequences.lengthsKv = arguments_.operandIf<0>(
-        cache, args_.seqlens_kv, {.name = "seqlens_kv", .dtype = i32, .shape = {"batch", batch}});
-    if (arguments_.given(args_.block_table, "block_table", cache)) {
+        table, args_.seqlens_kv, {.name = "seqlens_kv", .dtype = i32, .shape = {"batch", batch}});
+    if (arguments_.given(args_.block_table, "block_table", table)) {
       const std::int64_t blocks =
           args_.block_table->rank() == 2 ? args_.block_table->shape()[1] : 0;
       params.table =
@@ -414,7 +442,16 @@ private:
       return arguments_.operandIf<0>(has, tensor,
                                      {.name = name, .dtype = f32, .shape = {"q_heads", heads}});
     };
-    params.slopes = ofHeads(problem_.alibi, args_.alibi_slopes, "alibi_slopes");
+    if (arguments_.given(args_.alibi_slopes, "alibi_slopes", problem_.alibi)) {
+      const bool each = args_.alibi_slopes->rank() == 2; // of each sequence
+      params.slopes = arguments_.operand<1>(
+          *args_.alibi_slopes,
+          {.name = "alibi_slopes",
+           .dtype = f32,
+           .shape = each ? Shape{"batch, q_heads", batch, heads} : Shape{"q_heads", heads},
+           .free = each ? 1 : 0});
+    }
+    mask();
     params.sink = ofHeads(problem_.sink, args_.sink, "sink");
     const auto side = [&](std::int64_t keys, const char *name) {
       if (keys < -1 || keys >= kMostTokens)
@@ -425,6 +462,33 @@ private:
     };
     params.window.left = side(args_.window_left, "window_left");
     params.window.right = side(args_.window_right, "window_right");
+  }
+
+  void mask() {
+    if (!arguments_.given(args_.mask, "mask", problem_.mask))
+      return;
+    const TensorArg &mask = *args_.mask;
+    const bool own = problem_.varlen || problem_.cache != KvCache::none;
+    const std::int64_t bytes =
+        mask.rank() > 0 ? mask.shape()[static_cast<std::size_t>(mask.rank() - 1)] : 0;
+    const Expected expected{
+        .name = "mask",
+        .dtype = u8,
+        .shape = problem_.varlen ? Shape{"tokens, bytes", params.size.tokens, bytes}
+                                 : Shape{"batch, queries, bytes", params.size.batch,
+                                         params.size.queries, bytes},
+        .free = problem_.varlen ? 1 : 2};
+    const std::int64_t least = own ? 1 : (params.size.keys + 7) / 8;
+    if (problem_.varlen) {
+      const auto [address, stride] = arguments_.operand<1>(mask, expected);
+      params.mask.rows = {.address = address, .stride = {0, stride[0]}};
+    } else {
+      params.mask.rows = arguments_.operand<2>(mask, expected);
+    }
+    if (bytes < least && any())
+      arguments_.fail("mask has " + std::to_string(bytes) + " bytes for a query; " +
+                      std::to_string(least) + " are the fewest that have a bit for each key");
+    params.mask.bytes = bytes;
   }
 
   /// The workspace: the results of all parts, and after them the logarithms.
@@ -463,8 +527,17 @@ private:
 Support Attention::supported(const AttentionProblem &problem, const Target &target) {
   if (!gpuSize(target))
     return Support::no("attention has no configurations for this target");
-  return firstRefusal({typesSupported(problem, target), headsSupported(problem),
-                       scoresSupported(problem), cacheSupported(problem)});
+  if (const Support fits =
+          firstRefusal({typesSupported(problem, target), headsSupported(problem),
+                        scoresSupported(problem), cacheSupported(problem)});
+      !fits)
+    return fits;
+  // Of large heads, the tile that needs the least has to fit.
+  const Support least = supported(problem, configOf(problem, leastTile(problem, target), target), target);
+  if (!least)
+    return Support::no(is("head", problem.head) + " and " + is("head_v", headV(problem)) + " on " +
+                       target.name() + "; " + least.why);
+  return {};
 }
 
 Support Attention::supported(const AttentionProblem &problem, const AttentionConfig &config,
@@ -506,7 +579,7 @@ Support Attention::supported(const AttentionProblem &problem, const AttentionCon
 
 AttentionConfig Attention::choose(const AttentionProblem &problem, std::int64_t m,
                                   const Target &target) {
-  AttentionConfig chosen = configOf(problem, kLargeHeads, target);
+  AttentionConfig chosen = configOf(problem, leastTile(problem, target), target);
   for (const AttentionTile &tile : tiles(problem, target)) {
     const AttentionConfig config = configOf(problem, tile, target);
     if (!supported(problem, config, target))
@@ -520,6 +593,7 @@ AttentionConfig Attention::choose(const AttentionProblem &problem, std::int64_t 
     if (blocks >= gpuSize(target)->computeUnits)
       break;
   }
+  chosen.splits = splitsOf(problem, chosen, m, target);
   return chosen;
 }
 
@@ -545,14 +619,14 @@ void Attention::launch(const Call<AttentionProblem> &call) {
   const Operands operands(call);
   if (!operands.any())
     return;
-  const std::int64_t tiles = operands.tiles();
+  const std::int64_t tiles = operands.tiles(), blocks = tiles * valueParts(call.problem);
   const int threads = call.config.threads;
   if (call.config.splits > 1) {
-    call.launches.at(0, kAttentionParts)(call.on(tiles * call.config.splits, threads), call.where,
+    call.launches.at(0, kAttentionParts)(call.on(blocks * call.config.splits, threads), call.where,
                                          operands.params);
     call.launches.at(1, kAttentionCombine)(call.on(tiles, threads), call.where, operands.params);
   } else {
-    call.launches.at(0, kAttention)(call.on(tiles, threads), call.where, operands.params);
+    call.launches.at(0, kAttention)(call.on(blocks, threads), call.where, operands.params);
   }
 }
 
@@ -561,14 +635,14 @@ AttentionArgs Attention::args(const AttentionProblem &problem, const AttentionCo
   const bool cache = problem.cache != KvCache::none, packed = problem.cache == KvCache::packed;
   const std::int64_t heads = problem.q_heads, kv = problem.kv_heads, head = problem.head,
                      head_v = headV(problem), page = cache ? problem.page : 1,
-                     blocks = (m + page - 1) / page, x = packed ? problem.pack : 1,
+                     k = keysOf(problem, m), blocks = (k + page - 1) / page, x = packed ? problem.pack : 1,
                      y = packed ? vPackOf(problem) : 1;
-  const auto ofTokens = [&](std::int64_t count, std::int64_t elements) {
-    return problem.varlen ? Extents{m, count, elements} : Extents{1, m, count, elements};
+  const auto ofTokens = [&](std::int64_t tokens, std::int64_t count, std::int64_t elements) {
+    return problem.varlen ? Extents{tokens, count, elements} : Extents{1, tokens, count, elements};
   };
   const auto keys = [&](const char *name, std::int64_t elements, const Extents &inPacks) {
     if (!cache)
-      return sampler(name, problem.kv, ofTokens(kv, elements), Role::input);
+      return sampler(name, problem.kv, ofTokens(k, kv, elements), Role::input);
     return sampler(name, problem.kv, packed ? inPacks : Extents{blocks, page, kv, elements},
                    Role::input);
   };
@@ -577,23 +651,29 @@ AttentionArgs Attention::args(const AttentionProblem &problem, const AttentionCo
     return sampleIf(has, sampler, name, dtype, shape, role);
   };
   const std::size_t workspace = workspaceBytes(problem, config, m);
-  return {.q = sampler("q", problem.q, ofTokens(heads, head), Role::input),
+  return {.q = sampler("q", problem.q, ofTokens(m, heads, head), Role::input),
           .k = keys("k", head, {blocks, kv, head / x, page, x}),
           .v = keys("v", head_v, {blocks, kv, page / y, head_v, y}),
-          .o = sampler("o", problem.y, ofTokens(heads, head_v), Role::output),
+          .o = sampler("o", problem.y, ofTokens(m, heads, head_v), Role::output),
           .q_descale = maybe(isFloat8(problem.q), "q_descale", f32, {1}, Role::equal(2)),
           .k_descale = maybe(isFloat8(problem.kv), "k_descale", f32, {1}, Role::equal(2)),
           .v_descale = maybe(isFloat8(problem.kv), "v_descale", f32, {1}, Role::equal(2)),
           .cu_seqlens_q = maybe(problem.varlen, "cu_seqlens_q", i32, {2}, Role::steps(m)),
           .cu_seqlens_kv =
-              maybe(problem.varlen && !cache, "cu_seqlens_kv", i32, {2}, Role::steps(m)),
+              maybe(problem.varlen && !cache, "cu_seqlens_kv", i32, {2}, Role::steps(k)),
           .max_seqlen_q = m,
-          .seqlens_kv = maybe(cache, "seqlens_kv", i32, {1}, Role::equal(m)),
-          .block_table = maybe(cache, "block_table", i32, {1, blocks}, Role::index),
+          .seqlens_kv = maybe(cache && !problem.csr, "seqlens_kv", i32, {1}, Role::equal(k)),
+          .block_table = maybe(cache && !problem.csr, "block_table", i32, {1, blocks}, Role::index),
+          .kv_indptr = maybe(problem.csr, "kv_indptr", i32, {2}, Role::steps(blocks)),
+          .kv_indices = maybe(problem.csr, "kv_indices", i32, {blocks}, Role::index),
+          .kv_last_page_len = maybe(problem.csr, "kv_last_page_len", i32, {1},
+                                    Role::equal(k - std::max<std::int64_t>(0, blocks - 1) * page)),
           .bias = maybe(problem.bias, "bias", problem.bias_type,
-                        problem.varlen ? Extents{heads, m, m} : Extents{1, heads, m, m}),
+                        problem.varlen ? Extents{heads, m, k} : Extents{1, heads, m, k}),
           .alibi_slopes = maybe(problem.alibi, "alibi_slopes", f32, {heads}),
           .sink = maybe(problem.sink, "sink", f32, {heads}),
+          .mask = maybe(problem.mask, "mask", u8,
+                        problem.varlen ? Extents{m, (k + 7) / 8} : Extents{1, m, (k + 7) / 8}),
           .lse = maybe(problem.lse, "lse", f32,
                        problem.varlen ? Extents{heads, m} : Extents{1, heads, m}, Role::output),
           .workspace = maybe(workspace > 0, "workspace", u8, {workspace}, Role::workspace)};

@@ -54,7 +54,7 @@ void combineTile(const AttentionTraced &p, const Spec<AttentionProblem> &spec,
 }
 const AttentionKernel attentionCombine{
     kAttentionCombine, [](const AttentionTraced &p, const SpecOf &spec) {
-      BlockPlace::of(spec->problem, spec->config, p, false)
+      BlockPlace::of(spec->problem, spec->config, p, false, 1)
           .eachTile(spec->problem, spec->config,
                     [&](const BlockPlace &place) { combineTile(p, spec.value(), place); });
     }};

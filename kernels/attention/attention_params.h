@@ -1,6 +1,8 @@
 // The run-time arguments of the kernels of attention.
 #pragma once
 
+#include "blocks/attention/csr_pages.h"
+
 #include <flydsl/strided.h>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -9,6 +11,10 @@ namespace kernels::impl {
 template <class Side> struct AttentionBias {
   Strided<Side, 3> rows; ///< the strides of sequences, heads and queries
   Param<Side, Int64> columns;
+};
+template <class Side> struct AttentionMask {
+  Strided<Side, 2> rows; ///< the strides of sequences and queries
+  Param<Side, Int64> bytes; ///< of a query
 };
 /// Where sequences are among all tokens, and how many keys they have in a cache.
 template <class Side> struct AttentionSequences {
@@ -42,7 +48,10 @@ template <class Side> struct AttentionParams {
   Strided<Side, 3> lse; ///< the strides of sequences, heads and queries
   AttentionSequences<Side> sequences;
   Strided<Side, 1> table;        ///< (batch, blocks)
-  Strided<Side, 0> slopes, sink; ///< (q_heads)
+  CsrPages<Side> csr;            ///< in place of it and of the lengths
+  Strided<Side, 1> slopes;       ///< (batch, q_heads)
+  Strided<Side, 0> sink;         ///< (q_heads)
+  AttentionMask<Side> mask;
   AttentionDescales<Side> descale;
   AttentionParts<Side> parts;
   AttentionSizes<Side> size;

@@ -27,22 +27,26 @@ inline Int32 threadOf(const AttentionShape &shape, bool kept) {
   return rematerialised(thread) & static_cast<int>(std::bit_ceil(unsigned(shape.threads)) - 1);
 }
 
-/// A block's place: its sequence, head and tile of queries, and its part of the keys.
+/// A block's place: its sequence, head and tile of queries, its part of the keys, and which of the
+/// values' elements it has.
 struct BlockPlace {
-  Int32 sequence, head, first, part;
+  Int32 sequence, head, first, part, valuePart;
   Int32 queries, keys;  ///< of the sequence
   Int32 startQ, startK; ///< varlen: the sequence's first tokens
   Int32 across;         ///< tiles of a sequence that have blocks of their own
 
+  /// `valueParts`: blocks that have the same queries and keys.
   static BlockPlace of(const AttentionProblem &problem, const AttentionConfig &config,
-                       const AttentionTraced &p, bool parts) {
+                       const AttentionTraced &p, bool parts, int valueParts) {
     const Int32 across = ceildiv(p.size.queries.to<Int32>(), config.tile_q),
-                down = p.size.batch.to<Int32>() * problem.q_heads;
-    // A row of the grid is a head of a sequence, its columns are tiles of queries.
+                down = p.size.batch.to<Int32>() * (problem.q_heads * valueParts);
+    // A row of the grid is a head of a sequence, or a part of its values; its columns are tiles of
+    // queries.
     const auto block = GridTile<Int32>::of(config.order, block_idx().x, down, across, parts);
     // Under a causal mask the last queries see the most keys: they begin first.
     const Int32 tile = problem.causal ? Int32(across - 1 - block.n) : block.n,
-                sequence = block.m / problem.q_heads;
+                head = valueParts > 1 ? Int32(block.m / valueParts) : block.m,
+                sequence = head / problem.q_heads;
     const auto index = [&](const Strided<OnDevice, 0> &of, const Int32 &i) {
       const Tensor starts = of.view(i32, p.size.batch + 1); // (batch + 1)
       return Int32(gpu::uniform_load(starts, i));
@@ -53,12 +57,15 @@ struct BlockPlace {
                                       : p.size.queries.to<Int32>(),
                 startK = ownKeys ? index(p.sequences.startsKv, sequence) : Int32(0),
                 endK = ownKeys ? index(p.sequences.startsKv, sequence + 1)
+                       : problem.csr
+                           ? tokensOf(p.csr, problem.page, Int64(p.size.batch), sequence)
                        : cache ? index(p.sequences.lengthsKv, sequence)
                                : p.size.keys.to<Int32>();
     return {sequence,
-            block.m % problem.q_heads,
+            head % problem.q_heads,
             tile * config.tile_q,
             block.part,
+            valueParts > 1 ? Int32(block.m % valueParts) : Int32(0),
             endQ - startQ,
             endK - startK,
             startQ,
@@ -72,6 +79,7 @@ struct BlockPlace {
             head,
             first,
             part,
+            valuePart,
             rematerialised_uniform(queries),
             rematerialised_uniform(keys),
             startQ,
@@ -85,7 +93,7 @@ struct BlockPlace {
     if (!problem.varlen)
       return body(*this);
     for (Int32 from : range(first, queries, Int32(across * config.tile_q)))
-      body(BlockPlace{sequence, head, from, part, queries, keys, startQ, startK, across});
+      body(BlockPlace{sequence, head, from, part, valuePart, queries, keys, startQ, startK, across});
   }
 };
 
@@ -148,6 +156,23 @@ public:
   Numeric ofHead(const Strided<OnDevice, 0> &of) const {
     return gpu::uniform_load(of.view(f32, problem_.q_heads), place_.head);
   }
+  /// ALiBi's slope.
+  Numeric slope() const {
+    const Tensor all = p_.slopes.view(f32, {p_.size.batch, problem_.q_heads}); // (batch, q_heads)
+    return gpu::uniform_load(all, {place_.sequence, place_.head});
+  }
+  /// The mask of a query: the bits of eight keys, by the number of the first of them over 8. Past the
+  /// last byte are those of the last.
+  std::function<Numeric(const Int32 &)> mask(const Int32 &query) const {
+    const Tensor all = p_.mask.rows.view(
+        u8, {p_.size.batch, tokens(), p_.mask.bytes}); // (batch, tokens, bytes)
+    const Tensor row = all(place_.sequence, token(query), _); // (bytes)
+    const Int32 last = p_.mask.bytes.to<Int32>() - 1;
+    return [row, last](const Int32 &eight) {
+      const Numeric bits = row(min(eight, last));
+      return bits.to(i32);
+    };
+  }
   /// The bias of a query. Keys past the last column have that one's.
   std::function<Numeric(const Int32 &)> bias(const Int32 &query) const {
     const Tensor all =
@@ -167,9 +192,14 @@ public:
     if (problem_.cache == KvCache::none)
       return {layout, tokensTwice(ofSequence(p_.k, problem_.head)),
               tokensTwice(ofSequence(p_.v, headV(problem_)))};
-    const Tensor tables = p_.table.view(i32, {p_.size.batch, kAnyBlocks}); // (batch, blocks)
+    const auto table = [&]() -> Tensor {
+      if (problem_.csr)
+        return blocksOf(p_.csr, Int64(p_.size.batch), place_.sequence);
+      const Tensor tables = p_.table.view(i32, {p_.size.batch, kAnyBlocks}); // (batch, blocks)
+      return tables(place_.sequence, _);
+    };
     return {layout, keysOfHead(layout, p_.k, kvHead()), valuesOfHead(layout, p_.v, kvHead()),
-            tables(place_.sequence, _)};
+            table()};
   }
 
 private:

@@ -30,11 +30,29 @@ inline DType probabilityType(const AttentionProblem &problem) {
   const bool fnuz = problem.kv == f8E4M3FNUZ || problem.kv == f8E5M2FNUZ;
   return fnuz ? f8E4M3FNUZ : f8E4M3FN;
 }
+/// The most elements of values of a block. Of larger ones several blocks have some each, for which
+/// all of them compute the scores.
+inline constexpr int kValuesOfBlock = 256;
+inline int valueParts(const AttentionProblem &problem) {
+  return (headV(problem) + kValuesOfBlock - 1) / kValuesOfBlock;
+}
+/// The elements of a key in a tile, and of the values of a block: whole instructions and runs of both
+/// products. After those that there are in memory come zeros, which change no sum.
+inline int roundedUp(int elements, int to) { return (elements + to - 1) / to * to; }
+inline int keyInTile(const AttentionProblem &problem, const Target &target) {
+  const int fewest = problem.float8_products ? fewestOfK(target, problem.q, problem.kv) : 0;
+  return roundedUp(problem.head, std::max(32, fewest));
+}
+inline int valueInTile(const AttentionProblem &problem) {
+  const int parts = valueParts(problem);
+  return roundedUp((headV(problem) + parts - 1) / parts, 32);
+}
 /// The instruction for keys and queries.
 inline std::optional<MatrixForm> scoresForm(const AttentionProblem &problem, const Target &target) {
   const bool bytes = problem.float8_products;
-  return matrixForm(target, bytes ? problem.q : problem.y, bytes ? problem.kv : problem.y,
-                    problem.head, problem.head);
+  const int head = keyInTile(problem, target);
+  return matrixForm(target, bytes ? problem.q : problem.y, bytes ? problem.kv : problem.y, head,
+                    head);
 }
 inline double scaleOf(const AttentionProblem &problem) {
   return scaleOr(problem.scale, problem.head);
@@ -77,7 +95,8 @@ struct AttentionShape {
   MatrixForm form;   ///< of keys and queries
   MatrixForm second; ///< of values and probabilities
   DType kv;          ///< of keys and values in memory
-  int head, headV;   ///< elements of a key and of a value
+  int head, headV;   ///< elements of a key and of a block's values in the tiles
+  int keyElements, valueElements; ///< of a key and of a value in memory
   int tileQ, tileK, threads;
   int banks; ///< of LDS
   AttentionLoop loop;
@@ -97,6 +116,8 @@ struct AttentionShape {
     return AttentionShape{*form,
                           *second,
                           problem.kv,
+                          keyInTile(problem, target),
+                          valueInTile(problem),
                           problem.head,
                           impl::headV(problem),
                           config.tile_q,
@@ -104,12 +125,18 @@ struct AttentionShape {
                           config.threads,
                           lds_banks(target),
                           config.loop,
-                          problem.bias || problem.alibi || problem.soft_cap > 0,
+                          problem.bias || problem.alibi || problem.mask ||
+                              problem.soft_cap > 0,
                           problem.cache == KvCache::pages,
                           problem.cache == KvCache::packed,
                           keep};
   }
 
+  /// Whether tiles have more elements than there are in memory.
+  bool padsKeys() const { return head > keyElements; }
+  bool padsValues() const { return valueElements % headV != 0; }
+  /// Blocks that have some of the elements of values each.
+  int valueParts() const { return (valueElements + headV - 1) / headV; }
   /// Whether keys and values are widened on their way to LDS.
   bool widens() const { return kv.bytes() < form.bytes(); }
   int waves() const { return threads / form.lanes; }

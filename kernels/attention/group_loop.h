@@ -202,15 +202,13 @@ private:
   void loadQueries() {
     const int size = shape_.form.piece();
     const Lane own = lane();
-    for (int r = 0; r < shape_.repeats(); ++r) {
-      const Tensor query = queries_.pieces(r)(_, own.group, _); // (piece, pieces)
+    for (int r = 0; r < shape_.repeats(); ++r)
       for (int part = 0; part < keyParts(); ++part) {
         operandsQ_.push_back(make_rmem_tensor(IntTuple({size, piecesOfPart()}), shape_.form.a));
         for (int i = 0; i < piecesOfPart(); ++i)
           operandsQ_.back()(_, i).store(
-              query(_, part * piecesOfPart() + i).load().to(shape_.form.a));
+              queries_.piece(r, own.group, part * piecesOfPart() + i).to(shape_.form.a));
       }
-    }
   }
   static Tensor held(const Vector &values) {
     const Tensor registers = make_rmem_tensor(IntTuple(int(values.size())), values.dtype());

@@ -34,8 +34,9 @@ private:
 
 class KvTile {
 public:
-  KvTile(const AttentionShape &shape, const KvSource &source)
-      : shape_(shape), source_(source),
+  /// `valuePart`: which of the block's parts of values it has, of AttentionShape::valueParts.
+  KvTile(const AttentionShape &shape, const KvSource &source, const Int32 &valuePart)
+      : shape_(shape), source_(source), valuePart_(valuePart),
         keys_(shared_.tensor(shape.form.b, tileInRuns(shape.form, shape.tileK, shape.head,
                                                       shape.keyRow(), shape.keyRows8()))),
         values_(shared_.tensor(shape.form.b, tileInRuns(shape.form, shape.headV, shape.tileK,
@@ -183,8 +184,11 @@ private:
 
   void fetchKey(const Round &round, const Tile &tile) const {
     const Key key = keyOf(round);
+    const Tensor row = tile.keys(key.row);
     fetchedKeys_[std::size_t(round.number)] =
-        pieceOf(tile.keys(key.row), key.piece, shape_.piece()).load().bitcast(i32);
+        (shape_.padsKeys() ? pieceOrZeros(row, key.piece, shape_.piece())
+                           : pieceOf(row, key.piece, shape_.piece()).load())
+            .bitcast(i32);
   }
   void storeKey(const Round &round) const {
     const Key key = keyOf(round);
@@ -215,9 +219,18 @@ private:
   }
   void fetchQuad(const Round &round, const Tile &tile) const {
     const Quad quad = quadOf(round);
+    const Int32 own = inMemory(quad.piece, piece());
     for (int k = 0; k < kQuad; ++k)
       fetchedValues_[std::size_t(round.number * kQuad + k)] =
-          pieceOf(tile.values(quad.keys * kQuad + k), quad.piece, piece()).load().bitcast(i32);
+          pieceOf(tile.values(quad.keys * kQuad + k), own, piece()).load().bitcast(i32);
+  }
+  /// A piece of `size` elements of values in memory, for a piece of those of the tile. Past the last one
+  /// is the last one again: it becomes elements of results that nobody writes.
+  Int32 inMemory(const Int32 &piece, int size) const {
+    const Int32 own = shape_.valueParts() > 1
+                          ? Int32(piece + valuePart_ * (shape_.headV / size))
+                          : piece;
+    return shape_.padsValues() ? Int32(min(own, shape_.valueElements / size - 1)) : own;
   }
   void storeQuad(const Round &round) const {
     const Quad quad = quadOf(round);
@@ -243,7 +256,7 @@ private:
     const Run keys = runOf(round);
     const Int32 key = keys.keys * kPiece, &last = tile.last;
     const KvPlace place = source_.place(tile.first, min(key, last / kPiece * kPiece));
-    const Tensor tokens = source_.tokens(place.block, keys.element); // (page)
+    const Tensor tokens = source_.tokens(place.block, inMemory(keys.element, 1)); // (page)
     const Var<Vector> &run = fetchedValues_[std::size_t(round.number)];
     run = pieceOf(tokens, place.inside / kPiece, kPiece).load().bitcast(i32);
     // Tokens after the last key are whatever the page holds, and 0 times a NaN would be one.
@@ -271,6 +284,7 @@ private:
 
   AttentionShape shape_;
   KvSource source_;
+  Int32 valuePart_;
   SharedAllocator shared_;
   Tensor keys_, values_;               // in runs: (tileK, head), (headV, tileK)
   Tensor keysInOrder_, valuesInOrder_; // the same memory: (tileK, head), (headV, tileK)

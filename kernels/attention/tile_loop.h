@@ -12,10 +12,10 @@ namespace kernels::impl {
 
 class TileLoop {
 public:
-  TileLoop(const AttentionShape &shape, const KvSource &source, const Int32 &keys,
+  TileLoop(const AttentionShape &shape, const KvSource &source, const BlockPlace &place,
            WaveQueries &queries)
-      : shape_(shape), keys_(keys), queries_(queries), runs_(RunsOfEight::of(shape.form)),
-        tile_(shape, source), scoresMma_(keysByQueries(shape.form, sideBySide())),
+      : shape_(shape), keys_(place.keys), queries_(queries), runs_(RunsOfEight::of(shape.form)),
+        tile_(shape, source, place.valuePart), scoresMma_(keysByQueries(shape.form, sideBySide())),
         valuesMma_(valuesByQueries(shape.second, sideBySide())),
         scores_(scoresMma_.make_fragment_C({shape.tileK, shape.tileQ})),
         results_(valuesMma_.make_fragment_C({shape.headV, shape.tileQ})),
@@ -80,11 +80,11 @@ private:
     const int piece = form.piece(), lanes = form.across;
     const Int32 lane = threadOf(shape_, shape_.keep.addresses) / 16 % lanes;
     for (int r = 0; r < shape_.repeats(); ++r) {
-      const Tensor query = queries_.pieces(r)(_, lane, _); // (piece, pieces)
-      const Tensor operand = operandQ_[part](_, r, _);     // (V, k)
+      const Tensor operand = operandQ_[part](_, r, _); // (V, k)
       const int count = size(operand).value() / piece;
       for (int i = 0; i < count; ++i) {
-        const Vector own = query(_, static_cast<int>(part) * count + i).load().to(form.a);
+        const Vector own =
+            queries_.piece(r, lane, static_cast<int>(part) * count + i).to(form.a);
         for (int k = 0; k < piece; ++k)
           operand(i * piece + k) = own.at(k);
       }

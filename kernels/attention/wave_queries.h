@@ -65,14 +65,17 @@ public:
     return {seen, begin, min(begin + each, seen.end)};
   }
 
-  /// The pieces of the lane's query of a repeat, which lanes that share a query take in turn. Past
-  /// the last query it is loaded again.
-  Tensor pieces(int repeat) const {
+  /// Piece `i` of lane `lane` of those that share the query of a repeat: they take its pieces in
+  /// turn. Past the last query it is loaded again, and after its elements come zeros.
+  Vector piece(int repeat, const Int32 &lane, int i) const {
     const Int32 query = min(queries_[std::size_t(repeat)], place_.queries - 1);
     const int piece = shape_.form.piece(), lanes = shape_.form.across;
-    return composition(
+    if ((i + 1) * piece * lanes > shape_.keyElements)
+      return pieceOrZeros(rows_.q(query), lane + i * lanes, piece);
+    const Tensor pieces = composition(
         rows_.q(query),
-        make_layout({piece, lanes, shape_.head / (piece * lanes)})); // (piece, lanes, pieces)
+        make_layout({piece, lanes, shape_.keyElements / (piece * lanes)})); // (piece, lanes, pieces)
+    return pieces(_, lane, i).load();
   }
 
   /// The probabilities of a tile, of its products, for each repeat. The scores of a lane lie in runs
@@ -97,7 +100,7 @@ public:
       const Int32 query = min(queries_[r], place_.queries - 1);
       const ScoreTerms terms{.bias = problem_.bias ? rows_.bias(query) : nullptr,
                              .slope = problem_.alibi
-                                          ? std::optional(rows_.ofHead(rows_.params().slopes))
+                                          ? std::optional(rows_.slope())
                                           : std::nullopt,
                              .descale = descale_,
                              .at = query + (place_.keys - place_.queries)};
@@ -114,6 +117,13 @@ public:
           maskScores(scores[r], of, visibility_.ofQuery(queries_[r]), from, count);
       });
     });
+    for (std::size_t r = 0; r < scores.size() && problem_.mask; ++r) {
+      const auto bits = rows_.mask(min(queries_[r], place_.queries - 1));
+      some(again ? RunsOfEight::kRun : all, [&](const ScoreKeys &of, int from, int count) {
+        for (int i = from; i < from + count; i += RunsOfEight::kRun)
+          maskRun(scores[r], i, Int32(bits(Int32((of.base + of.offset(i)) / 8))));
+      });
+    }
     return softmax_.add(scores, rescale);
   }
 
@@ -131,9 +141,20 @@ public:
       if_(queries_[r] < place_.queries, [&] {
         const RowResult row =
             parts ? rows_.resultOfPart(queries_[r], place_.part) : rows_.result(queries_[r]);
-        for (int i = 0; i < valuesOfQuery(); i += runs.length)
-          row.storeRun(runs.length, runs.run(i), results(repeat, i, runs.length) * factor);
-        row.storeLse(isFirst(), end.lse);
+        const int runsOfTile = shape_.headV / runs.length;
+        for (int i = 0; i < valuesOfQuery(); i += runs.length) {
+          const Int32 own = runs.run(i), run = shape_.valueParts() > 1
+                                                   ? Int32(own + place_.valuePart * runsOfTile)
+                                                   : own;
+          const auto store = [&] {
+            row.storeRun(runs.length, run, results(repeat, i, runs.length) * factor);
+          };
+          if (shape_.padsValues())
+            if_(run < shape_.valueElements / runs.length, store);
+          else
+            store();
+        }
+        row.storeLse(writesLse(), end.lse);
       });
     }
   }
@@ -147,9 +168,18 @@ private:
       return known;
     return Float32(max(*descale_ * known, 0x1p-126f));
   }
-  /// Whether the lane is the first of those that share its queries.
-  Boolean isFirst() const { return Boolean(gpu::lane_id() < 16); }
+  /// Whether the lane is the first of those that share its queries, in the first block that has them.
+  Boolean writesLse() const {
+    const Boolean isFirst = gpu::lane_id() < 16;
+    return shape_.valueParts() > 1 ? Boolean(isFirst & (place_.valuePart == 0)) : isFirst;
+  }
 
+  /// Makes those of 8 scores from number `from` on -infinity whose bits are 0.
+  static void maskRun(const Tensor &scores, int from, const Int32 &bits) {
+    for (int k = 0; k < RunsOfEight::kRun; ++k)
+      scores(from + k) = select(Boolean((bits & (1 << k)) == 0),
+                                -std::numeric_limits<float>::infinity(), scores(from + k));
+  }
   /// Values of a query's result that a lane has.
   int valuesOfQuery() const { return shape_.headV / 16 * shape_.form.sums(); }
 

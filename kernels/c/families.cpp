@@ -138,19 +138,24 @@ private:
     } else if constexpr (std::is_same_v<Field, WeightArg>) {
       if (!isPrepared)
         return tensor(argument);
-      return PreparedWeight{weightOf(problem, argument.name), memory(argument)};
+      return PreparedWeight{weightOf(problem, argument), memory(argument)};
     } else {
       if (!isPrepared)
         fail(std::string(argument.name) + " is prepared weights; its kind is FLYDSL_PREPARED");
-      return Field{weightOf(problem, argument.name), memory(argument)};
+      return Field{weightOf(problem, argument), memory(argument)};
     }
   }
   /// What the prepared weights of an argument hold.
-  template <class P> static auto weightOf(const P &problem, std::string_view argument) {
+  template <class P> static auto weightOf(const P &problem, const flydsl_argument &argument) {
     if constexpr (std::is_same_v<P, WeightProblem>)
       return problem;
     else if constexpr (std::is_same_v<P, MoeForwardProblem>)
-      return argument == "w2" ? problem.weight2() : problem.weight1();
+      return std::string_view(argument.name) == "w2" ? problem.weight2() : problem.weight1();
+    else if constexpr (std::is_same_v<P, GemmProblem>)
+      // The elements of a batch say how many matrices there are.
+      return problem.batch && argument.rank == 1 && argument.shape
+                 ? problem.weights(argument.shape[0] / prepared_size(problem.weight()))
+                 : problem.weight();
     else
       return problem.weight();
   }
@@ -192,7 +197,7 @@ public:
   }
   void check(StreamRef stream) const override { plan_.check(stream); }
   std::size_t workspaceBytes(std::int64_t rows) const override {
-    return workspace_bytes(plan_.problem(), plan_.config(), rows);
+    return plan_.workspace_bytes(rows);
   }
   std::string text() const override {
     return std::string(FamilyOf<P>::name) + " " +

@@ -51,6 +51,10 @@ template <class Side> struct GroupParams {
   Param<Side, Int64> timeout;
 };
 
+/// In the place of a call's number: the rank that gives the signal had too few places (expert_dispatch),
+/// and gives no other one.
+inline constexpr std::int32_t kNoPlacesCall = 0x6e6f7065;
+
 /// A number that differs, as a rule, between calls that do not go together.
 inline std::int32_t callNumber(DType type, std::initializer_list<std::int64_t> facts) {
   std::uint32_t hash = 0x811c9dc5; // FNV-1a
@@ -60,7 +64,8 @@ inline std::int32_t callNumber(DType type, std::initializer_list<std::int64_t> f
   add(type == f32 ? 0 : type == f16 ? 1 : 2);
   for (const std::int64_t fact : facts)
     add(fact);
-  return static_cast<std::int32_t>(hash);
+  const auto number = static_cast<std::int32_t>(hash);
+  return number == kNoPlacesCall ? ~number : number;
 }
 
 /// The group's part of a launch whose windows have elements of `type`; `facts` are what all ranks

@@ -85,6 +85,19 @@ public:
     const UInt32 calls(params.counts.view(u32, {GroupMemory::most_blocks})(0));
     return Int32(((calls + 1) & 1).to(i32));
   }
+  /// Tells the blocks of all other ranks that this one had too few places, by the threads of a block of
+  /// `threads`. The signals of the call that it writes over may be looked for still, by ranks that then
+  /// end the call with the same error.
+  static void giveUp(const GroupParams<OnDevice> &params, int ranks, int threads) {
+    const Int64 word(std::int64_t{kNoPlacesCall} << 32);
+    for (int rank = 0; rank < ranks; ++rank)
+      if_(Boolean(params.rank != rank), [&] {
+        for (Int32 block :
+             range(Int32(thread_idx().x), Int32(GroupMemory::most_blocks), Int32(threads)))
+          atomic_store(signalOf(params.windows[static_cast<std::size_t>(rank)], params.rank, block),
+                       word, MemoryOrder::relaxed, MemoryScope::system);
+      });
+  }
   /// The call has ended. The numbers of blocks that this launch does not have are counted too, so
   /// that all agree on the turn of the next call.
   void end() {
@@ -100,13 +113,18 @@ private:
     Array<Int32, 1> going;
   };
   static constexpr int kSignalsOfCall = 2;
-  static constexpr int kWaiting = 0, kCame = 1, kLate = 2, kOther = 3; ///< states of a wait
+  /// States of a wait.
+  static constexpr int kWaiting = 0, kCame = 1, kLate = 2, kOther = 3, kNoPlaces = 4;
 
-  /// Where a window has the signals of rank `from` to this block.
-  Pointer signal(const WindowParams<OnDevice> &window, const Numeric &from) const {
+  /// Where a window has the signals of rank `from` to a block.
+  static Pointer signalOf(const WindowParams<OnDevice> &window, const Numeric &from,
+                          const Int32 &block) {
     const Tensor all =
         window.signals.view(i64, {GroupMemory::most_ranks, GroupMemory::most_blocks});
-    return all(from, _).iter() + block_;
+    return all(from, _).iter() + block;
+  }
+  Pointer signal(const WindowParams<OnDevice> &window, const Numeric &from) const {
+    return signalOf(window, from, block_);
   }
   /// Waits for rank `thread_`. If it does not come in time, or with another call, the rank's status
   /// says so and the block does nothing more.
@@ -120,17 +138,21 @@ private:
              // Signals grow, and start again at 0; a partner may be a call ahead.
              const Numeric ahead = (seen.to(i32) - expected.to(i32)).to(i32);
              const Boolean isOther((ahead == 0) & ((seen >> 32).to(i32) != p_.call));
+             const Boolean isEnded((seen >> 32).to(i32) == kNoPlacesCall);
              const Boolean isLate((gpu::steady_clock() - start) > p_.timeout);
-             state = Int32(select(
-                 isOther, Int32(kOther),
-                 select(ahead >= 0, Int32(kCame), select(isLate, Int32(kLate), Int32(kWaiting)))));
+             const Int32 came = Int32(select(
+                 ahead >= 0, Int32(kCame), select(isLate, Int32(kLate), Int32(kWaiting))));
+             state = Int32(select(isEnded, Int32(kNoPlaces),
+                                  Int32(select(isOther, Int32(kOther), came))));
            });
     if_(state >= kLate, [&] {
       const Int32 code =
-          Int32(thread_ + select(state == kLate, Int32(1), Int32(GroupMemory::other_call)));
+          Int32(thread_ + Int32(select(state == kLate, Int32(1),
+                                       Int32(select(state == kOther, Int32(GroupMemory::other_call),
+                                                    Int32(GroupMemory::no_places + 1))))));
       // Where calls differ, blocks that wait for partners which have given up come late, too, so what
       // a rank knows stays.
-      reportStatus(status_, code, Boolean(state == kOther));
+      reportStatus(status_, code, Boolean(state >= kOther));
       going_(0) = Int32(0);
     });
   }

@@ -21,7 +21,13 @@ Support CollectiveNorm::supported(const CollectiveNormProblem &problem, const Ta
   if (problem.norm.statistics)
     return Support::no("norm.statistics is true; they are of training, which has a norm by itself");
   if (problem.norm.gate != NormGate::none)
-    return Support::no("norm.gate is not none; gates are of the norms of heads, which no rank sums up");
+    return Support::no(
+        "norm.gate is not none; gates are of the norms of heads, which no rank sums up");
+  if (problem.norm.rows)
+    return Support::no("norm.rows is true; all ranks of an all-reduce have the rows of the call");
+  if (problem.norm.modulation)
+    return Support::no(
+        "norm.modulation is true; an all-reduce with a norm has neither gain nor shift");
   return {};
 }
 

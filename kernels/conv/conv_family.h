@@ -7,6 +7,7 @@
 #include <flydsl/kernels/conv.h>
 
 #include <array>
+#include <numeric>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -17,10 +18,12 @@ inline constexpr int kImageModes = 3;
 template <class Side> struct ConvParams {
   Strided<Side, 4> x;                                  // (n, d, h, w, channels)
   Strided<Side, 0> weight, y, bias;                    // (filters, K), (m, filters), (filters)
-  std::array<Param<Side, Int32>, kImageModes> in, out; // extents of images of x and of y
+  std::array<Param<Side, Int32>, kImageModes> in, out; // extents of images of x, and of rows
   Param<Side, Int32> images;                           // n
-  Param<Side, Int32> m;                                // elements of y for each filter
+  Param<Side, Int32> m;                                // rows: elements of y, or of a phase of it
   Strided<Side, 0> parts;                              // (parts of K, m, filters): see partsOf
+  Strided<Side, 0> scaleX, scaleWeight;                // (1), (1) or (filters)
+  std::array<Param<Side, Int32>, kImageModes> ofY;     // extents of images of y
 };
 /// Sums up all of K, or a part of it, which it writes to the workspace.
 inline constexpr KernelOf<ConvParams> kConv{"conv"}, kConvParts{"conv_parts"};
@@ -30,7 +33,55 @@ inline constexpr KernelOf<ConvParams> kConvSum{"conv_sum"};
 inline std::array<ConvAxis, kImageModes> axesOf(const ConvProblem &problem) {
   return {problem.depth, problem.height, problem.width};
 }
-/// The product of a group: rows are elements of y, columns the group's filters.
+/// The elements of images (n, ..., channels) for each channel.
+inline std::int64_t elementsOf(const TensorArg &images) {
+  std::int64_t elements = 1;
+  for (int mode = 0; mode + 1 < images.rank(); ++mode)
+    elements *= images.shape()[std::size_t(mode)];
+  return elements;
+}
+/// What a convolution does with images.
+struct ImageWork {
+  int rank;
+  std::array<ConvAxis, kImageModes> axes;
+  bool transposed;
+  /// The phases along each dimension; 1 if the convolution is not transposed.
+  int phases(std::size_t axis) const { return transposed ? axes[axis].stride : 1; }
+};
+/// The phases of the elements of y along a dimension of a transposed convolution: those with the same
+/// remainder by the stride, see conv/taps.h.
+struct PhasesOfAxis {
+  explicit PhasesOfAxis(const ConvAxis &axis)
+      : common(std::gcd(axis.stride, axis.dilation)), apart(axis.stride / common),
+        taps((axis.kernel + apart - 1) / apart) {
+    while (inverse < apart && axis.dilation / common * inverse % apart != 1 % apart)
+      ++inverse;
+  }
+  int common;      ///< the greatest common divisor of stride and dilation
+  int apart;       ///< from a tap of a phase to the next
+  int taps;        ///< of the phase that has the most
+  int inverse = 1; ///< dilation / common times it is 1, up to multiples of apart
+};
+inline ImageWork workOf(const ConvProblem &problem) {
+  return {problem.rank, axesOf(problem), problem.transposed};
+}
+/// All of them; 1 if the convolution is not transposed.
+inline int phasesOf(const ConvProblem &problem) {
+  const ImageWork work = workOf(problem);
+  return work.phases(0) * work.phases(1) * work.phases(2);
+}
+/// The taps that a row of the product has.
+inline std::int64_t tapsOfRow(const ConvProblem &problem) {
+  if (!problem.transposed)
+    return problem.taps();
+  std::int64_t taps = 1;
+  for (const ConvAxis &axis : axesOf(problem))
+    taps *= PhasesOfAxis(axis).taps;
+  return taps;
+}
+
+/// The product of a group: rows are elements of y, or of a phase of it, and columns the
+/// group's filters.
 inline GemmProblem productOf(const ConvProblem &problem) {
   const int channels = problem.channels / std::max(problem.groups, 1);
   return {.a = problem.x,
@@ -39,7 +90,7 @@ inline GemmProblem productOf(const ConvProblem &problem) {
           .a_layout = OperandLayout::rows,
           .b_layout = OperandLayout::rows,
           .n = problem.filters / std::max(problem.groups, 1),
-          .k = problem.taps() * channels,
+          .k = tapsOfRow(problem) * channels,
           .bias = problem.bias,
           .activation = problem.activation};
 }
@@ -59,7 +110,7 @@ template <> struct Family<ConvProblem> : FamilyDefaults<ConvProblem, &ConvArgs::
   static Support supported(const P &problem, const C &config, const Target &target);
   static C choose(const P &problem, std::int64_t m, const Target &target);
   static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
-  static std::int64_t rows(const A &args);
+  static std::int64_t rows(const A &args) { return elementsOf(args.y); }
   static std::size_t workspaceBytes(const P &problem, const C &config, std::int64_t m) {
     return config.split_k == 1 ? 0 : partsOf(problem, config).bytes(m);
   }

@@ -4,7 +4,11 @@
 // the ring of products, whose rows of A are windows (conv/windows.h), and an Epilogue stores the sums
 // as elements of y. The tiles of a group follow those of the group before. If K has several parts,
 // their sums go through a workspace, and a second kernel adds and finishes them.
+//
+// The rows of a transposed convolution are the elements of one phase of y (conv/taps.h), and those of
+// another have tiles of their own. They do not follow one another in y, and are stored one by one.
 #include "blocks/products/split_k.h"
+#include "blocks/products/stored_together.h"
 #include "conv/windows.h"
 #include "frame/compile.h"
 #include "gemm/gemm_block.h"
@@ -13,28 +17,76 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-/// Finishes a tile of a group's sums, and stores it in y.
-void finishGroup(const ConvProblem &problem, const ConvParams<OnDevice> &p, const Int32 &group,
-                 const TileOfC &place, const GroupSums &sums) {
-  const std::int64_t n = productOf(problem).n;
-  // The start of the group's filters in rows of y, or in the bias.
-  const auto ofGroup = [&](const Int64 &address) {
-    return Int64(address + wide(Int32(group * static_cast<std::int32_t>(n))) *
-                               std::int64_t{problem.y.bytes()});
-  };
-  const Strided<OnDevice, 1> rows{.address = ofGroup(p.y.address),
-                                  .stride = {Int64(std::int64_t{problem.filters})}};
-  const Tensor y = rows.view(problem.y, {p.m, n}); // (m, filters of the group)
-  Epilogue epilogue(place);
-  if (problem.bias) {
-    const Strided<OnDevice, 0> bias{.address = ofGroup(p.bias.address), .stride = {}};
-    epilogue.then(addToColumns(place, bias.view(problem.y, n)));
+/// What follows the sums of a tile of a group: scales, bias, activation.
+class GroupEpilogue {
+public:
+  GroupEpilogue(const ConvProblem &problem, const ConvParams<OnDevice> &p, const Int32 &group)
+      : problem_(problem), p_(p), group_(group), n_(productOf(problem).n) {}
+
+  /// Finishes a tile, and stores it in y.
+  void finish(const TileOfC &place, const GroupSums &sums) const {
+    const Tensor y = ofY(p_.m); // (m, filters of the group)
+    stages(place).run(sums, tileFrom(y, {place.firstRow(), place.firstColumn()},
+                                     place.shape())); // (tileM, tileN)
   }
-  if (problem.activation != Activation::none)
-    epilogue.then(applyActivation(problem.activation));
-  epilogue.run(sums, tileFrom(y, {place.firstRow(), place.firstColumn()},
-                              place.shape())); // (tileM, tileN)
-}
+  /// The same of rows that are the elements of a phase.
+  void finishPhase(const TileOfC &place, const GroupSums &sums,
+                   const std::array<Int32, kImageModes> &phase) const {
+    const std::array<Int32, kImageModes> &extents = p_.ofY;
+    const Tensor y =
+        ofY(Int32(p_.images * elementsOf(extents))); // (elements, filters of the group)
+    const std::array<ConvAxis, kImageModes> axes = axesOf(problem_);
+    storeRows(place, stages(place), sums, roundTo(problem_.y), place.width(problem_.y), [&](int i) {
+      const Int32 row = place.row(i);
+      const auto [image, at] = ImageElement::numbered(Int32(place.firstRow() + row), p_.out);
+      const auto along = [&](std::size_t mode) {
+        return Int32(at[mode] * axes[mode].stride + phase[mode]);
+      };
+      const Int32 d = along(0), h = along(1), w = along(2);
+      return StoredRow{
+          .exists = (row < place.rows()) & (d < extents[0]) & (h < extents[1]) & (w < extents[2]),
+          .start = [=, &place] {
+            const Int32 element = ((image * extents[0] + d) * extents[1] + h) * extents[2] + w;
+            return Pointer(y(element, _).iter() + place.firstColumn());
+          }};
+    });
+  }
+
+private:
+  /// The group's part of something with so many numbers for each filter.
+  Int64 ofGroup(const Int64 &address, DType type) const {
+    return Int64(address +
+                 wide(Int32(group_ * static_cast<std::int32_t>(n_))) * std::int64_t{type.bytes()});
+  }
+  Tensor vector(const Int64 &address, DType type) const {
+    const Strided<OnDevice, 0> all{.address = ofGroup(address, type), .stride = {}};
+    return all.view(type, n_); // (filters of the group)
+  }
+  Tensor ofY(const Int32 &elements) const {
+    const Strided<OnDevice, 1> rows{.address = ofGroup(p_.y.address, problem_.y),
+                                    .stride = {Int64(std::int64_t{problem_.filters})}};
+    return rows.view(problem_.y, {elements, n_}, storedTogether(n_) * problem_.y.bytes());
+  }
+  Epilogue stages(const TileOfC &place) const {
+    Epilogue epilogue(place);
+    if (problem_.scale_x == Scales::per_tensor)
+      epilogue.then(scaleAllBy(scaleOfTensor(p_.scaleX)));
+    if (problem_.scale_weight == Scales::per_tensor)
+      epilogue.then(scaleAllBy(scaleOfTensor(p_.scaleWeight)));
+    if (problem_.scale_weight == Scales::per_row)
+      epilogue.then(scaleColumns(place, vector(p_.scaleWeight.address, f32)));
+    if (problem_.bias)
+      epilogue.then(addToColumns(place, vector(p_.bias.address, problem_.y)));
+    if (problem_.activation != Activation::none)
+      epilogue.then(applyActivation(problem_.activation));
+    return epilogue;
+  }
+
+  const ConvProblem &problem_;
+  const ConvParams<OnDevice> &p_;
+  Int32 group_;
+  std::int64_t n_; ///< filters of a group
+};
 
 /// The sums of the parts of K, of a group's filters.
 PartSums partsOfGroup(const ConvProblem &problem, const GemmConfig &config,
@@ -54,53 +106,83 @@ public:
         shape_(loopShape(product_, config, *gemmForm(product_, config, target()))),
         tiles_(quotientUp(counted(p.m), config.tile_m) *
                static_cast<std::int32_t>(tilesAcross(product_, config) * config.split_k)),
-        group_(problem.groups > 1 ? Int32(counted(Int32(block_idx().x)) / tiles_) : Int32(0)),
+        number_(isDivided() ? Int32(counted(Int32(block_idx().x)) / tiles_) : Int32(0)),
+        phases_(phasesOf(problem)),
+        group_(problem.groups > 1 ? Int32(counted(number_) / phases_) : Int32(0)),
+        phase_(phaseOf(Int32(counted(number_) % phases_))),
         tile_(TileScheduler<Int32>(tileGrid(product_, config), p.m)
-                  .at(problem.groups > 1 ? Int32(counted(Int32(block_idx().x)) % tiles_)
-                                         : Int32(block_idx().x))) {}
+                  .at(isDivided() ? Int32(counted(Int32(block_idx().x)) % tiles_)
+                                  : Int32(block_idx().x))) {}
 
   void run() const {
     const TiledMma mma = weightsFirst(shape_.form, shape_.waves, shape_.wavesM, shape_.slices());
-    RingLoop<WindowTile, OperandTile>(shape_, mma, std::make_unique<Sums>(shape_, mma), windows(),
-                                      filters())
+    const GroupEpilogue after(problem_, p_, group_);
+    const auto place = [&](std::int64_t n) { return tileOfC(product_, config_, n, tile_); };
+    if (problem_.transposed) {
+      const Taps taps = tapsOfPhase(problem_, phase_);
+      RingLoop<WindowTile, PhaseTile>(shape_, mma, std::make_unique<Sums>(shape_, mma),
+                                      windows(taps), filtersOf(taps))
+          .run([&](const Sums &sums) {
+            after.finishPhase(place(product_.n), sums.groups(0), phase_);
+          });
+      return;
+    }
+    RingLoop<WindowTile, OperandTile>(shape_, mma, std::make_unique<Sums>(shape_, mma),
+                                      windows(tapsOf(problem_)), filters())
         .run([&](const Sums &sums) {
           if (config_.split_k == 1)
-            return finishGroup(problem_, p_, group_, tileOfC(product_, config_, product_.n, tile_),
-                               sums.groups(0));
-          const TileOfC place =
-              tileOfC(product_, config_, columnsOfGroup(problem_, config_), tile_);
-          Epilogue(place).run(
+            return after.finish(place(product_.n), sums.groups(0));
+          const TileOfC ofParts = place(columnsOfGroup(problem_, config_));
+          Epilogue(ofParts).run(
               sums.groups(0),
-              partsOfGroup(problem_, config_, p_, group_).tile(tile_.part, place, tile_.column));
+              partsOfGroup(problem_, config_, p_, group_).tile(tile_.part, ofParts, tile_.column));
         });
   }
 
 private:
+  /// Whether blocks have tiles of several groups or phases.
+  bool isDivided() const { return problem_.groups > 1 || phasesOf(problem_) > 1; }
   std::int32_t columns() const { return static_cast<std::int32_t>(product_.n); }
+  /// The remainders of a phase along each dimension.
+  std::array<Int32, kImageModes> phaseOf(const Int32 &number) const {
+    const std::array<ConvAxis, kImageModes> axes = axesOf(problem_);
+    const Int32 lines = number / axes[2].stride;
+    return {Int32(lines / axes[1].stride), Int32(lines % axes[1].stride),
+            Int32(number % axes[2].stride)};
+  }
 
-  WindowTile windows() const {
+  WindowTile windows(const Taps &taps) const {
     return {problem_,
             p_,
+            taps,
             tile_.row,
             tile_.rows,
             Int32(group_ * (problem_.channels / problem_.groups)),
             Int32(tile_.part * static_cast<std::int32_t>(shape_.k)),
             config_.tile_m};
   }
+  /// The filters of the group from the tile's first column on, and how many the tile has.
+  Int32 firstFilter() const { return Int32(group_ * columns() + tile_.column); }
+  Int32 filtersLeft() const { return min(Int32(columns()) - tile_.column, shape_.tileN); }
+  PhaseTile filtersOf(const Taps &taps) const {
+    return {problem_, p_, taps, firstFilter(), filtersLeft(), shape_.tileN};
+  }
   OperandTile filters() const {
     const Tensor all = p_.weight.view(problem_.weight, {problem_.filters, product_.k},
                                       kPieceBytes); // (filters, K)
-    return operandTile(all, shape_, OperandLayout::rows, shape_.tileN,
-                       Int32(group_ * columns() + tile_.column), tile_.part,
-                       min(Int32(columns()) - tile_.column, shape_.tileN));
+    return operandTile(all, shape_, OperandLayout::rows, shape_.tileN, firstFilter(), tile_.part,
+                       filtersLeft());
   }
   const ConvProblem &problem_;
   const GemmConfig &config_;
   const ConvParams<OnDevice> &p_;
   GemmProblem product_;
   LoopShape shape_;
-  Int32 tiles_; ///< of a group
+  Int32 tiles_;  ///< of a group, or of a phase of it
+  Int32 number_; ///< of the group and the phase
+  int phases_;
   Int32 group_;
+  std::array<Int32, kImageModes> phase_;
   BlockTile tile_;
 };
 
@@ -131,9 +213,9 @@ const FamilyKernel convSum{
         return TileOfC(target().wave_size(), kSumTileM, kSumTileN, kSumThreads, n, tile.row,
                        tile.column, tile.rows);
       };
-      finishGroup(
-          problem, p, group, over(product.n),
-          partsOfGroup(problem, config, p, group).total(over(columnsOfGroup(problem, config)), 0));
+      GroupEpilogue(problem, p, group)
+          .finish(over(product.n), partsOfGroup(problem, config, p, group)
+                                       .total(over(columnsOfGroup(problem, config)), 0));
     }};
 
 } // namespace

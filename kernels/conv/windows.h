@@ -1,17 +1,22 @@
-// The windows of images that a block's rows of y read, as an operand of the product's ring: row i,
-// column k of it is the element of x that tap k / C, channel k % C of row i reads. No such matrix is
-// in memory; zeros stand where a window is outside of its image.
+// The operands of a convolution's product, whose columns are the channels of taps.
+//
+// Row i, column k of the windows is the element of x that tap k / C, channel k % C of row i reads. No
+// such matrix is in memory; zeros stand where a window is outside of its image. The filters of a
+// transposed convolution's phase are some of the taps of each filter.
 #pragma once
 
 #include "blocks/products/ring_operand.h"
-#include "conv/conv_family.h"
+#include "conv/images.h"
+#include "conv/taps.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
+/// The windows of a block's rows of y.
 struct WindowTile {
   const ConvProblem &problem;
   const ConvParams<OnDevice> &p;
+  Taps taps;
   Int32 row;     ///< the first one
   Int32 exist;   ///< rows of y from there on, of the tile
   Int32 channel; ///< the first one of the group
@@ -22,32 +27,81 @@ struct WindowTile {
   int size() const { return rows; }
   int channels() const { return problem.channels / problem.groups; }
 };
+/// The filters of a block's columns, of whose taps a phase has some.
+struct PhaseTile {
+  const ConvProblem &problem;
+  const ConvParams<OnDevice> &p;
+  Taps taps;
+  Int32 filter; ///< the first one
+  Int32 exist;  ///< filters from there on, of the tile
+  int filters;  ///< of the tile
 
-class WindowRows final : public RingOperand {
+  DType dtype() const { return problem.weight; }
+  int size() const { return filters; }
+  int channels() const { return problem.channels / problem.groups; }
+};
+
+/// Rows whose pieces are found one by one: a thread has pieces of one column, of several rows.
+class RowsOfTaps : public RingOperand {
 public:
-  WindowRows(const LoopShape &shape, const WindowTile &tile, SharedAllocator &shared,
-             const TiledCopy &toFragments, std::vector<Tensor> fragments)
-      : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
-        tile_(tile), load_(make_copy_atom(BoundedCopy128b(), tile.dtype())),
-        slice_(byRows().get_slice(thread_idx().x)),
-        fetched_(make_fragment_like(slice_.partition_D(stage(0)))),
-        column_(thread_idx().x % across() * piece()), firstImage_(imageOf(tile.row)),
-        images_(imagesFrom(firstImage_)) {
-    const Int32 first(thread_idx().x / across());
-    for (int m = 0; m < loads(); ++m)
-      rows_.push_back(rowAt(first + m * (shape.loaders() / across())));
+  /// `first`: the first column of the block's part of K.
+  RowsOfTaps(const LoopShape &shape, DType dtype, int size, const Int32 &first,
+             SharedAllocator &shared, const TiledCopy &toFragments, std::vector<Tensor> fragments)
+      : RingOperand(shape, dtype, size, shared, toFragments, std::move(fragments)),
+        load_(make_copy_atom(BoundedCopy128b(), dtype)), slice_(byRows().get_slice(thread_idx().x)),
+        fetched_(make_fragment_like(slice_.partition_D(stage(0)))), first_(first),
+        column_(thread_idx().x % across() * piece()) {
     for (int number = 0; number < shape.stages; ++number)
       to_.push_back(slice_.partition_D(stage(number)));
   }
 
-  void fetch(const Int32 &step, int) const override { fetchTap(step, {}); }
+  void fetch(const Int32 &step, int) const override { fetchTap(columnOf(step), {}); }
   void fetchLast(int stage) const override {
     const int last = shape().steps() - 1;
     if (lastColumns() >= shape().tileK)
       return fetch(last, stage);
-    fetchTap(last, Boolean(column_ < static_cast<std::int32_t>(lastColumns())));
+    fetchTap(columnOf(last), Boolean(column_ < static_cast<std::int32_t>(lastColumns())));
   }
   void write(int stage) const override { copy(atom(), fetched_, to_[at(stage)]); }
+
+protected:
+  /// Loads the thread's pieces of a column. `inK`: whether it is inside of K, if it may be past its
+  /// end.
+  virtual void fetchTap(const Int32 &column, const std::optional<Boolean> &inK) const = 0;
+  /// The row of the tile that is the thread's number m.
+  Int32 rowOf(int m) const {
+    return Int32(thread_idx().x / across() + m * (shape().loaders() / across()));
+  }
+  /// Loads the piece of row m from a buffer: zeros, if not all tests hold.
+  void load(const Tensor &buffer, int m, const Boolean &wanted, const Int32 &place) const {
+    copy(load_, make_view(buffer.iter() + insideOf(buffer, wanted, place), make_layout(piece())),
+         fetched_(make_coord(_, 0), m, 0));
+  }
+
+private:
+  /// What the lanes of a wave have in common is added first, by scalars.
+  Int32 columnOf(const Int32 &step) const { return Int32(first_ + step * shape().tileK + column_); }
+
+  CopyAtom load_;
+  ThrCopy slice_;
+  Tensor fetched_;         // ((V, 1), m, 1)
+  Int32 first_;            // of K, of the block's part
+  Int32 column_;           // of the thread's pieces
+  std::vector<Tensor> to_; // ((V, 1), m, 1)
+};
+
+class WindowRows final : public RowsOfTaps {
+public:
+  WindowRows(const LoopShape &shape, const WindowTile &tile, SharedAllocator &shared,
+             const TiledCopy &toFragments, std::vector<Tensor> fragments)
+      : RowsOfTaps(shape, tile.dtype(), tile.size(), tile.column, shared, toFragments,
+                   std::move(fragments)),
+        tile_(tile),
+        images_(tile.p, tile.dtype(), Int32(counted(tile.row) / counted(elementsOf(tile.p.out))),
+                tile.channel, tile.channels(), piece()) {
+    for (int m = 0; m < loads(); ++m)
+      rows_.push_back(rowAt(rowOf(m)));
+  }
 
 private:
   /// Where the window of a row begins, in elements of x, and its place from the first image on.
@@ -58,97 +112,98 @@ private:
     Boolean exists;
   };
 
-  Int32 imageElements() const {
-    const auto &out = tile_.p.out;
-    return Int32(out[0] * out[1] * out[2]);
-  }
-  Int32 imageOf(const Int32 &row) const { return Int32(counted(row) / counted(imageElements())); }
-  /// The stride of a mode of x, which has 32 bits inside of the images of a tile.
-  Int32 stride(int mode) const { return Int32(Int64(tile_.p.x.stride[std::size_t(mode)]).to(i32)); }
-  /// The group's channels of the images from one on: offsets of a tile have 32 bits.
-  Tensor imagesFrom(const Int32 &image) const {
-    const ConvParams<OnDevice> &p = tile_.p;
-    const Int64 bytes(std::int64_t{this->bytes()});
-    const Int64 before = wide(image) * p.x.stride[0] + wide(tile_.channel);
-    const Int64 last = wide(Int32(p.images - image - 1)) * p.x.stride[0];
-    return bounded(view(Int64(p.x.address + before * bytes)), spanFrom(last) * bytes);
-  }
-  Tensor view(const Int64 &address) const {
-    const Strided<OnDevice, 0> start{.address = address, .stride = {}};
-    return start.view(tile_.dtype(), piece(), kPieceBytes); // (piece)
-  }
-  /// The elements from the first of an image to the last of the last one.
-  Int64 spanFrom(const Int64 &last) const {
-    const ConvParams<OnDevice> &p = tile_.p;
-    const auto along = [&](std::size_t mode) {
-      return Int64(wide(Int32(p.in[mode] - 1)) * p.x.stride[mode + 1]);
-    };
-    return Int64(last + along(0) + along(1) + along(2) + Int64(std::int64_t{tile_.channels()}));
-  }
-
   Row rowAt(const Int32 &row) const {
-    const ConvParams<OnDevice> &p = tile_.p;
-    const std::array<ConvAxis, kImageModes> axes = axesOf(tile_.problem);
-    const Int32 number = counted(Int32(tile_.row + row));
-    const Int32 w = number % counted(p.out[2]), lines = number / counted(p.out[2]);
-    const Int32 h = lines % counted(p.out[1]), planes = lines / counted(p.out[1]);
-    const Int32 d = planes % counted(p.out[0]), image = planes / counted(p.out[0]);
-    const auto start = [&](const Int32 &at, int mode) {
-      const ConvAxis &axis = axes[std::size_t(mode)];
-      return Int32(at * axis.stride - axis.before);
+    const auto [image, at] = ImageElement::numbered(Int32(tile_.row + row), tile_.p.out);
+    const auto start = [&](int mode) {
+      const TapsOfAxis &taps = tile_.taps[std::size_t(mode)];
+      return Int32(at[std::size_t(mode)] * taps.stride + taps.start);
     };
-    const std::array<Int32, kImageModes> starts{start(d, 0), start(h, 1), start(w, 2)};
-    const Int32 place = (image - firstImage_) * stride(0) + starts[0] * stride(1) +
-                        starts[1] * stride(2) + starts[2] * stride(3);
-    return {starts, place, Boolean(row < tile_.exist)};
+    const std::array<Int32, kImageModes> starts{start(0), start(1), start(2)};
+    return {starts, Int32((image - images_.first()) * images_.stride(0) + images_.offset(starts)),
+            Boolean(row < tile_.exist)};
   }
 
-  /// The thread's piece of K of a step is channels of one tap, of all of its rows. `inK`: whether it
-  /// is inside of K, if it may be past its end.
-  void fetchTap(const Int32 &step, const std::optional<Boolean> &inK) const {
-    const std::array<ConvAxis, kImageModes> axes = axesOf(tile_.problem);
-    const Int32 column = counted(Int32(tile_.column + step * shape().tileK + column_));
-    const Int32 tap = column / tile_.channels(), channel = column % tile_.channels();
-    const Int32 t = tap % axes[2].kernel, lines = tap / axes[2].kernel;
-    const Int32 s = lines % axes[1].kernel, r = lines / axes[1].kernel;
-    const std::array<Int32, kImageModes> moved{
-        Int32(r * axes[0].dilation), Int32(s * axes[1].dilation), Int32(t * axes[2].dilation)};
-    const Int32 ofTap =
-        moved[0] * stride(1) + moved[1] * stride(2) + moved[2] * stride(3) + channel;
+  void fetchTap(const Int32 &column, const std::optional<Boolean> &inK) const override {
+    const TapOfColumn of = TapOfColumn::of(column, tile_.taps, tile_.channels());
+    const auto moved = [&](int mode) {
+      return Int32(of.tap[std::size_t(mode)] * tile_.taps[std::size_t(mode)].step);
+    };
+    const std::array<Int32, kImageModes> move{moved(0), moved(1), moved(2)};
+    const Int32 ofTap = images_.offset(move) + of.channel;
     for (int m = 0; m < loads(); ++m) {
       const Row &row = rows_[at(m)];
-      std::vector<Boolean> inside{row.exists};
+      std::vector<Boolean> wanted{row.exists};
       if (inK)
-        inside.push_back(Boolean(inside.back() & *inK));
-      for (std::size_t mode = 0; mode < axes.size(); ++mode)
+        wanted.push_back(Boolean(wanted.back() & *inK));
+      of.addExisting(tile_.taps, wanted);
+      for (int mode = 0; mode < kImageModes; ++mode)
         // Without zeros around x, every window is inside of it.
-        if (axes[mode].before || axes[mode].after) {
-          const Int32 place = row.start[mode] + moved[mode];
-          inside.push_back(Boolean(inside.back() & (place >= 0) & (place < tile_.p.in[mode])));
-        }
-      const Int32 place = insideOf(images_, inside.back(), Int32(row.place + ofTap));
-      copy(load_, make_view(images_.iter() + place, make_layout(piece())),
-           fetched_(make_coord(_, 0), m, 0));
+        if (!tile_.taps[at(mode)].inside)
+          wanted.push_back(Boolean(wanted.back() &
+                                   images_.has(mode, Int32(row.start[at(mode)] + move[at(mode)]))));
+      load(images_.elements(), m, wanted.back(), Int32(row.place + ofTap));
     }
   }
 
   WindowTile tile_;
-  CopyAtom load_;
-  ThrCopy slice_;
-  Tensor fetched_;         // ((V, 1), m, 1)
-  Int32 column_;           // of the thread's pieces
-  Int32 firstImage_;       // of the tile
-  Tensor images_;          // from the first image on
-  std::vector<Row> rows_;  // of each m
-  std::vector<Tensor> to_; // ((V, 1), m, 1)
+  BlockImages images_;
+  std::vector<Row> rows_; // of each m
 };
 
-/// What the ring makes of windows.
+class PhaseFilters final : public RowsOfTaps {
+public:
+  PhaseFilters(const LoopShape &shape, const PhaseTile &tile, SharedAllocator &shared,
+               const TiledCopy &toFragments, std::vector<Tensor> fragments)
+      : RowsOfTaps(shape, tile.dtype(), tile.size(), Int32(0), shared, toFragments,
+                   std::move(fragments)),
+        tile_(tile), filters_(filtersOf(tile, piece())) {}
+
+private:
+  static std::int64_t ofFilter(const PhaseTile &tile) {
+    return tile.problem.taps() * tile.channels();
+  }
+  /// The filters of the tile.
+  static Tensor filtersOf(const PhaseTile &tile, int piece) {
+    const Int64 bytes(ofFilter(tile) * tile.dtype().bytes());
+    const Strided<OnDevice, 0> start{
+        .address = Int64(tile.p.weight.address + wide(tile.filter) * bytes), .stride = {}};
+    return bounded(start.view(tile.dtype(), piece, kPieceBytes), Int64(wide(tile.exist) * bytes));
+  }
+  void fetchTap(const Int32 &column, const std::optional<Boolean> &inK) const override {
+    const TapOfColumn of = TapOfColumn::of(column, tile_.taps, tile_.channels());
+    const std::array<ConvAxis, kImageModes> axes = axesOf(tile_.problem);
+    const auto tapOf = [&](std::size_t mode) {
+      return Int32(tile_.taps[mode].first + of.tap[mode] * tile_.taps[mode].apart);
+    };
+    const Int32 tap = (tapOf(0) * axes[1].kernel + tapOf(1)) * axes[2].kernel + tapOf(2),
+                ofTap = tap * tile_.channels() + of.channel;
+    const auto ofRow = static_cast<std::int32_t>(ofFilter(tile_));
+    for (int m = 0; m < loads(); ++m) {
+      const Int32 row = rowOf(m);
+      std::vector<Boolean> wanted{Boolean(row < tile_.exist)};
+      if (inK)
+        wanted.push_back(Boolean(wanted.back() & *inK));
+      of.addExisting(tile_.taps, wanted);
+      load(filters_, m, wanted.back(), Int32(row * ofRow + ofTap));
+    }
+  }
+
+  PhaseTile tile_;
+  Tensor filters_; // (piece)
+};
+
+/// What the ring makes of both.
 inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const WindowTile &tile,
                                                 SharedAllocator &shared,
                                                 const TiledCopy &toFragments,
                                                 std::vector<Tensor> fragments) {
   return std::make_unique<WindowRows>(shape, tile, shared, toFragments, std::move(fragments));
+}
+inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const PhaseTile &tile,
+                                                SharedAllocator &shared,
+                                                const TiledCopy &toFragments,
+                                                std::vector<Tensor> fragments) {
+  return std::make_unique<PhaseFilters>(shape, tile, shared, toFragments, std::move(fragments));
 }
 
 } // namespace kernels::impl

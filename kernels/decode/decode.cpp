@@ -1,5 +1,6 @@
 #include "decode/decode_family.h"
 
+#include "blocks/attention/csr_rules.h"
 #include "blocks/attention/worklist.h"
 #include "blocks/facts/gpu_size.h"
 #include "blocks/quant/quant_rules.h"
@@ -14,8 +15,10 @@ namespace {
 
 using Decode = Family<DecodeProblem>;
 
-constexpr int kLargestHead = 256, kLargestLatentHead = 640, kMostLatentRows = 128,
+constexpr int kLargestHead = 512, kLargestLatentHead = 640, kMostLatentRows = 128,
               kMostLatentWaves = 8, kLargestPage = 65536, kMostRowsOfBlock = 64, kMostSplits = 1024;
+/// Elements of a head that are loaded together at least, and what heads are multiples of.
+constexpr int kHeadMultiple = 8;
 /// The most of a grid's rows.
 constexpr std::int64_t kMostGridRows = 65535;
 /// Bytes of registers of a lane for the sums of all rows and elements: half of the registers of a
@@ -71,9 +74,9 @@ Support headsSupported(const DecodeProblem &problem) {
   if (problem.latent)
     return latentSupported(problem);
   const auto head = [](const char *name, int elements) {
-    if (elements >= 32 && elements <= kLargestHead && elements % 32 == 0)
+    if (elements >= kHeadMultiple && elements <= kLargestHead && elements % kHeadMultiple == 0)
       return Support{};
-    return Support::no(is(name, elements) + "; it is a multiple of 32 from 32 to " +
+    return Support::no(is(name, elements) + "; it is a multiple of 8 from 8 to " +
                        std::to_string(kLargestHead));
   };
   return firstRefusal({head("head", problem.head), head("head_v", valueOf(problem))});
@@ -92,7 +95,7 @@ Support scoresSupported(const DecodeProblem &problem) {
 
 /// The bytes of a lane's sums: 16 x 16 of them are 4 registers on CDNA, 8 on RDNA.
 int sumBytes(const DecodeProblem &problem, int rows, const MatrixForm &form) {
-  return rows / 16 * (valueOf(problem) / 16) * form.sums() * 4;
+  return rows / 16 * (valueInSteps(problem) / 16) * form.sums() * 4;
 }
 int sharesOf(const DecodeProblem &problem, int rows, const MatrixForm &form) {
   return DecodeStep::of(problem, rows, form).shares;
@@ -166,7 +169,7 @@ public:
       : problem_(call.problem), args_(call.args),
         arguments_(FamilyOf<DecodeProblem>::name, call.where) {
     m_ = args_.q.shape()[0];
-    n_ = args_.contexts.shape()[0];
+    n_ = sequencesOf();
     if (m_ > kMostTokens)
       arguments_.fail("q has " + std::to_string(m_) + " tokens; " + std::to_string(kMostTokens) +
                       " are the most");
@@ -178,7 +181,7 @@ public:
                   .dtype = problem_.q,
                   .shape = {"m, q_heads, head", m_, problem_.q_heads, problem_.head},
                   .free = 2,
-                  .align = kPieceBytes / problem_.q.bytes(),
+                  .align = queryAlign(problem_),
                   .reason = kPieces});
     params.y = arguments_.operand<2>(args_.y, {.name = "y",
                                                .dtype = problem_.y,
@@ -191,12 +194,7 @@ public:
                                                .align = kCombineElements,
                                                .reason = kPieces});
     caches();
-    params.contexts = arguments_.operand<0>(args_.contexts,
-                                            {.name = "contexts", .dtype = i32, .shape = {"n", n_}});
-    const std::int64_t blocks = args_.tables.rank() == 2 ? args_.tables.shape()[1] : 0;
-    params.tables = arguments_.operand<1>(
-        args_.tables,
-        {.name = "tables", .dtype = i32, .shape = {"n, blocks", n_, blocks}, .free = 1});
+    pages();
     params.lse = arguments_.operandIf<0>(problem_.lse, args_.lse,
                                          {.name = "lse",
                                           .dtype = f32,
@@ -238,6 +236,26 @@ public:
 private:
   static constexpr const char *kPieces = "rows are moved in pieces of 16 bytes";
 
+  /// The sequences of the call: the numbers of the vector that has one for each.
+  std::int64_t sequencesOf() const {
+    const char *name = problem_.csr ? "kv_last_page_len" : "contexts";
+    const auto &lengths = problem_.csr ? args_.kv_last_page_len : args_.contexts;
+    arguments_.given(lengths, name, true);
+    return lengths->rank() > 0 ? lengths->shape()[0] : 0;
+  }
+  /// Checks where the tokens of sequences are.
+  void pages() {
+    const bool csr = problem_.csr;
+    params.contexts = arguments_.operandIf<0>(
+        !csr, args_.contexts, {.name = "contexts", .dtype = i32, .shape = {"n", n_}});
+    const std::int64_t blocks =
+        args_.tables && args_.tables->rank() == 2 ? args_.tables->shape()[1] : 0;
+    params.tables = arguments_.operandIf<1>(
+        !csr, args_.tables,
+        {.name = "tables", .dtype = i32, .shape = {"n, blocks", n_, blocks}, .free = 1});
+    params.csr = csrPages(arguments_, csr, args_.kv_indptr, args_.kv_indices, args_.kv_last_page_len,
+                          n_);
+  }
   /// Checks what scores have besides the products.
   void terms() {
     const std::int64_t heads = problem_.q_heads;
@@ -280,7 +298,7 @@ private:
     const std::int64_t blocks = args_.k_cache.shape()[0], page = problem_.page,
                        kv = problem_.kv_heads, head = problem_.head, x = problem_.pack,
                        y = vPackOf(problem_), value = valueOf(problem_),
-                       align = kPieceBytes / problem_.kv.bytes();
+                       align = cacheAlign(problem_);
     if (blocks > kMostTokens / page)
       arguments_.fail("k_cache has " + std::to_string(blocks) + " blocks of " +
                       std::to_string(page) + " tokens; a cache has at most " +
@@ -365,10 +383,6 @@ Support Decode::supported(const DecodeProblem &problem, const Target &target) {
   if (narrow && problem.kv != problem.q)
     return Support::no("kv is of type " + std::string(problem.kv.name()) +
                        "; it has the type of q, " + std::string(problem.q.name()));
-  if (narrowProducts(problem) && problem.scales == KvScales::token)
-    return Support::no("scales is KvScales::token; with products of 8 bits, weights are too, and "
-                       "have no room for a scale of each value; q of 16 bits without "
-                       "float8_products has");
   const bool quantised = problem.kv.bits() == 8 && problem.kv.is_float() && largestOf(problem.kv);
   if (problem.kv != problem.q && !quantised)
     return Support::no("kv is of type " + std::string(problem.kv.name()) +
@@ -432,6 +446,10 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
     return Support::no(is("splits", config.splits) + "; a sequence has 1 to " +
                        std::to_string(kMostSplits));
   if (config.workers) {
+    if (problem.csr)
+      return Support::no(is("workers", config.workers) +
+                         "; with csr it is 0, because worklists are made of contexts; splits share "
+                         "the keys of sequences");
     if (problem.varlen)
       return Support::no(is("workers", config.workers) +
                          "; with varlen it is 0, because the workspace of workers has room for as "
@@ -446,7 +464,7 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
   const int shares = problem.latent ? 1 : sharesOf(problem, config.rows, form);
   if (waves % shares)
     return Support::no(is("block", config.block) + "; of heads of " + std::to_string(problem.head) +
-                       " two waves have the same keys, so the waves of a block are even");
+                       " " + std::to_string(shares) + " waves have the same keys; the waves of a block are a multiple of that");
   const int together = rowsAtOnce(problem, form, config.rows, waves / shares);
   if (!problem.latent && partBytes(problem, waves / shares, together) > kPartBytes)
     return Support::no(is("block", config.block) + "; what " + std::to_string(waves) +
@@ -462,7 +480,9 @@ DecodeConfig Decode::choose(const DecodeProblem &problem, std::int64_t m, const 
   // RDNA3's lanes hold whole rows of operands, which leaves room for fewer sums; so do RDNA4's
   // queries that are rounded, whose rows have scales.
   const bool crowded = form.replicated() || (!form.accumulates() && roundsQueries(problem));
-  const int most = crowded ? kSumBytes * 3 / 4 : kSumBytes;
+  // Values with scales of their own take a second softmax.
+  const bool twice = !form.accumulates() && scalesWeights(problem);
+  const int most = twice ? kSumBytes / 2 : crowded ? kSumBytes * 3 / 4 : kSumBytes;
   int rows = 16;
   while (rows < rowsOf(problem) && rows < kMostRowsOfBlock &&
          sumBytes(problem, rows + 16, form) <= most)
@@ -482,6 +502,8 @@ std::vector<DecodeConfig> Decode::candidates(const DecodeProblem &problem, std::
   for (int waves : {1, 2, 4, 8, 16})
     for (int splits : {chosen.splits / 2, chosen.splits, chosen.splits * 2})
       all.push_back({.block = waves * target.wave_size(), .rows = chosen.rows, .splits = splits});
+  if (problem.csr || problem.varlen)
+    return all; // no worklists
   // As many workers as the GPU runs at a time, once, twice and three times.
   const int heads = problem.kv_heads * rowBlocks(problem, chosen);
   for (int times : {1, 2, 3})
@@ -532,7 +554,7 @@ DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config
   const Extents queries{tokens, heads, head}, results{tokens, heads, value},
       pages{blocks, page, kv, head}, pagesV{blocks, page, kv, value},
       packedK{blocks, kv, head / x, page, x}, packedV{blocks, kv, page / y, value, y},
-      tables{n, each}, sequences{n}, one{1}, scales{blocks, page, kv},
+      tables{n, each}, ofBlocks{blocks}, sequences{n}, one{1}, scales{blocks, page, kv},
       bytes{static_cast<std::int64_t>(workspaceBytes(problem, config, tokens))}, lse{tokens, heads},
       bias{heads, tokens, problem.context}, ofHeads{heads},
       mask{tokens, (problem.queries + 31) / 32}, starts{n + 1};
@@ -542,8 +564,13 @@ DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config
       .k_cache = sampler("k_cache", problem.kv, packed ? packedK : pages, Role::input),
       .v_cache =
           sampleIf(!problem.latent, sampler, "v_cache", problem.kv, packed ? packedV : pagesV),
-      .tables = sampler("tables", i32, tables, Role::index),
-      .contexts = sampler("contexts", i32, sequences, Role::equal(problem.context)),
+      .tables = sampleIf(!problem.csr, sampler, "tables", i32, tables, Role::index),
+      .contexts = sampleIf(!problem.csr, sampler, "contexts", i32, sequences,
+                           Role::equal(problem.context)),
+      .kv_indptr = sampleIf(problem.csr, sampler, "kv_indptr", i32, starts, Role::steps(each)),
+      .kv_indices = sampleIf(problem.csr, sampler, "kv_indices", i32, ofBlocks, Role::index),
+      .kv_last_page_len = sampleIf(problem.csr, sampler, "kv_last_page_len", i32, sequences,
+                                   Role::equal(problem.context - (each - 1) * page)),
       .cu_seqlens_q = sampleIf(problem.varlen, sampler, "cu_seqlens_q", i32, starts,
                                Role::steps(problem.queries)),
       .k_scale = sampleIf(scaled, sampler, "k_scale", f32, perToken ? scales : one),

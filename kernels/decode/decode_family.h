@@ -1,6 +1,7 @@
 // Attention over a paged cache, between its host file and its kernels.
 #pragma once
 
+#include "blocks/attention/csr_pages.h"
 #include "blocks/attention/head_rules.h"
 #include "blocks/facts/matrix_form.h"
 #include "blocks/facts/row_placement.h"
@@ -41,6 +42,7 @@ template <class Side> struct DecodeParams {
   DecodeParts<Side> parts;
   Strided<Side, 0> worklist;            // (n + 1 + workers)
   Param<Side, Int64> tokens, sequences; // m, n
+  CsrPages<Side> csr;                   // in place of tables and contexts
 };
 inline constexpr KernelOf<DecodeParams> kDecodeWorklistKernel{"decode_worklist"}, kDecode{"decode"},
     kDecodeCombine{"decode_combine"};
@@ -59,7 +61,11 @@ inline bool narrowProducts(const DecodeProblem &problem) { return operandOf(prob
 /// scale.
 inline bool roundsQueries(const DecodeProblem &problem) { return operandOf(problem) != problem.q; }
 inline bool scalesQueries(const DecodeProblem &problem) {
-  return problem.q.bits() == 8 && problem.scales == KvScales::tensor;
+  return problem.q.bits() == 8 && problem.scales != KvScales::none;
+}
+/// Whether values have scales that weights of 8 bits take part in, see DecodeWave::step.
+inline bool scalesWeights(const DecodeProblem &problem) {
+  return narrowProducts(problem) && problem.scales == KvScales::token;
 }
 /// Rows of a sequence of `queries` that share keys: those of a group of heads. Row r is query
 /// r / group, head r % group.
@@ -68,6 +74,26 @@ inline int rowsOf(const DecodeProblem &problem) { return groupOf(problem) * prob
 /// Elements of a value.
 inline int valueOf(const DecodeProblem &problem) {
   return problem.latent ? problem.latent : problem.head_v ? problem.head_v : problem.head;
+}
+/// The largest power of two that divides a number of elements.
+inline int evenly(int elements) { return elements & -elements; }
+/// Neighbouring elements of keys and of values that divide all rows of the cache and their strides,
+/// up to 16 bytes; and of rows of q.
+inline int cacheAlign(const DecodeProblem &problem) {
+  return std::min(kPieceBytes / problem.kv.bytes(), evenly(problem.head | valueOf(problem)));
+}
+inline int queryAlign(const DecodeProblem &problem) {
+  return std::min(kPieceBytes / problem.q.bytes(), evenly(problem.head));
+}
+/// Elements of a key and of a value as the products take them: after those that there are come
+/// zeros, or in values what nobody stores. Waves that share the values of large heads have whole
+/// tiles of 16.
+inline int roundedUp(int elements, int to) { return (elements + to - 1) / to * to; }
+inline int keyInSteps(const DecodeProblem &problem, const MatrixForm &form) {
+  return roundedUp(problem.head, std::max(32, form.perLane() * form.across));
+}
+inline int valueInSteps(const DecodeProblem &problem) {
+  return roundedUp(valueOf(problem), valueOf(problem) > 256 ? 64 : 32);
 }
 /// The most rows of a tile of 16 that exist.
 inline int rowsOfTile(const DecodeProblem &problem) {
@@ -113,7 +139,7 @@ inline std::optional<MatrixForm> decodeForm(const DecodeProblem &problem, const 
 /// for them, and what an instruction takes at least.
 inline int keyPiece(const DecodeProblem &problem, const MatrixForm &form) {
   int piece = kPieceBytes / problem.kv.bytes();
-  while (piece > form.perLane() && problem.head % (piece * form.across))
+  while (piece > form.perLane() && keyInSteps(problem, form) % (piece * form.across))
     piece /= 2;
   return std::max(piece, form.perLane());
 }
@@ -126,15 +152,17 @@ struct DecodeStep {
   bool sharedQueries = false; ///< queries are read from shared memory at each step
   bool lateValues = false;    ///< values are loaded when the scores are done, not with the keys
   int width = 0;              ///< the most neighbouring elements of a value that a lane loads
+  int keyPieces = 0;          ///< pieces of keys that are loaded together; 0: all of a step
 
   static DecodeStep of(const DecodeProblem &problem, int rows, const MatrixForm &form) {
     // In registers of 4 bytes. A lane has the share of a row of 1 / across; RDNA3's have all.
     DecodeStep step;
-    if (!form.accumulates() && std::max(problem.head, valueOf(problem)) > 192)
-      step.shares = 2;
+    const int head = keyInSteps(problem, form), value = valueInSteps(problem);
+    if (!form.accumulates() && std::max(head, value) > 192)
+      step.shares = std::max(head, value) > 256 ? 4 : 2;
     const int bytes = operandOf(problem).bytes(), tiles = rows / 16,
-              row = problem.head * bytes / form.across / 4,
-              sums = tiles * (valueOf(problem) / step.shares) / 16 * form.sums(),
+              row = head * bytes / form.across / 4,
+              sums = tiles * (value / step.shares) / 16 * form.sums(),
               queries = tiles * row, keys = form.lanes / 32 * form.runsOfEight() * row,
               // With two waves on a SIMD.
         most = form.accumulates()  ? 256
@@ -149,6 +177,12 @@ struct DecodeStep {
       const int own = form.replicated() ? 16 : 8 * form.runsOfEight();
       return sums + 2 * own * step.width * bytes / 4;
     };
+    // Without registers for sums alone, large keys come some pieces at a time.
+    if (!form.accumulates() && std::max(head, value) > 256) {
+      step.keyPieces =
+          std::max(1, head / (keyPiece(problem, form) * form.across) / (form.replicated() ? 8 : 4));
+      step.lateValues = true;
+    }
     step.width = kPieceBytes / bytes;
     while (step.lateValues && step.width > 2 && late() > most)
       step.width /= 2;
@@ -164,7 +198,7 @@ struct DecodeStep {
 inline constexpr std::int64_t kPartBytes = 48 * 1024;
 /// Bytes of shared memory for what so many waves with keys of their own found of so many rows.
 inline std::int64_t partBytes(const DecodeProblem &problem, int waves, int rows) {
-  return std::int64_t(waves) * rows * (valueOf(problem) + 8) * 4;
+  return std::int64_t(waves) * rows * (valueInSteps(problem) + 8) * 4;
 }
 /// The rows of a tile of 16 whose results of all waves meet in shared memory at a time, of a block
 /// with `ofBlock` rows: as many as leave a compute unit's 64 KiB to three blocks, so that registers

@@ -23,14 +23,17 @@ inline Numeric tensorScale(const DecodeProblem &problem, const DecodeTraced &p,
   const Tensor all = of.view(f32, {p.sequences, 1, problem.kv_heads}); // (n, 1, kv_heads)
   return gpu::uniform_load(all, {sequence, 0, kvHead});
 }
-/// The factor of the products of keys: their scale, and that of a q of 8 bits.
-inline Numeric scoreScale(const DecodeProblem &problem, const DecodeTraced &p,
-                          const Int32 &sequence, const Int32 &kvHead) {
-  const Numeric ofKeys = tensorScale(problem, p, p.kScale, sequence, kvHead);
+/// The factor of all products of keys: their scale, if they have one, and that of a q of 8 bits.
+inline std::optional<Numeric> scoreScale(const DecodeProblem &problem, const DecodeTraced &p,
+                                         const Int32 &sequence, const Int32 &kvHead) {
+  std::optional<Numeric> scale;
+  if (problem.scales == KvScales::tensor)
+    scale.emplace(tensorScale(problem, p, p.kScale, sequence, kvHead));
   if (!scalesQueries(problem))
-    return ofKeys;
+    return scale;
   const Tensor all = p.qScale.view(f32, {p.sequences, problem.kv_heads}); // (n, kv_heads)
-  return ofKeys * gpu::uniform_load(all, {sequence, kvHead});
+  const Numeric ofQueries = gpu::uniform_load(all, {sequence, kvHead});
+  return scale ? Numeric(*scale * ofQueries) : ofQueries;
 }
 
 /// A lane's pieces of a row of queries, as the products take them, and by what its scores are
@@ -99,7 +102,7 @@ public:
   /// A row of q.
   Tensor q(const Int32 &row) const {
     const Tensor q = p_.q.view(problem_.q, {p_.tokens, problem_.q_heads, problem_.head},
-                               kPieceBytes); // (m, q_heads, head)
+                               queryAlign(problem_) * problem_.q.bytes()); // (m, q_heads, head)
     return q(token(row), head(row), _);      // (head)
   }
   /// The sink of a head, times log2(e), if there are sinks.
@@ -158,12 +161,16 @@ struct DecodePart {
 };
 
 /// The blocks of a sequence: (blocks).
-inline Tensor tableOf(const DecodeTraced &p, const Int32 &sequence) {
+inline Tensor tableOf(const DecodeProblem &problem, const DecodeTraced &p, const Int32 &sequence) {
+  if (problem.csr)
+    return blocksOf(p.csr, p.sequences, sequence);
   const Tensor tables = p.tables.view(i32, {kAnyBlocks, kAnyBlocks}); // (n, blocks)
   return tables(sequence, _);
 }
 /// Tokens of a sequence.
-inline Int32 contextOf(const DecodeTraced &p, const Int32 &sequence) {
+inline Int32 contextOf(const DecodeProblem &problem, const DecodeTraced &p, const Int32 &sequence) {
+  if (problem.csr)
+    return tokensOf(p.csr, problem.page, p.sequences, sequence);
   return p.contexts.view(i32, p.sequences)(sequence).to<Int32>();
 }
 inline Visibility<Int32> visibilityOf(const DecodeProblem &problem, const DecodeTraced &p,
@@ -171,7 +178,7 @@ inline Visibility<Int32> visibilityOf(const DecodeProblem &problem, const Decode
   return {.causal = true,
           .window = problem.window,
           .queries = queries,
-          .keys = contextOf(p, sequence),
+          .keys = contextOf(problem, p, sequence),
           .left = p.before.to<Int32>(),
           .right = Int32(0)};
 }

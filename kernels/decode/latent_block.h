@@ -80,10 +80,10 @@ public:
         visibility_(visibilityOf(problem, p, part.sequence, rows_.queries())),
         scores_(problem, p, rows_, part, queries_, visibility_),
         source_({.cache = KvCache::pages, .page = problem.page}, cacheOf(problem, p),
-                cacheOf(problem, p), tableOf(p, part.sequence)) {
+                cacheOf(problem, p), tableOf(problem, p, part.sequence)) {
     if (problem.scales == KvScales::tensor) {
       scale_.emplace(tensorScale(problem, p, p.kScale, part.sequence, Int32(0)));
-      scoreScale_.emplace(scoreScale(problem, p, part.sequence, Int32(0)));
+      scoreScale_.emplace(*scoreScale(problem, p, part.sequence, Int32(0)));
     }
   }
 

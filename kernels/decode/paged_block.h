@@ -13,13 +13,13 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 inline KvLayout kvLayout(const DecodeProblem &problem) {
-  return kvLayoutOf(problem, valueOf(problem), kPieceBytes);
+  return kvLayoutOf(problem, valueOf(problem), cacheAlign(problem) * problem.kv.bytes());
 }
 
 /// Neighbouring elements of a value that a lane loads; a packed cache has tokens there.
 inline int valueWidth(const DecodeProblem &problem, const DecodeStep &step) {
   return problem.cache == KvCache::packed ? 1
-                                          : std::min(step.width, kPieceBytes / problem.kv.bytes());
+                                          : std::min(step.width, cacheAlign(problem));
 }
 
 /// Neighbouring tokens of a sequence, those from a multiple of 8 to below the next: in pages of a
@@ -62,14 +62,14 @@ private:
   /// `waves`: those that have keys of their own.
   PagedMemory(const DecodeProblem &problem, const DecodeConfig &config, const MatrixForm &form,
               int waves)
-      : found(waves, rowsAtOnce(problem, form, config.rows, waves), valueOf(problem)) {
+      : found(waves, rowsAtOnce(problem, form, config.rows, waves), valueInSteps(problem)) {
     if (!DecodeStep::of(problem, config.rows, form).sharedQueries)
       return;
     const RowPlacement placement = RowPlacement::of(target(), RowsRead::neighbours);
     const DType type = operandOf(problem);
-    queries.emplace(
-        SharedAllocator().allocate(placement.bytes(config.rows, problem.head, type)), type,
-        problem.head, placement);
+    const int head = keyInSteps(problem, form);
+    queries.emplace(SharedAllocator().allocate(placement.bytes(config.rows, head, type)), type, head,
+                    placement);
   }
 };
 
@@ -80,29 +80,30 @@ public:
              const MatrixForm &form, const PagedMemory &memory, const DecodePart &part)
       : problem_(problem), config_(config), p_(p), memory_(memory), part_(part),
         step_(DecodeStep::of(problem, config.rows, form)),
-        lane_(form, keyPiece(problem, form), valueOf(problem) / step_.shares,
+        lane_(form, keyPiece(problem, form), valueInSteps(problem) / step_.shares,
               valueWidth(problem, step_), step_.repeats),
         kvHead_(block_idx().y / rowBlocks(problem, config)),
         firstRow_(part.firstRow),
         number_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
         wave_(number_ / step_.shares),
-        firstValue_(number_ % step_.shares * (valueOf(problem) / step_.shares)),
+        firstValue_(number_ % step_.shares * (valueInSteps(problem) / step_.shares)),
         waves_(config.block / form.lanes / step_.shares),
         rows_(problem, config, p, part.sequence, kvHead_),
         queries_(BlockQueries::of(problem, config, rows_, part)),
         visibility_(visibilityOf(problem, p, part.sequence, rows_.queries())),
         scores_(problem, p, rows_, part, queries_, visibility_),
         source_(kvLayout(problem), keysOfHead(kvLayout(problem), p.k, kvHead_),
-                valuesOfHead(kvLayout(problem), p.v, kvHead_), tableOf(p, part.sequence)) {
+                valuesOfHead(kvLayout(problem), p.v, kvHead_), tableOf(problem, p, part.sequence)) {
+    if (const auto scale = scoreScale(problem, p, part.sequence, kvHead_))
+      kScale_.emplace(*scale);
     if (problem.scales == KvScales::tensor) {
-      kScale_.emplace(scoreScale(problem, p, part.sequence, kvHead_));
       vScale_.emplace(tensorScale(problem, p, p.vScale, part.sequence, kvHead_));
     }
   }
 
   void run() {
     const QueryPiece query = queries();
-    DecodeWave wave(lane_, tiles(), lane_.product().pieces(problem_.head), scores_.factor());
+    DecodeWave wave(lane_, tiles(), pieces(), scores_.factor(), scalesWeights(problem_));
     const int step = lane_.keys();
     const Span<Int32> part = keysOfBlock(config_, visibility_, queries_, part_, step * waves_);
     for (Int32 base : range(part.first + wave_ * step, part.end, waves_ * step))
@@ -114,6 +115,10 @@ private:
   static constexpr int kRun = RunsOfEight::kRun;
 
   int tiles() const { return config_.rows / 16; }
+  /// Pieces of a key that a lane has.
+  int pieces() const {
+    return lane_.product().pieces(keyInSteps(problem_, lane_.product().form()));
+  }
   /// The row of the block's rows that the lane has in a tile; rows past the last one are the first
   /// one again, and are not stored.
   Int32 rowOf(int tile) const {
@@ -129,29 +134,32 @@ private:
         scoreScales_.push_back(*kScale_);
       return nullptr; // see queriesOfStep
     }
-    std::vector<std::vector<Vector>> all;
+    std::vector<std::vector<Vector>> ofTiles;
     for (int tile = 0; tile < tiles(); ++tile) {
       const Int32 row = rowOf(tile);
-      std::vector<Vector> pieces;
-      const Tensor own = lane_.product().partition(rows_.q(row)); // (piece, pieces)
-      for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
-        pieces.push_back(own(_, i).load());
-      const LaneQuery query = laneQuery(problem_, lane_.product(), pieces, kScale_);
-      all.push_back(query.pieces);
+      std::vector<Vector> all;
+      for (int i = 0; i < pieces(); ++i)
+        all.push_back(pieceOfRow(rows_.q(row), i, queryAlign(problem_), problem_.q));
+      const LaneQuery query = laneQuery(problem_, lane_.product(), all, kScale_);
+      ofTiles.push_back(query.pieces);
       if (query.scale)
         scoreScales_.push_back(*query.scale);
     }
-    return [all](int tile, int piece) { return all[std::size_t(tile)][std::size_t(piece)]; };
+    return [ofTiles](int tile, int piece) {
+      return ofTiles[std::size_t(tile)][std::size_t(piece)];
+    };
   }
   void shareQueries() const {
-    const int count = kPieceBytes / problem_.q.bytes(), across = problem_.head / count;
+    const int count = queryAlign(problem_),
+              across = keyInSteps(problem_, lane_.product().form()) / count;
     for (int at = 0; at < config_.rows * across; at += config_.block) {
       const Int32 number = thread_idx().x + at, row = number / across, piece = number % across,
                   own = firstRow_ + row;
       const auto bring = [&] {
         const Tensor query = rows_.q(select(own < rows_.count(), own, firstRow_)); // (head)
-        const Tensor pieces = logical_divide(query, count); // (count, head / count)
-        memory_.queries->store(row, piece * count, pieces(_, piece).load());
+        memory_.queries->store(row, piece * count,
+                               count * across > problem_.head ? pieceOrZeros(query, piece, count)
+                                                              : pieceOf(query, piece, count).load());
       };
       if (at + config_.block > config_.rows * across)
         if_(number < config_.rows * across, bring);
@@ -174,7 +182,16 @@ private:
             const Span<Int32> &part) const {
     const QueryPiece query = held ? held : queriesOfStep();
     const Int32 last = part.end - 1;
-    const std::vector<std::vector<Vector>> keys = this->keys(base, last);
+    std::vector<std::vector<Vector>> keys; // of all pieces, or of those that are loaded together
+    const int together = step_.keyPieces ? step_.keyPieces : pieces();
+    const auto key = [&](int tile, int piece) {
+      if (tile == 0 && piece > 0 && piece % together == 0) {
+        gpu::schedule_fence();
+        keys = this->keys(base, last, piece, std::min(together, pieces() - piece));
+      }
+      return keys[std::size_t(tile)][std::size_t(piece % together)];
+    };
+    keys = this->keys(base, last, 0, together);
     const std::vector<KvRun> runs = valueRuns(base, packed() ? Int32(last / kRun * kRun) : last);
     ValueOperands loaded; // all tiles, or those that are asked for
     const auto load = [&](int tile, int end) {
@@ -202,7 +219,7 @@ private:
       }
     const Boolean partial = scores_.masks(base, lane_.keys(), part.end);
     wave.step(
-        query, [&](int tile, int piece) { return keys[std::size_t(tile)][std::size_t(piece)]; },
+        query, key,
         [&](int tile) {
           if (late)
             return load(tile, tile + lane_.width());
@@ -221,35 +238,59 @@ private:
         [&](const Vector &probabilities) {
           if (vScales.empty())
             return probabilities;
+          if (scalesWeights(problem_)) // which have all but the signs already
+            return withSigns(probabilities, vScales);
           const Tensor weighed = make_rmem_tensor(IntTuple(count), operandOf(problem_));
           for (int i = 0; i < count; ++i)
             weighed(i) =
                 (probabilities.at(i).to(f32) * vScales[std::size_t(i)]).to(operandOf(problem_));
           return weighed.load();
-        });
+        },
+        scalesWeights(problem_) ? vScales : std::vector<Numeric>());
+  }
+  /// Probabilities with the signs of scales: floats of 8 bits, whose highest bit is the sign. A 0 stays
+  /// as it is, because with a sign it would be the NaN of the FNUZ formats.
+  static Vector withSigns(const Vector &probabilities, const std::vector<Numeric> &scales) {
+    const Vector bytes = probabilities.bitcast(u8);
+    const Tensor all = make_rmem_tensor(IntTuple(int(scales.size())), u8);
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      const Numeric own = bytes.at(int(i)),
+                    sign = ((scales[i].bitcast(u32) >> UInt32(24)) & UInt32(0x80)).to(u8);
+      all(int(i)) = select(Boolean(own == UInt8(0)), own, own | sign);
+    }
+    return all.load().bitcast(probabilities.dtype());
   }
   Numeric tokenScale(const Strided<OnDevice, 3> &of, const KvPlace &place) const {
     const Tensor scales =
         of.view(f32, {kAnyBlocks, problem_.page, problem_.kv_heads}); // (blocks, page, kv_heads)
     return scales(place.block, place.inside, kvHead_);
   }
-  /// `count` neighbours of a row of the cache from `first`, a multiple of `count`, on, in accesses of
-  /// at most `most` elements.
-  Vector loadRun(const Tensor &row, const Int32 &first, int count, int most) const {
-    const int each = std::min({count, most, kPieceBytes / problem_.kv.bytes()});
+  /// `count` neighbours of a row from `first`, a multiple of `count`, on, in accesses of at most
+  /// `most` elements, as elements of `type`. `zeros`: those past the row are zeros.
+  static Vector loadRun(const Tensor &row, const Int32 &first, int count, int most, DType type,
+                        bool zeros = false) {
+    const int each = std::min({count, most, kPieceBytes / row.dtype().bytes()});
     const auto load = [&](int at) {
-      return pieceOf(row, Int32((first + at) / each), each).load().to(operandOf(problem_));
+      const Int32 number = (first + at) / each;
+      return (zeros ? pieceOrZeros(row, number, each) : pieceOf(row, number, each).load()).to(type);
     };
     if (each == count)
       return load(0);
-    const Tensor all = make_rmem_tensor(IntTuple({each, count / each}), operandOf(problem_));
+    const Tensor all = make_rmem_tensor(IntTuple({each, count / each}), type);
     for (int i = 0; i < count / each; ++i)
       all(_, i).store(load(i * each));
     return all.load();
   }
-  /// The lane's pieces of the keys of a step, by tile.
-  std::vector<std::vector<Vector>> keys(const Int32 &base, const Int32 &last) const {
-    const int most = packed() ? problem_.pack : problem_.head;
+  /// The lane's piece `i` of a row of a key or of a query, as elements of `type`.
+  Vector pieceOfRow(const Tensor &row, int i, int most, DType type) const {
+    const ProductLane &lane = lane_.product();
+    const bool zeros = (i + 1) * lane.piece() * lane.form().across > problem_.head;
+    return loadRun(row, lane.element(i), lane.piece(), most, type, zeros);
+  }
+  /// The lane's pieces of the keys of a step, by tile: `count` from number `from` on.
+  std::vector<std::vector<Vector>> keys(const Int32 &base, const Int32 &last, int from,
+                                        int count) const {
+    const int most = packed() ? problem_.pack : cacheAlign(problem_);
     std::vector<std::vector<Vector>> keys;
     std::vector<KvRun> runs;
     for (int tile = 0; tile < lane_.keyTiles(); ++tile) {
@@ -258,20 +299,28 @@ private:
         runs.emplace_back(source_, base + key / kRun * kRun, last);
       const KvPlace place = runs.back()(key % kRun);
       keys.emplace_back();
-      for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
-        keys.back().push_back(
-            loadRun(source_.key(place), lane_.product().element(i), lane_.product().piece(), most));
+      for (int i = from; i < from + count; ++i)
+        keys.back().push_back(pieceOfRow(source_.key(place), i, most, operandOf(problem_)));
     }
     return keys;
   }
   bool packed() const { return problem_.cache == KvCache::packed; }
   /// The lane's parts of `width()` tiles of the values of a step.
   ValueOperands values(const std::vector<KvRun> &runs, int tile) const {
-    const Int32 element = firstValue_ + lane_.element(tile, lane_.product().row());
+    const Int32 element = elementOf(tile, lane_.width());
     return valuesOfRows(lane_, lane_.width(), [&](int i) {
       const KvPlace place = runs[std::size_t(i / kRun)](Int32(i % kRun));
-      return loadRun(source_.value(place), element, lane_.width(), valueOf(problem_));
+      return loadRun(source_.value(place), element, lane_.width(), cacheAlign(problem_),
+                     operandOf(problem_));
     });
+  }
+  /// The first of `count` elements of values that the lane has of a tile. Past the last ones are the
+  /// last ones again: of what becomes of them nothing is stored.
+  Int32 elementOf(int tile, int count) const {
+    const Int32 element = firstValue_ + lane_.element(tile, lane_.product().row());
+    if (valueInSteps(problem_) == valueOf(problem_))
+      return element;
+    return min(element, valueOf(problem_) - count);
   }
   /// Those of all tiles of a packed cache, whose neighbours are an element of 8 tokens. Past the last
   /// token may be anything: it becomes 0, which a weight of 0 leaves 0.
@@ -282,9 +331,9 @@ private:
       tiles.push_back(make_rmem_tensor(IntTuple({kRun, std::ssize(runs)}), operandOf(problem_)));
       for (std::size_t i = 0; i < runs.size(); ++i) {
         const KvPlace place = runs[i](Int32(0));
-        const Tensor tokens = source_.tokens(
-            place.block, firstValue_ + lane_.element(tile, lane_.product().row())); // (page)
-        tiles.back()(_, int(i)).store(loadRun(tokens, place.inside, kRun, kRun));
+        const Tensor tokens = source_.tokens(place.block, elementOf(tile, 1)); // (page)
+        tiles.back()(_, int(i)).store(
+            loadRun(tokens, place.inside, kRun, kRun, operandOf(problem_)));
       }
     }
     if_(base + lane_.keys() > last + 1, [&] {

@@ -8,7 +8,8 @@
 //   S    = e^G[last] S + sum over j of e^(G[last] - G[j]) k[j] transposed(d[j])
 //
 // With StateUpdate::add, d[i] = beta[i] v[i], and there is no system: it is the dual form of Mamba-2's
-// SSD (Dao and Gu, arXiv 2405.21060, section 6).
+// SSD (Dao and Gu, arXiv 2405.21060, section 6). Where each channel of k decays by itself, e^G is in the
+// operands: see delta_channels.h.
 //
 // A block has a head of a sequence and 16 columns of the state for each of its waves. The state stays
 // in a wave's registers as sums in f32; its rows are dealt to lanes as elements of values are in
@@ -18,7 +19,8 @@
 
 #include "blocks/attention/decode_wave.h"
 #include "blocks/common/shared_rows.h"
-#include "delta_rule/delta_gates.h"
+#include "delta_rule/chunk_shape.h"
+#include "delta_rule/delta_channels.h"
 
 #include <flydsl/flydsl.h>
 #include <flydsl/kernel/wave_memory.h>
@@ -31,19 +33,29 @@ class ChunkMemory {
 public:
   ChunkMemory(const DeltaRuleProblem &problem, int tokens, int waves)
       : k(heads(problem, tokens)), q(heads(problem, tokens)),
-        scores(SharedAllocator().tensor(problem.x, rows(tokens, tokens + 8))),
-        system(ofDelta(problem, rows(tokens, tokens + 4))),
-        right(ofDelta(problem, rows(waves * tokens, 17))),
+        scores(
+            SharedAllocator().tensor(problem.x, rows(tokens, tokens + ChunkShape::kPadOfScores))),
+        system(ofDelta(problem, rows(tokens, tokens + ChunkShape::kPadOfSystem))),
+        right(ofDelta(problem, rows(waves * tokens, ChunkShape::kRowOfRight))),
         sums(SharedAllocator().tensor(f32, make_layout(tokens))),
-        beta(SharedAllocator().tensor(f32, make_layout(tokens))) {}
+        beta(SharedAllocator().tensor(f32, make_layout(tokens))) {
+    if (!problem.by_channel)
+      return;
+    channels.emplace(tokens, problem.key);
+    if (system)
+      decayedK.emplace(heads(problem, tokens));
+  }
 
   SharedRows k, q; ///< (tokens, key)
   Tensor scores;   ///< (tokens, tokens): what y takes of each d
   /// Of StateUpdate::delta.
   std::optional<Tensor> system; ///< (tokens, tokens): L
   std::optional<Tensor> right;  ///< (waves tokens, 16): what L's solution is for
-  Tensor sums;                  ///< (tokens): G
+  Tensor sums;                  ///< (tokens): G, of decays of heads
   Tensor beta;                  ///< (tokens)
+  std::optional<ChannelSums> channels;
+  /// Of decays of channels and StateUpdate::delta: k e^G. q becomes q e^G, and k k e^(G[last] - G).
+  std::optional<SharedRows> decayedK;
 
   /// `count` neighbours of a row.
   static Vector load(const Tensor &matrix, const Int32 &row, const Int32 &column, int count) {
@@ -139,9 +151,13 @@ private:
     gpu::barrier(AddressSpace::shared);
     pairs();
     gpu::barrier(AddressSpace::shared);
+    if (shared_.channels) {
+      decayRows();
+      gpu::barrier(AddressSpace::shared);
+    }
     std::vector<const SharedRows *> matrices{&shared_.q};
     if (solves())
-      matrices.insert(matrices.begin(), &shared_.k);
+      matrices.insert(matrices.begin(), shared_.decayedK ? &*shared_.decayedK : &shared_.k);
     const std::vector<std::vector<Tensor>> found = products(matrices, state);
     for (const Tensor &seen : found.back())
       seen.store(materialised(seen.load()));
@@ -199,6 +215,9 @@ private:
     const Tensor k = memory_.k(), q = memory_.q(); // (m, key)
     const std::pair<const Tensor &, const SharedRows &> matrices[] = {{k, shared_.k},
                                                                       {q, shared_.q}};
+    if (shared_.channels)
+      shared_.channels->make(memory_, ofHead, base, end, config_.block,
+                             fewRegisters() ? kPiece / 2 : kPiece);
     if (fewRegisters()) {
       for (const auto &[of, into] : matrices)
         for (int round = 0; round < rounds(); ++round)
@@ -226,7 +245,8 @@ private:
     const Var<Float32> g(Float32(0.0f)), beta(Float32(0.0f));
     if_(i < tokens(), [&] {
       const DeltaGates::Token token = ofHead.of(min(base + i, end - 1));
-      g = *token.decay;
+      if (token.decay)
+        g = boundedDecay(*token.decay);
       beta = token.beta;
     });
     return {g.get(), beta.get()};
@@ -236,9 +256,10 @@ private:
     const Int32 i = thread_idx().x;
     if_(i < tokens(), [&] {
       const Boolean inside(base + i < end);
-      const Numeric g = select(inside, loaded.g, 0.0f), beta = select(inside, loaded.beta, 0.0f);
-      shared_.sums(i) = gpu::warp_inclusive_scan(g, Reduction::add, tokens());
-      shared_.beta(i) = beta;
+      if (!shared_.channels)
+        shared_.sums(i) =
+            gpu::warp_inclusive_scan(select(inside, loaded.g, 0.0f), Reduction::add, tokens());
+      shared_.beta(i) = select(inside, loaded.beta, 0.0f);
     });
   }
   static Numeric decayOf(const Numeric &exponent) {
@@ -248,6 +269,8 @@ private:
   /// The products of the chunk's tokens with one another: the system, and what y takes of each d.
   /// The waves take tiles of 16 x 16 in turn.
   void pairs() const {
+    if (shared_.channels)
+      return pairsByLevel();
     int turn = 0;
     for (bool ofQ : solves() ? std::vector{false, true} : std::vector{true})
       for (int i = 0; i < lane_.keyTiles(); ++i)
@@ -275,13 +298,85 @@ private:
     }
   }
 
+  /// The same with decays of channels: the waves take the levels of pairs in turn, those of tiles on the
+  /// diagonal, and the highest one, whose pairs are of two tiles.
+  void pairsByLevel() const {
+    constexpr int kLevelsOfTile = 5;
+    const int tiles = lane_.keyTiles(), all = tiles * kLevelsOfTile;
+    for (Int32 turn : range(wave_, all, waves_)) {
+      const Int32 tile = turn / kLevelsOfTile;
+      level(tile, tile, turn % kLevelsOfTile, true);
+    }
+    if (tiles == 2)
+      if_(wave_ == all % waves_, [&] { level(1, 0, kLevelsOfTile, false); });
+  }
+  /// The pairs of a level of two tiles, the second of which is the first one (`same`) or before it. Pairs
+  /// of the other order are 0.
+  void level(const Int32 &firstTile, const Int32 &secondTile, const Int32 &number,
+             bool same) const {
+    const ProductLane &lane = lane_.product();
+    const Int32 ofFirst = lane.row() + firstTile * 16, ofSecond = lane.row() + secondTile * 16;
+    const Tensor ofQ = product_.zeros(), ofK = product_.zeros();
+    for (int piece = 0; piece < lane.pieces(problem_.key); ++piece) {
+      loadsStay();
+      const auto factors = [&](const Int32 &token) {
+        return shared_.channels->factors(token, lane.element(piece), lane.piece(), number);
+      };
+      const auto scaled = [&](const SharedRows &rows, const Int32 &token, const Vector &by) {
+        return (pieceOf(rows, token, piece).to(f32) * by).to(problem_.x);
+      };
+      const Vector bySecond = factors(ofSecond), byFirst = same ? bySecond : factors(ofFirst),
+                   second = scaled(shared_.k, ofSecond, bySecond);
+      product_.add(ofQ, scaled(shared_.q, ofFirst, byFirst), second);
+      if (solves())
+        product_.add(ofK, same ? second : scaled(shared_.k, ofFirst, byFirst), second);
+    }
+    for (int v = 0; v < sums(); ++v) {
+      const Int32 first = lane.sumRow(v) + firstTile * 16;
+      if_(ChannelSums::areOfLevel(first, ofSecond, number), [&] {
+        put(first, ofSecond, select(ofSecond <= first, ofQ(v) * scaleOf(problem_), 0.0f),
+            select(ofSecond < first, ofK(v) * shared_.beta(first), 0.0f));
+        if (!same)
+          put(ofSecond, first, Float32(0.0f), Float32(0.0f));
+      });
+    }
+  }
+  void put(const Int32 &first, const Int32 &second, const Numeric &score,
+           const Numeric &coefficient) const {
+    shared_.scores(first, second) = score.to(problem_.x);
+    if (solves())
+      (*shared_.system)(first, second) = coefficient;
+  }
+  /// Multiplies the rows of k and q by the decays of their channels.
+  void decayRows() const {
+    for (int round = 0; round < rounds(); ++round) {
+      loadsStay();
+      const RowPiece at = rowPiece(round);
+      const Int32 first = at.piece * kPiece;
+      const Vector sums = shared_.channels->load(at.row, first, kPiece);
+      const auto read = [&](const SharedRows &rows) {
+        return rows.load(at.row, at.row, first, 0, kPiece).to(f32);
+      };
+      const auto write = [&](const SharedRows &rows, const Vector &values) {
+        rows.store(at.row, first, values.to(problem_.x));
+      };
+      const Vector k = read(shared_.k), decay = exponential(sums);
+      write(shared_.q, read(shared_.q) * decay);
+      if (solves())
+        write(*shared_.decayedK, k * decay);
+      write(shared_.k, k * exponential(Vector(shared_.channels->loadLast(first, kPiece) - sums)));
+    }
+  }
+
   /// Whether a lane holds all elements of its row of an operand (RDNA3), which elsewhere the lanes of
   /// a row share.
   bool holdsAll() const { return lane_.form().replicated(); }
-  /// Whether the state and operands take most of the registers: on RDNA3, and on RDNA4 of long keys
-  /// or where the compiler makes room for a block of more waves than a compute unit has SIMDs.
+  /// Whether the state and operands take most of the registers: on RDNA3, and on RDNA4 of long keys, of
+  /// decays of channels, or where the compiler makes room for a block of more waves than a compute unit
+  /// has SIMDs.
   bool fewRegisters() const {
-    return holdsAll() || (!lane_.form().accumulates() && (problem_.key > 128 || waves_ > 4));
+    return holdsAll() || (!lane_.form().accumulates() &&
+                          (problem_.key > 128 || waves_ > 4 || problem_.by_channel));
   }
   /// Loads that follow do not move before it, where there are no registers to hold what they bring.
   void loadsStay() const {
@@ -349,12 +444,16 @@ private:
     const Tensor column = memory_.v()(_, min(column_, problem_.value - 1)); // (m)
     return column(min(base + i, end - 1)).to(f32);
   }
+  /// The decay from the beginning of the chunk to a token; 1 if it is in the operands.
+  Numeric decayTo(const Int32 &i) const {
+    return shared_.channels ? Numeric(Float32(1.0f)) : decayOf(shared_.sums(i));
+  }
   /// beta (v - e^G transposed(S) k).
   void rightSide(const Int32 &base, const Int32 &end, const std::vector<Tensor> &known) const {
     eachToken([&](int tile, int v, const Int32 &i) {
       const Numeric value = valueOf(base, end, i);
       (*shared_.right)(wave_ * tokens() + i, lane_.product().row()) =
-          shared_.beta(i) * (value - decayOf(shared_.sums(i)) * known[at(tile)](v));
+          shared_.beta(i) * (value - decayTo(i) * known[at(tile)](v));
     });
   }
   /// The first of the tokens that the lane has of an operand over tokens, and how many they are.
@@ -407,7 +506,7 @@ private:
     for (int tile = 0; tile < lane_.keyTiles(); ++tile)
       for (int v = 0; v < sums(); ++v) {
         const Int32 i = lane_.scoreKey() + (tile * sums() + v);
-        seen[at(tile)](v) = seen[at(tile)](v) * decayOf(shared_.sums(i)) * scaleOf(problem_);
+        seen[at(tile)](v) = seen[at(tile)](v) * decayTo(i) * scaleOf(problem_);
       }
     for (int tile = 0; tile < lane_.keyTiles(); ++tile)
       product_.add(seen[at(tile)], runOf(shared_.scores, lane_.key(tile)), operand);
@@ -421,13 +520,33 @@ private:
       });
     });
   }
-  void change(const std::vector<Tensor> &state, const Vector &delta) const {
+  /// What the state takes of each of the lane's tokens, decayed to the end of the chunk unless k is.
+  Vector decayedToEnd(const Vector &delta) const {
+    if (shared_.channels)
+      return delta.to(problem_.x);
     const Numeric last = shared_.sums(tokens() - 1);
     const Tensor weighed = make_rmem_tensor(IntTuple(run()), problem_.x);
     for (int k = 0; k < run(); ++k)
       weighed(k) = (delta.at(k) * decayOf(last - shared_.sums(firstToken() + k))).to(problem_.x);
-    const Vector operand = weighed.load();
-    const Numeric decay = decayOf(last);
+    return weighed.load();
+  }
+  /// The decays over all of the chunk of `width` tiles of the state from `tile` on: of each the lane's
+  /// values.
+  std::vector<Vector> decaysOf(int tile, int width) const {
+    const std::size_t count = std::size_t(width);
+    if (!shared_.channels)
+      return {count, Vector::splat(decayOf(shared_.sums(tokens() - 1)), sums())};
+    const Tensor all = make_rmem_tensor(IntTuple({width, sums()}), f32);
+    for (int v = 0; v < sums(); ++v)
+      all(_, v).store(
+          shared_.channels->decays(lane_.element(tile, lane_.product().sumRow(v)), width));
+    std::vector<Vector> decays;
+    for (int i = 0; i < width; ++i)
+      decays.push_back(all(i, _).load());
+    return decays;
+  }
+  void change(const std::vector<Tensor> &state, const Vector &delta) const {
+    const Vector operand = decayedToEnd(delta);
     // RDNA3's lanes have all tokens: of half as many elements each, they fit the registers.
     const int width = holdsAll() ? lane_.width() / 2 : lane_.width();
     for (int tile = 0; tile < tiles(); tile += width) {
@@ -438,9 +557,10 @@ private:
         return shared_.k.load(row, holdsAll() ? row : lane_.scoreKey(), column,
                               lane_.elementOfTile(tile), width);
       });
+      const std::vector<Vector> decays = decaysOf(tile, width);
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const Tensor &sum = state[at(tile) + i];
-        sum.store(sum.load() * decay);
+        sum.store(sum.load() * decays[i]);
         product_.add(sum, rows[i], operand);
       }
     }

@@ -9,6 +9,13 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
+/// The logarithm of a decay as a part of sums. e^-110 is 0 in the hardware's f32, so more of it says
+/// nothing; sums of large numbers would lose what smaller ones after them say.
+inline Numeric boundedDecay(const Numeric &decay) {
+  constexpr float kLeast = -110;
+  return select(decay < kLeast, kLeast, decay); // a NaN stays one
+}
+
 class DeltaGates {
 public:
   /// Reads what the head has of its own.

@@ -1,4 +1,4 @@
-#include "delta_rule/delta_rule_family.h"
+#include "delta_rule/chunk_shape.h"
 
 #include "blocks/quant/quant_rules.h"
 #include "frame/arguments.h"
@@ -29,19 +29,24 @@ Support chunksSupported(const DeltaRuleProblem &problem, const DeltaRuleConfig &
   if (problem.x != f32 && !form && matrixForm(target, problem.x, problem.x, 32, 32))
     return Support::no("chunks are for matrix instructions that take 8 tokens of a lane; those " +
                        ("of " + target.name()) + " take more");
-  if (problem.by_channel)
-    return Support::no(
-        "by_channel is true; chunks take a decay of each head, the recurrent form one "
-        "of each channel");
   if (!form || problem.key % 128)
     return Support::no(is("key", problem.key) + " and x of type " + std::string(problem.x.name()) +
                        "; chunks take keys of 128 or 256 elements of f16 or bf16");
+  if (problem.by_channel && problem.key != 128)
+    return Support::no(is("key", problem.key) +
+                       " and by_channel is true; chunks of such decays take keys of 128 elements");
   // 8 elements of a token at a time; all threads have as many.
   const int wave = target.wave_size(), pieces = form->lanes / 16 * 8 * problem.key / 8;
   if (config.key_lanes != wave || pieces % config.block)
     return Support::no(is("key_lanes", config.key_lanes) + " and " + is("block", config.block) +
                        "; in chunks key_lanes is " + std::to_string(wave) + ", and block divides " +
                        std::to_string(pieces));
+  if (const std::int64_t bytes = ChunkShape(problem, config, *form).bytes(target),
+      most = static_cast<std::int64_t>(target.lds_bytes());
+      bytes > most)
+    return Support::no("a chunk takes " + std::to_string(bytes) + " bytes of shared memory; " +
+                       target.name() + " has " + std::to_string(most) +
+                       ", and the recurrent form takes none");
   return {};
 }
 
@@ -213,8 +218,9 @@ std::vector<DeltaRuleConfig> Delta::candidates(const DeltaRuleProblem &problem, 
   for (int lanes : {4, 8, 16})
     for (int waves : {1, 2, 4})
       all.push_back({.key_lanes = lanes, .block = waves * target.wave_size()});
-  // With a state of long keys, a wave has no registers to bring more than a quarter of a chunk.
-  for (int waves = problem.key > 128 ? 4 : 1; waves <= 8; waves *= 2)
+  // With a state of long keys, a wave has no registers to bring more than a quarter of a chunk; with
+  // decays of channels, for no more than half of one.
+  for (int waves = problem.key > 128 ? 4 : problem.by_channel ? 2 : 1; waves <= 8; waves *= 2)
     all.push_back(
         {.key_lanes = target.wave_size(), .block = waves * target.wave_size(), .chunks = true});
   return all;

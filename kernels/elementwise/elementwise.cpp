@@ -37,7 +37,8 @@ void checkMemory(const impl::Arguments &arguments, const ElementwiseProblem &pro
         arguments.disjointOrSame(tensor, name, *args.x[j], kNamesOfX[j]);
       else
         arguments.disjoint(tensor, name, *args.x[j], kNamesOfX[j]);
-    for (const auto &[readName, ids] : {std::pair("ids", &args.ids), {"to", &args.to}})
+    for (const auto &[readName, ids] :
+         {std::pair("ids", &args.ids), {"to", &args.to}, {"rows", &args.rows}})
       if (*ids)
         arguments.disjoint(tensor, name, **ids, readName);
     for (std::size_t j = 0; j < i; ++j)
@@ -91,6 +92,7 @@ void ElementwisePlan::operator()(const ElementwiseArgs &args, StreamRef stream,
   }
   arguments.given(args.ids, "ids", gathers(problem));
   arguments.given(args.to, "to", problem.scatter);
+  arguments.checkIf(problem.rows, args.rows, {.name = "rows", .dtype = i32, .shape = {"1", 1}});
 
   const std::int64_t rowsOfY = arguments.rows(*args.y[0], kNamesOfY[0]);
   std::int64_t m = rowsOfY;
@@ -109,7 +111,8 @@ void ElementwisePlan::operator()(const ElementwiseArgs &args, StreamRef stream,
                         .to = operandOf<0>(args.to),
                         .m = static_cast<std::int32_t>(m),
                         .rows = {},
-                        .rowsOfY = rowsOfY};
+                        .rowsOfY = rowsOfY,
+                        .count = operandOf<0>(args.rows)};
   for (const auto &[name, ids] : {std::pair("ids", &args.ids), {"to", &args.to}})
     if (*ids)
       arguments.check(**ids, {.name = name, .dtype = problem.index, .shape = {"m", m}});

@@ -21,15 +21,25 @@ public:
     // A launch has fewer than 2^31 threads, and its last block ends below 2^32.
     const Numeric thread = (block_idx().x * kChainBlock + thread_idx().x).to(u32),
                   row = thread / UInt32(ofRow), column = thread % UInt32(ofRow);
-    const Boolean isInside(row < p.m.to(u32));
-    // Threads of a group reduce together, so those past the last row stay, and store nothing.
-    if (std::ranges::any_of(problem_.y, [](const ChainOutput &y) { return y.group > 0; }))
-      element(p, select(isInside, row, (p.m - 1).to(u32)).to(i32), column.to(i32), isInside);
-    else
-      if_(isInside, [&] { element(p, row.to(i32), column.to(i32), std::nullopt); });
+    if (!problem_.rows)
+      return ofRows(p, p.m, row, column);
+    const Int32 there(max(min(gpu::uniform(Int32(p.count.view(i32, 1)(0))), p.m), 0).to(i32));
+    // Blocks whose first row is not there have none.
+    if_((block_idx().x * kChainBlock).to(u32) / UInt32(ofRow) < there.to(u32),
+        [&] { ofRows(p, there, row, column); });
   }
 
 private:
+  /// The element of a thread, if its row is one of the first `rows`.
+  void ofRows(const ChainParams<OnDevice> &p, const Int32 &rows, const Numeric &row,
+              const Numeric &column) const {
+    const Boolean isInside(row < rows.to(u32));
+    // Threads of a group reduce together, so those past the last row stay, and store nothing.
+    if (std::ranges::any_of(problem_.y, [](const ChainOutput &y) { return y.group > 0; }))
+      element(p, select(isInside, row, (rows - 1).to(u32)).to(i32), column.to(i32), isInside);
+    else
+      if_(isInside, [&] { element(p, row.to(i32), column.to(i32), std::nullopt); });
+  }
   void element(const ChainParams<OnDevice> &p, const Int32 &row, const Int32 &column,
                const std::optional<Boolean> &isInside) const {
     const std::optional<Int64> id =
@@ -54,7 +64,7 @@ private:
     }
     where(stores, [&] {
       for (std::size_t i = 0; i < y.size(); ++i)
-        access(matrix(p.y[i], problem_.y[i].type, p.rowsOfY)(rowOfY, _), column).store(results[i]);
+        place(p, i, rowOfY, column).store(results[i]);
       for (std::size_t i = 0; i < y.size(); ++i)
         if (scales[i]) {
           const int lanes = lanesOf(problem_.y[i]);
@@ -78,7 +88,7 @@ private:
   int lanesOf(const ChainOutput &y) const { return y.group / access_; }
   Tensor scalesOf(const ChainParams<OnDevice> &p, std::size_t i) const {
     const ChainOutput &y = problem_.y[i];
-    return p.scales[i].view(y.scale == f32 ? f32 : u8, {p.rowsOfY, problem_.n / y.group});
+    return p.scales[i].view(writtenScale(y.scale), {p.rowsOfY, problem_.n / y.group});
   }
   /// A result as it is written, and the scale of its group if it has one. All threads of a group take
   /// part: those of a row are there or are not together.
@@ -86,14 +96,9 @@ private:
                                                     const Vector &values) const {
     if (!output.group)
       return {values.to(output.type), std::nullopt};
-    const Numeric largest = gpu::warp_reduce(magnitudes(values).reduce(Reduction::max),
-                                             Reduction::max, lanesOf(output));
-    if (output.scale == f32) {
-      const Numeric scale = scaleOf(largest, output.type);
-      return {quantised(values, 1.0f / scale, output.type, false), scale};
-    }
-    const BlockExponent exponent = blockExponent(largest, output.type, BlockScale::ceil);
-    return {blockValues(values, exponent, output.type), exponent.byte};
+    const QuantisedGroup group = quantisedGroup(
+        values, lanesOf(output), {output.group, output.scale, output.block}, output.type);
+    return {group.values, group.scale};
   }
   Int64 number(const Strided<OnDevice, 0> &of, const Int32 &m, const Int32 &row) const {
     return of.view(problem_.index, m)(row).to(i64);
@@ -126,6 +131,14 @@ private:
   /// (rows, N)
   Tensor matrix(const Strided<OnDevice, 1> &operand, DType type, const Numeric &rows) const {
     return operand.view(type, {rows, problem_.n}, access_ * type.bytes());
+  }
+  /// Where a thread writes result i: (access), or (access / 2) bytes of elements that share them.
+  Tensor place(const ChainParams<OnDevice> &p, std::size_t i, const Int64 &row,
+               const Int32 &column) const {
+    const RowShape shape{problem_.n, access_};
+    const Tensor y = rowsOf(p.y[i], problem_.y[i].type, p.rowsOfY, shape)(row, _); // (N)
+    const std::int64_t extent = size(y).value(), each = access_ * extent / problem_.n;
+    return composition(y, make_layout({each, extent / each}, {1, each}))(_, column);
   }
   /// One access of a row (N): (access)
   Tensor access(const Tensor &row, const Int32 &column) const {

@@ -21,6 +21,7 @@ template <class Side> struct ChainParams {
   Param<Side, Int32> m;
   std::array<Param<Side, Int64>, ElementwiseArgs::kMostInputs> rows; // of what is gathered
   Param<Side, Int64> rowsOfY;                                        // if they are scattered
+  Strided<Side, 0> count;                                            // one: rows that there are
 };
 using ChainKernel = Kernel<void(ChainParams<OnDevice>)>;
 

@@ -26,12 +26,17 @@ Support outputSupported(const ElementwiseProblem &problem, std::size_t i) {
                ? Support{}
                : Support::no(name + " is of type " + std::string(y.type.name()) +
                              "; f32, f16 and bf16 are supported, and others by groups");
-  if (const Support quantised = quantisedSupported(name.c_str(), y.type); !quantised)
-    return quantised;
+  if (y.scale == f32)
+    if (const Support quantised = quantisedSupported(name.c_str(), y.type); !quantised)
+      return quantised;
   if (y.scale != f32 && (y.scale != f8E8M0FNU || !blockFormat(y.type)))
     return Support::no(name + " of " + std::string(y.type.name()) + " has scales of " +
                        std::string(y.scale.name()) +
-                       "; f32 is supported, and f8E8M0FNU for f8E4M3FN and f8E5M2");
+                       "; f32 is supported, and f8E8M0FNU for f8E4M3FN, f8E5M2 and f4E2M1FN");
+  if (accessOf(problem) * y.type.bits() < 8)
+    return Support::no(name + " is of type " + std::string(y.type.name()) +
+                       "; two elements share a byte, and a thread has one at a time: row_align, or n, "
+                       "is odd");
   const int access = accessOf(problem);
   if (y.group < access || !std::has_single_bit(unsigned(y.group)) ||
       y.group / access > kFewestLanes || problem.n % y.group)

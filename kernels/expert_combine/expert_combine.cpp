@@ -18,6 +18,11 @@ constexpr std::int64_t kMostListBytes = 32 << 10;
 Support rowsAndList(const ExpertCombineProblem &problem, const RowConfig &rows,
                     const Target &target) {
   const Support fits = rowsSupported(rowShape(problem), rows, Combine::kLimits, target);
+  if (const int lanes = kWireBlock / rowShape(problem).vector;
+      fits && problem.wire && rows.threads % lanes)
+    return Support::no(is("threads", rows.threads) + " of a row; with wire they are a multiple of " +
+                       std::to_string(lanes) + ", which have " + std::to_string(kWireBlock) +
+                       " neighbours together");
   if (!fits || listBytes(problem, rows) <= kMostListBytes)
     return fits;
   return Support::no("the slots that a block looks at together take " +
@@ -27,11 +32,24 @@ Support rowsAndList(const ExpertCombineProblem &problem, const RowConfig &rows,
                      "smaller block take fewer");
 }
 
+Support wireSupported(const ExpertCombineProblem &problem) {
+  if (!problem.wire)
+    return {};
+  if (problem.wire != f8E4M3FN && problem.wire != f8E5M2)
+    return Support::no("wire is of type " + std::string(problem.wire.name()) +
+                       "; it is none, f8E4M3FN or f8E5M2");
+  if (problem.n % kWireBlock)
+    return Support::no(is("n", problem.n) + "; with wire it is a multiple of " +
+                       std::to_string(kWireBlock) + ", which have a scale");
+  return {};
+}
+
 } // namespace
 
 Support Combine::supported(const ExpertCombineProblem &problem, const Target &) {
   return firstRefusal({floatSupported("x", problem.x), floatSupported("y", problem.y),
-                       lengthSupported(problem.n), expertsSupported(problem)});
+                       lengthSupported(problem.n), expertsSupported(problem),
+                       wireSupported(problem)});
 }
 
 Support Combine::supported(const ExpertCombineProblem &problem, const ExpertCombineConfig &config,
@@ -93,6 +111,10 @@ void Combine::launch(const Call<ExpertCombineProblem> &call) {
   params.weights = arguments.operandIf<0>(problem.weights, args.weights,
                                           {.name = "weights", .dtype = f32, .shape = slots});
   arguments.disjoint(args.y, "y", args.x, "x");
+  arguments.disjoint(args.y, "y", args.slot_places, "slot_places");
+  arguments.disjoint(args.y, "y", args.ids, "ids");
+  if (problem.weights)
+    arguments.disjoint(args.y, "y", *args.weights, "weights");
   params.m = static_cast<std::int32_t>(m);
   params.places = static_cast<std::int32_t>(places);
   group.enter(stream, where);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "blocks/common/slot_sum.h"
+#include "blocks/quant/quant.h"
 #include "collective/meeting.h"
 #include "collective/window_rows.h"
 #include "expert_combine/expert_combine_family.h"
@@ -35,6 +36,7 @@ public:
 private:
   int topk() const { return problem_.topk; }
   int rowsOfBlock() const { return RowThread::rowsPerBlock(rows_); }
+  std::int64_t slots() const { return problem_.tokens * topk(); } ///< of a rank's tokens
   std::int32_t tokens() const { return static_cast<std::int32_t>(problem_.tokens); }
   /// Calls `body` with the first of the tokens that the block works on together, until it has had
   /// all of its tokens below `end`.
@@ -82,13 +84,21 @@ private:
       const Int32 number(found_(thread.row(), 0)), place(found_(thread.row(), 1));
       const Int32 slot = number % topk(), token = first + number / topk() % rows,
                   rank = number / (topk() * rows);
-      const Tensor to = windows_.rows(rank, problem_.x, 0, problem_.tokens * topk(),
-                                      shape_)(Int32(token * topk() + slot), _),
+      const Int32 row = token * topk() + slot;
+      const Tensor to = windows_.rows(rank, wireType(problem_), 0, slots(), shape_)(row, _),
                    from = x(place, _);
+      std::vector<Tensor> scales;
+      if (problem_.wire)
+        scales.push_back(windows_.rows(rank, u8, scalesOfWindow(problem_), slots(),
+                                       wireScales(problem_))(row, _));
       // Threads of a row past the last one have the last one's, which others write.
       if_(Boolean(at + thread_ / rows_.threads < count), [&] {
         const auto give = [&](const RowThread::Cursor &cursor) {
-          cursor.store(to, cursor.load(from, 0));
+          const Vector values = cursor.load(from, 0);
+          if (problem_.wire)
+            giveCodes(cursor, values.to(f32), to, scales.front());
+          else
+            cursor.store(to, values);
         };
         if (rows_.resident)
           thread.visit(give);
@@ -98,10 +108,34 @@ private:
     }
   }
 
+  /// Writes an access of a row as codes; the threads of a block of neighbours call together.
+  void giveCodes(const RowThread::Cursor &cursor, const Vector &values, const Tensor &to,
+                 const Tensor &scales) const {
+    const auto lanes = static_cast<int>(kWireBlock / cursor.size());
+    const Numeric largest =
+        gpu::warp_reduce(magnitudes(values).reduce(Reduction::max), Reduction::max, lanes);
+    const BlockExponent exponent = blockExponent(largest, problem_.wire, BlockScale::ceil);
+    cursor.store(to, blockValues(values, exponent, problem_.wire));
+    const Boolean first(cursor.column() % kWireBlock == 0);
+    if_(cursor.valid() ? Boolean(first & *cursor.valid()) : first,
+        [&] { scales(Int32(cursor.column() / kWireBlock)) = exponent.byte; });
+  }
+  /// An access of a row of the own window, as it came.
+  Vector taken(const RowThread::Cursor &cursor, const Int32 &row) const {
+    const Tensor own = windows_.ownRows(wireType(problem_), 0, slots(), shape_);
+    const Vector values = cursor.load(own(row, _), 0);
+    if (!problem_.wire)
+      return values;
+    const Tensor scales =
+        windows_.ownRows(u8, scalesOfWindow(problem_), slots(), wireScales(problem_));
+    const Int32 block = cursor.column() / kWireBlock,
+                inRow = cursor.valid() ? Int32(select(*cursor.valid(), block, 0)) : block;
+    return values.to(f32) * Numeric(scales(row, inRow)).bitcast(f8E8M0FNU).to(f32);
+  }
+
   /// Sums up the rows of the rank's own tokens.
   void take() const {
-    const Tensor y = rowsOf(p_.y, problem_.y, p_.m, shape_),
-                 own = windows_.ownRows(problem_.x, 0, problem_.tokens * topk(), shape_);
+    const Tensor y = rowsOf(p_.y, problem_.y, p_.m, shape_);
     eachGroup(p_.m, [&](const Int32 &first) {
       const RowThread thread(shape_, rows_, p_.m, first);
       const auto ofToken = [&](const Strided<OnDevice, 0> &matrix, DType type) {
@@ -120,8 +154,10 @@ private:
         for (int slot = 0; slot < topk(); ++slot)
           rows.push_back(if_(
               wanted[static_cast<std::size_t>(slot)],
-              [&] { return at.load(own(Int32(thread.row() * topk() + slot), _), 0); },
-              [&] { return Vector::splat(0.0f, at.size(), problem_.x); }));
+              [&] { return taken(at, Int32(thread.row() * topk() + slot)); },
+              [&] {
+                return Vector::splat(0.0f, at.size(), problem_.wire ? DType(f32) : problem_.x);
+              }));
         at.store(y, sumOfSlots(rows, weights));
       };
       if (rows_.resident)

@@ -27,9 +27,25 @@ inline constexpr KernelOf<ExpertCombineParams> kExpertCombine{"expert_combine"};
 inline std::int64_t slotsTogether(const ExpertCombineProblem &problem, const RowConfig &rows) {
   return static_cast<std::int64_t>(problem.ranks) * problem.topk * (rows.block / rows.threads);
 }
+/// The neighbours of a row that have one scale between the ranks.
+inline constexpr int kWireBlock = 32;
+/// The type of rows between the ranks.
+inline DType wireType(const ExpertCombineProblem &problem) {
+  return problem.wire ? problem.wire : problem.x;
+}
+/// Where a window has the scales of rows, after the rows themselves, in bytes.
+inline std::int64_t scalesOfWindow(const ExpertCombineProblem &problem) {
+  return problem.tokens * problem.topk * windowRowBytes(wireType(problem), problem.n);
+}
+/// The scales of a row.
+inline RowShape wireScales(const ExpertCombineProblem &problem) {
+  return RowShape::of(problem.n / kWireBlock, 0, 1);
+}
 /// Bytes of a window that a call needs.
 inline std::int64_t combineBytes(const ExpertCombineProblem &problem) {
-  return problem.tokens * problem.topk * windowRowBytes(problem.x, problem.n);
+  const std::int64_t scales =
+      problem.wire ? windowRowBytes(u8, problem.n / kWireBlock) : std::int64_t{0};
+  return scalesOfWindow(problem) + problem.tokens * problem.topk * scales;
 }
 /// The group's part of a launch.
 inline GroupParams<OnHost> combineGroup(const ExpertCombineProblem &problem,
@@ -38,7 +54,7 @@ inline GroupParams<OnHost> combineGroup(const ExpertCombineProblem &problem,
   return groupParams(group, u8,
                      {kKind, config.rows.threads, config.rows.block, config.blocks,
                       static_cast<std::int64_t>(problem.x.kind()), problem.n, problem.experts,
-                      problem.topk, problem.tokens});
+                      problem.topk, problem.tokens, static_cast<std::int64_t>(problem.wire.kind())});
 }
 
 template <>

@@ -1,6 +1,7 @@
 #include "expert_dispatch/expert_dispatch_family.h"
 
 #include "blocks/common/expert_ids.h"
+#include "frame/workspace_pieces.h"
 
 #include <algorithm>
 
@@ -12,9 +13,6 @@ using Dispatch = Family<ExpertDispatchProblem>;
 using Sort = Family<MoeSortProblem>;
 
 constexpr DType kTypes[] = {f32, f16, bf16, i8, f8E4M3FN, f8E5M2, f8E4M3FNUZ, f8E5M2FNUZ, f4E2M1FN};
-
-/// Each piece of the workspace begins at a multiple of so many bytes.
-constexpr std::int64_t kPieceOfWorkspace = 256;
 
 /// The pieces of the workspace, by their first bytes. The sorted order has all places that there may
 /// be, of which y may have fewer.
@@ -28,19 +26,16 @@ Memory memoryOf(const ExpertDispatchProblem &problem, const ExpertDispatchConfig
   const std::int64_t tokens = problem.ranks * problem.tokens, slots = tokens * problem.topk;
   Memory memory{};
   memory.places = moe_sort_places(sorting, tokens);
-  const auto take = [&](std::int64_t bytes) {
-    const std::int64_t first = memory.bytes;
-    memory.bytes += (bytes + kPieceOfWorkspace - 1) / kPieceOfWorkspace * kPieceOfWorkspace;
-    return first;
-  };
-  memory.tableIds = take(slots * 4);
-  memory.tableWeights = take(problem.weights ? slots * 4 : 0);
-  memory.sortedIds = take(memory.places * 4);
-  memory.sortedWeights = take(problem.weights ? memory.places * 4 : 0);
-  memory.unitExperts = take(problem.capacity ? 0 : memory.places / problem.unit * 4);
+  WorkspacePieces pieces;
+  memory.tableIds = pieces.take(slots * 4);
+  memory.tableWeights = pieces.take(problem.weights ? slots * 4 : 0);
+  memory.sortedIds = pieces.take(memory.places * 4);
+  memory.sortedWeights = pieces.take(problem.weights ? memory.places * 4 : 0);
+  memory.unitExperts = pieces.take(problem.capacity ? 0 : memory.places / problem.unit * 4);
   memory.sortingBytes =
       static_cast<std::int64_t>(Sort::workspaceBytes(sorting, config.sort, tokens));
-  memory.sorting = take(memory.sortingBytes);
+  memory.sorting = pieces.take(memory.sortingBytes);
+  memory.bytes = pieces.bytes();
   return memory;
 }
 
@@ -53,6 +48,42 @@ Support scalesSupported(const ExpertDispatchProblem &problem) {
     return Support::no("scale is of type " + std::string(problem.scale.name()) +
                        "; f32 and f8E8M0FNU are supported");
   return rangeSupported("scales", problem.scales, 1, problem.n);
+}
+
+/// Nothing that a call writes shares memory with what it reads, or with anything else that it writes.
+void expectApart(const Arguments &arguments, const ExpertDispatchArgs &args) {
+  struct Operand {
+    const TensorArg *tensor;
+    const char *name;
+  };
+  const auto given = [](const std::optional<TensorArg> &tensor) {
+    return tensor ? &*tensor : nullptr;
+  };
+  const Operand written[] = {{&args.y, "y"},
+                             {given(args.sorted_weights), "sorted_weights"},
+                             {given(args.sorted_scales), "sorted_scales"},
+                             {given(args.unit_experts), "unit_experts"},
+                             {&args.counts, "counts"},
+                             {given(args.offsets), "offsets"},
+                             {&args.totals, "totals"},
+                             {&args.slot_places, "slot_places"},
+                             {given(args.workspace), "workspace"}};
+  const Operand read[] = {{&args.x, "x"},
+                          {&args.ids, "ids"},
+                          {given(args.weights), "weights"},
+                          {given(args.scales), "scales"}};
+  for (std::size_t i = 0; i < std::size(written); ++i) {
+    if (!written[i].tensor)
+      continue;
+    const auto expectFrom = [&](const Operand &other) {
+      if (other.tensor)
+        arguments.disjoint(*written[i].tensor, written[i].name, *other.tensor, other.name);
+    };
+    for (const Operand &other : read)
+      expectFrom(other);
+    for (std::size_t j = i + 1; j < std::size(written); ++j)
+      expectFrom(written[j]);
+  }
 }
 
 /// All but the sorting.
@@ -171,16 +202,12 @@ void Dispatch::launch(const Call<ExpertDispatchProblem> &call) {
                           {"ranks, tokens, topk", problem.ranks, problem.tokens, problem.topk},
                           Use::written));
   (void)arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
-  for (const auto &[tensor, name] : {std::pair(&args.x, "x"), std::pair(&args.ids, "ids")}) {
-    arguments.disjoint(args.y, "y", *tensor, name);
-    arguments.disjoint(*args.workspace, "workspace", *tensor, name);
-  }
+  expectApart(arguments, args);
   group.enter(stream, where);
   expectRoom(arguments, group, dispatchWindow(problem).bytes);
 
   const auto piece = [&](std::int64_t first, DType dtype, const Extents &shape) {
-    return tensor(static_cast<void *>(static_cast<char *>(args.workspace->data()) + first), dtype,
-                  shape);
+    return pieceOfWorkspace(*args.workspace, first, dtype, shape);
   };
   const auto pieceIf = [&](bool has, std::int64_t first, DType dtype, const Extents &shape) {
     return has ? std::optional(piece(first, dtype, shape)) : std::nullopt;

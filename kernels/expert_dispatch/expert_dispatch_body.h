@@ -130,7 +130,7 @@ public:
                 scaleShape(problem_), window_.scales, rank, own);
     });
     thread.once([&] { takeNumbers(place); });
-    if_(Boolean((block_idx().x == 0) & (thread_idx().x == 0)), [&] { tellOfMissingPlaces(); });
+    if_(Boolean(block_idx().x == 0), [&] { tellOfMissingPlaces(); });
   }
 
 private:
@@ -157,10 +157,14 @@ private:
     if_(Boolean(place % problem_.unit == 0),
         [&] { p_.units.view(i32, units)(unit) = Int32(p_.unitExperts.view(i32, units)(unit)); });
   }
+  /// The rank knows, and the others do when they wait for it next.
   void tellOfMissingPlaces() const {
     const Tensor totals = p_.totals.view(i32, 3);
     if_(Boolean((Int32(totals(0)) > p_.places) | (Int32(totals(2)) > 0)), [&] {
-      reportStatus(p_.group.status.view(i32, {1}), Int32(GroupMemory::no_places), Boolean(false));
+      if_(Boolean(thread_idx().x == 0), [&] {
+        reportStatus(p_.group.status.view(i32, {1}), Int32(GroupMemory::no_places), Boolean(false));
+      });
+      Meeting::giveUp(p_.group, problem_.ranks, config_.rows.block);
     });
   }
 

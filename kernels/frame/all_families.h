@@ -2,10 +2,12 @@
 #pragma once
 
 #include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/attention/merge_states.h>
 #include <flydsl/kernels/causal_conv.h>
 #include <flydsl/kernels/conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
+#include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
@@ -18,6 +20,10 @@
 #include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/quantise.h>
 #include <flydsl/kernels/rope.h>
+#include <flydsl/kernels/rows/copy_rows.h>
+#include <flydsl/kernels/rows/group_norm.h>
+#include <flydsl/kernels/rows/hadamard.h>
+#include <flydsl/kernels/rows/permute.h>
 #include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/kernels/softmax_backward.h>
@@ -36,11 +42,13 @@ template <class... P> struct Problems {
 };
 
 using AllProblems =
-    Problems<AttentionProblem, CausalConvProblem, ConvProblem, DecodeProblem, DeltaRuleProblem,
-             GemmProblem, GgmlGemmProblem, GgmlRowsProblem, GroupedGemmProblem, MoeForwardProblem,
-             MoeReduceProblem, MoeSortProblem, MqaLogitsProblem, NormProblem, NormBackwardProblem,
-             QuantiseProblem, RopeProblem, SamplingProblem, SoftmaxProblem, SoftmaxBackwardProblem,
-             TopkGatingProblem, WeightProblem, WorklistProblem>;
+    Problems<AttentionProblem, CausalConvProblem, ConvProblem, CopyRowsProblem, DecodeProblem,
+             DeltaRuleProblem, DepthwiseConvProblem, GemmProblem, GgmlGemmProblem, GgmlRowsProblem,
+             GroupNormProblem, GroupedGemmProblem, HadamardProblem, MergeStatesProblem,
+             MoeForwardProblem, MoeReduceProblem, MoeSortProblem, MqaLogitsProblem,
+             NormBackwardProblem, NormProblem, PermuteProblem, QuantiseProblem, RopeProblem,
+             SamplingProblem, SoftmaxBackwardProblem, SoftmaxProblem, TopkGatingProblem,
+             WeightProblem, WorklistProblem>;
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -1,6 +1,7 @@
 #include "frame/arguments.h"
 
 #include <algorithm>
+#include <tuple>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -151,6 +152,33 @@ Rows rowsOf(const TensorArg &tensor) {
   return rows;
 }
 
+/// The same of a tensor of any modes, whose inner modes are packed and whose others follow one another
+/// at one stride; none if its modes are not so.
+std::optional<Rows> mergedRowsOf(const TensorArg &tensor) {
+  if (tensor.rank() <= 2)
+    return rowsOf(tensor);
+  const std::int64_t bits = tensor.dtype().memory_bits();
+  std::int64_t width = 1, stride = 0, count = 1;
+  for (int mode = tensor.rank() - 1; mode >= 0; --mode) {
+    const std::int64_t extent = tensor.shape()[static_cast<std::size_t>(mode)],
+                       own = strideOf(tensor, mode);
+    if (own == 0)
+      continue; // one element, or the same ones again
+    if (count == 1 && own == width)
+      width *= extent;
+    else if (count == 1)
+      std::tie(stride, count) = std::pair(own, extent);
+    else if (own == stride * count)
+      count *= extent;
+    else
+      return std::nullopt;
+  }
+  Rows rows{address(tensor), 0, 0, width * bits / 8, count};
+  rows.stride = count > 1 ? stride * bits / 8 : rows.width;
+  rows.end = rows.begin + (count - 1) * rows.stride + rows.width;
+  return rows;
+}
+
 /// Whether any of the rows shares memory with one row.
 bool sharesRow(const Rows &rows, const Rows &one) {
   const std::int64_t before = one.begin - rows.begin,
@@ -165,9 +193,12 @@ bool sharesRow(const Rows &rows, const Rows &one) {
 } // namespace
 
 bool Arguments::shareMemory(const TensorArg &a, const TensorArg &b) {
-  if (a.rank() > 2 || b.rank() > 2 || !a.size() || !b.size())
+  if (!a.size() || !b.size())
     return false;
-  const Rows x = rowsOf(a), y = rowsOf(b);
+  const std::optional<Rows> rowsOfA = mergedRowsOf(a), rowsOfB = mergedRowsOf(b);
+  if (!rowsOfA || !rowsOfB)
+    return a.data() == b.data();
+  const Rows &x = *rowsOfA, &y = *rowsOfB;
   if (x.begin >= y.end || y.begin >= x.end)
     return false;
   if (x.stride == x.width && y.stride == y.width)

@@ -122,7 +122,8 @@ bool mayOverlap(const TensorArg &tensor);
   // the place of the last element of the modes so far.
   std::int64_t compact = 1, last = 0, reached = 0;
   for (int i = shape.rank - 1; i >= 0; --i) {
-    const int mode = expected.byColumns ? shape.rank - 1 - i : i;
+    // By columns, the last two modes have changed places.
+    const int mode = expected.byColumns && i >= shape.rank - 2 ? 2 * shape.rank - 3 - i : i;
     const std::int64_t extent = extents[mode], stride = strides[mode];
     if (extent > 1) {
       if (i >= expected.free) {
@@ -221,13 +222,16 @@ public:
   /// The same, but it may be exactly what is read: each row is read before it is written.
   void disjointOrSame(const TensorArg &written, const char *name, const TensorArg &read,
                       const char *readName) const {
-    const bool isSame = written.data() == read.data() && written.dtype() == read.dtype() &&
-                        (written.shape()[0] < 2 || written.strides()[0] == read.strides()[0]);
+    bool isSame = written.data() == read.data() && written.dtype() == read.dtype();
+    for (std::size_t mode = 0; mode + 1 < written.shape().size(); ++mode)
+      isSame &= written.shape()[mode] < 2 || written.strides()[mode] == read.strides()[mode];
     if (!isSame)
       disjoint(written, name, read, readName);
   }
-  /// Whether two matrices or vectors with contiguous rows are known to share elements: their rows
-  /// are equally far apart, or neither has gaps. Parts of the columns of one matrix do not.
+  /// Whether two tensors are known to share elements. Those whose inner modes are packed, and whose
+  /// other modes follow one another at one stride, are taken as matrices with contiguous rows: they
+  /// do if rows that are equally far apart meet, or if neither has gaps and they meet. Parts of the
+  /// columns of one matrix do not. Of others, those that begin at one place do.
   static bool shareMemory(const TensorArg &a, const TensorArg &b);
 
   [[noreturn]] void fail(const std::string &text) const;

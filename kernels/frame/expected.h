@@ -51,7 +51,7 @@ struct Expected {
   std::int64_t align = 1;
   /// Why they are, for the message.
   const char *reason = "the problem's row_align promises it, and a smaller one does not";
-  /// A matrix whose columns are packed: the last mode is free, not the first one.
+  /// A matrix whose columns are packed: the last mode is free, not the one before it.
   bool byColumns = false;
   Reach reach = {};
 };

@@ -3,10 +3,13 @@
 
 #include "blocks/products/product_rules.h"
 #include "frame/arguments.h"
+#include "gemm/mx_operands.h"
 #include "gemm/narrow_operands.h"
 #include "weight/weight_family.h"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -15,46 +18,149 @@ namespace {
 using Gemm = Family<GemmProblem>;
 using std::to_string;
 
-/// Checks scales of blocks, and gives scale_a. Those of a tile lie in one buffer.
-Strided<OnHost, 2> blockScales(const Arguments &arguments, const GemmProblem &problem,
-                               const GemmConfig &config, const GemmArgs &args, std::int64_t m) {
-  const std::int64_t blocks = scaleBlocks(problem.k);
-  const Strided<OnHost, 2> scaleA = arguments.operandIf<2>(
-      true, args.scale_a,
-      {.name = "scale_a",
-       .dtype = problem.scale,
-       .shape = {"m, k / 128", m, blocks},
-       .free = 2,
-       .reach = {.counts = {config.tile_m, blocks}, .bytes = kMostBufferBytes, .what = "a tile"}});
-  arguments.checkIf(true, args.scale_b,
-                    {.name = "scale_b",
-                     .dtype = problem.scale,
-                     .shape = {"n / 128, k / 128", scaleBlocks(problem.columns()), blocks}});
-  return scaleA;
+/// The extents of a call. Of a product that is not batched, there is one matrix.
+struct Sizes {
+  std::int64_t batch, m;
+};
+Sizes sizesOf(const Arguments &arguments, const GemmProblem &problem, const TensorArg &a) {
+  if (!problem.batch)
+    return {1, arguments.rows(a, "a")};
+  if (a.rank() != 3)
+    arguments.fail("a has " + to_string(a.rank()) +
+                   " modes; the product is batched, and a is (batch, m, k)");
+  const Sizes sizes{a.shape()[0], a.shape()[1]};
+  if (sizes.batch < 0 || sizes.batch > kMostMatrices)
+    arguments.fail("a has " + to_string(sizes.batch) + " matrices; a call has 0 to " +
+                   to_string(kMostMatrices));
+  if (sizes.m < 0 || sizes.m > kMostRowsOfCall)
+    arguments.fail("a has " + to_string(sizes.m) + " rows; at most 2147483647 are expected");
+  return sizes;
 }
 
-/// Scales of 32 elements of K, whose rows follow one another.
-Expected mxScales(const GemmProblem &problem, const char *name, const Shape &shape) {
-  const std::int64_t ofRow = problem.k / kMxBlock;
-  return {.name = name,
-          .dtype = problem.scale,
-          .shape = shape,
-          .align = ofRow % 16 ? ofRow & -ofRow : 16,
-          .reason = "a lane loads those of several blocks together"};
+/// Operands as a row says of those of one matrix, and as they are in a batch: with one mode more, in
+/// front, whose stride is the caller's.
+class OperandRows {
+public:
+  OperandRows(const GemmProblem &problem, const Sizes &sizes)
+      : isBatched_(problem.batch != 0), batch_(sizes.batch) {}
+
+  /// `modes` are those of a batch: "batch, m, k".
+  Expected operator()(Expected row, const char *modes) const {
+    if (!isBatched_)
+      return row;
+    Shape shape(modes, batch_, std::int64_t(0), std::int64_t(0));
+    shape.rank = row.shape.rank + 1;
+    Reach reach = row.reach;
+    reach.counts[0] = 0;
+    for (int mode = 0; mode < row.shape.rank; ++mode) {
+      shape.extents[mode + 1] = row.shape.extents[mode];
+      reach.counts[mode + 1] = row.reach.counts[mode];
+    }
+    row.shape = shape;
+    row.reach = reach;
+    ++row.free;
+    return row;
+  }
+  /// The stride from a matrix to the next; 0 if there is none.
+  std::int64_t stride(const TensorArg &operand) const {
+    return isBatched_ ? strideOf(operand, 0) : 0;
+  }
+  /// A mode of a matrix among those of the operand.
+  int mode(int ofMatrix) const { return isBatched_ + ofMatrix; }
+  /// Address and strides: from matrix to matrix, then of the leading modes of a matrix.
+  template <int Modes>
+  Strided<OnHost, Modes> operand(const std::optional<TensorArg> &tensor, int free) const {
+    Strided<OnHost, Modes> result{.address = address(tensor), .stride = {}};
+    if (!tensor)
+      return result;
+    result.stride[0] = stride(*tensor);
+    for (int of = 0; of < std::min(Modes - 1, free); ++of)
+      result.stride[static_cast<std::size_t>(of + 1)] = strideOf(*tensor, mode(of));
+    return result;
+  }
+
+private:
+  bool isBatched_;
+  std::int64_t batch_;
+};
+/// An operand of a product that is not batched.
+template <std::size_t... Mode>
+Strided<OnHost, static_cast<int>(sizeof...(Mode))>
+ofOne(const Strided<OnHost, static_cast<int>(sizeof...(Mode)) + 1> &all,
+      std::index_sequence<Mode...>) {
+  return {.address = all.address, .stride = {all.stride[Mode + 1]...}};
+}
+template <int Modes> auto ofOne(const Strided<OnHost, Modes> &all) {
+  return ofOne(all, std::make_index_sequence<Modes - 1>());
+}
+
+/// The operands of a call as its kernels take them, in batches of one matrix if it is not batched.
+struct CallOperands {
+  Strided<OnHost, 2> a, b, c, residual;
+  Strided<OnHost, 3> scaleA, scaleC;
+  Strided<OnHost, 1> scaleB, bias;
+  GroupOperands groups;
+};
+
+/// A row's worth of scale_a and scale_b of a matrix, and of how many modes the strides are free.
+struct ScaleRows {
+  Expected a, b;
+  const char *modesA, *modesB; ///< in a batch
+};
+ScaleRows scaleRows(const GemmProblem &problem, const GemmConfig &config, std::int64_t m) {
+  const std::int64_t columns = problem.columns();
+  if (hasMxScales(problem)) {
+    const std::int64_t ofRow = problem.k / kMxBlock;
+    Expected a = mxScales(problem, "scale_a", {"m, k / 32", m, ofRow});
+    if (problem.batch) {
+      a.free = 1;
+      a.reach = {.counts = {config.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"};
+    }
+    return {a, mxScales(problem, "scale_b", {"n, k / 32", columns, ofRow}), "batch, m, k / 32",
+            "batch, n, k / 32"};
+  }
+  if (hasBlockScales(problem)) {
+    // Those of a tile lie in one buffer.
+    const std::int64_t blocks = scaleBlocks(problem.k);
+    return {
+        {.name = "scale_a",
+         .dtype = problem.scale,
+         .shape = {"m, k / 128", m, blocks},
+         .free = 2,
+         .reach = {.counts = {config.tile_m, blocks}, .bytes = kMostBufferBytes, .what = "a tile"}},
+        {.name = "scale_b",
+         .dtype = problem.scale,
+         .shape = {"n / 128, k / 128", scaleBlocks(columns), blocks}},
+        "batch, m, k / 128",
+        "batch, n / 128, k / 128"};
+  }
+  const bool isOneA = problem.scale_a == Scales::per_tensor,
+             isOneB = problem.scale_b == Scales::per_tensor;
+  Expected a{.name = "scale_a", .dtype = f32, .shape = isOneA ? Shape{"1", 1} : Shape{"m", m}};
+  if (problem.batch && !isOneA) {
+    a.free = 1;
+    a.reach = {.counts = {config.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"};
+  }
+  return {a,
+          {.name = "scale_b",
+           .dtype = f32,
+           .shape = isOneB ? Shape{"1", 1} : Shape{"n", columns},
+           .align = isOneB ? 1 : storedTogether(problem.n),
+           .reason = kStoredGroups},
+          isOneA ? "batch, 1" : "batch, m",
+          isOneB ? "batch, 1" : "batch, n"};
 }
 
 /// The scales of c, which are read, or written for each 128 of its columns.
-Strided<OnHost, 2> scalesOfC(const Arguments &arguments, const GemmProblem &problem,
-                             const std::optional<TensorArg> &scales, std::int64_t m) {
-  const bool isWritten = problem.scale_c == Scales::per_block;
-  Expected expected{.name = "scale_c", .dtype = f32, .shape = {"1", 1}};
-  if (isWritten)
-    expected = {.name = "scale_c",
-                .dtype = problem.scale,
-                .shape = {"m, n / 128", m, scaleBlocks(problem.n)},
-                .free = 2,
-                .use = Use::written};
-  return arguments.operandIf<2>(problem.scale_c != Scales::none, scales, expected);
+Expected scalesOfC(const GemmProblem &problem, std::int64_t m) {
+  const int block = columnsOfScaleC(problem.scale_c);
+  if (!block)
+    return {.name = "scale_c", .dtype = f32, .shape = {"1", 1}};
+  return {.name = "scale_c",
+          .dtype = problem.scale,
+          .shape = {block == kMxBlock ? "m, n / 32" : "m, n / 128", m, scalesOfRowOfC(problem)},
+          .free = 2,
+          .use = Use::written};
 }
 
 /// An operand (rows, k) that is not prepared. Inside of a tile's buffer offsets have 32 bits.
@@ -68,8 +174,8 @@ Expected unprepared(const GemmProblem &problem, const GemmConfig &config, const 
           .dtype = dtype,
           .shape = shape,
           .free = 1,
-          // By columns, the end of k is found by the stride.
-          .use = byColumns ? Use::ordered : Use::read,
+          // By columns, the end of k is found by the stride. The matrices of a batch may be one.
+          .use = byColumns && !problem.batch ? Use::ordered : Use::read,
           .align = kPieceBytes * 8 / dtype.memory_bits(),
           .reason = kLoadedPieces,
           .byColumns = byColumns,
@@ -77,20 +183,22 @@ Expected unprepared(const GemmProblem &problem, const GemmConfig &config, const 
                     .bytes = kMostBufferBytes,
                     .what = "a tile"}};
 }
-/// Its rows or columns as a kernel takes them, which counts elements of 4 bits in pairs.
-Strided<OnHost, 1> lines(const TensorArg &matrix, OperandLayout layout) {
-  const std::int64_t stride = layout == OperandLayout::columns
-                                  ? strideOf(matrix, 1)
-                                  : strideOr(matrix, 0, matrix.shape()[1]);
-  return {.address = address(matrix),
-          .stride = {stride / PackedOperand{matrix.dtype()}.elements()}};
-}
-/// By columns, their starts are aligned only if their number of rows is a multiple.
-void checkColumns(const Arguments &arguments, const Expected &expected) {
-  if (expected.byColumns && expected.shape.extents[0] % expected.align) [[unlikely]]
-    arguments.fail(std::string(expected.name) + " has " + to_string(expected.shape.extents[0]) +
+/// By columns, their starts are aligned only if their number of rows is a multiple; and they do not
+/// overlap, in a batch either.
+void checkColumns(const Arguments &arguments, const GemmProblem &problem, const Expected &expected,
+                  const TensorArg &operand) {
+  if (!expected.byColumns)
+    return;
+  const std::int64_t rows = expected.shape.extents[0];
+  if (rows % expected.align) [[unlikely]]
+    arguments.fail(std::string(expected.name) + " has " + to_string(rows) +
                    " rows; by columns it has a multiple of " + to_string(expected.align) +
                    ", because " + expected.reason);
+  if (problem.batch && operand.rank() == 3 && operand.shape()[2] > 1 && operand.strides()[2] < rows)
+      [[unlikely]]
+    arguments.fail(std::string(expected.name) + " has columns of " + to_string(rows) +
+                   " elements at a stride of " + to_string(operand.strides()[2]) +
+                   "; the kernel finds the end by it, so they do not overlap");
 }
 
 /// Whether weights are prepared or not is as the problem says: nothing else tells them apart.
@@ -98,10 +206,13 @@ void checkLayout(const Arguments &arguments, const GemmProblem &problem, const W
   const bool isPrepared = problem.b_layout == OperandLayout::prepared;
   if (b.prepared().has_value() == isPrepared) [[likely]]
     return;
+  const char *weight = problem.batch ? "problem.weights(batch)" : "problem.weight()";
   if (isPrepared)
     arguments.fail(
         "b is a plain tensor, and the problem takes prepared weights, whose elements lie in "
-        "another order. Pass PreparedWeight{.matrix = problem.weight(), .memory = ...} for memory "
+        "another order. Pass PreparedWeight{.matrix = " +
+        std::string(weight) +
+        ", .memory = ...} for memory "
         "that prepare_weight, WeightPlan or another program prepared; weights as they are go with "
         "b_layout = OperandLayout::rows");
   const char *layout = problem.b_layout == OperandLayout::rows ? "rows" : "columns";
@@ -112,80 +223,225 @@ void checkLayout(const Arguments &arguments, const GemmProblem &problem, const W
                  "OperandLayout::prepared");
 }
 
+/// Checks the operands of a call.
+class CallChecks {
+public:
+  CallChecks(const Arguments &arguments, const GemmProblem &problem, const GemmConfig &config,
+             const GemmArgs &args, const Sizes &sizes)
+      : arguments_(arguments), problem_(problem), config_(config), args_(args), m_(sizes.m),
+        batch_(sizes.batch), rows_(problem, sizes) {}
+
+  CallOperands operands() const {
+    const Strided<OnHost, 2> a = matrixA(), b = weights(), c = results();
+    const ScaleRows scales = scaleRows(problem_, config_, m_);
+    checkIf(problem_.scale_a != Scales::none, args_.scale_a, scales.a, scales.modesA);
+    checkIf(problem_.scale_b != Scales::none, args_.scale_b, scales.b, scales.modesB);
+    checkIf(problem_.bias, args_.bias,
+            {.name = "bias",
+             .dtype = problem_.type_of_bias(),
+             .shape = {"n", problem_.columns()},
+             .align = storedTogether(problem_.n),
+             .reason = kStoredGroups},
+            "batch, n");
+    const Strided<OnHost, 3> scaleC = scalesOfResults();
+    const Strided<OnHost, 2> residual = residualRows();
+    Strided<OnHost, 3> scaleA = rows_.operand<3>(args_.scale_a, scales.a.free);
+    if (hasMxScales(problem_))
+      scaleA.stride = {scaleA.stride[0],
+                       strideOr(*args_.scale_a, rows_.mode(0), problem_.k / kMxBlock), 1};
+    return {.a = a,
+            .b = b,
+            .c = c,
+            .residual = residual,
+            .scaleA = scaleA,
+            .scaleC = scaleC,
+            .scaleB = rows_.operand<1>(args_.scale_b, 0),
+            .bias = rows_.operand<1>(args_.bias, 0),
+            .groups = groups()};
+  }
+
+private:
+  void check(const TensorArg &tensor, const Expected &row, const char *modes) const {
+    arguments_.check(tensor, rows_(row, modes));
+  }
+  void checkIf(bool has, const std::optional<TensorArg> &tensor, const Expected &row,
+               const char *modes) const {
+    arguments_.checkIf(has, tensor, rows_(row, modes));
+  }
+  /// Matrices as kernels take them, which count elements of 4 bits in pairs.
+  Strided<OnHost, 2> lines(const TensorArg &matrices, OperandLayout layout) const {
+    const int columns = rows_.mode(1), elements = PackedOperand{matrices.dtype()}.elements();
+    const std::int64_t stride = layout == OperandLayout::columns
+                                    ? strideOf(matrices, columns)
+                                    : strideOr(matrices, rows_.mode(0),
+                                               matrices.shape()[static_cast<std::size_t>(columns)]);
+    return {.address = address(matrices),
+            .stride = {rows_.stride(matrices) / elements, stride / elements}};
+  }
+  Strided<OnHost, 2> matrixA() const {
+    const Expected a = unprepared(problem_, config_, "a", problem_.a, {"m, k", m_, problem_.k},
+                                  problem_.a_layout, config_.tile_m);
+    checkColumns(arguments_, problem_, a, args_.a);
+    check(args_.a, a, "batch, m, k");
+    return lines(args_.a, problem_.a_layout);
+  }
+  Strided<OnHost, 2> weights() const {
+    const TensorArg &tensor = args_.b.tensor();
+    checkLayout(arguments_, problem_, args_.b);
+    if (problem_.b_layout == OperandLayout::prepared) {
+      const WeightProblem matrix =
+          problem_.batch ? problem_.weights(std::max<std::int64_t>(batch_, 1)) : problem_.weight();
+      if (!problem_.batch || batch_)
+        checkPrepared(arguments_, "b", *args_.b.prepared(), tensor, matrix, Use::read);
+      return {.address = address(tensor),
+              .stride = {problem_.batch ? weightsOf(problem_).size() : 0, 0}};
+    }
+    const Expected b =
+        unprepared(problem_, config_, "b", problem_.b, {"n, k", problem_.n, problem_.k},
+                   problem_.b_layout, config_.tile_n, hasFarColumns(problem_, config_));
+    checkColumns(arguments_, problem_, b, tensor);
+    check(tensor, b, "batch, n, k");
+    return lines(tensor, problem_.b_layout);
+  }
+  Strided<OnHost, 2> results() const {
+    check(args_.c,
+          productRows(problem_.c, m_, problem_.n,
+                      {.counts = {config_.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"}),
+          "batch, m, n");
+    arguments_.disjoint(args_.c, "c", args_.a, "a");
+    arguments_.disjoint(args_.c, "c", args_.b.tensor(), "b");
+    return rowsOf(args_.c);
+  }
+  Strided<OnHost, 2> rowsOf(const TensorArg &results) const {
+    const int elements = PackedOperand{results.dtype()}.elements();
+    return {.address = address(results),
+            .stride = {rows_.stride(results) / elements,
+                       strideOr(results, rows_.mode(0), problem_.n) / elements}};
+  }
+  Strided<OnHost, 2> residualRows() const {
+    Expected row =
+        productRows(problem_.type_of_residual(), m_, problem_.n,
+                    {.counts = {config_.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"});
+    row.name = "residual";
+    row.use = Use::read;
+    checkIf(problem_.residual, args_.residual, row, "batch, m, n");
+    if (!problem_.residual)
+      return {};
+    arguments_.disjointOrSame(args_.c, "c", *args_.residual, "residual");
+    return rowsOf(*args_.residual);
+  }
+  Strided<OnHost, 3> scalesOfResults() const {
+    const Expected row = scalesOfC(problem_, m_);
+    const int block = columnsOfScaleC(problem_.scale_c);
+    checkIf(problem_.scale_c != Scales::none, args_.scale_c, row,
+            block == kMxBlock ? "batch, m, n / 32"
+            : block           ? "batch, m, n / 128"
+                              : "batch, 1");
+    if (block) {
+      arguments_.disjoint(*args_.scale_c, "scale_c", args_.c, "c");
+      arguments_.disjoint(*args_.scale_c, "scale_c", args_.a, "a");
+      arguments_.disjoint(*args_.scale_c, "scale_c", args_.b.tensor(), "b");
+    }
+    return rows_.operand<3>(args_.scale_c, row.free);
+  }
+  GroupOperands groups() const {
+    const std::int64_t count = groupsOf(problem_.b_groups, problem_.k),
+                       columns = problem_.columns();
+    return checkScaleGroups(arguments_, problem_.b_groups, args_.group_scales, args_.group_zeros,
+                            problem_.batch ? Shape{"batch, k / size, n", batch_, count, columns}
+                                           : Shape{"k / size, n", count, columns});
+  }
+
+  const Arguments &arguments_;
+  const GemmProblem &problem_;
+  const GemmConfig &config_;
+  const GemmArgs &args_;
+  std::int64_t m_, batch_;
+  OperandRows rows_;
+};
+
+/// The launches of a product that is not batched.
+void launchOne(const Call<GemmProblem> &call, const CallOperands &all, std::int64_t workspace,
+               std::int64_t m, std::int64_t blocks, std::int64_t sumBlocks) {
+  const GemmProblem &problem = call.problem;
+  const GemmConfig &config = call.config;
+  const auto rows = static_cast<std::int32_t>(m);
+  const auto a = ofOne(all.a), b = ofOne(all.b), c = ofOne(all.c), residual = ofOne(all.residual);
+  const auto scaleA = ofOne(all.scaleA), scaleC = ofOne(all.scaleC);
+  const auto scaleB = ofOne(all.scaleB), bias = ofOne(all.bias);
+  const Strided<OnHost, 0> memory{.address = workspace, .stride = {}};
+  if (addsInLaunch(config)) {
+    const std::int64_t flags =
+        PartFlags::place(call.args.workspace->shape()[0], tilesOf(problem, config, m));
+    call.launches.at(0, kGemmSplit)(call.on(blocks, config.threads), call.where,
+                                    {.a = a,
+                                     .b = b,
+                                     .c = c,
+                                     .scaleA = scaleA,
+                                     .scaleB = scaleB,
+                                     .bias = bias,
+                                     .groupScales = all.groups.scales,
+                                     .groupZeros = all.groups.zeros,
+                                     .workspace = memory,
+                                     .flags = {.address = workspace + flags, .stride = {}},
+                                     .seed = call.args.seed,
+                                     .m = rows,
+                                     .scaleC = scaleC,
+                                     .residual = residual});
+  } else if (config.split_k > 1) {
+    call.launches.at(0, kGemmParts)(call.on(blocks, config.threads), call.where,
+                                    {.workspace = memory,
+                                     .a = a,
+                                     .b = b,
+                                     .scaleA = scaleA,
+                                     .scaleB = scaleB,
+                                     .groupScales = all.groups.scales,
+                                     .groupZeros = all.groups.zeros,
+                                     .m = rows});
+    call.launches.at(1, kGemmSum)(call.on(sumBlocks, kSumThreads), call.where,
+                                  {.workspace = memory,
+                                   .c = c,
+                                   .scaleA = {.address = scaleA.address, .stride = {}},
+                                   .scaleB = scaleB,
+                                   .bias = bias,
+                                   .seed = call.args.seed,
+                                   .m = rows,
+                                   .scaleC = scaleC,
+                                   .residual = residual});
+  } else {
+    call.launches.at(0, kGemm)(call.on(blocks, config.threads), call.where,
+                               {.a = a,
+                                .b = b,
+                                .c = c,
+                                .scaleA = scaleA,
+                                .scaleB = scaleB,
+                                .bias = bias,
+                                .groupScales = all.groups.scales,
+                                .groupZeros = all.groups.zeros,
+                                .seed = call.args.seed,
+                                .m = rows,
+                                .scaleC = scaleC,
+                                .residual = residual});
+  }
+}
+
 } // namespace
 
 void Gemm::launch(const Call<GemmProblem> &call) {
   const GemmProblem &problem = call.problem;
   const GemmConfig &config = call.config;
-  const GemmArgs &args = call.args;
   const Arguments arguments(FamilyOf<GemmProblem>::name, call.where);
-  const std::int64_t m = arguments.rows(args.a, "a"), n = problem.n, k = problem.k;
-  const Expected a =
-      unprepared(problem, config, "a", problem.a, {"m, k", m, k}, problem.a_layout, config.tile_m);
-  checkColumns(arguments, a);
-  arguments.check(args.a, a);
-  const Strided<OnHost, 1> linesA = lines(args.a, problem.a_layout);
-  const TensorArg &weights = args.b.tensor();
-  Strided<OnHost, 1> linesB{.address = address(weights), .stride = {}};
-  checkLayout(arguments, problem, args.b);
-  if (problem.b_layout == OperandLayout::prepared) {
-    checkPrepared(arguments, "b", *args.b.prepared(), weights, problem.weight(), Use::read);
-  } else {
-    const Expected b = unprepared(problem, config, "b", problem.b, {"n, k", n, k}, problem.b_layout,
-                                  config.tile_n, hasFarColumns(problem, config));
-    checkColumns(arguments, b);
-    arguments.check(weights, b);
-    linesB = lines(weights, problem.b_layout);
-  }
-  arguments.check(
-      args.c,
-      productRows(problem.c, m, n,
-                  {.counts = {config.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"}));
-  const Strided<OnHost, 1> rowsC{.address = address(args.c), .stride = {strideOr(args.c, 0, n)}};
-  arguments.disjoint(args.c, "c", args.a, "a");
-  arguments.disjoint(args.c, "c", weights, "b");
-  Strided<OnHost, 2> scaleA{};
-  if (hasMxScales(problem)) {
-    const std::int64_t ofRow = k / kMxBlock;
-    arguments.checkIf(true, args.scale_a, mxScales(problem, "scale_a", {"m, k / 32", m, ofRow}));
-    arguments.checkIf(true, args.scale_b,
-                      mxScales(problem, "scale_b", {"n, k / 32", problem.columns(), ofRow}));
-    scaleA = {.address = address(args.scale_a), .stride = {ofRow, 1}};
-  } else if (hasBlockScales(problem)) {
-    scaleA = blockScales(arguments, problem, config, args, m);
-  } else {
-    const bool isOneA = problem.scale_a == Scales::per_tensor,
-               isOneB = problem.scale_b == Scales::per_tensor;
-    scaleA = arguments.operandIf<2>(
-        problem.scale_a != Scales::none, args.scale_a,
-        {.name = "scale_a", .dtype = f32, .shape = isOneA ? Shape{"1", 1} : Shape{"m", m}});
-    arguments.checkIf(problem.scale_b != Scales::none, args.scale_b,
-                      {.name = "scale_b",
-                       .dtype = f32,
-                       .shape = isOneB ? Shape{"1", 1} : Shape{"n", problem.columns()},
-                       .align = isOneB ? 1 : storedTogether(n),
-                       .reason = kStoredGroups});
-  }
-  arguments.checkIf(problem.bias, args.bias,
-                    {.name = "bias",
-                     .dtype = problem.type_of_bias(),
-                     .shape = {"n", problem.columns()},
-                     .align = storedTogether(n),
-                     .reason = kStoredGroups});
-  const Strided<OnHost, 2> scaleC = scalesOfC(arguments, problem, args.scale_c, m);
-  if (problem.scale_c == Scales::per_block) {
-    arguments.disjoint(*args.scale_c, "scale_c", args.c, "c");
-    arguments.disjoint(*args.scale_c, "scale_c", args.a, "a");
-    arguments.disjoint(*args.scale_c, "scale_c", weights, "b");
-  }
-  const GroupOperands groups =
-      checkScaleGroups(arguments, problem.b_groups, args.group_scales, args.group_zeros,
-                       {"k / size, n", groupsOf(problem.b_groups, k), problem.columns()});
+  const Sizes sizes = sizesOf(arguments, problem, call.args.a);
+  const std::int64_t m = sizes.m;
+  const CallOperands all = CallChecks(arguments, problem, config, call.args, sizes).operands();
   const std::int64_t workspace =
-      arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
-  if (workspace)
-    arguments.disjoint(args.c, "c", *args.workspace, "workspace");
-  if (m == 0)
+      arguments.workspace(call.args.workspace, workspaceBytes(problem, config, m));
+  if (workspace) {
+    arguments.disjoint(call.args.c, "c", *call.args.workspace, "workspace");
+    if (problem.residual)
+      arguments.disjoint(*call.args.workspace, "workspace", *call.args.residual, "residual");
+  }
+  if (m == 0 || sizes.batch == 0)
     return;
   const auto grid = [&](std::int64_t tiles) {
     if (tiles > std::numeric_limits<std::int32_t>::max()) [[unlikely]]
@@ -193,107 +449,81 @@ void Gemm::launch(const Call<GemmProblem> &call) {
     return tiles;
   };
   const std::int64_t blocks = grid(tilesOf(problem, config, m) * config.split_k);
-  const auto rows = static_cast<std::int32_t>(m);
-  const int threads = config.threads;
-  const Strided<OnHost, 0> scaleB{.address = address(args.scale_b), .stride = {}},
-      bias{.address = address(args.bias), .stride = {}};
-  if (addsInLaunch(config)) {
-    const std::int64_t flags =
-        PartFlags::place(args.workspace->shape()[0], tilesOf(problem, config, m));
-    call.launches.at(0, kGemmSplit)(call.on(blocks, threads), call.where,
-                                    {.a = linesA,
-                                     .b = linesB,
-                                     .c = rowsC,
-                                     .scaleA = scaleA,
-                                     .scaleB = scaleB,
-                                     .bias = bias,
-                                     .groupScales = groups.scales,
-                                     .groupZeros = groups.zeros,
-                                     .workspace = {.address = workspace, .stride = {}},
-                                     .flags = {.address = workspace + flags, .stride = {}},
-                                     .seed = args.seed,
-                                     .m = rows,
-                                     .scaleC = scaleC});
-  } else if (config.split_k > 1) {
-    call.launches.at(0, kGemmParts)(call.on(blocks, threads), call.where,
-                                    {.workspace = {.address = workspace, .stride = {}},
-                                     .a = linesA,
-                                     .b = linesB,
-                                     .scaleA = scaleA,
-                                     .scaleB = scaleB,
-                                     .groupScales = groups.scales,
-                                     .groupZeros = groups.zeros,
-                                     .m = rows});
-    call.launches.at(1, kGemmSum)(
-        call.on(grid((m + kSumTileM - 1) / kSumTileM * sumTilesAcross(problem)), kSumThreads),
-        call.where,
-        {.workspace = {.address = workspace, .stride = {}},
-         .c = rowsC,
-         .scaleA = {.address = scaleA.address, .stride = {}},
-         .scaleB = scaleB,
-         .bias = bias,
-         .seed = args.seed,
-         .m = rows,
-         .scaleC = scaleC});
-  } else {
-    call.launches.at(0, kGemm)(call.on(blocks, threads), call.where,
-                               {.a = linesA,
-                                .b = linesB,
-                                .c = rowsC,
-                                .scaleA = scaleA,
-                                .scaleB = scaleB,
-                                .bias = bias,
-                                .groupScales = groups.scales,
-                                .groupZeros = groups.zeros,
-                                .seed = args.seed,
-                                .m = rows,
-                                .scaleC = scaleC});
-  }
+  if (!problem.batch)
+    return launchOne(call, all, workspace, m, blocks,
+                     grid((m + kSumTileM - 1) / kSumTileM * sumTilesAcross(problem)));
+  call.launches.at(0, kGemmBatch)(call.on(Dim3(blocks, sizes.batch), config.threads), call.where,
+                                  {.a = all.a,
+                                   .b = all.b,
+                                   .c = all.c,
+                                   .scaleA = all.scaleA,
+                                   .scaleB = all.scaleB,
+                                   .bias = all.bias,
+                                   .groupScales = all.groups.scales,
+                                   .groupZeros = all.groups.zeros,
+                                   .m = static_cast<std::int32_t>(m),
+                                   .scaleC = all.scaleC,
+                                   .residual = all.residual});
 }
 
 GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
                     const Sampler &sampler) {
   const bool blocks = hasBlockScales(problem), isMx = hasMxScales(problem);
-  const std::int64_t across = scaleBlocks(problem.k);
-  const Extents rows{m}, columns{problem.columns()}, one{1},
-      scalesA = isMx                                    ? Extents{m, problem.k / kMxBlock}
-                : blocks                                ? Extents{m, across}
+  const std::int64_t across = scaleBlocks(problem.k), batch = problem.batch;
+  using Modes = std::vector<std::int64_t>;
+  const auto inBatch = [&](Modes modes) {
+    if (batch)
+      modes.insert(modes.begin(), batch);
+    return Extents(modes);
+  };
+  const Modes rows{m}, columns{problem.columns()}, one{1},
+      scalesA = isMx                                    ? Modes{m, problem.k / kMxBlock}
+                : blocks                                ? Modes{m, across}
                 : problem.scale_a == Scales::per_tensor ? one
                                                         : rows,
-      scalesB = isMx     ? Extents{problem.columns(), problem.k / kMxBlock}
-                : blocks ? Extents{scaleBlocks(problem.columns()), across}
+      scalesB = isMx     ? Modes{problem.columns(), problem.k / kMxBlock}
+                : blocks ? Modes{scaleBlocks(problem.columns()), across}
                 : problem.scale_b == Scales::per_tensor ? one
-                                                        : columns;
+                                                        : columns,
+      groups{groupsOf(problem.b_groups, problem.k), problem.columns()};
   const DType ofScales = typeOfScales(problem);
-  const bool isOfBlocks = problem.scale_c == Scales::per_block;
+  const bool isOfBlocks = columnsOfScaleC(problem.scale_c) != 0;
   const auto matrix = [&](const char *name, DType dtype, OperandLayout layout, std::int64_t size) {
     if (layout == OperandLayout::rows)
-      return sampler(name, dtype, Extents{size, problem.k}, Role::input);
-    const TensorArg turned = sampler(name, dtype, Extents{problem.k, size}, Role::input);
-    if (turned.rank() != 2)
+      return sampler(name, dtype, inBatch({size, problem.k}), Role::input);
+    const TensorArg turned = sampler(name, dtype, inBatch({problem.k, size}), Role::input);
+    if (turned.rank() != (batch ? 3 : 2))
       return turned; // the sampler's own, which the call refuses
-    const TensorArg::Dims shape = turned.shape(), strides = turned.strides();
-    return tensor(turned.data(), turned.dtype(), {shape[1], shape[0]}, {strides[1], strides[0]});
+    Modes shape(turned.shape().begin(), turned.shape().end()),
+        strides(turned.strides().begin(), turned.strides().end());
+    std::swap(shape[shape.size() - 2], shape.back());
+    std::swap(strides[strides.size() - 2], strides.back());
+    return TensorArg(turned.data(), turned.dtype(), shape, strides);
+  };
+  const auto weights = [&]() -> WeightArg {
+    if (problem.b_layout != OperandLayout::prepared)
+      return matrix("b", problem.b, problem.b_layout, problem.n);
+    const WeightProblem all = batch ? problem.weights(batch) : problem.weight();
+    return PreparedWeight{all, sampleWeights(sampler, all, preshuffled(all))};
   };
   return {
       .a = matrix("a", problem.a, problem.a_layout, m),
-      .b = problem.b_layout == OperandLayout::prepared
-               ? WeightArg(PreparedWeight{problem.weight(), sampleWeights(sampler, problem.weight(),
-                                                                          weightsOf(problem))})
-               : WeightArg(matrix("b", problem.b, problem.b_layout, problem.n)),
-      .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output),
-      .scale_a = sampleIf(problem.scale_a != Scales::none, sampler, "scale_a", ofScales, scalesA),
-      .scale_b = sampleIf(problem.scale_b != Scales::none, sampler, "scale_b", ofScales, scalesB),
+      .b = weights(),
+      .c = sampler("c", problem.c, inBatch({m, problem.n}), Role::output),
+      .scale_a =
+          sampleIf(problem.scale_a != Scales::none, sampler, "scale_a", ofScales, inBatch(scalesA)),
+      .scale_b =
+          sampleIf(problem.scale_b != Scales::none, sampler, "scale_b", ofScales, inBatch(scalesB)),
       .scale_c = sampleIf(problem.scale_c != Scales::none, sampler, "scale_c",
                           isOfBlocks ? problem.scale : DType(f32),
-                          isOfBlocks ? Extents{m, scaleBlocks(problem.n)} : one,
+                          isOfBlocks ? inBatch({m, scalesOfRowOfC(problem)}) : inBatch(one),
                           isOfBlocks ? Role::output : Role::input),
-      .group_scales =
-          sampleIf(problem.b_groups.size != 0, sampler, "group_scales", problem.b_groups.scale,
-                   Extents{groupsOf(problem.b_groups, problem.k), problem.columns()}),
-      .group_zeros = sampleIf(problem.b_groups.zeros, sampler, "group_zeros", u8,
-                              Extents{groupsOf(problem.b_groups, problem.k), problem.columns()}),
-      .bias = sampleIf(problem.bias, sampler, "bias", problem.type_of_bias(), columns),
+      .group_scales = sampleIf(problem.b_groups.size != 0, sampler, "group_scales",
+                               problem.b_groups.scale, inBatch(groups)),
+      .group_zeros = sampleIf(problem.b_groups.zeros, sampler, "group_zeros", u8, inBatch(groups)),
+      .bias = sampleIf(problem.bias, sampler, "bias", problem.type_of_bias(), inBatch(columns)),
+      .residual = sampleIf(problem.residual, sampler, "residual", problem.type_of_residual(),
+                           inBatch({m, problem.n})),
       .workspace = sampleIf(config.split_k > 1, sampler, "workspace", u8,
                             Extents{workspaceBytes(problem, config, m)},
                             addsInLaunch(config) ? Role::flagged : Role::workspace)};

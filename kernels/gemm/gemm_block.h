@@ -117,26 +117,30 @@ BlockScales blockScalesOf(const GemmProblem &problem, const LoopShape &shape, co
   const Tensor b = p.scaleB.view(type, {blocksN, blocksK}); // (n / 128, K / 128)
   return blockScalesFrom(problem, shape, tile, a, b);
 }
+/// The scales of rows of A that are gathered, by the indices of the rows.
+inline GatheredTile gatheredScales(const GatheredTile &rows, const Tensor &scales) {
+  return {.matrix = scales,
+          .rows = rows.rows,
+          .indices = rows.indices,
+          .exist = rows.exist,
+          .mask = rows.mask};
+}
 /// The same of the rows of A: the scales of gathered rows are gathered as they are.
 template <class Params>
 BlockScales blockScalesOf(const RowsOfA &rows, const GemmProblem &problem, const LoopShape &shape,
                           const BlockTile &tile, const Params &p) {
   BlockScales scales = blockScalesOf(problem, shape, tile, p);
   if (const auto *gathered = std::get_if<GatheredTile>(&rows))
-    scales.gathered.emplace(GatheredTile{
-        .matrix = p.scaleA.view(scales.a.dtype(),
-                                {gathered->rows, scaleBlocks(problem.k)}), // (rows, K / 128)
-        .rows = gathered->rows,
-        .indices = gathered->indices,
-        .exist = gathered->exist,
-        .mask = gathered->mask});
+    scales.gathered.emplace(gatheredScales(
+        *gathered, p.scaleA.view(scales.a.dtype(),
+                                 {gathered->rows, scaleBlocks(problem.k)}))); // (rows, K / 128)
   return scales;
 }
 
 /// The scales of 32 elements of K of a tile, from the start of its part of K on.
 template <class Params>
-MxScales mxScalesOf(const GemmProblem &problem, const LoopShape &shape, const BlockTile &tile,
-                    const Params &p) {
+MxScales mxScalesOf(const RowsOfA &rows, const GemmProblem &problem, const LoopShape &shape,
+                    const BlockTile &tile, const Params &p) {
   const std::int64_t ofRow = problem.k / kMxBlock,
                      ofPart = shape.k * packedA(problem).elements() / kMxBlock;
   const Int32 first = tile.part * static_cast<std::int32_t>(ofPart);
@@ -154,6 +158,9 @@ MxScales mxScalesOf(const GemmProblem &problem, const LoopShape &shape, const Bl
     scales.b.push_back(tileFrom(b,
                                 {tile.column + half * static_cast<std::int32_t>(problem.n), first},
                                 {shape.tileOfHalf(), ofPart})); // (tileN / halves, K / 32)
+  if (const auto *gathered = std::get_if<GatheredTile>(&rows))
+    scales.gathered.emplace(
+        gatheredScales(*gathered, p.scaleA.view(u8, {gathered->rows, ofRow}))); // (rows, K / 32)
   return scales;
 }
 
@@ -180,7 +187,7 @@ std::unique_ptr<Mainloop> mainloopOver(const RowsOfA &a, const GemmProblem &prob
   if (hasBlockScales(problem))
     sums = std::make_unique<BlockScaledSums>(shape, mma, blockScalesOf(a, problem, shape, tile, p));
   else if (hasMxScales(problem))
-    sums = std::make_unique<MxSums>(shape, mma, mxScalesOf(problem, shape, tile, p));
+    sums = std::make_unique<MxSums>(shape, mma, mxScalesOf(a, problem, shape, tile, p));
   else if (problem.b_groups.size)
     sums = std::make_unique<GroupScaledSums>(shape, mma, groupScalesOf(problem, shape, tile, p));
   else
@@ -219,15 +226,25 @@ void addColumnStages(Epilogue &epilogue, const GemmProblem &problem, const TileO
     epilogue.then(
         addToColumns(tile, p.bias.view(problem.type_of_bias(), {halves, problem.n})(half, _)));
 }
+/// A factor for each row, (M). In a batch they lie at a stride.
+template <class Params> Tensor scalesOfRows(const GemmProblem &problem, const Params &p) {
+  if constexpr (requires { p.scaleA.stride[0]; })
+    if (problem.batch)
+      return Strided<OnDevice, 1>{p.scaleA.address, {p.scaleA.stride[0]}}.view(f32, p.m);
+  return packed(p.scaleA).view(f32, p.m);
+}
 /// What follows the sums of a half of B, but for the activation.
 template <class Params>
 Epilogue stagesOf(const GemmProblem &problem, const TileOfC &tile, const Params &p, int half) {
   Epilogue epilogue(tile);
   if (problem.scale_a == Scales::per_row)
-    epilogue.then(scaleRows(tile, packed(p.scaleA).view(f32, p.m)));
+    epilogue.then(scaleRows(tile, scalesOfRows(problem, p)));
   if (problem.scale_a == Scales::per_tensor)
     epilogue.then(scaleAllBy(scaleOfTensor(packed(p.scaleA))));
   addColumnStages(epilogue, problem, tile, p, half);
+  if (problem.residual)
+    epilogue.then(addMatrix(
+        tile, p.residual.view(problem.type_of_residual(), {p.m, problem.n}), problem.beta));
   return epilogue;
 }
 /// The tile of a matrix of n columns that a block's sums are.
@@ -249,15 +266,25 @@ template <class Params> Conversion conversionOf(const GemmProblem &problem, cons
     return overScale(problem.c, scaleOfTensor(packed(p.scaleC)));
   return roundTo(problem.c);
 }
-/// Stores a tile of C, `to` (tileM, tileN), in its type. `p` has the scales of C.
+/// The tile (tileM, tileN) of C; of elements of 4 bits, two of them in a byte, (tileM, tileN / 2).
+template <class Params>
+Tensor tileOfResults(const GemmProblem &problem, const TileOfC &tile, const Params &p) {
+  const PackedOperand packed{problem.c};
+  const bool isPacked = packed.elements() > 1;
+  const TileOfC units = isPacked ? tile.pairs() : tile;
+  const Tensor c = p.c.view(isPacked ? DType(u8) : problem.c, {p.m, units.n()}); // (m, n)
+  return tileFrom(c, {units.firstRow(), units.firstColumn()}, units.shape());
+}
+/// Stores a tile of C, `to` as tileOfResults gives it, in its type. `p` has the scales of C.
 template <class Params>
 void storeTile(const GemmProblem &problem, const TileOfC &tile, const Epilogue &epilogue,
                const GroupSums &sums, const Tensor &to, const Params &p) {
-  if (problem.scale_c != Scales::per_block)
+  const int block = columnsOfScaleC(problem.scale_c);
+  if (!block)
     return epilogue.run(sums, to, conversionOf(problem, p));
   const DType type = problem.scale == f32 ? DType(f32) : DType(u8); // bytes that are exponents
-  storeInBlocks(tile, epilogue, sums, to,
-                p.scaleC.view(type, {p.m, scaleBlocks(tile.n())})); // (m, n / 128)
+  storeInBlocks(tile, epilogue, sums, to, problem.c,
+                p.scaleC.view(type, {p.m, (tile.n() + block - 1) / block}), block); // (m, n / block)
 }
 
 } // namespace kernels::impl

@@ -130,7 +130,8 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
     if (last && rows <= kFewRows && tile.m < last->m)
       break; // the weights would be read more than once
     last = &tile;
-    if (tilesOf(problem, configOf(problem, tile), rows) >=
+    if (tilesOf(problem, configOf(problem, tile), rows) *
+            std::max<std::int64_t>(problem.batch, 1) >=
         unitsForTile(problem, tile, units, target))
       break;
   }

@@ -9,6 +9,7 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 inline constexpr KernelOf<GemmParams> kGemm{"gemm"};
+inline constexpr KernelOf<GemmBatchParams> kGemmBatch{"gemm_batch"};
 inline constexpr KernelOf<GemmPartsParams> kGemmParts{"gemm_parts"};
 inline constexpr KernelOf<GemmSumParams> kGemmSum{"gemm_sum"};
 inline constexpr KernelOf<GemmSplitParams> kGemmSplit{"gemm_split"};
@@ -24,7 +25,13 @@ template <> struct Family<GemmProblem> : FamilyDefaults<GemmProblem, &GemmArgs::
     return partsShape(problem, config).bytes(m) +
            (addsInLaunch(config) ? PartFlags::bytes(tilesOf(problem, config, m)) : 0);
   }
-  static KernelNames kernels(const P &, const GemmConfig &config) {
+  /// m of a call.
+  static std::int64_t rows(const GemmArgs &args) {
+    return args.a.shape()[args.a.rank() == 3 ? 1 : 0];
+  }
+  static KernelNames kernels(const P &problem, const GemmConfig &config) {
+    if (problem.batch)
+      return {&kGemmBatch};
     if (addsInLaunch(config))
       return {&kGemmSplit};
     if (config.split_k > 1)

@@ -6,6 +6,7 @@
 //
 //   kernel      K of a block   what it does with the sums
 //   gemm        all            finishes them
+//   gemm_batch  all            the same, of one matrix of a batch
 //   gemm_parts  a part         writes them to the workspace
 //   gemm_sum                   adds those of all parts, and finishes them
 //   gemm_split  a part         both: writes them, and the last block of a tile does the rest
@@ -34,9 +35,6 @@ BlockTile tileOfBlock(const GemmProblem &problem, const GemmConfig &config, cons
 template <class Params>
 void finishTile(const GemmProblem &problem, const TileOfC &tile, const Params &p,
                 const std::function<GroupSums(int)> &ofHalf) {
-  const Tensor c = p.c.view(problem.c, {p.m, problem.n}); // (m, n)
-  const Tensor to =
-      tileFrom(c, {tile.firstRow(), tile.firstColumn()}, tile.shape()); // (tileM, tileN)
   const auto half = [&](int number) { return stagesOf(problem, tile, p, number); };
   const GroupSums sums =
       problem.gated ? gatedPairs({problem.activation}, half(0), ofHalf(0), half(1), ofHalf(1))
@@ -46,21 +44,65 @@ void finishTile(const GemmProblem &problem, const TileOfC &tile, const Params &p
     epilogue.then(applyActivation(problem.activation));
   if (problem.rounding == Rounding::stochastic)
     epilogue.then(roundStochastically(problem.c, p.seed));
-  storeTile(problem, tile, epilogue, sums, to, p);
+  storeTile(problem, tile, epilogue, sums, tileOfResults(problem, tile, p), p);
 }
 
 //===-- Kernels -------------------------------------------------------------===//
 
-/// All of K.
+/// A tile, of all of K.
+void wholeTile(const Spec<GemmProblem> &spec, const GemmParams<OnDevice> &p) {
+  const auto &[problem, config] = spec;
+  const BlockTile tile = tileOfBlock(problem, config, p.m);
+  mainloopOf(problem, config, tile, p)->run([&](const Sums &sums) {
+    finishTile(problem, tileOfC(problem, config, problem.n, tile), p,
+               [&](int half) { return sums.groups(half); });
+  });
+}
 const FamilyKernel kGemmCode{
     kGemm, [](const GemmParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
-      const GemmProblem &problem = spec->problem;
-      const GemmConfig &config = spec->config;
-      const BlockTile tile = tileOfBlock(problem, config, p.m);
-      mainloopOf(problem, config, tile, p)->run([&](const Sums &sums) {
-        finishTile(problem, tileOfC(problem, config, problem.n, tile), p,
-                   [&](int half) { return sums.groups(half); });
-      });
+      wholeTile(spec.value(), p);
+    }};
+
+/// The operands of a matrix of a batch, as those of a product of its own.
+GemmParams<OnDevice> ofMatrix(const GemmProblem &problem, const GemmBatchParams<OnDevice> &p,
+                              const Int32 &number) {
+  const auto place = [&](const Int64 &address, const Int64 &stride, DType unit) {
+    return Int64(address + wide(number) * stride * (unit.memory_bits() / 8));
+  };
+  // Those of groups follow one another.
+  const auto ofGroups = [&](const Int64 &address, DType type) {
+    const std::int64_t count = groupsOf(problem.b_groups, problem.k) * problem.columns();
+    return Int64(address + wide(number) * (count * type.memory_bits() / 8));
+  };
+  const DType ofScales = typeOfScales(problem),
+              ofScaleC = columnsOfScaleC(problem.scale_c) ? problem.scale : DType(f32);
+  return {
+      .a = {.address = place(p.a.address, p.a.stride[0], packedA(problem).unit()),
+            .stride = {p.a.stride[1]}},
+      .b = {.address = place(p.b.address, p.b.stride[0],
+                             problem.narrow() ? DType(u8) : packedB(problem).unit()),
+            .stride = {p.b.stride[1]}},
+      .c = {.address = place(p.c.address, p.c.stride[0], packedC(problem).unit()),
+            .stride = {p.c.stride[1]}},
+      .scaleA = {.address = place(p.scaleA.address, p.scaleA.stride[0], ofScales),
+                 .stride = {p.scaleA.stride[1], p.scaleA.stride[2]}},
+      .scaleB = {.address = place(p.scaleB.address, p.scaleB.stride[0], ofScales), .stride = {}},
+      .bias = {.address = place(p.bias.address, p.bias.stride[0], problem.type_of_bias()),
+               .stride = {}},
+      .groupScales = {.address = ofGroups(p.groupScales.address, problem.b_groups.scale),
+                      .stride = {}},
+      .groupZeros = {.address = ofGroups(p.groupZeros.address, u8), .stride = {}},
+      .seed = Int64(0),
+      .m = p.m,
+      .scaleC = {.address = place(p.scaleC.address, p.scaleC.stride[0], ofScaleC),
+                 .stride = {p.scaleC.stride[1], p.scaleC.stride[2]}},
+      .residual = {.address =
+                       place(p.residual.address, p.residual.stride[0], problem.type_of_residual()),
+                   .stride = {p.residual.stride[1]}}};
+}
+const FamilyKernel kGemmBatchCode{
+    kGemmBatch, [](const GemmBatchParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
+      wholeTile(spec.value(), ofMatrix(spec->problem, p, Int32(block_idx().y)));
     }};
 
 /// Writes the sums of a block's part of K to the workspace.
@@ -132,7 +174,9 @@ const FamilyKernel kGemmSumCode{
 
 void Family<GemmProblem>::compile(const Compiler<GemmProblem> &compiler) {
   const int threads = compiler.config().threads;
-  if (addsInLaunch(compiler.config())) {
+  if (compiler.problem().batch) {
+    compiler(kGemmBatchCode, threads);
+  } else if (addsInLaunch(compiler.config())) {
     compiler(kGemmSplitCode, threads);
   } else if (compiler.config().split_k > 1) {
     compiler(kGemmPartsCode, threads);

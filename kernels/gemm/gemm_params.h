@@ -14,7 +14,19 @@ template <class Side> struct GemmParams {
   Strided<Side, 0> groupScales, groupZeros; // (k / size, n)
   Param<Side, Int64> seed;
   Param<Side, Int32> m;
-  Strided<Side, 2> scaleC; // (1); of blocks: (m, n / 128)
+  Strided<Side, 2> scaleC;   // (1); of blocks: (m, n / 128)
+  Strided<Side, 1> residual; // (m, n)
+};
+
+/// Those of a batch of matrices; the first stride is that from a matrix to the next.
+template <class Side> struct GemmBatchParams {
+  Strided<Side, 2> a, b, c;                 // (batch, m, k), (batch, n, k), (batch, m, n)
+  Strided<Side, 3> scaleA;                  // (batch, m); of blocks: (batch, m, k / 128)
+  Strided<Side, 1> scaleB, bias;            // (batch, n); of blocks: (batch, n / 128, k / 128)
+  Strided<Side, 0> groupScales, groupZeros; // (batch, k / size, n)
+  Param<Side, Int32> m;
+  Strided<Side, 3> scaleC;   // (batch); of blocks: (batch, m, n / 128)
+  Strided<Side, 2> residual; // (batch, m, n)
 };
 
 /// The sums of parts of K.
@@ -34,7 +46,8 @@ template <class Side> struct GemmSumParams {
   Strided<Side, 0> scaleA, scaleB, bias;
   Param<Side, Int64> seed;
   Param<Side, Int32> m;
-  Strided<Side, 2> scaleC; // (1)
+  Strided<Side, 2> scaleC;   // (1)
+  Strided<Side, 1> residual; // (m, n)
 };
 
 /// Both in one launch.
@@ -47,7 +60,8 @@ template <class Side> struct GemmSplitParams {
   Strided<Side, 0> flags;     // (tiles), in the workspace
   Param<Side, Int64> seed;
   Param<Side, Int32> m;
-  Strided<Side, 2> scaleC; // (1)
+  Strided<Side, 2> scaleC;   // (1)
+  Strided<Side, 1> residual; // (m, n)
 };
 
 } // namespace kernels::impl

@@ -4,6 +4,7 @@
 #include "blocks/products/loop_shape.h"
 #include "blocks/facts/matrix_form.h"
 #include "blocks/products/narrow_rules.h"
+#include "blocks/products/blocks_of_waves.h"
 #include "blocks/products/preshuffle.h"
 #include "blocks/products/split_k_rules.h"
 #include "blocks/products/tile_grid.h"
@@ -22,23 +23,35 @@ inline std::int64_t paddedColumns(const GemmProblem &problem) {
 inline DType multipliedB(const GemmProblem &problem) {
   return problem.narrow() ? problem.a : problem.b;
 }
-/// Whether operands have scales of 32 elements of K.
+/// Whether operands have scales of blocks of 128 elements of K, and of 32.
+inline bool hasBlockScales(const GemmProblem &problem) {
+  return problem.scale_a == Scales::per_block;
+}
 inline bool hasMxScales(const GemmProblem &problem) { return problem.scale_a == Scales::mx; }
 /// The elements of K that share one.
 inline constexpr int kMxBlock = 32;
 /// How operands are moved: elements of 4 bits in pairs, which are the units of K of a loop's shape.
 inline PackedOperand packedA(const GemmProblem &problem) { return {problem.a}; }
 inline PackedOperand packedB(const GemmProblem &problem) { return {problem.b}; }
+inline PackedOperand packedC(const GemmProblem &problem) { return {problem.c}; }
+/// The columns of C that share a scale which the product makes; 0 if it makes none.
+constexpr int columnsOfScaleC(Scales scales) {
+  return scales == Scales::per_block ? kScaleBlock : scales == Scales::mx ? kMxBlock : 0;
+}
 /// The matrix instruction of a problem, for steps of so many elements of K; none if the target has
-/// none for these types.
+/// none for these types. Powers of two as scales of blocks are for an instruction that takes them.
 inline std::optional<MatrixForm> gemmForm(const GemmProblem &problem, std::int64_t stepK,
                                           const Target &target) {
-  if (!hasMxScales(problem))
-    return matrixForm(target, problem.a, multipliedB(problem), stepK, paddedColumns(problem));
-  const std::optional<MxForms> forms = mxForms(target, problem.a, problem.b);
-  if (!forms || stepK % forms->a.instruction.k || paddedColumns(problem) % forms->a.instruction.k)
+  const bool takesPowers = hasBlockScales(problem) && problem.scale == f8E8M0FNU;
+  if (hasMxScales(problem) || takesPowers) {
+    const std::optional<MxForms> forms = mxForms(target, problem.a, problem.b);
+    if (forms && stepK % forms->a.instruction.k == 0 &&
+        paddedColumns(problem) % forms->a.instruction.k == 0)
+      return forms->a;
+  }
+  if (hasMxScales(problem))
     return std::nullopt;
-  return forms->a;
+  return matrixForm(target, problem.a, multipliedB(problem), stepK, paddedColumns(problem));
 }
 /// The same for a tile.
 inline std::optional<MatrixForm> gemmForm(const GemmProblem &problem, const GemmConfig &config,
@@ -73,6 +86,13 @@ inline std::optional<LoopShape> loopShapeOfB(const GemmProblem &problem, const L
   own.k = shape.k * ofA / ofB;
   return own;
 }
+/// Scales of a row of C that the product makes.
+inline std::int64_t scalesOfRowOfC(const GemmProblem &problem) {
+  const int block = columnsOfScaleC(problem.scale_c);
+  return block ? (problem.n + block - 1) / block : 0;
+}
+/// The matrices of a batch: a grid counts them in its second mode.
+inline constexpr std::int64_t kMostMatrices = 65535;
 /// A block's rows of A, and of C, lie in a buffer of fewer bytes; offsets inside of it have 32
 /// bits.
 inline constexpr std::int64_t kMostBufferBytes = 1 << 30;
@@ -86,9 +106,6 @@ inline bool hasFarColumns(const GemmProblem &problem, const GemmConfig &config) 
 /// Groups of K with scales of their own, in a row of narrow weights.
 inline std::int64_t groupsOf(const ScaleGroups &groups, std::int64_t k) {
   return groups.size ? k / groups.size : 0;
-}
-inline bool hasBlockScales(const GemmProblem &problem) {
-  return problem.scale_a == Scales::per_block;
 }
 /// The type of scale_a and scale_b: others than those of blocks are f32.
 inline DType typeOfScales(const GemmProblem &problem) {
@@ -109,9 +126,11 @@ inline std::int64_t columnsOfParts(const GemmProblem &problem, const GemmConfig 
 /// Shared memory in which waves side by side find the largest magnitudes of scales of blocks of C.
 inline int bytesOfScalesOfC(const GemmProblem &problem, const GemmConfig &config,
                             const LoopShape &shape) {
-  if (problem.scale_c != Scales::per_block || shape.waves == 1)
+  const int block = columnsOfScaleC(problem.scale_c);
+  if (!block || shape.waves == 1)
     return 0;
-  return 4 * shape.waves * config.tile_m * shape.tileOfHalf() / kScaleBlock;
+  return 4 * shape.waves * config.tile_m *
+         BlocksOfWaves{16, shape.waves, shape.tilesOfHalf(), block}.ofWave();
 }
 /// Columns of C that a block computes, and tiles of C side by side.
 inline int tileAcross(const GemmProblem &problem, const GemmConfig &config) {

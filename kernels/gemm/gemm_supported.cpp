@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -81,8 +82,9 @@ std::vector<Kept> keptBy(const GemmProblem &problem, const GemmConfig &config,
                     2 * tiles * (ofTile * groups.scale.memory_bits() / 32 + groups.zeros)});
   }
   if (hasMxScales(problem)) {
-    const int rows = shape.tilesM() + shape.halves * shape.tilesOfHalf();
-    kept.push_back({"scales of 32 elements of k", (2 * shape.parts() + 1) * rows});
+    const int rows = shape.tilesM() + shape.halves * shape.tilesOfHalf(),
+              ofPart = mxWords(problem.k / kMxBlock, shape.parts()) ? 1 : shape.form.scalesOfLane();
+    kept.push_back({"scales of 32 elements of k", (2 * shape.parts() * ofPart + 1) * rows});
   }
   if (hasBlockScales(problem)) {
     kept.push_back({"sums of a block of k", sums});
@@ -127,14 +129,15 @@ Support scalesFit(const GemmProblem &problem, const GemmConfig &config, const Lo
 
 /// Whether a tile makes the scales of blocks of C, if the problem has them.
 Support scalesOfCFit(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape) {
-  if (problem.scale_c != Scales::per_block)
+  const int block = columnsOfScaleC(problem.scale_c);
+  if (!block)
     return {};
-  const int together = 16 * shape.waves;
-  if (shape.tileOfHalf() % kScaleBlock || kScaleBlock % together)
-    return Support::no(
-        "scales of 128 columns of c need tiles of a multiple of 128 columns of c, here " +
-        to_string(shape.tileOfHalf()) + ", and 1, 2, 4 or 8 waves side by side, here " +
-        to_string(shape.waves));
+  if (!BlocksOfWaves{16, shape.waves, shape.tilesOfHalf(), block}.whole()) {
+    const std::string columns = to_string(block);
+    return Support::no("scales of " + columns + " columns of c need tiles of a multiple of " +
+                       columns + " columns of c, here " + to_string(shape.tileOfHalf()) +
+                       ", and 1, 2, 4 or 8 waves side by side, here " + to_string(shape.waves));
+  }
   if (config.split_k > 1 || (config.waves_k > 1 && shape.waves > 1))
     return Support::no(
         "scales of blocks of c are made of whole sums by all waves side by side; split_k is "
@@ -338,6 +341,9 @@ Support memoryFits(const GemmProblem &problem, const GemmConfig &config, const L
 
 /// How blocks share K.
 Support partsFit(const GemmProblem &problem, const GemmConfig &config) {
+  if (problem.batch && config.split_k > 1)
+    return Support::no("split_k is " + to_string(config.split_k) +
+                       "; blocks do not share the K of a product of a batch, it is 1");
   if (config.parts_sum == PartsSum::last_block && config.split_k == 1)
     return Support::no("parts_sum is of split_k > 1");
   if (config.parts_sum == PartsSum::last_block && config.split_k > PartFlags::kMostParts)
@@ -359,28 +365,32 @@ Support resultsSupported(const GemmProblem &problem) {
   if (problem.bias)
     if (const Support answer = floatSupported("bias", problem.type_of_bias()); !answer)
       return answer;
-  if (problem.c.memory_bits() != 8) {
+  const bool isOfFour = problem.c == f4E2M1FN;
+  if (problem.c.memory_bits() != 8 && !isOfFour) {
     if (problem.scale_c != Scales::none)
-      return Support::no(isOfType + ", and scale_c is of c of 8 bits");
+      return Support::no(isOfType + ", and scale_c is of c of 4 or 8 bits");
     return floatSupported("c", problem.c);
   }
-  if (const Support answer = quantisedSupported("c", problem.c); !answer)
+  if (isOfFour && problem.scale_c != Scales::mx)
+    return Support::no(isOfType + "; it has scales of 32 of its columns, scale_c of Scales::mx");
+  if (const Support answer = isOfFour ? Support() : quantisedSupported("c", problem.c); !answer)
     return answer;
   if (problem.rounding != Rounding::nearest)
     return Support::no(isOfType + "; stochastic rounding is for f16 and bf16");
   switch (problem.scale_c) {
   case Scales::none:
-    return Support::no(isOfType + ", which needs a scale: scale_c is per_tensor or per_block");
+    return Support::no(isOfType + ", which needs a scale: scale_c is per_tensor, per_block or mx");
   case Scales::per_row:
     return Support::no(
-        "scale_c is per_row, and no block has all columns of a row; it is per_tensor or "
-        "per_block. A row's scale is made by quantise (ScaleOf::row), of c in 16 bits");
-  case Scales::mx:
-    return Support::no(
-        "scale_c is mx; it is per_tensor or per_block. Scales of 32 elements are made by "
-        "quantise (ScaleOf::block), of c in 16 bits");
+        "scale_c is per_row, and no block has all columns of a row; it is per_tensor, "
+        "per_block or mx. A row's scale is made by quantise (ScaleOf::row), of c in 16 bits");
   case Scales::per_tensor:
     return {};
+  case Scales::mx:
+    if (problem.scale != f8E8M0FNU)
+      return Support::no("scale is " + std::string(problem.scale.name()) +
+                         "; with scale_c of Scales::mx it is f8E8M0FNU");
+    [[fallthrough]];
   case Scales::per_block:
     if (problem.c == i8)
       return Support::no("c is of type i8; scales of blocks belong to 8-bit floats");
@@ -389,12 +399,46 @@ Support resultsSupported(const GemmProblem &problem) {
       return Support::no(
           "scales of blocks of c are of products of rows of a and prepared weights that are "
           "not narrow");
-    if (problem.n % kScaleBlock)
+    if (const int block = columnsOfScaleC(problem.scale_c); problem.n % block)
       return Support::no("n is " + to_string(problem.n) +
-                         "; with scales of blocks of c it is a multiple of 128");
+                         "; with scales of blocks of c it is a multiple of " + to_string(block));
     return {};
   }
   throw Error("scales of no kind");
+}
+
+/// Whether a residual may be added.
+Support residualSupported(const GemmProblem &problem) {
+  if (!problem.residual) {
+    if (problem.residual_type)
+      return Support::no("residual_type is " + std::string(problem.residual_type.name()) +
+                         ", and there is no residual");
+    if (problem.beta != 1)
+      return Support::no("beta is of a residual, and there is none");
+    return {};
+  }
+  if (problem.gated)
+    return Support::no(
+        "a residual is added before the activation, which gated pairs have inside; add it to the "
+        "product that follows");
+  if (!std::isfinite(problem.beta))
+    return Support::no("beta is a finite number");
+  return floatSupported("residual", problem.type_of_residual());
+}
+
+/// Whether the problem may have a batch of matrices.
+Support batchSupported(const GemmProblem &problem) {
+  if (!problem.batch)
+    return {};
+  if (problem.batch < 0 || problem.batch > kMostMatrices)
+    return Support::no("batch is " + to_string(problem.batch) + "; it is 0, or about how many "
+                       "matrices a call has, up to " + to_string(kMostMatrices));
+  if (problem.rounding != Rounding::nearest)
+    return Support::no("stochastic rounding is of products that are not batched");
+  if (problem.b_layout == OperandLayout::prepared && problem.columns() % Preshuffled::kRows)
+    return Support::no("b has " + to_string(problem.columns()) +
+                       " rows; prepared weights of a batch have a multiple of 16 each");
+  return {};
 }
 
 /// Whether operands with scales of 32 elements of k exist, and how their products may lie.
@@ -410,7 +454,7 @@ Support mxSupported(const GemmProblem &problem, const Target &target) {
       return Support::no(ofTypes +
                          "; with Scales::mx each is f8E4M3FN, f8E5M2 or f4E2M1FN. f8E4M3FN has "
                          "all numbers of the floats of 6 bits, too");
-  if (!target.has(Feature::mfma_scale))
+  if (!hasMxInstructions(target))
     return Support::no(
         target.name() +
         " has no matrix instructions that this library gives scales of 32 elements of k. "
@@ -516,17 +560,13 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   } else if (!matrixKind(problem.a) || !matrixKind(multipliedB(problem))) {
     return ofTypes();
   }
-  for (const Support &answer : {weightSupported(problem.weight()), resultsSupported(problem)})
+  for (const Support &answer : {weightSupported(problem.weight()), resultsSupported(problem),
+                                residualSupported(problem), batchSupported(problem)})
     if (!answer)
       return answer;
   const auto form = gemmForm(problem, paddedColumns(problem), target);
   if (!form)
     return ofTypes();
-  if (problem.narrow() && form->runsOfEight() > 1)
-    return Support::no("b is of type " + std::string(problem.b.name()) +
-                       "; narrow weights are for matrix instructions that take 8 elements of k of a "
-                       "lane, and those of " +
-                       target.name() + " take more");
   if (problem.a_layout == OperandLayout::prepared)
     return Support::no("a is never prepared; it lies by rows or by columns");
   for (const auto &[name, layout] :
@@ -547,7 +587,7 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
     return Support::no("gated pairs take prepared weights");
   if (hasBlockScales(problem) != (problem.scale_b == Scales::per_block))
     return Support::no("one operand has scales of blocks; both have them, or none");
-  const bool hasBlocks = hasBlockScales(problem) || isMx || problem.scale_c == Scales::per_block;
+  const bool hasBlocks = hasBlockScales(problem) || isMx || columnsOfScaleC(problem.scale_c);
   if (problem.scale != f32 && !(hasBlocks && problem.scale == f8E8M0FNU))
     return Support::no("scales are of type " + std::string(problem.scale.name()) +
                        "; f32 is supported, and f8E8M0FNU for scales of blocks");

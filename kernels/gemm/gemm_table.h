@@ -8,6 +8,7 @@
 #pragma once
 
 #include "blocks/facts/gpu_size.h"
+#include "blocks/facts/matrix_form.h"
 
 #include <flydsl/kernels/gemm.h>
 
@@ -105,6 +106,32 @@ inline constexpr GemmTile kGfx1250FewRows[] = {
     {16, 64, 512, 128, 4}, {16, 64, 256, 128, 4}, {16, 32, 512, 128, 4},  {16, 32, 256, 128, 4},
     {16, 32, 512, 256, 8}, {16, 16, 512, 256, 8}, {16, 16, 1024, 256, 8},
 };
+/// Tiles of operands with scales of 32 elements of K: an instruction takes scales from the first 256
+/// registers alone, so that tiles of four waves with more sums spill. The first is for weights of 4 bits.
+inline constexpr GemmTile kGfx1250Mx[] = {
+    {128, 256, 128, 256, 0, 2}, {128, 128, 128, 256, 0, 2}, {64, 128, 128, 128},
+    {64, 64, 256, 128},         {32, 128, 256, 128},        {32, 64, 256, 128},
+    {16, 128, 256, 128},        {16, 64, 256, 128},
+};
+inline constexpr GemmTile kGfx1250Narrow[] = {
+    {128, 256, 256, 128}, {128, 128, 256, 128}, {64, 256, 256, 128}, {64, 128, 256, 128},
+    {64, 64, 256, 128},   {32, 128, 256, 128},  {32, 64, 256, 128},  {16, 128, 256, 128},
+    {16, 64, 256, 128},
+};
+inline constexpr GemmTile kGfx1250NarrowFewRows[] = {
+    {32, 64, 256, 128, 4}, {32, 32, 256, 128, 4},  {16, 64, 256, 128, 4}, {16, 32, 256, 128, 4},
+    {16, 16, 256, 128, 4}, {16, 128, 256, 128}, {16, 64, 256, 128},
+};
+/// The same for narrow weights that are 8-bit floats: conversions read the first 128 registers alone, so
+/// that waves with more columns spill.
+inline constexpr GemmTile kGfx1250NarrowFloats[] = {
+    {64, 128, 256, 256}, {64, 64, 256, 128},  {32, 128, 256, 128},
+    {32, 64, 256, 128},  {16, 128, 256, 128}, {16, 64, 256, 128},
+};
+inline constexpr GemmTile kGfx1250NarrowFloatsFewRows[] = {
+    {32, 128, 256, 128},   {32, 64, 256, 128},     {16, 32, 256, 128, 4},
+    {16, 16, 256, 128, 4}, {16, 64, 256, 128},
+};
 inline constexpr GemmTile kGfx1250Unprepared[] = {
     {256, 256, 128, 256, 0, 2}, {256, 256, 256, 512, 0, 4}, {128, 128, 128, 128, 0, 2},
     {128, 128, 256, 256, 0, 2}, {128, 64, 128, 128, 0, 2},  {64, 64, 128, 128, 0, 2},
@@ -123,14 +150,22 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
                                            std::int64_t m) {
   const bool few = m <= kFewRows && problem.a_layout == OperandLayout::rows;
   using Tiles = std::span<const GemmTile>;
+  const bool isWide = target.has(Feature::wmma) && lds_banks(target) == 64; // gfx1250
   if (problem.narrow()) {
+    if (isWide && matrixKind(problem.b) == MatrixKind::float8)
+      return few ? Tiles(kGfx1250NarrowFloatsFewRows) : Tiles(kGfx1250NarrowFloats);
+    if (isWide)
+      return few ? Tiles(kGfx1250NarrowFewRows) : Tiles(kGfx1250Narrow);
     if (target.has(Feature::mfma))
       return few ? Tiles(kCdnaFewRows) : Tiles(kCdnaNarrow);
     return few ? Tiles(kRdnaNarrowFewRows) : Tiles(kRdnaNarrow);
   }
   if (problem.scale_c == Scales::per_block)
     return target.has(Feature::mfma) ? Tiles(kCdnaBlocksOfC) : Tiles(kRdnaBlocksOfC);
-  if (target.has(Feature::wmma) && lds_banks(target) == 64)
+  const bool hasScales = problem.scale_a == Scales::mx;
+  if (isWide && hasScales && !few)
+    return Tiles(kGfx1250Mx).subspan(problem.b.memory_bits() < 8 ? 0 : 1);
+  if (isWide)
     return problem.b_layout != OperandLayout::prepared ? Tiles(kGfx1250Unprepared)
            : few                                       ? Tiles(kGfx1250FewRows)
                                                        : Tiles(kGfx1250Tiles);

@@ -3,6 +3,7 @@
 
 #include "blocks/products/product_rules.h"
 #include "frame/arguments.h"
+#include "gemm/mx_operands.h"
 #include "gemm/narrow_operands.h"
 #include "weight/weight_family.h"
 
@@ -30,8 +31,11 @@ Sizes sizesOf(const Arguments &arguments, const GroupedGemmProblem &problem,
     arguments.fail("sorted_ids is a vector of up to 2147483647 places");
   if (problem.a_rows == GroupedRows::tokens)
     return {places, rows};
-  if (args.c.rank() != 3)
-    arguments.fail("c is a tensor (tokens, topk, n), because its rows are those of slots");
+  const bool isSlots = problem.c_rows == GroupedRows::slots;
+  if (args.c.rank() != (isSlots ? 3 : 2))
+    arguments.fail(isSlots
+                       ? "c is a tensor (tokens, topk, n), because its rows are those of slots"
+                       : "c is a matrix (tokens, n), because its rows are those of tokens");
   return {places, args.c.shape()[0]};
 }
 
@@ -55,8 +59,7 @@ void checkPlaces(const Arguments &arguments, const GroupedGemmProblem &problem,
 /// Rows that are gathered lie in one buffer.
 void checkGathered(const Arguments &arguments, const GroupedGemmProblem &problem,
                    const TensorArg &a, std::int64_t tokens) {
-  const std::int64_t bytes =
-      tokens * strideOr(a, 0, problem.k) * (problem.a.memory_bits() / 8);
+  const std::int64_t bytes = tokens * strideOr(a, 0, problem.k) * problem.a.memory_bits() / 8;
   if (bytes >= kMostBufferBytes)
     arguments.fail("a spans " + to_string(bytes) +
                    " bytes; rows of tokens span less than 1 GiB. Call the plan for parts of the "
@@ -79,7 +82,8 @@ Strided<OnHost, 1> checkA(const Arguments &arguments, const GroupedGemmProblem &
   arguments.check(a, expected);
   if (isGathered)
     checkGathered(arguments, problem, a, sizes.tokens);
-  return {.address = address(a), .stride = {strideOr(a, 0, problem.k)}};
+  return {.address = address(a),
+          .stride = {strideOr(a, 0, problem.k) / PackedOperand{problem.a}.elements()}};
 }
 
 Strided<OnHost, 2> checkB(const Arguments &arguments, const GroupedGemmProblem &problem,
@@ -107,8 +111,9 @@ Strided<OnHost, 2> checkB(const Arguments &arguments, const GroupedGemmProblem &
                            .reach = {.counts = {0, config.tile_n},
                                      .bytes = kMostBufferBytes,
                                      .what = "a tile"}});
+  const int elements = PackedOperand{problem.b}.elements();
   return {.address = address(memory),
-          .stride = {strideOf(memory, 0), strideOr(memory, 1, problem.k)}};
+          .stride = {strideOf(memory, 0) / elements, strideOr(memory, 1, problem.k) / elements}};
 }
 
 Strided<OnHost, 2> checkC(const Arguments &arguments, const GroupedGemmProblem &problem,
@@ -123,12 +128,21 @@ Strided<OnHost, 2> checkC(const Arguments &arguments, const GroupedGemmProblem &
             .use = Use::written,
             .align = storedTogether(n),
             .reason = kStoredGroups});
+  if (problem.c_rows == GroupedRows::tokens)
+    return arguments.operand<2>(c, {.name = "c",
+                                    .dtype = problem.c,
+                                    .shape = {"tokens, n", sizes.tokens, n},
+                                    .free = 1,
+                                    .use = Use::written,
+                                    .align = storedTogether(n),
+                                    .reason = kStoredGroups});
   Expected expected = productRows(
       problem.c, sizes.places, n,
       {.counts = {config.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"});
   expected.shape.modes = "places, n";
   arguments.check(c, expected);
-  return {.address = address(c), .stride = {strideOr(c, 0, n), 0}};
+  return {.address = address(c),
+          .stride = {strideOr(c, 0, n) / PackedOperand{problem.c}.elements(), 0}};
 }
 
 /// What says which places experts have.
@@ -161,6 +175,15 @@ Strided<OnHost, 2> checkScales(const Arguments &arguments, const GroupedGemmProb
                      .shape = {"experts, n", experts, columns},
                      .align = storedTogether(columns),
                      .reason = kStoredGroups});
+  if (problem.scale_a == Scales::mx) {
+    const std::int64_t ofRow = problem.k / kMxBlock;
+    arguments.checkIf(
+        true, args.scale_b,
+        mxScales(productOf(problem), "scale_b", {"experts, n, k / 32", experts, columns, ofRow}));
+    arguments.checkIf(true, args.scale_a,
+                      mxScales(productOf(problem), "scale_a", {"m, k / 32", rows, ofRow}));
+    return {.address = address(args.scale_a), .stride = {ofRow, 1}};
+  }
   if (problem.scale_a == Scales::per_block) {
     arguments.checkIf(
         true, args.scale_b,
@@ -190,13 +213,15 @@ Strided<OnHost, 2> checkScales(const Arguments &arguments, const GroupedGemmProb
 Strided<OnHost, 0> scalesOfC(const Arguments &arguments, const GroupedGemmProblem &problem,
                              const GroupedGemmArgs &args, const Sizes &sizes) {
   Expected expected{.name = "scale_c", .dtype = f32, .shape = {"1", 1}};
-  if (problem.scale_c == Scales::per_block)
+  const int block = columnsOfScaleC(problem.scale_c);
+  if (block)
     expected = {.name = "scale_c",
                 .dtype = problem.scale,
-                .shape = {"places, n / 128", sizes.places, scaleBlocks(problem.n)},
+                .shape = {block == kMxBlock ? "places, n / 32" : "places, n / 128", sizes.places,
+                          scalesOfRowOfC(problem)},
                 .use = Use::written};
   arguments.checkIf(problem.scale_c != Scales::none, args.scale_c, expected);
-  if (problem.scale_c == Scales::per_block) {
+  if (block) {
     arguments.disjoint(*args.scale_c, "scale_c", args.c, "c");
     arguments.disjoint(*args.scale_c, "scale_c", args.a, "a");
     arguments.disjoint(*args.scale_c, "scale_c", args.b.tensor(), "b");
@@ -286,7 +311,8 @@ GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfi
   const bool blocks = problem.scale_a == Scales::per_block,
              isOneA = problem.scale_a == Scales::per_tensor,
              isOneB = problem.scale_b == Scales::per_tensor,
-             blocksOfC = problem.scale_c == Scales::per_block;
+             isMx = problem.scale_a == Scales::mx,
+             blocksOfC = columnsOfScaleC(problem.scale_c) != 0;
   const DType ofScales = typeOfScales(productOf(problem));
   const auto numbers = [&](bool has, const char *name, std::int64_t count, Role role) {
     return sampleIf(has, sampler, name, i32, Extents{count}, role);
@@ -299,6 +325,8 @@ GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfi
                    : WeightArg(sampler("b", problem.b, Extents{experts, columns, k}, Role::input)),
           .c = problem.c_rows == GroupedRows::slots
                    ? sampler("c", problem.c, Extents{tokens, problem.topk, n}, Role::output)
+               : problem.c_rows == GroupedRows::tokens
+                   ? sampler("c", problem.c, Extents{tokens, n}, Role::both)
                    : sampler("c", problem.c, Extents{places, n}, Role::output),
           .unit_experts =
               numbers(problem.groups == GroupLayout::units, "unit_experts", places / problem.unit,
@@ -313,16 +341,18 @@ GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfi
           .weights = sampleIf(problem.weights != RoutedWeights::none, sampler, "weights", f32,
                               Extents{places}),
           .scale_a = sampleIf(problem.scale_a != Scales::none, sampler, "scale_a", ofScales,
-                              blocks   ? Extents{rows, across}
+                              isMx     ? Extents{rows, k / kMxBlock}
+                              : blocks ? Extents{rows, across}
                               : isOneA ? Extents{1}
                                        : Extents{rows}),
           .scale_b = sampleIf(problem.scale_b != Scales::none, sampler, "scale_b", ofScales,
-                              blocks   ? Extents{experts, scaleBlocks(columns), across}
+                              isMx     ? Extents{experts, columns, k / kMxBlock}
+                              : blocks ? Extents{experts, scaleBlocks(columns), across}
                               : isOneB ? Extents{experts}
                                        : Extents{experts, columns}),
           .scale_c = sampleIf(problem.scale_c != Scales::none, sampler, "scale_c",
                               blocksOfC ? problem.scale : DType(f32),
-                              blocksOfC ? Extents{places, scaleBlocks(n)} : Extents{1},
+                              blocksOfC ? Extents{places, scalesOfRowOfC(problem)} : Extents{1},
                               blocksOfC ? Role::output : Role::input),
           .group_scales =
               sampleIf(problem.b_groups.size != 0, sampler, "group_scales", problem.b_groups.scale,

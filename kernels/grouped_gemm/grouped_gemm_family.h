@@ -49,6 +49,12 @@ inline GemmProblem productOf(const GroupedGemmProblem &problem) {
           .gated = problem.gated == GatedPairs::halves};
 }
 
+/// Scales of a row of c that the product makes.
+inline std::int64_t scalesOfRowOfC(const GroupedGemmProblem &problem) {
+  const int block = columnsOfScaleC(problem.scale_c);
+  return block ? (problem.n + block - 1) / block : 0;
+}
+
 /// Rows of tiles that are enough for any groups of so many places.
 inline std::int64_t tilesDown(const GroupedGemmProblem &problem, const GemmConfig &config,
                               std::int64_t places) {

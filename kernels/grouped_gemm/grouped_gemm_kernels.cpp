@@ -30,13 +30,14 @@ private:
     };
     const std::int64_t columns = problem_.columns();
     const bool isPrepared = problem_.b_layout == OperandLayout::prepared;
-    const DType ofB = problem_.narrow() ? DType(u8) : problem_.b;
+    const DType ofB = problem_.narrow() ? DType(u8) : packedB(product_).unit();
     const Int64 b = isPrepared ? after(p_.b.address, weightsOf(product_).size(), ofB)
                                : Int64(p_.b.address + wide(at_.expert) * p_.b.stride[0] *
-                                                          (problem_.b.memory_bits() / 8));
+                                                          (ofB.memory_bits() / 8));
     const std::int64_t groups = groupsOf(problem_.b_groups, problem_.k) * columns;
     const std::int64_t scales = hasBlockScales(product_)
                                     ? scaleBlocks(columns) * scaleBlocks(problem_.k)
+                                : hasMxScales(product_) ? columns * (problem_.k / kMxBlock)
                                 : problem_.scale_b == Scales::per_tensor ? 1
                                                                          : columns;
     return {
@@ -53,7 +54,8 @@ private:
         .seed = Int64(0),
         .m = p_.places,
         .scaleC = {.address = p_.scaleC.address,
-                   .stride = {Int64(scaleBlocks(problem_.n)), Int64(1)}}};
+                   .stride = {Int64(scalesOfRowOfC(problem_)), Int64(1)}},
+        .residual = {.address = Int64(0), .stride = {Int64(0)}}};
   }
   Tensor ids() const { return p_.sortedIds.view(i32, p_.places); } // (places)
   /// The id of a row of the tile.
@@ -128,19 +130,44 @@ private:
   void store(Epilogue epilogue, const GroupSums &sums, const TileOfC &tile) const {
     if (problem_.weights == RoutedWeights::output)
       epilogue.then(byWeights(tile));
-    if (problem_.c_rows == GroupedRows::slots)
+    if (problem_.c_rows != GroupedRows::places)
       return scatter(epilogue, sums, tile);
-    const Tensor c = own_.c.view(problem_.c, {p_.places, problem_.n}); // (places, n)
-    storeTile(product_, tile, epilogue, sums,
-              tileFrom(c, {tile.firstRow(), tile.firstColumn()}, tile.shape()), // (tileM, tileN)
-              own_);
+    storeTile(product_, tile, epilogue, sums, tileOfResults(product_, tile, own_), own_);
   }
-  /// Stores the rows of the tile as rows of slots.
+  /// Adds neighbours of a row, from a column on, to what is there.
+  void addTo(const Pointer &row, const Int32 &column, const Vector &values) const {
+    if (problem_.c == f32) {
+      for (int at = 0; at < static_cast<int>(values.size()); ++at)
+        (void)atomic(AtomicOp::add, row + column + at, values.at(at));
+      return;
+    }
+    // Two of 16 bits are added together: pointers to pairs are aligned to them.
+    const Pointer pairs = row.recast(u32) + column / 2;
+    for (int at = 0; at < static_cast<int>(values.size()); at += 2)
+      (void)atomic(AtomicOp::add, (pairs + at / 2).recast(problem_.c), part(values, at, 2));
+  }
+  /// Stores the rows of the tile as rows of slots, or adds them to those of tokens.
   void scatter(const Epilogue &epilogue, const GroupSums &sums, const TileOfC &tile) const {
     const int width = tile.width(problem_.c);
+    if (problem_.c_rows == GroupedRows::tokens)
+      return addRows(epilogue, sums, tile, width);
     const Tensor c = p_.c.view(problem_.c, {p_.tokens, problem_.topk, problem_.n},
                                width * problem_.c.bytes()); // (tokens, topk, n)
+    storeRows(tile, epilogue, sums, conversionOf(product_, own_), width, [&](int i) {
+      const Int32 id = idOf(i), token = id & kIdTokens, slot = id >> kIdTokenBits;
+      return StoredRow{.exists = (tile.row(i) < at_.tile.rows) & (token < p_.tokens) & (slot >= 0) &
+                                 (slot < problem_.topk),
+                       .start = [=, &tile] {
+                         return Pointer(c(token, slot, _).iter() + tile.firstColumn()); // (n)
+                       }};
+    });
+  }
+  /// Adds the rows of the tile to those of tokens.
+  void addRows(const Epilogue &epilogue, const GroupSums &sums, const TileOfC &tile,
+               int width) const {
     const Conversion toC = conversionOf(product_, own_);
+    const Tensor c = own_.c.view(problem_.c, {p_.tokens, problem_.n},
+                                 width * problem_.c.bytes()); // (tokens, n)
     for (int i = 0; i < tile.tilesM(); ++i) {
       std::vector<Vector> groups;
       for (int j = 0; j < tile.tilesN(); ++j)
@@ -149,22 +176,19 @@ private:
       const Boolean exists = (tile.row(i) < at_.tile.rows) & (token < p_.tokens) & (slot >= 0) &
                              (slot < problem_.topk);
       if_(exists, [&] {
-        const Pointer row = c(token, slot, _).iter(); // (n)
-        for (int j = 0; j < tile.tilesN(); ++j)
-          ifInside(tile, j, [&] {
-            for (int at = 0; at < tile.group(); at += width) {
-              const Pointer to = row + tile.firstColumn() + tile.column(j) + at;
-              to.store(part(groups[static_cast<std::size_t>(j)], at, width));
-            }
-          });
+        const Pointer row = c(token, _).iter(); // (n)
+        for (int j = 0; j < tile.tilesN(); ++j) {
+          const auto add = [&] {
+            addTo(row, Int32(tile.firstColumn() + tile.column(j)),
+                  groups[static_cast<std::size_t>(j)]);
+          };
+          if (tile.ragged()) // n is a multiple of a group
+            if_(tile.column(j) < tile.columnsLeft(), add);
+          else
+            add();
+        }
       });
     }
-  }
-  /// A group of columns is inside of c or outside: n is a multiple of it.
-  void ifInside(const TileOfC &tile, int j, const std::function<void()> &body) const {
-    if (!tile.ragged())
-      return body();
-    if_(tile.column(j) < tile.columnsLeft(), body);
   }
 
   const GroupedGemmParams<OnDevice> &p_;

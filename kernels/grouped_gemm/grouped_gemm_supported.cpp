@@ -110,9 +110,9 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const Target &targ
       return answer;
   if (problem.a_rows == GroupedRows::slots)
     return Support::no("a_rows is slots; a's rows are those of places or of tokens");
-  if (problem.c_rows == GroupedRows::tokens)
-    return Support::no("c_rows is tokens; c's rows are those of places or of slots, which "
-                       "moe_reduce sums up");
+  if (problem.c_rows == GroupedRows::tokens && problem.scale_c != Scales::none)
+    return Support::no("c_rows is tokens, to whose rows results are added, and scale_c is of results "
+                       "that are stored; c is f32, f16 or bf16 then");
   for (const Support &answer : {groupsSupported(problem), pairsSupported(problem)})
     if (!answer)
       return answer;
@@ -124,15 +124,15 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const Target &targ
   if (problem.scale_a == Scales::per_block && problem.columns() % kScaleBlock)
     return Support::no(is("n", problem.n) + "; with scales of blocks an expert's weights have a "
                        "multiple of 128 rows");
-  if (problem.scale_a == Scales::mx || problem.scale_b == Scales::mx)
-    return Support::no(
-        "grouped products have no scales of 32 elements of k, Scales::mx; with a of bf16 or "
-        "f16, b may be such weights: b_groups is {32, f8E8M0FNU}");
-  if (problem.scale_c == Scales::per_block && problem.c_rows == GroupedRows::slots)
-    return Support::no(
-        "scale_c is per_block and c_rows is slots; scales of blocks of c are of rows of places");
-  if (problem.scale_c == Scales::per_block && problem.n % kScaleBlock)
-    return Support::no(is("n", problem.n) + "; with scales of blocks of c it is a multiple of 128");
+  if (const int block = columnsOfScaleC(problem.scale_c); block) {
+    const std::string kind = problem.scale_c == Scales::mx ? "mx" : "per_block";
+    if (problem.c_rows != GroupedRows::places)
+      return Support::no("scale_c is " + kind +
+                         " and c_rows is slots; scales of blocks of c are of rows of places");
+    if (problem.n % block)
+      return Support::no(is("n", problem.n) + "; with scales of blocks of c it is a multiple of " +
+                         to_string(block));
+  }
   const Support product = Gemm::supported(productOf(problem), target);
   if (!product)
     return product;
@@ -152,11 +152,16 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const GemmConfig &
   if (problem.groups == GroupLayout::masked && problem.capacity % std::max(config.tile_m, 1))
     return Support::no(is("tile_m", config.tile_m) + "; it divides the capacity, " +
                        to_string(problem.capacity));
-  if (problem.scale_c == Scales::per_block && problem.gated == GatedPairs::interleaved &&
-      config.tile_n % (2 * kScaleBlock))
-    return Support::no(is("tile_n", config.tile_n) +
-                       "; with scales of 128 columns of c, which are pairs, "
-                       "it is a multiple of 256");
+  if (const int block = columnsOfScaleC(problem.scale_c);
+      block && problem.gated == GatedPairs::interleaved) {
+    const int waves =
+        config.threads / target.wave_size() / std::max(config.waves_k * config.waves_m, 1);
+    // The columns of c are pairs: half as many as the product's.
+    if (waves < 1 || !BlocksOfWaves{8, waves, config.tile_n / 16 / waves, block}.whole())
+      return Support::no(is("tile_n", config.tile_n) + "; with scales of " + to_string(block) +
+                         " columns of c, which are pairs, it is a multiple of " +
+                         to_string(2 * block) + ", and waves lie side by side in it");
+  }
   return Gemm::supported(productOf(problem), config, target);
 }
 

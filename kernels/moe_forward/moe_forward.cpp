@@ -2,10 +2,10 @@
 #include "moe_forward/moe_forward_family.h"
 
 #include "blocks/common/expert_ids.h"
-#include "blocks/products/product_rules.h"
 #include "frame/arguments.h"
 #include "gemm/narrow_operands.h"
-#include "weight/weight_family.h"
+#include "moe_forward/mixture_checks.h"
+#include "moe_forward/mixture_parts.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -13,10 +13,6 @@ namespace {
 
 using Forward = Family<MoeForwardProblem>;
 using std::to_string;
-
-constexpr int kUnits[] = {16, 32, 64, 128};
-/// Each piece of the workspace begins at a multiple of so many bytes.
-constexpr std::int64_t kPieceOfWorkspace = 256;
 
 /// The pieces of the workspace, by their first bytes.
 struct Memory {
@@ -29,41 +25,32 @@ Memory memoryOf(const MoeForwardProblem &problem, const MoeForwardConfig &config
                 std::int64_t m) {
   const MoeParts parts = partsOf(problem, config.unit);
   const std::int64_t places = moe_sort_places(parts.sort, m), slots = m * problem.topk(),
-                     experts = problem.experts_here(), sizeOfX = problem.x.bytes();
+                     experts = problem.experts_here();
   Memory memory{};
   memory.places = places;
-  const auto take = [&](std::int64_t bytes) {
-    const std::int64_t first = memory.bytes;
-    memory.bytes += (bytes + kPieceOfWorkspace - 1) / kPieceOfWorkspace * kPieceOfWorkspace;
-    return first;
-  };
-  memory.weights = take(slots * 4);
-  memory.ids = take(slots * 4);
-  memory.sortedIds = take(places * 4);
-  memory.sortedWeights = take(places * 4);
-  memory.unitExperts = take(places / config.unit * 4);
-  memory.counts = take(experts * 4);
-  memory.offsets = take((experts + 1) * 4);
-  memory.totals = take(3 * 4);
-  memory.slotPlaces = take(slots * 4);
-  memory.sorting = take(static_cast<std::int64_t>(
+  WorkspacePieces pieces;
+  memory.weights = pieces.take(slots * 4);
+  memory.ids = pieces.take(slots * 4);
+  memory.sortedIds = pieces.take(places * 4);
+  memory.sortedWeights = pieces.take(places * 4);
+  memory.unitExperts = pieces.take(places / config.unit * 4);
+  memory.counts = pieces.take(experts * 4);
+  memory.offsets = pieces.take((experts + 1) * 4);
+  memory.totals = pieces.take(3 * 4);
+  memory.slotPlaces = pieces.take(slots * 4);
+  memory.sorting = pieces.take(static_cast<std::int64_t>(
       Family<MoeSortProblem>::workspaceBytes(parts.sort, config.sort, m)));
-  memory.inside = take(places * problem.inner * sizeOfX);
-  memory.insideScales = take(problem.scales == Scales::per_block
-                                 ? places * scaleBlocks(problem.inner) * problem.scale.bytes()
-                                 : 0);
-  memory.results = take(places * problem.hidden * problem.expert_type().bytes());
+  memory.inside = pieces.take(places * problem.inner * problem.x.memory_bits() / 8);
+  memory.insideScales =
+      pieces.take(places * scalesOfRow(problem, problem.inner) * problem.scale.bytes());
+  memory.results = pieces.take(places * problem.hidden * problem.expert_type().bytes());
+  memory.bytes = pieces.bytes();
   return memory;
 }
 
 /// The unit for as many rows as an expert has, if the router deals evenly.
 int unitFor(const MoeForwardProblem &problem, std::int64_t m) {
-  const std::int64_t rows = m * problem.topk() / problem.experts();
-  int unit = kUnits[0];
-  for (int larger : kUnits)
-    if (rows > unit)
-      unit = larger;
-  return unit;
+  return unitOfRows(m * problem.topk() / problem.experts());
 }
 MoeForwardConfig configOf(const MoeForwardProblem &problem, int unit, std::int64_t m,
                           const Target &target) {
@@ -81,32 +68,31 @@ MoeForwardConfig configOf(const MoeForwardProblem &problem, int unit, std::int64
 Support typesSupported(const MoeForwardProblem &problem) {
   const std::string isOfType = "x is of type " + std::string(problem.x.name());
   if (problem.x != f16 && problem.x != bf16 && !problem.quantised())
-    return Support::no(isOfType + "; f16, bf16, i8 and 8-bit floats are supported");
-  if (problem.w && problem.w != problem.x && (problem.quantised() || !narrowType(problem.w)))
+    return Support::no(isOfType + "; f16, bf16, i8, 8-bit floats and f4E2M1FN are supported");
+  const bool isMx = problem.scales == Scales::mx;
+  if (problem.w && problem.w != problem.x && !(isMx && problem.w == f4E2M1FN) &&
+      (problem.quantised() || !narrowType(problem.w)))
     return Support::no(
         "w is of type " + std::string(problem.w.name()) +
         (problem.quantised()
-             ? "; under x of 8 bits it is x's"
+             ? "; under x of 4 and 8 bits it is x's, or with Scales::mx f4E2M1FN"
              : "; it is x's, or one of narrow weights: u4, i4, u8, i8, f4E2M1FN or an "
                "8-bit float"));
   if (problem.w_scales != Scales::none &&
       !(problem.narrow() && problem.w_scales == Scales::per_row))
     return Support::no("w_scales is none, or per_row of narrow weights");
   if (!problem.quantised() && problem.scales != Scales::none)
-    return Support::no(isOfType + ", and scales are of x of 8 bits");
+    return Support::no(isOfType + ", and scales are of x of 4 and 8 bits");
+  if (problem.x == f4E2M1FN && !isMx)
+    return Support::no(isOfType + ", which has scales: mx");
   if (problem.quantised() && problem.scales == Scales::none)
-    return Support::no(isOfType + ", which has scales: per_block or per_tensor");
+    return Support::no(isOfType + ", which has scales: per_block, per_tensor or mx");
   if (problem.scales == Scales::per_row)
     return Support::no(
         "scales is per_row, and no block of the first product has all of a row of h; it is "
-        "per_block or per_tensor. With scales of rows, x and h of 16 bits take weights of 8 "
+        "per_block, per_tensor or mx. With scales of rows, x and h of 16 bits take weights of 8 "
         "bits: w and w_scales");
   return {};
-}
-
-/// The sentence of a part that refuses.
-Support named(const char *part, const Support &answer) {
-  return answer ? answer : Support::no(std::string(part) + ": " + answer.why);
 }
 
 } // namespace
@@ -164,13 +150,13 @@ Support Forward::supported(const MoeForwardProblem &problem, const Target &targe
     return Support::no("weights is none; the weights of the router are of the input or the output");
   if (problem.router.source_rows)
     return Support::no("router: source_rows is of topk_gating alone");
-  const MoeParts parts = partsOf(problem, kUnits[0]);
+  const MoeParts parts = partsOf(problem, kMixtureUnits[0]);
   for (const Support &answer :
-       {named("router", Family<TopkGatingProblem>::supported(problem.router, target)),
-        named("sorting", Family<MoeSortProblem>::supported(parts.sort, target)),
-        named("the first product", Family<GroupedGemmProblem>::supported(parts.first, target)),
-        named("the second product", Family<GroupedGemmProblem>::supported(parts.second, target)),
-        named("reduction", Family<MoeReduceProblem>::supported(parts.reduce, target))})
+       {ofPart("router", Family<TopkGatingProblem>::supported(problem.router, target)),
+        ofPart("sorting", Family<MoeSortProblem>::supported(parts.sort, target)),
+        ofPart("the first product", Family<GroupedGemmProblem>::supported(parts.first, target)),
+        ofPart("the second product", Family<GroupedGemmProblem>::supported(parts.second, target)),
+        ofPart("reduction", Family<MoeReduceProblem>::supported(parts.reduce, target))})
     if (!answer)
       return answer;
   return {};
@@ -181,11 +167,11 @@ Support Forward::supported(const MoeForwardProblem &problem, const MoeForwardCon
   const MoeParts parts = partsOf(problem, config.unit);
   // Each part's problem is asked first: its unit is the configuration's.
   for (const Support &answer :
-       {named("router", kernels::supported(problem.router, config.router, target)),
-        named("sorting", kernels::supported(parts.sort, config.sort, target)),
-        named("the first product", kernels::supported(parts.first, config.first, target)),
-        named("the second product", kernels::supported(parts.second, config.second, target)),
-        named("reduction", kernels::supported(parts.reduce, config.reduce, target))})
+       {ofPart("router", kernels::supported(problem.router, config.router, target)),
+        ofPart("sorting", kernels::supported(parts.sort, config.sort, target)),
+        ofPart("the first product", kernels::supported(parts.first, config.first, target)),
+        ofPart("the second product", kernels::supported(parts.second, config.second, target)),
+        ofPart("reduction", kernels::supported(parts.reduce, config.reduce, target))})
     if (!answer)
       return answer;
   return {};
@@ -199,7 +185,7 @@ MoeForwardConfig Forward::choose(const MoeForwardProblem &problem, std::int64_t 
 std::vector<MoeForwardConfig> Forward::candidates(const MoeForwardProblem &problem,
                                                   std::int64_t m, const Target &target) {
   std::vector<MoeForwardConfig> all;
-  for (int unit : kUnits)
+  for (int unit : kMixtureUnits)
     all.push_back(configOf(problem, unit, m, target));
   return all;
 }
@@ -229,83 +215,17 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
   const MoeParts parts = partsOf(problem, config.unit);
   const std::int64_t m = arguments.rows(args.x, "x"), experts = problem.experts_here(),
                      topk = problem.topk(), hidden = problem.hidden, inner = problem.inner;
-  const bool isGiven = problem.router.given;
+  const bool isGiven = problem.router.given, hasBlocks = columnsOfScaleC(problem.scales) != 0;
   if (m > kIdTokens)
     arguments.fail("x has " + to_string(m) + " tokens; a number of 24 bits counts them, " +
                    to_string(kIdTokens) + " are the most");
-  arguments.check(args.logits, {.name = "logits",
-                                .dtype = problem.router.logits,
-                                .shape = {"m, experts", m, problem.router.experts},
-                                .free = 1,
-                                .align = rowShape(problem.router).vector});
-  arguments.check(args.x, {.name = "x",
-                           .dtype = problem.x,
-                           .shape = {"m, hidden", m, hidden},
-                           .free = 1,
-                           .align = kPieceBytes / problem.x.bytes(),
-                           .reason = kLoadedPieces});
-  if (m * strideOr(args.x, 0, hidden) * problem.x.bytes() >= kMostBufferBytes)
+  checkMixture(arguments, problem, parts, args, m);
+  if (m * strideOr(args.x, 0, hidden) * problem.x.memory_bits() / 8 >= kMostBufferBytes)
     arguments.fail("x spans 1 GiB or more, in which the first product finds the rows of tokens. Call "
                    "the plan for parts of the tokens");
-  checkPrepared(arguments, "w1", args.w1.matrix, args.w1.memory, problem.weight1(), Use::read);
-  checkPrepared(arguments, "w2", args.w2.matrix, args.w2.memory, problem.weight2(), Use::read);
-  const auto vector = [&](bool has, const std::optional<TensorArg> &tensor, const char *name,
-                          DType dtype, const Shape &shape, std::int64_t align = 1) {
-    arguments.checkIf(has, tensor,
-                      {.name = name,
-                       .dtype = dtype,
-                       .shape = shape,
-                       .align = align,
-                       .reason = "as many of a row are moved at a time"});
-  };
-  vector(problem.router.bias, args.router_bias, "router_bias", f32,
-         {"experts", problem.router.experts},
-         std::min<std::int64_t>(rowShape(problem.router).vector, 4));
-  vector(isGiven, args.ids, "ids", i32, {"m, topk", m, topk});
-  const bool hasScales = problem.w_scales != Scales::none;
-  if (problem.scales == Scales::none) {
-    vector(hasScales, args.scale1, "scale1", f32, {"experts, rows of w1", experts, problem.rows1()},
-           4);
-    vector(hasScales, args.scale2, "scale2", f32, {"experts, hidden", experts, hidden}, 4);
-  }
-  const bool hasBlocks = problem.scales == Scales::per_block;
-  const auto scalesOf = [&](const std::optional<TensorArg> &tensor, const char *name,
-                            const char *modes, std::int64_t rows, std::int64_t columns) {
-    if (problem.scales == Scales::none)
-      return;
-    vector(true, tensor, name, problem.scale,
-           hasBlocks ? Shape{modes, experts, scaleBlocks(rows), scaleBlocks(columns)}
-                     : Shape{"experts", experts});
-  };
-  scalesOf(args.scale1, "scale1", "experts, rows of w1 / 128, hidden / 128", problem.rows1(),
-           hidden);
-  scalesOf(args.scale2, "scale2", "experts, hidden / 128, inner / 128", hidden, inner);
-  vector(problem.scales != Scales::none, args.scale_x, "scale_x", problem.scale,
-         hasBlocks ? Shape{"m, hidden / 128", m, scaleBlocks(hidden)} : Shape{"1", 1});
-  vector(problem.scales == Scales::per_tensor, args.scale_h, "scale_h", f32, {"1", 1});
-  const ScaleGroups &groups = problem.w_groups;
-  const auto ofGroups = [&](bool has, const std::optional<TensorArg> &tensor, const char *name,
-                            DType dtype, std::int64_t k, std::int64_t n, std::int64_t align) {
-    vector(has, tensor, name, dtype, {"experts, k / size, n", experts, groupsOf(groups, k), n}, align);
-  };
-  ofGroups(groups.size != 0, args.group_scales1, "group_scales1", groups.scale, hidden,
-           problem.rows1(), 16);
-  ofGroups(groups.size != 0, args.group_scales2, "group_scales2", groups.scale, inner, hidden, 16);
-  ofGroups(groups.zeros, args.group_zeros1, "group_zeros1", u8, hidden, problem.rows1(), 1);
-  ofGroups(groups.zeros, args.group_zeros2, "group_zeros2", u8, inner, hidden, 1);
-  vector(problem.bias, args.bias1, "bias1", problem.expert_type(),
-         {"experts, rows of w1", experts, parts.first.columns()}, 4);
-  vector(problem.bias, args.bias2, "bias2", problem.expert_type(),
-         {"experts, hidden", experts, hidden}, 4);
-  vector(problem.local != 0, args.expert_map, "expert_map", i32,
-         {"experts", problem.experts()});
-  vector(problem.tokens, args.tokens, "tokens", i32, {"1", 1});
-  arguments.check(args.y, {.name = "y",
-                           .dtype = problem.y,
-                           .shape = {"m, hidden", m, hidden},
-                           .free = 1,
-                           .use = Use::written,
-                           .align = rowShape(parts.reduce).vector});
+  checkVector(arguments, problem.local != 0, args.expert_map, "expert_map", i32,
+              {"experts", problem.experts()});
+  checkVector(arguments, problem.tokens, args.tokens, "tokens", i32, {"1", 1});
   (void)arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
   if (m == 0)
     return;
@@ -316,8 +236,7 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
   const Memory memory = memoryOf(problem, config, m);
   const std::int64_t places = memory.places;
   const auto piece = [&](std::int64_t first, DType dtype, const Extents &shape) {
-    return tensor(static_cast<void *>(static_cast<char *>(args.workspace->data()) + first), dtype,
-                  shape);
+    return pieceOfWorkspace(*args.workspace, first, dtype, shape);
   };
   const Extents slots{m, topk};
   const TensorArg weights = piece(memory.weights, f32, slots),
@@ -332,7 +251,8 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
                   results = piece(memory.results, problem.expert_type(), {places, hidden});
   const std::optional<TensorArg> ofInside =
       hasBlocks
-          ? std::optional(piece(memory.insideScales, problem.scale, {places, scaleBlocks(inner)}))
+          ? std::optional(
+                piece(memory.insideScales, problem.scale, {places, scalesOfRow(problem, inner)}))
           : args.scale_h;
   const std::size_t ofSorting =
       Family<MoeSortProblem>::workspaceBytes(parts.sort, config.sort, m);
@@ -355,37 +275,17 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
           .totals = piece(memory.totals, i32, {3}),
           .slot_places = slotPlaces,
           .workspace = sorting});
-  const auto weightsOf = [&](const GroupedGemmProblem &product) {
-    return product.weights == RoutedWeights::none ? std::nullopt : std::optional(sortedWeights);
-  };
-  launch(parts.first, config.first,
-         {.a = args.x,
-          .b = args.w1,
-          .c = inside,
-          .unit_experts = unitExperts,
-          .offsets = offsets,
-          .counts = counts,
-          .sorted_ids = sortedIds,
-          .weights = weightsOf(parts.first),
-          .scale_a = args.scale_x,
-          .scale_b = args.scale1,
-          .scale_c = ofInside,
-          .group_scales = args.group_scales1,
-          .group_zeros = args.group_zeros1,
-          .bias = args.bias1});
-  launch(parts.second, config.second,
-         {.a = inside,
-          .b = args.w2,
-          .c = results,
-          .unit_experts = unitExperts,
-          .offsets = offsets,
-          .counts = counts,
-          .weights = weightsOf(parts.second),
-          .scale_a = ofInside,
-          .scale_b = args.scale2,
-          .group_scales = args.group_scales2,
-          .group_zeros = args.group_zeros2,
-          .bias = args.bias2});
+  launchProducts(launch, parts, config, args,
+                 {.a = args.x,
+                  .scaleA = args.scale_x,
+                  .sortedIds = sortedIds,
+                  .inside = inside,
+                  .insideScales = ofInside,
+                  .results = results,
+                  .unitExperts = unitExperts,
+                  .offsets = offsets,
+                  .counts = counts,
+                  .sortedWeights = sortedWeights});
   launch(parts.reduce, config.reduce, {.x = results, .slot_places = slotPlaces, .y = args.y});
 }
 
@@ -400,9 +300,10 @@ MoeForwardArgs Forward::args(const MoeForwardProblem &problem, const MoeForwardC
                             std::int64_t n) {
     return sampleIf(has, sampler, name, dtype, Extents{experts, groupsOf(groups, k), n});
   };
-  const bool isQuantised = problem.quantised(), hasBlocks = problem.scales == Scales::per_block;
+  const bool isQuantised = problem.quantised(), hasBlocks = columnsOfScaleC(problem.scales) != 0;
   const auto ofWeights = [&](const char *name, std::int64_t rows, std::int64_t columns) {
-    const Extents shape = hasBlocks     ? Extents{experts, scaleBlocks(rows), scaleBlocks(columns)}
+    const ScaleGrid grid = scalesOfWeight(problem, rows, columns);
+    const Extents shape = hasBlocks     ? Extents{experts, grid.rows, grid.columns}
                           : isQuantised ? Extents{experts}
                                         : Extents{experts, rows};
     return sampleIf(isQuantised || problem.w_scales != Scales::none, sampler, name, problem.scale,
@@ -419,7 +320,8 @@ MoeForwardArgs Forward::args(const MoeForwardProblem &problem, const MoeForwardC
       .w1 = weight("w1", problem.weight1()),
       .w2 = weight("w2", problem.weight2()),
       .scale_x = sampleIf(isQuantised, sampler, "scale_x", problem.scale,
-                          hasBlocks ? Extents{m, scaleBlocks(problem.hidden)} : Extents{1}),
+                          hasBlocks ? Extents{m, scalesOfRow(problem, problem.hidden)}
+                                    : Extents{1}),
       .scale_h =
           sampleIf(problem.scales == Scales::per_tensor, sampler, "scale_h", f32, Extents{1}),
       .scale1 = ofWeights("scale1", problem.rows1(), problem.hidden),

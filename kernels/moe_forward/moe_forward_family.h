@@ -20,6 +20,19 @@ struct MoeParts {
 };
 MoeParts partsOf(const MoeForwardProblem &problem, int unit);
 
+/// Scales that a row of so many elements of x or h has; 0 if they are not of blocks.
+inline std::int64_t scalesOfRow(const MoeForwardProblem &problem, std::int64_t elements) {
+  const int block = columnsOfScaleC(problem.scales);
+  return block ? (elements + block - 1) / block : 0;
+}
+/// The shape of the scales of an expert's weights (rows, columns).
+struct ScaleGrid {
+  std::int64_t rows, columns;
+};
+inline ScaleGrid scalesOfWeight(const MoeForwardProblem &problem, std::int64_t rows, std::int64_t columns) {
+  return {problem.scales == Scales::mx ? rows : scaleBlocks(rows), scalesOfRow(problem, columns)};
+}
+
 template <>
 struct Family<MoeForwardProblem> : FamilyDefaults<MoeForwardProblem, &MoeForwardArgs::x> {
   static Support supported(const P &problem, const Target &target);

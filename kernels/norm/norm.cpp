@@ -16,14 +16,45 @@ bool writesMean(const NormProblem &problem) {
   return problem.statistics && problem.kind == NormKind::layer;
 }
 
+/// Checks gain and shift, and gives their rows; 1 if there are none.
+std::int64_t checkModulation(const NormProblem &problem, const NormArgs &args,
+                             const Arguments &arguments, std::int64_t m) {
+  arguments.given(args.shift, "shift", problem.modulation);
+  if (!arguments.given(args.gain, "gain", problem.modulation))
+    return 1;
+  const std::int64_t batches = arguments.rows(*args.gain, "gain"), n = problem.n;
+  for (const auto &[name, tensor] : {std::pair("gain", &*args.gain), {"shift", &*args.shift}}) {
+    arguments.check(*tensor, {.name = name,
+                              .dtype = problem.x,
+                              .shape = {"batches, n", batches, n},
+                              .free = 1,
+                              .align = rowShape(problem).vector});
+    arguments.disjoint(args.y, "y", *tensor, name);
+    if (problem.residual && args.residual_out)
+      arguments.disjoint(*args.residual_out, "residual_out", *tensor, name);
+  }
+  if (m && (batches == 0 || m % batches)) [[unlikely]]
+    arguments.fail("gain has " + std::to_string(batches) + " rows, and x " + std::to_string(m) +
+                   "; each row of gain is that of as many rows of x");
+  return std::max<std::int64_t>(batches, 1);
+}
+
 } // namespace
 
-Support Norm::supported(const NormProblem &problem, const Target &) {
+Support Norm::supported(const NormProblem &problem, const Target &target) {
   const bool quantises = problem.quantise != Quantisation::none;
-  const Support basic =
-      firstRefusal({floatSupported("x", problem.x), floatSupported("weight", problem.weight),
-                    quantises ? quantisedSupported("y", problem.y) : floatSupported("y", problem.y),
-                    lengthSupported(problem.n), alignSupported(problem.row_align)});
+  if (problem.group && problem.quantise != Quantisation::row)
+    return Support::no(is("group", problem.group) +
+                       ", and groups are for Quantisation::row, whose scales are written");
+  const Support basic = firstRefusal(
+      {floatSupported("x", problem.x), floatSupported("weight", problem.weight),
+       problem.group ? groupTypeSupported("y", problem.y, groups(problem))
+       : quantises   ? quantisedSupported("y", problem.y)
+                     : floatSupported("y", problem.y),
+       lengthSupported(problem.n), alignSupported(problem.row_align),
+       floatSupported("smooth_type", problem.smooth_type),
+       problem.group ? groupsSupported("y", problem.y, groups(problem), rowShape(problem), target)
+                     : Support{}});
   if (!basic)
     return basic;
   if (!(problem.eps >= 0) || !std::isfinite(static_cast<float>(problem.eps)))
@@ -31,11 +62,27 @@ Support Norm::supported(const NormProblem &problem, const Target &) {
                        "; it is a finite number of at least 0");
   if (problem.smooth && !quantises)
     return Support::no("smooth is for quantised y, and y is not");
+  if (problem.smooth && problem.modulation)
+    return Support::no(
+        "smooth is for problems without modulation; take (1 + gain) smooth - 1 as gain "
+        "and shift smooth as shift");
   if (problem.gate_first && problem.gate == NormGate::none)
     return Support::no("gate_first is for problems with a gate, and there is none");
   if (problem.gate_first && problem.residual)
     return Support::no("gate_first is for problems without a residual");
   return {};
+}
+
+Support Norm::supported(const NormProblem &problem, const RowConfig &config, const Target &target) {
+  const Support rows = RowFamily::supported(problem, config, target);
+  return rows && problem.group ? groupsSupported(groups(problem), rowShape(problem), config) : rows;
+}
+
+RowConfig Norm::choose(const NormProblem &problem, std::int64_t m, const Target &target) {
+  RowConfig config = RowFamily::choose(problem, m, target);
+  if (problem.group)
+    config.threads = std::max(config.threads, groups(problem).lanes(rowShape(problem)));
+  return config;
 }
 
 NormParams<OnHost> Norm::checked(const NormProblem &problem, const NormArgs &args,
@@ -59,18 +106,21 @@ NormParams<OnHost> Norm::checked(const NormProblem &problem, const NormArgs &arg
   const auto numbers = [&](const char *name, const Shape &shape) {
     return Expected{.name = name, .dtype = f32, .shape = shape, .use = Use::written};
   };
-  const Shape rows{"m", m}, one{"1", 1};
+  const Shape rows{"m", m};
   arguments.check(args.x, matrix("x", problem.x, Use::read));
   arguments.check(args.y, matrix("y", problem.y, Use::written));
   arguments.check(args.weight, columns("weight", problem.weight));
   arguments.checkIf(problem.bias, args.bias, columns("bias", problem.weight));
-  arguments.checkIf(problem.smooth, args.smooth, columns("smooth", f32));
-  arguments.checkIf(quantises, args.scale, numbers("scale", perRow ? rows : one));
+  arguments.checkIf(problem.smooth, args.smooth, columns("smooth", problem.smooth_type));
+  arguments.checkIf(quantises || problem.group, args.scale,
+                    writtenScales(groups(problem), perRow, m, n));
   arguments.checkIf(problem.statistics, args.rstd, numbers("rstd", rows));
   arguments.checkIf(writesMean(problem), args.mean, numbers("mean", rows));
   arguments.checkIf(gated, args.gate, matrix("gate", problem.x, Use::read));
   arguments.checkIf(added, args.residual, matrix("residual", problem.x, Use::read));
   arguments.checkIf(added, args.residual_out, matrix("residual_out", problem.x, Use::written));
+  arguments.checkIf(problem.rows, args.rows, rowCount());
+  const std::int64_t batches = checkModulation(problem, args, arguments, m);
   arguments.disjointOrSame(args.y, "y", args.x, "x");
   if (gated) {
     arguments.disjointOrSame(args.y, "y", *args.gate, "gate");
@@ -92,10 +142,16 @@ NormParams<OnHost> Norm::checked(const NormProblem &problem, const NormArgs &arg
           .residualOut = operandOf<1>(args.residual_out),
           .bias = operandOf<0>(args.bias),
           .smooth = operandOf<0>(args.smooth),
-          .scale = operandOf<0>(args.scale),
+          .scale =
+              args.scale ? operandOf<2>(*args.scale, problem.group ? 2 : 0) : Strided<OnHost, 2>{},
           .rstd = operandOf<0>(args.rstd),
           .mean = operandOf<0>(args.mean),
-          .gate = operandOf<1>(args.gate)};
+          .gate = operandOf<1>(args.gate),
+          .gain = operandOf<1>(args.gain),
+          .shift = operandOf<1>(args.shift),
+          .batches = static_cast<std::int32_t>(batches),
+          .rowsOfBatch = static_cast<std::int32_t>(m / batches),
+          .rows = operandOf<0>(args.rows)};
 }
 
 void Norm::launch(const Call<NormProblem> &call) {
@@ -107,7 +163,8 @@ void Norm::launch(const Call<NormProblem> &call) {
 
 NormArgs Norm::args(const NormProblem &problem, const RowConfig &, std::int64_t m,
                     const Sampler &sampler) {
-  const Extents matrix{m, problem.n}, columns{problem.n}, rows{m}, one{1};
+  const Extents matrix{m, problem.n}, columns{problem.n}, rows{m}, one{1},
+      groups{m, problem.group ? problem.n / problem.group : 0}, batches{m % 2 ? 1 : 2, problem.n};
   const auto maybe = [&](bool has, const char *name, DType dtype, const Extents &shape, Role role) {
     return sampleIf(has, sampler, name, dtype, shape, role);
   };
@@ -117,14 +174,21 @@ NormArgs Norm::args(const NormProblem &problem, const RowConfig &, std::int64_t 
       .weight = sampler("weight", problem.weight, columns, Role::input),
       .bias = maybe(problem.bias, "bias", problem.weight, columns, Role::input),
       .residual = maybe(problem.residual, "residual", problem.x, matrix, Role::input),
-      .smooth = maybe(problem.smooth, "smooth", f32, columns, Role::input),
+      .smooth = maybe(problem.smooth, "smooth", problem.smooth_type, columns, Role::input),
       .y = sampler("y", problem.y, matrix, Role::output),
       .residual_out = maybe(problem.residual, "residual_out", problem.x, matrix, Role::output),
-      .scale = maybe(problem.quantise != Quantisation::none, "scale", f32, fixed ? one : rows,
+      .scale = maybe(problem.quantise != Quantisation::none, "scale",
+                     problem.group ? problem.group_scale : DType(f32),
+                     problem.group ? groups
+                     : fixed       ? one
+                                   : rows,
                      fixed ? Role::input : Role::output),
       .rstd = maybe(problem.statistics, "rstd", f32, rows, Role::output),
       .mean = maybe(writesMean(problem), "mean", f32, rows, Role::output),
       .gate = maybe(problem.gate != NormGate::none, "gate", problem.x, matrix, Role::input),
+      .gain = maybe(problem.modulation, "gain", problem.x, batches, Role::input),
+      .shift = maybe(problem.modulation, "shift", problem.x, batches, Role::input),
+      .rows = maybe(problem.rows, "rows", i32, one, Role::equal(m)),
   };
 }
 

@@ -1,6 +1,7 @@
 // Norms, between their host file and their kernel.
 #pragma once
 
+#include "blocks/quant/group_rules.h"
 #include "blocks/rows/row_family.h"
 #include "frame/arguments.h"
 
@@ -15,9 +16,12 @@ template <class Side> struct NormParams {
   Param<Side, Int32> m;
   Strided<Side, 1> residual, residualOut; // (m, n)
   Strided<Side, 0> bias, smooth;          // (n)
-  Strided<Side, 0> scale;                 // (m), or one
+  Strided<Side, 2> scale;                 // (m, n / group); (m) or one, without strides
   Strided<Side, 0> rstd, mean;            // (m)
   Strided<Side, 1> gate;                  // (m, n)
+  Strided<Side, 1> gain, shift;           // (batches, n)
+  Param<Side, Int32> batches, rowsOfBatch;
+  Strided<Side, 0> rows; // one
 };
 inline constexpr KernelOf<NormParams> kNorm{"norm"};
 
@@ -30,8 +34,12 @@ template <> struct Family<NormProblem> : RowFamily<NormProblem, &NormArgs::x> {
     return RowShape::of(problem.n, problem.row_align,
                         std::max(problem.x.bytes(), problem.y.bytes()));
   }
-  using RowFamily::supported;
+  static QuantGroups groups(const P &problem) {
+    return {problem.group, problem.group_scale, problem.block};
+  }
   static Support supported(const P &problem, const Target &target);
+  static Support supported(const P &problem, const C &config, const Target &target);
+  static C choose(const P &problem, std::int64_t m, const Target &target);
   static KernelNames kernels(const P &, const C &) { return {&kNorm}; }
   static void launch(const Call<P> &call);
   /// What the kernel takes, of arguments that are checked.

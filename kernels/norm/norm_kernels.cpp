@@ -8,11 +8,13 @@ namespace {
 
 void normRows(const NormProblem &problem, const RowConfig &config, const NormParams<OnDevice> &p) {
   const RowShape shape = rowShape(problem);
-  const RowThread thread(shape, config, p.m);
-  RowReduce reduce(config);
-  normRow(problem, config, normOperands(problem, p), thread, reduce,
-          {rowsOf(p.x, problem.x, p.m, shape)},
-          [](const std::vector<Vector> &x) { return x[0].to(f32); });
+  withRows(problem.rows, p.rows, p.m, config, [&](const Int32 &m) {
+    const RowThread thread(shape, config, m);
+    RowReduce reduce(config);
+    normRow(problem, config, normOperands(problem, p), thread, reduce,
+            {rowsOf(p.x, problem.x, p.m, shape)},
+            [](const std::vector<Vector> &x) { return x[0].to(f32); });
+  });
 }
 
 const FamilyKernel norm{

@@ -17,8 +17,11 @@ struct NormOperands {
   Tensor weight;                               // (n)
   std::optional<Tensor> residual, residualOut; // (m, n)
   std::optional<Tensor> bias, smooth;          // (n)
-  std::optional<Tensor> rstd, mean, scale;     // (m); a fixed scale is (1)
+  std::optional<Tensor> rstd, mean;            // (m)
+  std::optional<Tensor> scale;                 // (m), or (m, n / group); a fixed scale is (1)
   std::optional<Tensor> gate;                  // (m, n)
+  std::optional<Tensor> gain, shift;           // (batches, n)
+  Int32 rowsOfBatch;                           // rows of x that share one of these
 };
 inline NormOperands normOperands(const NormProblem &problem, const NormParams<OnDevice> &p) {
   const RowShape shape = rowShape(problem);
@@ -32,26 +35,57 @@ inline NormOperands normOperands(const NormProblem &problem, const NormParams<On
     return has ? std::optional(operand.view(f32, count)) : std::nullopt;
   };
   const bool statistics = problem.statistics, fixed = problem.quantise == Quantisation::fixed;
+  const auto ofBatches = [&](const Strided<OnDevice, 1> &operand) {
+    return problem.modulation ? std::optional(rowsOf(operand, problem.x, p.batches, shape))
+                              : std::nullopt;
+  };
+  const auto scale = [&]() -> std::optional<Tensor> {
+    if (const int group = problem.group)
+      return p.scale.view(writtenScale(problem.group_scale), {p.m, problem.n / group});
+    const Strided<OnDevice, 0> one{.address = p.scale.address, .stride = {}};
+    return numbers(problem.quantise != Quantisation::none, one,
+                   fixed ? IntTuple(1) : IntTuple(p.m));
+  };
   return {.y = rowsOf(p.y, problem.y, p.m, shape),
           .weight = rowOf(p.weight, problem.weight, shape),
           .residual = rows(problem.residual, p.residual),
           .residualOut = rows(problem.residual, p.residualOut),
           .bias = row(problem.bias, p.bias, problem.weight),
-          .smooth = row(problem.smooth, p.smooth, f32),
+          .smooth = row(problem.smooth, p.smooth, problem.smooth_type),
           .rstd = numbers(statistics, p.rstd, p.m),
           .mean = numbers(statistics && problem.kind == NormKind::layer, p.mean, p.m),
-          .scale = numbers(problem.quantise != Quantisation::none, p.scale,
-                           fixed ? IntTuple(1) : IntTuple(p.m)),
-          .gate = rows(problem.gate != NormGate::none, p.gate)};
+          .scale = scale(),
+          .gate = rows(problem.gate != NormGate::none, p.gate),
+          .gain = ofBatches(p.gain),
+          .shift = ofBatches(p.shift),
+          .rowsOfBatch = p.rowsOfBatch};
 }
 
 /// Whether a thread has registers for the weights and gates of its elements besides the row in f32.
 inline bool affineFits(const NormProblem &problem, const RowConfig &config) {
   constexpr std::int64_t kRegisters = 64;
-  const int bytes = 4 + problem.weight.bytes() * (problem.bias ? 2 : 1) + (problem.smooth ? 4 : 0) +
+  const int bytes = 4 + problem.weight.bytes() * (problem.bias ? 2 : 1) +
+                    (problem.smooth ? problem.smooth_type.bytes() : 0) +
                     (problem.gate != NormGate::none ? problem.x.bytes() : 0);
   return rowShape(problem).perThread(config.threads) * bytes <= kRegisters * 4;
 }
+
+/// Elements times 1 + gain, plus shift, by the rows of the thread's batch.
+class RowModulation {
+public:
+  RowModulation(const NormOperands &operands, const RowThread &thread)
+      : gain_((*operands.gain)(batchOf(operands, thread), _)),
+        shift_((*operands.shift)(batchOf(operands, thread), _)) {}
+  Vector operator()(const RowThread::Cursor &at, const Vector &y) const {
+    return y * (1.0f + at.load(gain_, 0).to(f32)) + at.load(shift_, 0).to(f32);
+  }
+
+private:
+  static Int32 batchOf(const NormOperands &operands, const RowThread &thread) {
+    return Int32(thread.row() / operands.rowsOfBatch);
+  }
+  Tensor gain_, shift_; // (n)
+};
 
 /// Elements times a function of the gate's.
 class RowGate {
@@ -131,6 +165,9 @@ inline void normRow(const NormProblem &problem, const RowConfig &config,
     gate.emplace(problem.gate, *operands.gate, thread, early);
   if (problem.gate_first)
     row.map(*gate);
+  std::optional<RowModulation> modulation;
+  if (problem.modulation)
+    modulation.emplace(operands, thread);
 
   const bool centred = problem.kind == NormKind::layer;
   const float inverseN = 1.0f / static_cast<float>(problem.n);
@@ -150,12 +187,23 @@ inline void normRow(const NormProblem &problem, const RowConfig &config,
         (*operands.mean)(thread.row()) = mean;
     });
   row.map([&](const Cursor &at, const Vector &v) {
-    const Vector y = affine(at, v * rstd);
+    const Vector affined = affine(at, v * rstd),
+                 y = modulation ? (*modulation)(at, affined) : affined;
     return gate && !problem.gate_first ? (*gate)(at, y) : y;
   });
 
   if (problem.quantise == Quantisation::none) {
     row.each([&](const Cursor &at, const Vector &v) { at.store(operands.y, v); });
+    return;
+  }
+  if (problem.group) {
+    const QuantGroups groups = Family<NormProblem>::groups(problem);
+    const int lanes = groups.lanes(rowShape(problem));
+    row.each([&](const Cursor &at, const Vector &v) {
+      const QuantisedGroup group = quantisedGroup(v, lanes, groups, problem.y);
+      at.store(operands.y, group.values);
+      at.storeGroup(*operands.scale, lanes, group.scale);
+    });
     return;
   }
   const bool fixed = problem.quantise == Quantisation::fixed;

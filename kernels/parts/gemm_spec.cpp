@@ -18,6 +18,10 @@ Support supported(const GemmSpec &spec, const Target &target) {
     return Support::no(
         "scales of 32 elements of k, Scales::mx, are GemmPlan's; the parts take scales of "
         "blocks, Scales::per_block");
+  if (spec.problem.batch || spec.problem.residual)
+    return Support::no(std::string(spec.problem.batch ? "a batch" : "a residual") +
+                       " is GemmPlan's; a kernel of parts chooses its matrices, and adds to their "
+                       "sums by a stage of its own");
   if (spec.config.split_k > 1 && spec.config.parts_sum != PartsSum::last_block)
     return Support::no("split_k is " + to_string(spec.config.split_k) +
                        ": of the parts, the last block of a tile adds those of K; parts_sum is "

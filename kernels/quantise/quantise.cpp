@@ -9,44 +9,45 @@ namespace {
 
 using Quantise = Family<QuantiseProblem>;
 
-/// What the threads of a block's values need of a configuration.
-Support blocksSupported(const QuantiseProblem &problem, const RowConfig &config) {
-  const int lanes = kBlock / rowShape(problem).vector;
-  if (config.threads % lanes)
-    return Support::no("threads=" + std::to_string(config.threads) + ": a block of " +
-                       std::to_string(kBlock) + " values has " + std::to_string(lanes) +
-                       " threads, and a row a number of blocks");
-  return {};
+/// The type of scales.
+DType scaleType(const QuantiseProblem &problem) {
+  const QuantGroups groups = Quantise::groups(problem);
+  return groups ? groups.scale : DType(f32);
 }
 
 } // namespace
 
-Support Quantise::supported(const QuantiseProblem &problem, const Target &) {
+Support Quantise::supported(const QuantiseProblem &problem, const Target &target) {
   const bool blocks = problem.scale == ScaleOf::block;
-  const Support basic = firstRefusal(
-      {floatSupported("x", problem.x),
-       blocks ? blockTypeSupported("q", problem.q) : quantisedSupported("q", problem.q),
-       lengthSupported(problem.n), alignSupported(problem.row_align)});
-  if (!basic)
+  if (problem.group && problem.scale != ScaleOf::row)
+    return Support::no(is("group", problem.group) +
+                       ", and groups are for ScaleOf::row; blocks have 32 values");
+  const Support basic =
+      firstRefusal({floatSupported("x", problem.x),
+                    blocks          ? blockTypeSupported("q", problem.q)
+                    : problem.group ? groupTypeSupported("q", problem.q, groups(problem))
+                                    : quantisedSupported("q", problem.q),
+                    lengthSupported(problem.n), alignSupported(problem.row_align),
+                    floatSupported("smooth_type", problem.smooth_type)});
+  if (!basic || !groups(problem))
     return basic;
   if (blocks && problem.n % kBlock)
     return Support::no("n is " + std::to_string(problem.n) + "; rows are whole blocks of " +
                        std::to_string(kBlock));
-  if (blocks && rowShape(problem).vector * problem.q.bits() < 8)
-    return Support::no("row_align is 1; two values of f4E2M1FN share a byte, which is a row's own");
-  return {};
+  return groupsSupported("q", problem.q, groups(problem), rowShape(problem), target);
 }
 
 Support Quantise::supported(const QuantiseProblem &problem, const RowConfig &config,
                             const Target &target) {
   const Support rows = RowFamily::supported(problem, config, target);
-  return rows && problem.scale == ScaleOf::block ? blocksSupported(problem, config) : rows;
+  return rows && groups(problem) ? groupsSupported(groups(problem), rowShape(problem), config)
+                                 : rows;
 }
 
 RowConfig Quantise::choose(const QuantiseProblem &problem, std::int64_t m, const Target &target) {
   RowConfig config = RowFamily::choose(problem, m, target);
-  if (problem.scale == ScaleOf::block)
-    config.threads = std::max(config.threads, kBlock / rowShape(problem).vector);
+  if (groups(problem))
+    config.threads = std::max(config.threads, groups(problem).lanes(rowShape(problem)));
   return config;
 }
 
@@ -71,51 +72,51 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
                            .free = 1,
                            .use = Use::written,
                            .align = align});
-  const bool blocks = problem.scale == ScaleOf::block;
-  if (blocks)
-    arguments.check(args.scale, {.name = "scale",
-                                 .dtype = f8E8M0FNU,
-                                 .shape = {"m, n / 32", m, n / kBlock},
-                                 .free = 1,
-                                 .use = Use::written});
-  else
-    arguments.check(args.scale,
-                    {.name = "scale",
-                     .dtype = f32,
-                     .shape = problem.scale == ScaleOf::row ? Shape{"m", m} : Shape{"1", 1},
-                     .use = Use::written});
+  arguments.checkIf(
+      problem.smooth, args.smooth,
+      {.name = "smooth", .dtype = problem.smooth_type, .shape = {"n", n}, .align = align});
+  arguments.checkIf(problem.rows, args.rows, rowCount());
+  const QuantGroups grouped = groups(problem);
+  arguments.check(args.scale, writtenScales(grouped, problem.scale == ScaleOf::row, m, n,
+                                            problem.group ? "m, n / group" : "m, n / 32"));
   if (m == 0)
     return;
   const LaunchConfig all = onRows(call, m), one = call.on(1, kOneBlock);
   const Strided<OnHost, 1> x = operandOf<1>(args.x);
-  const Strided<OnHost, 0> scale{.address = address(args.scale), .stride = {}};
+  const Strided<OnHost, 0> scale{.address = address(args.scale), .stride = {}},
+      smooth = operandOf<0>(args.smooth), rows = operandOf<0>(args.rows);
   const auto count = static_cast<std::int32_t>(m);
   std::size_t place = 0;
   if (problem.scale == ScaleOf::tensor) {
     call.launches.at(place++, kClear)(one, call.where, {.scale = scale});
-    call.launches.at(place++, kLargest)(all, call.where, {.x = x, .scale = scale, .m = count});
+    call.launches.at(place++, kLargest)(
+        all, call.where, {.x = x, .scale = scale, .smooth = smooth, .m = count, .rows = rows});
     call.launches.at(place++, kScale)(one, call.where, {.scale = scale});
   }
-  call.launches.at(place, kQuantise)(
-      all, call.where,
-      {.x = x,
-       .q = operandOf<1>(args.q),
-       .scale = {.address = scale.address, .stride = {blocks ? strideOf(args.scale, 0) : 0}},
-       .m = count});
+  call.launches.at(place, kQuantise)(all, call.where,
+                                     {.x = x,
+                                      .q = operandOf<1>(args.q),
+                                      .scale = operandOf<2>(args.scale, grouped ? 2 : 0),
+                                      .smooth = smooth,
+                                      .m = count,
+                                      .rows = rows});
 }
 
 QuantiseArgs Quantise::args(const QuantiseProblem &problem, const RowConfig &, std::int64_t m,
                             const Sampler &sampler) {
-  const bool blocks = problem.scale == ScaleOf::block, given = problem.scale == ScaleOf::given;
+  const bool given = problem.scale == ScaleOf::given;
+  const QuantGroups grouped = groups(problem);
   const std::int64_t n = problem.n;
-  const Extents matrix{m, n}, scales{m, n / kBlock}, rows{m}, one{1};
+  const Extents matrix{m, n}, scales{m, grouped ? n / grouped.size : 0}, rows{m}, one{1};
   return {.x = sampler("x", problem.x, matrix, Role::input),
           .q = sampler("q", problem.q, matrix, Role::output),
-          .scale = sampler("scale", blocks ? f8E8M0FNU : f32,
-                           blocks                          ? scales
+          .scale = sampler("scale", scaleType(problem),
+                           grouped                         ? scales
                            : problem.scale == ScaleOf::row ? rows
                                                            : one,
-                           given ? Role::input : Role::output)};
+                           given ? Role::input : Role::output),
+          .smooth = sampleIf(problem.smooth, sampler, "smooth", problem.smooth_type, Extents{n}),
+          .rows = sampleIf(problem.rows, sampler, "rows", i32, one, Role::equal(m))};
 }
 
 } // namespace kernels::impl

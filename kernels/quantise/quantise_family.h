@@ -1,6 +1,7 @@
 // Quantisation, between its host file and its kernels.
 #pragma once
 
+#include "blocks/quant/group_rules.h"
 #include "blocks/rows/row_family.h"
 
 #include <flydsl/kernels/quantise.h>
@@ -9,9 +10,11 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 template <class Side> struct QuantiseParams {
-  Strided<Side, 1> x, q;  // (m, n)
-  Strided<Side, 1> scale; // (m, n / 32) of blocks; else (m) or one, without a stride
+  Strided<Side, 1> x, q;   // (m, n)
+  Strided<Side, 2> scale;  // (m, n / group), also of blocks; else (m) or one, without strides
+  Strided<Side, 0> smooth; // (n)
   Param<Side, Int32> m;
+  Strided<Side, 0> rows; // one
 };
 inline constexpr KernelOf<QuantiseParams> kQuantise{"quantise"};
 
@@ -22,9 +25,10 @@ template <class Side> struct QuantiseScaleParams {
   Strided<Side, 0> scale; // one
 };
 template <class Side> struct QuantiseLargestParams {
-  Strided<Side, 1> x;     // (m, n)
-  Strided<Side, 0> scale; // one
+  Strided<Side, 1> x;             // (m, n)
+  Strided<Side, 0> scale, smooth; // one, (n)
   Param<Side, Int32> m;
+  Strided<Side, 0> rows; // one
 };
 inline constexpr KernelOf<QuantiseScaleParams> kClear{"quantise_clear"};
 inline constexpr KernelOf<QuantiseLargestParams> kLargest{"quantise_largest"};
@@ -39,6 +43,12 @@ template <> struct Family<QuantiseProblem> : RowFamily<QuantiseProblem, &Quantis
   /// The rows of a problem, in accesses as wide as x allows.
   static RowShape shape(const P &problem) {
     return RowShape::of(problem.n, problem.row_align, problem.x.bytes());
+  }
+  /// Blocks are groups, too.
+  static QuantGroups groups(const P &problem) {
+    if (problem.scale == ScaleOf::block)
+      return {kBlock, f8E8M0FNU, problem.block};
+    return {problem.group, problem.group_scale, problem.block};
   }
   static Support supported(const P &problem, const Target &target);
   static Support supported(const P &problem, const C &config, const Target &target);

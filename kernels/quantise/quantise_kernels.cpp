@@ -18,20 +18,37 @@ Numeric largestOfRow(RowPasses &row) {
       u32);
 }
 
+/// The factors of columns, if the problem has them.
+std::optional<Tensor> smoothOf(const QuantiseProblem &problem,
+                               const Strided<OnDevice, 0> &operand) {
+  if (!problem.smooth)
+    return std::nullopt;
+  return rowOf(operand, problem.smooth_type, rowShape(problem));
+}
+Vector smoothed(const Cursor &at, const Vector &values, const std::optional<Tensor> &smooth) {
+  return smooth ? values * at.load(*smooth, 0).to(f32) : values;
+}
+
+/// The values of a row in f32, times the factors of columns.
 RowPasses passes(const RowThread &thread, const RowConfig &config, RowReduce &reduce,
-                 const Tensor &x) {
-  return RowPasses(
-      thread, config, reduce, {x}, x,
-      [](const Cursor &, const std::vector<Vector> &parts) { return parts[0].to(f32); });
+                 const Tensor &x, const std::optional<Tensor> &smooth) {
+  RowPasses row(thread, config, reduce, {x}, x,
+                [](const Cursor &, const std::vector<Vector> &parts) { return parts[0].to(f32); });
+  if (smooth)
+    row.map([smooth](const Cursor &at, const Vector &v) { return smoothed(at, v, smooth); });
+  return row;
 }
 
 /// Rows whose scale is given, or is one for each row.
-void quantiseRows(const QuantiseProblem &problem, const RowConfig &config, const Tensor &x,
-                  const Tensor &q, const Tensor &scales, const Int32 &m) {
+void quantiseRows(const QuantiseProblem &problem, const RowConfig &config,
+                  const QuantiseParams<OnDevice> &p, const Int32 &m, const Tensor &x,
+                  const Tensor &q, const std::optional<Tensor> &smooth) {
+  const bool own = problem.scale == ScaleOf::row;
+  const Tensor scales = Strided<OnDevice, 0>{.address = p.scale.address, .stride = {}}.view(
+      f32, own ? IntTuple(p.m) : IntTuple(1)); // (m), or one
   const RowThread thread(rowShape(problem), config, m);
   RowReduce reduce(config);
-  RowPasses row = passes(thread, config, reduce, x);
-  const bool own = problem.scale == ScaleOf::row;
+  RowPasses row = passes(thread, config, reduce, x, smooth);
   const Numeric scale = own ? scaleOf(largestOfRow(row), problem.q) : Numeric(scales(0));
   if (own)
     thread.once([&] { scales(thread.row()) = scale; });
@@ -41,44 +58,44 @@ void quantiseRows(const QuantiseProblem &problem, const RowConfig &config, const
   });
 }
 
-/// Blocks of 32 values. Each thread has an access of one.
-void quantiseBlocks(const QuantiseProblem &problem, const RowConfig &config, const Tensor &x,
-                    const Tensor &q, const Tensor &scales, const Int32 &m) {
+/// Groups of neighbours of a row, each with a scale of its own. Each thread has an access of one.
+void quantiseGroups(const QuantiseProblem &problem, const RowConfig &config,
+                    const QuantiseParams<OnDevice> &p, const Int32 &m, const Tensor &x,
+                    const Tensor &q, const std::optional<Tensor> &smooth) {
   const RowShape shape = rowShape(problem);
+  const QuantGroups groups = Family<QuantiseProblem>::groups(problem);
+  const Tensor scales =
+      p.scale.view(writtenScale(groups.scale), {p.m, problem.n / groups.size}); // (m, n / group)
   const RowThread thread(shape, config, m);
-  const int lanes = kBlock / shape.vector;
-  const auto block = [&](const Cursor &at, const Vector &raw) {
-    const Vector v = raw.to(f32);
-    const Numeric largest =
-        gpu::warp_reduce(magnitudes(v).reduce(Reduction::max), Reduction::max, lanes);
-    const BlockExponent exponent = blockExponent(largest, problem.q, problem.block);
-    at.store(q, blockValues(v, exponent, problem.q));
-    at.storeGroup(scales, lanes, exponent.byte);
+  const int lanes = groups.lanes(shape);
+  const auto group = [&](const Cursor &at, const Vector &raw) {
+    const auto [values, scale] =
+        quantisedGroup(smoothed(at, raw.to(f32), smooth), lanes, groups, problem.q);
+    at.store(q, values);
+    at.storeGroup(scales, lanes, scale);
   };
   if (config.resident) {
     const RowValues values = thread.load(x, 0);
-    thread.visit([&](const Cursor &at) { block(at, values[at.slot()]); });
+    thread.visit([&](const Cursor &at) { group(at, values[at.slot()]); });
   } else {
-    thread.stream([&](const Cursor &at) { block(at, at.load(x, 0)); });
+    thread.stream([&](const Cursor &at) { group(at, at.load(x, 0)); });
   }
 }
 
-const FamilyKernel quantise{
-    kQuantise, [](const QuantiseParams<OnDevice> &p, const SpecOf &spec) {
-      const QuantiseProblem &problem = spec->problem;
-      const RowShape shape = rowShape(problem);
-      const Tensor x = rowsOf(p.x, problem.x, p.m, shape); // (m, n)
-      const Tensor q = rowsOf(p.q, problem.q, p.m, shape); // (m, n)
-      if (problem.scale == ScaleOf::block) {
-        const Tensor scales = p.scale.view(u8, {p.m, problem.n / kBlock}); // (m, n / 32)
-        quantiseBlocks(problem, spec->config, x, q, scales, p.m);
-      } else {
-        const bool own = problem.scale == ScaleOf::row;
-        const Tensor scales = Strided<OnDevice, 0>{.address = p.scale.address, .stride = {}}.view(
-            f32, own ? IntTuple(p.m) : IntTuple(1)); // (m), or one
-        quantiseRows(problem, spec->config, x, q, scales, p.m);
-      }
-    }};
+const FamilyKernel quantise{kQuantise, [](const QuantiseParams<OnDevice> &p, const SpecOf &spec) {
+                              const QuantiseProblem &problem = spec->problem;
+                              const RowShape shape = rowShape(problem);
+                              const Tensor x = rowsOf(p.x, problem.x, p.m, shape); // (m, n)
+                              const Tensor q = rowsOf(p.q, problem.q, p.m, shape); // (m, n)
+                              const std::optional<Tensor> smooth = smoothOf(problem, p.smooth);
+                              withRows(
+                                  problem.rows, p.rows, p.m, spec->config, [&](const Int32 &m) {
+                                    if (Family<QuantiseProblem>::groups(problem))
+                                      quantiseGroups(problem, spec->config, p, m, x, q, smooth);
+                                    else
+                                      quantiseRows(problem, spec->config, p, m, x, q, smooth);
+                                  });
+                            }};
 
 /// One thread does the work on the scale of a whole tensor.
 void once(const std::function<void()> &body) { if_(thread_idx().x == 0, body); }
@@ -88,12 +105,15 @@ const FamilyKernel clear{kClear, [](const QuantiseScaleParams<OnDevice> &p, cons
                          }};
 const FamilyKernel largest{
     kLargest, [](const QuantiseLargestParams<OnDevice> &p, const SpecOf &spec) {
-      const RowThread thread(rowShape(spec->problem), spec->config, p.m);
-      RowReduce reduce(spec->config);
-      RowPasses row = passes(thread, spec->config, reduce,
-                             rowsOf(p.x, spec->problem.x, p.m, rowShape(spec->problem)));
-      const Numeric bits = largestOfRow(row);
-      thread.once([&] { atomic(AtomicOp::max, p.scale.view(u32, 1).iter(), bits); });
+      withRows(spec->problem.rows, p.rows, p.m, spec->config, [&](const Int32 &m) {
+        const RowThread thread(rowShape(spec->problem), spec->config, m);
+        RowReduce reduce(spec->config);
+        RowPasses row = passes(thread, spec->config, reduce,
+                               rowsOf(p.x, spec->problem.x, p.m, rowShape(spec->problem)),
+                               smoothOf(spec->problem, p.smooth));
+        const Numeric bits = largestOfRow(row);
+        thread.once([&] { atomic(AtomicOp::max, p.scale.view(u32, 1).iter(), bits); });
+      });
     }};
 const FamilyKernel scaleKernel{kScale,
                                [](const QuantiseScaleParams<OnDevice> &p, const SpecOf &spec) {

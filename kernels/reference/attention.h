@@ -20,7 +20,10 @@ struct AttentionInputs {
   std::int64_t left, right;                        ///< of the window
   const std::vector<double> &q, &k, &v;            ///< (token, head, element) of all sequences
   const std::vector<double> &bias;                 ///< (head, token, key) with `columns` keys
-  const std::vector<double> &slopes, &sink;
+  const std::vector<double> &slopes, &sink;        ///< slopes: (head), or (sequence, head)
+  /// (token, key) with `maskColumns` keys: 0 hides the key; none: all are seen.
+  std::vector<double> mask = {};
+  std::int64_t maskColumns = 0;
 };
 
 struct Attended {
@@ -33,8 +36,8 @@ public:
   ReferenceScores(const AttentionProblem &problem, const AttentionInputs &in, std::size_t sequence,
                   std::int64_t firstToken, std::int64_t firstKey, std::int64_t query,
                   std::int64_t head)
-      : problem_(problem), in_(in), firstKey_(firstKey), token_(firstToken + query), head_(head),
-        at_(query + in.keys[sequence] - in.queries[sequence]) {
+      : problem_(problem), in_(in), sequence_(std::int64_t(sequence)), firstKey_(firstKey),
+        token_(firstToken + query), head_(head), at_(query + in.keys[sequence] - in.queries[sequence]) {
     largest = problem.sink ? in.sink[std::size_t(head)] : -kNone;
     for (std::int64_t key = 0; key < in.keys[sequence]; ++key)
       values.push_back(sees(key) ? score(key) : -kNone);
@@ -53,6 +56,8 @@ public:
 private:
   bool sees(std::int64_t key) const {
     if (problem_.causal && key > at_)
+      return false;
+    if (problem_.mask && in_.mask[std::size_t(token_ * in_.maskColumns + key)] == 0)
       return false;
     return !problem_.window ||
            ((in_.left < 0 || key >= at_ - in_.left) && (in_.right < 0 || key <= at_ + in_.right));
@@ -83,14 +88,15 @@ private:
       add(in_.bias[std::size_t((head_ * tokens + token_) * columns + key)]);
     }
     if (problem_.alibi)
-      add(-in_.slopes[std::size_t(head_)] * double(std::llabs(at_ - key)));
+      add(-in_.slopes[std::size_t((std::ssize(in_.slopes) > heads ? sequence_ * heads : 0) + head_)] *
+          double(std::llabs(at_ - key)));
     error = std::max(error, (double(elements) / 16 + 8) * 0x1p-23 * magnitude + 0x1p-22);
     return value;
   }
 
   const AttentionProblem &problem_;
   const AttentionInputs &in_;
-  std::int64_t firstKey_, token_, head_, at_;
+  std::int64_t sequence_, firstKey_, token_, head_, at_;
 };
 
 /// An error d of a score is a relative error of its exponential, twice, because the sum has it too;

@@ -40,7 +40,7 @@ double sizeOf(const double *a, std::int64_t n) {
 
 } // namespace
 
-Outputs expected(const DeltaRuleProblem &problem, const DeltaRuleConfig &, std::int64_t m,
+Outputs expected(const DeltaRuleProblem &problem, const DeltaRuleConfig &config, std::int64_t m,
                  const Inputs &inputs) {
   if (problem.prefill)
     return {};
@@ -51,6 +51,9 @@ Outputs expected(const DeltaRuleProblem &problem, const DeltaRuleConfig &, std::
   const std::int64_t key = problem.key, value = problem.value, heads = problem.v_heads,
                      channels = problem.by_channel ? key : 1;
   const double steps = (double(key) + (makesSteps ? 48 : 24)) * 0x1p-23;
+  // In chunks, what is multiplied is rounded to x first: k, q, the state, what is added to it, and the
+  // products of q and k; k and q once more after they are decayed by channels.
+  const double rounded = config.chunks ? (problem.by_channel ? 6 : 4) * unit(problem.x) : 0;
   const double scale = problem.scale ? problem.scale : isDelta ? 1 / std::sqrt(double(key)) : 1;
   const auto stepOf = [&](std::int64_t t, std::int64_t h, std::int64_t channel) {
     const double x = *at(inputs, "g", (t * heads + h) * channels + channel) +
@@ -100,12 +103,13 @@ Outputs expected(const DeltaRuleProblem &problem, const DeltaRuleConfig &, std::
         double sum = skip * v, error = steps * std::fabs(sum);
         for (std::int64_t r = 0; r < key; ++r) {
           const std::size_t i = element(r);
-          const double before = state.values[i] * ofRow(r);
+          const double before = state.values[i] * ofRow(r), added = std::fabs(k[r] * overK) * size;
           state.values[i] = before + k[r] * overK * delta;
-          state.bound[i] =
-              steps * (std::fabs(before) + std::fabs(k[r] * overK) * size) + underflow(f32);
+          state.bound[i] = steps * std::fabs(before) + (steps + rounded) * added + underflow(f32);
           sum += state.values[i] * q[r] * overQ;
-          error += (state.bound[i] + steps * std::fabs(state.values[i])) * std::fabs(q[r] * overQ);
+          error += (state.bound[i] + steps * std::fabs(state.values[i]) +
+                    rounded * (std::fabs(before) + added)) *
+                   std::fabs(q[r] * overQ);
         }
         add(y, problem.y, sum, error);
       }
@@ -138,15 +142,17 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
                  const Inputs &inputs) {
   if (problem.cache == KvCache::packed)
     return {};
+  // All sequences have as many pages, so that both kinds of tables have the same numbers.
+  const char *pages = problem.csr ? "kv_indices" : "tables";
   const std::int64_t n = std::max<std::int64_t>(1, m / problem.queries), head = problem.head,
                      value = problem.latent   ? problem.latent
                              : problem.head_v ? problem.head_v
                                               : head,
                      kv = problem.kv_heads, rowV = problem.latent ? head : value,
                      group = problem.q_heads / kv,
-                     columns = std::int64_t(inputs.at("tables").size()) / n;
+                     columns = std::int64_t(inputs.at(pages).size()) / n;
   const double scale = problem.scale ? problem.scale : 1 / std::sqrt(double(head));
-  const bool narrow = problem.q.bits() == 8 && problem.scales == KvScales::tensor;
+  const bool narrow = problem.q.bits() == 8 && problem.scales != KvScales::none;
   // What rounding q in the kernel adds to its elements: of themselves, and of the largest of their
   // head.
   const DType operand = problem.float8_products ? problem.kv : problem.q;
@@ -163,7 +169,7 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
         /// The number of a token's row of the cache.
         const auto place = [&](std::int64_t j) {
           const auto block =
-              static_cast<std::int64_t>(*at(inputs, "tables", s * columns + j / problem.page));
+              static_cast<std::int64_t>(*at(inputs, pages, s * columns + j / problem.page));
           return (block * problem.page + j % problem.page) * kv + h / group;
         };
         const auto factor = [&](const char *name, std::int64_t j) {

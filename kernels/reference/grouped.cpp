@@ -29,6 +29,8 @@ public:
                               : inputs.at("a").size() / static_cast<std::size_t>(problem.k))) {}
 
   Outputs outputs() const {
+    if (problem_.c_rows == GroupedRows::tokens)
+      return {{"c", added()}};
     const bool isScattered = problem_.c_rows == GroupedRows::slots;
     const std::int64_t rows = isScattered ? tokens() * problem_.topk : places_;
     const auto size = static_cast<std::size_t>(rows * problem_.n);
@@ -37,9 +39,8 @@ public:
       return Expected{std::vector<double>(count),
                       std::vector<double>(count, std::numeric_limits<double>::infinity())};
     };
-    const auto ofBlocks = static_cast<std::size_t>(problem_.n / 128),
-               n = static_cast<std::size_t>(problem_.n);
-    const bool inBlocks = problem_.scale_c == Scales::per_block;
+    const auto block = static_cast<std::size_t>(scaleBlock(problem_.scale_c)),
+               n = static_cast<std::size_t>(problem_.n), ofBlocks = block ? n / block : 0;
     Expected c = anything(size), scales = anything(static_cast<std::size_t>(rows) * ofBlocks);
     for (std::int64_t expert = 0; expert < problem_.experts; ++expert) {
       const auto [first, end] = placesOf(expert);
@@ -55,8 +56,9 @@ public:
           errors.push_back(element.error);
         }
         Expected own, ownScales;
-        if (inBlocks)
-          addInBlocks(own, ownScales, problem_.c, problem_.scale, values, errors);
+        if (block)
+          addInBlocks(own, ownScales, problem_.c, problem_.scale, values, errors,
+                      static_cast<std::int64_t>(block));
         else
           for (std::size_t j = 0; j < n; ++j)
             addElement(own, values[j], errors[j]);
@@ -64,12 +66,42 @@ public:
         put(scales, ownScales, static_cast<std::size_t>(row) * ofBlocks);
       }
     }
-    if (inBlocks)
+    if (block)
       return {{"c", c}, {"scale_c", scales}};
     return {{"c", c}};
   }
 
 private:
+  /// What c holds after all additions, in any order: each rounds to c's type, and so does what is added.
+  Expected added() const {
+    Expected c;
+    c.values = inputs_.at("c");
+    const auto n = static_cast<std::size_t>(problem_.n);
+    std::vector<double> magnitudes, errors(c.values.size());
+    std::vector<int> counts(c.values.size());
+    for (double value : c.values)
+      magnitudes.push_back(std::fabs(value));
+    for (std::int64_t expert = 0; expert < problem_.experts; ++expert) {
+      const auto [first, end] = placesOf(expert);
+      for (std::int64_t place = first; place < end; ++place) {
+        if (slotOf(place) >= problem_.topk)
+          continue;
+        for (std::size_t j = 0; j < n; ++j) {
+          const Bounded element = elementOf(expert, place, static_cast<std::int64_t>(j));
+          const std::size_t at = static_cast<std::size_t>(tokenOf(place)) * n + j;
+          c.values[at] += element.value;
+          magnitudes[at] += std::fabs(element.value) + element.error;
+          errors[at] += element.error;
+          ++counts[at];
+        }
+      }
+    }
+    for (std::size_t at = 0; at < c.values.size(); ++at)
+      c.bound.push_back(errors[at] + (2 * counts[at] + 1) *
+                                         (magnitudes[at] * host::unit(problem_.c) +
+                                          host::underflow(problem_.c)));
+    return c;
+  }
   /// Adds an element of c.
   void addElement(Expected &to, double value, double error) const {
     if (problem_.scale_c == Scales::per_tensor)
@@ -117,6 +149,9 @@ private:
   double weightOf(std::int64_t expert, std::int64_t row, std::int64_t k) const {
     if (problem_.narrow())
       return narrow_(expert * problem_.columns() + row, k);
+    if (problem_.b == f4E2M1FN && problem_.b_layout == OperandLayout::prepared)
+      return preparedNumberOfFour(problem_.weight(), inputs_.at("b"),
+                                  expert * problem_.columns() + row, k);
     return inputs_.at("b")[placeOfB(expert, row, k)];
   }
 
@@ -124,7 +159,8 @@ private:
   Bounded sumOf(std::int64_t expert, std::int64_t place, std::int64_t column) const {
     const std::int64_t k = problem_.k, across = (k + 127) / 128, columns = problem_.columns(),
                        row = problem_.a_rows == GroupedRows::tokens ? tokenOf(place) : place;
-    const bool isBlocks = problem_.scale_a == Scales::per_block;
+    const bool isBlocks = problem_.scale_a == Scales::per_block,
+               isMx = problem_.scale_a == Scales::mx;
     double value = 0, magnitude = 0;
     for (std::int64_t i = 0; i < k; ++i) {
       double product = input("a", row * k + i) * weightOf(expert, column, i);
@@ -132,6 +168,9 @@ private:
         product *= input("scale_a", row * across + i / 128) *
                    input("scale_b",
                          (expert * ((columns + 127) / 128) + column / 128) * across + i / 128);
+      if (isMx)
+        product *= input("scale_a", (row * k + i) / 32) *
+                   input("scale_b", ((expert * columns + column) * k + i) / 32);
       value += product;
       magnitude += std::fabs(product);
     }

@@ -28,7 +28,8 @@ std::vector<std::vector<std::int64_t>> slotsOfExperts(const MoeForwardProblem &p
 
 /// Values of h in 8 bits, as what they stand for: each is off by half a step of the type more.
 void quantiseInside(const MoeForwardProblem &problem, const Inputs &inputs, Expected &h) {
-  const double most = impl::largestOf(problem.x), least = problem.x == i8 ? -128 : -most;
+  const double most = problem.x == f4E2M1FN ? host::largest(problem.x) : impl::largestOf(problem.x),
+               least = problem.x == i8 ? -128 : -most;
   const auto n = static_cast<std::size_t>(problem.inner);
   for (std::size_t i = 0; i < h.values.size(); ++i) {
     double scale = 0;
@@ -36,9 +37,10 @@ void quantiseInside(const MoeForwardProblem &problem, const Inputs &inputs, Expe
       scale = inputs.at("scale_h")[0];
       h.values[i] = std::clamp(h.values[i], least * scale, most * scale);
     } else {
-      const std::size_t block = i - i % n % 128;
+      const auto size = static_cast<std::size_t>(scaleBlock(problem.scales));
+      const std::size_t block = i - i % n % size;
       double largest = 0; // of the block, in what is computed
-      for (std::size_t at = block; at < block + 128; ++at)
+      for (std::size_t at = block; at < block + size; ++at)
         largest = std::max(largest, std::fabs(h.values[at]) + h.bound[at]);
       // A power of two may be twice as large.
       scale = largest / most * (problem.scale == f32 ? 1 : 2);
@@ -132,7 +134,10 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
   // Of element (row, k) of w2, by its number among those of all experts.
   const auto weight2 = [&](std::int64_t row, std::int64_t k) {
     if (!problem.narrow()) {
-      const double plain = inputs.at("w2")[preparedPlace(problem.weight2(), row, k)];
+      const double plain =
+          problem.weight_type() == f4E2M1FN
+              ? preparedNumberOfFour(problem.weight2(), inputs.at("w2"), row, k)
+              : inputs.at("w2")[preparedPlace(problem.weight2(), row, k)];
       const std::int64_t expert = row / hidden, ofRows = (hidden + 127) / 128,
                          across = (inner + 127) / 128;
       switch (problem.scales) {
@@ -141,6 +146,8 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
       case Scales::per_block:
         return plain * inputs.at("scale2")[static_cast<std::size_t>(
                            (expert * ofRows + row % hidden / 128) * across + k / 128)];
+      case Scales::mx:
+        return plain * inputs.at("scale2")[static_cast<std::size_t>((row * inner + k) / 32)];
       default:
         return plain;
       }
@@ -153,8 +160,9 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
 
   // Each scale inside of the sum is two roundings.
   const double groups = problem.w_groups.size ? 2 * double(inner) / problem.w_groups.size
-                        : problem.scales == Scales::per_block ? 2 * double(inner) / 128
-                                                              : 0;
+                        : scaleBlock(problem.scales)
+                            ? 2 * double(inner) / double(scaleBlock(problem.scales))
+                            : 0;
   const auto size = static_cast<std::size_t>(m * hidden);
   std::vector<double> values(size), errors(size), magnitudes(size);
   std::int64_t place = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host/values.h"
+#include "reference/prepared.h"
 #include "reference/reference.h"
 
 #include <vector>
@@ -22,6 +23,13 @@ inline double narrowNumber(DType dtype, unsigned bits) {
   if (dtype == u4 || dtype == u8)
     return bits;
   return host::floatFormat(dtype).toFloat(bits);
+}
+
+/// Element (row, k) of prepared weights of f4E2M1FN that are not narrow, of their bytes.
+inline double preparedNumberOfFour(const WeightProblem &problem, const std::vector<double> &bytes,
+                                   std::int64_t row, std::int64_t k) {
+  const auto pair = static_cast<unsigned>(bytes[preparedPairPlace(problem, row, k)]);
+  return narrowNumber(problem.dtype, pair >> k % 2 * 4 & 15u);
 }
 
 /// The weights of narrow weights: each a number, less the zero point of its group, times its scale.

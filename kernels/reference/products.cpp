@@ -39,8 +39,35 @@ Outputs expected(const WeightProblem &problem, const WeightConfig &, std::int64_
   return {{"out", out}};
 }
 
+namespace {
+
+/// Each matrix of a batch is a product of its own.
+Outputs expectedOfBatch(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
+                        const Inputs &inputs) {
+  GemmProblem one = problem;
+  one.batch = 0;
+  Outputs all;
+  for (std::int64_t number = 0; number < problem.batch; ++number) {
+    Inputs own;
+    for (const auto &[name, values] : inputs) {
+      const auto size = static_cast<std::ptrdiff_t>(values.size()) / problem.batch;
+      own[name].assign(values.begin() + number * size, values.begin() + (number + 1) * size);
+    }
+    for (const auto &[name, of] : expected(one, config, m, own)) {
+      Expected &to = all[name];
+      to.values.insert(to.values.end(), of.values.begin(), of.values.end());
+      to.bound.insert(to.bound.end(), of.bound.begin(), of.bound.end());
+    }
+  }
+  return all;
+}
+
+} // namespace
+
 Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
                  const Inputs &inputs) {
+  if (problem.batch)
+    return expectedOfBatch(problem, config, m, inputs);
   const std::int64_t n = problem.n, k = problem.k, across = (k + 127) / 128;
   const bool blocks = problem.scale_a == Scales::per_block, isMx = problem.scale_a == Scales::mx;
   // A sum of f32, in parts of at least 16 products and over the parts of K; integers are exact.
@@ -57,8 +84,7 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
       return narrow(row, i);
     if (problem.b_layout != OperandLayout::prepared || problem.b.memory_bits() >= 8)
       return b[operandPlace(problem.b_layout, problem.weight(), problem.columns(), row, i)];
-    const auto pair = static_cast<unsigned>(b[preparedPairPlace(problem.weight(), row, i)]);
-    return narrowNumber(problem.b, pair >> i % 2 * 4 & 15u);
+    return preparedNumberOfFour(problem.weight(), b, row, i);
   };
   const auto sumOf = [&](std::int64_t row, std::int64_t column) {
     const Row a = inputs.at("a");
@@ -84,9 +110,16 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
     const double scale =
         factor(problem.scale_a, "scale_a", row) * factor(problem.scale_b, "scale_b", column);
     const double bias = problem.bias ? inputs.at("bias")[static_cast<std::size_t>(column)] : 0.0;
-    return Sum{value * scale + bias, kRounding * (roundings * magnitude * std::fabs(scale) +
-                                                  4 * std::fabs(value * scale) + std::fabs(bias))};
+    const double added =
+        problem.residual
+            ? problem.beta * inputs.at("residual")[static_cast<std::size_t>(row * n + column)]
+            : 0.0;
+    return Sum{value * scale + bias + added,
+               kRounding * (roundings * magnitude * std::fabs(scale) +
+                            (4 + 2 * problem.residual) * std::fabs(value * scale) +
+                            (1 + 2 * problem.residual) * std::fabs(bias) + 2 * std::fabs(added))};
   };
+  const auto block = static_cast<std::size_t>(scaleBlock(problem.scale_c));
   Expected c, scales;
   std::vector<double> ofRow, errorsOfRow;
   for (std::int64_t row = 0; row < m; ++row) {
@@ -96,7 +129,7 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
       const auto put = [&](double value, double error) {
         if (problem.scale_c == Scales::per_tensor)
           return addQuantised(c, problem.c, true, value, error, inputs.at("scale_c")[0]);
-        if (problem.scale_c == Scales::per_block) {
+        if (block) {
           ofRow.push_back(value);
           errorsOfRow.push_back(error);
           return;
@@ -120,10 +153,11 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
       put(value * up.value, error * std::fabs(up.value) + up.error * std::fabs(value) +
                                 kRounding * std::fabs(value * up.value));
     }
-    if (problem.scale_c == Scales::per_block)
-      addInBlocks(c, scales, problem.c, problem.scale, ofRow, errorsOfRow);
+    if (block)
+      addInBlocks(c, scales, problem.c, problem.scale, ofRow, errorsOfRow,
+                  static_cast<std::int64_t>(block));
   }
-  if (problem.scale_c == Scales::per_block)
+  if (block)
     return {{"c", c}, {"scale_c", scales}};
   return {{"c", c}};
 }

@@ -5,20 +5,26 @@
 #include "reference/expected.h"
 
 #include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/attention/merge_states.h>
 #include <flydsl/kernels/causal_conv.h>
 #include <flydsl/kernels/conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
+#include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
+#include <flydsl/kernels/rows/copy_rows.h>
+#include <flydsl/kernels/rows/group_norm.h>
 #include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/rows/hadamard.h>
 #include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
+#include <flydsl/kernels/rows/permute.h>
 #include <flydsl/kernels/quantise.h>
 #include <flydsl/kernels/rope.h>
 #include <flydsl/kernels/sampling.h>
@@ -39,6 +45,11 @@ namespace kernels::reference {
 using Inputs = std::map<std::string, std::vector<double>>;
 using Outputs = std::map<std::string, Expected>;
 
+/// The neighbours of a row that share a scale; 0 if scales are none of blocks.
+constexpr std::int64_t scaleBlock(Scales scales) {
+  return scales == Scales::per_block ? 128 : scales == Scales::mx ? 32 : 0;
+}
+
 /// One sequence of m queries and keys; other problems give nothing.
 Outputs expected(const AttentionProblem &problem, const AttentionConfig &config, std::int64_t m,
                  const Inputs &inputs);
@@ -47,6 +58,8 @@ Outputs expected(const CausalConvProblem &problem, const CausalConvConfig &confi
                  const Inputs &inputs);
 Outputs expected(const ConvProblem &problem, const GemmConfig &config, std::int64_t m,
                  const Inputs &inputs);
+Outputs expected(const DepthwiseConvProblem &problem, const DepthwiseConvConfig &config,
+                 std::int64_t m, const Inputs &inputs);
 Outputs expected(const SoftmaxProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const SoftmaxBackwardProblem &problem, const SoftmaxBackwardConfig &config,
@@ -55,12 +68,22 @@ Outputs expected(const NormProblem &problem, const RowConfig &config, std::int64
                  const Inputs &inputs);
 Outputs expected(const NormBackwardProblem &problem, const NormBackwardConfig &config,
                  std::int64_t m, const Inputs &inputs);
-/// Blocks give nothing: their scales and 4-bit numbers are bits, not values.
+/// Rows that no number of `to` names are not looked at.
+Outputs expected(const CopyRowsProblem &problem, const CopyRowsConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const GroupNormProblem &problem, const GroupNormConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const HadamardProblem &problem, const RowConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const PermuteProblem &problem, const PermuteConfig &config, std::int64_t m,
+                 const Inputs &inputs);
 Outputs expected(const QuantiseProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs);
 /// Outputs whose scales are powers of two are left out, as the blocks above.
 Outputs expected(const RopeProblem &problem, const RopeConfig &config, std::int64_t m,
                  const Inputs &inputs);
+Outputs expected(const MergeStatesProblem &problem, const MergeStatesConfig &config,
+                 std::int64_t m, const Inputs &inputs);
 Outputs expected(const MoeReduceProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &config, std::int64_t m,

@@ -37,23 +37,43 @@ void addHeads(Outputs &outputs, const RopeProblem &problem, const Inputs &inputs
     outputs[scaleName] = scales;
 }
 
-/// k_cache or v_cache: the heads of each token where its slot is.
-Expected cacheOf(const RopeProblem &problem, std::int64_t m, const Inputs &inputs,
-                 const char *scaleName, const Heads &heads, bool isV) {
+/// k_cache or v_cache: the heads of each token where its slot is; and their scales if they are written.
+void addCache(Outputs &outputs, const RopeProblem &problem, std::int64_t m, const Inputs &inputs,
+              const char *name, const char *scaleName, const Heads &heads, bool isV) {
   const std::int64_t kv = problem.kv_heads, head = problem.head,
                      blocks = (m + problem.page - 1) / problem.page;
   const auto size = static_cast<std::size_t>(blocks * problem.page * kv * head);
   Expected cache{std::vector<double>(size), std::vector<double>(size, HUGE_VAL)};
-  const bool quantised = impl::largestOf(problem.cached) != 0;
+  const bool quantised = impl::largestOf(problem.cached) != 0,
+             byToken = quantised && problem.cache_scales == KvScales::token;
+  const auto places = static_cast<std::size_t>(byToken ? blocks * problem.page * kv : 0);
+  Expected scales{std::vector<double>(places), std::vector<double>(places, HUGE_VAL)};
+  const double most = impl::largestOf(problem.cached);
   for (std::int64_t t = 0; t < m; ++t)
-    for (std::int64_t h = 0; h < kv; ++h)
+    for (std::int64_t h = 0; h < kv; ++h) {
+      double scale = 1, worst = 0;
+      if (byToken) {
+        const auto first = static_cast<std::size_t>((t * kv + h) * head),
+                   count = static_cast<std::size_t>(head);
+        const Row off = Row(heads.error).subspan(first, count);
+        scale = scaleOf(Row(heads.values).subspan(first, count), problem.cached);
+        worst = *std::max_element(off.begin(), off.end());
+        const auto at = static_cast<std::size_t>(
+            static_cast<std::int64_t>(inputs.at("slots")[static_cast<std::size_t>(t)]) * kv + h);
+        scales.values[at] = scale;
+        scales.bound[at] = worst / most + scale * kRounding;
+      }
       for (std::int64_t e = 0; e < head; ++e) {
         const auto from = static_cast<std::size_t>((t * kv + h) * head + e);
         const auto slot =
             static_cast<std::int64_t>(inputs.at("slots")[static_cast<std::size_t>(t)]);
         const std::size_t place = cachePlace(problem, slot, h, e, isV);
         Expected one;
-        if (quantised)
+        if (byToken)
+          addQuantised(one, problem.cached, false, heads.values[from],
+                       heads.error[from] + std::fabs(heads.values[from]) * worst / (scale * most),
+                       scale);
+        else if (quantised)
           addQuantised(one, problem.cached, true, heads.values[from], heads.error[from],
                        inputs.at(scaleName)[0]);
         else
@@ -61,7 +81,10 @@ Expected cacheOf(const RopeProblem &problem, std::int64_t m, const Inputs &input
         cache.values[place] = one.values[0];
         cache.bound[place] = one.bound[0];
       }
-  return cache;
+    }
+  outputs[name] = cache;
+  if (byToken)
+    outputs[scaleName] = scales;
 }
 
 } // namespace
@@ -87,11 +110,11 @@ Outputs expected(const RopeProblem &problem, const RopeConfig &config, std::int6
     addHeads(outputs, problem, inputs, "k_out", "k_scale", k);
   if (problem.cache == KvCache::none)
     return outputs;
-  outputs["k_cache"] = cacheOf(problem, m, inputs, "k_cache_scale", k, false);
+  addCache(outputs, problem, m, inputs, "k_cache", "k_cache_scale", k, false);
   if (problem.v_cached) {
     const Row v = valuesOf("v");
-    outputs["v_cache"] = cacheOf(problem, m, inputs, "v_cache_scale",
-                                 {{v.begin(), v.end()}, std::vector<double>(v.size())}, true);
+    addCache(outputs, problem, m, inputs, "v_cache", "v_cache_scale",
+             {{v.begin(), v.end()}, std::vector<double>(v.size())}, true);
   }
   return outputs;
 }

@@ -1,5 +1,8 @@
 // What softmax, norms and quantisation must give, forward and backward.
 #include "reference/rows.h"
+#include "hadamard/hadamard_family.h"
+#include "norm/norm_family.h"
+#include "quantise/quantise_family.h"
 #include "reference/reference.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -110,6 +113,16 @@ Outputs expected(const NormProblem &problem, const RowConfig &config, std::int64
                            (magnitude + std::fabs(mean)) * rstd +
                        std::fabs(weight[i] * factor) * early * rstd *
                            (std::fabs(v[i]) + magnitude + std::fabs(v[i] - mean)));
+      if (problem.modulation) {
+        const std::int64_t batches =
+            static_cast<std::int64_t>(inputs.at("gain").size()) / problem.n;
+        const Row gain = rowOf(inputs, "gain", t / (m / batches), n),
+                  shifts = rowOf(inputs, "shift", t / (m / batches), n);
+        const double factor = 1 + gain[i], product = values.back() * factor;
+        values.back() = product + shifts[i];
+        errors.back() = errors.back() * std::fabs(factor) +
+                        (3 * std::fabs(product) + std::fabs(shifts[i])) * kRounding;
+      }
       if (problem.gate == NormGate::none || problem.gate_first)
         continue;
       values.back() *= gates.factor[i];
@@ -120,6 +133,10 @@ Outputs expected(const NormProblem &problem, const RowConfig &config, std::int64
     if (problem.quantise == Quantisation::none) {
       for (std::size_t i = 0; i < values.size(); ++i)
         add(y, problem.y, values[i], errors[i]);
+      continue;
+    }
+    if (problem.group) {
+      addInGroups(y, scales, problem.y, impl::Family<NormProblem>::groups(problem), values, errors);
       continue;
     }
     const double scale = given ? inputs.at("scale")[0] : scaleOf(values, problem.y);
@@ -193,22 +210,81 @@ Outputs expected(const NormBackwardProblem &problem, const NormBackwardConfig &c
 
 Outputs expected(const QuantiseProblem &problem, const RowConfig &, std::int64_t m,
                  const Inputs &inputs) {
-  if (problem.scale == ScaleOf::block)
-    return {};
   Expected q, scales;
   const bool given = problem.scale == ScaleOf::given;
+  // Values times factors of columns are rounded once.
+  std::vector<double> all(inputs.at("x")), errors(all.size());
+  if (problem.smooth)
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i] *= inputs.at("smooth")[i % static_cast<std::size_t>(problem.n)];
+      errors[i] = std::fabs(all[i]) * kRounding;
+    }
   for (std::int64_t t = 0; t < m; ++t) {
-    const Row x = rowOf(inputs, "x", t, problem.n),
-              whole = problem.scale == ScaleOf::row ? x : Row(inputs.at("x"));
-    const double scale = given ? inputs.at("scale")[0] : scaleOf(whole, problem.q);
+    const auto first = static_cast<std::size_t>(t * problem.n),
+               count = static_cast<std::size_t>(problem.n);
+    const Row x = Row(all).subspan(first, count), off = Row(errors).subspan(first, count);
+    if (const impl::QuantGroups groups = impl::Family<QuantiseProblem>::groups(problem)) {
+      addInGroups(q, scales, problem.q, groups, x, off);
+      continue;
+    }
+    const double scale = given ? inputs.at("scale")[0]
+                               : scaleOf(problem.scale == ScaleOf::row ? x : Row(all), problem.q);
     if (problem.scale == ScaleOf::row || t == 0)
-      add(scales, f32, scale, 0);
-    for (double v : x)
-      addQuantised(q, problem.q, given, v, 0, scale);
+      add(scales, f32, scale, problem.smooth ? scale * kRounding : 0);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      addQuantised(q, problem.q, given, x[i],
+                   off[i] + (problem.smooth && !given ? std::fabs(x[i]) * kRounding : 0), scale);
   }
   if (given)
     return {{"q", q}};
   return {{"q", q}, {"scale", scales}};
+}
+
+Outputs expected(const HadamardProblem &problem, const RowConfig &, std::int64_t m,
+                 const Inputs &inputs) {
+  Expected y, scales;
+  const double factor = double(float(problem.scale));
+  for (std::int64_t t = 0; t < m; ++t) {
+    const Row x = rowOf(inputs, "x", t, problem.n);
+    std::vector<double> values(x.begin(), x.end());
+    double magnitude = 0;
+    for (double v : values)
+      magnitude += std::fabs(v);
+    for (std::size_t bit = 1; bit < values.size(); bit *= 2)
+      for (std::size_t i = 0; i < values.size(); ++i)
+        if (!(i & bit)) {
+          const double a = values[i], b = values[i | bit];
+          values[i] = a + b;
+          values[i | bit] = a - b;
+        }
+    // Each step rounds once, and so does the factor; no sum is larger than all magnitudes together.
+    const double error =
+        (std::log2(double(problem.n)) + 2) * kRounding / 2 * magnitude * std::fabs(factor);
+    for (double &v : values)
+      v *= factor;
+    const std::vector<double> errors(values.size(), error);
+    if (problem.group) {
+      addInGroups(y, scales, problem.y, impl::Family<HadamardProblem>::groups(problem), values,
+                  errors);
+      continue;
+    }
+    if (problem.quantise == Quantisation::none) {
+      for (double v : values)
+        add(y, problem.y, v, error);
+      continue;
+    }
+    const bool given = problem.quantise == Quantisation::fixed;
+    const double scale = given ? inputs.at("scale")[0] : scaleOf(values, problem.y),
+                 most = impl::largestOf(problem.y);
+    scales.values.push_back(scale);
+    scales.bound.push_back(error / most + scale * kRounding);
+    for (double v : values)
+      addQuantised(y, problem.y, given, v,
+                   error + (given ? 0 : std::fabs(v) * error / (scale * most)), scale);
+  }
+  if (problem.quantise == Quantisation::row)
+    return {{"y", y}, {"scale", scales}};
+  return {{"y", y}};
 }
 
 } // namespace kernels::reference

@@ -2,7 +2,7 @@
 // sum of n numbers by t threads takes n / t + log2 n roundings.
 #pragma once
 
-#include "blocks/quant/quant_rules.h"
+#include "blocks/quant/group_rules.h"
 #include "reference/rounded.h"
 
 #include <algorithm>
@@ -52,37 +52,58 @@ inline double exponentFrom(double magnitude) {
   return magnitude <= 0x1p-127 ? 0x1p-127
                                : std::ldexp(1.0, fraction == 0.5 ? exponent - 1 : exponent);
 }
-/// Adds values over scales of their own, one for each 128, and the scales, in f32 or as powers of two.
-/// Values err, and so does their largest magnitude, of which a scale is made. Where that leaves two
-/// powers of two, nothing is said of the block.
-inline void addInBlocks(Expected &to, Expected &scales, DType dtype, DType ofScales, Row values,
-                        Row errors) {
-  const double most = impl::largestOf(dtype);
-  for (std::size_t first = 0; first < values.size(); first += 128) {
-    const Row own = values.subspan(first, 128), off = errors.subspan(first, 128);
+/// The power of two up to a magnitude, which is limited as f8E8M0FNU is.
+inline double exponentUpTo(double magnitude) {
+  return magnitude < 0x1p-127 ? 0x1p-127 : std::ldexp(1.0, std::ilogb(magnitude));
+}
+/// Adds values over scales of their own, one for each group of neighbours, and the scales, in f32 or as
+/// powers of two. Values err, and so does their largest magnitude, of which a scale is made. Where that
+/// leaves two powers of two, nothing is said of the group.
+inline void addInGroups(Expected &to, Expected &scales, DType dtype,
+                        const impl::QuantGroups &groups, Row values, Row errors) {
+  const bool isInteger = dtype == i8;
+  const double most = isInteger ? 127 : host::largest(dtype), powerOfMost = exponentUpTo(most);
+  const auto size = static_cast<std::size_t>(groups.size);
+  for (std::size_t first = 0; first < values.size(); first += size) {
+    const Row own = values.subspan(first, size), off = errors.subspan(first, size);
     const double slack = *std::max_element(off.begin(), off.end());
-    double scale = scaleOf(own, dtype), relative = slack / (scale * most) + 0x1p-22;
-    double ofScale = slack / most + scale * 0x1p-22;
-    if (ofScales != f32) {
+    double scale = 0, relative = 0, ofScale = 0;
+    if (groups.scale == f32) {
+      scale = scaleOf(own, dtype);
+      relative = slack / (scale * most) + 0x1p-22;
+      ofScale = slack / most + scale * 0x1p-22;
+    } else {
       double largest = 0;
       for (double value : own)
         largest = std::max(largest, std::fabs(value));
-      const double err = (slack + largest * 0x1p-22) / most;
-      scale = exponentFrom(largest / most);
-      const bool isSure = exponentFrom(largest / most - err) == scale &&
-                          exponentFrom(largest / most + err) == scale;
+      const bool up = groups.block == BlockScale::ceil;
+      // Rounding up, the kernel divides in f32 first.
+      const double err = slack + (up ? largest * 0x1p-22 : 0);
+      const auto scaleFor = [&](double magnitude) {
+        return up ? exponentFrom(magnitude / most)
+                  : std::max(exponentUpTo(magnitude) / powerOfMost, 0x1p-127);
+      };
+      scale = scaleFor(largest);
+      const bool isSure = scaleFor(largest - err) == scale && scaleFor(largest + err) == scale;
       ofScale = relative = isSure ? 0 : std::numeric_limits<double>::infinity();
     }
     scales.values.push_back(scale);
     scales.bound.push_back(ofScale);
     for (std::size_t i = 0; i < own.size(); ++i) {
-      const double exact = own[i] / scale;
-      to.values.push_back(exact);
-      to.bound.push_back(
-          (std::fabs(exact) * host::unit(dtype) + host::underflow(dtype)) * (1 + relative) +
-          off[i] / scale + (std::isinf(relative) ? relative : std::fabs(exact) * relative));
+      const double exact = own[i] / scale, limited = std::min(std::max(exact, -most), most);
+      const double rounding =
+          isInteger ? 0.5 : std::fabs(limited) * host::unit(dtype) + host::underflow(dtype);
+      to.values.push_back(limited);
+      to.bound.push_back(rounding * (1 + relative) + off[i] / scale +
+                         (std::isinf(relative) ? relative : std::fabs(exact) * relative));
     }
   }
+}
+/// The same of the blocks of 32 or 128 that products have on the way out.
+inline void addInBlocks(Expected &to, Expected &scales, DType dtype, DType ofScales, Row values,
+                        Row errors, std::int64_t block = 128) {
+  addInGroups(to, scales, dtype, {static_cast<int>(block), ofScales, BlockScale::ceil}, values,
+              errors);
 }
 
 } // namespace kernels::reference

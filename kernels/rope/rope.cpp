@@ -53,6 +53,12 @@ Support cacheSupported(const RopeProblem &problem) {
   if (!quantisesCache(problem) && !floatSupported("cached", problem.cached))
     return Support::no("cached is of type " + std::string(problem.cached.name()) +
                        "; f32, f16, bf16, i8 and floats of 8 bits are supported");
+  if (!quantisesCache(problem) && problem.cache_scales == KvScales::token)
+    return Support::no("cache_scales is token, and cached of type " +
+                       std::string(problem.cached.name()) + "; caches of 8 bits have scales");
+  if (quantisesCache(problem) && problem.cache_scales == KvScales::none)
+    return Support::no("cache_scales is none, and cached of type " +
+                       std::string(problem.cached.name()) + "; a cache of 8 bits has scales");
   if (problem.page < 1 || problem.page > kLargestPage)
     return Support::no(is("page", problem.page) + "; a block of the cache has 1 to " +
                        std::to_string(kLargestPage) + " tokens");
@@ -184,11 +190,8 @@ public:
         cache, args_.slots, {.name = "slots", .dtype = problem_.index, .shape = {"m", m_}});
     caches(cache, v);
     const bool quantised = quantisesCache(problem_);
-    params.kCacheScale = arguments_.operandIf<0>(
-        quantised, args_.k_cache_scale, {.name = "k_cache_scale", .dtype = f32, .shape = {"1", 1}});
-    params.vCacheScale =
-        arguments_.operandIf<0>(quantised && v, args_.v_cache_scale,
-                                {.name = "v_cache_scale", .dtype = f32, .shape = {"1", 1}});
+    params.kCacheScale = cacheScales(quantised, args_.k_cache_scale, "k_cache_scale");
+    params.vCacheScale = cacheScales(quantised && v, args_.v_cache_scale, "v_cache_scale");
     const auto weight = [&](HeadNorm norm, const std::optional<TensorArg> &tensor,
                             const char *name) {
       return arguments_.operandIf<0>(norm == HeadNorm::weighted, tensor,
@@ -259,6 +262,23 @@ private:
     };
     params.cos = table(args_.cos, "cos");
     params.sin = table(args_.sin, "sin");
+  }
+  Strided<OnHost, 3> cacheScales(bool needed, const std::optional<TensorArg> &tensor,
+                                 const char *name) const {
+    const std::int64_t page = problem_.page, kv = problem_.kv_heads;
+    if (problem_.cache_scales == KvScales::token)
+      return arguments_.operandIf<3>(
+          needed, tensor,
+          {.name = name,
+           .dtype = f32,
+           .shape = {"blocks, page, kv_heads", params.places / page, page, kv},
+           .free = 3,
+           .use = Use::written});
+    const bool isOne = tensor && tensor->rank() == 1 && tensor->shape()[0] == 1;
+    const Strided<OnHost, 1> given = arguments_.operandIf<1>(
+        needed, tensor,
+        {.name = name, .dtype = f32, .shape = isOne ? Shape{"1", 1} : Shape{"kv_heads", kv}, .free = 1});
+    return {.address = given.address, .stride = {0, 0, given.stride[0]}};
   }
   void caches(bool needed, bool v) {
     if (arguments_.given(args_.k_cache, "k_cache", needed)) {
@@ -423,6 +443,9 @@ RopeArgs Rope::args(const RopeProblem &problem, const RopeConfig &, std::int64_t
   const Extents width{normedOf(problem)}, scalesQ{m, problem.q_heads, groups}, scalesK{m, kv, groups};
   const DType scale = fixed ? f32 : problem.scale;
   const Role role = fixed ? Role::input : Role::output;
+  const bool byToken = problem.cache_scales == KvScales::token;
+  const Extents ofScales = byToken ? Extents{blocks, page, kv} : one;
+  const Role roleOfScales = byToken ? Role::output : Role::input;
   return {
       .q = maybe(q, "q", problem.x, ofQ, Role::input),
       .k = maybe(k, "k", problem.x, ofK, Role::input),
@@ -441,8 +464,8 @@ RopeArgs Rope::args(const RopeProblem &problem, const RopeConfig &, std::int64_t
                         Role::input),
       .q_scale = maybe(q && scaled, "q_scale", scale, fixed ? one : scalesQ, role),
       .k_scale = maybe(ofKOut && scaled, "k_scale", scale, fixed ? one : scalesK, role),
-      .k_cache_scale = maybe(quantised, "k_cache_scale", f32, one, Role::input),
-      .v_cache_scale = maybe(quantised && v, "v_cache_scale", f32, one, Role::input),
+      .k_cache_scale = maybe(quantised, "k_cache_scale", f32, ofScales, roleOfScales),
+      .v_cache_scale = maybe(quantised && v, "v_cache_scale", f32, ofScales, roleOfScales),
   };
 }
 

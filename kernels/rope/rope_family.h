@@ -18,7 +18,8 @@ template <class Side> struct RopeParams {
   Param<Side, Int64> rows;                   // of cos and sin
   /// Tokens that the cache holds, in 64 bits like its neighbours: one load brings them all.
   Param<Side, Int64> places;
-  Strided<Side, 0> kCacheScale, vCacheScale; // one
+  /// (blocks, page, heads); where they are given (heads), whose stride is 0 where they are one.
+  Strided<Side, 3> kCacheScale, vCacheScale;
   Strided<Side, 0> qWeight, kWeight;         // (normed)
   Strided<Side, 0> qScale, kScale;           // Quantisation::fixed: one; (m, heads, head / group)
   Param<Side, Int32> tokens;                 // m

@@ -21,7 +21,7 @@ namespace {
 struct HeadKind {
   Heads heads;
   HeadValues weight = {};                                  ///< HeadNorm::weighted
-  std::optional<Numeric> fixedScale = {}, cacheScale = {}; ///< those that are given
+  std::optional<Numeric> fixedScale = {};                  ///< if it is given
 };
 
 /// Heads of a token, one for each group of lanes.
@@ -30,6 +30,8 @@ struct Round {
   std::optional<Boolean> inside;       ///< whether there is such a head; none: always
   std::vector<const HeadKind *> kinds; ///< that these heads may be of
   HeadValues raw;                      ///< as they are in memory
+  /// What a cache's numbers of each kind are multiplied by, if that is given.
+  std::vector<std::optional<Numeric>> cacheScales = {};
 };
 
 class RopeThread {
@@ -58,6 +60,8 @@ private:
       rounds.push_back(load(i));
     for (HeadKind &kind : kinds_)
       loadShared(kind);
+    for (Round &round : rounds)
+      loadScales(round);
     // Weights, which only the lanes of their heads take, come before what waits for the position:
     // after it, those lanes' stores would be waited for with them.
     if (std::any_of(kinds_.begin(), kinds_.end(),
@@ -75,8 +79,9 @@ private:
     const Boolean kept((slot >= 0) & (slot < places));
     const Numeric place = select(kept, slot, 0);
     for (const Round &round : rounds)
-      for (const HeadKind *kind : round.kinds)
-        where(ofKind(round, *kind), [&] { head(round, *kind, rotation, kept, place); });
+      for (std::size_t kind = 0; kind < round.kinds.size(); ++kind)
+        where(ofKind(round, *round.kinds[kind]),
+              [&] { head(round, kind, rotation, kept, place); });
   }
 
   static Numeric groupOf(const RopeConfig &config) {
@@ -118,12 +123,20 @@ private:
   }
 
   /// What is done with a head of a kind. `place`: of its token in the cache.
-  void head(const Round &round, const HeadKind &kind, const std::optional<Rotation> &rotation,
+  void head(const Round &round, std::size_t number, const std::optional<Rotation> &rotation,
             const Boolean &kept, const Numeric &place) const {
+    const HeadKind &kind = *round.kinds[number];
     const Int32 head = round.head - kind.heads.begin;
     const auto store = [&](const HeadValues &values) {
-      if (kind.heads.cache)
-        if_(kept, [&] { cache((*kind.heads.cache)(place, head, _), values, kind.cacheScale); });
+      if (!kind.heads.cache)
+        return;
+      if_(kept, [&] {
+        const Tensor row = (*kind.heads.cache)(place, head, _); // (head)
+        if (quantisesCache(problem_) && problem_.cache_scales == KvScales::token)
+          cacheWithScale(row, inF32(values), (*kind.heads.cacheScale)(place, _), head);
+        else
+          cache(row, values, round.cacheScales[number]);
+      });
     };
     if (kind.heads.of == HeadOf::v)
       return store(round.raw);
@@ -145,10 +158,19 @@ private:
             normedLanes(slot)
                 ? loadWhere(lane_.lanes(0, normedLanes(slot)), lane_.access(*heads.weight, slot))
                 : Vector::splat(0, lane_.shape().vector, heads.weight->dtype()));
-    if (heads.cacheScale)
-      kind.cacheScale.emplace((*heads.cacheScale)(0));
     if (heads.fixedScale)
       kind.fixedScale.emplace((*heads.fixedScale)(0));
+  }
+  /// Loads what a cache's numbers of a round's heads are multiplied by. A head that is of another kind
+  /// loads that of the kind's nearest head.
+  void loadScales(Round &round) const {
+    for (const HeadKind *kind : round.kinds) {
+      const Heads &heads = kind->heads;
+      round.cacheScales.emplace_back();
+      if (heads.cacheScale && problem_.cache_scales == KvScales::tensor)
+        round.cacheScales.back().emplace((*heads.cacheScale)(
+            min(max(round.head - heads.begin, 0), heads.end - heads.begin - 1)));
+    }
   }
   static HeadValues inF32(const HeadValues &raw) {
     HeadValues values;
@@ -262,6 +284,23 @@ private:
       const Vector &v = values[i];
       lane_.access(row, slot).store(inverse ? quantised(v.to(f32), *inverse, dtype, true)
                                             : v.to(dtype));
+    });
+  }
+
+  /// The same with a scale of its own, which is written to that of the head among `scales` (heads).
+  void cacheWithScale(const Tensor &row, const HeadValues &values, const Tensor &scales,
+                      const Int32 &head) const {
+    HeadValues largest;
+    for (const Vector &v : values)
+      largest.push_back(magnitudes(v));
+    const Numeric scale =
+        scaleOf(gpu::warp_reduce(combine(largest, Reduction::max), Reduction::max,
+                                 lane_.shape().lanes),
+                problem_.cached);
+    if_(lane_.number() == 0, [&] { scales(head) = scale; });
+    const Numeric inverse = 1.0f / scale;
+    each([&](const HeadSlot &slot, std::size_t i) {
+      lane_.access(row, slot).store(quantised(values[i], inverse, problem_.cached, false));
     });
   }
 

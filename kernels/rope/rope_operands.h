@@ -25,7 +25,7 @@ struct Heads {
   std::optional<Tensor> fixedScale = {};  // (1)
   std::optional<Tensor> groupScales = {}; // (m, heads, groups)
   std::optional<Tensor> cache = {};       // (places, heads, head)
-  std::optional<Tensor> cacheScale = {};  // (1)
+  std::optional<Tensor> cacheScale = {};  // (heads); KvScales::token: (places, heads)
 };
 
 class RopeOperands {
@@ -103,8 +103,14 @@ private:
     const DType stored = problem_.scale == f8E8M0FNU ? u8 : problem_.scale;
     return of.view(stored, {p_.tokens, heads, problem_.head / groupSize(problem_)});
   }
-  Maybe cacheScale(const Strided<OnDevice, 0> &of) const {
-    return quantisesCache(problem_) ? Maybe(of.view(f32, 1)) : Maybe();
+  Maybe cacheScale(const Strided<OnDevice, 3> &of) const {
+    if (!quantisesCache(problem_))
+      return {};
+    const int kv = problem_.kv_heads;
+    if (problem_.cache_scales == KvScales::tensor)
+      return Strided<OnDevice, 1>{.address = of.address, .stride = {of.stride[2]}}.view(f32, kv);
+    const Tensor all = of.view(f32, {blocks(), problem_.page, kv}); // (blocks, page, heads)
+    return group(select(all, {1, 0, 2}), 0, 2);                     // ((page, blocks), heads)
   }
 
   // A cache is a tensor (places, heads, head) whatever its form. Place p is token p % page of block

@@ -27,20 +27,23 @@ void Softmax::launch(const Call<SoftmaxProblem> &call) {
                                 .free = 1,
                                 .use = Use::written,
                                 .align = align});
+  arguments.checkIf(problem.rows, call.args.rows, rowCount());
   arguments.disjointOrSame(call.args.y, "y", call.args.x, "x");
   if (m == 0)
     return;
   call.launches.at(0, kSoftmax)(onRows(call, m), call.where,
                                 {.x = operandOf<1>(call.args.x),
                                  .y = operandOf<1>(call.args.y),
-                                 .m = static_cast<std::int32_t>(m)});
+                                 .m = static_cast<std::int32_t>(m),
+                                 .rows = operandOf<0>(call.args.rows)});
 }
 
 SoftmaxArgs Softmax::args(const SoftmaxProblem &problem, const RowConfig &, std::int64_t m,
                           const Sampler &sampler) {
   const Extents shape{m, problem.n};
   return {.x = sampler("x", problem.x, shape, Role::input),
-          .y = sampler("y", problem.y, shape, Role::output)};
+          .y = sampler("y", problem.y, shape, Role::output),
+          .rows = sampleIf(problem.rows, sampler, "rows", i32, Extents{1}, Role::equal(m))};
 }
 
 } // namespace kernels::impl

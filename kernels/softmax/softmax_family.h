@@ -11,6 +11,7 @@ namespace kernels::impl {
 template <class Side> struct SoftmaxParams {
   Strided<Side, 1> x, y; // (m, n)
   Param<Side, Int32> m;
+  Strided<Side, 0> rows; // one
 };
 inline constexpr KernelOf<SoftmaxParams> kSoftmax{"softmax"};
 

@@ -43,12 +43,14 @@ const FamilyKernel softmax{
       const RowShape shape = rowShape(problem);
       const Tensor x = rowsOf(p.x, problem.x, p.m, shape); // (m, n)
       const Tensor y = rowsOf(p.y, problem.y, p.m, shape); // (m, n)
-      const RowThread thread(shape, config, p.m);
-      RowReduce reduce(config);
-      if (config.resident)
-        resident(thread, reduce, x, y);
-      else
-        streamed(thread, reduce, x, y);
+      withRows(problem.rows, p.rows, p.m, config, [&](const Int32 &m) {
+        const RowThread thread(shape, config, m);
+        RowReduce reduce(config);
+        if (config.resident)
+          resident(thread, reduce, x, y);
+        else
+          streamed(thread, reduce, x, y);
+      });
     }};
 
 } // namespace

@@ -283,7 +283,7 @@ const fx::Kernel attend_waiting{
       const AttentionProblem problem = spec->problem();
       const AttentionConfig config = spec->config();
       const auto shape = *impl::AttentionShape::of(problem, config, fx::target());
-      const auto place = impl::BlockPlace::of(problem, config, params, false);
+      const auto place = impl::BlockPlace::of(problem, config, params, false, 1);
       const impl::AttentionRows rows(problem, config, params, place);
       impl::WaveQueries queries(problem, config, shape, place, rows, params);
       const impl::GroupWaits right = impl::GroupWaits::of(shape), &weaker = spec->weaker;

@@ -189,9 +189,8 @@ TEST_CASE("attention says what it does not support") {
         "q_heads is 4 and kv_heads is 3; q_heads is a multiple of kv_heads, from 1 to 65536");
   CHECK(why([](auto &p) { p.q_heads = 0; }) ==
         "q_heads is 0 and kv_heads is 2; q_heads is a multiple of kv_heads, from 1 to 65536");
-  CHECK(why([](auto &p) { p.head = 80; }) == "head is 80; it is a multiple of 32 from 32 to 256");
-  CHECK(why([](auto &p) { p.head_v = 288; }) ==
-        "head_v is 288; it is a multiple of 32 from 32 to 256");
+  CHECK(why([](auto &p) { p.head = 84; }) == "head is 84; it is a multiple of 8 from 8 to 512");
+  CHECK(why([](auto &p) { p.head_v = 520; }) == "head_v is 520; it is a multiple of 8 from 8 to 512");
   CHECK(why([](auto &p) { p.scale = -1; }) ==
         "scale is -1.000000; it is a positive number, or 0 for the default");
   CHECK(why([](auto &p) { p.soft_cap = kInfinity; }) ==

@@ -46,7 +46,7 @@ TEST_CASE("products say what they do not support") {
   CHECK(why({.n = 64, .k = 100}) == "k is 100: a row of 200 bytes is no multiple of 16 bytes");
   CHECK(why({.n = 64, .k = 0}) == "k is 0; it is 1 to 2097152");
   CHECK(why({.c = fx::i8, .n = 64, .k = 64}) ==
-        "c is of type i8, which needs a scale: scale_c is per_tensor or per_block");
+        "c is of type i8, which needs a scale: scale_c is per_tensor, per_block or mx");
   CHECK(
       why({.b = fx::bf16, .n = 64, .k = 64}) ==
       "a is of type f16 and b of type bf16; gfx942 has products where both are f16, or both bf16, "
@@ -65,10 +65,6 @@ TEST_CASE("products say what they do not support") {
             .why == "a is of type f8E4M3FN and b of type f8E4M3FN; gfx1100 has products where both "
                     "are f16, or both bf16, or both i8");
   CHECK(fk::supported(GemmProblem{.n = 64, .k = 64}, fx::Target::parse("gfx1250")).why == "");
-  CHECK(fk::supported(GemmProblem{.a = fx::f16, .b = fx::u4, .n = 64, .k = 256},
-                      fx::Target::parse("gfx1250"))
-            .why == "b is of type u4; narrow weights are for matrix instructions that take 8 "
-                    "elements of k of a lane, and those of gfx1250 take more");
   CHECK(fk::supported(GemmProblem{.a = fx::f8E4M3FNUZ, .b = fx::f8E4M3FNUZ, .n = 64, .k = 64},
                       fx::Target::parse("gfx1250"))
             .why ==

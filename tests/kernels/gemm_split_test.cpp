@@ -267,7 +267,8 @@ public:
         .flags = {.address = memory + PartFlags::place(std::int64_t(bytes), kTiles), .stride = {}},
         .seed = 0,
         .m = kRows,
-        .scaleC = {}};
+        .scaleC = {},
+        .residual = {}};
     fx::ArgPack pack;
     fx::ArgTraits<fk::impl::GemmSplitParams<fx::OnDevice>>::pack(pack, params);
     std::size_t size = pack.byteCount();

@@ -312,6 +312,71 @@ TEST_CASE("checked sequences of attention", "[run]") {
   Trial<fk::AttentionProblem>(given, operands, args).run();
 }
 
+TEST_CASE("checked pages of sequences one after another", "[run]") {
+  const auto wrong = [](double indices, double blocks, double page) {
+    std::vector<Wrong> all;
+    for (double value : {-1.0, kLeast, indices + 1, kHuge}) {
+      all.push_back({"kv_indptr", 0, value});
+      all.push_back({"kv_indptr", 2, value});
+    }
+    for (double value : {-1.0, kLeast, blocks, kHuge})
+      all.push_back({"kv_indices", 3, value});
+    for (double value : {-1.0, kLeast, page + 1, kHuge})
+      all.push_back({"kv_last_page_len", 1, value});
+    return all;
+  };
+  const fk::DecodeProblem decode{
+      .q_heads = 2, .kv_heads = 1, .head = 64, .page = 8, .csr = true, .context = 40};
+  Named ofDecode;
+  const fk::DecodeConfig config = chosen(decode, 2);
+  const fk::DecodeArgs args = fk::make_args(decode, config, 2, ofDecode.sampler()); // 10 blocks
+  Trial<fk::DecodeProblem>({decode,
+                            config,
+                            {{"kv_indptr", {0, 4, 10}},
+                             {"kv_indices", {9, 0, 3, 3, 7, 1, 2, 5, 6, 0}},
+                             {"kv_last_page_len", {8, 1}}},
+                            {},
+                            wrong(10, 10, 8)},
+                           ofDecode, args)
+      .run();
+  const fk::AttentionProblem attention{.q_heads = 2,
+                                       .kv_heads = 1,
+                                       .head = 32,
+                                       .cache = fk::KvCache::pages,
+                                       .page = 8,
+                                       .csr = true};
+  Named ofAttention;
+  const fk::AttentionConfig chosenOne = chosen(attention, 40);
+  fk::AttentionArgs given = fk::make_args(attention, chosenOne, 40, ofAttention.sampler());
+  Trial<fk::AttentionProblem>({attention,
+                               chosenOne,
+                               {{"kv_indptr", {0, 5}},
+                                {"kv_indices", {4, 0, 3, 3, 1}},
+                                {"kv_last_page_len", {8}}},
+                               {},
+                               {{"kv_indptr", 1, 6}, {"kv_indices", 4, 5}, {"kv_last_page_len", 0, 9}}},
+                              ofAttention, given)
+      .run();
+}
+
+TEST_CASE("checked sequences of attention with a mask", "[run]") {
+  const fk::AttentionProblem problem{
+      .q_heads = 2, .kv_heads = 1, .head = 32, .varlen = true, .mask = true};
+  const fk::AttentionConfig config = chosen(problem, 20);
+  Named operands;
+  fk::AttentionArgs args = fk::make_args(problem, config, 20, operands.sampler());
+  args.cu_seqlens_q = operands.make("cu_seqlens_q", fx::i32, {4}, fk::Role::input);
+  args.cu_seqlens_kv = operands.make("cu_seqlens_kv", fx::i32, {4}, fk::Role::input);
+  args.mask = operands.make("mask", fx::u8, {20, 2}, fk::Role::input); // 16 keys at most
+  const Case<fk::AttentionProblem> given{
+      problem,
+      config,
+      {{"cu_seqlens_q", {0, 7, 7, 18}}, {"cu_seqlens_kv", {0, 1, 3, 19}}},
+      {},
+      {{"cu_seqlens_kv", 3, 20, "than the mask has bits"}}};
+  Trial<fk::AttentionProblem>(given, operands, args).run();
+}
+
 TEST_CASE("checked pages of attention", "[run]") {
   for (const bool varlen : {true, false})
     for (const bool window : {false, true}) {

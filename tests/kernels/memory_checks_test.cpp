@@ -5,12 +5,14 @@
 
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/causal_conv.h>
+#include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/attention/merge_states.h>
 #include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
@@ -107,6 +109,8 @@ TEST_CASE("plans that check memory refuse each operand that reaches past its own
                                   .scale_a = Scales::per_row,
                                   .scale_b = Scales::per_row});
   expectMemory(kWholeMixture);
+  expectMemory(MergeStatesProblem{.heads = 2, .head = 16, .sink = true, .lse = true});
+  expectMemory(MergeStatesProblem{.heads = 2, .head = 16, .states = 3});
   expectMemory(MoeReduceProblem{.n = 24, .topk = 3, .places = true});
   expectMemory(MoeReduceProblem{.n = 24, .topk = 3, .weights = true, .mask = true});
   expectMemory(kWholeSort);
@@ -120,6 +124,7 @@ TEST_CASE("plans that check memory refuse each operand that reaches past its own
   expectMemory(GgmlGemmProblem{.n = 20, .k = 64, .activation = Activation::silu, .gated = true});
   expectMemory(MqaLogitsProblem{.x = fx::bf16, .heads = 16, .head = 64});
   expectMemory(CausalConvProblem{.channels = 24, .bias = true, .fresh = true, .drafts = 2});
+  expectMemory(fk::DepthwiseConvProblem{.channels = 24, .width = {.kernel = 3}, .bias = true});
   expectMemory(DeltaRuleProblem{.heads = 2, .v_heads = 4, .key = 16, .value = 16, .fresh = true});
   expectMemory(
       RopeProblem{.q_heads = 4, .kv_heads = 2, .head = 32, .cache = KvCache::pages, .page = 4});

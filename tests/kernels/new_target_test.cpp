@@ -8,12 +8,14 @@
 #include <flydsl/host/product.h>
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/causal_conv.h>
+#include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/attention/merge_states.h>
 #include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
@@ -151,6 +153,7 @@ TEST_CASE("every family answers for a target that was added") {
   expectAnswers(DecodeProblem{.q_heads = 16, .head = 576, .latent = 512});
   expectAnswers(DeltaRuleProblem{.prefill = true});
   expectAnswers(DeltaRuleProblem{.update = StateUpdate::add, .prefill = true});
+  expectAnswers(fk::DepthwiseConvProblem{.channels = 512, .width = {.kernel = 3}});
   expectAnswers(GemmProblem{.n = 4096, .k = 4096});
   expectAnswers(
       GemmProblem{.a = fx::f8E4M3FNUZ, .b = fx::f8E4M3FNUZ, .c = fx::bf16, .n = 4096, .k = 4096});
@@ -159,6 +162,7 @@ TEST_CASE("every family answers for a target that was added") {
   expectAnswers(GroupedGemmProblem{.experts = 8, .n = 64, .k = 256});
   expectAnswers(MoeForwardProblem{
       .router = {.experts = 8, .topk = 2}, .hidden = 64, .inner = 64});
+  expectAnswers(MergeStatesProblem{});
   expectAnswers(MoeReduceProblem{.n = 4096, .topk = 8});
   expectAnswers(MoeSortProblem{.experts = 64, .topk = 8});
   expectAnswers(MqaLogitsProblem{.x = fx::f8E4M3FNUZ});

@@ -272,6 +272,169 @@ TEST_CASE("norms, quantised", "[run]") {
   CHECK(std::isnan(test.scale.values()[3]));
 }
 
+TEST_CASE("norms, quantised by groups", "[run]") {
+  SweepCounts counts;
+  const auto expect = [&](const NormProblem &problem, std::int64_t m,
+                          std::optional<fk::RowConfig> config = {}) {
+    runOnce(problem, config ? *config : fk::choose(problem, m), m, counts);
+  };
+  NormProblem problem{.x = fx::f16,
+                      .weight = fx::f16,
+                      .y = fx::i8,
+                      .n = 384,
+                      .quantise = Quantisation::row,
+                      .group = 128};
+  expect(problem, 5);
+  expect(problem, 2, kStreamed);
+  problem.kind = NormKind::layer;
+  problem.x = problem.weight = fx::bf16;
+  problem.y = hardwareFp8();
+  problem.bias = problem.residual = problem.smooth = problem.statistics = true;
+  problem.smooth_type = fx::bf16;
+  expect(problem, 3);
+  problem.group_scale = fx::f8E8M0FNU;
+  problem.gate = fk::NormGate::silu;
+  expect(problem, 3);
+  expect(problem, 3, kStreamed);
+  for (fx::DType type : {fx::f8E4M3FN, fx::f8E5M2, fx::f4E2M1FN})
+    for (fk::BlockScale rule : {fk::BlockScale::floor, fk::BlockScale::ceil})
+      expect({.x = fx::f32,
+              .weight = fx::f32,
+              .y = type,
+              .n = 160,
+              .quantise = Quantisation::row,
+              .group = 32,
+              .group_scale = fx::f8E8M0FNU,
+              .block = rule},
+             3);
+  // Rows of several thousand elements, with many groups of a thread.
+  expect({.x = fx::bf16,
+          .weight = fx::bf16,
+          .y = fx::f4E2M1FN,
+          .n = 7168,
+          .residual = true,
+          .quantise = Quantisation::row,
+          .group = 32,
+          .group_scale = fx::f8E8M0FNU},
+         2);
+  CHECK(counts.compared == counts.runs);
+}
+
+TEST_CASE("scales of a norm's groups lie by rows or by columns", "[run]") {
+  const NormProblem problem{.x = fx::f16,
+                            .weight = fx::f16,
+                            .y = fx::i8,
+                            .n = 256,
+                            .quantise = Quantisation::row,
+                            .group = 64};
+  constexpr std::int64_t m = 5, groups = 4;
+  Case test(problem, m, uniform(fx::f16, m * problem.n, 21));
+  const Operand rows = Operand::output(fx::f32, m, groups, 3),
+                columns = Operand::output(fx::f32, groups, m, 2);
+  const fk::NormPlan plan(problem, fk::choose(problem, m));
+  const fx::Stream stream;
+  const auto call = [&](const fx::TensorArg &scale) {
+    plan({.x = test.deviceX.tensor(),
+          .weight = test.deviceWeight.vector(),
+          .y = test.y.tensor(),
+          .scale = scale},
+         stream);
+    stream.synchronize();
+  };
+  call(rows.tensor());
+  const auto quantised = test.y.values();
+  call(fx::TensorArg(columns.tensor().data(), fx::f32, fx::Extents{m, groups},
+                     fx::Extents{1, m + 2}));
+  CHECK(test.y.values() == quantised);
+  const auto byRows = rows.values(), byColumns = columns.values();
+  for (std::size_t i = 0; i < byRows.size(); ++i)
+    CHECK(byRows[i] == byColumns[i % groups * m + i / groups]);
+  // Each scale has a place of its own.
+  CHECK(messageOf([&] {
+          call(fx::TensorArg(columns.tensor().data(), fx::f32, fx::Extents{m, groups},
+                             fx::Extents{1, 1}));
+        }).find("norm: scale") != std::string::npos);
+  CHECK(messageOf([&] {
+          call(test.scale.vector());
+        }).find("norm: scale has the shape (5); (m, n / group) = (5, 4) is expected") !=
+        std::string::npos);
+}
+
+TEST_CASE("norms with a modulation for each batch of rows", "[run]") {
+  SweepCounts counts;
+  const auto expect = [&](const NormProblem &problem, std::int64_t m,
+                          std::optional<fk::RowConfig> config = {}) {
+    runOnce(problem, config ? *config : fk::choose(problem, m), m, counts);
+  };
+  NormProblem problem{.kind = NormKind::layer,
+                      .x = fx::bf16,
+                      .weight = fx::f32,
+                      .y = fx::bf16,
+                      .n = 136,
+                      .modulation = true};
+  expect(problem, 6);
+  expect(problem, 7); // one batch
+  expect(problem, 4, kStreamed);
+  problem.kind = NormKind::rms;
+  problem.x = fx::f32;
+  problem.y = fx::i8;
+  problem.n = 2048;
+  problem.residual = problem.bias = problem.statistics = true;
+  problem.quantise = Quantisation::row;
+  problem.gate = fk::NormGate::sigmoid;
+  expect(problem, 4);
+  problem.group = 64;
+  expect(problem, 2);
+  CHECK(counts.compared == counts.runs);
+
+  // Parts of a wider matrix, as a model's modulations are, and what does not fit.
+  const NormProblem layer{
+      .x = fx::f32, .weight = fx::f32, .y = fx::f32, .n = 64, .modulation = true};
+  constexpr std::int64_t m = 6, batches = 3;
+  Case test(layer, m, uniform(fx::f32, m * 64, 3));
+  const auto numbers = uniform(fx::f32, batches * 192, 4);
+  const Operand all = Operand::input(fx::f32, batches, 192, numbers);
+  const auto part = [&](std::int64_t number, std::int64_t rows = batches) {
+    return fx::TensorArg(static_cast<float *>(all.tensor().data()) + number * 64, fx::f32,
+                         fx::Extents{rows, 64}, fx::Extents{192, 1});
+  };
+  const fk::NormPlan plan(layer, fk::choose(layer, m));
+  const fx::Stream stream;
+  fk::NormArgs args{.x = test.deviceX.tensor(),
+                    .weight = test.deviceWeight.vector(),
+                    .y = test.y.tensor(),
+                    .gain = part(0),
+                    .shift = part(2)};
+  plan(args, stream);
+  stream.synchronize();
+  test.threads = plan.config().threads;
+  const auto plain = test.reference();
+  std::vector<double> wanted, bound;
+  for (std::size_t i = 0; i < plain.y.size(); ++i) {
+    const std::size_t row = i / 64 / 2 * 192, column = i % 64;
+    const double factor = 1 + numbers[row + column];
+    wanted.push_back(plain.y[i] * factor + numbers[row + 128 + column]);
+    bound.push_back((plain.error[i] + std::fabs(plain.y[i]) * 0x1p-22) * std::fabs(factor) +
+                    0x1p-21);
+  }
+  expectWithin(test.y.values(), wanted, bound);
+  const auto message = [&] { return messageOf([&] { plan(args); }); };
+  args.gain = part(0, 2);
+  CHECK(message().find("norm: shift has the shape (3, 64); (batches, n) = (2, 64) is expected") !=
+        std::string::npos);
+  const Case four(layer, 4, uniform(fx::f32, 4 * 64, 3));
+  args = {.x = four.deviceX.tensor(),
+          .weight = test.deviceWeight.vector(),
+          .y = four.y.tensor(),
+          .gain = part(0),
+          .shift = part(2)};
+  CHECK(
+      message().find("norm: gain has 3 rows, and x 4; each row of gain is that of as many rows of "
+                     "x") != std::string::npos);
+  args.shift.reset();
+  CHECK(message().find("norm: shift is missing; the problem has it") != std::string::npos);
+}
+
 TEST_CASE("gated norms", "[run]") {
   using fk::NormGate;
   SweepCounts counts;
@@ -353,6 +516,15 @@ TEST_CASE("norms have a configuration for every problem that they support") {
                         .y = fx::i8,
                         .n = n,
                         .quantise = Quantisation::row});
+  for (std::int64_t n = 128; n < 40000; n += 128 * 7)
+    for (fx::DType dtype : {fx::bf16, fx::f32})
+      for (int group : {32, 128})
+        problems.push_back({.x = dtype,
+                            .y = fx::f4E2M1FN,
+                            .n = n,
+                            .quantise = Quantisation::row,
+                            .group = group,
+                            .group_scale = fx::f8E8M0FNU});
   expectTotal(problems);
 }
 
@@ -382,6 +554,58 @@ TEST_CASE("norms say what they do not support") {
   CHECK(why({.n = 8, .eps = -1}) == "eps is -1.000000; it is a finite number of at least 0");
   CHECK(why({.n = 8, .smooth = true}) == "smooth is for quantised y, and y is not");
 
+  const auto grouped = [&](fx::DType y, std::int64_t n, int group, fx::DType scale,
+                           fk::BlockScale rule = fk::BlockScale::ceil, int align = 0) {
+    return why({.y = y,
+                .n = n,
+                .quantise = Quantisation::row,
+                .group = group,
+                .group_scale = scale,
+                .block = rule,
+                .row_align = align});
+  };
+  CHECK(grouped(fx::i8, 256, 128, fx::f32).empty());
+  CHECK(grouped(fx::i8, 250, 128, fx::f32) == "n is 250; rows are whole groups of 128");
+  CHECK(grouped(fx::i8, 96, 48, fx::f32) ==
+        "group is 48; it is a power of two from 16 to 1024, or 0 for a scale of the whole row");
+  CHECK(grouped(fx::i8, 128, -128, fx::f32).find("group is -128;") == 0);
+  CHECK(grouped(fx::i8, 256, 128, fx::f16) ==
+        "group_scale is f16; f32 and f8E8M0FNU are supported");
+  CHECK(grouped(fx::i8, 256, 128, fx::f8E8M0FNU) ==
+        "y is quantised with powers of two and of type i8; floats of 8 bits and f4E2M1FN are "
+        "supported");
+  CHECK(grouped(fx::f4E2M1FN, 256, 128, fx::f32) ==
+        "y is quantised and of type f4E2M1FN; i8 and floats of 8 bits are supported");
+  CHECK(grouped(fx::f8E4M3FNUZ, 256, 128, fx::f8E8M0FNU, fk::BlockScale::floor) ==
+        "y is of type f8E4M3FNUZ, which OCP's rule BlockScale::floor does not know; take ceil");
+  CHECK(grouped(fx::f4E2M1FN, 256, 32, fx::f8E8M0FNU, fk::BlockScale::ceil, 1) ==
+        "row_align is 1; two values of f4E2M1FN share a byte, which is a row's own");
+  CHECK(
+      grouped(fx::i8, 256, 128, fx::f32, fk::BlockScale::ceil, 1) ==
+      "a group of 128 with 1 values a thread has 128 threads, and a wave 64; take smaller groups, "
+      "or a larger row_align");
+  CHECK(why({.y = fx::i8, .n = 256, .quantise = Quantisation::fixed, .group = 128}) ==
+        "group is 128, and groups are for Quantisation::row, whose scales are written");
+  CHECK(why({.n = 256, .group = 128}).find("groups are for Quantisation::row") !=
+        std::string::npos);
+  CHECK(why({.y = fx::i8,
+             .n = 8,
+             .quantise = Quantisation::row,
+             .smooth = true,
+             .smooth_type = fx::i8}) ==
+        "smooth_type is of type i8; f32, f16 and bf16 are supported");
+  CHECK(
+      fk::supported(NormProblem{.y = fx::i8, .n = 256, .quantise = Quantisation::row, .group = 128},
+                    {.threads = 8, .block = 64}, target)
+          .why == "threads=8: a block of 128 values has 16 threads, and a row a number of blocks");
+
+  CHECK(why({.y = fx::i8,
+             .n = 8,
+             .quantise = Quantisation::row,
+             .smooth = true,
+             .modulation = true}) ==
+        "smooth is for problems without modulation; take (1 + gain) smooth - 1 as gain and shift "
+        "smooth as shift");
   CHECK(why({.n = 8, .gate_first = true}) ==
         "gate_first is for problems with a gate, and there is none");
   CHECK(why({.n = 8, .residual = true, .gate = fk::NormGate::silu, .gate_first = true}) ==

@@ -5,12 +5,14 @@
 
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/causal_conv.h>
+#include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/attention/merge_states.h>
 #include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
@@ -58,7 +60,7 @@ struct ByContents {
 };
 constexpr ByContents kByContents[] = {
     {"decode", "tables", 1, 0},  {"decode", "k_cache", 0, 0}, {"attention", "block_table", 1, 0},
-    {"attention", "bias", 2, 0}, {"attention", "bias", 3, 0}, {"moe_reduce", "x", 0, 2},
+    {"attention", "bias", 2, 0}, {"attention", "bias", 3, 0}, {"attention", "kv_indices", 0, 0}, {"decode", "kv_indices", 0, 0}, {"attention", "mask", 1, 0}, {"attention", "mask", 2, 0}, {"moe_reduce", "x", 0, 2},
 };
 
 /// All changes of one operand.
@@ -122,12 +124,13 @@ std::vector<Change> changesOf(const GivenOperand &own, fk::Role role, std::strin
         std::swap(o.strides[mode], o.strides[mode - 1]);
       });
   }
-  add(
-      [](GivenOperand &o) {
-        o.shape.insert(o.shape.begin(), 1);
-        o.strides = GivenOperand::contiguous(o.shape);
-      },
-      Must::refuse, true);
+  if (own.name != "alibi_slopes") // which may have a mode of sequences
+    add(
+        [](GivenOperand &o) {
+          o.shape.insert(o.shape.begin(), 1);
+          o.strides = GivenOperand::contiguous(o.shape);
+        },
+        Must::refuse, true);
   if (own.shape.size() > 1)
     add(
         [](GivenOperand &o) {
@@ -279,6 +282,9 @@ void expectRules(const Share &share) {
                                    .scale_b = Scales::per_row}},
                                  share);
   expectRule<MoeForwardProblem>({kWholeMixture}, share);
+  expectRule<MergeStatesProblem>({{.heads = 2, .head = 16, .sink = true, .lse = true},
+                                  {.heads = 2, .head = 24, .states = 3}},
+                                 share);
   expectRule<MoeReduceProblem>(
       {{.n = 24, .topk = 3, .weights = true, .mask = true}, {.n = 24, .topk = 3, .places = true}},
       share);
@@ -304,6 +310,11 @@ void expectRules(const Share &share) {
                                   .order = ConvStateOrder::columns_last,
                                   .prefill = true}},
                                 share);
+  const fk::ConvAxis three{.kernel = 3, .before = 1, .after = 1};
+  expectRule<fk::DepthwiseConvProblem>(
+      {{.channels = 24, .height = three, .width = three, .bias = true},
+       {.x = fx::f32, .rank = 1, .channels = 6, .multiplier = 2, .width = three}},
+      share);
   expectRule<DeltaRuleProblem>(
       {{.heads = 2, .v_heads = 4, .key = 16, .value = 16, .fresh = true},
        {.x = fx::bf16, .heads = 1, .v_heads = 2, .key = 128, .value = 32, .prefill = true},
@@ -321,7 +332,14 @@ void expectRules(const Share &share) {
         .value = 16,
         .decay = fk::DecayGate::softplus,
         .strength = fk::UpdateStrength::sigmoid,
-        .by_channel = true}},
+        .by_channel = true},
+       {.x = fx::bf16,
+        .heads = 1,
+        .v_heads = 2,
+        .key = 128,
+        .value = 32,
+        .by_channel = true,
+        .prefill = true}},
       share);
   const auto rope = [](auto change) {
     RopeProblem problem{.q_heads = 4, .kv_heads = 2, .head = 32, .page = 4};
@@ -372,6 +390,7 @@ void expectRules(const Share &share) {
   };
   expectRule<DecodeProblem>(
       {decode([](DecodeProblem &p) { p.lse = true; }),
+       decode([](DecodeProblem &p) { p.csr = true; }),
        decode([](DecodeProblem &p) {
          p.cache = KvCache::packed;
          p.pack = 8;
@@ -391,6 +410,13 @@ void expectRules(const Share &share) {
   expectRule<AttentionProblem>(
       {attention([](AttentionProblem &p) { p.bias = p.alibi = p.sink = p.lse = true; }),
        attention([](AttentionProblem &p) { p.varlen = p.lse = p.bias = true; }),
+       attention([](AttentionProblem &p) { p.mask = p.alibi = true; }),
+       attention([](AttentionProblem &p) { p.varlen = p.mask = true; }),
+       attention([](AttentionProblem &p) {
+         p.cache = KvCache::pages;
+         p.page = 4;
+         p.csr = true;
+       }),
        attention([&](AttentionProblem &p) {
          p.cache = KvCache::pages;
          p.page = 4;

@@ -1,8 +1,11 @@
 // Sets of plans: the choice for each number of rows, compiled ahead.
 #include "support/structure.h"
 
+#include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/export.h>
 #include <flydsl/kernels/gemm.h>
+#include <flydsl/kernels/moe_forward.h>
+#include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/plan_set.h>
 #include <flydsl/kernels/softmax.h>
 
@@ -65,6 +68,41 @@ TEST_CASE("a set has a plan for each number of rows, and calls compile nothing",
   }
 }
 
+namespace {
+/// A plan says what the problem and the configuration say, and never less for more rows.
+template <class P>
+void expectWorkspace(const P &problem, const fk::ConfigOf<P> &config,
+                     std::initializer_list<std::int64_t> rows) {
+  const fk::Plan<P> plan(problem, config);
+  std::size_t last = 0;
+  for (const std::int64_t m : rows) {
+    INFO(fk::FamilyOf<P>::name << ", m = " << m);
+    const std::size_t bytes = plan.workspace_bytes(m);
+    CHECK(bytes == fk::workspace_bytes(problem, config, m));
+    CHECK(bytes >= last);
+    last = bytes;
+  }
+  CHECK(last > 0);
+  CHECK_THROWS_WITH(plan.workspace_bytes(-1),
+                    Catch::Contains("m is -1; a call has 0 to 2147483647 rows"));
+}
+} // namespace
+
+TEST_CASE("a plan says how much workspace its calls bring") {
+  expectWorkspace<fk::GemmProblem>(
+      {.n = 64, .k = 512},
+      {.tile_m = 16, .tile_n = 64, .loop = fk::GemmLoop::registers, .split_k = 2},
+      {0, 1, 15, 16, 17, 300});
+  const fk::DecodeProblem decode{.q_heads = 4, .kv_heads = 1, .head = 64};
+  expectWorkspace<fk::DecodeProblem>(decode, {.splits = 4}, {0, 1, 2, 33});
+  const fk::NormBackwardProblem gradient{.n = 64};
+  expectWorkspace(gradient, fk::choose(gradient, 64), {0, 1, 64, 5000});
+  const fk::MoeForwardProblem mixture{
+      .router = {.experts = 8, .topk = 2}, .hidden = 64, .inner = 32};
+  expectWorkspace(mixture, fk::choose(mixture, 64), {0, 1, 64, 500});
+  CHECK(fk::SoftmaxPlan({.n = 64}, {}).workspace_bytes(1000) == 0);
+}
+
 TEST_CASE("a set of plans comes from a file that has each of its points") {
   const fx::Target target = here();
   const ScratchFile file;
@@ -78,9 +116,8 @@ TEST_CASE("a set of plans comes from a file that has each of its points") {
 
   const ScratchFile part;
   fk::ExportList().add(kProduct, {1}).write(part.path(), {.archs = {target.name()}});
-  CHECK_THROWS_AS(
-      fk::PlanSet<fk::GemmProblem>::load(fx::load_aot(part.path()), kProduct, 100),
-      fx::RuntimeError);
+  CHECK_THROWS_AS(fk::PlanSet<fk::GemmProblem>::load(fx::load_aot(part.path()), kProduct, 100),
+                  fx::RuntimeError);
 }
 
 TEST_CASE("a set refuses rows that it was not made for") {
@@ -93,6 +130,7 @@ TEST_CASE("a set refuses rows that it was not made for") {
         "softmax: a call has -1 rows; the set of plans was made for 0 to 10");
   CHECK(messageOf([&] { fk::PlanSet<fk::SoftmaxProblem>(problem, 0); }) ==
         "softmax: choices for up to 0 rows are asked for; 1 is the least");
-  CHECK(messageOf([&] { fk::PlanSet<fk::SoftmaxProblem>(fk::SoftmaxProblem{}, 4); })
-            .find("n is 0") != std::string::npos);
+  CHECK(messageOf([&] {
+          fk::PlanSet<fk::SoftmaxProblem>(fk::SoftmaxProblem{}, 4);
+        }).find("n is 0") != std::string::npos);
 }

@@ -1,5 +1,6 @@
 // Quantisation against the rules of its scales, bit for bit where the arithmetic is exact.
 #include "support/quantised.h"
+#include "support/size_sweep.h"
 #include "support/structure.h"
 
 #include <flydsl/kernels/quantise.h>
@@ -185,6 +186,44 @@ TEST_CASE("quantised blocks of 32", "[run]") {
   expectBlocks(wide, 1, fk::choose(wide, 1), x);
 }
 
+TEST_CASE("quantised groups, and factors of columns", "[run]") {
+  SweepCounts counts;
+  const auto expect = [&](const QuantiseProblem &problem, std::int64_t m,
+                          std::optional<fk::RowConfig> config = {}) {
+    runOnce(problem, config ? *config : fk::choose(problem, m), m, counts);
+  };
+  for (bool smooth : {false, true}) {
+    expect({.x = fx::f16, .q = fx::i8, .n = 384, .group = 128, .smooth = smooth}, 5);
+    expect({.x = fx::bf16,
+            .q = hardwareFp8(),
+            .n = 512,
+            .block = BlockScale::ceil,
+            .group = 64,
+            .group_scale = fx::f8E8M0FNU,
+            .smooth = smooth,
+            .smooth_type = fx::bf16},
+           3);
+    const QuantiseProblem mx{.x = fx::f32,
+                             .q = fx::f4E2M1FN,
+                             .n = 320,
+                             .scale = ScaleOf::block,
+                             .block = BlockScale::ceil,
+                             .smooth = smooth};
+    expect(mx, 3);
+    expect(mx, 3, kStreamed);
+    for (ScaleOf scale : {ScaleOf::row, ScaleOf::tensor, ScaleOf::given})
+      expect({.x = fx::f16,
+              .q = fx::i8,
+              .n = 200,
+              .scale = scale,
+              .smooth = smooth,
+              .smooth_type = fx::f16},
+             3);
+    expect({.x = fx::f32, .q = fx::i8, .n = 200, .smooth = smooth}, 3, kStreamed);
+  }
+  CHECK(counts.compared == counts.runs);
+}
+
 TEST_CASE("quantise: another run, a graph, a file", "[run]") {
   const fk::RowConfig config{.threads = 64, .block = 64};
   expectStructure<QuantiseProblem>({.x = fx::bf16, .q = fx::i8, .n = 264}, config, 3);
@@ -232,6 +271,14 @@ TEST_CASE("quantise says what it does not support") {
         "n is 48; rows are whole blocks of 32");
   CHECK(why({.q = fx::f4E2M1FN, .n = 64, .scale = ScaleOf::block, .row_align = 1}) ==
         "row_align is 1; two values of f4E2M1FN share a byte, which is a row's own");
+  CHECK(why({.q = fx::i8, .n = 256, .scale = ScaleOf::tensor, .group = 128}) ==
+        "group is 128, and groups are for ScaleOf::row; blocks have 32 values");
+  CHECK(why({.q = fx::i8, .n = 250, .group = 128}) == "n is 250; rows are whole groups of 128");
+  CHECK(why({.q = fx::i8, .n = 256, .group = 128, .group_scale = fx::f8E8M0FNU}) ==
+        "q is quantised with powers of two and of type i8; floats of 8 bits and f4E2M1FN are "
+        "supported");
+  CHECK(why({.q = fx::i8, .n = 8, .smooth = true, .smooth_type = fx::i32}) ==
+        "smooth_type is of type i32; f32, f16 and bf16 are supported");
   CHECK(fk::supported(QuantiseProblem{.q = fx::f8E5M2, .n = 64, .scale = ScaleOf::block},
                       {.threads = 2, .block = 64}, target)
             .why == "threads=2: a block of 32 values has 4 threads, and a row a number of blocks");

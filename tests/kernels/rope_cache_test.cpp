@@ -1,5 +1,6 @@
 // Rotary position embedding that writes k and v into a cache.
 #include "support/rope_case.h"
+#include "support/size_sweep.h"
 
 using namespace kernel_tests;
 
@@ -49,6 +50,24 @@ TEST_CASE("a cache of 8 bits", "[run]") {
       test.v[3] = 100; // limited to the largest number
       test.expect();
     }
+}
+
+TEST_CASE("a cache of 8 bits whose heads have scales of their own", "[run]") {
+  SweepCounts counts;
+  for (fx::DType type : {hardwareFp8(), fx::DType(fx::i8)})
+    for (KvCache cache : {KvCache::pages, KvCache::packed}) {
+      RopeProblem problem = small();
+      problem.cache = cache;
+      problem.cached = type;
+      problem.page = 4;
+      problem.cache_scales = fk::KvScales::token;
+      for (int lanes : {1, 8})
+        runOnce(problem, fk::RopeConfig{.lanes = lanes, .heads = 2, .block = 64}, 6, counts);
+      problem.k_norm = fk::HeadNorm::plain;
+      problem.rotary = 0;
+      runOnce(problem, fk::choose(problem, 6), 6, counts);
+    }
+  CHECK(counts.compared == counts.runs);
 }
 
 TEST_CASE("slots that are none, and positions far out", "[run]") {

@@ -49,6 +49,12 @@ TEST_CASE("rope says what it does not support") {
   CHECK(with([](RopeProblem &p) { p.cached = fx::i32; }) ==
         "cached is of type i32; f32, f16, bf16, i8 and floats of 8 bits are "
         "supported");
+  CHECK(with([](RopeProblem &p) { p.cache_scales = fk::KvScales::token; }) ==
+        "cache_scales is token, and cached of type f16; caches of 8 bits have scales");
+  CHECK(with([](RopeProblem &p) {
+          p.cached = fx::i8;
+          p.cache_scales = fk::KvScales::none;
+        }) == "cache_scales is none, and cached of type i8; a cache of 8 bits has scales");
   CHECK(with([](RopeProblem &p) { p.page = 0; }) ==
         "page is 0; a block of the cache has 1 to 65536 tokens");
   CHECK(with([](RopeProblem &p) { p.pack = 3; }) ==
@@ -191,6 +197,8 @@ TEST_CASE("rope refuses arguments that do not fit its problem") {
           "rope: q_weight is given, and the problem does not have it");
   refused([&](Args &a) { a.q_scale = of(fx::f32, {1}); },
           "rope: q_scale is given, and the problem does not have it");
+  refused([&](Args &a) { a.k_cache_scale = of(fx::f32, {3}); },
+          "rope: k_cache_scale has the shape (3); (kv_heads) = (2) is expected");
   refused([&](Args &a) { a.v_cache_scale.reset(); },
           "rope: v_cache_scale is missing; the problem has it");
 

@@ -38,7 +38,7 @@ struct FLYDSL_API AttentionProblem {
   bool float8_products = false;
   int q_heads = 0;  ///< a multiple of kv_heads
   int kv_heads = 0; ///< heads of k and v
-  int head = 0;     ///< elements of a head of q and k, a multiple of 32 up to 256
+  int head = 0;     ///< elements of a head of q and k, a multiple of 8 up to 512; float8_products: of 16
   int head_v = 0;   ///< of v and o, the same; 0: as many as `head`
   double scale = 0; ///< positive; 0: 1 / sqrt(head)
   double soft_cap = 0;
@@ -52,11 +52,20 @@ struct FLYDSL_API AttentionProblem {
   int page = 16;  ///< tokens of a block of the cache
   int pack = 8;   ///< KvCache::packed: elements of k that lie together, a multiple of 8
   int v_pack = 0; ///< KvCache::packed: tokens of v that lie together, a multiple of 8; 0: page
+  /// The pages of sequences lie one after another: there are kv_indptr, kv_indices and
+  /// kv_last_page_len in place of block_table and seqlens_kv.
+  bool csr = false;
   bool bias = false;
   DType bias_type = f32; ///< f32, f16 or bf16
-  bool alibi = false;    ///< a slope for each head of q
+  bool alibi = false;    ///< a slope for each head of q, or for each sequence and head
   bool sink = false;     ///< a score for each head of q
+  /// A bit for each query and key says whether the one sees the other, as well as `causal` and
+  /// `window` do.
+  bool mask = false;
   bool lse = false; ///< the logarithm of the sum of exponentials is written, the sink's included
+  /// Keys of a sequence, about: for `choose`, `configs` and `tune`, which then share them among blocks
+  /// where queries are few. 0: as many as there are queries. The code is right for any.
+  int context = 0;
   friend bool operator==(const AttentionProblem &, const AttentionProblem &) = default;
 };
 
@@ -102,13 +111,23 @@ struct FLYDSL_API AttentionArgs {
   std::int64_t max_seqlen_q = 0;
   std::optional<TensorArg> seqlens_kv = {};         ///< a cache: (batch), i32
   std::optional<TensorArg> block_table = {};        ///< a cache: (batch, blocks), i32
+  /// csr: where the pages of sequences start, and the end, (batch + 1), i32; the numbers of their
+  /// blocks, i32, contiguous; and the keys of the last page of each, 1 to page, (batch), i32. A
+  /// sequence without pages has no keys.
+  std::optional<TensorArg> kv_indptr = {}, kv_indices = {}, kv_last_page_len = {};
   std::int64_t window_left = -1, window_right = -1; ///< keys on both sides; -1: all
   /// (batch, q_heads, queries, keys); varlen: (q_heads, tokens, keys). With a cache or varlen it
   /// has at least as many columns as a sequence has keys. Distances may be 0 where it is the same.
   std::optional<TensorArg> bias = {};
-  std::optional<TensorArg> alibi_slopes = {}, sink = {}; ///< (q_heads), f32
+  /// f32, (q_heads), or (batch, q_heads) for each sequence at any distance.
+  std::optional<TensorArg> alibi_slopes = {};
+  std::optional<TensorArg> sink = {}; ///< (q_heads), f32
+  /// (batch, queries, bytes); varlen: (tokens, bytes); u8, rows at any distance: bit j % 8 of byte
+  /// j / 8 says whether the query sees key j. With a cache or varlen a row has bits for as many keys
+  /// as a sequence has at least.
+  std::optional<TensorArg> mask = {};
   std::optional<TensorArg> lse = {}; ///< (batch, q_heads, queries); varlen: (q_heads, tokens); f32
-  /// At least workspace_bytes(problem, config, tokens) bytes of type u8, if these are not 0.
+  /// At least plan.workspace_bytes(tokens) bytes of type u8, if these are not 0.
   std::optional<TensorArg> workspace = {};
 };
 

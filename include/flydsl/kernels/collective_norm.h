@@ -31,10 +31,10 @@ struct FLYDSL_API CollectiveNormArgs {
   TensorArg weight;                     ///< (n)
   std::optional<TensorArg> bias = {};   ///< (n)
   TensorArg residual;                   ///< (m, n), the same on all ranks
-  std::optional<TensorArg> smooth = {}; ///< (n), f32
+  std::optional<TensorArg> smooth = {}; ///< (n), of norm.smooth_type
   TensorArg y;                          ///< (m, n)
   TensorArg residual_out;               ///< (m, n); it may be residual
-  std::optional<TensorArg> scale = {};  ///< f32: (1), read, or (m), written
+  std::optional<TensorArg> scale = {};  ///< as NormArgs has it
   const Group *group = nullptr;         ///< the rank's part in its group
 };
 

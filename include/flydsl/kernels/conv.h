@@ -21,6 +21,11 @@ struct FLYDSL_API ConvAxis {
     const std::int64_t room = inputs + before + after - reach();
     return room < 0 ? 0 : room / stride + 1;
   }
+  /// The fewest elements that so many are computed from; less than 1 if there are none. Up to stride - 1
+  /// more are as good.
+  std::int64_t inputs(std::int64_t outputs) const {
+    return (outputs - 1) * stride + reach() - before - after;
+  }
   friend bool operator==(const ConvAxis &, const ConvAxis &) = default;
 };
 
@@ -30,6 +35,14 @@ struct FLYDSL_API ConvAxis {
 /// i32). As torch's convolutions this is a correlation: filters are not turned around.
 ///
 /// Channels are the last mode of x and y ("NHWC"), and of a filter ("KRSC").
+///
+/// Transposed: each element of x goes to the elements of y from which a convolution of these axes
+/// computes it. It is the gradient of a convolution by its operand, and torch's ConvTranspose:
+///
+///   y[n, d', h', w', f] = act(bias[f] + sum of weight[f, r, s, t, c] x[n, d, h, w, c] over all taps,
+///     channels of f's group, and elements of x with d' = d stride + r dilation - before, and so on).
+///
+/// Factors: scale_x, then scale_weight, multiply the sum before the bias is added.
 struct FLYDSL_API ConvProblem {
   DType x = bf16;      ///< f16, bf16, i8, or the target's 8-bit floats
   DType weight = bf16; ///< the same, or another 8-bit float
@@ -41,6 +54,9 @@ struct FLYDSL_API ConvProblem {
   ConvAxis depth = {}, height = {}, width = {};
   bool bias = false;
   Activation activation = Activation::none;
+  bool transposed = false;
+  Scales scale_x = Scales::none;      ///< none or per_tensor
+  Scales scale_weight = Scales::none; ///< none, per_tensor, or per_row: one for each filter
   /// Of a filter.
   std::int64_t taps() const { return std::int64_t(depth.kernel) * height.kernel * width.kernel; }
   friend bool operator==(const ConvProblem &, const ConvProblem &) = default;
@@ -53,8 +69,13 @@ struct FLYDSL_API ConvArgs {
   TensorArg x;
   TensorArg weight;                   ///< (filters, [[kd,] kh,] kw, channels / groups), contiguous
   std::optional<TensorArg> bias = {}; ///< (filters)
-  TensorArg y; ///< (n, [[od,] oh,] ow, filters), contiguous: extents as ConvAxis::outputs says
-  std::optional<TensorArg> workspace = {}; ///< workspace_bytes, where blocks share K
+  /// (n, [[od,] oh,] ow, filters), contiguous: extents as ConvAxis::outputs says. Transposed: any
+  /// extents of which ConvAxis::outputs says those of x, that is ConvAxis::inputs and up to stride - 1
+  /// more (torch's output_padding).
+  TensorArg y;
+  std::optional<TensorArg> workspace = {}; ///< u8, plan.workspace_bytes(m) or more
+  std::optional<TensorArg> scale_x = {};      ///< (1), f32
+  std::optional<TensorArg> scale_weight = {}; ///< (1), or (filters), f32
 };
 
 /// A configuration is that of a product of rows of y and filters of a group: GemmLoop::ring over

@@ -7,14 +7,6 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
 
-/// What a quantised cache's numbers are multiplied by.
-enum class KvScales : std::uint8_t {
-  none,
-  /// A number for all keys, and one for all values; or one of each for each sequence and head.
-  tensor,
-  token,  ///< a number for each key and each value of a head
-};
-
 /// Query i of a sequence's `queries`, which are its last tokens, stands at token
 /// p = context - queries + i and sees the tokens j from max(0, p - before) to p:
 ///
@@ -38,10 +30,13 @@ struct FLYDSL_API DecodeProblem {
   bool float8_products = false;
   int q_heads = 8;
   int kv_heads = 1; ///< divides q_heads
-  int head = 128;   ///< elements of a head: a multiple of 32, 32 to 256; with latent to 640
+  int head = 128;   ///< elements of a head: a multiple of 8, 8 to 512; with latent of 64, to 640
   int head_v = 0;   ///< of v and y, the same; 0: as many as `head`
   KvCache cache = KvCache::pages;
   int page = 16;       ///< tokens of a block of the cache, 1 to 65536
+  /// The pages of sequences lie one after another: there are kv_indptr, kv_indices and
+  /// kv_last_page_len in place of tables and contexts.
+  bool csr = false;
   int pack = 8;        ///< KvCache::packed: elements of k that lie together, a power of two from 8
   int v_pack = 0;      ///< KvCache::packed: tokens of v that lie together, a multiple of 8; 0: page
   /// Of a sequence, 1 to 65535; with varlen about the most that one has.
@@ -71,7 +66,7 @@ struct FLYDSL_API DecodeProblem {
 };
 
 /// How the work is shared: a block has some rows, which are queries of heads that have the same keys,
-/// and a part of the keys, of which each wave takes its own.
+/// and a part of the keys; each wave takes its own share of that part.
 struct FLYDSL_API DecodeConfig {
   int block = 256; ///< threads of a block
   int rows = 16;   ///< of a block: 16, 32, 48 or 64; with latent up to 16 for each wave
@@ -96,16 +91,21 @@ struct FLYDSL_API DecodeArgs {
   /// See KvCache; blocks, places and heads at any distance.
   TensorArg k_cache;
   std::optional<TensorArg> v_cache = {}; ///< missing with latent
-  TensorArg tables;   ///< (n, blocks of a sequence), i32: numbers of blocks; rows at any distance
-  TensorArg contexts; ///< (n), i32: tokens of each sequence in the cache, its queries among them
+  /// (n, blocks of a sequence), i32: numbers of blocks; rows at any distance.
+  std::optional<TensorArg> tables = {};
+  /// (n), i32: tokens of each sequence in the cache, its queries among them.
+  std::optional<TensorArg> contexts = {};
+  /// csr: where the pages of sequences start, and the end, (n + 1), i32; the numbers of their blocks,
+  /// i32, contiguous; and the tokens of the last page of each, 1 to page, (n), i32. A sequence
+  /// without pages has no tokens.
+  std::optional<TensorArg> kv_indptr = {}, kv_indices = {}, kv_last_page_len = {};
   std::int32_t before = -1; ///< with a window: tokens that a query sees before its own; -1: all
   /// varlen: where the queries of sequences start, and the end: (n + 1), i32.
   std::optional<TensorArg> cu_seqlens_q = {};
   /// f32. KvScales::tensor: (1), or (n, kv_heads), for each sequence and head. KvScales::token:
   /// (blocks, page, kv_heads). Each at any distance.
   std::optional<TensorArg> k_scale = {}, v_scale = {};
-  /// With q of 8 bits and KvScales::tensor: (1) or (n, kv_heads), f32, what q's numbers are
-  /// multiplied by.
+  /// With q of 8 bits and scales: (1) or (n, kv_heads), f32, what q's numbers are multiplied by.
   std::optional<TensorArg> q_scale = {};
   /// (q_heads, m, keys), with a column for each token of the longest sequence at least; heads and
   /// tokens at any distance, 0 where it is the same.
@@ -118,7 +118,7 @@ struct FLYDSL_API DecodeArgs {
   std::optional<TensorArg> mask = {};
   /// With workers: (n + 1 + workers), i32, of worklist_of. Without it, the plan makes its own.
   std::optional<TensorArg> worklist = {};
-  std::optional<TensorArg> workspace = {}; ///< u8; with splits or workers
+  std::optional<TensorArg> workspace = {}; ///< u8, plan.workspace_bytes(m) or more
   TensorArg y; ///< (m, q_heads, head_v or latent); tokens and heads at any distance
   std::optional<TensorArg> lse = {}; ///< (m, q_heads), f32, contiguous; -infinity: nothing is seen
 };

@@ -79,11 +79,11 @@ struct FLYDSL_API DeltaRuleProblem {
 /// How a head's state is shared among threads.
 ///
 /// The recurrent form takes a token after another: `key_lanes` lanes lie along the state's rows,
-/// and block / key_lanes along its columns, of which each has 4.
+/// and block / key_lanes along its columns; each of these has 4 columns.
 ///
 /// The chunked form takes 32 tokens at a time (16 on RDNA) by matrix instructions; each wave has 16
-/// columns. Types: f16 and bf16. Keys: 128 and 256 elements. Decays of heads, not of channels. All
-/// targets but gfx1250 have it; `choose` takes it where a problem says `prefill`.
+/// columns. Types: f16 and bf16. Keys: 128 and 256 elements; with decays of channels 128. All targets
+/// but gfx1250 have it; `choose` takes it where a problem says `prefill`.
 struct FLYDSL_API DeltaRuleConfig {
   int key_lanes = 8;   ///< a power of two up to the wave, which divides `key`; in chunks the wave
   int block = 256;     ///< threads of a block, a multiple of the wave

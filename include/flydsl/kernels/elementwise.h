@@ -11,6 +11,7 @@
 #pragma once
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernels/quantisation.h>
 
 #include <array>
 #include <functional>
@@ -45,9 +46,10 @@ struct ChainOutput {
   /// made of their largest magnitude and written. 128 is what products with scales of blocks take of
   /// their rows, 32 the microscaling formats' block. 0: not quantised.
   int group = 0;
-  /// f32: the rule of Quantisation::row. f8E8M0FNU: the smallest power of two that limits no value,
-  /// BlockScale::ceil.
+  /// f32: the rule of Quantisation::row. f8E8M0FNU: a power of two, with which the type may be
+  /// f4E2M1FN, too. Two elements of it share a byte; the first has the low bits.
   DType scale = f32;
+  BlockScale block = BlockScale::ceil; ///< the rule of scales of f8E8M0FNU
 };
 
 /// What a kernel is made for. Its code depends on nothing else: m and strides are numbers of the
@@ -62,6 +64,9 @@ struct FLYDSL_API ElementwiseProblem {
   /// A power of two: every row of all matrices starts at a multiple of so many elements, up to 16
   /// bytes, and so do rows that all share. 0: the largest up to 16 that divides n.
   int row_align = 0;
+  /// The number of rows is in device memory, and m is an upper bound: later rows are neither read nor
+  /// written. A captured graph computes the rows that there are when it runs.
+  bool rows = false;
 };
 
 /// The tensors of a call, in the order of the chain. Matrices have contiguous rows at any stride, the
@@ -76,8 +81,9 @@ struct FLYDSL_API ElementwiseArgs {
   /// (m, n / group), or (rows, n / group) if scattered, of the outputs that are quantised; their rows
   /// and columns are at any stride, so that either may be contiguous.
   std::array<std::optional<TensorArg>, kMostOutputs> scales = {};
-  std::optional<TensorArg> ids = {}; ///< (m): the rows of what is gathered
-  std::optional<TensorArg> to = {};  ///< (m): the rows of y, different ones; see scatter
+  std::optional<TensorArg> ids = {};  ///< (m): the rows of what is gathered
+  std::optional<TensorArg> to = {};   ///< (m): the rows of y, different ones; see scatter
+  std::optional<TensorArg> rows = {}; ///< (1), i32: 0 to m; a larger number counts as m
 };
 
 /// A function of elements. The lambda takes a Vector of f32 for each operand, neighbours of a row of

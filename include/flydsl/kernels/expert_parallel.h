@@ -67,7 +67,7 @@ struct FLYDSL_API ExpertDispatchArgs {
   TensorArg totals;
   /// (ranks, tokens, topk), i32: the place of each slot of each rank here, or -1; for combine
   TensorArg slot_places;
-  std::optional<TensorArg> workspace = {}; ///< workspace_bytes, which depends on no m
+  std::optional<TensorArg> workspace = {}; ///< u8, plan.workspace_bytes(m) of any m
   const Group *group = nullptr;            ///< the rank's part in its group
 };
 
@@ -85,6 +85,10 @@ FLYDSL_API std::int64_t expert_dispatch_places(const ExpertDispatchProblem &prob
 /// y[t, j] = sum over k of weight[t, k] * r[t, k, j], in f32 and in the order of k, where r[t, k] is
 /// the row of x, on the rank that has expert ids[t, k], of the place of that slot. Without weights
 /// they are 1, and the products have applied them. Slots whose expert is -1 are left out.
+///
+/// With `wire`, rows are codes of 8 bits between the ranks, in blocks of 32 neighbours with a scale of
+/// type f8E8M0FNU that is rounded up: OCP's MX formats, as those of CollectiveProblem::wire, whose
+/// errors they have. Rows of the rank's own experts are rounded so, too.
 struct FLYDSL_API ExpertCombineProblem {
   DType x = bf16, y = bf16; ///< f32, f16 or bf16
   std::int64_t n = 0;       ///< elements of a row
@@ -93,6 +97,7 @@ struct FLYDSL_API ExpertCombineProblem {
   int ranks = 2;
   std::int64_t tokens = 0;
   bool weights = false;
+  DType wire = {}; ///< none, f8E4M3FN or f8E5M2; n is a multiple of 32 then
   friend bool operator==(const ExpertCombineProblem &, const ExpertCombineProblem &) = default;
 };
 
@@ -104,7 +109,7 @@ struct FLYDSL_API ExpertCombineConfig {
 };
 
 /// The tensors of a rank's call, for its m tokens. A window of the group has room for tokens * topk
-/// rows of x, each up to a multiple of 16 bytes.
+/// rows of x, each up to a multiple of 16 bytes; with `wire` for as many rows of codes and of scales.
 struct FLYDSL_API ExpertCombineArgs {
   TensorArg x;           ///< (places, n), contiguous rows: the results of the rank's experts
   TensorArg slot_places; ///< (ranks, tokens, topk), i32, as dispatch wrote it

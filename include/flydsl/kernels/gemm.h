@@ -56,7 +56,7 @@ struct FLYDSL_API ScaleGroups {
 /// a[i, k] * b[j, k].
 ///
 /// Scales::mx are inside of the sum, too: sum_k scale_a[i, k / 32] * scale_b[j, k / 32] * a[i, k] *
-/// b[j, k], on targets whose matrix instructions take them (gfx950). A NaN among the scales of a
+/// b[j, k], on targets whose matrix instructions take them (gfx950, gfx1250). A NaN among the scales of a
 /// row makes all of its sums NaN.
 ///
 /// Narrow weights: a is f16 or bf16, and b has 4 or 8 bits. The numbers that b stands for are multiplied
@@ -66,28 +66,36 @@ struct FLYDSL_API ScaleGroups {
 ///
 /// whose inner sums and scales are in f32. AWQ, GPTQ and MXFP4 have weights of this kind.
 ///
-/// c of 8 bits is what the above gives over scale_c, rounded to nearest and limited to the type's
+/// c of 4 or 8 bits is what the above gives over scale_c, rounded to nearest and limited to the type's
 /// numbers, as quantise does it. The scale is one number that is read, or each 128 elements of a row
-/// have a scale that is written: their largest magnitude over the type's.
+/// have a scale that is written: their largest magnitude over the type's. With Scales::mx each 32
+/// elements have one, a power of two, the least that is not below that (BlockScale::ceil).
 ///
 /// Gated: b has 2 n rows, those of n gates and then those of n ups, and so have scale_b and bias.
 /// With x[i, j] as c above without its activation, c[i, j] = act(x[i, j]) * x[i, n + j].
+///
+/// With a residual, beta * residual[i, j] is added before the activation, in f32: BLAS's beta * C,
+/// or the residual of a layer.
+///
+/// Batched: so many products of the same sizes in one launch, each of matrices of its own. Latent
+/// attention (MLA) has one for each head where it absorbs its projections.
 struct FLYDSL_API GemmProblem {
   /// f16, bf16, i8, or one of the target's 8-bit floats; with Scales::mx f8E4M3FN, f8E5M2 or
-  /// f4E2M1FN, of which two share a byte and the first has the low bits.
+  /// f4E2M1FN. Two elements of f4E2M1FN share a byte; the first has the low bits.
   DType a = f16;
   /// As a, or another 8-bit float if a is one, or f4E2M1FN with Scales::mx. Narrow weights, with a
   /// of 16 bits: u4, i4, u8, i8, f4E2M1FN, which has groups, or an 8-bit float.
   DType b = f16;
-  DType c = f16; ///< f32, f16 or bf16; with scale_c i8 or a float of 8 bits
+  DType c = f16; ///< f32, f16 or bf16; with scale_c i8, a float of 8 bits or f4E2M1FN
   OperandLayout a_layout = OperandLayout::rows;     ///< columns: of f16 and bf16
   OperandLayout b_layout = OperandLayout::prepared; ///< columns: of f16 and bf16
-  std::int64_t n = 0; ///< columns of c; rows of b, of which gated pairs have twice as many
+  std::int64_t n = 0; ///< columns of c; rows of b (gated pairs have twice as many)
   /// Columns of a and b; a row of them is a multiple of 16 bytes. With Scales::mx a multiple of 32,
   /// of 128 if b has 8 bits.
   std::int64_t k = 0;
   Scales scale_a = Scales::none, scale_b = Scales::none;
-  /// Of c of 8 bits: per_tensor, or per_block of floats, where n is a multiple of 128.
+  /// Of c of 8 bits: per_tensor, or per_block of floats, where n is a multiple of 128. Of floats of
+  /// 4 and 8 bits: mx, where n is a multiple of 32.
   Scales scale_c = Scales::none;
   /// Of scales of blocks: f32, or f8E8M0FNU, powers of two. Of Scales::mx: f8E8M0FNU.
   DType scale = f32;
@@ -101,14 +109,27 @@ struct FLYDSL_API GemmProblem {
   /// call. `choose` then takes this form, whose products of few tiles are up to twice as fast, because
   /// there is one launch; without the promise it never does.
   bool zeroed_workspace = false;
+  bool residual = false;    ///< a matrix (m, n) is added; not of gated pairs
+  DType residual_type = {}; ///< f32, f16 or bf16; none: the type of c
+  float beta = 1;           ///< by which the residual is multiplied
+  /// Not 0: a batched product. Its operands have a mode more, which stands before the others and
+  /// counts the matrices. A call may have any number of them, 0 to 65,535; `choose` and tools go by
+  /// this one.
+  std::int64_t batch = 0;
   /// Rows of b.
   std::int64_t columns() const { return gated ? 2 * n : n; }
   /// Whether b is narrow weights.
   bool narrow() const { return a.memory_bits() == 16 && b.memory_bits() < 16; }
   /// The type of the bias.
   DType type_of_bias() const { return bias_type ? bias_type : c; }
+  /// The type of the residual.
+  DType type_of_residual() const { return residual_type ? residual_type : c; }
   /// The weights b, if they are prepared.
   WeightProblem weight() const { return {b, columns(), k, narrow()}; }
+  /// Those of so many matrices of a batch: the rows of one after those of another.
+  WeightProblem weights(std::int64_t matrices) const {
+    return {b, matrices * columns(), k, narrow()};
+  }
   friend bool operator==(const GemmProblem &, const GemmProblem &) = default;
 };
 
@@ -158,6 +179,11 @@ struct FLYDSL_API GemmConfig {
 /// The tensors of a call; those that the problem does not have are left out. Rows of a start at
 /// multiples of 16 bytes; rows of c at multiples of 4 elements, or of 2 or 1 if no more divide n.
 /// Where pairs are gated, b, scale_b and bias have 2 n rows instead of n, and groups 2 n columns.
+///
+/// Of a batched product every tensor but the workspace has one more mode, the number of the matrix,
+/// before those below, at a stride of its own: a may be (batch, m, k) of a tensor (m, batch, k), and
+/// a stride of 0 gives all matrices the same operand. Prepared weights are those of
+/// problem.weights(batch), and numbers of groups are contiguous.
 struct FLYDSL_API GemmArgs {
   TensorArg a; ///< (m, k), contiguous rows or columns as a_layout says
   /// A PreparedWeight of problem.weight(), if b_layout is prepared; otherwise a tensor (n, k), as
@@ -168,13 +194,17 @@ struct FLYDSL_API GemmArgs {
   /// (n / 128, k / 128) with contiguous rows; quotients are rounded up. Of Scales::mx: (m, k / 32)
   /// and (n, k / 32), contiguous.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
-  /// (1), f32, read; or of blocks (m, n / 128), of type scale, written, in any order.
+  /// (1), f32, read; or of blocks (m, n / 128), of Scales::mx (m, n / 32), of type scale, written, in
+  /// any order.
   std::optional<TensorArg> scale_c = {};
   /// (k / size, n) of the groups of b, contiguous: of type b_groups.scale, and of type u8.
   std::optional<TensorArg> group_scales = {}, group_zeros = {};
   std::optional<TensorArg> bias = {}; ///< (n), of problem.type_of_bias()
+  /// (m, n), contiguous rows at the same multiples as those of c, of problem.type_of_residual(). It
+  /// may be c itself.
+  std::optional<TensorArg> residual = {};
   std::int64_t seed = 0;              ///< of Rounding::stochastic
-  /// At least workspace_bytes(problem, config, m) bytes of type u8, if these are not 0. With
+  /// At least plan.workspace_bytes(m) bytes of type u8, if these are not 0. With
   /// PartsSum::last_block all of it is set to zero once, before the first call, and again after a
   /// call that failed or that gave a part of it alone; a kernel that finds flags that are not zero
   /// traps. Plans whose calls do not overlap may share it, if each gets all of it.

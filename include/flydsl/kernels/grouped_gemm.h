@@ -18,7 +18,10 @@ enum class GroupLayout : std::uint8_t {
 /// Where the row of a place is.
 enum class GroupedRows : std::uint8_t {
   places, ///< place after place
-  /// a alone: the row of the place's token, of a matrix (tokens, k). Nothing is read for padding.
+  /// The row of the place's token. Of a matrix a (tokens, k), nothing is read for padding. To a matrix
+  /// c (tokens, n) rows are added, by atomic operations: c holds what they are added to before the
+  /// call, such as zeros or the results of a shared expert. The order of the additions is that of the
+  /// device, and each rounds to c's type, so that the bits of c may differ from call to call.
   tokens,
   /// c alone: the row of the place's token and slot, of a tensor (tokens, topk, n). A slot that has
   /// no place is not written.
@@ -48,11 +51,11 @@ enum class GatedPairs : std::uint8_t {
 /// is u, or with a limit min(g, limit) and u kept from -limit to limit. silu is
 /// g / (1 + exp(-alpha g)). gpt-oss has alpha 1.702, limit 7 and up_offset 1.
 ///
-/// Sums are in f32, or exactly in i32 if a and b are i8. Scales of blocks are inside of the sum, as in
-/// GemmProblem. Rows without a place, such as padding, are neither read nor written.
+/// Sums are in f32, or exactly in i32 if a and b are i8. Scales of blocks and Scales::mx are inside of
+/// the sum, as in GemmProblem. Rows without a place, such as padding, are neither read nor written.
 struct FLYDSL_API GroupedGemmProblem {
   DType a = bf16, b = bf16; ///< as GemmProblem has them
-  DType c = bf16;           ///< f32, f16 or bf16; with scale_c i8 or a float of 8 bits
+  DType c = bf16; ///< f32, f16 or bf16; with scale_c i8, a float of 8 bits or f4E2M1FN
   OperandLayout b_layout = OperandLayout::prepared; ///< or rows
   std::int64_t experts = 0;                         ///< 1 to 2048
   std::int64_t n = 0; ///< columns of c; b has twice as many rows where pairs are gated
@@ -66,7 +69,8 @@ struct FLYDSL_API GroupedGemmProblem {
   RoutedWeights weights = RoutedWeights::none;
   Scales scale_a = Scales::none, scale_b = Scales::none;
   Scales scale_c = Scales::none; ///< as GemmProblem has it; of blocks, c's rows are those of places
-  DType scale = f32; ///< of scales of blocks: f32, or f8E8M0FNU, powers of two
+  /// Of scales of blocks: f32, or f8E8M0FNU, powers of two, which those of Scales::mx are.
+  DType scale = f32;
   ScaleGroups b_groups = {}; ///< of narrow weights, as GemmProblem has them
   bool bias = false;         ///< one element for each row of b
   DType bias_type = {};      ///< f32, f16 or bf16; none: the type of c
@@ -86,7 +90,7 @@ struct FLYDSL_API GroupedGemmProblem {
   DType type_of_bias() const { return bias_type ? bias_type : c; }
   /// Whether places have tokens and slots.
   bool has_ids() const {
-    return a_rows == GroupedRows::tokens || c_rows == GroupedRows::slots;
+    return a_rows == GroupedRows::tokens || c_rows != GroupedRows::places;
   }
   friend bool operator==(const GroupedGemmProblem &, const GroupedGemmProblem &) = default;
 };
@@ -97,7 +101,7 @@ struct FLYDSL_API GroupedGemmArgs {
   TensorArg a; ///< (places, k) or (tokens, k), contiguous rows that start at multiples of 16 bytes
   /// A PreparedWeight of problem.weight(), or a tensor (experts, rows of b, k) with contiguous rows.
   WeightArg b;
-  TensorArg c; ///< (places, n) or (tokens, topk, n), contiguous rows
+  TensorArg c; ///< (places, n), (tokens, topk, n), or (tokens, n), added to; contiguous rows
   /// (places / unit), i32, GroupLayout::units: the expert of each unit of places, or -1
   std::optional<TensorArg> unit_experts = {};
   /// (experts + 1), i32, but for GroupLayout::masked: the first place of each expert, and the end of
@@ -106,14 +110,16 @@ struct FLYDSL_API GroupedGemmArgs {
   /// (experts), i32, but for GroupLayout::offsets: the places of each expert that are taken, which are
   /// its first
   std::optional<TensorArg> counts = {};
-  /// (places), i32: slot << 24 | token, if a's rows are those of tokens or c's those of slots
+  /// (places), i32: slot << 24 | token, if a's rows are those of tokens, or c's those of slots or
+  /// tokens
   std::optional<TensorArg> sorted_ids = {};
   std::optional<TensorArg> weights = {}; ///< (places), f32
   /// Of rows: one for each row of a, and (experts, rows of b), f32; of tensors (1) and (experts). Of
-  /// blocks: (rows of a, k / 128) and (experts, rows of b / 128, k / 128). Contiguous rows; quotients
-  /// are rounded up.
+  /// blocks: (rows of a, k / 128) and (experts, rows of b / 128, k / 128); of Scales::mx (rows of a,
+  /// k / 32) and (experts, rows of b, k / 32). Contiguous; quotients are rounded up.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
-  /// (1), f32, read; or of blocks (places, n / 128), of type scale, written, contiguous.
+  /// (1), f32, read; or of blocks (places, n / 128), of Scales::mx (places, n / 32), of type scale,
+  /// written, contiguous.
   std::optional<TensorArg> scale_c = {};
   /// (experts, k / size, rows of b) of the groups of b, contiguous: of type b_groups.scale, and u8.
   std::optional<TensorArg> group_scales = {}, group_zeros = {};

@@ -14,5 +14,14 @@ enum class KvCache : std::uint8_t {
   packed, ///< k: (blocks, kv_heads | head / x, page, x); v: (blocks, kv_heads | page / y, head, y)
 };
 
+/// What a quantised cache's numbers are multiplied by.
+enum class KvScales : std::uint8_t {
+  none,
+  /// A number for all keys, and one for all values; or one of each for each head, or for each sequence
+  /// and head.
+  tensor,
+  token, ///< a number for each key and each value of a head
+};
+
 } // namespace kernels
 FLYDSL_NAMESPACE_END

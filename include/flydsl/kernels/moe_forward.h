@@ -17,9 +17,11 @@ namespace kernels {
 /// the type of x, the weighted result of an expert to that too, and their sum, in f32 and in the order
 /// of the router, to y's.
 ///
-/// In 8 bits, x, w1 and w2 have scales, and so has h: scales of blocks, one for each 128 of a row, which
-/// the first product makes on the way out (DeepSeek-V3, Kimi-K2, Qwen3 and GLM in f8E4M3FN), or one
-/// number that is given. Results of experts and biases have 16 bits then, see expert_type().
+/// In 4 and 8 bits, x, w1 and w2 have scales, and so has h: scales of blocks, one for each 128 of a row,
+/// which the first product makes on the way out (DeepSeek-V3, Kimi-K2, Qwen3 and GLM in f8E4M3FN), or
+/// one number that is given; or those of OCP's microscaling formats, one for each 32 of a row, which the
+/// first product makes, too (Scales::mx). Results of experts and biases have 16 bits then, see
+/// expert_type().
 ///
 /// One plan launches the kernels of topk_gating, moe_sort, grouped_gemm twice, and moe_reduce. How many
 /// rows an expert has stays on the device.
@@ -27,12 +29,14 @@ struct FLYDSL_API MoeForwardProblem {
   /// The router: its numbers of experts and of slots, its formula, the type of logits. Its shared
   /// experts are the last ones of w1 and w2.
   TopkGatingProblem router = {};
-  DType x = bf16; ///< of x and h: f16 or bf16, or of 8 bits: i8 or the target's floats
-  /// Of x of 8 bits, its weights and h: per_block of floats, or per_tensor.
+  /// Of x and h: f16 or bf16, or of 8 bits: i8 or the target's floats; with Scales::mx f8E4M3FN,
+  /// f8E5M2 or f4E2M1FN.
+  DType x = bf16;
+  /// Of x of 4 and 8 bits, its weights and h: per_block of 8-bit floats, per_tensor, or mx.
   Scales scales = Scales::none;
   DType scale = f32; ///< of scales of blocks: f32, or f8E8M0FNU, powers of two
-  /// Of w1 and w2: x's type if there is none, or narrow weights (GroupedGemmProblem). gpt-oss has
-  /// f4E2M1FN and w_groups {32, f8E8M0FNU}.
+  /// Of w1 and w2: x's type if there is none; f4E2M1FN under x of 8 bits with Scales::mx; or narrow
+  /// weights (GroupedGemmProblem). gpt-oss has f4E2M1FN, with w_groups {32, f8E8M0FNU} under 16 bits.
   DType w = {};
   ScaleGroups w_groups = {};         ///< of narrow weights
   Scales w_scales = Scales::none;    ///< or per_row, of narrow weights: scale1 and scale2
@@ -52,9 +56,9 @@ struct FLYDSL_API MoeForwardProblem {
   /// The experts that the router tells apart, and those whose weights are here.
   std::int64_t experts() const { return router.experts + router.shared; }
   std::int64_t experts_here() const { return local ? local : experts(); }
-  /// Whether x, the weights and h have 8 bits.
-  bool quantised() const { return x.memory_bits() == 8; }
-  /// The type of biases and of results of experts: x's; of x of 8 bits f16 if y is, otherwise bf16.
+  /// Whether x, the weights and h have 4 or 8 bits.
+  bool quantised() const { return x.memory_bits() <= 8; }
+  /// The type of biases and of results of experts: x's; of x of 4 and 8 bits f16 if y is, otherwise bf16.
   DType expert_type() const { return !quantised() ? x : y == f16 ? DType(f16) : DType(bf16); }
   /// The slots of a token.
   int topk() const { return router.topk + router.shared; }
@@ -90,11 +94,12 @@ struct FLYDSL_API MoeForwardArgs {
   std::optional<TensorArg> ids = {};         ///< (m, topk), i32, contiguous: router.given
   TensorArg x;            ///< (m, hidden), contiguous rows that start at multiples of 16 bytes
   PreparedWeight w1, w2;  ///< of problem.weight1() and weight2()
-  /// Of scales: (1), f32; or (m, hidden / 128), contiguous. Of h, per_tensor alone: (1), f32
+  /// Of scales: (1), f32; of blocks (m, hidden / 128), of mx (m, hidden / 32), contiguous. Of h,
+  /// per_tensor alone: (1), f32
   std::optional<TensorArg> scale_x = {}, scale_h = {};
   /// (experts here, rows of w1 of an expert) and (experts here, hidden), f32, contiguous: w_scales.
-  /// Of scales: (experts here), f32; or of blocks (experts here, rows / 128, columns / 128). Quotients
-  /// are rounded up.
+  /// Of scales: (experts here), f32; of blocks (experts here, rows / 128, columns / 128), of mx
+  /// (experts here, rows, columns / 32). Quotients are rounded up.
   std::optional<TensorArg> scale1 = {}, scale2 = {};
   /// (experts here, hidden / size, rows of w1 of an expert) and (experts here, inner / size, hidden) of the
   /// groups, contiguous: of type w_groups.scale, and u8.
@@ -105,7 +110,7 @@ struct FLYDSL_API MoeForwardArgs {
   std::optional<TensorArg> expert_map = {}; ///< (experts), i32: the local number, or -1
   std::optional<TensorArg> tokens = {};     ///< (1), i32: 0 to m
   TensorArg y;                              ///< (m, hidden), contiguous rows; past `tokens` 0
-  std::optional<TensorArg> workspace = {};  ///< workspace_bytes(problem, config, m), u8
+  std::optional<TensorArg> workspace = {};  ///< u8, plan.workspace_bytes(m) or more
 };
 
 template <> struct FamilyOf<MoeForwardProblem> {

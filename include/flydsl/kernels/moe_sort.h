@@ -58,7 +58,7 @@ struct FLYDSL_API MoeSortArgs {
   /// slots that were dropped
   TensorArg totals;
   std::optional<TensorArg> slot_places = {}; ///< (m, topk), i32: the place of each slot, or -1
-  std::optional<TensorArg> workspace = {};   ///< workspace_bytes
+  std::optional<TensorArg> workspace = {};   ///< u8, plan.workspace_bytes(m) or more
 };
 
 template <> struct FamilyOf<MoeSortProblem> {

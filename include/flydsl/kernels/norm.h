@@ -25,10 +25,11 @@ enum class NormGate : std::uint8_t {
 
 /// y = xhat * weight + bias for each row, computed in f32; x is x + residual if there is one. The
 /// sum is rounded to the type of x first, written to residual_out, and that number is normalised.
+/// With `modulation`, y becomes y * (1 + gain) + shift, with a row of each for a batch of rows (adaLN).
 /// With a gate, y is that number times a function of the gate. If y is quantised, it is that number times `smooth` over a scale, see Quantisation.
 struct FLYDSL_API NormProblem {
   NormKind kind = NormKind::rms;
-  DType x = f16;      ///< f32, f16 or bf16, also of residual, residual_out and gate
+  DType x = f16;      ///< f32, f16 or bf16, also of residual, residual_out, gate, gain and shift
   DType weight = f16; ///< f32, f16 or bf16, also of bias
   DType y = f16;      ///< f32, f16 or bf16; if y is quantised, i8 or a float of 8 bits
   std::int64_t n = 0; ///< elements of a row
@@ -37,13 +38,26 @@ struct FLYDSL_API NormProblem {
   bool residual = false;
   bool statistics = false; ///< rstd = 1 / sqrt(...) of each row is written, and a layer norm's mean
   Quantisation quantise = Quantisation::none;
-  bool smooth = false; ///< quantised y is multiplied by smooth, one factor a column, first
+  /// Quantisation::row: neighbours of a row that have a scale of their own, a power of two from 16 on:
+  /// 128 is what products with scales of blocks take of their rows, 32 the microscaling formats'
+  /// block. 0: all of the row.
+  int group = 0;
+  /// Of groups: f32, or f8E8M0FNU, powers of two, with which y may be f4E2M1FN, too. Two elements of it
+  /// share a byte; the first has the low bits.
+  DType group_scale = f32;
+  BlockScale block = BlockScale::ceil; ///< the rule of scales of f8E8M0FNU
+  bool smooth = false;     ///< quantised y is multiplied by smooth, one factor a column, first
+  DType smooth_type = f32; ///< f32, f16 or bf16
   NormGate gate = NormGate::none;
   /// The function of the gate multiplies x instead, and the product is normalised, as Mamba-2 has it.
   bool gate_first = false;
+  bool modulation = false; ///< there are gain and shift
   /// A power of two: every row of all matrices starts at a multiple of so many elements, up to 16
   /// bytes, and so do the vectors. 0: the largest up to 16 that divides n.
   int row_align = 0;
+  /// The number of rows is in device memory, and m is an upper bound: later rows are neither read nor
+  /// written. A captured graph computes the rows that there are when it runs.
+  bool rows = false;
   friend bool operator==(const NormProblem &, const NormProblem &) = default;
 };
 
@@ -55,13 +69,17 @@ struct FLYDSL_API NormArgs {
   TensorArg weight;                           ///< (n)
   std::optional<TensorArg> bias = {};         ///< (n)
   std::optional<TensorArg> residual = {};     ///< (m, n)
-  std::optional<TensorArg> smooth = {};       ///< (n), f32
+  std::optional<TensorArg> smooth = {};       ///< (n), of smooth_type
   TensorArg y;                                ///< (m, n)
   std::optional<TensorArg> residual_out = {}; ///< (m, n)
-  /// f32. Quantisation::fixed: (1), read; Quantisation::row: (m), written.
+  /// f32. Quantisation::fixed: (1), read; Quantisation::row: (m), written. Of groups, of group_scale:
+  /// (m, n / group), written; rows and columns may lie at any distance.
   std::optional<TensorArg> scale = {};
   std::optional<TensorArg> rstd = {}, mean = {}; ///< (m), f32
   std::optional<TensorArg> gate = {};            ///< (m, n)
+  /// (batches, n), contiguous rows: neighbouring rows of x, m / batches of them, have one row of these.
+  std::optional<TensorArg> gain = {}, shift = {};
+  std::optional<TensorArg> rows = {}; ///< (1), i32: 0 to m
 };
 
 template <> struct FamilyOf<NormProblem> {

@@ -46,7 +46,7 @@ struct FLYDSL_API NormBackwardArgs {
   std::optional<TensorArg> dresidual = {}; ///< (m, n)
   TensorArg dx, dweight;                   ///< (m, n), (n)
   std::optional<TensorArg> dbias = {};     ///< (n)
-  TensorArg workspace;                     ///< u8 (workspace_bytes(problem, config, m)) or more
+  TensorArg workspace;                     ///< u8 (plan.workspace_bytes(m)) or more
 };
 
 template <> struct FamilyOf<NormBackwardProblem> {

@@ -139,7 +139,9 @@ std::vector<ConfigOf<P>> configs(const P &problem, std::int64_t m,
                                  const Target &target = Device::current().target()) {
   return impl::Questions<P>::configs(problem, m, target);
 }
-/// The bytes of workspace that a plan needs for up to `m` rows; 0 if it needs none.
+/// The bytes of workspace that a plan of this problem and configuration needs for up to `m` rows; 0 if
+/// it needs none. Plan::workspace_bytes says the same of a plan that is there. Throws Error if m is
+/// negative or more than a call may have.
 template <Problem P>
 std::size_t workspace_bytes(const P &problem, const std::type_identity_t<ConfigOf<P>> &config,
                             std::int64_t m) {
@@ -187,6 +189,12 @@ public:
   /// What the plan was made for.
   const P &problem() const;
   const Config &config() const;
+  /// The bytes of workspace that calls of up to `m` rows bring; 0 if they need none. Rows are what
+  /// `choose` counts: tokens of q for attention and decode, tokens for a mixture. One for more rows
+  /// serves for fewer. Throws Error if m is negative or more than a call may have.
+  std::size_t workspace_bytes(std::int64_t m) const {
+    return impl::Questions<P>::workspaceBytes(problem(), config(), m);
+  }
   /// The compiled kernels, in the order in which they run; empty if they were loaded from a file.
   std::vector<Executable> executables() const;
 

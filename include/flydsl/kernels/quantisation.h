@@ -22,5 +22,16 @@ enum class Quantisation : std::uint8_t {
   row,
 };
 
+/// How a scale that is a power of two, of type f8E8M0FNU, is made of the largest magnitude of its
+/// values.
+enum class BlockScale : std::uint8_t {
+  /// 2^(floor(log2 largest) - e), where e is the exponent of the type's largest number: OCP's
+  /// "Microscaling Formats (MX) Specification" 1.0, section 6.3. Values past the largest number are
+  /// limited to it.
+  floor,
+  /// 2^ceil(log2(largest / max)): the smallest that limits no value.
+  ceil,
+};
+
 } // namespace kernels
 FLYDSL_NAMESPACE_END

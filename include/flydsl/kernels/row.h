@@ -8,7 +8,7 @@ namespace kernels {
 
 /// The configuration of all families whose blocks work on whole rows.
 struct FLYDSL_API RowConfig {
-  /// Threads of a row: a power of two up to the wave, of which a block has several rows; or the
+  /// Threads of a row: a power of two up to the wave (a block then has several rows), or the
   /// whole block.
   int threads = 256;
   /// Threads of a block.

@@ -4,6 +4,8 @@
 #include <flydsl/kernels/plan.h>
 #include <flydsl/kernels/row.h>
 
+#include <optional>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
 
@@ -15,12 +17,16 @@ struct FLYDSL_API SoftmaxProblem {
   /// A power of two: every row of x and of y starts at a multiple of so many elements, up to 16
   /// bytes. 0: the largest up to 16 that divides n, which rows without gaps have.
   int row_align = 0;
+  /// The number of rows is in device memory, and m is an upper bound: later rows are neither read nor
+  /// written. A captured graph computes the rows that there are when it runs.
+  bool rows = false;
   friend bool operator==(const SoftmaxProblem &, const SoftmaxProblem &) = default;
 };
 
-/// The tensors of a call, each (m, n) with contiguous rows. y may be x.
+/// The tensors of a call; x and y are (m, n) with contiguous rows. y may be x.
 struct FLYDSL_API SoftmaxArgs {
   TensorArg x, y;
+  std::optional<TensorArg> rows = {}; ///< (1), i32: 0 to m
 };
 
 template <> struct FamilyOf<SoftmaxProblem> {

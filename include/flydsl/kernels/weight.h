@@ -13,8 +13,8 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
 
-/// A matrix (n, k) of weights, made into blocks of 16 rows by 64 bytes ("preshuffled") of which a
-/// wave loads one at a time:
+/// A matrix (n, k) of weights, made into blocks of 16 rows by 64 bytes ("preshuffled"); a wave
+/// loads one block at a time:
 ///
 ///   byte (n, k) lies at [n / 16][k / 64][k % 64 / 16][n % 16][k % 16].
 ///
@@ -31,7 +31,7 @@ namespace kernels {
 ///
 /// Of two elements of 4 bits in a byte, the first has the low bits.
 struct FLYDSL_API WeightProblem {
-  /// Elements of one, two or four bytes, or f4E2M1FN, of which two share a byte: the blocks have
+  /// Elements of one, two or four bytes, or f4E2M1FN, two elements in a byte: the blocks have
   /// rows of 64 bytes then, too, that is of 128 elements (FlyDSL's shuffle_weight_w4). Narrow: u4,
   /// i4, u8, i8, f4E2M1FN, or an 8-bit float.
   DType dtype = f16;

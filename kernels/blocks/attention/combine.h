@@ -1,5 +1,5 @@
-// Attention of a row whose keys were shared among several blocks. Each left its own result, divided
-// by its own sum, and the base-2 logarithm of that sum (SoftmaxEnd); the row's result is their
+// Attention of a row whose keys were shared among several blocks, or calls. Each left its own result,
+// divided by its own sum, and the logarithm of that sum (SoftmaxEnd); the row's result is their
 // mean, weighted by the sums. The order is always the same, so the result does not depend on which
 // block comes first.
 #pragma once
@@ -16,6 +16,9 @@ struct RowParts {
   std::function<Numeric(const Int32 &part)> lse;   ///< the logarithm of its sum
   std::function<Vector(const Int32 &part)> values; ///< the thread's elements of its result, in f32
   int known = 0; ///< the count as a constant of the code; 0: it is not known there
+  /// From the logarithms to those of base 2. Differences are taken first: they are exact where they
+  /// are small.
+  float toBase2 = 1;
 };
 
 /// Combines the parts in their order. `size`: elements of the thread. `sink`: see OnlineSoftmax; it
@@ -25,6 +28,9 @@ inline CombinedRow combineParts(const RowParts &parts, std::int64_t size,
   const Var<Float32> largest(Float32{kLeastScore}), sum(Float32{0.0f});
   const Var<Vector> values(Vector::splat(0.0f, size, f32));
   // What is loaded of parts that are taken together is on its way at the same time.
+  const auto toBase2 = [&parts](const Numeric &lse) {
+    return parts.toBase2 == 1 ? lse : Numeric(lse * parts.toBase2);
+  };
   const auto take = [&](const std::vector<Int32> &together) {
     std::vector<Numeric> lse;
     std::vector<Vector> own;
@@ -34,7 +40,7 @@ inline CombinedRow combineParts(const RowParts &parts, std::int64_t size,
     }
     for (std::size_t i = 0; i < together.size(); ++i) {
       const Numeric before = largest.get(), now = max(before, lse[i]);
-      const Numeric old = powerOf2(Numeric(before - now)), more = powerOf2(Numeric(lse[i] - now));
+      const Numeric old = powerOf2(toBase2(before - now)), more = powerOf2(toBase2(lse[i] - now));
       values = values * old + own[i] * more;
       sum = sum * old + more;
       largest = now;
@@ -56,7 +62,7 @@ inline CombinedRow combineParts(const RowParts &parts, std::int64_t size,
       take(some(first, kTogether));
   if (parts.known > whole)
     take(some(Int32(whole), parts.known - whole));
-  const SoftmaxEnd end = OnlineSoftmax::endOf(largest, sum, sink);
+  const SoftmaxEnd end = OnlineSoftmax::endOf(toBase2(largest), sum, sink);
   return {values * end.inverse, end.lse};
 }
 

@@ -147,9 +147,12 @@ inline ValueOperands valuesOfRows(const DecodeLane &lane, int width,
 class DecodeWave {
 public:
   /// Queries are of `tiles` tiles of 16 rows, each of so many pieces. `factor`: see ScoreRules.
-  DecodeWave(const DecodeLane &lane, int tiles, int pieces, float factor)
-      : lane_(lane), product_(lane.form()), pieces_(pieces),
-        softmax_(tiles, factor, lane.form().a, overLanes(16)) {
+  /// `scaledValues`: values have scales of their own, which `step` gets.
+  DecodeWave(const DecodeLane &lane, int tiles, int pieces, float factor, bool scaledValues = false)
+      : lane_(lane), product_(lane.form()), pieces_(pieces), factor_(factor),
+        softmax_(tiles, factor, lane.form().a, overLanes(16), !scaledValues) {
+    if (scaledValues)
+      sumOfWeights_.emplace(tiles, Float32(factor), DType(f32), overLanes(16));
     for (int tile = 0; tile < tiles; ++tile) {
       sums_.emplace_back();
       for (int i = 0; i < lane.valueTiles(); ++i)
@@ -162,9 +165,15 @@ public:
   /// Takes a step of keys. The lane's elements are given by `query(tile, piece)` of a tile of rows,
   /// by `key(tile, piece)` of the keys of a tile, and by `values(tile)` of `width()` tiles of
   /// values. `finish` makes scores of the products of a tile of rows, masked where a row does not
-  /// see a key. `weigh` may change the probabilities before they meet the values.
+  /// see a key. `weigh` may change the probabilities before they meet the values. `scales`: those of
+  /// the values of the lane's keys, if values have some.
+  ///
+  /// Weights of 8 bits have no room for a scale after they are rounded. There a scale is part of the
+  /// power, |c| 2^s = 2^(s + log2 |c|), and rows are relative to their largest product of both: what
+  /// is lost is small beside what counts. Their sum has no scales.
   template <class Key, class Values, class Finish, class Weigh>
-  void step(const QueryPiece &query, Key key, Values values, Finish finish, Weigh weigh) {
+  void step(const QueryPiece &query, Key key, Values values, Finish finish, Weigh weigh,
+            const std::vector<Numeric> &scales = {}) {
     std::vector<Tensor> scores;
     for (int tile = 0; tile < rowTiles(); ++tile) {
       scores.push_back(make_rmem_tensor(IntTuple({lane_.product().sums(), lane_.keyTiles()}), f32));
@@ -183,6 +192,15 @@ public:
     for (int tile = 0; tile < rowTiles(); ++tile)
       finish(tile, scores[static_cast<std::size_t>(tile)]);
     std::vector<Vector> weights;
+    if (sumOfWeights_) {
+      sumOfWeights_->add(scores, [](int, const Numeric &) {});
+      for (std::size_t i = 0; i < scales.size(); ++i) {
+        const FastMathScope approximate(FastMath::afn);
+        const Numeric power = math::log2(math::abs(scales[i])) * (1 / factor_);
+        for (const Tensor &tile : scores)
+          tile(int(i)) = tile(int(i)) + power;
+      }
+    }
     for (const Vector &probabilities : softmax_.add(scores, [&](int row, const Numeric &factor) {
            for (const Tensor &sum : sums_[static_cast<std::size_t>(row)])
              sum.store(sum.load() * factor);
@@ -197,7 +215,13 @@ public:
   }
 
   /// The end of the lane's row of a tile.
-  SoftmaxEnd finish(int tile) const { return softmax_.finish(tile); }
+  SoftmaxEnd finish(int tile) const {
+    if (!sumOfWeights_)
+      return softmax_.finish(tile);
+    const SoftmaxEnd end = sumOfWeights_->finish(tile);
+    const Numeric power = softmax_.baseOf(tile) - sumOfWeights_->baseOf(tile);
+    return {select(Boolean(end.inverse == 0.0f), 0.0f, end.inverse * powerOf2(power)), end.lse};
+  }
   /// The sums of a tile of rows and a tile of elements.
   const Tensor &sums(int rowTile, int tile) const {
     return sums_[static_cast<std::size_t>(rowTile)][static_cast<std::size_t>(tile)];
@@ -217,7 +241,9 @@ private:
   DecodeLane lane_;
   WaveProduct product_;
   int pieces_;
+  float factor_;
   OnlineSoftmax softmax_;
+  std::optional<OnlineSoftmax> sumOfWeights_; ///< of values with scales
   std::vector<std::vector<Tensor>> sums_;
 };
 

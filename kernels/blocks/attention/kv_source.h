@@ -8,10 +8,12 @@
 // that the block of threads has in common, and the other a row of the thread.
 #pragma once
 
+#include "blocks/attention/csr_pages.h"
 #include "blocks/attention/head_rules.h"
 #include "blocks/products/views.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/wave_memory.h>
 #include <flydsl/kernels/kv_cache.h>
 
 #include <functional>
@@ -93,6 +95,21 @@ inline Tensor tokensTwice(const Tensor &rows) {
   return make_view(rows.iter(), select(layout, {0, 0, 1})); // (tokens, tokens, elements)
 }
 
+/// The numbers of the blocks of a sequence, and its tokens. All pages but the last are full.
+inline Tensor blocksOf(const CsrPages<OnDevice> &p, const Int64 &sequences, const Int32 &sequence) {
+  const Int32 first(gpu::uniform_load(p.starts.view(i32, sequences + 1), sequence));
+  const Tensor all = p.pages.view(i32, kAnyBlocks);
+  return make_view(all.iter() + first, all.layout()); // (blocks)
+}
+inline Int32 tokensOf(const CsrPages<OnDevice> &p, int page, const Int64 &sequences,
+                      const Int32 &sequence) {
+  const Tensor starts = p.starts.view(i32, sequences + 1);
+  const Int32 pages(gpu::uniform_load(starts, sequence + 1) -
+                    gpu::uniform_load(starts, sequence)),
+      last(gpu::uniform_load(p.lengths.view(i32, sequences), sequence));
+  return max((pages - 1) * page + last, 0);
+}
+
 /// A token's coordinates: its block, and the token in it.
 struct KvPlace {
   Int32 block, inside;
@@ -166,6 +183,15 @@ private:
 /// Piece `number` of a row: of pieces of `size` neighbours.
 inline Tensor pieceOf(const Tensor &row, const Int32 &number, int size) {
   return logical_divide(row, size)(_, number); // (size)
+}
+/// Piece `number` of a row, or zeros past its last piece; nothing past the row is read.
+inline Vector pieceOrZeros(const Tensor &row, const Int32 &number, int size) {
+  const int pieces = static_cast<int>(flydsl::size(row).value()) / size;
+  const Vector piece = pieceOf(row, min(number, pieces - 1), size).load(), words = piece.bitcast(i32);
+  const Tensor kept = make_rmem_tensor(IntTuple(static_cast<int>(words.size())), i32);
+  for (int i = 0; i < words.size(); ++i)
+    kept(i) = select(number < pieces, words.at(i), 0);
+  return kept.load().bitcast(row.dtype());
 }
 
 } // namespace kernels::impl

@@ -55,6 +55,14 @@ struct MatrixForm {
   int part() const { return k > granule() ? k : granule(); }
   /// The elements of K that a lane holds for one instruction.
   int perLane() const { return k / across; }
+  /// The blocks of K whose scales a lane gives to an instruction with scales: bytes of a register. On
+  /// CDNA each group of 16 lanes gives those of its own block; on gfx1250 a lane has those of all
+  /// blocks of its row. (Sources: Composable Kernel's test/mx_mfma_op, and FlyDSL's
+  /// gemm_common_gfx1250.py.)
+  int scalesOfLane() const {
+    return instruction.target.has(Feature::wmma_scale) ? instruction.k / instruction.scale_block
+                                                       : 1;
+  }
   /// Runs of 8 elements of K that an instruction takes of a lane, besides those that all lanes of a
   /// row hold (RDNA3): two of gfx1250's halves, one of other targets' operands.
   int runsOfEight() const { return replicated() ? 1 : std::max(1, perLane() / 8); }
@@ -135,8 +143,12 @@ struct PackedOperand {
 struct MxForms {
   MatrixForm a, b;
 };
-/// gfx950's instruction with scales of 32 elements of K, as each operand sees it; none if the
-/// target does not have it for these types. The weights' elements are not longer than those of A.
+/// Whether the target's matrix instructions take scales of 32 elements of K.
+inline bool hasMxInstructions(const Target &target) {
+  return target.has(Feature::mfma_scale) || target.has(Feature::wmma_scale);
+}
+/// The instruction with scales of 32 elements of K, as each operand sees it; none if the target does
+/// not have it for these types. The weights' elements are not longer than those of A.
 inline std::optional<MxForms> mxForms(const Target &target, DType a, DType b) {
   const auto find = [&](DType first, DType second) -> std::optional<rocdl::MatrixProduct> {
     for (const rocdl::MatrixProduct &product : rocdl::matrix_products(target, first, second))
@@ -145,10 +157,10 @@ inline std::optional<MxForms> mxForms(const Target &target, DType a, DType b) {
         return product;
     return std::nullopt;
   };
-  if (!target.has(Feature::mfma_scale) || a.memory_bits() < b.memory_bits())
+  if (!hasMxInstructions(target) || a.memory_bits() < b.memory_bits())
     return std::nullopt;
-  // 64 bytes along K are 128 elements of 4 bits, and lie in the lanes alike: 16 bytes of a row in
-  // each.
+  // 64 bytes along K are 128 elements of 4 bits, and lie in the lanes alike: pieces of 16 bytes of a
+  // row in turn (alongK).
   const auto product = find(b, a);
   const auto movedOf = [&](DType type) {
     return type.memory_bits() < 8 ? find(i8, i8) : find(type, type);

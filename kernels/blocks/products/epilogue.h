@@ -84,11 +84,7 @@ public:
   }
   /// Reads a group of a buffer (tileM, tileN); what is past the end of a row is 0.
   Vector load(const Tensor &tile, int i, int j) const {
-    const int size = width(tile.dtype());
-    const auto piece = [&](int at) {
-      return loadNeighbours(place(tile, i, column(j) + at), size, size);
-    };
-    return size == group_ ? piece(0) : joined(piece(0), piece(size));
+    return loadPieces(tile, i, column(j), group_, width(tile.dtype()));
   }
   /// Writes a group, already in the type of the buffer (tileM, tileN).
   void store(const Tensor &tile, int i, int j, const Vector &values) const {
@@ -110,6 +106,16 @@ private:
         n_(tile.n_ / together), ragged_(tile.ragged_), firstRow_(tile.firstRow_),
         firstColumn_(tile.firstColumn_ / together), rows_(tile.rows_), lane_(tile.lane_),
         wave_(tile.wave_), waveM_(tile.waveM_) {}
+  /// Reads `count` neighbours, `size` at a time, each from where it is.
+  Vector loadPieces(const Tensor &tile, int i, const Int32 &first, int count, int size) const {
+    if (count == size)
+      return place(tile, i, first).load(count);
+    const int half = count / 2;
+    if (half == 1)
+      return Vector::of({place(tile, i, first).load(), place(tile, i, Int32(first + 1)).load()});
+    return joined(loadPieces(tile, i, first, half, size),
+                  loadPieces(tile, i, Int32(first + half), half, size));
+  }
   /// Where a column of a thread's row i is in a buffer; past its end if C does not have the column.
   Pointer place(const Tensor &tile, int i, const Int32 &column) const {
     const Int32 index(tile.layout()(row(i), column));
@@ -174,6 +180,15 @@ inline EpilogueStage scaleColumns(const TileOfC &tile, const Tensor &factors) {
 inline EpilogueStage addToColumns(const TileOfC &tile, const Tensor &numbers) {
   return [ofColumns = columnsOf(tile, numbers)](const Vector &values, const Group &group) {
     return values + ofColumns[static_cast<std::size_t>(group.j)];
+  };
+}
+/// Adds a matrix (M, N) times a factor.
+inline EpilogueStage addMatrix(const TileOfC &tile, const Tensor &matrix, float factor) {
+  const Tensor from = tile.existing(
+      tileFrom(matrix, {tile.firstRow(), tile.firstColumn()}, tile.shape())); // (tileM, tileN)
+  return [from, factor](const Vector &values, const Group &group) {
+    const Vector added = group.tile.load(from, group.i, group.j).to(f32);
+    return factor == 1 ? Vector(values + added) : Vector(values + added * Float32(factor));
   };
 }
 inline EpilogueStage applyActivation(Activation activation) {
@@ -259,6 +274,49 @@ private:
   TileOfC tile_;
   std::vector<EpilogueStage> stages_;
 };
+
+/// Where a row of a tile is stored, if it is a row of the result.
+struct StoredRow {
+  Boolean exists;
+  std::function<Pointer()> start; ///< of the row, at the tile's first column
+};
+/// Applies the stages to all sums, and stores each of a thread's rows i where `rowOf(i)` says, `width`
+/// elements at a time, which divide the columns.
+inline void storeRows(const TileOfC &tile, const Epilogue &epilogue, const GroupSums &sums,
+                      const Conversion &convert, int width,
+                      const std::function<StoredRow(int)> &rowOf) {
+  const auto ifInside = [&](const Int32 &column, const std::function<void()> &body) {
+    if (!tile.ragged())
+      return body();
+    if_(column < tile.columnsLeft(), body);
+  };
+  const bool whole = tile.n() % tile.group() == 0; // A group is inside of a row or outside.
+  for (int i = 0; i < tile.tilesM(); ++i) {
+    std::vector<Vector> groups;
+    for (int j = 0; j < tile.tilesN(); ++j)
+      groups.push_back(convert(epilogue.group(sums, i, j)));
+    const StoredRow row = rowOf(i);
+    if_(row.exists, [&] {
+      const Pointer start = row.start();
+      for (int j = 0; j < tile.tilesN(); ++j) {
+        const auto store = [&](int at) {
+          const Pointer to = start + tile.column(j) + at;
+          const Vector &values = groups[static_cast<std::size_t>(j)];
+          if (width == 1)
+            to.store(values.at(at));
+          else
+            to.store(part(values, at, width));
+        };
+        const int together = whole ? tile.group() : width;
+        for (int first = 0; first < tile.group(); first += together)
+          ifInside(Int32(tile.column(j) + first), [&] {
+            for (int at = first; at < first + together; at += width)
+              store(at);
+          });
+      }
+    });
+  }
+}
 
 /// The groups of gated pairs, in f32: a gate and an up, each after its own stages.
 inline GroupSums gatedPairs(const Gating &gating, const Epilogue &gate, const GroupSums &ofGate,

@@ -12,6 +12,17 @@ namespace kernels::impl {
 /// The elements of K that share a scale, and the rows of B that do.
 inline constexpr int kScaleBlock = 128;
 
+/// The scales of a row that an instruction with scales of 32 elements of K takes.
+inline constexpr int kMxScalesOfPart = 4;
+/// Words of them that a load brings: those of up to four parts of a step of `parts`, if all rows, of
+/// `ofRow` scales, start at multiples of them; 0: a load brings a byte.
+inline int mxWords(std::int64_t ofRow, int parts) {
+  for (int words : {4, 2, 1})
+    if (parts % words == 0 && ofRow % (kMxScalesOfPart * words) == 0)
+      return words;
+  return 0;
+}
+
 /// What a loop is traced for. kernels/README.md has the words.
 struct LoopShape {
   MatrixForm form;

@@ -80,7 +80,8 @@ inline std::unique_ptr<FragmentsOfB> fragmentsOfWeights(const LoopShape &shape, 
       own, ofOwn, std::make_unique<ColumnsOfB>(own, b.weights, ofOwn, thread, b.halves, b.blocks));
 }
 
-/// A is an OperandTile or a GatheredTile, B an OperandTile or a PreparedTile.
+/// A is an OperandTile or a GatheredTile, B an OperandTile or a PreparedTile; or either is a tile of a
+/// family's own, of which `ringOperand` makes an operand of the ring.
 template <class A, class B> class RingLoop final : public Mainloop {
 public:
   RingLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums,
@@ -109,7 +110,8 @@ public:
 
 private:
   using Operands = std::vector<std::unique_ptr<RingOperand>>;
-  std::unique_ptr<Ring> makeRing(const OperandTile &b, SharedAllocator &from) const {
+  template <class Tile>
+  std::unique_ptr<Ring> makeRing(const Tile &b, SharedAllocator &from) const {
     Operands operands;
     operands.push_back(ringOperandA(shape(), mma(), a_, from));
     operands.push_back(ringOperandB(shape(), mma(), b, from));

@@ -1,12 +1,13 @@
 // Sums of products of the microscaling formats, in which each 32 elements of K of a row have a scale
-// of 8 bits, a power of two. The matrix instruction multiplies by the scales itself: of 128 elements
-// of K, each lane of group g of 16 lanes gives a byte for elements 32 g to 32 g + 31 of its row.
+// of 8 bits, a power of two. The matrix instruction multiplies by the scales itself. Of 128 elements
+// of K, on CDNA each lane of group g of 16 lanes gives a byte for elements 32 g to 32 g + 31 of its
+// row; on gfx1250 a lane gives the four bytes of its row.
 //
 // Scales lie as they are made, row after row of K / 32 bytes. The four bytes of a part of K are
-// loaded by all lanes of a row as a word, of which each lane shifts its own byte down. A load brings
-// the scales of up to four parts. (FlyDSL and aiter shuffle the scales so that a lane's bytes of
-// several parts are a word, and each instruction names a byte of it.) Where rows of scales do not
-// start at multiples of words, each lane loads its byte.
+// loaded by all lanes of a row as a word, of which each lane of CDNA shifts its own byte down. A load
+// brings the scales of up to four parts. (FlyDSL and aiter shuffle the scales so that a lane's bytes
+// of several parts are a word, and each instruction names a byte of it.) Where rows of scales do not
+// start at multiples of words, each lane loads its bytes.
 #pragma once
 
 #include "blocks/products/product_sums.h"
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -29,6 +31,9 @@ struct MxScales {
   Int32 columns;              ///< rows of each that exist
   std::int64_t ofRow, ofPart; ///< scales of a row of the matrix, and of the block's part of K
   DType elementA, elementB;   ///< of the operands
+  /// Of gathered rows of A: their scales are rows of `gathered->matrix` (rows, K / 32), by the same
+  /// indices, and `a` and `rows` are not looked at.
+  std::optional<GatheredTile> gathered = {};
 };
 
 class MxSums final : public Sums {
@@ -36,26 +41,30 @@ public:
   /// `mma` is that of the sums; operands are fragments of one part.
   MxSums(const LoopShape &shape, const TiledMma &mma, const MxScales &scales)
       : Sums(shape, mma), scales_(scales), lane_(thread_idx().x % shape.form.lanes),
-        word_(wordsOf(scales.ofRow, shape.parts())),
-        a_(bufferOf(scales.a, {scales.rows, blocks()}, scales.rows > 0)) {
+        word_(mxWords(scales.ofRow, shape.parts())),
+        a_(scales.gathered
+               ? bufferOf(scales.gathered->matrix, {scales.gathered->rows, scales.ofRow},
+                          scales.gathered->rows > 0)
+               : bufferOf(scales.a, {scales.rows, blocks()}, scales.rows > 0)) {
     for (const Tensor &half : scales.b)
       b_.push_back(bufferOf(half, {scales.columns, blocks()}, scales.columns > 0));
     const Int32 row = lane_ % 16,
                 waveM = thread_idx().x / (shape.form.lanes * shape.waves) % shape.wavesM,
                 waveN = thread_idx().x / shape.form.lanes % shape.waves;
     for (int i = 0; i < shape.tilesM(); ++i)
-      places_.push_back(placeOf(a_, row + 16 * (waveM + shape.wavesM * i), scales.rows));
+      places_.push_back(placeOfA(row + 16 * (waveM + shape.wavesM * i)));
     for (int half = 0; half < shape.halves; ++half)
       for (int j = 0; j < shape.tilesOfHalf(); ++j)
         places_.push_back(
             placeOf(b_[at(half)], row + 16 * (waveN + shape.waves * j), scales.columns));
     for (int stage = 0; stage < 2; ++stage)
-      words_.push_back(make_rmem_tensor(make_layout({shape.parts(), rows()}, {1, shape.parts()}),
-                                        u32)); // (part, row)
+      words_.push_back(make_rmem_tensor(
+          make_layout({shape.parts() * ofPart(), rows()}, {1, shape.parts() * ofPart()}),
+          u32)); // (part, row)
   }
 
   int loads(int parts) const override {
-    return rows() * (word_ ? (parts + word_ - 1) / word_ : parts);
+    return rows() * (word_ ? (parts + word_ - 1) / word_ : parts * ofPart());
   }
   void fetch(const Int32 &step, int stage, int parts, bool guarded) const override {
     for (int row = 0; row < rows(); ++row)
@@ -80,16 +89,11 @@ public:
   }
 
 private:
-  static constexpr int kScalesOfPart = 4;
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
-  /// Words that a load brings: those of up to four parts of a step, if all rows start at multiples
-  /// of them; 0: a load brings a byte.
-  static int wordsOf(std::int64_t ofRow, int parts) {
-    for (int words : {4, 2, 1})
-      if (parts % words == 0 && ofRow % (kScalesOfPart * words) == 0)
-        return words;
-    return 0;
-  }
+  /// Registers of a row's scales of a part: a word, or bytes.
+  int ofPart() const { return word_ ? 1 : shape().form.scalesOfLane(); }
+  /// True if a lane gives the scales of its row's part of K, false if it gives one of them.
+  bool ofRow() const { return shape().form.scalesOfLane() == kMxScalesOfPart; }
   /// Scales of the block's part of K.
   std::int64_t blocks() const { return scales_.ofPart; }
   /// Rows of a lane's scales: those of A, then those of each half of B.
@@ -99,20 +103,30 @@ private:
   static Int32 placeOf(const Tensor &buffer, const Int32 &row, const Int32 &exist) {
     return Int32(buffer.layout()(min(row, max(exist - 1, 0)), 0));
   }
+  /// The same to those of a row of A.
+  Int32 placeOfA(const Int32 &row) const {
+    if (!scales_.gathered)
+      return placeOf(a_, row, scales_.rows);
+    const Int32 index = scales_.gathered->indexOf(row);
+    const Boolean there = (index >= 0) & (index < scales_.gathered->rows);
+    return insideOf(a_, there, Int32(a_.layout()(index, 0)));
+  }
   const Tensor &bufferOfRow(int row) const {
     return row < shape().tilesM() ? a_ : b_[at((row - shape().tilesM()) / shape().tilesOfHalf())];
   }
   void load(const Int32 &step, int stage, int part, int row, bool guarded) const {
     const Pointer buffer = bufferOfRow(row).iter();
-    const Int32 first = (step * shape().parts() + part) * kScalesOfPart;
+    const Int32 first = (step * shape().parts() + part) * kMxScalesOfPart;
     const auto end = static_cast<std::int32_t>(blocks());
     const Tensor to = words_[at(stage)](_, row); // (part)
     if (word_ == 0) {
-      const Int32 own = lane_ / 16;
-      to(part) =
-          bounded_load(buffer,
-                       {select(first + own < end, places_[at(row)] + own, kPastTheEnd), first}, u8)
-              .to(u32);
+      for (int i = 0; i < ofPart(); ++i) {
+        const Int32 own = ofRow() ? Int32(i) : Int32(lane_ / 16);
+        to(part * ofPart() + i) =
+            bounded_load(
+                buffer, {select(first + own < end, places_[at(row)] + own, kPastTheEnd), first}, u8)
+                .to(u32);
+      }
       return;
     }
     const Int32 place =
@@ -123,10 +137,17 @@ private:
       make_view(to.iter() + part, make_layout(word_))
           .store(bounded_load(buffer, {place, first}, u32, word_));
   }
-  /// The register whose lowest byte is the lane's scale of a row.
+  /// The register of the lane's scales of a row, from its lowest byte on.
   Numeric own(int stage, int part, int row) const {
-    const Numeric word = words_[at(stage)](part, row);
-    return (word_ ? Numeric(word >> (lane_ / 16 * 8).to(u32)) : word).to(i32);
+    const Numeric word = joined(words_[at(stage)](_, row), part * ofPart(), ofPart());
+    return (word_ && !ofRow() ? Numeric(word >> (lane_ / 16 * 8).to(u32)) : word).to(i32);
+  }
+  /// `count` registers from `first` on, whose lowest bytes become the bytes of a word; one as it is.
+  static Numeric joined(const Tensor &words, int first, int count) {
+    if (count == 1)
+      return words(first);
+    return joined(words, first, count - 1) | words(first + count - 1)
+                                                 << static_cast<unsigned>(8 * (count - 1));
   }
   /// A lane's bytes as what the instruction takes.
   static Tensor elements(const Tensor &fragment, DType type) {

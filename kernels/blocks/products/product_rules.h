@@ -1,6 +1,7 @@
 // What products ask of the matrix that they write.
 #pragma once
 
+#include "blocks/products/stored_together.h"
 #include "frame/arguments.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -9,8 +10,6 @@ namespace kernels::impl {
 /// Why rows of operands start at multiples of 16 bytes.
 inline constexpr const char *kLoadedPieces = "16 bytes are loaded at a time";
 inline constexpr const char *kStoredGroups = "as many of n are moved at a time";
-/// The neighbours of a row of C that are stored together.
-constexpr int storedTogether(std::int64_t n) { return n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1; }
 
 /// C, (m, n), of whose rows a tile has as many as `tile` says.
 inline Expected productRows(DType dtype, std::int64_t m, std::int64_t n, const Reach &tile) {

@@ -1,9 +1,9 @@
 // The sums of a product's main loop, and how the products of a part of K are added to them.
 //
 // Sums adds them as they are. BlockScaledSums multiplies those of each 128 elements of K by the
-// scales of that block: of A for each row, of B for 128 of its rows. The instruction of gfx950 that
-// takes scales as exponents does so itself; elsewhere the products of a block are summed on their
-// own, and multiplied and added in f32.
+// scales of that block: of A for each row, of B for 128 of its rows. The instructions of gfx950 and
+// gfx1250 that take scales as exponents do so themselves; elsewhere the products of a block are summed
+// on their own, and multiplied and added in f32.
 #pragma once
 
 #include "blocks/products/epilogue.h"
@@ -213,12 +213,18 @@ private:
       }
     }
   }
+  /// An exponent as the instruction takes it: in a byte for each 32 elements of K that a lane has
+  /// scales for.
+  Numeric ofBlock(const Numeric &scale) const {
+    return shape().form.scalesOfLane() == 1 ? scale : permute_bytes(Int32(scale), Int32(scale), 0u);
+  }
   void multiplyScaled(int half, int stage, int block, const Tensor &b, const Tensor &a) const {
     for (int j = 0; j < shape().tilesOfHalf(); ++j)
       for (int i = 0; i < shape().tilesM(); ++i) {
-        const MmaAtom atom = matrixAtom(shape().form)
-                                 .set_value("scale_a", scaleOfB(half, stage, scaleNumber(j), block))
-                                 .set_value("scale_b", scaleOfA(stage, i, block));
+        const MmaAtom atom =
+            matrixAtom(shape().form)
+                .set_value("scale_a", ofBlock(scaleOfB(half, stage, scaleNumber(j), block)))
+                .set_value("scale_b", ofBlock(scaleOfA(stage, i, block)));
         const Tensor sums = of(half)(_, j, i);
         mma_atom_call(atom, sums, b(_, j, 0), a(_, i, 0), sums);
       }

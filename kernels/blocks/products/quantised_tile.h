@@ -1,14 +1,14 @@
-// Tiles of C that leave a product in 8 bits: over one scale that is given, or over scales of 128
-// neighbours of a row, which are made of the tile's own sums.
+// Tiles of C that leave a product in 4 or 8 bits: over one scale that is given, or over scales of 32 or
+// 128 neighbours of a row, which are made of the tile's own sums.
 #pragma once
 
+#include "blocks/products/blocks_of_waves.h"
 #include "blocks/products/epilogue.h"
 #include "blocks/products/loop_shape.h"
 #include "blocks/quant/quant.h"
 
 #include <flydsl/flydsl.h>
 
-#include <utility>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -22,40 +22,50 @@ inline Conversion overScale(DType type, const Numeric &scale) {
   };
 }
 
-/// A tile whose rows have a scale for each 128 columns. The lanes of a row agree on the largest
+/// A tile whose rows have a scale for each `block` columns. The lanes of a row agree on the largest
 /// magnitude by shuffles, and waves side by side by shared memory: all threads of the block come
 /// here.
 class TileInBlocks {
 public:
-  /// `scales` (m, n / 128), f32, or u8 as exponents.
+  /// `scales` (m, n / block), f32, or u8 as exponents.
   TileInBlocks(const TileOfC &tile, const Epilogue &epilogue, const GroupSums &sums, DType type,
-               const Tensor &scales)
+               const Tensor &scales, int block)
       : tile_(tile), type_(type), scales_(scales),
-        blocks_(tile.columnsTogether() * tile.tilesN() / kScaleBlock) {
+        block_(block), lie_{tile.columnsTogether() / tile.waves(), tile.waves(), tile.tilesN(),
+                            block},
+        blocks_(lie_.ofWave()) {
     for (int i = 0; i < tile.tilesM(); ++i)
       for (int j = 0; j < tile.tilesN(); ++j)
         values_.push_back(epilogue.group(sums, i, j).to(f32));
   }
 
-  /// Stores the tile `to` (tileM, tileN) and its scales.
+  /// Stores the tile `to` (tileM, tileN) and its scales; elements of 4 bits as bytes (tileM, tileN / 2).
   void store(const Tensor &to) const {
     const std::vector<Numeric> largest = largestOfRows();
-    const Tensor existing = tile_.existing(to); // (tileM, tileN)
+    const TileOfC units = isPacked() ? tile_.pairs() : tile_;
+    const Tensor existing = units.existing(to); // (tileM, tileN)
     for (int i = 0; i < tile_.tilesM(); ++i)
       for (int block = 0; block < blocks_; ++block) {
-        const auto [scale, inverse] = scaled(largest[at(i * blocks_ + block)]);
+        const BlockFactor factor = scaled(largest[at(i * blocks_ + block)]);
         for (int j = 0; j < tile_.tilesN(); ++j)
-          if (blockOf(j) == block)
-            tile_.store(existing, i, j, quantised(values(i, j), inverse, type_, true));
-        storeScale(i, block, scale);
+          if (lie_.ofTile(j) == block)
+            units.store(existing, i, j, elements(values(i, j), factor.inverse));
+        storeScale(i, block, factor.scale);
       }
   }
 
 private:
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   const Vector &values(int i, int j) const { return values_[at(i * tile_.tilesN() + j)]; }
-  /// The block of a thread's columns in tile j: waves lie side by side inside of it.
-  int blockOf(int j) const { return j * tile_.columnsTogether() / kScaleBlock; }
+  bool isPacked() const { return type_.bits() < 8; }
+  /// Values over their scale, of which `inverse` is one over it.
+  Vector elements(const Vector &values, const Numeric &inverse) const {
+    return isPacked() ? blockValues(values, {.byte = inverse, .inverse = inverse}, type_)
+                      : quantised(values, inverse, type_, true);
+  }
+  /// The wave's place among those that share a block, and the first of them.
+  Int32 placeInBlock() const { return tile_.wave() % lie_.sharing(); }
+  Int32 firstOfBlock() const { return Int32(tile_.wave() - placeInBlock()); }
   Boolean isFirstOfRow() const { return tile_.lane() < 16; }
 
   /// The largest magnitudes (i, block), as their bits, of all columns of a block.
@@ -65,7 +75,7 @@ private:
       for (int block = 0; block < blocks_; ++block)
         largest.push_back(largestOfWave(i, block));
     const int rows = tile_.tileRows(), waves = tile_.waves();
-    if (waves == 1)
+    if (lie_.sharing() == 1)
       return largest;
     SharedAllocator shared;
     const Tensor all =
@@ -81,8 +91,8 @@ private:
     for (int i = 0; i < tile_.tilesM(); ++i)
       for (int block = 0; block < blocks_; ++block) {
         std::vector<Numeric> ofWaves;
-        for (int wave = 0; wave < waves; ++wave)
-          ofWaves.push_back(all(tile_.row(i), wave, block));
+        for (int wave = 0; wave < lie_.sharing(); ++wave)
+          ofWaves.push_back(all(tile_.row(i), firstOfBlock() + wave, block));
         ofAll.push_back(largestOf(ofWaves));
       }
     return ofAll;
@@ -94,7 +104,7 @@ private:
   Numeric largestOfWave(int i, int block) const {
     std::vector<Numeric> parts;
     for (int j = 0; j < tile_.tilesN(); ++j)
-      if (blockOf(j) == block)
+      if (lie_.ofTile(j) == block)
         parts.push_back(magnitudes(values(i, j)).reduce(Reduction::max));
     // The lanes of a row are 16 from each other.
     const auto both = [](const Numeric &own, int distance) {
@@ -105,7 +115,10 @@ private:
   }
 
   /// A scale as it is stored, and one over it.
-  std::pair<Numeric, Numeric> scaled(const Numeric &largest) const {
+  struct BlockFactor {
+    Numeric scale, inverse;
+  };
+  BlockFactor scaled(const Numeric &largest) const {
     if (scales_.dtype() != f32) {
       const BlockExponent exponent = blockExponent(largest, type_, BlockScale::ceil);
       return {exponent.byte, exponent.inverse};
@@ -115,23 +128,28 @@ private:
   }
   void storeScale(int i, int block, const Numeric &scale) const {
     const Int32 row = tile_.row(i);
-    const Boolean exists = isFirstOfRow() & (tile_.wave() == 0) & (row < tile_.rows()) &
-                           (Int32(block * kScaleBlock) < tile_.columnsLeft());
-    if_(exists, [&] {
-      scales_(tile_.firstRow() + row, tile_.firstColumn() / kScaleBlock + block) = scale;
-    });
+    // Where a tile of all waves has several blocks, each is that of its waves.
+    const Int32 number =
+        lie_.ofTiles() ? Int32(block)
+                       : Int32(tile_.wave() / lie_.sharing() + block * (lie_.together() / block_));
+    const Boolean exists = isFirstOfRow() & (placeInBlock() == 0) & (row < tile_.rows()) &
+                           (number * block_ < tile_.columnsLeft());
+    if_(exists,
+        [&] { scales_(tile_.firstRow() + row, tile_.firstColumn() / block_ + number) = scale; });
   }
 
   TileOfC tile_;
   DType type_;
   Tensor scales_;
-  int blocks_;
+  int block_; ///< columns of C that share a scale
+  BlocksOfWaves lie_;
+  int blocks_;                 ///< of a wave
   std::vector<Vector> values_; // (i, j)
 };
 
 inline void storeInBlocks(const TileOfC &tile, const Epilogue &epilogue, const GroupSums &sums,
-                          const Tensor &to, const Tensor &scales) {
-  TileInBlocks(tile, epilogue, sums, to.dtype(), scales).store(to);
+                          const Tensor &to, DType type, const Tensor &scales, int block) {
+  TileInBlocks(tile, epilogue, sums, type, scales, block).store(to);
 }
 
 } // namespace kernels::impl

@@ -339,9 +339,10 @@ std::unique_ptr<RingOperand> ringOperandA(const LoopShape &shape, const TiledMma
                      make_tiled_copy_B(make_copy_atom(UniversalCopy128b(), tile.dtype()), mma),
                      partsOfA(shape, mma, fragments));
 }
-inline std::unique_ptr<RingOperand> ringOperandB(const LoopShape &shape, const TiledMma &mma,
-                                                 const OperandTile &tile, SharedAllocator &shared,
-                                                 int fragments = 2) {
+template <class Tile>
+std::unique_ptr<RingOperand> ringOperandB(const LoopShape &shape, const TiledMma &mma,
+                                          const Tile &tile, SharedAllocator &shared,
+                                          int fragments = 2) {
   return ringOperand(shape, tile, shared,
                      make_tiled_copy_A(make_copy_atom(UniversalCopy128b(), tile.dtype()), mma),
                      partsOfB(shape, mma, fragments));

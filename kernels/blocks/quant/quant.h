@@ -1,10 +1,8 @@
 // Quantisation in a kernel: the largest magnitude, the scale, and the conversion.
 #pragma once
 
-#include "blocks/quant/quant_rules.h"
+#include "blocks/quant/group_rules.h"
 #include "blocks/rows/row.h"
-
-#include <flydsl/kernels/quantise.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -72,6 +70,30 @@ inline Vector blockValues(const Vector &values, const BlockExponent &exponent, D
   const Vector limited = min(max(values * exponent.inverse, -most), most);
   return type.bits() < 8 ? packed(limited, type) : limited.to(type);
 }
+
+/// A thread's values of a group as they are written, elements of 4 bits as bytes, and the group's scale,
+/// in f32 or as a byte.
+struct QuantisedGroup {
+  Vector values;
+  Numeric scale;
+};
+
+/// Quantises the values of a thread in f32. `lanes` neighbours have a group together, and all of them
+/// take part.
+inline QuantisedGroup quantisedGroup(const Vector &values, int lanes, const QuantGroups &groups,
+                                     DType type) {
+  const Numeric largest =
+      gpu::warp_reduce(magnitudes(values).reduce(Reduction::max), Reduction::max, lanes);
+  if (groups.scale == f32) {
+    const Numeric scale = scaleOf(largest, type);
+    return {quantised(values, 1.0f / scale, type, false), scale};
+  }
+  const BlockExponent exponent = blockExponent(largest, type, groups.block);
+  return {blockValues(values, exponent, type), exponent.byte};
+}
+
+/// The type in which a kernel writes scales of this type.
+inline DType writtenScale(DType scale) { return scale == f32 ? DType(f32) : DType(u8); }
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -28,7 +28,7 @@ inline int accessBytes(DType type, const RowShape &row) {
 }
 /// The kernel's m rows of an operand: (m, n). Elements that share a byte are read and written as
 /// bytes: (m, n / elements of a byte).
-inline Tensor rowsOf(const Strided<OnDevice, 1> &operand, DType type, const Int32 &m,
+inline Tensor rowsOf(const Strided<OnDevice, 1> &operand, DType type, const Numeric &m,
                      const RowShape &row) {
   if (type.memory_bits() >= 8)
     return operand.view(type, {m, row.n}, accessBytes(type, row));
@@ -186,6 +186,17 @@ private:
   std::optional<Boolean> inside_;
   std::vector<Slot> slots_;
 };
+
+/// Calls `body` with the number of rows that there are, of the kernel's m, in blocks that have some of
+/// them: all m, or as many as `rows` says in device memory.
+template <class Body>
+void withRows(bool counted, const Strided<OnDevice, 0> &rows, const Int32 &m,
+              const RowConfig &config, const Body &body) {
+  if (!counted)
+    return body(m);
+  const Int32 there(min(gpu::uniform(Int32(rows.view(i32, 1)(0))), m).to(i32));
+  if_(block_idx().x * RowThread::rowsPerBlock(config) < there, [&] { body(there); });
+}
 
 /// One access of a row in a loop.
 class RowThread::Cursor {

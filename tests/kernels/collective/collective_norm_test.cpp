@@ -20,8 +20,13 @@ struct RankRows {
       : residual(problem.norm.x, m * problem.norm.n), y(problem.norm.y, m * problem.norm.n),
         sum(problem.norm.x, m * problem.norm.n), expectedY(problem.norm.y, m * problem.norm.n),
         expectedSum(problem.norm.x, m * problem.norm.n),
-        weight(problem.norm.weight, problem.norm.n), scale(fx::f32, m), expectedScale(fx::f32, m),
+        weight(problem.norm.weight, problem.norm.n),
+        scale(problem.norm.group_scale, scales(problem, m)),
+        expectedScale(problem.norm.group_scale, scales(problem, m)),
         reduced(problem.norm.x, m * problem.norm.n) {}
+  static std::int64_t scales(const CollectiveNormProblem &problem, std::int64_t m) {
+    return problem.norm.group ? m * (problem.norm.n / problem.norm.group) : m;
+  }
 };
 
 class NormRanks {
@@ -41,7 +46,7 @@ public:
             .residual = matrix(of.residual),
             .y = matrix(of.y),
             .residual_out = matrix(of.sum),
-            .scale = quantises() ? std::optional(of.scale.tensor()) : std::nullopt,
+            .scale = scaleOf(of.scale),
             .group = &ranks.groups[at]};
   }
   /// New values, the same on all ranks but for x.
@@ -72,7 +77,7 @@ public:
             .residual = matrix(of.residual),
             .y = matrix(of.expectedY),
             .residual_out = matrix(of.expectedSum),
-            .scale = quantises() ? std::optional(of.expectedScale.tensor()) : std::nullopt},
+            .scale = scaleOf(of.expectedScale)},
            stream);
     });
     for (const RankRows &of : rows) {
@@ -89,6 +94,13 @@ public:
 
 private:
   bool quantises() const { return problem_.norm.quantise != fk::Quantisation::none; }
+  std::optional<fx::TensorArg> scaleOf(const Vector &of) const {
+    if (!quantises())
+      return std::nullopt;
+    if (const std::int64_t group = problem_.norm.group)
+      return fx::TensorArg(of.memory.data(), of.type, fx::Extents{m_, problem_.norm.n / group});
+    return of.tensor();
+  }
   fx::TensorArg matrix(const Vector &of) const {
     return {of.memory.data(), of.type, fx::Extents{m_, problem_.norm.n}};
   }
@@ -146,6 +158,12 @@ TEST_CASE("an all-reduce with a norm that is quantised") {
   expectRight({norm, 4}, {.rows = {.threads = 128, .block = 128}, .blocks = 3}, 4, 2);
   norm.x = fx::f16;
   expectRight({norm, 8}, {.rows = {.threads = 256, .block = 256}, .blocks = 64}, 1, 2);
+  // By groups, with powers of two.
+  norm.y = fx::f8E4M3FN;
+  norm.n = 256;
+  norm.group = 32;
+  norm.group_scale = fx::f8E8M0FNU;
+  expectRight({norm, 2}, kSmall, 7, 2);
 }
 
 TEST_CASE("an all-reduce with a norm in graphs, besides other calls of the group") {

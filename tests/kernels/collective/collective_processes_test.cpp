@@ -1,6 +1,6 @@
 // A process for each rank. Each case forks before it uses the library, whose devices a child would not
 // have otherwise.
-#include "collective/ranks.h"
+#include "collective/experts.h"
 
 #include <atomic>
 #include <csignal>
@@ -162,6 +162,108 @@ TEST_CASE("ranks of two processes find each other by bytes") {
   const Processes others(2, work);
   CHECK(work(0));
   CHECK(others.allRight());
+}
+
+namespace {
+
+/// What a rank does: a dispatch, and a combine of what was brought, which is the sum of each token's
+/// slots, one for each expert that it has.
+class Exchange {
+public:
+  static constexpr std::int64_t kTokens = 9, kN = 64;
+  static inline const ExpertDispatchProblem kGive{
+      .n = kN, .experts = 8, .topk = 2, .ranks = 2, .tokens = kTokens, .unit = 16};
+  static inline const ExpertCombineProblem kTake{
+      .n = kN, .experts = 8, .topk = 2, .ranks = 2, .tokens = kTokens, .weights = true};
+
+  // The first rank that needs a kernel compiles it, and no other one waits for that in a call.
+  Exchange()
+      : give_(kGive, fk::choose(kGive, kTokens)), take_(kTake, fk::choose(kTake, kTokens)) {}
+
+  bool run(const fx::Group &group, const fx::Stream &stream, std::uint64_t seed) const {
+    const std::vector<std::int64_t> m{kTokens, 5};
+    std::vector<RankTokens> all = tokensOf(kGive, m, seed);
+    // Small integers, whose weighted sums bf16 has exactly.
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      std::vector<double> values;
+      for (std::int64_t i = 0; i < m[rank] * kN; ++i)
+        values.push_back(double(pick(seed + rank, static_cast<std::uint64_t>(i), 8)));
+      all[rank].x = fk::host::encode(fx::bf16, values);
+      for (float &weight : all[rank].weights)
+        weight = float(int(weight * 32) % 4);
+    }
+    const RankTokens &own = all[at(group.rank())];
+    const std::int64_t places = fk::expert_dispatch_places(kGive);
+    const DispatchOperands operands(kGive, give_.config(), own, places);
+    const fk::ExpertDispatchArgs given = operands.args(group);
+    give_(given, stream);
+    const Vector y(fx::bf16, own.m * kN);
+    const fx::Extents slots{own.m, kGive.topk};
+    take_({.x = given.y,
+           .slot_places = given.slot_places,
+           .ids = shaped(operands.ids, slots),
+           .weights = shaped(operands.weights, slots),
+           .y = {const_cast<std::uint8_t *>(y.memory.data()), fx::bf16, fx::Extents{own.m, kN}},
+           .group = &group},
+          stream);
+    stream.synchronize();
+    group.check();
+    const std::vector<double> x = fk::host::decode(fx::bf16, own.x),
+                              found = fk::host::decode(fx::bf16, y.memory.to_host());
+    for (std::int64_t token = 0; token < own.m; ++token) {
+      double factor = 0;
+      for (std::int64_t slot = token * kGive.topk; slot < (token + 1) * kGive.topk; ++slot)
+        if (own.ids[at(slot)] >= 0)
+          factor += double(own.weights[at(slot)]);
+      for (std::int64_t i = 0; i < kN; ++i)
+        if (found[at(token * kN + i)] != factor * x[at(token * kN + i)])
+          return false;
+    }
+    return true;
+  }
+
+private:
+  fk::ExpertDispatchPlan give_;
+  fk::ExpertCombinePlan take_;
+};
+
+} // namespace
+
+TEST_CASE("dispatch and combine of ranks that are processes") {
+  const Meeting meeting;
+  const End end(2);
+  const auto work = [&](int rank) {
+    const Exchange exchange;
+    const fx::Group group = fx::Group::join(meeting.file(), rank, 2, {.capacity = 1 << 16});
+    const fx::Stream stream;
+    bool right = true;
+    for (std::uint64_t call = 0; call < 4; ++call)
+      right &= exchange.run(group, stream, call);
+    return end.meet() && right;
+  };
+  const Processes others(2, work);
+  CHECK(work(0));
+  CHECK(others.allRight());
+}
+
+TEST_CASE("a process that dies between dispatch and combine is an error on the others, in time") {
+  const Meeting meeting;
+  const fx::GroupOptions options{.capacity = 1 << 16, .timeout = std::chrono::milliseconds(3000)};
+  const auto work = [&](int rank) {
+    const Exchange exchange;
+    const fx::Group group = fx::Group::join(meeting.file(), rank, 2, options);
+    const fx::Stream stream;
+    if (!exchange.run(group, stream, 1))
+      return false;
+    if (rank == 1)
+      (void)raise(SIGKILL);
+    expectPart(messageOf([&] { (void)exchange.run(group, stream, 2); }),
+               "has waited 3000 ms for rank 1 in vain");
+    return true;
+  };
+  const Processes others(2, work);
+  CHECK(work(0));
+  CHECK_FALSE(others.allRight());
 }
 
 TEST_CASE("a process that dies is an error on the others, in time") {

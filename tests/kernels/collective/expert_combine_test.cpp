@@ -60,6 +60,8 @@ public:
           problem_.x, fk::host::randomValues(problem_.x, places * problem_.n,
                                              seed * 8 + static_cast<std::uint64_t>(rank))));
       own.x.memory.copy_from(results.back());
+      if (problem_.wire) // what comes by codes, which the type of x has exactly
+        results.back() = onTheWire(results.back());
       own.slotPlaces.copy_from(placesOf(rank).slotPlaces);
       if (m_[at(rank)]) {
         own.ids.copy_from(all[at(rank)].ids);
@@ -130,6 +132,12 @@ public:
   std::vector<CombineOperands> operands;
 
 private:
+  Bytes onTheWire(const Bytes &rows) const {
+    const std::vector<double> given = fk::host::decode(problem_.x, rows);
+    const std::vector<float> values =
+        arrived({.type = problem_.x, .wire = problem_.wire}, {given.begin(), given.end()});
+    return fk::host::encode(problem_.x, std::vector<double>(values.begin(), values.end()));
+  }
   fx::TensorArg matrix(const Vector &of, std::int64_t rows) const {
     return {const_cast<std::uint8_t *>(of.memory.data()), of.type, fx::Extents{rows, problem_.n}};
   }
@@ -409,6 +417,31 @@ TEST_CASE("combine of all types, of four and of eight ranks") {
               kSmall, {4, 4, 0, 1, 2, 3, 4, 0}, 2);
 }
 
+TEST_CASE("results come back as codes of 8 bits with scales", "[run]") {
+  const auto coded = [](fx::DType wire) {
+    return with([&](auto &p) {
+      p.wire = wire;
+      p.n = 96;
+    });
+  };
+  // Three blocks of a row, by 4 threads each; a block of the row is past the end of the last turn.
+  expectRight(coded(fx::f8E4M3FN), {.rows = {.threads = 8, .block = 64}, .blocks = 3}, {9, 4}, 2);
+  expectRight(coded(fx::f8E5M2), fk::choose(coded(fx::f8E5M2), 9), {3, 9}, 1);
+}
+
+TEST_CASE("codes of results that do not stay in registers, of f32, over four ranks") {
+  expectRight(with([](auto &p) {
+                p.wire = fx::f8E4M3FN;
+                p.x = p.y = fx::f32;
+                p.n = 160;
+                p.ranks = 4;
+                p.experts = 8;
+                p.weights = false;
+              }),
+              {.rows = {.threads = 16, .block = 64, .resident = false}, .blocks = 2}, {9, 0, 1, 7},
+              1);
+}
+
 TEST_CASE("combine in graphs, with the configuration that is chosen") {
   Combine combine(kTwo, fk::choose(kTwo, 9), {9, 9});
   const std::vector<fx::Graph> graphs = combine.ranks.captured(
@@ -508,6 +541,19 @@ TEST_CASE("combine: what is refused") {
   expectPart(why([](auto &p) { p.ranks = 3; }), "ranks is 3; it is 2, 4 or 8");
   expectPart(why([](auto &p) { p.experts = 7; }), "experts is 7; each of the 2 ranks");
   expectPart(why([](auto &p) { p.x = fx::f8E4M3FN; }), "x is of type f8E4M3FN");
+  expectPart(why([](auto &p) { p.wire = fx::i8; }),
+             "wire is of type i8; it is none, f8E4M3FN or f8E5M2");
+  expectPart(why([](auto &p) { p.wire = fx::f8E5M2; }),
+             "n is 72; with wire it is a multiple of 32");
+  const ExpertCombineProblem coded = with([](auto &p) {
+    p.wire = fx::f8E5M2;
+    p.n = 96;
+  });
+  expectPart(fk::supported(
+                 coded, ExpertCombineConfig{.rows = {.threads = 2, .block = 64, .resident = false}})
+                 .why,
+             "threads is 2 of a row; with wire they are a multiple of 4");
+  CHECK(fk::supported(coded, fk::choose(coded, 9)));
   CHECK_FALSE(fk::supported(kTwo, ExpertCombineConfig{.blocks = 0}));
   const ExpertCombineProblem many = with([](auto &p) {
     p.ranks = 8;

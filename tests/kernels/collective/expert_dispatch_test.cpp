@@ -151,7 +151,6 @@ TEST_CASE("fewer places than there may be are enough where they are, and an erro
     const std::string told = messageOf([&] { few.ranks.group(0).check(); });
     expectPart(told, "rank 0 of a group of 2 was given more slots of tokens than its experts have "
                      "places for");
-    few.ranks.group(1).check();
     // What has a place is right, and nothing else is written.
     const ExpectedPlaces expected = expectedPlaces(problem, few.all, 0, isFixed ? 3 * 16 : 32);
     if (!isFixed)
@@ -160,6 +159,16 @@ TEST_CASE("fewer places than there may be are enough where they are, and an erro
     few.ranks.each([&](int rank) {
       if (rank == 0)
         expectPart(messageOf([&] { few.call(0, few.ranks.stream(0)); }), "make another group");
+    });
+    // The other rank is told when it waits for the first one next, at once: in this call or the next.
+    few.ranks.each([&](int rank) {
+      if (rank == 1)
+        expectPart(messageOf([&] {
+                     few.call(1, few.ranks.stream(1));
+                     few.ranks.synchronize();
+                     few.ranks.group(1).check();
+                   }),
+                   "rank 1 of a group of 2 can't go on: rank 0 was given more slots of tokens");
     });
   }
 }
@@ -247,6 +256,17 @@ TEST_CASE("dispatch: what is refused") {
                a.y = fx::TensorArg(a.x.data(), fx::bf16, fx::Extents{64, 72});
              }),
              "y shares memory with x");
+  expectPart(
+      told([](auto &a) { a.totals = fx::TensorArg(a.counts.data(), fx::i32, fx::Extents{3}); }),
+      "counts shares memory with totals");
+  expectPart(told([](auto &a) {
+               a.slot_places = fx::TensorArg(a.ids.data(), fx::i32, fx::Extents{2, 9, 2});
+             }),
+             "slot_places shares memory with ids");
+  expectPart(told([](auto &a) {
+               a.sorted_weights = fx::TensorArg(a.workspace->data(), fx::f32, fx::Extents{64});
+             }),
+             "sorted_weights shares memory with workspace");
   const fk::ExpertDispatchPlan four(with([](auto &p) {
                                       p.ranks = 4;
                                       p.experts = 8;

@@ -1,50 +1,41 @@
 // Convolutions against their definition in double precision.
+#include "convolution/images.h"
 #include "reference/conv.h"
 #include "support/structure.h"
 
 #include <flydsl/kernels/conv.h>
+
+#include <limits>
 
 using namespace kernel_tests;
 
 namespace {
 
 using fk::ConvAxis, fk::ConvProblem;
-using Values = std::vector<double>;
-using Image = std::array<std::int64_t, 3>; ///< (d, h, w); 1 where the rank has no such mode
-
-/// The extents of a tensor of images or filters.
-std::vector<std::int64_t> extentsOf(const ConvProblem &problem, std::int64_t first,
-                                    const Image &image, std::int64_t last) {
-  std::vector<std::int64_t> all{first};
-  for (int axis = 3 - problem.rank; axis < 3; ++axis)
-    all.push_back(image[std::size_t(axis)]);
-  all.push_back(last);
-  return all;
-}
-/// A contiguous tensor, or one whose last mode has `gap` elements after it.
-fx::TensorArg tensorOver(const Operand &operand, const std::vector<std::int64_t> &shape,
-                         std::int64_t gap = 0) {
-  std::vector<std::int64_t> strides(shape.size(), 1);
-  for (std::size_t mode = shape.size() - 1; mode > 0; --mode)
-    strides[mode - 1] = mode + 1 == shape.size() ? shape[mode] + gap : strides[mode] * shape[mode];
-  return fx::tensor(operand.tensor().data(), operand.dtype(), shape, strides);
-}
-
 struct Run {
   ConvProblem problem;
   std::int64_t images;
   Image in;
+  Image more = {}; ///< elements of y beyond the fewest, of a transposed convolution
 };
+/// The extents of y.
+Image outputsOf(const Run &run) {
+  const ConvAxis axes[] = {run.problem.depth, run.problem.height, run.problem.width};
+  Image out;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    out[axis] = run.problem.transposed ? axes[axis].inputs(run.in[axis]) + run.more[axis]
+                                       : axes[axis].outputs(run.in[axis]);
+  return out;
+}
 
 /// Runs a convolution whose pixels have gaps of NaNs between them, and compares.
 void expectConv(const Run &run, std::optional<fk::GemmConfig> given = {}, bool exact = false) {
   const ConvProblem &problem = run.problem;
   const ConvAxis axes[] = {problem.depth, problem.height, problem.width};
-  Image out, taps;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    out[axis] = axes[axis].outputs(run.in[axis]);
+  const Image out = outputsOf(run);
+  Image taps;
+  for (std::size_t axis = 0; axis < 3; ++axis)
     taps[axis] = axes[axis].kernel;
-  }
   const std::int64_t pixels = run.images * run.in[0] * run.in[1] * run.in[2],
                      m = run.images * out[0] * out[1] * out[2], gap = 32,
                      ofFilter = problem.taps() * problem.channels / problem.groups;
@@ -57,27 +48,40 @@ void expectConv(const Run &run, std::optional<fk::GemmConfig> given = {}, bool e
                                {"weight", numbers(problem.weight, problem.filters * ofFilter, 2)}};
   if (problem.bias)
     inputs["bias"] = numbers(problem.y, problem.filters, 3);
+  const auto factors = [&](fk::Scales scales) {
+    return scales == fk::Scales::none ? 0 : scales == fk::Scales::per_row ? problem.filters : 1;
+  };
+  inputs["scale_x"] = uniform(fx::f32, factors(problem.scale_x), 4);
+  inputs["scale_weight"] = uniform(fx::f32, factors(problem.scale_weight), 5);
   const Operand x = Operand::input(problem.x, pixels, problem.channels, inputs.at("x"), gap),
                 weight =
                     Operand::input(problem.weight, problem.filters, ofFilter, inputs.at("weight")),
                 bias = Operand::input(problem.y, 1, problem.bias ? problem.filters : 0,
                                       problem.bias ? inputs.at("bias") : Values{}),
+                scaleX = Operand::input(fx::f32, 1, factors(problem.scale_x), inputs.at("scale_x")),
+                scaleWeight = Operand::input(fx::f32, 1, factors(problem.scale_weight),
+                                             inputs.at("scale_weight")),
                 y = Operand::output(problem.y, m, problem.filters);
   const auto bytes = static_cast<std::int64_t>(fk::workspace_bytes(problem, config, m));
   const fx::DeviceArray<std::uint8_t> workspace({std::max<std::int64_t>(bytes, 1)});
   fk::ConvArgs args{
-      .x = tensorOver(x, extentsOf(problem, run.images, run.in, problem.channels), gap),
-      .weight = tensorOver(
-          weight, extentsOf(problem, problem.filters, taps, problem.channels / problem.groups)),
-      .y = tensorOver(y, extentsOf(problem, run.images, out, problem.filters))};
+      .x = tensorOver(x, extentsOf(problem.rank, run.images, run.in, problem.channels), gap),
+      .weight = tensorOver(weight, extentsOf(problem.rank, problem.filters, taps,
+                                             problem.channels / problem.groups)),
+      .y = tensorOver(y, extentsOf(problem.rank, run.images, out, problem.filters))};
   if (problem.bias)
     args.bias = bias.vector();
+  if (problem.scale_x != fk::Scales::none)
+    args.scale_x = scaleX.vector();
+  if (problem.scale_weight != fk::Scales::none)
+    args.scale_weight = scaleWeight.vector();
   if (bytes)
     args.workspace = workspace.tensor();
   const fx::Stream stream;
   fk::ConvPlan(problem, config)(args, stream);
   stream.synchronize();
-  fk::reference::Expected expected = fk::reference::convolved(problem, run.images, run.in, inputs);
+  fk::reference::Expected expected =
+      fk::reference::convolved(problem, run.images, run.in, out, inputs);
   if (exact)
     std::fill(expected.bound.begin(), expected.bound.end(), 0.0);
   expectWithin(y.values(), expected.values, expected.bound);
@@ -97,6 +101,7 @@ struct Shape {
   std::array<int, 3> taps;
   int stride;
   std::array<int, 3> padding;
+  int groups = 1;
 };
 constexpr Shape kShapes[] = {
     {1, 32, 64, {8, 16, 16}, {3, 3, 3}, 1, {0, 0, 0}},
@@ -126,6 +131,25 @@ constexpr Shape kShapes[] = {
     {2, 64, 128, {1, 1, 96}, {1, 1, 3}, 1, {0, 0, 1}},
     {2, 64, 128, {1, 1, 96}, {1, 1, 1}, 1, {0, 0, 0}},
     {2, 64, 128, {1, 1, 96}, {1, 1, 5}, 2, {0, 0, 2}},
+    // Of the test of tuning; and of two groups and one, whose filters fill most of a tile.
+    {1, 128, 128, {6, 10, 12}, {3, 3, 3}, 1, {1, 1, 1}},
+    {1, 64, 96, {1, 16, 24}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 128, 192, {1, 16, 24}, {1, 3, 3}, 1, {0, 1, 1}, 2},
+    // The encoder and the decoder of Qwen-Image: residual blocks, and steps to half and to twice the size.
+    {1, 8, 96, {1, 18, 14}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 96, 96, {1, 18, 14}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 96, 192, {1, 14, 18}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 192, 192, {1, 14, 18}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 192, 384, {1, 10, 12}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 384, 384, {1, 10, 12}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 384, 32, {1, 10, 12}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 16, 384, {1, 10, 12}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 96, 3, {1, 18, 14}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 96, 96, {1, 19, 15}, {1, 3, 3}, 2, {0, 0, 0}},
+    {1, 192, 192, {1, 19, 15}, {1, 3, 3}, 2, {0, 0, 0}},
+    {1, 384, 384, {1, 11, 13}, {1, 3, 3}, 2, {0, 0, 0}},
+    {1, 384, 192, {1, 10, 12}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 192, 96, {1, 18, 14}, {1, 3, 3}, 1, {0, 1, 1}},
 };
 
 } // namespace
@@ -137,6 +161,7 @@ TEST_CASE("convolutions of FlyDSL's shapes", "[.shapes]") {
                                                   : 1,
                         .channels = shape.channels,
                         .filters = shape.filters,
+                        .groups = shape.groups,
                         .bias = true};
     ConvAxis *axes[] = {&problem.depth, &problem.height, &problem.width};
     for (std::size_t axis = std::size_t(3 - problem.rank); axis < 3; ++axis)
@@ -146,6 +171,21 @@ TEST_CASE("convolutions of FlyDSL's shapes", "[.shapes]") {
                      .after = shape.padding[axis]};
     expectConv({problem, shape.images, shape.in});
   }
+}
+
+// FlyDSL forces 8 tiles on one shape; here it is all tiles that are listed for it.
+TEST_CASE("each tile on a shape of FlyDSL's", "[.shapes]") {
+  const ConvProblem problem{.rank = 3,
+                            .channels = 64,
+                            .filters = 192,
+                            .depth = kThree,
+                            .height = kThree,
+                            .width = kThree,
+                            .bias = true};
+  const std::vector<fk::GemmConfig> all = fk::configs(problem, 324);
+  CHECK(all.size() >= 4);
+  for (const fk::GemmConfig &config : all)
+    expectConv({problem, 2, {3, 9, 6}}, config);
 }
 
 TEST_CASE("convolutions of one, two and three dimensions", "[run]") {
@@ -198,6 +238,93 @@ TEST_CASE("convolutions of groups", "[run]") {
       {{.rank = 1, .channels = 64, .filters = 200, .groups = 2, .width = kOdd}, 5, {1, 1, 33}});
 }
 
+TEST_CASE("transposed convolutions", "[run]") {
+  // Each phase of 2 has two taps of 4; of 3 one has one tap and one has two.
+  const ConvAxis even{.kernel = 4, .stride = 2, .before = 1, .after = 1},
+      odd{.kernel = 3, .stride = 2, .before = 1, .after = 1};
+  expectConv({{.channels = 16,
+               .filters = 24,
+               .height = even,
+               .width = odd,
+               .bias = true,
+               .activation = fk::Activation::silu,
+               .transposed = true},
+              2,
+              {1, 5, 7},
+              {0, 1, 1}});
+  // Phases without a tap, whose elements are the bias alone; stride and dilation with a common divisor;
+  // groups, and filters that no group of neighbours divides.
+  expectConv({{.y = fx::f32,
+               .rank = 3,
+               .channels = 32,
+               .filters = 14,
+               .groups = 2,
+               .depth = {.kernel = 1, .stride = 2},
+               .height = {.kernel = 2, .stride = 4, .dilation = 2, .before = 1},
+               .width = {.kernel = 5, .stride = 3, .dilation = 2, .before = 4, .after = 3},
+               .bias = true,
+               .transposed = true},
+              2,
+              {2, 3, 6},
+              {1, 3, 0}});
+  // Without a stride it is a convolution by filters that are turned around.
+  expectConv({{.rank = 1, .channels = 8, .filters = 40, .width = kThree, .transposed = true},
+              3,
+              {1, 1, 21}});
+  // The tail of y goes far beyond what x reaches, and much of it is left out.
+  expectConv({{.rank = 1,
+               .channels = 8,
+               .filters = 16,
+               .width = {.kernel = 3, .stride = 7, .before = 9, .after = 2},
+               .transposed = true},
+              1,
+              {1, 1, 9},
+              {0, 0, 6}});
+}
+
+TEST_CASE("transposed convolutions of integers are exact", "[run]") {
+  const ConvProblem problem{.y = fx::f32,
+                            .channels = 24,
+                            .filters = 33,
+                            .height = {.kernel = 5, .stride = 3, .before = 1},
+                            .width = kOdd,
+                            .bias = true,
+                            .transposed = true};
+  int tried = 0;
+  for (const fk::GemmConfig &config : fk::configs(problem, 200))
+    if (++tried <= 4)
+      expectConv({problem, 2, {1, 5, 6}, {0, 2, 1}}, config, true);
+  expectStructure<ConvProblem>(problem, fk::choose(problem, 60), 60);
+}
+
+TEST_CASE("taps that a phase does not have give no terms", "[run]") {
+  // Infinite weights of taps that an element does not have do not make it NaN.
+  const ConvProblem problem{.rank = 1,
+                            .channels = 8,
+                            .filters = 16,
+                            .width = {.kernel = 3, .stride = 2},
+                            .transposed = true};
+  std::vector<double> weight(16 * 3 * 8, 1.0);
+  for (std::size_t f = 0; f < 16; ++f)
+    for (std::size_t c = 0; c < 8; ++c)
+      weight[(f * 3 + 1) * 8 + c] = std::numeric_limits<double>::infinity();
+  const Operand x = Operand::input(fx::bf16, 4, 8, Values(32, 1.0)),
+                filters = Operand::input(fx::bf16, 16, 24, weight),
+                y = Operand::output(fx::bf16, 9, 16);
+  const fx::Stream stream;
+  fk::ConvPlan(problem, fk::choose(problem, 9))({.x = tensorOver(x, {1, 4, 8}),
+                                                 .weight = tensorOver(filters, {16, 3, 8}),
+                                                 .y = tensorOver(y, {1, 9, 16})},
+                                                stream);
+  stream.synchronize();
+  const Values values = y.values();
+  for (std::size_t at = 0; at < 9; ++at)
+    // Odd elements have tap 1 alone; even ones tap 0, tap 2, or both.
+    CHECK(values[at * 16] == (at % 2               ? std::numeric_limits<double>::infinity()
+                              : at == 0 || at == 8 ? 8.0
+                                                   : 16.0));
+}
+
 TEST_CASE("convolutions of integers are exact", "[run]") {
   const ConvProblem problem{
       .y = fx::f32, .channels = 24, .filters = 33, .height = kOdd, .width = kThree, .bias = true};
@@ -243,8 +370,22 @@ TEST_CASE("convolutions of 8-bit floats", "[run]") {
   for (const fx::DType type : {fx::DType(fx::f8E4M3FN), fx::DType(fx::f8E4M3FNUZ)}) {
     const ConvProblem problem{
         .x = type, .weight = type, .channels = 32, .filters = 32, .height = kThree, .width = kOdd};
-    if (fk::supported(problem, target))
-      expectConv({problem, 1, {1, 6, 9}});
+    if (!fk::supported(problem, target))
+      continue;
+    expectConv({problem, 1, {1, 6, 9}});
+    // With scales of tensors, and of each filter; also of groups, of parts of K, and transposed.
+    ConvProblem scaled = problem;
+    scaled.scale_x = fk::Scales::per_tensor;
+    scaled.scale_weight = fk::Scales::per_row;
+    scaled.groups = 2;
+    scaled.bias = true;
+    expectConv({scaled, 2, {1, 6, 9}});
+    scaled.transposed = true;
+    expectConv({scaled, 1, {1, 6, 9}});
+    ConvProblem deep{.x = type, .weight = type, .channels = 2048, .filters = 16, .width = kThree};
+    deep.scale_x = deep.scale_weight = fk::Scales::per_tensor;
+    CHECK(fk::choose(deep, 12).split_k > 1);
+    expectConv({deep, 1, {1, 3, 4}});
   }
 }
 
@@ -268,6 +409,13 @@ TEST_CASE("conv says what it does not support") {
         "a group has 3 channels; it has a multiple of 8, because 16 bytes are loaded at a time. "
         "Pad x and the filters with zeros");
   CHECK(why({.x = fx::f32, .channels = 8, .filters = 8}) != "");
+  CHECK(why({.channels = 8, .filters = 8, .groups = 8, .height = kThree}).find("depthwise_conv") !=
+        std::string::npos);
+  CHECK(why({.channels = 8, .filters = 8, .scale_x = fk::Scales::per_row}) ==
+        "scale_x has scales of rows or blocks; a convolution takes none, or Scales::per_tensor");
+  CHECK(why({.channels = 8, .filters = 8, .scale_weight = fk::Scales::mx}) ==
+        "scale_weight has scales of blocks; a convolution takes none, Scales::per_tensor, or "
+        "Scales::per_row, one for each filter");
   const ConvProblem problem{.channels = 16, .filters = 32, .height = kThree, .width = kThree};
   fk::GemmConfig config = fk::choose(problem, 40, target);
   config.split_k = 2;
@@ -286,33 +434,116 @@ TEST_CASE("conv says what it does not support") {
     return messageOf([&] { plan(args); });
   };
   using A = fk::ConvArgs;
-  const auto has = [](const std::string &text, const char *part) {
-    INFO(text);
-    return text.find(part) != std::string::npos;
-  };
-  CHECK(has(message([](A &a) {
-              a.x = fx::tensor(a.x.data(), fx::bf16, {1, 40, 16});
-            }),
-            "x has 3 modes; a convolution of rank 2 takes 4"));
-  CHECK(has(message([](A &a) { a.y = a.x; }), "y has the shape"));
-  CHECK(has(message([](A &a) { a.weight = a.x; }), "weight has the shape"));
-  CHECK(
-      has(message([](A &a) { a.bias = a.x; }), "bias is given, and the problem does not have it"));
+  expectPart(message([](A &a) {
+               a.x = fx::tensor(a.x.data(), fx::bf16, {1, 40, 16});
+             }),
+             "x has 3 modes; a convolution of rank 2 takes 4");
+  expectPart(message([](A &a) { a.y = a.x; }), "y has the shape");
+  expectPart(message([](A &a) { a.weight = a.x; }), "weight has the shape");
+  expectPart(message([](A &a) { a.bias = a.x; }),
+             "bias is given, and the problem does not have it");
+  const ConvProblem square{.channels = 16, .filters = 16, .height = kThree, .width = kThree};
+  const fk::ConvPlan inPlace(square, fk::choose(square, 40));
+  Operands<ConvProblem> ofSquare(square, inPlace.config(), 40);
+  fk::ConvArgs shared = ofSquare.args();
+  shared.y = shared.x;
+  expectPart(messageOf([&] { inPlace(shared); }), "y shares memory with x");
+  // Also if x has gaps between its elements.
+  const std::vector<std::int64_t> shape(shared.x.shape().begin(), shared.x.shape().end());
+  shared.x = fx::tensor(shared.x.data(), fx::bf16, shape,
+                        {32 * shape[1] * shape[2], 32 * shape[2], 32, 1});
+  expectPart(messageOf([&] { inPlace(shared); }), "y shares memory with x");
   const ConvProblem narrow{.channels = 16, .filters = 32, .height = {.kernel = 5}};
   const fk::ConvPlan other(narrow, fk::choose(narrow, 40));
-  CHECK(has(messageOf([&] { other(operands.args()); }),
-            "height of x is 1; with its zeros it is at least the 5 elements"));
+  expectPart(messageOf([&] { other(operands.args()); }),
+             "height of x is 1; with its zeros it is at least the 5 elements");
   const ConvProblem deep{.channels = 1024, .filters = 16, .width = kThree};
   const fk::ConvPlan split(deep, fk::choose(deep, 12));
   Operands<ConvProblem> ofDeep(deep, split.config(), 12);
   fk::ConvArgs without = ofDeep.args();
   without.workspace.reset();
-  CHECK(has(messageOf([&] { split(without); }), "workspace"));
+  expectPart(messageOf([&] { split(without); }), "workspace");
   // Images of more than 1 GiB, whose pixels a tile's offsets do not reach.
-  CHECK(has(message([](A &a) {
-              a.x = fx::tensor(a.x.data(), fx::bf16, {1, 8192, 8192, 16});
-            }),
-            "the images of a tile of y"));
+  expectPart(message([](A &a) {
+               a.x = fx::tensor(a.x.data(), fx::bf16, {1, 8192, 8192, 16});
+             }),
+             "the images of a tile of y");
+}
+
+TEST_CASE("convolutions of images that span more than 4 GiB", "[.large]") {
+  // Images 480 MiB apart, of which only what is used is touched. It runs without checks, whose notes of the
+  // memory take as much memory again.
+  const ConvProblem problem{.y = fx::f32,
+                            .channels = 16,
+                            .filters = 32,
+                            .height = kThree,
+                            .width = {.kernel = 3, .stride = 2, .before = 1}};
+  const std::int64_t images = 10, ofImage = 5 * 9 * 16, apart = std::int64_t(240) << 20;
+  for (const bool transposed : {false, true}) {
+    ConvProblem own = problem;
+    own.transposed = transposed;
+    const Run run{own, images, {1, 5, 9}};
+    const Image out = outputsOf(run);
+    const std::int64_t m = images * out[1] * out[2];
+    fk::reference::Inputs inputs{{"x", integers(images * ofImage, 1, -3, 3)},
+                                 {"weight", integers(32 * 9 * 16, 2, -3, 3)}};
+    const fx::DeviceArray<fx::bfloat16_t> x({(images - 1) * apart + ofImage});
+    const std::vector<std::uint8_t> bytes = fk::host::encode(fx::bf16, inputs.at("x"));
+    const std::size_t size = std::size_t(ofImage) * 2;
+    for (std::int64_t i = 0; i < images; ++i)
+      REQUIRE(HIP(hipMemcpy)(const_cast<fx::bfloat16_t *>(x.data()) + i * apart,
+                             bytes.data() + std::size_t(i) * size, size,
+                             hipMemcpyHostToDevice) == hipSuccess);
+    const Operand weight = Operand::input(fx::bf16, 32, 9 * 16, inputs.at("weight")),
+                  y = Operand::output(fx::f32, m, 32);
+    const fx::Stream stream;
+    int tried = 0;
+    // Tiles of 16 rows have rows of one image or of two, which span less than 1 GiB.
+    for (const fk::GemmConfig &config : fk::configs(own, m)) {
+      if (config.tile_m > 16)
+        continue;
+      ++tried;
+      fk::ConvPlan(own, config)({.x = fx::tensor(const_cast<fx::bfloat16_t *>(x.data()), fx::bf16,
+                                                 {images, 5, 9, 16}, {apart, 9 * 16, 16, 1}),
+                                 .weight = tensorOver(weight, {32, 3, 3, 16}),
+                                 .y = tensorOver(y, {images, out[1], out[2], 32})},
+                                stream);
+      stream.synchronize();
+      CHECK(y.values() == fk::reference::convolved(own, images, {1, 5, 9}, out, inputs).values);
+    }
+    CHECK(tried > 0);
+  }
+}
+
+TEST_CASE("a transposed convolution says what it does not support") {
+  const ConvProblem problem{.rank = 1,
+                            .channels = 16,
+                            .filters = 32,
+                            .width = {.kernel = 3, .stride = 2, .before = 1, .after = 1},
+                            .transposed = true};
+  fk::GemmConfig config = fk::choose(problem, 40);
+  const fk::ConvPlan plan(problem, config);
+  config.split_k = 2;
+  CHECK(fk::supported(problem, config, fx::Target::parse("gfx942")).why ==
+        "split_k is 2; blocks do not share the taps of a transposed convolution: it is 1");
+  Operands<ConvProblem> operands(problem, plan.config(), 40);
+  const auto message = [&](std::int64_t ofX, std::int64_t ofY, int modes = 3) {
+    fk::ConvArgs args = operands.args();
+    args.x = fx::tensor(args.x.data(), fx::bf16, {1, ofX, 16});
+    args.y = modes == 3 ? fx::tensor(args.y.data(), fx::bf16, {1, ofY, 32})
+                        : fx::tensor(args.y.data(), fx::bf16, {ofY, 32});
+    return messageOf([&] { plan(args); });
+  };
+  expectPart(message(4, 6), "width of y is 6; for 4 of x it is 7 to 8");
+  expectPart(message(4, 9), "width of y is 9; for 4 of x it is 7 to 8");
+  expectPart(message(4, 7, 2), "y has 2 modes; a convolution of rank 1 takes 3");
+  expectPart(message(0, 7), "width of x is 0; it is 1 to 33554431");
+  ConvProblem none = problem;
+  none.width = {.kernel = 1, .before = 2, .after = 3};
+  const fk::ConvPlan left(none, fk::choose(none, 8));
+  fk::ConvArgs args = operands.args();
+  args.x = fx::tensor(args.x.data(), fx::bf16, {1, 4, 16});
+  expectPart(messageOf([&] { left(args); }), "before and after leave out 5 of 4");
 }
 
 TEST_CASE("conv refuses images that the offsets of a tile do not reach") {

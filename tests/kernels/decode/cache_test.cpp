@@ -113,3 +113,18 @@ TEST_CASE("decoding of latent attention", "[run]") {
   expectDecode(small, random(small, {100, 3, 40}, 50),
                DecodeConfig{.block = 2 * wave(), .rows = 32, .workers = 4, .unit = 32});
 }
+
+TEST_CASE("decoding over pages of sequences one after another", "[run]") {
+  DecodeProblem problem{.q_heads = 4, .kv_heads = 2, .head = 64, .csr = true, .lse = true};
+  for (int page : {1, 16}) {
+    problem.page = page;
+    expectDecode(problem, random(problem, {48, 33, 0, 1}));
+  }
+  expectDecode(problem, random(problem, {90, 40}), DecodeConfig{.block = 2 * wave(), .splits = 3});
+  problem.varlen = problem.bias = problem.mask = true;
+  expectDecode(problem, random(problem, {48, 33, 20}, -1, {1, 4, 0}));
+  problem = {.q_heads = 16, .head = 192, .csr = true, .latent = 128};
+  expectDecode(problem, random(problem, {40, 17}));
+  CHECK(fk::supported(DecodeProblem{.csr = true}, DecodeConfig{.workers = 3}, here())
+            .why.find("with csr it is 0") != std::string::npos);
+}

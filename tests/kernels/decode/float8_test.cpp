@@ -154,3 +154,69 @@ TEST_CASE("decoding rounds adversarial q to 8 bits", "[run]") {
     expectDecode(problem, halves);
   }
 }
+
+TEST_CASE("products of 8 bits of keys and values with scales of their own", "[run]") {
+  for (fx::DType type : {fx::f8E4M3FN, fx::f8E4M3FNUZ, fx::f8E5M2}) {
+    DecodeProblem problem{.kv = type,
+                          .y = fx::f32,
+                          .float8_products = true,
+                          .q_heads = 6,
+                          .kv_heads = 2,
+                          .head = 64,
+                          .scales = KvScales::token,
+                          .lse = true};
+    if (!fk::supported(problem, here()))
+      continue;
+    expectDecode(problem, random(problem, {17, 140, 0}));
+    expectDecode(problem, random(problem, {90}), DecodeConfig{.block = 2 * wave(), .splits = 2});
+    // Scales that are far apart, of both signs and 0: what counts is not lost beside one that is
+    // large, but has no weight.
+    Inputs inputs = random(problem, {70, 33});
+    for (std::size_t s = 0; s < 2; ++s)
+      for (std::size_t i = 0; i < inputs.vScale[s].size(); ++i) {
+        inputs.vScale[s][i] = i % 9 == 8 ? 0 : std::ldexp(inputs.vScale[s][i], int(i % 7) - 3);
+        inputs.kScale[s][i] = std::ldexp(inputs.kScale[s][i], -int(i % 3));
+      }
+    expectDecode(problem, inputs);
+    problem.q = type;
+    problem.float8_products = false;
+    problem.window = true;
+    problem.soft_cap = 20;
+    expectDecode(problem, random(problem, {60, 40}, 25));
+    problem.cache = KvCache::packed;
+    problem.pack = 16;
+    problem.queries = 3;
+    problem.mask = problem.sink = true;
+    expectDecode(problem, random(problem, {60, 40}, 25));
+  }
+}
+
+TEST_CASE("a value whose scale is large and whose weight is small does not hide others", "[run]") {
+  const fx::Target target = here();
+  const fx::DType type =
+      target.has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN;
+  const DecodeProblem problem{.kv = type,
+                              .y = fx::f32,
+                              .float8_products = true,
+                              .q_heads = 1,
+                              .kv_heads = 1,
+                              .head = 32,
+                              .scale = 1,
+                              .scales = KvScales::token};
+  if (!fk::supported(problem, target))
+    return;
+  // Key 0 has the score 32 and the scale 2^-12, key 1 the score 0 and the scale 1: of the result,
+  // the first is all but 2^-34 of it. Relative to the largest scale its weight would be 2^-12, of
+  // which floats of 8 bits have no bit.
+  Inputs inputs = random(problem, {2});
+  inputs.q.assign(32, 1);
+  for (std::size_t e = 0; e < 32; ++e) {
+    inputs.k[0][e] = 1;
+    inputs.k[0][32 + e] = 0;
+    inputs.v[0][e] = 1;
+    inputs.v[0][32 + e] = 1;
+  }
+  inputs.kScale[0] = {1, 1};
+  inputs.vScale[0] = {0x1p-12, 1};
+  expectDecode(problem, inputs);
+}

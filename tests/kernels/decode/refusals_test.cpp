@@ -16,8 +16,7 @@ TEST_CASE("decode says what it does not support") {
   CHECK(why({.q = fx::f8E4M3FN, .kv = fx::f8E4M3FN}).find("q is of type f8E4M3FN; f16") == 0);
   CHECK(why({.q = fx::i8, .kv = fx::i8}).find("q is of type i8; f16") == 0);
   CHECK(why({.q = fx::f8E4M3FNUZ}) == "kv is of type bf16; it has the type of q, f8E4M3FNUZ");
-  CHECK(why({.q = fx::f8E4M3FNUZ, .kv = fx::f8E4M3FNUZ, .scales = KvScales::token})
-            .find("weights are too, and have no room") != std::string::npos);
+  CHECK(why({.q = fx::f8E4M3FNUZ, .kv = fx::f8E4M3FNUZ, .scales = KvScales::token}) == "");
   CHECK(
       why({.float8_products = true}) ==
       "kv is of type bf16; with float8_products it is a float of 8 bits; gfx942 has products where "
@@ -28,8 +27,7 @@ TEST_CASE("decode says what it does not support") {
   CHECK(
       why({.q = fx::f32, .kv = fx::f8E4M3FNUZ, .float8_products = true}).find("q is of type f32") ==
       0);
-  CHECK(why({.kv = fx::f8E4M3FNUZ, .float8_products = true, .scales = KvScales::token})
-            .find("q of 16 bits without float8_products has") != std::string::npos);
+  CHECK(why({.kv = fx::f8E4M3FNUZ, .float8_products = true, .scales = KvScales::token}) == "");
   CHECK(why({.kv = fx::f8E4M3FNUZ, .float8_products = true}) == "");
   CHECK(why({.kv = fx::f16}) == "kv is of type f16; it has the type of q, or is a float of 8 bits");
   CHECK(why({.kv = fx::i8}) == "kv is of type i8; it has the type of q, or is a float of 8 bits");
@@ -37,8 +35,8 @@ TEST_CASE("decode says what it does not support") {
         "scales belong to a cache of 8 bits; kv is of type bf16");
   CHECK(why({.q_heads = 6, .kv_heads = 4}) ==
         "q_heads is 6 and kv_heads is 4; q_heads is a multiple of kv_heads, up to 65535");
-  CHECK(why({.head = 80}) == "head is 80; it is a multiple of 32 from 32 to 256");
-  CHECK(why({.head_v = 48}) == "head_v is 48; it is a multiple of 32 from 32 to 256");
+  CHECK(why({.head = 84}) == "head is 84; it is a multiple of 8 from 8 to 512");
+  CHECK(why({.head_v = 520}) == "head_v is 520; it is a multiple of 8 from 8 to 512");
   CHECK(why({.queries = 0}) == "queries is 0; a sequence has 1 to 65535");
   CHECK(why({.q_heads = 64, .kv_heads = 64, .queries = 65535})
             .find("262144 blocks of a sequence, "
@@ -81,7 +79,8 @@ TEST_CASE("decode says what it does not support") {
       fk::supported(DecodeProblem{.head = 576, .latent = 512}, {.block = 1024, .rows = 64}, target)
           .why.find("up to 512 threads, for whose waves there are registers") != std::string::npos);
   CHECK(fk::supported(DecodeProblem{.head = 256}, {.block = 96}, fx::Target::parse("gfx1201"))
-            .why.find("the waves of a block are even") != std::string::npos);
+            .why.find("2 waves have the same keys; the waves of a block are a multiple of that") !=
+        std::string::npos);
   CHECK(config({.block = 1024}).find("does not fit shared memory") != std::string::npos);
 
   const DecodeProblem problem{.q_heads = 2, .kv_heads = 1, .head = 32, .queries = 2, .context = 8};
@@ -138,35 +137,33 @@ TEST_CASE("decode refuses terms of scores that do not fit its problem") {
     change(args);
     return messageOf([&] { plan(args); });
   };
-  const auto has = [](const std::string &text, const std::string &part) {
-    INFO(text);
-    CHECK(text.find(part) != std::string::npos);
-  };
-  has(message([](fk::DecodeArgs &args) { args.sink.reset(); }), "sink is missing");
-  has(message([](fk::DecodeArgs &args) { args.bias.reset(); }), "bias is missing");
-  has(message([](fk::DecodeArgs &args) { args.mask.reset(); }), "mask is missing");
-  has(message([](fk::DecodeArgs &args) { args.alibi_slopes.reset(); }), "alibi_slopes is missing");
-  has(message([](fk::DecodeArgs &args) { args.cu_seqlens_q = args.contexts; }),
-      "cu_seqlens_q is given, and the problem does not have it");
-  has(message([](fk::DecodeArgs &args) {
-        args.mask = fx::tensor(args.mask->data(), fx::i32, {80, 1});
-      }),
-      "mask has 1 words of 32 bits for a query; 2 are the fewest");
-  has(message([](fk::DecodeArgs &args) {
-        args.bias = fx::tensor(args.bias->data(), fx::f32, {2, 80, 0});
-      }),
-      "bias has no columns; it has one for each token");
-  has(message([](fk::DecodeArgs &args) {
-        args.bias = fx::tensor(args.bias->data(), fx::f32, {1, 80, 48});
-      }),
-      "bias has the shape (1, 80, 48)");
-  has(message([](fk::DecodeArgs &args) {
-        args.alibi_slopes = fx::tensor(args.alibi_slopes->data(), fx::f32, {1, 2});
-      }),
-      "alibi_slopes has the shape (1, 2)");
-  has(message(
-          [](fk::DecodeArgs &args) { args.sink = fx::tensor(args.sink->data(), fx::f32, {1}); }),
-      "sink has the shape (1)");
+  expectPart(message([](fk::DecodeArgs &args) { args.sink.reset(); }), "sink is missing");
+  expectPart(message([](fk::DecodeArgs &args) { args.bias.reset(); }), "bias is missing");
+  expectPart(message([](fk::DecodeArgs &args) { args.mask.reset(); }), "mask is missing");
+  expectPart(message([](fk::DecodeArgs &args) { args.alibi_slopes.reset(); }),
+             "alibi_slopes is missing");
+  expectPart(message([](fk::DecodeArgs &args) { args.cu_seqlens_q = args.contexts; }),
+             "cu_seqlens_q is given, and the problem does not have it");
+  expectPart(message([](fk::DecodeArgs &args) {
+               args.mask = fx::tensor(args.mask->data(), fx::i32, {80, 1});
+             }),
+             "mask has 1 words of 32 bits for a query; 2 are the fewest");
+  expectPart(message([](fk::DecodeArgs &args) {
+               args.bias = fx::tensor(args.bias->data(), fx::f32, {2, 80, 0});
+             }),
+             "bias has no columns; it has one for each token");
+  expectPart(message([](fk::DecodeArgs &args) {
+               args.bias = fx::tensor(args.bias->data(), fx::f32, {1, 80, 48});
+             }),
+             "bias has the shape (1, 80, 48)");
+  expectPart(message([](fk::DecodeArgs &args) {
+               args.alibi_slopes = fx::tensor(args.alibi_slopes->data(), fx::f32, {1, 2});
+             }),
+             "alibi_slopes has the shape (1, 2)");
+  expectPart(message([](fk::DecodeArgs &args) {
+               args.sink = fx::tensor(args.sink->data(), fx::f32, {1});
+             }),
+             "sink has the shape (1)");
 }
 
 TEST_CASE("decoding of no sequences launches nothing, in parts and with a workspace, too") {
@@ -181,7 +178,7 @@ TEST_CASE("decoding of no sequences launches nothing, in parts and with a worksp
     return fx::TensorArg(of.data(), of.dtype(), std::span(shape).first(std::size_t(of.rank())),
                          of.strides());
   };
-  for (fx::TensorArg *of : {&args.q, &args.y, &args.tables, &args.contexts})
+  for (fx::TensorArg *of : {&args.q, &args.y, &*args.tables, &*args.contexts})
     *of = none(*of);
   REQUIRE(args.workspace);
   CHECK(fx::Device::current().count_launches([&] { plan(args); }).empty());

@@ -148,8 +148,13 @@ TEST_CASE("decode spills none with heads of all sizes and any number of rows", "
     problems.push_back({.q_heads = 16, .head = head, .head_v = 320 - head, .soft_cap = 30});
     for (fx::DType kv : {fx::f8E4M3FN, fx::f8E4M3FNUZ})
       for (int rows : {16, 64})
-        problems.push_back(
-            {.kv = kv, .float8_products = true, .q_heads = rows / 4, .head = head, .queries = 4});
+        for (KvScales scales : {KvScales::none, KvScales::token})
+          problems.push_back({.kv = kv,
+                              .float8_products = true,
+                              .q_heads = rows / 4,
+                              .head = head,
+                              .queries = 4,
+                              .scales = scales});
   }
   for (const DecodeProblem &problem : problems)
     for (const fx::Target &target : targets())

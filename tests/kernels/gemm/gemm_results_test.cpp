@@ -4,6 +4,7 @@
 #include "support/size_sweep.h"
 
 #include <flydsl/kernels/grouped_gemm.h>
+#include <flydsl/kernels/quantise.h>
 #include <flydsl/kernels/weight.h>
 
 using namespace kernel_tests;
@@ -129,6 +130,79 @@ TEST_CASE("results of 8 bits over one scale, with scales of tensors and biases o
   for (const GemmProblem &problem : problems)
     for (const std::int64_t m : {1, 19})
       expectResults(problem, m);
+}
+
+TEST_CASE("results with scales of 32 columns are those of quantise, bit by bit", "[run]") {
+  constexpr std::int64_t m = 37, n = 192;
+  // Rows through the identity, of any size: zeros, powers of two and their neighbours, the largest.
+  std::vector<double> a = uniform(fx::bf16, m * n, 5);
+  for (std::int64_t i = 0; i < m * n; ++i) {
+    a[std::size_t(i)] = std::ldexp(a[std::size_t(i)], int(i / 32 * 7 % 60) - 30);
+    if (i / 32 % 9 == 3)
+      a[std::size_t(i)] = i % 32 == 5 ? std::exp2(i / 32 % 5) : 0;
+    if (i / 32 % 9 == 5)
+      a[std::size_t(i)] = 0;
+    if (i / 32 % 9 == 7)
+      a[std::size_t(i)] = i % 32 == 31 ? 448.0 : -1.5;
+  }
+  std::vector<double> identity(std::size_t(n * n));
+  for (std::int64_t i = 0; i < n; ++i)
+    identity[std::size_t(i * n + i)] = 1;
+  for (const fx::DType type :
+       {fx::DType(fx::f8E4M3FN), fx::DType(fx::f8E5M2), fx::DType(fx::f4E2M1FN)}) {
+    const GemmProblem problem{.a = fx::bf16,
+                              .b = fx::bf16,
+                              .c = type,
+                              .n = n,
+                              .k = n,
+                              .scale_c = Scales::mx,
+                              .scale = fx::f8E8M0FNU};
+    const std::vector<std::uint8_t> raw = encode(fx::bf16, identity);
+    std::vector<std::uint8_t> out(raw.size());
+    fk::prepare_weight(problem.weight(), raw.data(), out.data());
+    const std::int64_t bytes = n * type.memory_bits() / 8;
+    const Operand x = Operand::input(fx::bf16, m, n, a),
+                  b = Operand::input(fx::bf16, 1, n * n, decode(fx::bf16, out)),
+                  expected = Operand::output(fx::u8, m, bytes),
+                  expectedScales = Operand::output(fx::u8, m, n / 32);
+    const fx::Stream stream;
+    fk::run(fk::QuantiseProblem{.x = fx::bf16,
+                                .q = type,
+                                .n = n,
+                                .scale = fk::ScaleOf::block,
+                                .block = fk::BlockScale::ceil},
+            {.x = x.tensor(),
+             .q = fx::tensor(expected.tensor().data(), type, {m, n}),
+             .scale = fx::tensor(expectedScales.tensor().data(), fx::f8E8M0FNU, {m, n / 32})},
+            stream);
+    stream.synchronize();
+    const int tileK = here().has(fx::feature::mfma) ? 64 : 32, lanes = here().wave_size();
+    std::vector<GemmConfig> configs;
+    for (const std::int64_t rows : {16, 64, 4096})
+      configs.push_back(fk::choose(problem, rows));
+    // Waves of which two, four and one have a block's columns, and rows of waves.
+    configs.push_back({.tile_m = 32, .tile_n = 64, .tile_k = tileK, .threads = 2 * lanes});
+    configs.push_back({.tile_m = 16, .tile_n = 32, .tile_k = tileK, .threads = lanes});
+    std::size_t ran = 0;
+    for (const GemmConfig &config : configs) {
+      if (!fk::supported(problem, config))
+        continue;
+      ++ran;
+      INFO(type.name() << " " << fx::to_config(config).str());
+      const Operand c = Operand::output(fx::u8, m, bytes),
+                    scales = Operand::output(fx::u8, m, n / 32);
+      fk::run(problem,
+              {.a = x.tensor(),
+               .b = fk::PreparedWeight{problem.weight(), b.vector()},
+               .c = fx::tensor(c.tensor().data(), type, {m, n}),
+               .scale_c = fx::tensor(scales.tensor().data(), fx::f8E8M0FNU, {m, n / 32})},
+              stream, &config);
+      stream.synchronize();
+      CHECK(scales.values() == expectedScales.values());
+      CHECK(c.values() == expected.values());
+    }
+    CHECK(ran >= 4);
+  }
 }
 
 TEST_CASE("results of 8 bits of a K in parts") {
@@ -281,12 +355,13 @@ TEST_CASE("results that are wrong are refused") {
     return fk::supported(problem).why;
   };
   CHECK(why([](auto &p) { p.scale_c = Scales::none; }) ==
-        "c is of type f8E4M3FN, which needs a scale: scale_c is per_tensor or per_block");
-  CHECK(
-      why([](auto &p) { p.scale_c = Scales::per_row; }) ==
-      "scale_c is per_row, and no block has all columns of a row; it is per_tensor or per_block. A "
-      "row's scale is made by quantise (ScaleOf::row), of c in 16 bits");
-  CHECK(why([](auto &p) { p.c = fx::bf16; }) == "c is of type bf16, and scale_c is of c of 8 bits");
+        "c is of type f8E4M3FN, which needs a scale: scale_c is per_tensor, per_block or mx");
+  CHECK(why([](auto &p) { p.scale_c = Scales::per_row; }) ==
+        "scale_c is per_row, and no block has all columns of a row; it is per_tensor, per_block or "
+        "mx. A "
+        "row's scale is made by quantise (ScaleOf::row), of c in 16 bits");
+  CHECK(why([](auto &p) { p.c = fx::bf16; }) ==
+        "c is of type bf16, and scale_c is of c of 4 or 8 bits");
   CHECK(why([](auto &p) { p.c = fx::i8; }) ==
         "c is of type i8; scales of blocks belong to 8-bit floats");
   CHECK(why([](auto &p) { p.c = fx::u8; }) ==

@@ -78,6 +78,9 @@ inline DeltaInputs randomDelta(const DeltaRuleProblem &problem, std::vector<int>
 /// tokens see the decayed sum D = sum |k| |d|; and what is between q and d. That adds
 ///
 ///   E'' : u |k| (4 beta |k| S + 4 |d|)          y: u scale |q| (4 S + 4 D).
+///
+/// With decays of channels, k and q are rounded once more, after they are decayed, and so are those of
+/// the system, which multiplies earlier d: 6 in the places of 4, and S + D in that of S.
 class DeltaReference {
 public:
   DeltaReference(const DeltaRuleProblem &problem, const DeltaRuleConfig &config,
@@ -178,6 +181,7 @@ private:
     for (std::int64_t r = 0; r < key; ++r)
       s.push_back(fresh ? 0 : inputs_.state[place(r)]);
     double error = 0, largest = std::sqrt(dot(s, s)), changes = 0;
+    const double roundings = problem_.by_channel ? 6 : 4;
     const int keyHead = head / (problem_.v_heads / problem_.heads);
     const double scale = problem_.scale ? problem_.scale : isDelta ? 1 / std::sqrt(double(key)) : 1;
     for (std::int64_t t = begin; t < end; ++t) {
@@ -203,19 +207,20 @@ private:
       const double change = std::fabs(beta.value * (v - known));
       changes = most * changes + lengthK * change;
       const double now = std::sqrt(dot(s, s)), lengthQ = std::sqrt(dot(q, q)),
-                   ofKnown = isDelta ? beta.value * lengthK * largest : 0;
+                   seen = problem_.by_channel ? largest + changes : largest,
+                   ofKnown = isDelta ? beta.value * lengthK * seen : 0;
       error =
           (isDelta ? std::max(1.0, std::fabs(1 - beta.value * lengthK * lengthK)) : 1.0) * error +
           beta.value * lengthK *
               ((steps_ + 2 * norm_) * lengthS * lengthK +
                (3 * 0x1p-24 + 2 * norm_) * (std::fabs(v) + std::fabs(known))) +
           beta.error * lengthK * std::fabs(v - known) + 0x1p-24 * now +
-          rounding_ * lengthK * 4 * (ofKnown + change);
+          rounding_ * lengthK * roundings * (ofKnown + change);
       largest = std::max(largest, now);
       const double skipped = problem_.skip ? inputs_.skip[std::size_t(head)] * v : 0;
       y[at] = dot(s, q) + skipped;
       yBound[at] = lengthQ * (error + (steps_ + norm_ + 0x1p-23) * now +
-                              4 * rounding_ * (largest + changes)) +
+                              roundings * rounding_ * (largest + changes)) +
                    0x1p-23 * std::fabs(skipped) + unit(problem_.y) * std::fabs(y[at]) +
                    underflow(problem_.y);
     }

@@ -130,10 +130,8 @@ TEST_CASE("Kimi Delta Attention: a decay of each channel", "[run]") {
   DeltaRuleProblem problem = kda(2, 32);
   expectDelta(problem, randomDelta(problem, {1, 5, 0, 1}, {2, 0, -1, 1}, 3));
   problem = kda(1, 128);
-  problem.prefill = true; // by the recurrent form
   problem.gate = fx::bf16;
   problem.fresh = true;
-  CHECK(!fk::choose(problem, 100).chunks);
   expectDelta(problem, randomDelta(problem, {7, 2}, {0, 1}, 2));
   problem = kda(1, 64);
   problem.decay = DecayGate::given;
@@ -141,6 +139,61 @@ TEST_CASE("Kimi Delta Attention: a decay of each channel", "[run]") {
   expectDelta(problem, randomDelta(problem, {3}, {0}, 1));
   problem.update = StateUpdate::add; // gated linear attention
   expectDelta(problem, randomDelta(problem, {3}, {0}, 1));
+}
+
+TEST_CASE("Kimi Delta Attention in chunks", "[run]") {
+  const auto four = chunksOf(4);
+  DeltaRuleProblem problem = forPrompts(kda(2, 128));
+  CHECK(fk::choose(problem, 100).chunks == four.has_value());
+  problem.value = 48;
+  const std::vector<int> lengths =
+      four ? std::vector{40, 0, 1, 70, 32} : std::vector{4, 0, 1, 7, 3};
+  expectDelta(problem, randomDelta(problem, lengths, {1, 2, 0, 3, -1}, 4), four);
+  problem = forPrompts(kda(1, 128)); // gates of the model as they are, one head of q for two of v
+  problem.x = problem.gate = fx::f16;
+  problem.v_heads = 2;
+  problem.value = 16;
+  problem.fresh = true;
+  problem.normalise = false;
+  problem.decay = DecayGate::given;
+  problem.strength = UpdateStrength::given;
+  expectDelta(problem, randomDelta(problem, {33, 17}, {0, 1}, 2), chunksOf(2));
+  problem.update = StateUpdate::add; // gated linear attention
+  problem.v_heads = 1;
+  expectDelta(problem, randomDelta(problem, {35, 3}, {1, 0}, 2), chunksOf(1));
+}
+
+TEST_CASE("channels that forget and channels that keep, in chunks", "[run]") {
+  // Logarithms whose sums over a chunk are past the range of f32's powers, next to small ones.
+  DeltaRuleProblem problem = forPrompts(kda(1, 128));
+  problem.value = 16;
+  problem.decay = DecayGate::given;
+  DeltaInputs inputs = randomDelta(problem, {45}, {0}, 1);
+  const double kinds[] = {0, -1e-6, -0.25, -5, -60, -88, -200, -1e6};
+  for (std::size_t i = 0; i < inputs.g.size(); ++i)
+    inputs.g[i] = kinds[(i * 7 + i / 128 * 3 + i / 1024) % 8];
+  expectDelta(problem, inputs, chunksOf(4));
+  // Each channel has one kind for all tokens: each token is decayed by e^-5 as fla's safe gates are.
+  for (std::size_t i = 0; i < inputs.g.size(); ++i)
+    inputs.g[i] = kinds[i % 128 % 8];
+  expectDelta(problem, inputs, chunksOf(2));
+}
+
+TEST_CASE("Kimi Delta Attention of integers is exact in chunks", "[run]") {
+  // Channels keep all or forget all. Keys are unit vectors: see the gated delta rule of integers.
+  DeltaRuleProblem problem{
+      .y = fx::f32, .heads = 1, .key = 128, .value = 32, .scale = 1, .by_channel = true};
+  DeltaInputs inputs{.lengths = {75}, .slots = {0}, .states = 1};
+  inputs.q = integers(75 * 128, 1, -3, 3);
+  inputs.v = integers(75 * 32, 2, -9, 9);
+  inputs.state = integers(128 * 32, 3, -9, 9);
+  inputs.beta = integers(75, 4, 0, 1);
+  for (const double forgets : integers(75 * 128, 5, 0, 7))
+    inputs.g.push_back(forgets == 7 ? -1000 : 0);
+  inputs.k.assign(75 * 128, 0);
+  for (std::size_t t = 0; t < 75; ++t)
+    inputs.k[t * 128 + (t * 5) % 16] = 1;
+  expectDelta(problem, inputs, chunksOf(2), true);
 }
 
 TEST_CASE("the gated delta rule with gates as Qwen3-Next computes them", "[run]") {
@@ -161,8 +214,10 @@ TEST_CASE("state spaces: another run, a graph, a file", "[run]") {
   expectStructure<DeltaRuleProblem>(kda(2, 32), {.key_lanes = 4, .block = 64}, 3);
   const fx::Target target = fx::Device::current().target();
   // gfx90a spills scalars of chunks into lanes of a vector register.
-  if (const auto chunks = chunksOf(2); chunks && target.family() != fx::Family::cdna2)
+  if (const auto chunks = chunksOf(2); chunks && target.family() != fx::Family::cdna2) {
     expectStructure<DeltaRuleProblem>(forPrompts(ssd(1, 1, 128, 32)), *chunks, 40);
+    expectStructure<DeltaRuleProblem>(forPrompts(kda(1, 128)), *chunks, 40);
+  }
 }
 
 TEST_CASE("state spaces of the largest heads spill none") {
@@ -200,9 +255,15 @@ TEST_CASE("what the gates of linear attention do not support") {
               "decay=softplus");
   CHECK(why([](auto &p) { p.scale = std::nan(""); }) == "scale is nan; it is finite");
   const DeltaRuleConfig chunks{.key_lanes = 64, .block = 256, .chunks = true};
-  CHECK(fk::supported(kda(1, 128), chunks, target).why ==
-        "by_channel is true; chunks take a decay of each head, the recurrent form one of each "
-        "channel");
+  CHECK(fk::supported(kda(1, 128), chunks, target).why == "");
+  CHECK(fk::supported(kda(1, 64), chunks, target).why ==
+        "key is 64 and x of type bf16; chunks take keys of 128 or 256 elements of f16 or bf16");
+  CHECK(fk::supported(kda(1, 256), chunks, target).why ==
+        "key is 256 and by_channel is true; chunks of such decays take keys of 128 elements");
+  CHECK(
+      fk::supported(kda(1, 128), {.key_lanes = 64, .block = 512, .chunks = true}, target).why ==
+      "a chunk takes 69888 bytes of shared memory; gfx942 has 65536, and the recurrent form takes "
+      "none");
 }
 
 TEST_CASE("operands of the gates of linear attention") {

@@ -1,5 +1,6 @@
 // Products of groups of rows against a reference in double precision.
 #include "support/groups.h"
+#include "support/size_sweep.h"
 
 using namespace kernel_tests;
 
@@ -60,6 +61,60 @@ TEST_CASE("rows of tokens are gathered, and those of slots scattered", "[run]") 
         for (const GemmConfig &config : loops(problem))
           expectGrouped(problem, config, kRows, 2);
       }
+}
+
+TEST_CASE("rows of places are added to those of their tokens", "[run]") {
+  SweepCounts counts;
+  for (const fx::DType c : {fx::DType(fx::f32), fx::DType(fx::f16), fx::DType(fx::bf16)})
+    for (const GroupLayout layout : kLayouts) {
+      GroupedGemmProblem problem =
+          laid(layout, {.a = fx::f16, .b = fx::f16, .c = c, .experts = 4, .n = 48, .k = 64, .topk = 3});
+      problem.c_rows = GroupedRows::tokens;
+      problem.weights = RoutedWeights::output;
+      runOnce(problem, fk::choose(problem, 90), 90, counts);
+    }
+  CHECK(counts.compared == 9);
+}
+
+TEST_CASE("sums of integers that are added to tokens are exact", "[run]") {
+  // Each of three experts has both tokens: 3 products are added to what c holds.
+  GroupedGemmProblem problem{.a = fx::f16,
+                             .b = fx::f16,
+                             .c = fx::f32,
+                             .b_layout = fk::OperandLayout::rows,
+                             .experts = 3,
+                             .n = 16,
+                             .k = 64,
+                             .groups = GroupLayout::offsets,
+                             .topk = 3,
+                             .a_rows = GroupedRows::tokens,
+                             .c_rows = GroupedRows::tokens};
+  const std::vector<double> a = integers(2 * 64, 1, -5, 5), b = integers(3 * 16 * 64, 2, -5, 5),
+                            before = integers(2 * 16, 3, -100, 100);
+  std::vector<double> ids, expected = before;
+  for (int e = 0; e < 3; ++e)
+    for (int t = 0; t < 2; ++t) {
+      ids.push_back(double(e << 24 | t));
+      for (int j = 0; j < 16; ++j)
+        for (int k = 0; k < 64; ++k)
+          expected[std::size_t(t * 16 + j)] +=
+              a[std::size_t(t * 64 + k)] * b[std::size_t((e * 16 + j) * 64 + k)];
+    }
+  const Operand left = Operand::input(fx::f16, 2, 64, a),
+                right = Operand::input(fx::f16, 1, 3 * 16 * 64, b),
+                c = Operand::both(fx::f32, 2, 16, before, 4),
+                sorted = Operand::input(fx::i32, 1, 6, ids),
+                offsets = Operand::input(fx::i32, 1, 4, std::vector<double>{0, 2, 4, 6});
+  const fx::Stream stream;
+  fk::run(problem,
+          {.a = left.tensor(),
+           .b = fx::tensor(right.vector().data(), fx::f16, {3, 16, 64}),
+           .c = c.tensor(),
+           .offsets = offsets.vector(),
+           .sorted_ids = sorted.vector()},
+          stream);
+  stream.synchronize();
+  CHECK(c.values() == expected);
 }
 
 TEST_CASE("pairs of gates and ups in both orders", "[run]") {
@@ -370,8 +425,9 @@ TEST_CASE("grouped_gemm says what it does not support") {
         "capacity is 268435456; it is a multiple of 16, and the places of all experts have 31 bits");
   CHECK(why({.a_rows = GroupedRows::slots}) ==
         "a_rows is slots; a's rows are those of places or of tokens");
-  CHECK(why({.c_rows = GroupedRows::tokens}) ==
-        "c_rows is tokens; c's rows are those of places or of slots, which moe_reduce sums up");
+  CHECK(why({.c = fx::i8, .c_rows = GroupedRows::tokens, .scale_c = Scales::per_tensor}) ==
+        "c_rows is tokens, to whose rows results are added, and scale_c is of results that are stored; "
+        "c is f32, f16 or bf16 then");
   CHECK(why({.limit = 7}) == "alpha, limit and up_offset are of gated pairs");
   CHECK(why({.gated = GatedPairs::halves, .alpha = 2}) == "alpha is of Activation::silu");
   CHECK(why({.activation = Activation::silu, .gated = GatedPairs::halves, .alpha = NAN}) ==

@@ -371,16 +371,16 @@ TEST_CASE("moe_forward says what it does not support") {
   };
   CHECK(why([](auto &) {}).empty());
   CHECK(why([](auto &p) { p.x = fx::i8; }) ==
-        "x is of type i8, which has scales: per_block or per_tensor");
+        "x is of type i8, which has scales: per_block, per_tensor or mx");
   CHECK(why([](auto &p) { p.x = fx::f32; }) ==
-        "x is of type f32; f16, bf16, i8 and 8-bit floats are supported");
+        "x is of type f32; f16, bf16, i8, 8-bit floats and f4E2M1FN are supported");
   CHECK(why([](auto &p) { p.scales = fk::Scales::per_tensor; }) ==
-        "x is of type bf16, and scales are of x of 8 bits");
+        "x is of type bf16, and scales are of x of 4 and 8 bits");
   CHECK(why([](auto &p) { p.x = fx::i8, p.scales = fk::Scales::per_row; }) ==
-        "scales is per_row, and no block of the first product has all of a row of h; it is per_block "
-        "or per_tensor. With scales of rows, x and h of 16 bits take weights of 8 bits: w and w_scales");
+        "scales is per_row, and no block of the first product has all of a row of h; it is per_block, "
+        "per_tensor or mx. With scales of rows, x and h of 16 bits take weights of 8 bits: w and w_scales");
   CHECK(why([](auto &p) { p.x = fx::i8, p.scales = fk::Scales::per_tensor, p.w = fx::i4; }) ==
-        "w is of type i4; under x of 8 bits it is x's");
+        "w is of type i4; under x of 4 and 8 bits it is x's, or with Scales::mx f4E2M1FN");
   CHECK(why([](auto &p) { p.x = fx::f8E4M3FNUZ, p.scales = fk::Scales::per_block; }) ==
         "the first product: n is 48; with scales of blocks an expert's weights have a multiple of 128 "
         "rows");

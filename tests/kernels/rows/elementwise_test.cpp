@@ -5,6 +5,7 @@
 
 #include <flydsl/host/graph.h>
 #include <flydsl/kernels/elementwise.h>
+#include <flydsl/kernels/quantise.h>
 
 using namespace kernel_tests;
 
@@ -161,6 +162,51 @@ TEST_CASE("rows are gathered and scattered by their numbers", "[run]") {
   }
 }
 
+TEST_CASE("results in microscaling formats have the bits that quantise gives", "[run]") {
+  const ElementwiseChain same{"same", [](const Vector &x) { return x; }};
+  constexpr std::int64_t m = 3, n = 160;
+  auto values = uniform(fx::bf16, m * n, 7);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] *= std::ldexp(1, int(i / 32 * 5) - 40); // another scale for each block
+  std::fill_n(values.begin() + 64, 32, 0);
+  const Operand x = Operand::input(fx::bf16, m, n, values);
+  for (fx::DType type : {fx::f4E2M1FN, fx::f8E4M3FN, fx::f8E5M2})
+    for (fk::BlockScale rule : {fk::BlockScale::floor, fk::BlockScale::ceil}) {
+      INFO(type.name() << " rule " << int(rule));
+      const std::int64_t bytes = n * type.bits() / 8;
+      const auto of = [&](const Operand &operand, fx::DType as, std::int64_t columns,
+                          std::int64_t stride) {
+        return fx::TensorArg(operand.tensor().data(), as, fx::Extents{m, columns},
+                             fx::Extents{stride, 1});
+      };
+      // Rows with gaps: 16 bytes of values.
+      const Operand y = Operand::output(fx::u8, m, bytes, 16),
+                    scales = Operand::output(fx::u8, m, n / 32),
+                    wantedY = Operand::output(fx::u8, m, bytes),
+                    wantedScales = Operand::output(fx::u8, m, n / 32);
+      const fx::Stream stream;
+      ElementwisePlan(same,
+                      {.x = {{}},
+                       .y = {{.type = type, .group = 32, .scale = fx::f8E8M0FNU, .block = rule}},
+                       .n = n})({.x = {x.tensor()},
+                                 .y = {of(y, type, n, n + 16 * 8 / type.bits())},
+                                 .scales = {of(scales, fx::f8E8M0FNU, n / 32, n / 32)}},
+                                stream);
+      const fk::QuantiseProblem quantise{
+          .x = fx::bf16, .q = type, .n = n, .scale = fk::ScaleOf::block, .block = rule};
+      fk::QuantisePlan(quantise, fk::choose(quantise, m))(
+          {.x = x.tensor(),
+           .q = of(wantedY, type, n, n),
+           .scale = of(wantedScales, fx::f8E8M0FNU, n / 32, n / 32)},
+          stream);
+      stream.synchronize();
+      y.expectUntouched();
+      scales.expectUntouched();
+      CHECK(y.bytes() == wantedY.bytes());
+      CHECK(scales.bytes() == wantedScales.bytes());
+    }
+}
+
 TEST_CASE("results quantised by groups", "[run]") {
   // silu(gate) * up with a scale for each 128 values, as products with scales of blocks read them;
   // and for each 32 with powers of two.
@@ -298,7 +344,12 @@ TEST_CASE("chains say what they do not support") {
         "supported");
   CHECK(why(same, {.x = {{}}, .y = {{fx::i8, 8, fx::f8E8M0FNU}}, .n = 8}) ==
         "elementwise: same: y[0] of i8 has scales of f8E8M0FNU; f32 is supported, and f8E8M0FNU "
-        "for f8E4M3FN and f8E5M2");
+        "for f8E4M3FN, f8E5M2 and f4E2M1FN");
+  CHECK(why(same, {.x = {{}}, .y = {{fx::f4E2M1FN, 32}}, .n = 64}) ==
+        "elementwise: same: y[0] is quantised and of type f4E2M1FN; i8 and floats of 8 bits are "
+        "supported");
+  CHECK(why(same, {.x = {{}}, .y = {{fx::f4E2M1FN, 32, fx::f8E8M0FNU}}, .n = 64, .row_align = 1})
+            .find("y[0] is of type f4E2M1FN; two elements share a byte") != std::string::npos);
   for (int group : {4, 24, 512, 128})
     CHECK(why(same, {.x = {{}}, .y = {{fx::i8, group}}, .n = 64}) ==
           "elementwise: same: y[0] has groups of " + std::to_string(group) +

@@ -158,7 +158,7 @@ void sweepDeltaRule(const SweepShare &share) {
   std::vector<DeltaRuleProblem> all;
   for (int key = 16; key <= 256; key += 16)
     for (const int value : {16, 48, 64, 128, 144, 256, 512})
-      for (int kind = 0; kind < 6; ++kind) {
+      for (int kind = 0; kind < 7; ++kind) {
         DeltaRuleProblem problem{.x = kind == 0 ? fx::DType(fx::f32) : fx::DType(fx::bf16),
                                  .heads = 1,
                                  .v_heads = kind == 0 ? 1 : 2,
@@ -166,13 +166,13 @@ void sweepDeltaRule(const SweepShare &share) {
                                  .value = value,
                                  .normalise = kind == 1,
                                  .fresh = kind == 0,
-                                 .prefill = kind == 2 || kind == 4};
+                                 .prefill = kind == 2 || kind == 4 || kind == 6};
         if (kind == 3 || kind == 4) { // Mamba-2's SSD
           problem.update = fk::StateUpdate::add;
           problem.decay = fk::DecayGate::softplus;
           problem.strength = fk::UpdateStrength::step;
           problem.skip = true;
-        } else if (kind == 5) { // Kimi Delta Attention
+        } else if (kind >= 5) { // Kimi Delta Attention
           problem.decay = fk::DecayGate::softplus;
           problem.strength = fk::UpdateStrength::sigmoid;
           problem.by_channel = true;

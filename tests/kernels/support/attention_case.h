@@ -2,6 +2,7 @@
 #pragma once
 
 #include "reference/attention.h"
+#include "support/paged_cache.h"
 #include "support/structure.h"
 
 #include <flydsl/kernels/attention.h>
@@ -45,7 +46,8 @@ struct AttentionCase {
         bias(uniform(problem.bias_type, problem.bias ? problem.q_heads * tokens * columns() : 0,
                      seed + 3, 2)),
         slopes(uniform(fx::f32, problem.q_heads, seed + 4, 0.25)),
-        sink(uniform(fx::f32, problem.q_heads, seed + 5, 3)) {}
+        sink(uniform(fx::f32, problem.q_heads, seed + 5, 3)),
+        mask(integers(problem.mask ? tokens * maskBytes() * 8 : 0, seed + 6, 0, 1)) {}
 
   /// The largest number of a sequence.
   static std::int64_t most(const std::vector<std::int64_t> &counts) {
@@ -57,6 +59,8 @@ struct AttentionCase {
   std::int64_t batch() const { return std::int64_t(queries.size()); }
   /// Columns of the bias.
   std::int64_t columns() const { return std::max<std::int64_t>(1, most(keys)); }
+  /// Bytes of a query's mask.
+  std::int64_t maskBytes() const { return (columns() + 7) / 8; }
 
   /// Runs the problem.
   Attended run(const AttentionConfig &config) const {
@@ -74,10 +78,17 @@ struct AttentionCase {
                                            std::vector<double>(keys.begin(), keys.end())),
                   table = Operand::input(fx::i32, batch(), pages(), tableOf()),
                   biasOf = Operand::input(problem.bias_type, 1, std::int64_t(bias.size()), bias),
-                  slopesOf = Operand::input(fx::f32, 1, H, slopes),
+                  slopesOf = Operand::input(fx::f32, std::ssize(slopes) / H, H, slopes, 5),
+                  maskOf = Operand::input(fx::u8, tokens, maskBytes(), packedMask(), 3),
                   sinkOf = Operand::input(fx::f32, 1, H, sink),
                   lse = Operand::output(fx::f32, 1, H * tokens),
                   factors = Operand::input(fx::f32, 1, std::int64_t(descales.size()), descales);
+    std::vector<std::vector<double>> blocks;
+    for (std::int64_t s = 0; s < batch(); ++s) {
+      const std::vector<double> all = tableOf();
+      blocks.emplace_back(all.begin() + s * pages(), all.begin() + (s + 1) * pages());
+    }
+    const CsrOperands csr(blocks, {keys.begin(), keys.end()}, problem.page);
     const std::size_t bytes = fk::workspace_bytes(problem, config, tokens);
     const Operand workspace = Operand::output(fx::u8, 1, std::int64_t(bytes));
     const auto maybe = [](bool has, const fx::TensorArg &tensor) {
@@ -109,8 +120,11 @@ struct AttentionCase {
         .cu_seqlens_q = maybe(varlen, startsQ.vector()),
         .cu_seqlens_kv = maybe(varlen && !cached, startsK.vector()),
         .max_seqlen_q = varlen ? longest.value_or(Sq) : 0,
-        .seqlens_kv = maybe(cached, lengths.vector()),
-        .block_table = maybe(cached, table.tensor()),
+        .seqlens_kv = maybe(cached && !problem.csr, lengths.vector()),
+        .block_table = maybe(cached && !problem.csr, table.tensor()),
+        .kv_indptr = maybe(problem.csr, csr.indptr.vector()),
+        .kv_indices = maybe(problem.csr, csr.indices.vector()),
+        .kv_last_page_len = maybe(problem.csr, csr.lastLengths.vector()),
         .window_left = left,
         .window_right = right,
         .bias =
@@ -118,8 +132,13 @@ struct AttentionCase {
                   varlen ? fx::tensor(biasOf.vector().data(), problem.bias_type, {H, tokens, Sk})
                          : fx::tensor(biasOf.vector().data(), problem.bias_type,
                                       {batch(), H, Sq, Sk}, {Sq * Sk, tokens * Sk, Sk, 1})),
-        .alibi_slopes = maybe(problem.alibi, slopesOf.vector()),
+        .alibi_slopes = maybe(problem.alibi, std::ssize(slopes) > H ? slopesOf.tensor()
+                                                                    : slopesOf.vector()),
         .sink = maybe(problem.sink, sinkOf.vector()),
+        .mask = maybe(problem.mask,
+                      varlen ? maskOf.tensor()
+                             : fx::tensor(maskOf.tensor().data(), fx::u8, {batch(), Sq, maskBytes()},
+                                          {Sq * (maskBytes() + 3), maskBytes() + 3, 1})),
         .lse = maybe(problem.lse, varlen ? fx::tensor(lse.vector().data(), fx::f32, {H, tokens})
                                          : fx::tensor(lse.vector().data(), fx::f32,
                                                       {batch(), H, Sq}, {Sq, tokens, 1})),
@@ -147,7 +166,8 @@ struct AttentionCase {
                               ofK = descaled(k, problem.kv, 1, keys, problem.kv_heads),
                               ofV = descaled(v, problem.kv, 2, keys, problem.kv_heads);
     return fk::reference::attended(problem, config,
-                                   {queries, keys, left, right, ofQ, ofK, ofV, bias, slopes, sink});
+                                   {queries, keys, left, right, ofQ, ofK, ofV, bias, slopes, sink,
+                                    mask, maskBytes() * 8});
   }
 
   AttentionProblem problem;
@@ -159,6 +179,9 @@ struct AttentionCase {
   std::vector<double> q, k, v; ///< (token, head, element), the sequences one behind another
   std::vector<double> bias;    ///< (head, token, key)
   std::vector<double> slopes, sink;
+  std::vector<double> mask; ///< (token, key) with a column for each bit
+  /// Gives each sequence slopes of its own.
+  void slopeSequences() { slopes = uniform(fx::f32, batch() * problem.q_heads, 77, 0.25); }
   /// Of q, k and v, for those of 8 bits: one each, or one each for each sequence and head of k.
   std::vector<double> descales{0.75, 1.5, 0.375};
   /// Gives each sequence and head of k its own descales.
@@ -169,6 +192,13 @@ struct AttentionCase {
   }
 
 private:
+  /// The mask as the kernel takes it; without one a byte, for an operand.
+  std::vector<double> packedMask() const {
+    std::vector<double> bytes(std::size_t(tokens * maskBytes()));
+    for (std::size_t i = 0; i < mask.size(); ++i)
+      bytes[i / 8] += std::ldexp(mask[i], int(i % 8));
+    return bytes;
+  }
   std::int64_t factorsOfEach() const { return std::int64_t(descales.size()) / 3; }
   /// The values of an operand, times its descales if it has some.
   std::vector<double> descaled(const std::vector<double> &values, fx::DType type,

@@ -94,9 +94,9 @@ inline Inputs random(const DecodeProblem &problem, std::vector<int> contexts, in
   if (problem.scales == KvScales::tensor) {
     inputs.kScale.push_back({0.75});
     inputs.vScale.push_back({problem.latent ? 0.75 : -1.5});
-    if (problem.q.bits() == 8)
-      inputs.qScale = {1.25};
   }
+  if (problem.scales != KvScales::none && problem.q.bits() == 8)
+    inputs.qScale = {1.25};
   return inputs;
 }
 
@@ -237,7 +237,7 @@ inline Expected reference(const DecodeProblem &problem, const Inputs &inputs,
                                     : largest + std::log(total));
         expected.lseBound.push_back(none ? 0 : error + u + 0x1p-20 + 0x1p-22 * std::fabs(largest));
         for (std::int64_t e = 0; e < value; ++e) {
-          double sum = 0, size = 0, most = 0;
+          double sum = 0, size = 0, most = 0, mostRaw = 0, mostWeight = 0;
           for (std::size_t j = 0; j < scores.size(); ++j) {
             const std::int64_t token = first + std::int64_t(j);
             const double by = factor(inputs.vScale, s, token, kvHead),
@@ -246,7 +246,11 @@ inline Expected reference(const DecodeProblem &problem, const Inputs &inputs,
             sum += term;
             size += std::fabs(term);
             most = std::max(most, std::fabs(raw) * std::max(1.0, std::fabs(by)));
+            mostRaw = std::max(mostRaw, std::fabs(raw));
+            mostWeight = std::max(mostWeight, power(scores[j]) / total * std::fabs(by));
           }
+          if (operand.bits() == 8 && problem.scales == KvScales::token)
+            most = mostRaw * mostWeight; // what is lost is so beside the largest weight with its scale
           const double relative = std::expm1(2 * error) + 0x1p-21 + 3 * u + (n + 32) * 0x1p-23;
           expected.y.push_back(sum);
           expected.yBound.push_back(relative * size + 2 * n * underflow(operand) * most +
@@ -326,10 +330,20 @@ inline void expectDecode(const DecodeProblem &problem, const Inputs &inputs,
   };
   fk::DecodeArgs args{.q = headed(q, problem.head, qPad),
                       .k_cache = k.tensor(true),
-                      .tables = table.tensor(),
-                      .contexts = contexts.vector(),
                       .before = inputs.before,
                       .y = headed(y, value, 8)};
+  std::vector<std::vector<double>> blocks;
+  for (const std::vector<int> &own : tables.ofSequence)
+    blocks.emplace_back(own.begin(), own.end());
+  const CsrOperands csr(blocks, {inputs.contexts.begin(), inputs.contexts.end()}, problem.page);
+  if (problem.csr) {
+    args.kv_indptr = csr.indptr.vector();
+    args.kv_indices = csr.indices.vector();
+    args.kv_last_page_len = csr.lastLengths.vector();
+  } else {
+    args.tables = table.tensor();
+    args.contexts = contexts.vector();
+  }
   if (!problem.latent)
     args.v_cache = v.tensor(false);
   if (scaled) {
@@ -338,7 +352,7 @@ inline void expectDecode(const DecodeProblem &problem, const Inputs &inputs,
     if (!problem.latent)
       args.v_scale = perToken ? three(vScales.tensor(true)) : ofHeads(vScale, inputs.vScale[0], kv);
   }
-  if (problem.q.bits() == 8 && problem.scales == KvScales::tensor)
+  if (problem.q.bits() == 8 && scaled)
     args.q_scale = ofHeads(qScale, inputs.qScale, problem.kv_heads);
   if (problem.varlen)
     args.cu_seqlens_q = places.vector();

@@ -20,6 +20,35 @@ struct CacheShape {
 /// Keys or values of sequences, [sequence][token][head][element], one after another.
 using SequenceValues = std::vector<std::vector<double>>;
 
+/// The pages of sequences one after another, of tables that have their blocks in `columns` columns: the
+/// arguments kv_indptr, kv_indices and kv_last_page_len.
+struct CsrOperands {
+  Operand indptr, indices, lastLengths;
+
+  CsrOperands(const std::vector<std::vector<double>> &blocks, const std::vector<double> &lengths,
+              std::int64_t page)
+      : CsrOperands(Numbers(blocks, lengths, page)) {}
+
+private:
+  struct Numbers {
+    std::vector<double> starts{0}, pages, last;
+    Numbers(const std::vector<std::vector<double>> &blocks, const std::vector<double> &lengths,
+            std::int64_t page) {
+      for (std::size_t s = 0; s < lengths.size(); ++s) {
+        const auto count = std::int64_t(lengths[s] + double(page) - 1) / page;
+        pages.insert(pages.end(), blocks[s].begin(), blocks[s].begin() + count);
+        starts.push_back(double(pages.size()));
+        last.push_back(lengths[s] - double(std::max<std::int64_t>(0, count - 1) * page));
+      }
+    }
+  };
+  explicit CsrOperands(const Numbers &numbers)
+      : indptr(of(numbers.starts)), indices(of(numbers.pages)), lastLengths(of(numbers.last)) {}
+  static Operand of(const std::vector<double> &numbers) {
+    return Operand::input(fx::i32, 1, std::ssize(numbers), numbers);
+  }
+};
+
 /// The blocks of sequences.
 struct BlockTables {
   std::int64_t page, columns = 1, blocks;
@@ -89,9 +118,9 @@ private:
             const std::int64_t at =
                 !packed ? ((block * s.page + in) * s.heads + h) * s.head + e
                 : keys  ? (block * s.heads + h) * columns + e / s.pack * s.page * s.pack +
-                              in * s.pack + e % s.pack
-                        : (block * s.heads + h) * columns + in / s.vPack * s.head * s.vPack +
-                              e * s.vPack + in % s.vPack;
+                             in * s.pack + e % s.pack
+                       : (block * s.heads + h) * columns + in / s.vPack * s.head * s.vPack +
+                             e * s.vPack + in % s.vPack;
             all[std::size_t(at)] = values[sequence][std::size_t((t * s.heads + h) * s.head + e)];
           }
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "reference/activation.h"
+#include "support/float8.h"
 #include "support/structure.h"
 
 #include <flydsl/kernels/gemm.h>
@@ -10,13 +11,6 @@ namespace kernel_tests {
 
 using fk::Activation, fk::GemmConfig, fk::GemmProblem, fk::Scales;
 using fk::reference::activated;
-
-/// The 8-bit float of the target's instructions; none on gfx90a.
-inline fx::DType float8() {
-  return here().has(fx::feature::ocp_fp8)    ? fx::f8E4M3FN
-         : here().has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ
-                                             : fx::DType();
-}
 
 /// Rows and elements of K of B that share a scale.
 inline constexpr std::int64_t kBlock = 128;

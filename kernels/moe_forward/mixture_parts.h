@@ -1,0 +1,77 @@
+// What mixtures of experts on one device and over ranks share of their parts: the units of rows, what a
+// part that refuses says, and the launches of the two products.
+#pragma once
+
+#include "frame/workspace_pieces.h"
+#include "moe_forward/moe_forward_family.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// Units of places: the rows of an expert begin at a multiple of one.
+inline constexpr int kMixtureUnits[] = {16, 32, 64, 128};
+
+/// The smallest unit that has all rows of an expert, or the largest. With `places`, a divisor of them.
+inline int unitOfRows(std::int64_t rows, std::int64_t places = 0) {
+  int unit = kMixtureUnits[0];
+  for (int larger : kMixtureUnits)
+    if (rows > unit && places % larger == 0)
+      unit = larger;
+  return unit;
+}
+
+/// The sentence of a part that refuses.
+inline Support ofPart(const char *part, const Support &answer) {
+  return answer ? answer : Support::no(std::string(part) + ": " + answer.why);
+}
+
+/// What the two products of a mixture read and write besides the call's own operands.
+struct MixtureRows {
+  TensorArg a;                                ///< rows of the first product
+  std::optional<TensorArg> scaleA, sortedIds; ///< of a; where a has the rows of tokens
+  TensorArg inside;                           ///< h
+  std::optional<TensorArg> insideScales;
+  TensorArg results;
+  TensorArg unitExperts, offsets, counts, sortedWeights;
+};
+
+/// Launches the products, which `parts` and `config` name `first` and `second`.
+template <class P, class Parts>
+void launchProducts(PartLaunches<P> &launch, const Parts &parts, const ConfigOf<P> &config,
+                    const ArgsOf<P> &args, const MixtureRows &rows) {
+  const auto weightsOf = [&](const GroupedGemmProblem &product) {
+    return product.weights == RoutedWeights::none ? std::nullopt
+                                                  : std::optional(rows.sortedWeights);
+  };
+  launch(parts.first, config.first,
+         {.a = rows.a,
+          .b = args.w1,
+          .c = rows.inside,
+          .unit_experts = rows.unitExperts,
+          .offsets = rows.offsets,
+          .counts = rows.counts,
+          .sorted_ids = rows.sortedIds,
+          .weights = weightsOf(parts.first),
+          .scale_a = rows.scaleA,
+          .scale_b = args.scale1,
+          .scale_c = rows.insideScales,
+          .group_scales = args.group_scales1,
+          .group_zeros = args.group_zeros1,
+          .bias = args.bias1});
+  launch(parts.second, config.second,
+         {.a = rows.inside,
+          .b = args.w2,
+          .c = rows.results,
+          .unit_experts = rows.unitExperts,
+          .offsets = rows.offsets,
+          .counts = rows.counts,
+          .weights = weightsOf(parts.second),
+          .scale_a = rows.insideScales,
+          .scale_b = args.scale2,
+          .group_scales = args.group_scales2,
+          .group_zeros = args.group_zeros2,
+          .bias = args.bias2});
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END

@@ -1,0 +1,326 @@
+// A mixture of experts over ranks: its parts, the memory between them, and their launches.
+#include "moe_ranks/moe_ranks_family.h"
+
+#include "blocks/common/expert_ids.h"
+#include "moe_forward/mixture_checks.h"
+#include "moe_forward/mixture_parts.h"
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+namespace {
+
+using Ranks = Family<MoeRanksProblem>;
+using std::to_string;
+
+std::int64_t placesOf(const MoeRanksProblem &problem, const RankParts &parts) {
+  return problem.places ? problem.places : expert_dispatch_places(parts.dispatch);
+}
+
+/// The pieces of the workspace, by their first bytes. They have room for the most tokens of a rank.
+struct Memory {
+  std::int64_t places;
+  std::int64_t weights, ids, rows, rowScales, sortedWeights, unitExperts, counts, offsets, totals,
+      slotPlaces, dispatch, inside, insideScales, results;
+  std::int64_t dispatchBytes, bytes;
+};
+Memory memoryOf(const MoeRanksProblem &problem, const MoeRanksConfig &config) {
+  const RankParts parts = partsOf(problem, config.unit);
+  const MoeForwardProblem &mixture = problem.mixture;
+  const std::int64_t slots = problem.tokens * problem.topk(), experts = problem.local();
+  const bool hasBlocks = mixture.scales == Scales::per_block;
+  Memory memory{};
+  const std::int64_t places = memory.places = placesOf(problem, parts);
+  WorkspacePieces pieces;
+  const auto scales = [&](std::int64_t columns) {
+    return pieces.take(hasBlocks ? places * scaleBlocks(columns) * mixture.scale.bytes() : 0);
+  };
+  memory.weights = pieces.take(slots * 4);
+  memory.ids = pieces.take(slots * 4);
+  memory.rows = pieces.take(places * mixture.hidden * mixture.x.bytes());
+  memory.rowScales = scales(mixture.hidden);
+  memory.sortedWeights = pieces.take(places * 4);
+  memory.unitExperts = pieces.take(places / config.unit * 4);
+  memory.counts = pieces.take(experts * 4);
+  memory.offsets = pieces.take((experts + 1) * 4);
+  memory.totals = pieces.take(3 * 4);
+  memory.slotPlaces = pieces.take(problem.ranks * slots * 4);
+  memory.dispatchBytes = static_cast<std::int64_t>(Family<ExpertDispatchProblem>::workspaceBytes(
+      parts.dispatch, config.dispatch, problem.tokens));
+  memory.dispatch = pieces.take(memory.dispatchBytes);
+  memory.inside = pieces.take(places * mixture.inner * mixture.x.bytes());
+  memory.insideScales = scales(mixture.inner);
+  memory.results = pieces.take(places * mixture.hidden * mixture.expert_type().bytes());
+  memory.bytes = pieces.bytes();
+  return memory;
+}
+
+/// The unit for as many rows as an expert has, if the routers deal evenly.
+int unitFor(const MoeRanksProblem &problem, std::int64_t m) {
+  return unitOfRows(problem.ranks * m * problem.topk() / problem.experts(), problem.places);
+}
+MoeRanksConfig configOf(const MoeRanksProblem &problem, int unit, std::int64_t m,
+                        const Target &target) {
+  const RankParts parts = partsOf(problem, unit);
+  const std::int64_t places = placesOf(problem, parts);
+  return {.unit = unit,
+          .router = Family<TopkGatingProblem>::choose(problem.mixture.router, m, target),
+          .dispatch = Family<ExpertDispatchProblem>::choose(parts.dispatch, m, target),
+          .first = Family<GroupedGemmProblem>::choose(parts.first, places, target),
+          .second = Family<GroupedGemmProblem>::choose(parts.second, places, target),
+          .combine = Family<ExpertCombineProblem>::choose(parts.combine, m, target)};
+}
+
+/// The first answer that is no, of the parts one after another: each is asked if those before it agree.
+template <class... Ask> Support firstRefusalOf(const Ask &...ask) {
+  Support answer;
+  (void)(... && bool(answer = ask()));
+  return answer;
+}
+
+} // namespace
+
+RankParts partsOf(const MoeRanksProblem &problem, int unit) {
+  const MoeForwardProblem &mixture = problem.mixture;
+  const MoeParts ofRank = partsOf(problem.of_rank(), unit);
+  const bool hasBlocks = mixture.scales == Scales::per_block;
+  RankParts parts{.dispatch = {.x = mixture.x,
+                               .n = mixture.hidden,
+                               .experts = problem.experts(),
+                               .topk = problem.topk(),
+                               .ranks = problem.ranks,
+                               .tokens = problem.tokens,
+                               .unit = unit,
+                               .scale = hasBlocks ? mixture.scale : DType(),
+                               .scales = hasBlocks ? scaleBlocks(mixture.hidden) : 0},
+                  .first = ofRank.first,
+                  .second = ofRank.second,
+                  .combine = {.x = mixture.expert_type(),
+                              .y = mixture.y,
+                              .n = mixture.hidden,
+                              .experts = problem.experts(),
+                              .topk = problem.topk(),
+                              .ranks = problem.ranks,
+                              .tokens = problem.tokens,
+                              .wire = problem.wire}};
+  parts.first.a_rows = GroupedRows::places; // a dispatch has brought the rows there
+  return parts;
+}
+
+Support Ranks::supported(const MoeRanksProblem &problem, const Target &target) {
+  const MoeForwardProblem &mixture = problem.mixture;
+  if (const Support answer = ranksSupported(problem.ranks); !answer)
+    return answer;
+  if (mixture.local)
+    return Support::no(is("mixture.local", mixture.local) +
+                       "; the experts of a rank follow from ranks, so that it is 0");
+  if (mixture.tokens)
+    return Support::no("mixture.tokens is true; each rank gives its number of tokens by x");
+  if (mixture.router.shared)
+    return Support::no(is("mixture.router.shared", mixture.router.shared) +
+                       "; experts that all tokens have are no rank's: each rank computes them for "
+                       "its tokens besides");
+  if (mixture.scales == Scales::mx)
+    return Support::no(
+        "mixture.scales is mx; tokens go to ranks with scales of blocks of 128, or with "
+        "none. moe_forward takes scales of 32 elements");
+  if (problem.experts() < problem.ranks || problem.experts() % problem.ranks)
+    return Support::no(is("experts", problem.experts()) + "; each of the " +
+                       to_string(problem.ranks) + " ranks has the same number of them, 1 or more");
+  if (problem.places < 0 || problem.places % kMixtureUnits[0])
+    return Support::no(is("places", problem.places) + "; they are units of " +
+                       to_string(kMixtureUnits[0]) + ", or 0 for as many as may be needed");
+  const RankParts parts = partsOf(problem, kMixtureUnits[0]);
+  const Support answer = firstRefusalOf(
+      [&] {
+        return ofPart("the mixture",
+                      Family<MoeForwardProblem>::supported(problem.of_rank(), target));
+      },
+      [&] {
+        return ofPart("dispatch", Family<ExpertDispatchProblem>::supported(parts.dispatch, target));
+      },
+      [&] {
+        return ofPart("the first product",
+                      Family<GroupedGemmProblem>::supported(parts.first, target));
+      },
+      [&] {
+        return ofPart("combine", Family<ExpertCombineProblem>::supported(parts.combine, target));
+      });
+  if (!answer)
+    return answer;
+  const std::int64_t most = expert_dispatch_places(parts.dispatch);
+  return problem.places <= most
+             ? Support{}
+             : Support::no(is("places", problem.places) + ", and " + to_string(most) +
+                           " are enough for any choice of experts");
+}
+
+Support Ranks::supported(const MoeRanksProblem &problem, const MoeRanksConfig &config,
+                         const Target &target) {
+  if (config.unit < 1 || problem.places % config.unit)
+    return Support::no(is("unit", config.unit) + "; it divides places, " +
+                       to_string(problem.places));
+  const RankParts parts = partsOf(problem, config.unit);
+  // Each part's problem is asked first: its unit is the configuration's.
+  return firstRefusalOf(
+      [&] {
+        return ofPart("router", kernels::supported(problem.mixture.router, config.router, target));
+      },
+      [&] {
+        return ofPart("dispatch", kernels::supported(parts.dispatch, config.dispatch, target));
+      },
+      [&] {
+        return ofPart("the first product", kernels::supported(parts.first, config.first, target));
+      },
+      [&] {
+        return ofPart("the second product",
+                      kernels::supported(parts.second, config.second, target));
+      },
+      [&] { return ofPart("combine", kernels::supported(parts.combine, config.combine, target)); });
+}
+
+MoeRanksConfig Ranks::choose(const MoeRanksProblem &problem, std::int64_t m, const Target &target) {
+  return configOf(problem, unitFor(problem, m), m, target);
+}
+
+std::vector<MoeRanksConfig> Ranks::candidates(const MoeRanksProblem &problem, std::int64_t m,
+                                              const Target &target) {
+  std::vector<MoeRanksConfig> all;
+  for (int unit : kMixtureUnits)
+    if (problem.places % unit == 0)
+      all.push_back(configOf(problem, unit, m, target));
+  return all;
+}
+
+std::size_t Ranks::workspaceBytes(const MoeRanksProblem &problem, const MoeRanksConfig &config,
+                                  std::int64_t) {
+  return static_cast<std::size_t>(memoryOf(problem, config).bytes);
+}
+
+std::vector<Ranks::IndexRow> Ranks::indexRows(const MoeRanksProblem &problem,
+                                              const MoeRanksConfig &) {
+  if (!problem.mixture.router.given)
+    return {};
+  return {expertIdsRow<P, A>(problem)};
+}
+
+void Ranks::launch(const Call<MoeRanksProblem> &call) {
+  const MoeRanksProblem &problem = call.problem;
+  const MoeRanksConfig &config = call.config;
+  const MoeRanksArgs &args = call.args;
+  const MoeForwardProblem mixture = problem.of_rank();
+  const Arguments arguments(FamilyOf<MoeRanksProblem>::name, call.where);
+  const RankParts parts = partsOf(problem, config.unit);
+  // All is checked before the first launch: a rank that refused a part of a call would leave the
+  // others waiting.
+  const Group &group = expectGroup(arguments, args.group, problem.ranks);
+  const std::int64_t m = arguments.rows(args.x, "x"), experts = problem.local(),
+                     topk = problem.topk(), hidden = mixture.hidden, inner = mixture.inner;
+  expectTokens(arguments, problem, m);
+  checkMixture(arguments, mixture, partsOf(mixture, config.unit), args, m);
+  (void)arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
+  arguments.disjoint(args.y, "y", *args.workspace, "workspace");
+  arguments.disjoint(*args.workspace, "workspace", args.x, "x");
+  arguments.disjoint(*args.workspace, "workspace", args.logits, "logits");
+  expectRoom(arguments, group,
+             std::max(dispatchWindow(parts.dispatch).bytes, combineBytes(parts.combine)));
+  group.enter(call.stream, call.where);
+
+  const Memory memory = memoryOf(problem, config);
+  const std::int64_t places = memory.places;
+  const auto piece = [&](std::int64_t first, DType dtype, const Extents &shape) {
+    return pieceOfWorkspace(*args.workspace, first, dtype, shape);
+  };
+  const bool isGiven = mixture.router.given, hasBlocks = mixture.scales == Scales::per_block;
+  const auto scales = [&](std::int64_t first, std::int64_t columns) {
+    return hasBlocks ? std::optional(piece(first, mixture.scale, {places, scaleBlocks(columns)}))
+                     : std::nullopt;
+  };
+  const Extents slots{m, topk};
+  const TensorArg weights = piece(memory.weights, f32, slots),
+                  ids = isGiven ? *args.ids : piece(memory.ids, i32, slots),
+                  rows = piece(memory.rows, mixture.x, {places, hidden}),
+                  sortedWeights = piece(memory.sortedWeights, f32, {places}),
+                  unitExperts = piece(memory.unitExperts, i32, {places / config.unit}),
+                  counts = piece(memory.counts, i32, {experts}),
+                  offsets = piece(memory.offsets, i32, {experts + 1}),
+                  slotPlaces = piece(memory.slotPlaces, i32, {problem.ranks, problem.tokens, topk}),
+                  inside = piece(memory.inside, mixture.x, {places, inner}),
+                  results = piece(memory.results, mixture.expert_type(), {places, hidden});
+  const std::optional<TensorArg> rowScales = scales(memory.rowScales, hidden),
+                                 insideScales =
+                                     hasBlocks ? scales(memory.insideScales, inner) : args.scale_h;
+  PartLaunches launch(call);
+  launch(mixture.router, config.router,
+         {.logits = args.logits, .weights = weights, .ids = ids, .bias = args.router_bias});
+  launch(parts.dispatch, config.dispatch,
+         {.x = args.x,
+          .ids = ids,
+          .weights = weights,
+          .scales = hasBlocks ? args.scale_x : std::nullopt,
+          .y = rows,
+          .sorted_weights = sortedWeights,
+          .sorted_scales = rowScales,
+          .unit_experts = unitExperts,
+          .counts = counts,
+          .offsets = offsets,
+          .totals = piece(memory.totals, i32, {3}),
+          .slot_places = slotPlaces,
+          .workspace = piece(memory.dispatch, u8, {memory.dispatchBytes}),
+          .group = &group});
+  launchProducts(launch, parts, config, args,
+                 {.a = rows,
+                  .scaleA = hasBlocks ? rowScales : args.scale_x,
+                  .sortedIds = {},
+                  .inside = inside,
+                  .insideScales = insideScales,
+                  .results = results,
+                  .unitExperts = unitExperts,
+                  .offsets = offsets,
+                  .counts = counts,
+                  .sortedWeights = sortedWeights});
+  launch(parts.combine, config.combine,
+         {.x = results, .slot_places = slotPlaces, .ids = ids, .y = args.y, .group = &group});
+}
+
+MoeRanksArgs Ranks::args(const MoeRanksProblem &problem, const MoeRanksConfig &config,
+                         std::int64_t m, const Sampler &sampler) {
+  const MoeForwardProblem own = problem.of_rank();
+  // The operands of a rank are those of a mixture with its experts, but for the map of experts. The
+  // group is the caller's to add: operands alone make no call of a collective.
+  const MoeForwardArgs same = Family<MoeForwardProblem>::args(
+      own, MoeForwardConfig{.unit = config.unit}, m,
+      [&](const char *name, DType dtype, TensorArg::Dims shape, Role role) {
+        const std::string_view operand = name;
+        if (operand == "expert_map" || operand == "workspace")
+          return TensorArg(nullptr, dtype, Extents{0});
+        return sampler(name, dtype, shape, role);
+      });
+  return {.logits = same.logits,
+          .router_bias = same.router_bias,
+          .ids = same.ids,
+          .x = same.x,
+          .w1 = same.w1,
+          .w2 = same.w2,
+          .scale_x = same.scale_x,
+          .scale_h = same.scale_h,
+          .scale1 = same.scale1,
+          .scale2 = same.scale2,
+          .group_scales1 = same.group_scales1,
+          .group_scales2 = same.group_scales2,
+          .group_zeros1 = same.group_zeros1,
+          .group_zeros2 = same.group_zeros2,
+          .bias1 = same.bias1,
+          .bias2 = same.bias2,
+          .y = same.y,
+          .workspace =
+              sampler("workspace", u8,
+                      Extents{static_cast<std::int64_t>(workspaceBytes(problem, config, m))},
+                      Role::workspace)};
+}
+
+} // namespace kernels::impl
+
+namespace kernels {
+FLYDSL_KERNEL_FAMILY(MoeRanksProblem)
+} // namespace kernels
+FLYDSL_NAMESPACE_END

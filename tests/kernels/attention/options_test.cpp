@@ -1,0 +1,129 @@
+// Masks of bits, slopes of each sequence, prompts and steps of decoding in one call, and the number of
+// keys by which `choose` shares them.
+#include "support/attention_case.h"
+
+using namespace kernel_tests;
+
+namespace {
+
+AttentionProblem small(fx::DType x = fx::bf16) {
+  return {.q = x, .kv = x, .y = x, .q_heads = 4, .kv_heads = 2, .head = 64, .lse = true};
+}
+
+} // namespace
+
+TEST_CASE("masks of bits in attention", "[run]") {
+  AttentionProblem problem = small();
+  problem.mask = true;
+  AttentionCase(problem, {37}, {70}).expect();
+  // Two sequences of a batch, and all that scores can have.
+  problem = small(fx::f16);
+  problem.mask = problem.causal = problem.window = problem.alibi = problem.sink = true;
+  problem.bias = true;
+  problem.soft_cap = 20;
+  AttentionCase given(problem, {20, 20}, {45, 45});
+  given.left = 30;
+  given.expect();
+  // Keys that are shared, in a cache, of sequences of their own lengths.
+  problem = small();
+  problem.mask = problem.varlen = true;
+  problem.cache = KvCache::pages;
+  AttentionConfig parts = fk::choose(problem, 30);
+  parts.splits = 2;
+  AttentionCase(problem, {20, 1, 9}, {100, 40, 9}).expect(parts);
+}
+
+TEST_CASE("a query that its mask hides all keys from has no result", "[run]") {
+  AttentionProblem problem = small();
+  problem.mask = true;
+  AttentionCase given(problem, {18}, {40});
+  std::fill_n(given.mask.begin() + 3 * given.maskBytes() * 8, given.maskBytes() * 8, 0);
+  given.expect();
+}
+
+TEST_CASE("slopes of each sequence in attention", "[run]") {
+  AttentionProblem problem = small();
+  problem.alibi = problem.causal = true;
+  AttentionCase batch(problem, {17, 17, 17}, {33, 33, 33});
+  batch.slopeSequences();
+  batch.expect();
+  problem.varlen = true;
+  AttentionCase lengths(problem, {17, 3, 8}, {33, 20, 8});
+  lengths.slopeSequences();
+  lengths.expect();
+}
+
+TEST_CASE("prompts, parts of prompts and steps of decoding are one call", "[run]") {
+  AttentionProblem problem = small();
+  problem.causal = problem.varlen = true;
+  problem.cache = KvCache::pages;
+  problem.context = 4000; // for `choose`: a step of decoding has many keys
+  const AttentionConfig config = fk::choose(problem, 30);
+  CHECK(config.splits > 1);
+  // A step, a prompt, a prompt after 60 tokens that are there, two steps, drafts, and nothing.
+  AttentionCase(problem, {1, 19, 7, 1, 4, 0}, {70, 19, 67, 1, 33, 12}).expect(config);
+}
+
+TEST_CASE("attention over pages of sequences one after another", "[run]") {
+  AttentionProblem problem = small();
+  problem.causal = problem.csr = true;
+  for (KvCache cache : {KvCache::pages, KvCache::packed})
+    for (bool varlen : {false, true}) {
+      problem.cache = cache;
+      problem.varlen = varlen;
+      problem.page = varlen ? 8 : 16;
+      if (varlen)
+        AttentionCase(problem, {18, 1, 5}, {33, 40, 0}).expect();
+      else
+        AttentionCase(problem, {18, 18}, {48, 33}).expect();
+    }
+  problem.cache = KvCache::none;
+  CHECK(fk::supported(problem, here()).why ==
+        "csr is for keys and values in a cache; cache is KvCache::none");
+}
+
+TEST_CASE("attention shares keys among blocks where a problem says how many there are") {
+  AttentionProblem problem = small();
+  for (const fx::Target &target : targets()) {
+    problem.context = 0;
+    CHECK(fk::choose(problem, 1, target).splits == 1);
+    problem.context = 100; // too few
+    CHECK(fk::choose(problem, 1, target).splits == 1);
+    problem.context = 8192;
+    CHECK(fk::choose(problem, 1, target).splits > 4);
+    CHECK(fk::choose(problem, 1 << 16, target).splits == 1); // blocks enough
+  }
+  problem.context = -1;
+  CHECK(fk::supported(problem, fx::Target::parse("gfx942")).why ==
+        "context is -1; it is a number of keys below 1073741824, or 0 for as many as queries");
+}
+
+TEST_CASE("attention says which masks and slopes it does not take") {
+  AttentionProblem problem = small();
+  problem.mask = problem.alibi = true;
+  problem.lse = false;
+  const fk::AttentionPlan plan(problem, fk::choose(problem, 20));
+  const Operand q = Operand::input(fx::bf16, 20, 256, std::vector<double>(20 * 256)),
+                k = Operand::input(fx::bf16, 33, 128, std::vector<double>(33 * 128)),
+                o = Operand::output(fx::bf16, 20, 256),
+                mask = Operand::input(fx::u8, 20, 8, std::vector<double>(160)),
+                slopes = Operand::input(fx::f32, 3, 4, std::vector<double>(12));
+  const auto says = [&](std::int64_t bytes, std::int64_t sequences, const char *text) {
+    const auto heads = [](const Operand &of, std::int64_t tokens, std::int64_t count) {
+      return fx::tensor(of.tensor().data(), fx::bf16, {1, tokens, count, 64});
+    };
+    const std::string found = messageOf([&] {
+      plan({.q = heads(q, 20, 4),
+            .k = heads(k, 33, 2),
+            .v = heads(k, 33, 2),
+            .o = heads(o, 20, 4),
+            .alibi_slopes = fx::tensor(slopes.tensor().data(), fx::f32, {sequences, 4}),
+            .mask = fx::tensor(mask.tensor().data(), fx::u8, {1, 20, bytes}, {8 * 20, 8, 1})});
+    });
+    INFO(found);
+    CHECK(found.find(text) != std::string::npos);
+  };
+  says(4, 1,
+       "attention: mask has 4 bytes for a query; 5 are the fewest that have a bit for each key");
+  says(5, 2, "attention: alibi_slopes has the shape (2, 4); (batch, q_heads) = (1, 4) is expected");
+}

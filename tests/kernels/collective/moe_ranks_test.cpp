@@ -1,0 +1,353 @@
+// Whole mixtures of experts over the ranks of a group by one plan, bit by bit against the plan of one
+// device.
+#include "collective/experts.h"
+
+#include <flydsl/host/autotune.h>
+#include <flydsl/kernels/compile.h>
+#include <flydsl/kernels/experts/moe_ranks.h>
+
+using namespace collective_tests;
+
+namespace {
+
+using fk::MoeForwardProblem;
+using fk::MoeRanksConfig;
+using fk::MoeRanksProblem;
+
+const MoeRanksProblem kTwo{.mixture = {.router = {.experts = 6, .topk = 2, .renormalise = true},
+                                       .hidden = 64,
+                                       .inner = 32},
+                           .ranks = 2,
+                           .tokens = 9};
+
+Bytes encoded(fx::DType type, std::int64_t count, std::uint64_t seed) {
+  return fk::host::encode(type, fk::host::randomValues(type, count, seed));
+}
+/// Factors near 1.
+Bytes factors(fx::DType type, std::int64_t count, std::uint64_t seed) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < count; ++i)
+    values.push_back(type == fx::f32 ? 0.5 + double(pick(seed, std::uint64_t(i), 64)) / 64
+                                     : std::ldexp(1.0, int(pick(seed, std::uint64_t(i), 3)) - 1));
+  return fk::host::encode(type, values);
+}
+Bytes prepared(const fk::WeightProblem &weight, std::uint64_t seed) {
+  const Bytes raw = encoded(weight.dtype, weight.n * weight.k, seed);
+  Bytes out(at(fk::prepared_size(weight) * weight.dtype.bytes()));
+  fk::prepare_weight(weight, raw.data(), out.data());
+  return out;
+}
+
+/// Bytes on the current device, as operands of any shape. Part `number` of `parts` equal ones.
+class Memory {
+public:
+  Memory(const Bytes &bytes, int parts = 1, int number = 0)
+      : memory_(numbers<std::uint8_t>(std::ssize(bytes) / parts)) {
+    const auto size = std::ssize(bytes) / parts;
+    if (size)
+      memory_.copy_from(Bytes(bytes.begin() + number * size, bytes.begin() + (number + 1) * size));
+  }
+  fx::TensorArg of(fx::DType type, const fx::Extents &shape) const {
+    return {const_cast<std::uint8_t *>(memory_.data()), type, shape};
+  }
+  Bytes bytes() const { return memory_.to_host(); }
+  void fill(const Bytes &bytes) {
+    if (!bytes.empty())
+      memory_.copy_from(bytes);
+  }
+
+private:
+  fx::DeviceArray<std::uint8_t> memory_;
+};
+
+/// The weights of all experts.
+struct Weights {
+  Bytes w1, w2, scale1, scale2, bias1, bias2;
+  explicit Weights(const MoeForwardProblem &p)
+      : w1(prepared(p.weight1(), 91)), w2(prepared(p.weight2(), 92)) {
+    const auto blocks = [](std::int64_t size) { return (size + 127) / 128; };
+    if (p.scales == fk::Scales::per_block) {
+      scale1 = factors(p.scale, p.experts() * blocks(p.rows1()) * blocks(p.hidden), 93);
+      scale2 = factors(p.scale, p.experts() * blocks(p.hidden) * blocks(p.inner), 94);
+    }
+    if (p.bias) {
+      bias1 = encoded(p.expert_type(), p.experts() * p.rows1(), 95);
+      bias2 = encoded(p.expert_type(), p.experts() * p.hidden, 96);
+    }
+  }
+};
+/// The tokens of a rank.
+struct Tokens {
+  Bytes logits, x, scales;
+  Tokens(const MoeForwardProblem &p, std::int64_t m, std::uint64_t seed)
+      : logits(encoded(p.router.logits, m * p.router.experts, seed)),
+        x(encoded(p.x, m * p.hidden, seed + 1)) {
+    if (p.scales == fk::Scales::per_block)
+      scales = factors(p.scale, m * ((p.hidden + 127) / 128), seed + 2);
+  }
+};
+
+/// The operands of tokens and of the experts of a rank, or of all.
+class Operands {
+public:
+  Operands(const MoeForwardProblem &problem, const Weights &weights, const Tokens &tokens,
+           std::int64_t m, std::int64_t workspaceBytes, int ranks = 1, int rank = 0)
+      : logits(tokens.logits), x(tokens.x), scales(tokens.scales),
+        y(Bytes(at(m * problem.hidden * problem.y.bytes()), kUntouched)),
+        workspace(Bytes(at(workspaceBytes), 0x77)), problem_(problem), m_(m),
+        w1_(weights.w1, ranks, rank), w2_(weights.w2, ranks, rank),
+        scale1_(weights.scale1, ranks, rank), scale2_(weights.scale2, ranks, rank),
+        bias1_(weights.bias1, ranks, rank), bias2_(weights.bias2, ranks, rank),
+        bytes_(workspaceBytes) {}
+  void fill(const Tokens &tokens) {
+    logits.fill(tokens.logits);
+    x.fill(tokens.x);
+    scales.fill(tokens.scales);
+  }
+  /// What both families call alike.
+  template <class Args> Args args() const {
+    const MoeForwardProblem &p = problem_;
+    const auto blocks = [](std::int64_t size) { return (size + 127) / 128; };
+    const std::int64_t experts = p.experts_here();
+    Args args{.logits = logits.of(p.router.logits, {m_, p.router.experts}),
+              .x = x.of(p.x, {m_, p.hidden}),
+              .w1 = {p.weight1(), w1_.of(p.x, {fk::prepared_size(p.weight1())})},
+              .w2 = {p.weight2(), w2_.of(p.x, {fk::prepared_size(p.weight2())})},
+              .y = y.of(p.y, {m_, p.hidden}),
+              .workspace = workspace.of(fx::u8, {bytes_})};
+    if (p.scales == fk::Scales::per_block) {
+      args.scale_x = scales.of(p.scale, {m_, blocks(p.hidden)});
+      args.scale1 = scale1_.of(p.scale, {experts, blocks(p.rows1()), blocks(p.hidden)});
+      args.scale2 = scale2_.of(p.scale, {experts, blocks(p.hidden), blocks(p.inner)});
+    }
+    if (p.bias) {
+      args.bias1 = bias1_.of(p.expert_type(), {experts, p.rows1()});
+      args.bias2 = bias2_.of(p.expert_type(), {experts, p.hidden});
+    }
+    return args;
+  }
+
+  Memory logits, x, scales, y, workspace;
+
+private:
+  MoeForwardProblem problem_;
+  std::int64_t m_;
+  Memory w1_, w2_, scale1_, scale2_, bias1_, bias2_;
+  std::int64_t bytes_;
+};
+
+Bytes joined(const Bytes &a, const Bytes &b) {
+  Bytes all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  return all;
+}
+
+/// The ranks of a group with a mixture.
+class Mixture {
+public:
+  Mixture(const MoeRanksProblem &problem, const MoeRanksConfig &config,
+          const std::vector<std::int64_t> &m,
+          const fx::GroupOptions &options = {.capacity = 1 << 16})
+      : ranks(problem.ranks, options), plan(problem, config), weights(problem.mixture),
+        problem_(problem), m_(m) {
+    const auto bytes = static_cast<std::int64_t>(fk::workspace_bytes(problem, config, 0));
+    ranks.each([&](int rank) {
+      tokens.emplace_back(problem.mixture, m[at(rank)], 10 * std::uint64_t(rank));
+      operands.emplace_back(problem.of_rank(), weights, tokens.back(), m[at(rank)], bytes,
+                            problem.ranks, rank);
+    });
+  }
+  void fill(std::uint64_t seed) {
+    for (std::size_t rank = 0; rank < m_.size(); ++rank) {
+      tokens[rank] = Tokens(problem_.mixture, m_[rank], 1000 * seed + 10 * rank);
+      operands[rank].fill(tokens[rank]);
+    }
+  }
+  fk::MoeRanksArgs args(int rank) const {
+    auto args = operands[at(rank)].args<fk::MoeRanksArgs>();
+    args.group = &ranks.group(rank);
+    return args;
+  }
+  void run() const {
+    ranks.run([&](int rank, const fx::Stream &stream) { plan(args(rank), stream); });
+  }
+  /// Compares with one device that has all experts and all tokens.
+  void expectRight() const {
+    const MoeForwardProblem &mixture = problem_.mixture;
+    Tokens all(mixture, 0, 0);
+    std::int64_t m = 0;
+    for (std::size_t rank = 0; rank < m_.size(); ++rank) {
+      all.logits = joined(all.logits, tokens[rank].logits);
+      all.x = joined(all.x, tokens[rank].x);
+      all.scales = joined(all.scales, tokens[rank].scales);
+      m += m_[rank];
+    }
+    fk::MoeForwardConfig config = fk::choose(mixture, m);
+    config.unit = plan.config().unit;
+    config.first = plan.config().first;
+    config.second = plan.config().second;
+    const fk::MoeForwardPlan one(mixture, config);
+    const Operands own(mixture, weights, all, m,
+                       static_cast<std::int64_t>(fk::workspace_bytes(mixture, config, m)));
+    const fx::Stream stream;
+    one(own.args<fk::MoeForwardArgs>(), stream);
+    stream.synchronize();
+    const Bytes expected = own.y.bytes();
+    std::int64_t next = 0;
+    for (int rank = 0; rank < problem_.ranks; ++rank) {
+      INFO("rank " << rank);
+      ranks.group(rank).check();
+      const std::int64_t bytes = m_[at(rank)] * mixture.hidden * mixture.y.bytes();
+      Bytes found = operands[at(rank)].y.bytes();
+      found.resize(at(bytes));
+      CHECK(found == Bytes(expected.begin() + next, expected.begin() + next + bytes));
+      next += bytes;
+    }
+  }
+
+  GroupRanks ranks;
+  fk::MoeRanksPlan plan;
+  Weights weights;
+  std::vector<Tokens> tokens;
+  std::vector<Operands> operands;
+
+private:
+  MoeRanksProblem problem_;
+  std::vector<std::int64_t> m_;
+};
+
+void expectRight(const MoeRanksProblem &problem, const std::vector<std::int64_t> &m,
+                 int calls = 2) {
+  INFO(fx::to_config(problem).str());
+  Mixture mixture(problem, fk::choose(problem, problem.tokens), m);
+  for (int call = 0; call < calls; ++call) {
+    mixture.fill(std::uint64_t(call) + 1);
+    mixture.run();
+    mixture.expectRight();
+  }
+}
+template <class F> MoeRanksProblem with(const F &change) {
+  MoeRanksProblem problem = kTwo;
+  change(problem);
+  return problem;
+}
+
+} // namespace
+
+TEST_CASE("a mixture over two ranks by one plan gives the bits of one device", "[run]") {
+  expectRight(kTwo, {9, 5});
+}
+
+TEST_CASE("mixtures over more ranks, with biases, with weights of the input, with fewer places") {
+  expectRight(with([](auto &p) {
+                p.mixture.router.experts = 8;
+                p.mixture.router.topk = 3;
+                p.mixture.x = fx::f16;
+                p.mixture.y = fx::f32;
+                p.mixture.bias = true;
+                p.mixture.gated = fk::GatedPairs::interleaved;
+                p.ranks = 4;
+                p.tokens = 8;
+              }),
+              {8, 3, 0, 8}, 1);
+  expectRight(with([](auto &p) {
+                p.mixture.router.experts = 8;
+                p.mixture.router.topk = 1;
+                p.mixture.weights = fk::RoutedWeights::input;
+                p.ranks = 8;
+                p.tokens = 3;
+                p.places = 32;
+              }),
+              {3, 3, 1, 0, 2, 3, 3, 3}, 1);
+}
+
+TEST_CASE("mixtures over ranks in 8 bits with scales of blocks") {
+  expectRight(with([](auto &p) {
+                p.mixture.x = fx::f8E4M3FNUZ; // the type of gfx942's products
+                p.mixture.scales = fk::Scales::per_block;
+                p.mixture.hidden = 256;
+                p.mixture.inner = 128;
+              }),
+              {7, 9}, 1);
+}
+
+TEST_CASE("mixtures over ranks in graphs") {
+  Mixture mixture(kTwo, fk::choose(kTwo, 9), {9, 9});
+  const std::vector<fx::Graph> graphs = mixture.ranks.captured(
+      [&](int rank, const fx::Stream &stream) { mixture.plan(mixture.args(rank), stream); });
+  for (std::uint64_t replay = 0; replay < 3; ++replay) {
+    mixture.fill(replay);
+    mixture.ranks.run(graphs);
+    mixture.expectRight();
+  }
+}
+
+TEST_CASE("too few places of one rank are an error that all ranks tell, without waiting") {
+  const MoeRanksProblem few = with([](auto &p) {
+    p.places = 16;
+    p.tokens = 20;
+    p.mixture.router.topk = 4;
+  });
+  // The timeout is longer than the test may take.
+  const Mixture mixture(few, fk::choose(few, 20), {20, 20},
+                        {.capacity = 1 << 16, .timeout = std::chrono::minutes(10)});
+  mixture.run();
+  const auto told = [&](int rank) { return messageOf([&] { mixture.ranks.group(rank).check(); }); };
+  // Each rank has 40 slots or so: both have too few places, and the first to say so is known.
+  for (int rank = 0; rank < 2; ++rank)
+    expectPart(told(rank), "given more slots of tokens than its experts have places for");
+}
+
+TEST_CASE("a checked mixture over ranks tells of experts that there are not") {
+  const MoeRanksProblem given = with([](auto &p) { p.mixture.router.given = true; });
+  const Mixture mixture(given, fk::choose(given, 9), {9, 9},
+                        {.capacity = 1 << 16, .timeout = std::chrono::milliseconds(200)});
+  const fk::MoeRanksPlan checked(given, mixture.plan.config(), {.check_indices = true});
+  std::vector<fx::DeviceArray<std::int32_t>> ids;
+  mixture.ranks.each([&](int rank) {
+    std::vector<std::int32_t> chosen;
+    for (int slot = 0; slot < 18; ++slot)
+      chosen.push_back(slot % 6);
+    if (rank == 0)
+      chosen[7] = 6;
+    ids.push_back(fx::DeviceArray<std::int32_t>::from_host(chosen, {9, 2}));
+  });
+  mixture.ranks.run([&](int rank, const fx::Stream &stream) {
+    fk::MoeRanksArgs args = mixture.args(rank);
+    args.ids = ids[at(rank)].tensor();
+    checked(args, stream);
+  });
+  expectPart(messageOf([&] { checked.check(); }), "ids[3, 1] is 6");
+}
+
+TEST_CASE("a mixture over ranks: what is refused, before anything is launched") {
+  const Mixture mixture(kTwo, fk::choose(kTwo, 9), {9, 9},
+                        {.capacity = 1 << 10, .timeout = std::chrono::milliseconds(200)});
+  const auto told = [&](auto change) {
+    fk::MoeRanksArgs args = mixture.args(0);
+    change(args);
+    return messageOf([&] { mixture.plan(args, mixture.ranks.stream(0)); });
+  };
+  expectPart(told([](auto &) {}), "bytes do not fit the group's windows of 1024");
+  expectPart(told([](auto &a) { a.group = nullptr; }), "moe_ranks: group is null");
+  expectPart(told([](auto &a) { a.w2 = a.w1; }), "w2");
+  expectPart(told([](auto &a) { a.workspace.reset(); }), "workspace");
+  expectPart(told([](auto &a) { a.bias1 = a.x; }), "bias1 is given");
+  expectPart(told([](auto &a) {
+               a.y = fx::TensorArg(a.workspace->data(), fx::bf16, fx::Extents{9, 64});
+             }),
+             "y shares memory with workspace");
+  mixture.ranks.group(0).check(); // no launch waits for the other rank
+  const auto why = [](auto change) { return fk::supported(with(change)).why; };
+  expectPart(why([](auto &p) { p.ranks = 3; }), "ranks is 3; it is 2, 4 or 8");
+  expectPart(why([](auto &p) { p.mixture.router.experts = 7; }), "experts is 7; each of the 2");
+  expectPart(why([](auto &p) { p.mixture.router.shared = 1; }), "mixture.router.shared is 1");
+  expectPart(why([](auto &p) { p.mixture.local = 3; }), "mixture.local is 3");
+  expectPart(why([](auto &p) { p.mixture.tokens = true; }), "mixture.tokens is true");
+  expectPart(why([](auto &p) { p.tokens = 0; }), "tokens is 0");
+  expectPart(why([](auto &p) { p.places = 20; }), "places is 20; they are units of 16");
+  expectPart(why([](auto &p) { p.places = 1 << 20; }), "are enough for any choice of experts");
+  MoeRanksConfig config = fk::choose(kTwo, 9);
+  config.dispatch.blocks = 0;
+  expectPart(fk::supported(kTwo, config).why, "dispatch: blocks is 0");
+}
