@@ -84,7 +84,7 @@ class Product {
 public:
   Product(const fk::GemmProblem &problem, int most, const Values &weights)
       : plan_(problem, fk::choose(problem, most)), weights_({fk::prepared_size(problem.weight())}),
-        workspace_(fk::workspace_bytes(problem, plan_.config(), most)) {
+        workspace_(plan_.workspace_bytes(most)) {
     Values prepared(static_cast<std::size_t>(fk::prepared_size(problem.weight())));
     fk::prepare_weight(problem.weight(), weights.data(), prepared.data());
     weights_.copy_from(prepared);
@@ -149,7 +149,7 @@ public:
         values_({blocks, kPage, shape.kv_heads, kHead}), cos_({positions, kHead / 2}),
         sin_({positions, kHead / 2}), heads_({most, shape.wide()}),
         attended_({most, shape.wideQ()}), mlp_({most, shape.mlp}),
-        attentionBytes_(fk::workspace_bytes(attentionOf(shape), attention_.config(), most)),
+        attentionBytes_(attention_.workspace_bytes(most)),
         workspace_(
             {std::int64_t(std::max({std::size_t(1), attentionBytes_, qkv_.workspace(),
                                     out_.workspace(), gate_up_.workspace(), down_.workspace()}))}) {

@@ -25,6 +25,18 @@ inline fx::TensorArg part(const fx::TensorArg &of, int mode, std::int64_t from,
           std::span(shape).first(std::size_t(of.rank())), of.strides()};
 }
 
+/// Elements of each row of (m, columns), from `first` on, as (m, count, each).
+inline fx::TensorArg headsOf(const fx::TensorArg &of, std::int64_t first, std::int64_t count,
+                             std::int64_t each) {
+  const fx::TensorArg columns = part(of, 1, first, count * each);
+  return {columns.data(), of.dtype(), fx::Extents{of.shape()[0], count, each},
+          fx::Extents{of.strides()[0], each, 1}};
+}
+/// The same elements, which follow one another, in another shape.
+inline fx::TensorArg reshaped(const fx::TensorArg &of, const fx::Extents &shape) {
+  return {of.data(), of.dtype(), shape};
+}
+
 /// Tensors that live as long as the room.
 class DeviceRoom {
 public:

@@ -33,6 +33,10 @@ struct Mixture {
   /// A shared expert takes each token, with the sigmoid of a gate of its own as its weight.
   bool gatedShared = false;
   bool someMlps = false; ///< config.json may say that some layers have an MLP
+  /// The choice may be of groups first, and weights have a factor. An MLP takes each token besides the
+  /// experts, and the experts may have rows of their own width, which products make of a token's and
+  /// back. Experts, as the MLP, have no gates.
+  bool apart = false;
 };
 
 /// A decoder: an embedding, layers of attention and of an MLP, each after an RMS norm and added to
@@ -54,9 +58,12 @@ struct Architecture {
   bool latent = false;            ///< attention is latent (MLA), see Latent
   /// Layers that do not see all tokens are linear attention by the gated delta rule, see Delta.
   bool delta = false;
+  /// With delta: each channel of k decays by itself (Kimi Delta Attention), by numbers that come from
+  /// fewer, as those of the gates do, whose sigmoid multiplies what heads give.
+  bool channelDecays = false;
   /// Layers that do not see all tokens are Mamba-2's state spaces, see Delta.
   bool stateSpaces = false;
-  /// A layer is a state space, attention or an MLP, after one norm.
+  /// A layer is a state space, attention, an MLP or a mixture, after one norm.
   bool oneMixer = false;
   bool attention = true; ///< there are layers of attention
   bool rotates = true;   ///< heads rotate by their positions
@@ -125,6 +132,15 @@ inline constexpr Architecture kArchitectures[] = {
                         .score = fk::GatingScore::sigmoid,
                         .choiceBias = "gate.e_score_correction_bias",
                         .shared = true}},
+    {.type = "kimi_linear",
+     .latent = true,
+     .delta = true,
+     .channelDecays = true,
+     .rotates = false,
+     .mixture = Mixture{.inner = "moe_intermediate_size",
+                        .score = fk::GatingScore::sigmoid,
+                        .choiceBias = "gate.e_score_correction_bias",
+                        .shared = true}},
     {.type = "minimax_m2",
      .rowNorms = true,
      .mixture = Mixture{.inner = "intermediate_size",
@@ -140,7 +156,11 @@ inline constexpr Architecture kArchitectures[] = {
      .stateSpaces = true,
      .oneMixer = true,
      .rotates = false,
-     .gatedMlps = false},
+     .gatedMlps = false,
+     .mixture = Mixture{.inner = "moe_intermediate_size",
+                        .score = fk::GatingScore::sigmoid,
+                        .choiceBias = "gate.e_score_correction_bias",
+                        .apart = true}},
 };
 
 // endregion

@@ -44,6 +44,12 @@ inline fk::ElementwisePlan sharedGatePlan(const Model &model) {
        .row_align = 1}};
 }
 
+/// y = x + more, of what experts give and of what an MLP besides them gives.
+inline fk::ElementwisePlan addPlan(const Model &model) {
+  return {fk::ElementwiseChain("add", [](const Vector &x, const Vector &more) { return x + more; }),
+          {.x = {{fx::f32}, {fx::f32}}, .y = {{fx::f32}}, .n = model.width}};
+}
+
 /// y = weight * x, of what state spaces give, which is normalised in groups before.
 inline fk::ElementwisePlan weighPlan(const Model &model) {
   return {fk::ElementwiseChain("weigh",

@@ -96,7 +96,7 @@ inline double swapOf(const Model &model, const Floats &choiceBias, std::span<con
       topk < ranked.size() && ranked[topk - 1].choice - ranked[topk].choice <= near;
   if (!groupsNear && !expertsNear)
     return 0;
-  double squares = model.experts.shared, others = 0;
+  double squares = model.experts.shared + (model.experts.apart ? 1 : 0), others = 0;
   for (std::size_t i = 0; i < topk; ++i) {
     const double square = ranked[i].weight * ranked[i].weight;
     squares += square;
@@ -213,7 +213,7 @@ public:
     std::printf("hidden states: at most %.3g of what rounding allows\n"
                 "logits: at most %.3g of it, %.2g\n",
                 worstHidden_, worstLogit_, worstDifference_);
-    if (model_.row.mixture)
+    if (model_.experts.count)
       std::printf("experts: %d times another one of nearly the same score in prompts; %d of the "
                   "rows of logits allow for it\n",
                   swaps_, allowedSwaps_);

@@ -53,6 +53,19 @@ inline constexpr std::string_view kNoMatter[] = {
     "use_mamba_kernels",
 };
 
+/// Keys that some models have other names for.
+struct OtherName {
+  std::string_view key, other;
+};
+inline constexpr OtherName kOtherNames[] = {
+    {"max_position_embeddings", "model_max_length"}, // Kimi Linear
+    {"n_group", "num_expert_group"},
+    {"n_shared_experts", "num_shared_experts"},
+    {"norm_topk_prob", "moe_renormalize"},
+    {"num_experts_per_tok", "num_experts_per_token"},
+    {"scoring_func", "moe_router_activation_func"},
+};
+
 class Config {
 public:
   /// An object of JSON; messages call it by the name.
@@ -178,7 +191,7 @@ public:
   }
   [[noreturn]] void refuse(const std::string &key, const nlohmann::json &value,
                            const std::string &why) const {
-    throw FileError(name_ + ": " + key + " is " + value.dump() + "; " + why);
+    throw FileError(name_ + ": " + written(key) + " is " + value.dump() + "; " + why);
   }
 
 private:
@@ -203,13 +216,29 @@ private:
     return made;
   }
   const nlohmann::json *find(const std::string &key, bool optional = true) const {
+    const nlohmann::json *found = value(key);
+    for (const OtherName &name : kOtherNames)
+      if (name.key == key)
+        if (const nlohmann::json *other = value(std::string(name.other))) {
+          if (found && *found != *other)
+            refuse(std::string(name.other), *other, key + " is " + found->dump());
+          found = other;
+        }
+    if (!found && !optional)
+      throw FileError(name_ + " has no key " + key);
+    return found;
+  }
+  /// The name that the file has for a key.
+  std::string written(const std::string &key) const {
+    for (const OtherName &name : kOtherNames)
+      if (name.key == key && !value(key) && value(std::string(name.other)))
+        return std::string(name.other);
+    return key;
+  }
+  const nlohmann::json *value(const std::string &key) const {
     known_.insert(key);
     const auto found = values_.find(key);
-    if (found != values_.end() && !found->is_null())
-      return &*found;
-    if (!optional)
-      throw FileError(name_ + " has no key " + key);
-    return nullptr;
+    return found != values_.end() && !found->is_null() ? &*found : nullptr;
   }
 
   nlohmann::json values_;

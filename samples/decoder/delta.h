@@ -1,5 +1,5 @@
-// Linear attention by the gated delta rule (Gated DeltaNet, arXiv 2412.06464), and the state spaces of
-// Mamba-2 (arXiv 2405.21060): a sequence has no keys and values in a cache, but a state of each head,
+// Linear attention by the gated delta rule (Gated DeltaNet, arXiv 2412.06464), Kimi Delta Attention
+// (arXiv 2510.26692), and the state spaces of Mamba-2 (arXiv 2405.21060): a sequence has no keys and values in a cache, but a state of each head,
 // and the last tokens of a convolution before it.
 #pragma once
 
@@ -38,6 +38,7 @@ inline fk::DeltaRuleProblem deltaProblem(const Model &model, bool prompts) {
           .update = delta.isSum ? fk::StateUpdate::add : fk::StateUpdate::delta,
           .decay = fk::DecayGate::softplus,
           .strength = delta.isSum ? fk::UpdateStrength::step : fk::UpdateStrength::sigmoid,
+          .by_channel = delta.byChannel(),
           .dt_min = delta.stepMin,
           .dt_max = delta.stepMax,
           .skip = delta.isSum,
@@ -51,7 +52,7 @@ inline fk::NormProblem gatedNorm(const Model &model) {
           .n = model.delta.normed,
           .eps = model.eps,
           .statistics = true, // for --check
-          .gate = fk::NormGate::silu,
+          .gate = model.delta.byChannel() ? fk::NormGate::sigmoid : fk::NormGate::silu,
           .gate_first = model.delta.isSum};
 }
 // endregion
@@ -66,7 +67,8 @@ public:
         given_(zeros(maker, fx::f32, sizes_.values())),
         gate_(room(maker, fx::f32, sizes_.values())),
         normalised_(room(maker, fx::bf16, sizes_.values())),
-        steps_(room(maker, fx::f32, sizes_.steps())),
+        steps_(room(maker, fx::f32, sizes_.steps())), low_(room(maker, fx::bf16, sizes_.rank)),
+        decays_(room(maker, fx::f32, sizes_.byChannel() ? sizes_.values() : 0)),
         conv_{maker.plans(convProblem(maker.model, true), maker.rows.prompt),
               maker.plans(convProblem(maker.model, false), maker.rows.batch)},
         rule_{maker.plans(deltaProblem(maker.model, true), maker.rows.prompt),
@@ -78,8 +80,22 @@ public:
     }
   }
 
+  /// A product, or two with few numbers between them.
+  struct LowProduct {
+    std::optional<Product> down;
+    Product product;
+
+    void operator()(const fx::TensorArg &x, const fx::TensorArg &between, const fx::TensorArg &y,
+                    const Call &call) const {
+      if (down)
+        (*down)(x, between, call);
+      product(down ? between : x, y, call);
+    }
+  };
   struct Layer {
-    Product mixed, gate, steps, output;
+    Product mixed, steps, output;
+    LowProduct gate;
+    std::optional<LowProduct> decay;
     fx::TensorArg taps, a, offset, norm;
     std::optional<fx::TensorArg> convBias, skip;
     fx::TensorArg convState, state; ///< of each sequence
@@ -90,13 +106,25 @@ public:
     const auto product = [&](std::int64_t n, const Matrix &matrix) {
       return Product(maker, productProblem(n, matrix.columns), {matrix});
     };
+    const auto low = [&](const std::optional<Matrix> &down, const Matrix &matrix) {
+      LowProduct made{{}, product(sizes_.values(), matrix)};
+      if (down)
+        made.down.emplace(maker, productProblem(sizes_.rank, width_, fx::bf16), std::vector{*down});
+      return made;
+    };
+    std::optional<LowProduct> decay;
+    if (weights.decay)
+      decay = low(weights.decayDown, *weights.decay);
+    const fx::Extents offsets = sizes_.byChannel() ? fx::Extents{sizes_.valueHeads, sizes_.key}
+                                                   : fx::Extents{sizes_.valueHeads};
     return {.mixed = product(sizes_.channels(), weights.mixed),
-            .gate = product(sizes_.values(), weights.gate),
             .steps = product(sizes_.steps(), weights.steps),
             .output = product(width_, weights.output),
+            .gate = low(weights.gateDown, weights.gate),
+            .decay = decay,
             .taps = maker.memory.upload(weights.taps, {sizes_.channels(), sizes_.taps}),
             .a = *maker.vector(weights.a),
-            .offset = *maker.vector(weights.offset),
+            .offset = maker.memory.upload(weights.offset, offsets),
             .norm = *maker.vector(weights.norm),
             .convBias = maker.vector(weights.convBias),
             .skip = maker.vector(weights.skip),
@@ -114,8 +142,10 @@ public:
     const fx::TensorArg mixed = call.rows(mixed_), steps = call.rows(steps_),
                         convolved = call.rows(convolved_);
     layer.mixed(x, mixed, call);
-    layer.gate(x, call.rows(gate_), call);
+    layer.gate(x, call.rows(low_), call.rows(gate_), call);
     layer.steps(x, steps, call);
+    if (layer.decay)
+      (*layer.decay)(x, call.rows(low_), call.rows(decays_), call);
     conv_[call.step]({.x = mixed,
                       .weight = layer.taps,
                       .bias = layer.convBias,
@@ -129,10 +159,11 @@ public:
     std::optional<fx::TensorArg> beta;
     if (!sizes_.isSum)
       beta = part(steps, 1, 0, heads);
-    rule_[call.step]({.q = headsOf(0, sizes_.keyHeads, sizes_.key, call),
-                      .k = headsOf(sizes_.keys(), sizes_.keyHeads, sizes_.key, call),
-                      .v = headsOf(2 * sizes_.keys(), sizes_.valueHeads, sizes_.value, call),
-                      .g = part(steps, 1, sizes_.steps() - heads, heads),
+    rule_[call.step]({.q = headsOf(convolved, 0, sizes_.keyHeads, sizes_.key),
+                      .k = headsOf(convolved, sizes_.keys(), sizes_.keyHeads, sizes_.key),
+                      .v = headsOf(convolved, 2 * sizes_.keys(), sizes_.valueHeads, sizes_.value),
+                      .g = layer.decay ? headsOf(call.rows(decays_), 0, heads, sizes_.key)
+                                       : part(steps, 1, sizes_.steps() - heads, heads),
                       .beta = beta,
                       .starts = batch_.starts.device,
                       .state = layer.state,
@@ -141,8 +172,7 @@ public:
                       .a = layer.a,
                       .dt_bias = layer.offset,
                       .skip = layer.skip,
-                      .y = fx::tensor(static_cast<float *>(given_.data()),
-                                      {call.m, sizes_.valueHeads, sizes_.value})},
+                      .y = headsOf(call.rows(given_), 0, sizes_.valueHeads, sizes_.value)},
                      call.stream);
     // With weights of all heads, which are not the same in each row of the norm, they come after it.
     const fx::TensorArg &normed = sizes_.isSum ? given_ : normalised_;
@@ -165,15 +195,9 @@ private:
   static fx::TensorArg zeros(const Maker &maker, fx::DType dtype, std::int64_t columns) {
     return maker.memory.zeros(dtype, {maker.rows.most(), columns});
   }
-  /// Heads of what was convolved, whose first has its elements from `first` on.
-  fx::TensorArg headsOf(std::int64_t first, std::int64_t count, std::int64_t each,
-                        const Call &call) const {
-    return {static_cast<fx::bfloat16_t *>(convolved_.data()) + first, fx::bf16,
-            fx::Extents{call.m, count, each}, fx::Extents{sizes_.channels(), each, 1}};
-  }
   /// (m, values) as rows of the norm.
   fx::TensorArg byGroup(const fx::TensorArg &of, const Call &call) const {
-    return {of.data(), of.dtype(), fx::Extents{call.m * sizes_.groups(), sizes_.normed}};
+    return reshaped(of, {call.m * sizes_.groups(), sizes_.normed});
   }
 
   const Delta &sizes_;
@@ -181,7 +205,8 @@ private:
   const Batch &batch_;
   fx::TensorArg mixed_, convolved_, given_, gate_, normalised_; ///< rows of channels, and of values
   fx::TensorArg steps_;                                         ///< rows of gates
-  fk::CausalConvPlan conv_[2];                                  ///< for prompts, and for steps
+  fx::TensorArg low_, decays_; ///< rows of what gates are made of; of channels
+  fk::CausalConvPlan conv_[2]; ///< for prompts, and for steps
   fk::DeltaRulePlan rule_[2];
   fk::NormPlan norm_;
   /// isSum.

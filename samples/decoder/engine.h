@@ -35,13 +35,20 @@ struct EngineOptions {
 class Engine {
 public:
   Engine(const Model &model, samples::Plans &plans, const EngineOptions &options)
-      : model_(model), options_(options),
-        maker_{model, plans, memory_, workspaces_, {options.prompt, options.batch}},
+      : model_(model), options_(options), maker_{model,
+                                                 plans,
+                                                 memory_,
+                                                 workspaces_,
+                                                 {options.prompt, options.batch}},
         rows_(maker_.rows.most()),
         batch_(maker_.rows, options.context, model.row.latent ? model.heads : 0),
         x_({rows_, model.width}), delta_({rows_, model.width}),
         logits_({options.batch, model.vocabulary}), y_({rows_, model.width}),
-        inner_(memory_.room(fx::bf16, {rows_, model.inner})), embedding_(raw(model.embedding)),
+        inner_(memory_.room(fx::bf16, {rows_, std::max(model.inner, model.experts.apart)})),
+        latentRows_{memory_.room(fx::bf16, {rows_, model.experts.latent}),
+                    memory_.room(fx::bf16, {rows_, model.experts.latent})},
+        apart_(memory_.room(fx::f32, {rows_, model.experts.apart ? model.width : 0})),
+        embedding_(raw(model.embedding)),
         finalNorm_(memory_.upload(model.finalNorm, {model.width})),
         sharedGate_(memory_.room(fx::f32, {rows_, 1})), embed_(embedPlan(model)),
         norm_(plans(normProblem(model, fx::bf16, false), rows_)),
@@ -55,8 +62,10 @@ public:
       heads_.emplace(maker_, batch_);
     if (model.row.delta || model.row.stateSpaces)
       linear_.emplace(maker_, batch_);
-    if (model.row.mixture)
+    if (model.experts.count)
       mixtures_.emplace(maker_);
+    if (model.experts.apart)
+      add_ = addPlan(model);
     if (model.logitCap != 0)
       softCap_ = capPlan(model);
     for (std::size_t i = 0; i < model.layer.size(); ++i)
@@ -147,13 +156,15 @@ private:
   using Numbers = fx::DeviceArray<float>;
 
   struct Mlp {
+    std::int64_t inner;
     Product up, down; ///< up: with a gate, if the model has one
   };
   struct RoutedMixture {
     Product router;
     DeviceExperts experts;
     Numbers scores; ///< that the router gave in the last call
-    std::optional<Product> sharedGate = {};
+    std::optional<Product> sharedGate = {}, toLatent = {}, fromLatent = {};
+    std::optional<Mlp> apart = {}; ///< besides the experts
   };
   struct DeviceLayer {
     fx::TensorArg norm; ///< of what enters the layer
@@ -197,16 +208,29 @@ private:
       if (experts.sharedGate)
         made.mixture->sharedGate.emplace(maker_, productProblem(1, model_.width),
                                          std::vector{*experts.sharedGate});
+      if (experts.toLatent) {
+        const std::int64_t latent = model_.experts.latent;
+        made.mixture->toLatent.emplace(maker_, productProblem(latent, model_.width, fx::bf16),
+                                       std::vector{*experts.toLatent});
+        made.mixture->fromLatent.emplace(maker_, productProblem(model_.width, latent),
+                                         std::vector{*experts.fromLatent});
+      }
+      if (experts.apart)
+        made.mixture->apart = mlp(*experts.apart);
     } else if (weights.mlp) {
-      const MlpWeights &mlp = *weights.mlp;
-      fk::GemmProblem up = productProblem(model_.inner, model_.width, fx::bf16);
-      up.activation = model_.activation;
-      up.gated = mlp.gate.has_value();
-      made.mlp.emplace(
-          Product(maker_, up, mlp.gate ? std::vector{*mlp.gate, mlp.up} : std::vector{mlp.up}),
-          Product(maker_, productProblem(model_.width, model_.inner), {mlp.down}));
+      made.mlp = mlp(*weights.mlp);
     }
     return made;
+  }
+  Mlp mlp(const MlpWeights &weights) const {
+    fk::GemmProblem up = productProblem(weights.up.rows, model_.width, fx::bf16);
+    up.activation = model_.activation;
+    up.gated = weights.gate.has_value();
+    return {
+        weights.up.rows,
+        Product(maker_, up,
+                weights.gate ? std::vector{*weights.gate, weights.up} : std::vector{weights.up}),
+        Product(maker_, productProblem(model_.width, weights.up.rows), {weights.down})};
   }
 
   //===-- The model -----------------------------------------------------------===//
@@ -252,20 +276,10 @@ private:
       normaliseDelta(layer.afterAttention);
       if (layer.mlpNorm) // else the layer is one thing
         addAndNormalise(*layer.mlpNorm);
-      if (layer.mlp) {
-        layer.mlp->up(y, call.rows(inner_), call);
-        layer.mlp->down(call.rows(inner_), delta, call);
-      } else if (layer.mixture) {
-        const RoutedMixture &mixture = *layer.mixture;
-        const fx::TensorArg scores = call.rows(mixture.scores);
-        mixture.router(y, scores, call);
-        std::optional<fx::TensorArg> sharedGate;
-        if (mixture.sharedGate) {
-          sharedGate = call.rows(sharedGate_);
-          (*mixture.sharedGate)(y, *sharedGate, call);
-        }
-        (*mixtures_)(mixture.experts, scores, sharedGate, y, delta, call);
-      }
+      if (layer.mlp)
+        runMlp(*layer.mlp, y, delta, call);
+      else if (layer.mixture)
+        runMixture(*layer.mixture, y, delta, call);
       normaliseDelta(layer.afterMlp);
       // endregion
     }
@@ -288,6 +302,34 @@ private:
     // All rows choose; of those whose logits this call has not changed, the last choice counts.
     choice_(logits_, 0, call.stream);
   }
+  void runMlp(const Mlp &mlp, const fx::TensorArg &y, const fx::TensorArg &result,
+              const Call &call) const {
+    const fx::TensorArg inner = part(call.rows(inner_), 1, 0, mlp.inner);
+    mlp.up(y, inner, call);
+    mlp.down(inner, result, call);
+  }
+  void runMixture(const RoutedMixture &mixture, const fx::TensorArg &y, const fx::TensorArg &result,
+                  const Call &call) const {
+    const fx::TensorArg scores = call.rows(mixture.scores);
+    mixture.router(y, scores, call);
+    std::optional<fx::TensorArg> sharedGate;
+    if (mixture.sharedGate) {
+      sharedGate = call.rows(sharedGate_);
+      (*mixture.sharedGate)(y, *sharedGate, call);
+    }
+    if (mixture.toLatent) {
+      const fx::TensorArg in = call.rows(latentRows_[0]), out = call.rows(latentRows_[1]);
+      (*mixture.toLatent)(y, in, call);
+      (*mixtures_)(mixture.experts, scores, sharedGate, in, out, call);
+      (*mixture.fromLatent)(out, result, call);
+    } else {
+      (*mixtures_)(mixture.experts, scores, sharedGate, y, result, call);
+    }
+    if (mixture.apart) {
+      runMlp(*mixture.apart, y, call.rows(apart_), call);
+      (*add_)({.x = {result, call.rows(apart_)}, .y = {result}}, call.stream);
+    }
+  }
   template <class T>
   void show(std::int64_t layer, const fx::DeviceArray<T> &values, const Call &call) {
     if (call.step || !watch)
@@ -307,10 +349,10 @@ private:
   Batch batch_;
   Numbers x_, delta_, logits_;        ///< x + delta is the stream between the layers
   fx::DeviceArray<fx::bfloat16_t> y_; ///< what was normalised
-  fx::TensorArg inner_, embedding_, finalNorm_, sharedGate_;
+  fx::TensorArg inner_, latentRows_[2], apart_, embedding_, finalNorm_, sharedGate_;
   fk::ElementwisePlan embed_;
   fk::NormPlan norm_, addAndNorm_, postNorm_;
-  std::optional<fk::ElementwisePlan> softCap_;
+  std::optional<fk::ElementwisePlan> softCap_, add_;
   std::optional<HeadAttention> heads_;
   std::optional<LatentAttention> latent_;
   std::optional<DeltaAttention> linear_;

@@ -24,7 +24,8 @@ public:
   explicit MixturePlans(const Maker &maker) : MixturePlans(maker, maker.model, maker.memory) {}
 
   // region: mixture
-  /// What the experts give of y, whose scores the router made, and the gate of shared ones.
+  /// What the experts give of y, whose scores the router made, and the gate of shared ones. `sum` is
+  /// in F32, or in BF16 where a product reads it.
   void operator()(const DeviceExperts &layer, const fx::TensorArg &scores,
                   const std::optional<fx::TensorArg> &sharedGate, const fx::TensorArg &y,
                   const fx::TensorArg &sum, const Call &call) const {
@@ -39,9 +40,9 @@ public:
              .bias = layer.choiceBias},
             call.stream);
     if (sharedGate)
-      (*sharedGate_)({.x = {*sharedGate},
-                      .y = {part(tokens(weights_), 1, experts_.topk, experts_.shared)}},
-                     call.stream);
+      (*sharedGate_)(
+          {.x = {*sharedGate}, .y = {part(tokens(weights_), 1, experts_.topk, experts_.shared)}},
+          call.stream);
     sort_({.ids = tokens(ids_),
            .sorted_ids = sorted,
            .unit_experts = units,
@@ -95,9 +96,10 @@ private:
   MixturePlans(const Maker &maker, const Model &model, samples::DeviceRoom &memory)
       : experts_(model.experts), rows_(maker.rows.most()), workspaces_(maker.workspaces),
         gating_(maker.plans(gatingProblem(model), rows_)),
-        sort_(maker.plans(sortProblem(), rows_)),
-        gateUp_{maker.plans(gateUpProblem(model), places(maker.rows.prompt)),
-                maker.plans(gateUpProblem(model), places(maker.rows.batch))},
+        sort_(maker.plans(sortProblem(), rows_)), gateUp_{maker.plans(gateUpProblem(model),
+                                                                      places(maker.rows.prompt)),
+                                                          maker.plans(gateUpProblem(model),
+                                                                      places(maker.rows.batch))},
         down_{maker.plans(downProblem(model), places(maker.rows.prompt)),
               maker.plans(downProblem(model), places(maker.rows.batch))},
         sum_(maker.plans(sumProblem(model), rows_)),
@@ -108,7 +110,7 @@ private:
         counts_(memory.room(fx::i32, {experts_.all()})),
         offsets_(memory.room(fx::i32, {experts_.all() + 1})), totals_(memory.room(fx::i32, {3})),
         inner_(memory.room(fx::bf16, {places(rows_), experts_.inner})),
-        results_(memory.room(fx::f32, {rows_, experts_.slots(), model.width})) {
+        results_(memory.room(fx::f32, {rows_, experts_.slots(), experts_.columns(model.width)})) {
     maker.workspaces.require(sort_, rows_);
     if (model.row.mixture->gatedShared)
       sharedGate_ = sharedGatePlan(model);
@@ -132,13 +134,13 @@ private:
     const bool clamped = model.row.mixture->clamped;
     return {.experts = experts_.all(),
             .n = experts_.inner,
-            .k = model.width,
+            .k = experts_.columns(model.width),
             .unit = kUnit,
             .topk = experts_.slots(),
             .a_rows = fk::GroupedRows::tokens,
             .bias = clamped,
             .activation = model.activation,
-            .gated = fk::GatedPairs::halves,
+            .gated = model.row.gatedMlps ? fk::GatedPairs::halves : fk::GatedPairs::none,
             .alpha = float(experts_.alpha),
             .limit = float(experts_.limit),
             .up_offset = clamped ? 1.0f : 0.0f};
@@ -146,7 +148,7 @@ private:
   fk::GroupedGemmProblem downProblem(const Model &model) const {
     return {.c = fx::f32,
             .experts = experts_.all(),
-            .n = model.width,
+            .n = experts_.columns(model.width),
             .k = experts_.inner,
             .unit = kUnit,
             .topk = experts_.slots(),
@@ -154,8 +156,11 @@ private:
             .bias = model.row.mixture->clamped};
   }
   fk::MoeReduceProblem sumProblem(const Model &model) const {
-    return {
-        .x = fx::f32, .y = fx::f32, .n = model.width, .topk = experts_.slots(), .weights = true};
+    return {.x = fx::f32,
+            .y = experts_.latent ? fx::DType(fx::bf16) : fx::DType(fx::f32),
+            .n = experts_.columns(model.width),
+            .topk = experts_.slots(),
+            .weights = true};
   }
   std::int64_t places(std::int64_t m) const { return fk::moe_sort_places(sortProblem(), m); }
 

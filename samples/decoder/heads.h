@@ -31,11 +31,7 @@ inline fk::RopeProblem ropeProblem(const Model &model) {
 }
 /// Of so many heads together.
 inline fk::NormProblem rowNorm(const Model &model, std::int64_t heads) {
-  return {.x = fx::f32,
-          .weight = fx::f32,
-          .y = fx::f32,
-          .n = heads * model.head,
-          .eps = model.eps};
+  return {.x = fx::f32, .weight = fx::f32, .y = fx::f32, .n = heads * model.head, .eps = model.eps};
 }
 inline fk::AttentionProblem attentionProblem(const Model &model, bool window) {
   return {.q = fx::bf16,
@@ -175,21 +171,18 @@ private:
   void normaliseRows(const Layer &layer, const Call &call) const {
     const auto normalise = [&](const fk::NormPlan &plan, std::int64_t first, std::int64_t count,
                                const fx::TensorArg &weight) {
-      const fx::TensorArg all =
-          part(call.rows(qkv_), 1, first * model_.head, count * model_.head);
+      const fx::TensorArg all = part(call.rows(qkv_), 1, first * model_.head, count * model_.head);
       plan({.x = all, .weight = weight, .y = all}, call.stream);
     };
     normalise(*qRows_, 0, model_.heads, *layer.qNorm);
     normalise(*kRows_, model_.heads, model_.kvHeads, *layer.kNorm);
   }
   void rotate(const Layer &layer, const Call &call) const {
-    const auto headsOf = [&](std::int64_t first, std::int64_t count) {
-      return fx::tensor(static_cast<float *>(qkv_.data()) + first * model_.head,
-                        {call.m, count, model_.head}, {model_.qkvWidth(), model_.head, 1});
-    };
-    rope_({.q = headsOf(0, model_.heads),
-           .k = headsOf(model_.heads, model_.kvHeads),
-           .v = headsOf(model_.heads + model_.kvHeads, model_.kvHeads),
+    const fx::TensorArg qkv = call.rows(qkv_);
+    rope_({.q = headsOf(qkv, 0, model_.heads, model_.head),
+           .k = headsOf(qkv, model_.heads * model_.head, model_.kvHeads, model_.head),
+           .v = headsOf(qkv, (model_.heads + model_.kvHeads) * model_.head, model_.kvHeads,
+                        model_.head),
            .positions = call.rows(batch_.positions.device),
            .cos = kind(layer).angles.cos,
            .sin = kind(layer).angles.sin,

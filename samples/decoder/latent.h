@@ -119,8 +119,9 @@ public:
         angles_(maker, maker.model.rope, batch.sequences().context()),
         rotateKeys_(maker.plans(latentRope(maker.model, true), maker.rows.most())),
         rotateQueries_(maker.plans(latentRope(maker.model, false), maker.rows.most())),
-        absorb_(maker, latent_.keys, latent_.plain), expand_(maker, latent_.value, latent_.keys),
-        attention_{decode(maker, maker.rows.prompt), decode(maker, maker.rows.batch)} {
+        absorb_(maker, latent_.keys, latent_.plain),
+        expand_(maker, latent_.value, latent_.keys), attention_{decode(maker, maker.rows.prompt),
+                                                                decode(maker, maker.rows.batch)} {
     if (latent_.queries)
       queryNorm_ = maker.plans(fk::NormProblem{.x = fx::f32,
                                                .weight = fx::f32,
@@ -138,8 +139,7 @@ public:
     fx::TensorArg cache;
   };
   Layer layer(const Maker &maker, const LatentWeights &weights) const {
-    return {.down = Product(maker,
-                            productProblem(latent_.queries + latent_.cached(), width_),
+    return {.down = Product(maker, productProblem(latent_.queries + latent_.cached(), width_),
                             weights.down, weights.downBias),
             .q = Product(maker,
                          productProblem(heads_ * latent_.head(),
@@ -151,23 +151,22 @@ public:
             .kvNorm = *maker.vector(weights.kvNorm),
             .absorb = absorb_.weights(maker, weights.absorb),
             .expand = expand_.weights(maker, weights.expand),
-            .cache = maker.memory.zeros(
-                fx::bf16, {batch_.sequences().pages(), kPage, 1, latent_.cached()})};
+            .cache = maker.memory.zeros(fx::bf16,
+                                        {batch_.sequences().pages(), kPage, 1, latent_.cached()})};
   }
 
   /// What attention gives of what was normalised.
   void operator()(const Layer &layer, const fx::TensorArg &x, const fx::TensorArg &y,
                   const Call &call) const {
     // region: latent
-    const fx::TensorArg down = call.rows(down_), q = call.rows(q_),
-                        absorbed = call.rows(absorbed_), values = call.rows(values_),
-                        attended = call.rows(attended_);
+    const fx::TensorArg down = call.rows(down_), q = call.rows(q_), absorbed = call.rows(absorbed_),
+                        values = call.rows(values_), attended = call.rows(attended_);
     layer.down(x, down, call);
     if (layer.qNorm) {
       const fx::TensorArg normalised = call.rows(normalised_);
-      (*queryNorm_)({.x = part(down, 1, 0, latent_.queries), .weight = *layer.qNorm,
-                     .y = normalised},
-                    call.stream);
+      (*queryNorm_)(
+          {.x = part(down, 1, 0, latent_.queries), .weight = *layer.qNorm, .y = normalised},
+          call.stream);
       layer.q(normalised, flat(q), call);
     } else {
       layer.q(x, flat(q), call);
@@ -203,13 +202,11 @@ private:
   }
   /// (m, heads, n) as (m, heads * n).
   fx::TensorArg flat(const fx::TensorArg &of) const {
-    return fx::tensor(of.data(), fx::bf16, {of.shape()[0], of.shape()[1] * of.shape()[2]});
+    return reshaped(of, {of.shape()[0], of.shape()[1] * of.shape()[2]});
   }
   /// Normalises the value, rotates the rest of the key, and writes both, in one kernel.
   void writeCache(const Layer &layer, const fx::TensorArg &down, const Call &call) const {
-    const std::int64_t row = down.strides()[0];
-    rotateKeys_({.k = fx::tensor(static_cast<float *>(down.data()) + latent_.queries,
-                                 {call.m, 1, latent_.cached()}, {row, row, 1}),
+    rotateKeys_({.k = headsOf(down, latent_.queries, 1, latent_.cached()),
                  .positions = call.rows(batch_.positions.device),
                  .cos = angles_.cos,
                  .sin = angles_.sin,

@@ -44,24 +44,31 @@ struct DeltaWeights {
   /// Rows of q, k and v of all heads, which are convolved; of the gates of what heads give; and of
   /// beta of all heads, if there is such, and then of the length of a step.
   Matrix mixed, gate, steps, output;
+  /// Kimi Delta Attention: what gates are made of, what steps of channels are made of, and these.
+  std::optional<Matrix> gateDown = {}, decayDown = {}, decay = {};
   Floats taps;          ///< (channels, taps)
   Floats convBias = {}; ///< of channels, if there is one
-  Floats a, offset; ///< of heads: a step's factor in the exponent of the decay; what it has more
+  /// Of heads: a step's factor in the exponent of the decay; what the step has more, of channels if
+  /// they decay by themselves.
+  Floats a, offset;
   Floats skip = {}; ///< isSum: of heads
   Floats norm;      ///< of what a head gives, or all heads
+};
+struct MlpWeights {
+  std::optional<Matrix> gate; ///< gatedMlps
+  Matrix up, down;
 };
 /// The weights of a mixture of experts.
 struct ExpertWeights {
   Matrix router;
   std::optional<Matrix> sharedGate = {};   ///< gatedShared
   Floats routerBias = {}, choiceBias = {}; ///< clamped; if the mixture has such
-  /// Of one expert after another: rows of gates and then of ups, and of the second products.
+  /// Of one expert after another: rows of gates, if it has them, and then of ups, and of the second
+  /// products.
   std::vector<Matrix> gateUp = {}, down = {};
-  Floats gateUpBias = {}, downBias = {}; ///< clamped
-};
-struct MlpWeights {
-  std::optional<Matrix> gate; ///< gatedMlps
-  Matrix up, down;
+  Floats gateUpBias = {}, downBias = {};                ///< clamped
+  std::optional<MlpWeights> apart = {};                 ///< what each token has besides experts
+  std::optional<Matrix> toLatent = {}, fromLatent = {}; ///< if experts have rows of another width
 };
 
 struct Layer {
@@ -125,7 +132,10 @@ private:
       made.delta = readStateSpace(file, mixer);
       break;
     case Mixing::none:
-      made.mlp = readMlp(file, mixer);
+      if (experts.layers[std::size_t(i)])
+        made.experts = readPlainExperts(file, mixer);
+      else
+        made.mlp = readMlp(file, mixer, inner);
       break;
     case Mixing::all:
     case Mixing::window:
@@ -134,7 +144,41 @@ private:
     }
     return made;
   }
-  MlpWeights readMlp(const SafeTensors &file, const std::string &at) const {
+  /// A mixture whose experts have no gates, with an MLP besides.
+  ExpertWeights readPlainExperts(const SafeTensors &file, const std::string &at) const {
+    const std::int64_t columns = experts.columns(width);
+    ExpertWeights made{.router = matrix(file, at + "gate.weight", experts.count, width),
+                       .choiceBias =
+                           vector(file, at + std::string(row.mixture->choiceBias), {experts.count}),
+                       .apart = readMlp(file, at + "shared_experts.", experts.apart)};
+    if (file.has(at + "experts.up_proj")) {
+      made.gateUp = eachExpert(file, at + "experts.up_proj", experts.inner, columns);
+      made.down = eachExpert(file, at + "experts.down_proj", columns, experts.inner);
+    } else { // as published files have them
+      for (std::int64_t e = 0; e < experts.count; ++e) {
+        const std::string expert = at + "experts." + std::to_string(e) + ".";
+        made.gateUp.push_back(matrix(file, expert + "up_proj.weight", experts.inner, columns));
+        made.down.push_back(matrix(file, expert + "down_proj.weight", columns, experts.inner));
+      }
+    }
+    if (experts.latent) {
+      made.toLatent = matrix(file, at + "fc1_latent_proj.weight", columns, width);
+      made.fromLatent = matrix(file, at + "fc2_latent_proj.weight", width, columns);
+    }
+    return made;
+  }
+  /// The matrix of each expert, of a tensor of all.
+  std::vector<Matrix> eachExpert(const SafeTensors &file, const std::string &name,
+                                 std::int64_t rows, std::int64_t columns) const {
+    const std::int64_t shape[] = {experts.count, rows, columns};
+    const auto all = file.bf16(name, shape);
+    const std::size_t size = all.size() / std::size_t(experts.count);
+    std::vector<Matrix> matrices;
+    for (std::size_t e = 0; e < std::size_t(experts.count); ++e)
+      matrices.push_back({all.subspan(e * size, size), rows, columns});
+    return matrices;
+  }
+  MlpWeights readMlp(const SafeTensors &file, const std::string &at, std::int64_t inner) const {
     std::optional<Matrix> gate;
     if (row.gatedMlps)
       gate = matrix(file, at + "gate_proj.weight", inner, width);
@@ -144,19 +188,22 @@ private:
   }
   Layer readLayer(const SafeTensors &file, std::int64_t i) {
     const std::string at = stem_ + "layers." + std::to_string(i) + ".",
-                      attention = at + "self_attn.", mlp = at + "mlp.";
+                      attention = at + "self_attn.",
+                      mixture = at + "block_sparse_moe.", // in published files
+        mlp = at + (file.has(mixture + "gate.weight") ? "block_sparse_moe." : "mlp.");
     const auto number = std::size_t(i);
     Layer made{.norm = norm(file, at + "input_layernorm", width)};
-    if (row.latent)
+    if (mixing[number] == Mixing::delta)
+      made.delta = row.channelDecays ? readChannelDelta(file, attention)
+                                     : readDeltaWeights(file, at + "linear_attn.");
+    else if (row.latent)
       made.latent = readLatentWeights(file, attention);
-    else if (mixing[number] == Mixing::delta)
-      made.delta = readDeltaWeights(file, at + "linear_attn.");
     else
       made.heads = readHeads(file, attention);
     if (row.mixture && experts.layers[number])
       made.experts = readMixture(file, mlp, *row.mixture);
     else
-      made.mlp = readMlp(file, mlp);
+      made.mlp = readMlp(file, mlp, inner);
     // Without norms after them, the norm after attention is the one before the MLP.
     if (row.postNorms) {
       made.afterAttention = norm(file, at + "post_attention_layernorm", width);
@@ -248,6 +295,32 @@ private:
         .norm = vector(file, at + "norm.weight", {delta.value})};
     return made;
   }
+  DeltaWeights readChannelDelta(const SafeTensors &file, const std::string &at) {
+    const std::int64_t values = delta.values(), rank = delta.rank;
+    const auto rows = [&](const std::string &name, std::int64_t rows, std::int64_t columns) {
+      return matrix(file, at + name + ".weight", rows, columns);
+    };
+    // The published file has what transformers keeps in a module of its own, and three convolutions.
+    const std::string gate = file.has(at + "forget_gate.A_log") ? "forget_gate." : "";
+    Floats taps;
+    if (file.has(at + "conv1d.weight"))
+      taps = vector(file, at + "conv1d.weight", {delta.channels(), 1, delta.taps});
+    else
+      for (const char *of : {"q_conv1d", "k_conv1d", "v_conv1d"})
+        append(taps, vector(file, at + of + ".weight", {values, 1, delta.taps}));
+    return {.mixed = joined({rows("q_proj", values, width), rows("k_proj", values, width),
+                             rows("v_proj", values, width)}),
+            .gate = rows("g_b_proj", values, rank),
+            .steps = rows("b_proj", delta.valueHeads, width),
+            .output = rows("o_proj", width, values),
+            .gateDown = rows("g_a_proj", rank, width),
+            .decayDown = rows(gate + "f_a_proj", rank, width),
+            .decay = rows(gate + "f_b_proj", values, rank),
+            .taps = taps,
+            .a = minusExp(vector(file, at + gate + "A_log", {1, 1, delta.valueHeads, 1})),
+            .offset = vector(file, at + gate + "dt_bias", {values}),
+            .norm = vector(file, at + "o_norm.weight", {delta.value})};
+  }
   DeltaWeights readStateSpace(const SafeTensors &file, const std::string &at) {
     // Gates, x, B, C and steps; C, B and x are in the place of q, k and v.
     const std::int64_t values = delta.values(), keys = delta.keys(), channels = delta.channels();
@@ -297,15 +370,8 @@ private:
   ExpertWeights readMixture(const SafeTensors &file, const std::string &mlp,
                             const Mixture &mixture) {
     const std::int64_t both = 2 * experts.inner;
-    /// The matrix of each expert, of a tensor of all.
     const auto each = [&](const std::string &name, std::int64_t rows, std::int64_t columns) {
-      const std::int64_t shape[] = {experts.count, rows, columns};
-      const auto all = file.bf16(name, shape);
-      const std::size_t size = all.size() / std::size_t(experts.count);
-      std::vector<Matrix> matrices;
-      for (std::size_t e = 0; e < std::size_t(experts.count); ++e)
-        matrices.push_back({all.subspan(e * size, size), rows, columns});
-      return matrices;
+      return eachExpert(file, name, rows, columns);
     };
     const std::string router = mlp + std::string(mixture.router);
     ExpertWeights made{.router = matrix(file, router + ".weight", experts.count, width)};
@@ -319,16 +385,21 @@ private:
       for (std::int64_t e = 0; e < experts.count; ++e)
         deinterleave(std::span(made.gateUpBias).subspan(std::size_t(e * both), std::size_t(both)));
       made.downBias = vector(file, mlp + "experts.down_proj_bias", {experts.count, width});
-    } else if (file.has(mlp + "experts.0.gate_proj.weight")) { // a tensor for each expert
-      for (std::int64_t e = 0; e < experts.count; ++e) {
-        const std::string at = mlp + "experts." + std::to_string(e) + ".";
-        made.gateUp.push_back(matrix(file, at + "gate_proj.weight", experts.inner, width));
-        made.gateUp.push_back(matrix(file, at + "up_proj.weight", experts.inner, width));
-        made.down.push_back(matrix(file, at + "down_proj.weight", width, experts.inner));
-      }
-    } else {
+    } else if (file.has(mlp + "experts.gate_up_proj")) {
       made.gateUp = each(mlp + "experts.gate_up_proj", both, width);
       made.down = each(mlp + "experts.down_proj", width, experts.inner);
+    } else { // a tensor for each expert, with one of two names
+      const bool numbered = file.has(mlp + "experts.0.w1.weight");
+      for (std::int64_t e = 0; e < experts.count; ++e) {
+        const std::string at = mlp + "experts." + std::to_string(e) + ".";
+        const auto of = [&](const char *name, const char *number, std::int64_t rows,
+                            std::int64_t columns) {
+          return matrix(file, at + (numbered ? number : name) + ".weight", rows, columns);
+        };
+        made.gateUp.push_back(of("gate_proj", "w1", experts.inner, width));
+        made.gateUp.push_back(of("up_proj", "w3", experts.inner, width));
+        made.down.push_back(of("down_proj", "w2", width, experts.inner));
+      }
     }
     if (!mixture.choiceBias.empty())
       made.choiceBias = vector(file, mlp + std::string(mixture.choiceBias), {experts.count});

@@ -10,7 +10,7 @@
 
 namespace decoder {
 
-using samples::part;
+using samples::headsOf, samples::part, samples::reshaped;
 
 /// A call of the model's kernels: for a row of each sequence (a step), or for m rows of prompts.
 struct Call {
@@ -34,11 +34,11 @@ struct Rows {
 class Workspaces {
 public:
   template <class P> void require(const fk::Plan<P> &plan, std::int64_t rows) {
-    bytes_ = std::max(bytes_, fk::workspace_bytes(plan.problem(), plan.config(), rows));
+    bytes_ = std::max(bytes_, plan.workspace_bytes(rows));
   }
   void require(const fk::GemmPlan &plan, std::int64_t rows) {
     std::size_t &bytes = hasFlags(plan) ? flaggedBytes_ : bytes_;
-    bytes = std::max(bytes, fk::workspace_bytes(plan.problem(), plan.config(), rows));
+    bytes = std::max(bytes, plan.workspace_bytes(rows));
   }
   /// Called once, after all plans are known.
   void allocate(samples::DeviceRoom &memory) {

@@ -18,12 +18,16 @@ struct Experts {
   /// last of which may be filled up with zeros.
   int shared = 0;
   std::int64_t sharedInner = 0;   ///< the width inside of all shared ones
+  std::int64_t apart = 0;         ///< the width inside of an MLP besides the experts; 0: none
+  std::int64_t latent = 0;        ///< the width of experts' rows, if it is not the model's
   int groups = 1, topkGroups = 1; ///< of the experts that the router chooses from
   std::vector<bool> layers;       ///< of each layer: whether it has a mixture and no MLP
   bool renormalise = false;
   double scale = 1;            ///< of the weights
   double alpha = 1, limit = 0; ///< clamped
 
+  /// Columns of the experts' rows, in a model of this width.
+  std::int64_t columns(std::int64_t width) const { return latent ? latent : width; }
   int slots() const { return topk + shared; } ///< of a token
   std::int64_t all() const { return count + shared; }
 };
@@ -43,16 +47,21 @@ struct Latent {
 /// states; before them a convolution over the last `taps` tokens. Mamba-2's C, B and x are q, k and v.
 struct Delta {
   std::int64_t keyHeads = 0, valueHeads = 0, key = 0, value = 0, taps = 0;
-  bool isSum = false;    ///< Mamba-2: a token adds x to the state, times the length of its step
-  bool convBias = false; ///< the convolution has a bias
+  bool isSum = false; ///< Mamba-2: a token adds x to the state, times the length of its step
+  /// Not 0: Kimi Delta Attention, each channel of k decays by itself; decays and gates are made by way
+  /// of so many numbers.
+  std::int64_t rank = 0;
+  bool convBias = false;           ///< the convolution has a bias
   double stepMin = 0, stepMax = 0; ///< between which steps are kept; 0: no limit
   std::int64_t normed = 0;         ///< numbers of a row that are normalised together
 
   std::int64_t keys() const { return keyHeads * key; }
   std::int64_t values() const { return valueHeads * value; }
   std::int64_t channels() const { return 2 * keys() + values(); } ///< of the convolution: q, k, v
-  /// Numbers of a token's gates: of the delta rule beta of all heads, and the steps of all heads.
-  std::int64_t steps() const { return (isSum ? 1 : 2) * valueHeads; }
+  bool byChannel() const { return rank != 0; }
+  /// Numbers of a token's gates: of the delta rule beta of all heads, and the steps of all heads. Steps
+  /// of channels are not among them.
+  std::int64_t steps() const { return (isSum || byChannel() ? 1 : 2) * valueHeads; }
   std::int64_t groups() const { return values() / normed; } ///< rows of the norm, of a token
 };
 
@@ -61,7 +70,7 @@ enum class Mixing : std::uint8_t {
   all,    ///< attention to all tokens before
   window, ///< to the last ones
   delta,  ///< linear attention, or a state space
-  none,   ///< the layer is an MLP
+  none,   ///< the layer is an MLP or a mixture
 };
 
 struct Sizes {
@@ -117,13 +126,17 @@ struct Sizes {
       readMixing(config);
     if (row.latent)
       readLatent(config);
-    if (row.delta)
+    if (row.channelDecays)
+      readChannelDelta(config);
+    else if (row.delta)
       readDelta(config);
     if (row.rotates && row.attention)
       readRopes(config);
     else // by an angle of 0
-      rope = windowRope = {.frequencies = {0.0}};
-    if (row.mixture)
+      rope = windowRope = {.frequencies =
+                               std::vector(std::size_t(row.latent ? latent.rotary / 2 : 1), 0.0)};
+    if (row.mixture &&
+        (!row.oneMixer || std::ranges::find(experts.layers, true) != experts.layers.end()))
       readExperts(config, *row.mixture);
     config.expect("mlp_bias", false);
     config.expect("use_bidirectional_attention", false);
@@ -163,6 +176,7 @@ private:
       {"linear_attention", "mamba", 'M', Mixing::delta},
       {"full_attention", "attention", '*', Mixing::all},
       {"mlp", "mlp", '-', Mixing::none},
+      {"moe", "moe", 'E', Mixing::none},
   };
   /// The layers of a model whose layers are one thing each; empty: all are state spaces.
   static std::vector<std::string> mixersOf(const Config &config) {
@@ -183,18 +197,20 @@ private:
   void readStateSpaces(const Config &config) {
     const std::vector<std::string> mixers = mixersOf(config);
     mixing.assign(std::size_t(layers), Mixing::delta);
+    experts.layers.assign(std::size_t(layers), false);
     for (std::size_t i = 0; i < mixers.size(); ++i) {
       const auto *found = std::ranges::find_if(kMixerNames, [&](const MixerName &known) {
         return mixers[i] == known.name || mixers[i] == known.older ||
                mixers[i] == std::string(1, known.letter);
       });
       if (found == std::end(kMixerNames) || !row.attention)
-        config.refuse(config.has("layers_block_type") ? "layers_block_type"
-                                                      : "hybrid_override_pattern",
-                      mixers[i],
-                      row.attention ? "this program has linear_attention, full_attention and mlp"
-                                    : "all layers of this model are state spaces");
+        config.refuse(
+            config.has("layers_block_type") ? "layers_block_type" : "hybrid_override_pattern",
+            mixers[i],
+            row.attention ? "this program has linear_attention, full_attention, mlp and moe"
+                          : "all layers of this model are state spaces");
       mixing[i] = found->mixing;
+      experts.layers[i] = found->name == "moe";
     }
     // Two spellings of the same.
     const bool alone = !row.attention;
@@ -226,7 +242,7 @@ private:
     config.ignore({"moe_intermediate_size", "moe_latent_size",
                    "moe_shared_expert_intermediate_size", "moe_shared_expert_overlap", "n_group",
                    "n_routed_experts", "n_shared_experts", "norm_topk_prob", "num_experts_per_tok",
-                   "routed_scaling_factor", "topk_group"});
+                   "routed_scaling_factor", "topk_group"}); // without a mixture, nothing has them
   }
   void readMixing(const Config &config) {
     // What layers have that do not see all tokens.
@@ -247,7 +263,7 @@ private:
     for (std::int64_t i = 0; i < layers; ++i)
       mixing.push_back(everywhere || (used && (i + 1) % every) ? other : Mixing::all);
     const std::vector<std::string> types = config.words("layer_types", std::size_t(layers));
-    if (used && types.empty() && row.globalEvery == 0)
+    if (used && !row.delta && types.empty() && row.globalEvery == 0)
       config.refuse("use_sliding_window", true, "layer_types says of which layers then");
     for (std::size_t i = 0; i < types.size(); ++i) {
       if (types[i] != nameOfOther && types[i] != "full_attention")
@@ -255,8 +271,30 @@ private:
                       "this program has full_attention and " + nameOfOther);
       mixing[i] = types[i] == nameOfOther ? other : Mixing::all;
     }
+    if (const auto linear = config.object("linear_attn_config"); linear && types.empty())
+      readLayerNumbers(*linear);
+    else if (row.channelDecays && types.empty())
+      config.refuse("layer_types", nullptr, "it or linear_attn_config says what each layer is");
     const bool any = std::ranges::find(mixing, Mixing::window) != mixing.end();
     window = config.whole("sliding_window", 1, 1 << 30, any ? std::nullopt : std::optional(1));
+  }
+  /// Which layers see all tokens and which are linear attention, by their numbers, the first of which
+  /// is 1.
+  void readLayerNumbers(const Config &config) {
+    std::vector<bool> known(std::size_t(layers), false);
+    for (const auto &[key, is] :
+         {std::pair("full_attn_layers", Mixing::all), std::pair("kda_layers", Mixing::delta)})
+      for (const std::int64_t number : config.wholes(key, 1, layers)) {
+        const std::size_t i = std::size_t(number - 1);
+        if (known[i])
+          config.refuse(key, number, "each layer is there once");
+        known[i] = true;
+        mixing[i] = is;
+      }
+    if (const auto missing = std::ranges::find(known, false); missing != known.end())
+      config.refuse("kda_layers", config.wholes("kda_layers", 1, layers),
+                    "it or full_attn_layers has layer " +
+                        std::to_string(missing - known.begin() + 1));
   }
   void readLatent(const Config &config) {
     if (config.has("q_lora_rank"))
@@ -286,6 +324,26 @@ private:
     if (activation != fk::Activation::silu)
       config.refuse("hidden_act", config.word("hidden_act"),
                     "the convolutions of this program have silu");
+  }
+  void readChannelDelta(const Config &config) {
+    const auto linear = config.object("linear_attn_config");
+    const auto whole = [&](const char *key, const char *older) {
+      const std::int64_t size = linear ? linear->whole(older, 1, 1024) : config.whole(key, 1, 1024);
+      if (linear)
+        config.expect(key, size);
+      return size;
+    };
+    delta.keyHeads = delta.valueHeads = whole("linear_num_heads", "num_heads");
+    delta.key = delta.value = delta.normed = delta.rank = whole("linear_head_dim", "head_dim");
+    delta.taps = whole("linear_conv_kernel_dim", "short_conv_kernel_size");
+    if (linear) {
+      linear->ignore({"full_attn_layers", "kda_layers"}); // see readLayerNumbers
+      linear->expectAllKnown();
+    }
+    config.expect("hidden_act", "silu");
+    config.expect("mla_use_nope", true); // with transformers' name, there is no other way
+    config.expect("use_grouped_topk", true);
+    config.ignore({"rope_parameters", "rope_scaling", "rope_theta"}); // nothing rotates
   }
   void readRopes(const Config &config) {
     const auto given =
@@ -326,9 +384,11 @@ private:
     experts.inner = config.whole(std::string(mixture.inner), 1, 1 << 20);
     experts.topk =
         int(config.whole("num_experts_per_tok", 1, std::min<std::int64_t>(experts.count, 64)));
-    experts.renormalise =
-        mixture.renormalise ? *mixture.renormalise : config.flag("norm_topk_prob", mixture.shared);
-    experts.layers.assign(std::size_t(layers), true);
+    experts.renormalise = mixture.renormalise
+                              ? *mixture.renormalise
+                              : config.flag("norm_topk_prob", mixture.shared || mixture.apart);
+    if (!row.oneMixer)
+      experts.layers.assign(std::size_t(layers), true);
     if (mixture.someMlps) {
       const std::int64_t step = config.whole("decoder_sparse_step", 1, 1000, 1);
       for (std::int64_t i = 0; i < layers; ++i)
@@ -347,17 +407,37 @@ private:
     if (mixture.shared) {
       experts.shared = int(config.whole("n_shared_experts", 1, 64));
       experts.sharedInner = experts.shared * experts.inner;
+      readMlpLayers(config);
+      config.expect("scoring_func", "sigmoid");
+      config.expect("topk_method", "noaux_tc");
+      config.expect("moe_layer_freq", 1);
+    }
+    if (mixture.apart) {
+      experts.apart = config.whole("moe_shared_expert_intermediate_size", 1, 1 << 20);
+      if (config.has("moe_latent_size"))
+        experts.latent = config.whole("moe_latent_size", 1, 1 << 20);
+    }
+    if (mixture.shared || mixture.apart) {
       experts.groups = int(config.whole("n_group", 1, 32));
       experts.topkGroups = int(config.whole("topk_group", 1, experts.groups));
       if (experts.count % experts.groups)
         config.refuse("n_group", experts.groups,
                       "it divides " + std::string(count) + ", " + std::to_string(experts.count));
-      std::fill_n(experts.layers.begin(), config.whole("first_k_dense_replace", 0, layers), false);
       experts.scale = config.real("routed_scaling_factor", 1e-3, 1e3);
-      config.expect("scoring_func", "sigmoid");
-      config.expect("topk_method", "noaux_tc");
-      config.expect("moe_layer_freq", 1);
     }
+  }
+  /// Which layers have an MLP: all that are said, or the first ones.
+  void readMlpLayers(const Config &config) {
+    const std::vector<std::string> types = config.words("mlp_layer_types", std::size_t(layers));
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      if (types[i] != "dense" && types[i] != "sparse")
+        config.refuse("mlp_layer_types", types[i], "this program has dense and sparse");
+      experts.layers[i] = types[i] == "sparse";
+    }
+    if (types.empty())
+      std::fill_n(experts.layers.begin(), config.whole("first_k_dense_replace", 0, layers), false);
+    else
+      config.ignore({"first_k_dense_replace"});
   }
 };
 

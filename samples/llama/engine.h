@@ -14,6 +14,7 @@
 #include <flydsl/host/graph.h>
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/collective.h>
+#include <flydsl/kernels/collective_norm.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
@@ -129,6 +130,10 @@ public:
                                                     .type = fx::f32,
                                                     .ranks = group->size()},
                               rows * model.width));
+    if (group)
+      sumAndNorm_.emplace(plans(
+          fk::CollectiveNormProblem{.norm = normProblem(model, true), .ranks = group->size()},
+          options.batch));
     const fx::Extents cache{sequences_.pages(), kPage, model.kvHeads, model.head};
     for (const Layer &layer : model.layer) {
       std::vector<Product> qkv;
@@ -255,7 +260,7 @@ private:
     return memory_.upload(table, {options_.context, model_.head / 2});
   }
   template <class P> std::optional<fx::TensorArg> workspace(const fk::Plan<P> &plan, int rows) {
-    const std::size_t bytes = fk::workspace_bytes(plan.problem(), plan.config(), rows);
+    const std::size_t bytes = plan.workspace_bytes(rows);
     return bytes ? std::optional(memory_.room(fx::u8, {bytes})) : std::nullopt;
   }
   // region: weights
@@ -324,17 +329,29 @@ private:
       product.plan[prompt]({.a = a, .b = product.b, .up = product.up, .c = c}, stream_);
     };
     // region: sum
-    // What the ranks' parts of a layer add is summed up, with the same bits on each.
+    // What the ranks' parts of a layer add is summed up, with the same bits on each: the rows of a
+    // prompt by themselves, the few rows of a step by the launch that normalises them.
+    const bool atOnce = group_ && !promptOf;
     const auto addUp = [&] {
-      if (!group_)
+      if (!group_ || atOnce)
         return;
       const fx::TensorArg delta = fx::tensor(delta_.data(), {m * model_.width});
-      sums_[promptOf && m > options_.batch]({.x = delta, .y = delta, .group = &*group_}, stream_);
+      sums_[m > options_.batch]({.x = delta, .y = delta, .group = &*group_}, stream_);
     };
     // endregion
     // The sum of x and delta is made where it is normalised next.
     const auto addAndNormalise = [&](const fx::TensorArg &weight, std::int64_t from) {
       const fx::TensorArg x = part(x_, 0, from, m - from);
+      if (atOnce) {
+        (*sumAndNorm_)({.x = rows(delta_),
+                        .weight = weight,
+                        .residual = x,
+                        .y = rows(y_),
+                        .residual_out = x,
+                        .group = &*group_},
+                       stream_);
+        return;
+      }
       addAndNorm_({.x = part(delta_, 0, from, m - from),
                    .weight = weight,
                    .residual = x,
@@ -414,7 +431,8 @@ private:
   const Model &model_;
   const EngineOptions options_;
   const std::optional<fx::Group> group_; ///< none: the model is whole
-  std::vector<fk::CollectivePlan> sums_; ///< of a step's rows, and of a prompt's
+  std::vector<fk::CollectivePlan> sums_; ///< of a prompt's rows: few, and many
+  std::optional<fk::CollectiveNormPlan> sumAndNorm_; ///< of a step's rows
   const std::int64_t rows_;              ///< of a call, at most
   double hostSeconds_ = 0;
   fx::Stream stream_;

@@ -58,7 +58,19 @@ std::string saidWith(const std::string &model, const json &changes) {
   config.update(changes);
   return said(model, config);
 }
+/// A config in which a key has another value is refused: with the value, or the part of it that is
+/// wrong, and why.
+void expectRefused(const std::string &model, const std::string &key, const json &value,
+                   const std::string &why, const json &wrong = nullptr) {
+  CHECK(saidWith(model, {{key, value}}) ==
+        "config: " + key + " is " + (wrong.is_null() ? value : wrong).dump() + "; " + why);
+}
 bool endsWith(const std::string &text, const std::string &end) { return text.ends_with(end); }
+/// A config with these changes does not fit the file of weights; the sentence ends so.
+void expectMisfit(const std::string &model, const json &changes, const std::string &end) {
+  INFO(changes.dump());
+  CHECK(endsWith(saidWith(model, changes), end));
+}
 
 } // namespace
 
@@ -151,7 +163,8 @@ TEST_CASE("a header with any changed byte is refused or read, and nothing else h
 TEST_CASE("each model of the folder is read") {
   for (const char *model :
        {"llama", "llama_linear", "llama_llama3", "llama_yarn", "qwen3", "gemma2", "gemma3",
-        "mixtral", "qwen3_moe", "gpt_oss", "glm4_moe", "deepseek_v3", "qwen3_next"}) {
+        "mixtral", "qwen3_moe", "gpt_oss", "glm4_moe", "deepseek_v3", "qwen3_next", "minimax_m2",
+        "mamba2", "nemotron_h", "nemotron_h_moe", "kimi_linear"}) {
     INFO(model);
     CHECK(said(model, configOf(model)) == "right");
   }
@@ -215,48 +228,39 @@ TEST_CASE("a model whose files don't fit each other is refused with a sentence")
 }
 
 TEST_CASE("what a mixture does not have here is refused with a sentence") {
-  CHECK(endsWith(saidWith("qwen3_moe", {{"decoder_sparse_step", 2}}),
-                 "has no tensor model.layers.0.mlp.gate_proj.weight"));
-  CHECK(endsWith(saidWith("qwen3_moe", {{"mlp_only_layers", {1}}}),
-                 "has no tensor model.layers.1.mlp.gate_proj.weight"));
-  CHECK(saidWith("qwen3_moe", {{"mlp_only_layers", {2}}}) ==
-        "config: mlp_only_layers is [2]; whole numbers from 0 to 1 are expected");
-  CHECK(saidWith("mixtral", {{"mlp_only_layers", {1}}}) ==
-        "config: mlp_only_layers is [1]; this program does not know the key");
-  CHECK(saidWith("qwen3_moe", {{"num_experts", 7}}) ==
-        "config: num_experts is 7; this program runs models with 8");
-  CHECK(saidWith("qwen3_moe", {{"num_experts_per_tok", 9}}) ==
-        "config: num_experts_per_tok is 9; a whole number from 1 to 8 is expected");
-  CHECK(saidWith("glm4_moe", {{"n_group", 3}}) ==
-        "config: n_group is 3; it divides n_routed_experts, 8");
-  CHECK(saidWith("glm4_moe", {{"topk_group", 2}}) ==
-        "config: topk_group is 2; a whole number from 1 to 1 is expected");
-  CHECK(endsWith(saidWith("glm4_moe", {{"n_shared_experts", 2}}),
-                 "mlp.shared_experts.gate_proj.weight of shape [16, 32]; [32, 32] is expected"));
-  CHECK(endsWith(saidWith("mixtral", {{"num_local_experts", 3}}),
-                 "mlp.gate.weight of shape [4, 32]; [3, 32] is expected"));
-  CHECK(endsWith(saidWith("glm4_moe", {{"first_k_dense_replace", 0}}),
-                 "has no tensor model.layers.0.mlp.gate.weight"));
-  CHECK(endsWith(saidWith("glm4_moe", {{"use_qk_norm", false}}),
-                 "self_attn.k_norm.weight, which this program does not use"));
+  expectMisfit("qwen3_moe", {{"decoder_sparse_step", 2}},
+               "has no tensor model.layers.0.mlp.gate_proj.weight");
+  expectMisfit("qwen3_moe", {{"mlp_only_layers", {1}}},
+               "has no tensor model.layers.1.mlp.gate_proj.weight");
+  expectRefused("qwen3_moe", "mlp_only_layers", {2}, "whole numbers from 0 to 1 are expected");
+  expectRefused("mixtral", "mlp_only_layers", {1}, "this program does not know the key");
+  expectRefused("qwen3_moe", "num_experts", 7, "this program runs models with 8");
+  expectRefused("qwen3_moe", "num_experts_per_tok", 9, "a whole number from 1 to 8 is expected");
+  expectRefused("glm4_moe", "n_group", 3, "it divides n_routed_experts, 8");
+  expectRefused("glm4_moe", "topk_group", 2, "a whole number from 1 to 1 is expected");
+  expectMisfit("glm4_moe", {{"n_shared_experts", 2}},
+               "mlp.shared_experts.gate_proj.weight of shape [16, 32]; [32, 32] is expected");
+  expectMisfit("mixtral", {{"num_local_experts", 3}},
+               "mlp.gate.weight of shape [4, 32]; [3, 32] is expected");
+  expectMisfit("glm4_moe", {{"first_k_dense_replace", 0}},
+               "has no tensor model.layers.0.mlp.gate.weight");
+  expectMisfit("glm4_moe", {{"use_qk_norm", false}},
+               "self_attn.k_norm.weight, which this program does not use");
 }
 
 TEST_CASE("what latent attention does not have here is refused with a sentence") {
-  CHECK(saidWith("deepseek_v3", {{"head_dim", 16}}) ==
-        "config: head_dim is 16; this program runs models with 64");
-  CHECK(saidWith("deepseek_v3", {{"num_key_value_heads", 1}}) ==
-        "config: num_key_value_heads is 1; this program runs models with 2");
+  expectRefused("deepseek_v3", "head_dim", 16, "this program runs models with 64");
+  expectRefused("deepseek_v3", "num_key_value_heads", 1, "this program runs models with 2");
   CHECK(saidWith("deepseek_v3", {{"kv_lora_rank", nullptr}}) == "config has no key kv_lora_rank");
-  CHECK(saidWith("deepseek_v3", {{"qk_head_dim", 64}}) ==
-        "config: qk_head_dim is 64; this program runs models with 96");
+  expectRefused("deepseek_v3", "qk_head_dim", 64, "this program runs models with 96");
   CHECK(saidWith("deepseek_v3", {{"partial_rotary_factor", 0.5}}) ==
         "config: partial_rotary_factor is 32; all of qk_rope_head_dim rotates");
-  CHECK(saidWith("deepseek_v3", {{"scoring_func", "softmax"}}) ==
-        "config: scoring_func is \"softmax\"; this program runs models with \"sigmoid\"");
-  CHECK(endsWith(saidWith("deepseek_v3", {{"q_lora_rank", nullptr}}),
-                 "has no tensor model.layers.0.self_attn.q_proj.weight"));
-  CHECK(endsWith(saidWith("deepseek_v3", {{"kv_lora_rank", 64}}),
-                 "kv_a_proj_with_mqa.weight of shape [192, 32]; [128, 32] is expected"));
+  expectRefused("deepseek_v3", "scoring_func", "softmax",
+                "this program runs models with \"sigmoid\"");
+  expectMisfit("deepseek_v3", {{"q_lora_rank", nullptr}},
+               "has no tensor model.layers.0.self_attn.q_proj.weight");
+  expectMisfit("deepseek_v3", {{"kv_lora_rank", 64}},
+               "kv_a_proj_with_mqa.weight of shape [192, 32]; [128, 32] is expected");
 }
 
 TEST_CASE("what linear attention does not have here is refused with a sentence") {
@@ -264,49 +268,88 @@ TEST_CASE("what linear attention does not have here is refused with a sentence")
                  {{"layer_types", {"linear_attention", "full_attention", "sliding_attention"}}}) ==
         "config: layer_types is \"sliding_attention\"; this program has full_attention and "
         "linear_attention");
-  CHECK(saidWith("qwen3_next", {{"use_sliding_window", true}}) ==
-        "config: use_sliding_window is true; this program runs models with false");
+  expectRefused("qwen3_next", "use_sliding_window", true, "this program runs models with false");
   CHECK(saidWith("qwen3_next", {{"linear_num_key_heads", 3}}) ==
         "config: linear_num_value_heads is 2; it is a multiple of linear_num_key_heads, 3");
   CHECK(saidWith("qwen3_next", {{"linear_key_head_dim", nullptr}}) ==
         "config has no key linear_key_head_dim");
-  CHECK(saidWith("qwen3_next", {{"hidden_act", "gelu_pytorch_tanh"}}) ==
-        "config: hidden_act is \"gelu_pytorch_tanh\"; the convolutions of this program have silu");
-  CHECK(endsWith(saidWith("qwen3_next", {{"linear_value_head_dim", 32}}),
-                 "in_proj_qkvz.weight of shape [320, 32]; [384, 32] is expected"));
-  CHECK(endsWith(saidWith("qwen3_next", {{"shared_expert_intermediate_size", 16}}),
-                 "shared_expert.gate_proj.weight of shape [24, 32]; [16, 32] is expected"));
+  expectRefused("qwen3_next", "hidden_act", "gelu_pytorch_tanh",
+                "the convolutions of this program have silu");
+  expectMisfit("qwen3_next", {{"linear_value_head_dim", 32}},
+               "in_proj_qkvz.weight of shape [320, 32]; [384, 32] is expected");
+  expectMisfit("qwen3_next", {{"shared_expert_intermediate_size", 16}},
+               "shared_expert.gate_proj.weight of shape [24, 32]; [16, 32] is expected");
   // Without layer_types, each fourth layer sees all tokens, or as many as the file says.
-  CHECK(endsWith(saidWith("qwen3_next", {{"layer_types", nullptr}}),
-                 "has no tensor model.layers.1.linear_attn.in_proj_qkvz.weight"));
+  expectMisfit("qwen3_next", {{"layer_types", nullptr}},
+               "has no tensor model.layers.1.linear_attn.in_proj_qkvz.weight");
   CHECK(saidWith("qwen3_next", {{"layer_types", nullptr}, {"full_attention_interval", 2}}) ==
         "right");
 }
 
+TEST_CASE("what decays of channels do not have here is refused with a sentence") {
+  expectRefused("kimi_linear", "mla_use_nope", false, "this program runs models with true");
+  expectRefused("kimi_linear", "hidden_act", "gelu_pytorch_tanh",
+                "this program runs models with \"silu\"");
+  expectRefused("kimi_linear", "moe_router_activation_func", "softmax",
+                "this program runs models with \"sigmoid\"");
+  expectRefused("kimi_linear", "use_full_rank_output_gate", true,
+                "this program does not know the key");
+  expectRefused("kimi_linear", "mlp_layer_types", {"dense", "moe"},
+                "this program has dense and sparse", "moe");
+  CHECK(saidWith("kimi_linear", {{"num_experts_per_tok", 3}}) ==
+        "config: num_experts_per_token is 2; num_experts_per_tok is 3");
+  expectMisfit("kimi_linear", {{"linear_num_heads", 2}},
+               "self_attn.conv1d.weight of shape [384, 1, 4]; [768, 1, 4] is expected");
+  expectMisfit("kimi_linear", {{"mlp_layer_types", {"sparse", "sparse"}}},
+               "has no tensor model.layers.0.mlp.gate.weight");
+  // As the published file has it.
+  const json linear{{"head_dim", 128}, {"num_heads", 1}, {"short_conv_kernel_size", 4}};
+  json numbers = linear;
+  numbers.update(json{{"full_attn_layers", {2}}, {"kda_layers", {1}}});
+  const json published{{"layer_types", nullptr},
+                       {"linear_attn_config", numbers},
+                       {"linear_conv_kernel_dim", nullptr},
+                       {"linear_head_dim", nullptr},
+                       {"linear_num_heads", nullptr},
+                       {"mlp_layer_types", nullptr},
+                       {"first_k_dense_replace", 1},
+                       {"mla_use_nope", true},
+                       {"rope_theta", 10000.0}};
+  CHECK(saidWith("kimi_linear", published) == "right");
+  const auto withLayers = [&](const json &all, const json &deltas) {
+    json changed = published;
+    changed["linear_attn_config"].update(json{{"full_attn_layers", all}, {"kda_layers", deltas}});
+    return saidWith("kimi_linear", changed);
+  };
+  expectRefused("kimi_linear", "layer_types", nullptr,
+                "it or linear_attn_config says what each layer is");
+  const std::string at = "config: linear_attn_config: ";
+  CHECK(withLayers({2}, {2}) == at + "kda_layers is 2; each layer is there once");
+  CHECK(withLayers({2}, json::array()) ==
+        at + "kda_layers is []; it or full_attn_layers has layer 1");
+}
+
 TEST_CASE("what state spaces do not have here is refused with a sentence") {
-  CHECK(
-      saidWith("nemotron_h",
-               {{"layers_block_type", {"linear_attention", "moe", "full_attention", "mlp"}}}) ==
-      "config: layers_block_type is \"moe\"; this program has linear_attention, full_attention and "
-      "mlp");
-  CHECK(
-      saidWith("nemotron_h",
-               {{"layers_block_type", nullptr}, {"hybrid_override_pattern", "M-E"}}) ==
-      "config: hybrid_override_pattern is \"E\"; this program has linear_attention, full_attention "
-      "and mlp");
-  CHECK(saidWith("nemotron_h", {{"num_hidden_layers", 3}}) ==
-        "config: num_hidden_layers is 3; this program runs models with 4");
+  CHECK(saidWith("nemotron_h",
+                 {{"layers_block_type", {"linear_attention", "conv", "full_attention", "mlp"}}}) ==
+        "config: layers_block_type is \"conv\"; this program has linear_attention, "
+        "full_attention, mlp and moe");
+  CHECK(saidWith("nemotron_h",
+                 {{"layers_block_type", nullptr}, {"hybrid_override_pattern", "M-C"}}) ==
+        "config: hybrid_override_pattern is \"C\"; this program has linear_attention, "
+        "full_attention, mlp and moe");
+  expectMisfit("nemotron_h", {{"layers_block_type", nullptr}, {"hybrid_override_pattern", "MEMM"}},
+               "has no tensor model.layers.1.mixer.gate.weight");
+  expectRefused("nemotron_h", "num_hidden_layers", 3, "this program runs models with 4");
   // The letters of older files mean the same.
   CHECK(saidWith("nemotron_h",
                  {{"layers_block_type", nullptr}, {"hybrid_override_pattern", "M-*M"}}) == "right");
-  CHECK(endsWith(
-      saidWith("nemotron_h", {{"layers_block_type", nullptr}, {"hybrid_override_pattern", "M**M"}}),
-      "has no tensor model.layers.1.mixer.q_proj.weight"));
-  CHECK(saidWith("mamba2", {{"use_bias", true}}) ==
-        "config: use_bias is true; this program runs models with false");
-  CHECK(saidWith("mamba2", {{"hidden_act", "gelu_pytorch_tanh"}}) ==
-        "config: hidden_act is \"gelu_pytorch_tanh\"; this program runs models with \"silu\"");
-  CHECK(saidWith("mamba2", {{"n_groups", 3}}) == "config: n_groups is 3; it divides the heads, 4");
+  expectMisfit("nemotron_h", {{"layers_block_type", nullptr}, {"hybrid_override_pattern", "M**M"}},
+               "has no tensor model.layers.1.mixer.q_proj.weight");
+  expectRefused("mamba2", "use_bias", true, "this program runs models with false");
+  expectRefused("mamba2", "hidden_act", "gelu_pytorch_tanh",
+                "this program runs models with \"silu\"");
+  expectRefused("mamba2", "n_groups", 3, "it divides the heads, 4");
   CHECK(saidWith("mamba2", {{"expand", 3}}) ==
         "config: expand is 3.0; times hidden_size it is num_heads times head_dim, 64");
   const std::string limits = "; two numbers from 0 on are expected, the second above the first";
@@ -315,9 +358,9 @@ TEST_CASE("what state spaces do not have here is refused with a sentence") {
         nlohmann::json{{{"__float__", "Infinity"}}, 1.0}})
     CHECK(saidWith("mamba2", {{"time_step_limit", wrong}}) ==
           "config: time_step_limit is " + wrong.dump() + limits);
-  CHECK(endsWith(
-      saidWith("mamba2", {{"use_conv_bias", false}}),
-      "has the tensor backbone.layers.0.mixer.conv1d.bias, which this program does not use"));
+  expectMisfit(
+      "mamba2", {{"use_conv_bias", false}},
+      "has the tensor backbone.layers.0.mixer.conv1d.bias, which this program does not use");
 }
 
 TEST_CASE("an infinity is read as Python and as transformers write it") {

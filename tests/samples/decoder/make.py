@@ -52,6 +52,11 @@ MODELS = {
                                       layer_types=['linear_attention', 'full_attention', 'linear_attention'], mlp_only_layers=[1],
                                       linear_num_key_heads=1, linear_num_value_heads=2, linear_key_head_dim=128, linear_value_head_dim=16,
                                       num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, shared_expert_intermediate_size=24)),
+    'kimi_linear': ('kimi_linear', dict({k: v for k, v in BASE.items() if k != 'head_dim'}, num_attention_heads=2, num_key_value_heads=2,
+                                        layer_types=['linear_attention', 'full_attention'],
+                                        linear_num_heads=1, linear_head_dim=128, kv_lora_rank=128, qk_nope_head_dim=32, qk_rope_head_dim=64,
+                                        v_head_dim=32, num_local_experts=8, num_experts_per_tok=2, moe_intermediate_size=16,
+                                        mlp_layer_types=['dense', 'sparse'])),
     'minimax_m2': ('minimax_m2', dict(BASE, num_local_experts=8, num_experts_per_tok=3, intermediate_size=16,
                                       rope_parameters=dict(rope_type='default', rope_theta=5000.0, partial_rotary_factor=0.5))),
     'mamba2': ('mamba2', dict({k: BASE[k] for k in ('vocab_size', 'hidden_size', 'num_hidden_layers', *TOKENS)}, num_heads=4, head_dim=16,
@@ -59,6 +64,11 @@ MODELS = {
     'nemotron_h': ('nemotron_h', dict({k: v for k, v in BASE.items() if k != 'num_hidden_layers'}, **FEW_HEADS,
                                       layers_block_type=['linear_attention', 'mlp', 'full_attention', 'linear_attention'], ssm_state_size=64,
                                       mamba_num_heads=2, mamba_head_dim=16, n_groups=1, chunk_size=8)),
+    'nemotron_h_moe': ('nemotron_h', dict({k: v for k, v in BASE.items() if k != 'num_hidden_layers'}, **FEW_HEADS,
+                                          layers_block_type=['linear_attention', 'moe', 'full_attention', 'moe'], ssm_state_size=64,
+                                          mamba_num_heads=2, mamba_head_dim=16, n_groups=1, chunk_size=8, n_routed_experts=8,
+                                          num_experts_per_tok=3, n_group=2, topk_group=1, moe_intermediate_size=16, moe_latent_size=16,
+                                          moe_shared_expert_intermediate_size=48, routed_scaling_factor=1.5)),
 }
 PROMPT_LENGTHS, STEPS = (19, 5, 1), 4
 
