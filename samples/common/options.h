@@ -1,4 +1,4 @@
-// Parts that the samples share beside the library: integer options `--name value`, and errors as a
+// Parts that the samples share besides the library: integer options `--name value`, and errors as a
 // message and an exit status.
 #pragma once
 
@@ -21,8 +21,10 @@ public:
       bool found = false;
       for (const char *option : known)
         found |= name == std::string("--") + option;
-      if (!found || i + 1 == argc)
-        throw std::invalid_argument(found ? name + " needs a value" : "unknown option " + name);
+      if (!found)
+        throw std::invalid_argument("unknown option " + name + list(known));
+      if (i + 1 == argc)
+        throw std::invalid_argument(name + " needs a value");
       char *end = nullptr;
       const long long value = std::strtoll(argv[i + 1], &end, 10);
       if (*end || value < 1)
@@ -36,6 +38,12 @@ public:
   }
 
 private:
+  static std::string list(std::initializer_list<const char *> known) {
+    std::string text = known.size() ? "; the options are" : "; there are no options";
+    for (const char *option : known)
+      text += std::string(option == *known.begin() ? " --" : ", --") + option + " N";
+    return text;
+  }
   std::map<std::string, std::int64_t> values_;
 };
 

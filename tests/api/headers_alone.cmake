@@ -1,4 +1,6 @@
-# COMPILER, INCLUDE (the public include folder), SCRATCH.
+# COMPILER, INCLUDE (the public include folder), SCRATCH, ALONE.
+# ALONE: each header compiles by itself. Without it all headers compile in one file: what a header lacks shows with any
+# compiler, because all of them read the same standard library, and what one compiler alone refuses shows in that file.
 file(GLOB_RECURSE headers RELATIVE "${INCLUDE}" "${INCLUDE}/flydsl/*.h")
 if(NOT headers)
   message(FATAL_ERROR "no headers below ${INCLUDE}")
@@ -6,23 +8,38 @@ endif()
 file(MAKE_DIRECTORY "${SCRATCH}")
 set(failures 0)
 set(flags -std=c++20 -Wall -Wextra -Werror "-I${INCLUDE}")
-foreach(header IN LISTS headers)
-  set(source "${SCRATCH}/one.cpp")
-  # Twice: the header guards itself.
-  file(WRITE "${source}" "#include <${header}>\n#include <${header}>\n")
-  execute_process(COMMAND "${COMPILER}" ${flags} -fsyntax-only "${source}"
+# `name`.cpp, which includes `lines`, compiles, and includes no header of MLIR, LLVM or HIP.
+function(compiles name header lines)
+  set(source "${SCRATCH}/${name}.cpp")
+  file(WRITE "${source}" "${lines}")
+  execute_process(COMMAND "${COMPILER}" ${flags} -fsyntax-only -MD -MF "${SCRATCH}/${name}.d" "${source}"
     RESULT_VARIABLE status ERROR_VARIABLE errors)
   if(status)
     message(SEND_ERROR "${header} does not compile by itself:\n${errors}")
+    return()
   endif()
-  execute_process(COMMAND "${COMPILER}" ${flags} -M "${source}" OUTPUT_VARIABLE depends
-    RESULT_VARIABLE status)
-  string(REGEX MATCHALL "[^ \n\\]*/(mlir|mlir-c|llvm|llvm-c|lld|hip|amd_comgr)/[^ \n]*" foreign
-    "${depends}")
+  file(READ "${SCRATCH}/${name}.d" depends)
+  string(FIND "${depends}" "${header}" own)
+  if(own EQUAL -1)
+    message(SEND_ERROR "the files that ${name}.cpp includes do not name ${header}:\n${depends}")
+  endif()
+  string(REGEX MATCHALL "[^ \n\\]*/(mlir|mlir-c|llvm|llvm-c|lld|hip|amd_comgr)/[^ \n]*" foreign "${depends}")
   if(foreign)
     message(SEND_ERROR "${header} includes ${foreign}")
   endif()
+endfunction()
+set(all "")
+foreach(header IN LISTS headers)
+  # Twice: the header guards itself.
+  set(lines "#include <${header}>\n#include <${header}>\n")
+  if(ALONE)
+    compiles(one "${header}" "${lines}")
+  endif()
+  string(APPEND all "${lines}")
 endforeach()
+if(NOT ALONE)
+  compiles(each flydsl/flydsl.h "${all}")
+endif()
 
 # What costs a user's compile most: input streams, regular expressions and the like stay out, and the whole
 # text that the umbrella header expands to stays bounded.
