@@ -11,6 +11,13 @@ function(flydsl_label_of_target variable target label)
   endif()
   set(${variable} ${label} PARENT_SCOPE)
 endfunction()
+# The part of a program's cases that runs on a target in every run, as TEST_PART takes it: each half of them on one of two
+# targets of a kind, so that each case runs on gfx942, on one more target of matrix cores and on one of WMMA. All cases on each
+# target are a long test.
+set(FLYDSL_PART_gfx950 0/2)
+set(FLYDSL_PART_gfx90a 1/2)
+set(FLYDSL_PART_gfx1201 0/2)
+set(FLYDSL_PART_gfx1100 1/2)
 set(FLYDSL_EMULATED_TARGETS_INCLUDE "${PROJECT_BINARY_DIR}/tests/emulated_targets")
 list(JOIN FLYDSL_EMULATED_TARGETS "\", \"" _names)
 set(_header "// Made by cmake/FlydslGpus.cmake from FLYDSL_EMULATED_TARGETS.
