@@ -2,6 +2,7 @@
 #include "example.h"
 
 #include <flydsl/kernels/mqa_logits.h>
+#include <flydsl/kernels/rows/top_k.h>
 
 #include <cmath>
 
@@ -47,4 +48,32 @@ TEST_CASE("logits by which tokens choose their keys") {
       }
       CHECK(std::fabs(double(got[i * 5 + j]) - sum) < 1e-3);
     }
+}
+
+TEST_CASE("the keys with the largest logits, as places in a cache") {
+  const std::int64_t tokens = 2, keys = 100;
+  std::vector<float> host(std::size_t(tokens * keys), -std::numeric_limits<float>::infinity());
+  host[5] = 2;
+  host[70] = 3;
+  host[7] = 1;
+  host[100 + 64] = 1; // the second token sees no other key
+  fx::DeviceArray<float> logits({tokens, keys});
+  logits.copy_from(host);
+  fx::DeviceArray<int> tables({tokens, 2}), indices({tokens, 2}), slots({tokens, 2}),
+      counts({tokens});
+  tables.copy_from(std::vector{9, 3, 1, 0});
+  const fx::Stream stream;
+
+  // region: top_k
+  // Of each token the 2 keys with the largest logits, as places in a cache with pages of 64 tokens.
+  const fk::TopKProblem choice{.k = 2, .slots = true, .page = 64, .n = keys};
+  const fk::TopKPlan choose(choice, fk::choose(choice, tokens));
+  choose({.x = logits, .indices = indices, .slots = slots, .tables = tables, .counts = counts},
+         stream);
+  // endregion
+  stream.synchronize();
+
+  CHECK(indices.to_host() == std::vector{5, 70, 64, -1});
+  CHECK(slots.to_host() == std::vector{9 * 64 + 5, 3 * 64 + 6, 0, -1});
+  CHECK(counts.to_host() == std::vector{2, 1});
 }

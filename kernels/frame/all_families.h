@@ -5,9 +5,9 @@
 #include <flydsl/kernels/attention/merge_states.h>
 #include <flydsl/kernels/causal_conv.h>
 #include <flydsl/kernels/conv.h>
+#include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
-#include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
@@ -24,6 +24,7 @@
 #include <flydsl/kernels/rows/group_norm.h>
 #include <flydsl/kernels/rows/hadamard.h>
 #include <flydsl/kernels/rows/permute.h>
+#include <flydsl/kernels/rows/top_k.h>
 #include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/kernels/softmax_backward.h>
@@ -47,8 +48,8 @@ using AllProblems =
              GroupNormProblem, GroupedGemmProblem, HadamardProblem, MergeStatesProblem,
              MoeForwardProblem, MoeReduceProblem, MoeSortProblem, MqaLogitsProblem,
              NormBackwardProblem, NormProblem, PermuteProblem, QuantiseProblem, RopeProblem,
-             SamplingProblem, SoftmaxBackwardProblem, SoftmaxProblem, TopkGatingProblem,
-             WeightProblem, WorklistProblem>;
+             SamplingProblem, SoftmaxBackwardProblem, SoftmaxProblem, TopKProblem,
+             TopkGatingProblem, WeightProblem, WorklistProblem>;
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -8,7 +8,8 @@ namespace {
 
 using Logits = Family<MqaLogitsProblem>;
 
-constexpr int kMostHeads = 128, kLargestHead = 256, kMostRows = 1024;
+constexpr int kMostHeads = 128, kLargestHead = 256, kMostRows = 1024, kLargestPage = 65536;
+constexpr std::int64_t kMostSequences = 65535; // the third mode of a grid
 /// Registers of a lane for its keys, and for the sums of all of its tiles at a time.
 constexpr int kKeyRegisters = 128;
 
@@ -25,6 +26,9 @@ Support Logits::supported(const MqaLogitsProblem &problem, const Target &target)
   if (!form || form->acc != f32)
     return Support::no("x is of type " + std::string(problem.x.name()) + "; " +
                        productTypes(target) + ", and scores are sums in f32");
+  if (problem.paged && (problem.page < 1 || problem.page > kLargestPage))
+    return Support::no(is("page", problem.page) + "; a block has 1 to " +
+                       std::to_string(kLargestPage) + " tokens");
   return {};
 }
 
@@ -67,6 +71,40 @@ std::vector<MqaLogitsConfig> Logits::candidates(const MqaLogitsProblem &, std::i
   return all;
 }
 
+/// Checks and adds what a call over pages has; there is nothing of it in another one. Returns the number
+/// of sequences.
+static std::int64_t checkPages(const Call<MqaLogitsProblem> &call, const Arguments &arguments,
+                               std::int64_t m, MqaLogitsParams<OnHost> &params) {
+  const MqaLogitsArgs &args = call.args;
+  const bool paged = call.problem.paged;
+  const auto extent = [](const std::optional<TensorArg> &of, int rank, int mode) -> std::int64_t {
+    return of && of->rank() == rank ? of->shape()[static_cast<std::size_t>(mode)] : 0;
+  };
+  const std::int64_t s = extent(args.contexts, 1, 0), columns = extent(args.tables, 2, 1);
+  params.contexts = arguments.operandIf<0>(paged, args.contexts,
+                                           {.name = "contexts", .dtype = i32, .shape = {"s", s}});
+  params.tables = arguments.operandIf<1>(
+      paged, args.tables,
+      {.name = "tables", .dtype = i32, .shape = {"s, blocks", s, columns}, .free = 1});
+  params.starts = arguments.operandIf<0>(
+      paged, args.cu_seqlens_q, {.name = "cu_seqlens_q", .dtype = i32, .shape = {"s + 1", s + 1}});
+  params.sequences = static_cast<std::int32_t>(s);
+  if (!paged) {
+    if (args.max_seqlen_q)
+      arguments.fail("max_seqlen_q is given, and the problem has no pages");
+    return 0;
+  }
+  if (s > kMostSequences)
+    arguments.fail("contexts has " + std::to_string(s) + " sequences; " +
+                   std::to_string(kMostSequences) + " are the most");
+  if (args.max_seqlen_q < 0 || args.max_seqlen_q > m)
+    arguments.fail(is("max_seqlen_q", args.max_seqlen_q) + "; q has " + std::to_string(m) +
+                   " tokens");
+  params.pages = operandOf<2>(args.k);
+  params.scalePages = operandOf<2>(args.k_scale);
+  return s;
+}
+
 void Logits::launch(const Call<MqaLogitsProblem> &call) {
   const MqaLogitsProblem &problem = call.problem;
   const MqaLogitsArgs &args = call.args;
@@ -77,19 +115,19 @@ void Logits::launch(const Call<MqaLogitsProblem> &call) {
   if (n > 0x7fffffff)
     arguments.fail("logits has " + std::to_string(n) + " keys; 2147483647 are the most");
   const char *reason = "rows are loaded 16 bytes at a time";
-  const auto window = [&](const char *name) {
-    return Expected{.name = name, .dtype = i32, .shape = {"m", m}};
-  };
   arguments.check(args.q, {.name = "q",
                            .dtype = problem.x,
                            .shape = {"m, heads, head", m, heads, head},
                            .free = 2,
                            .align = align,
                            .reason = reason});
+  const bool paged = problem.paged;
+  const std::int64_t blocks = paged && args.k.rank() == 3 ? args.k.shape()[0] : 0;
   arguments.check(args.k, {.name = "k",
                            .dtype = problem.x,
-                           .shape = {"n, head", n, head},
-                           .free = 1,
+                           .shape = paged ? Shape{"blocks, page, head", blocks, problem.page, head}
+                                          : Shape{"n, head", n, head},
+                           .free = paged ? 2 : 1,
                            .align = align,
                            .reason = reason});
   arguments.check(args.weights,
@@ -98,39 +136,60 @@ void Logits::launch(const Call<MqaLogitsProblem> &call) {
       args.logits,
       {.name = "logits", .dtype = f32, .shape = {"m, n", m, n}, .free = 1, .use = Use::written});
   arguments.checkIf(problem.k_scale, args.k_scale,
-                    {.name = "k_scale", .dtype = f32, .shape = {"n", n}});
-  arguments.check(args.first, window("first"));
-  arguments.check(args.last, window("last"));
-  if (m == 0 || n == 0)
+                    {.name = "k_scale",
+                     .dtype = f32,
+                     .shape = paged ? Shape{"blocks, page", blocks, problem.page} : Shape{"n", n},
+                     .free = paged ? 2 : 0});
+  MqaLogitsParams<OnHost> params{};
+  params.q = operandOf<2>(args.q);
+  params.weights = operandOf<1>(args.weights);
+  params.logits = operandOf<1>(args.logits);
+  params.m = static_cast<std::int32_t>(m);
+  params.n = static_cast<std::int32_t>(n);
+  if (!paged) {
+    params.k = operandOf<1>(args.k);
+    params.kScale = operandOf<0>(args.k_scale);
+  }
+  const auto windows = [&](const std::optional<TensorArg> &of, const char *name) {
+    return arguments.operandIf<0>(!paged, of, {.name = name, .dtype = i32, .shape = {"m", m}});
+  };
+  params.first = windows(args.first, "first");
+  params.last = windows(args.last, "last");
+  const std::int64_t sequences = checkPages(call, arguments, m, params);
+  if (m == 0 || n == 0 || (paged && sequences == 0))
     return;
   const MqaLogitsConfig &config = call.config;
-  const std::int64_t keys = config.keys;
+  const std::int64_t keys = config.keys,
+                     rows = !paged              ? m
+                            : args.max_seqlen_q ? args.max_seqlen_q
+                                                : (m + sequences - 1) / sequences,
+                     rowBlocks = (rows + config.rows - 1) / config.rows;
+  params.rowBlocks = static_cast<std::int32_t>(rowBlocks);
   call.launches.at(0, kMqaLogits)(
-      call.on(Dim3((n + keys - 1) / keys, (m + config.rows - 1) / config.rows), config.block),
-      call.where,
-      {.q = operandOf<2>(args.q),
-       .k = operandOf<1>(args.k),
-       .weights = operandOf<1>(args.weights),
-       .logits = operandOf<1>(args.logits),
-       .first = operandOf<0>(args.first),
-       .last = operandOf<0>(args.last),
-       .m = static_cast<std::int32_t>(m),
-       .n = static_cast<std::int32_t>(n),
-       .kScale = operandOf<0>(args.k_scale)});
+      call.on(Dim3((n + keys - 1) / keys, rowBlocks, paged ? sequences : 1), config.block),
+      call.where, params);
 }
 
 MqaLogitsArgs Logits::args(const MqaLogitsProblem &problem, const MqaLogitsConfig &, std::int64_t m,
                            const Sampler &sampler) {
-  // As many keys as tokens, all of which every token sees.
-  const Extents q{m, problem.heads, problem.head}, k{m, problem.head}, tokens{m},
-      weights{m, problem.heads}, logits{m, m};
+  // As many keys as tokens, all of which every token sees; paged, one sequence that is all prompt.
+  const bool paged = problem.paged;
+  const std::int64_t page = problem.page, blocks = (m + page - 1) / page;
+  const Extents q{m, problem.heads, problem.head}, k{m, problem.head},
+      pages{blocks, page, problem.head}, scalePages{blocks, page}, tokens{m},
+      weights{m, problem.heads}, logits{m, m}, tables{1, blocks}, one{1}, two{2};
   return {.q = sampler("q", problem.x, q, Role::input),
-          .k = sampler("k", problem.x, k, Role::input),
-          .k_scale = sampleIf(problem.k_scale, sampler, "k_scale", f32, tokens),
+          .k = sampler("k", problem.x, paged ? pages : k, Role::input),
+          .k_scale =
+              sampleIf(problem.k_scale, sampler, "k_scale", f32, paged ? scalePages : tokens),
           .weights = sampler("weights", f32, weights, Role::input),
-          .first = sampler("first", i32, tokens, Role::equal(0)),
-          .last = sampler("last", i32, tokens, Role::equal(m)),
-          .logits = sampler("logits", f32, logits, Role::output)};
+          .first = sampleIf(!paged, sampler, "first", i32, tokens, Role::equal(0)),
+          .last = sampleIf(!paged, sampler, "last", i32, tokens, Role::equal(m)),
+          .logits = sampler("logits", f32, logits, Role::output),
+          .tables = sampleIf(paged, sampler, "tables", i32, tables, Role::index),
+          .contexts = sampleIf(paged, sampler, "contexts", i32, one, Role::equal(m)),
+          .cu_seqlens_q = sampleIf(paged, sampler, "cu_seqlens_q", i32, two, Role::steps(m)),
+          .max_seqlen_q = paged ? m : 0};
 }
 
 } // namespace kernels::impl

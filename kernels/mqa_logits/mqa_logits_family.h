@@ -16,7 +16,11 @@ template <class Side> struct MqaLogitsParams {
   Strided<Side, 1> logits;      // (m, n)
   Strided<Side, 0> first, last; // (m)
   Param<Side, Int32> m, n;
-  Strided<Side, 0> kScale; // (n)
+  Strided<Side, 0> kScale;            // (n)
+  Strided<Side, 2> pages, scalePages; // (blocks, page, head), (blocks, page)
+  Strided<Side, 1> tables;            // (s, blocks of a sequence)
+  Strided<Side, 0> contexts, starts;  // (s), (s + 1)
+  Param<Side, Int32> sequences, rowBlocks;
 };
 inline constexpr KernelOf<MqaLogitsParams> kMqaLogits{"mqa_logits"};
 

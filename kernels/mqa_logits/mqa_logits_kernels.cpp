@@ -2,6 +2,7 @@
 // goes over the block's tokens. For each it multiplies 16 heads by 16 keys at a time, so that the
 // heads of a key are in the values of a lane and in every 16th lane, where they are
 // added up.
+#include "blocks/attention/kv_source.h"
 #include "blocks/products/wave_product.h"
 #include "frame/compile.h"
 #include "mqa_logits/mqa_logits_family.h"
@@ -14,46 +15,108 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// The operands of a call.
 struct LogitsOperands {
-  Tensor q, k;                  // (m, heads, head), (n, head)
-  Tensor weights;               // (m, heads)
-  Tensor logits;                // (m, n)
-  Tensor first, last;           // (m)
-  std::optional<Tensor> kScale; // (n)
+  Tensor q;       // (m, heads, head)
+  Tensor weights; // (m, heads)
+  Tensor logits;  // (m, n)
 
   static LogitsOperands of(const MqaLogitsProblem &problem, const MqaLogitsParams<OnDevice> &p) {
     const int heads = problem.heads, head = problem.head;
-    return {.q = p.q.view(problem.x, {p.m, heads, head}, kPieceBytes),         // (m, heads, head)
-            .k = p.k.view(problem.x, {p.n, head}, kPieceBytes),                // (n, head)
-            .weights = p.weights.view(f32, {p.m, heads}),                      // (m, heads)
-            .logits = p.logits.view(f32, {p.m, p.n}),                          // (m, n)
-            .first = p.first.view(i32, p.m),                                   // (m)
-            .last = p.last.view(i32, p.m),                                     // (m)
-            .kScale = problem.k_scale ? std::optional(p.kScale.view(f32, p.n)) // (n)
-                                      : std::nullopt};
+    return {.q = p.q.view(problem.x, {p.m, heads, head}, kPieceBytes), // (m, heads, head)
+            .weights = p.weights.view(f32, {p.m, heads}),              // (m, heads)
+            .logits = p.logits.view(f32, {p.m, p.n})};                 // (m, n)
   }
 };
 
-class LogitsWave {
+/// The keys of a call one after another, and the window of each token.
+class KeyRows {
+public:
+  KeyRows(const MqaLogitsProblem &problem, const MqaLogitsParams<OnDevice> &p)
+      : n_(p.n), first_(p.first.view(i32, p.m)), last_(p.last.view(i32, p.m)),
+        keys_(p.k.view(problem.x, {p.n, problem.head}, kPieceBytes)) { // (n, head)
+    if (problem.k_scale)
+      scales_.emplace(p.kScale.view(f32, p.n)); // (n)
+  }
+  /// The first key past all.
+  Int32 end() const { return n_; }
+  Tensor row(const Int32 &key) const { return keys_(key, _); } // (head)
+  Numeric scale(const Int32 &key) const { return (*scales_)(key); }
+  Int32 first(const Int32 &token) const { return Int32(first_(token)); }
+  Int32 last(const Int32 &token) const { return Int32(last_(token)); }
+
+private:
+  Int32 n_;
+  Tensor first_, last_; // (m)
+  Tensor keys_;         // (n, head)
+  std::optional<Tensor> scales_;
+};
+
+/// The keys of a sequence in the blocks of a cache, whose last ones are those of the call's tokens.
+class PagedKeys {
+public:
+  PagedKeys(const MqaLogitsProblem &problem, const MqaLogitsParams<OnDevice> &p,
+            const Int32 &sequence)
+      : page_(problem.page),
+        keys_(p.pages.view(problem.x, {kAnyBlocks, problem.page, problem.head}, kPieceBytes)),
+        table_(p.tables.view(i32, {p.sequences, kAnyBlocks})(sequence, _)),
+        context_(gpu::uniform_load(p.contexts.view(i32, p.sequences), sequence)),
+        begin_(start(p, sequence)), end_(start(p, Int32(sequence + 1))) {
+    if (problem.k_scale)
+      scales_.emplace(p.scalePages.view(f32, {kAnyBlocks, problem.page})); // (blocks, page)
+  }
+  Int32 end() const { return context_; }
+  Tensor row(const Int32 &key) const { return keys_(block(key), place(key), _); } // (head)
+  Numeric scale(const Int32 &key) const { return (*scales_)(block(key), place(key)); }
+  Int32 first(const Int32 &) const { return Int32(0); }
+  Int32 last(const Int32 &token) const { return context_ - (end_ - token) + 1; }
+
+  /// The rows of the sequence's tokens.
+  const Int32 &firstRow() const { return begin_; }
+  const Int32 &endRow() const { return end_; }
+
+private:
+  static Int32 start(const MqaLogitsParams<OnDevice> &p, const Int32 &sequence) {
+    return Int32(gpu::uniform_load(p.starts.view(i32, Int32(p.sequences + 1)), sequence));
+  }
+  Int32 block(const Int32 &key) const {
+    const Int32 number(table_(Int32((key.to(u32) / UInt32(page_)).to(i32))));
+    assume(number >= 0); // as the host has checked, or the caller has promised
+    return number;
+  }
+  Int32 place(const Int32 &key) const { return Int32((key.to(u32) % UInt32(page_)).to(i32)); }
+
+  int page_;
+  Tensor keys_;  // (blocks, page, head)
+  Tensor table_; // (blocks)
+  Int32 context_, begin_, end_;
+  std::optional<Tensor> scales_; // (blocks, page)
+};
+
+/// The keys of a wave, which are in its registers.
+template <class Keys> class LogitsWave {
 public:
   LogitsWave(const MqaLogitsProblem &problem, const MqaLogitsConfig &config, const MatrixForm &form,
-             const MqaLogitsParams<OnDevice> &p)
+             const MqaLogitsParams<OnDevice> &p, const Keys &keys)
       : problem_(problem), tiles_(tilesOfWave(config, target())),
         lane_(form, form.part() / form.across), product_(form),
-        operands_(LogitsOperands::of(problem, p)), n_(p.n),
-        firstKey_(block_idx().x * config.keys +
-                  gpu::uniform(thread_idx().x / form.lanes).to<Int32>() * (16 * tiles_)) {
+        operands_(LogitsOperands::of(problem, p)), rows_(keys), n_(p.n),
+        firstKey_(firstKey(config, form)) {
     for (int tile = 0; tile < tiles_; ++tile) {
-      // Keys past the last one are the last one again, and their logits are not stored.
-      const Int32 key = min(firstKey_ + tile * 16 + lane_.row(), n_ - 1);
-      keys_.push_back(piecesOf(operands_.k(key, _)));
-      if (operands_.kScale)
-        scales_.push_back((*operands_.kScale)(key));
+      // Keys past the last one are the last one again; their logits are -infinity or not stored.
+      const Int32 key = min(firstKey_ + tile * 16 + lane_.row(), keys.end() - 1);
+      keys_.push_back(piecesOf(keys.row(key)));
+      if (problem.k_scale)
+        scales_.push_back(keys.scale(key));
     }
+  }
+  /// The first key of a wave.
+  static Int32 firstKey(const MqaLogitsConfig &config, const MatrixForm &form) {
+    return block_idx().x * config.keys + gpu::uniform(thread_idx().x / form.lanes).to<Int32>() *
+                                             (16 * tilesOfWave(config, target()));
   }
 
   /// The logits of a token.
   void token(const Int32 &i) const {
-    const Int32 first(operands_.first(i)), last(operands_.last(i));
+    const Int32 first = rows_.first(i), last = rows_.last(i);
     std::vector<Var<Float32>> sums;
     for (int tile = 0; tile < tiles_; ++tile)
       sums.emplace_back(Float32(0.0f));
@@ -136,19 +199,53 @@ private:
   ProductLane lane_;
   WaveProduct product_;
   LogitsOperands operands_;
+  const Keys &rows_;
   Int32 n_, firstKey_;
   std::vector<std::vector<Vector>> keys_; ///< of each tile, the lane's pieces of its key
   std::vector<Numeric> scales_;           ///< of each tile, that of the lane's key
 };
 
+/// A wave's part of the logits of a token that sees none of its keys.
+void fill(const MqaLogitsConfig &config, const MatrixForm &form, const MqaLogitsParams<OnDevice> &p,
+          const Int32 &firstKey, const Int32 &token) {
+  const Tensor logits = p.logits.view(f32, {p.m, p.n}); // (m, n)
+  const Int32 lane = thread_idx().x % form.lanes;
+  const Int32 last = min(firstKey + 16 * tilesOfWave(config, target()), p.n);
+  for (Int32 key : range(Int32(firstKey + lane), last, form.lanes))
+    logits(token, key) = Float32(-kInfinity);
+}
+
 const FamilyKernel mqaLogits{
     kMqaLogits,
     [](const MqaLogitsParams<OnDevice> &p, const Constexpr<Spec<MqaLogitsProblem>> &spec) {
       const auto &[problem, config] = spec.value();
-      const LogitsWave wave(problem, config, *logitsForm(problem, target()), p);
-      const Int32 row = block_idx().y * config.rows;
-      for (Int32 i : range(row, Int32(min(row + config.rows, p.m))))
-        wave.token(i);
+      const MatrixForm form = *logitsForm(problem, target());
+      if (!problem.paged) {
+        const KeyRows keys(problem, p);
+        const LogitsWave<KeyRows> wave(problem, config, form, p, keys);
+        const Int32 row = block_idx().y * config.rows;
+        for (Int32 i : range(row, Int32(min(row + config.rows, p.m))))
+          wave.token(i);
+        return;
+      }
+      const PagedKeys keys(problem, p, Int32(block_idx().z));
+      // A sequence with more tokens than it has blocks for comes back to them.
+      const Int32 row = keys.firstRow() + block_idx().y * config.rows, end = keys.endRow(),
+                  step = p.rowBlocks * config.rows,
+                  key = LogitsWave<PagedKeys>::firstKey(config, form);
+      exit_if(row >= end);
+      const auto each = [&](const auto &token) {
+        for (Int32 first : range(row, end, step))
+          for (Int32 i : range(first, Int32(min(first + config.rows, end))))
+            token(i);
+      };
+      if_(
+          key < keys.end(),
+          [&] {
+            const LogitsWave<PagedKeys> wave(problem, config, form, p, keys);
+            each([&](const Int32 &i) { wave.token(i); });
+          },
+          [&] { each([&](const Int32 &i) { fill(config, form, p, key, i); }); });
     }};
 
 } // namespace

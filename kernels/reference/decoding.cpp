@@ -121,17 +121,27 @@ Outputs expected(const MqaLogitsProblem &problem, const MqaLogitsConfig &, std::
                  const Inputs &inputs) {
   Expected logits;
   const std::int64_t heads = problem.heads, head = problem.head;
+  const auto place = [&](std::int64_t j) { // of a key
+    return problem.paged ? std::int64_t(*at(inputs, "tables", j / problem.page)) * problem.page +
+                               j % problem.page
+                         : j;
+  };
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < m; ++j) {
+      if (problem.paged && j > i) { // one sequence, all of whose tokens are in the call
+        logits.values.push_back(-std::numeric_limits<double>::infinity());
+        logits.bound.push_back(0);
+        continue;
+      }
       Product sum;
       for (std::int64_t h = 0; h < heads; ++h) {
         const Product score =
-            dot(at(inputs, "q", (i * heads + h) * head), at(inputs, "k", j * head), head);
+            dot(at(inputs, "q", (i * heads + h) * head), at(inputs, "k", place(j) * head), head);
         const double weight = *at(inputs, "weights", i * heads + h);
         sum.sum += weight * std::max(0.0, score.sum);
         sum.magnitude += std::fabs(weight) * score.magnitude;
       }
-      const double scale = problem.k_scale ? *at(inputs, "k_scale", j) : 1;
+      const double scale = problem.k_scale ? *at(inputs, "k_scale", place(j)) : 1;
       add(logits, f32, sum.sum * scale,
           double(head + heads + 4) * 0x1p-23 * sum.magnitude * std::fabs(scale));
     }

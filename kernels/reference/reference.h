@@ -8,25 +8,26 @@
 #include <flydsl/kernels/attention/merge_states.h>
 #include <flydsl/kernels/causal_conv.h>
 #include <flydsl/kernels/conv.h>
+#include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
-#include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
-#include <flydsl/kernels/rows/copy_rows.h>
-#include <flydsl/kernels/rows/group_norm.h>
 #include <flydsl/kernels/grouped_gemm.h>
-#include <flydsl/kernels/rows/hadamard.h>
 #include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
-#include <flydsl/kernels/rows/permute.h>
 #include <flydsl/kernels/quantise.h>
 #include <flydsl/kernels/rope.h>
+#include <flydsl/kernels/rows/copy_rows.h>
+#include <flydsl/kernels/rows/group_norm.h>
+#include <flydsl/kernels/rows/hadamard.h>
+#include <flydsl/kernels/rows/permute.h>
+#include <flydsl/kernels/rows/top_k.h>
 #include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/kernels/softmax_backward.h>
@@ -75,6 +76,8 @@ Outputs expected(const GroupNormProblem &problem, const GroupNormConfig &config,
                  const Inputs &inputs);
 Outputs expected(const HadamardProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs);
+Outputs expected(const TopKProblem &problem, const TopKConfig &config, std::int64_t m,
+                 const Inputs &inputs);
 Outputs expected(const PermuteProblem &problem, const PermuteConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const QuantiseProblem &problem, const RowConfig &config, std::int64_t m,
@@ -82,8 +85,8 @@ Outputs expected(const QuantiseProblem &problem, const RowConfig &config, std::i
 /// Outputs whose scales are powers of two are left out, as the blocks above.
 Outputs expected(const RopeProblem &problem, const RopeConfig &config, std::int64_t m,
                  const Inputs &inputs);
-Outputs expected(const MergeStatesProblem &problem, const MergeStatesConfig &config,
-                 std::int64_t m, const Inputs &inputs);
+Outputs expected(const MergeStatesProblem &problem, const MergeStatesConfig &config, std::int64_t m,
+                 const Inputs &inputs);
 Outputs expected(const MoeReduceProblem &problem, const RowConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &config, std::int64_t m,

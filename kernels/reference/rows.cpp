@@ -240,6 +240,49 @@ Outputs expected(const QuantiseProblem &problem, const RowConfig &, std::int64_t
   return {{"q", q}, {"scale", scales}};
 }
 
+Outputs expected(const TopKProblem &problem, const TopKConfig &, std::int64_t m,
+                 const Inputs &inputs) {
+  Expected indices, slots, counts;
+  const std::int64_t n = problem.n, blocks = (n + problem.page - 1) / problem.page;
+  const auto put = [](Expected &to, double value) {
+    to.values.push_back(value);
+    to.bound.push_back(0);
+  };
+  for (std::int64_t i = 0; i < m; ++i) {
+    const Row x = rowOf(inputs, "x", i, n);
+    const std::int64_t length =
+        problem.lengths ? std::int64_t(inputs.at("lengths")[std::size_t(i)]) : n;
+    std::vector<std::size_t> order;
+    for (std::int64_t j = 0; j < length; ++j)
+      if (!(x[std::size_t(j)] == -std::numeric_limits<double>::infinity()))
+        order.push_back(std::size_t(j));
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+      return x[a] > x[b] || (std::isnan(x[a]) && !std::isnan(x[b]));
+    });
+    order.resize(std::min(order.size(), std::size_t(problem.k)));
+    std::ranges::sort(order);
+    put(counts, double(order.size()));
+    const std::int64_t row =
+        problem.sequences ? std::int64_t(inputs.at("sequences")[std::size_t(i)]) : i;
+    for (std::size_t j = 0; j < std::size_t(problem.k); ++j) {
+      const bool has = j < order.size();
+      const auto element = std::int64_t(has ? order[j] : 0);
+      put(indices, has ? double(element) : -1);
+      if (problem.slots)
+        put(slots, has ? inputs.at("tables")[std::size_t(row * blocks + element / problem.page)] *
+                                 problem.page +
+                             double(element % problem.page)
+                       : -1);
+    }
+  }
+  Outputs outputs{{"counts", counts}};
+  if (problem.indices)
+    outputs["indices"] = indices;
+  if (problem.slots)
+    outputs["slots"] = slots;
+  return outputs;
+}
+
 Outputs expected(const HadamardProblem &problem, const RowConfig &, std::int64_t m,
                  const Inputs &inputs) {
   Expected y, scales;

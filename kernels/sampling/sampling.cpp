@@ -1,6 +1,7 @@
 #include "sampling/sampling_family.h"
 
 #include "blocks/quant/quant_rules.h"
+#include "blocks/rows/key_digits.h"
 #include "frame/arguments.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -11,8 +12,6 @@ using Sampling = Family<SamplingProblem>;
 
 /// Sums of probabilities, multiples of 2^-40 of the largest, stay far below 2^63.
 constexpr std::int64_t kMostTokens = std::int64_t(1) << 20;
-/// A thread looks at one digit of 8 bits, when a cut looks for its place.
-constexpr int kLeastThreads = 256;
 /// Up to so many tokens of a thread, half of the threads would do.
 constexpr std::int64_t kTokensOfThread = 16;
 
@@ -41,8 +40,8 @@ Support Sampling::supported(const SamplingProblem &problem, const Target &) {
 
 Support Sampling::supported(const SamplingProblem &, const SamplingConfig &config,
                             const Target &target) {
-  if (config.block < kLeastThreads)
-    return Support::no(is("block", config.block) + "; " + std::to_string(kLeastThreads) +
+  if (config.block < kLeastThreadsOfSearch)
+    return Support::no(is("block", config.block) + "; " + std::to_string(kLeastThreadsOfSearch) +
                        " threads or more look at the digits of values");
   return blockSupported(config.block, target);
 }
@@ -56,7 +55,7 @@ Sampling::KernelNames Sampling::kernels(const SamplingProblem &problem, const Sa
 SamplingConfig Sampling::choose(const SamplingProblem &problem, std::int64_t,
                                 const Target &target) {
   int block = target.max_block_size();
-  while (block > kLeastThreads && problem.vocabulary <= kTokensOfThread * (block / 2))
+  while (block > kLeastThreadsOfSearch && problem.vocabulary <= kTokensOfThread * (block / 2))
     block /= 2;
   return {.block = block};
 }

@@ -19,6 +19,7 @@ namespace sampling {
 namespace {
 
 using Tokens = SamplingRow::Tokens;
+using RowSearch = KeySearch<SamplingRow>;
 using Reads = SamplingRow::Reads;
 
 /// vLLM's: a row with a lower temperature is greedy.
@@ -45,8 +46,8 @@ Largest largestOf(SamplingRow &row) {
       order = select(isLarger, own, order.get());
     }
   });
-  const Numeric best = gpu::block_reduce(candidateOf(order.get(), token.get()), Reduction::max,
-                                         row.shared());
+  const Numeric best =
+      gpu::block_reduce(candidateOf(order.get(), token.get()), Reduction::max, row.shared());
   return {valueOf(orderOfCandidate(best)), placeOfCandidate(best)};
 }
 
@@ -57,7 +58,7 @@ std::optional<Numeric> leastShareOf(const SamplingRow &row) {
   const Numeric least = row.own(row.operands().minP, f32);
   return select(math::isnan(least), Float32(0.0f), min(least, 1.0f));
 }
-std::optional<Numeric> keyOfTopK(const SamplingRow &row, KeySearch &search) {
+std::optional<Numeric> keyOfTopK(const SamplingRow &row, RowSearch &search) {
   if (!row.problem().top_k)
     return std::nullopt;
   const Numeric k = row.own(row.operands().topK, i32);
@@ -65,7 +66,7 @@ std::optional<Numeric> keyOfTopK(const SamplingRow &row, KeySearch &search) {
   return search(wide(select(Boolean((k < 1) | (k > all)), all, k)),
                 [](const Numeric &) { return Numeric(Int64(1)); });
 }
-Numeric keyOfTopP(const SamplingRow &row, KeySearch &search, const Remaining &left,
+Numeric keyOfTopP(const SamplingRow &row, RowSearch &search, const Remaining &left,
                   const Numeric &total) {
   const Numeric p = row.own(row.operands().topP, f32);
   const Numeric asked = select(Boolean(p < 1.0f), max(p, 0.0f), Float32(1.0f));
@@ -161,7 +162,7 @@ Chosen among(SamplingRow &row, const Remaining &left, const Numeric &total) {
   return {token.get(), accepted.get()};
 }
 Chosen draw(SamplingRow &row, const Shares &shares) {
-  KeySearch search(row);
+  RowSearch search(row);
   const auto sum = [&](const Remaining &left) {
     return row.sum([&](const Tokens &tokens, std::size_t i) { return left.of(tokens.values[i]); });
   };

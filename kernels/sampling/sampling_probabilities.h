@@ -1,7 +1,7 @@
 // Values of a row as numbers that are compared and added up without an error.
 #pragma once
 
-#include "blocks/common/value_order.h"
+#include "blocks/rows/key_search.h"
 #include "sampling/sampling_row.h"
 
 #include <bit>
@@ -18,14 +18,6 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity(),
 inline constexpr int kProbabilityBits = 40, kHalfBits = kProbabilityBits / 2;
 inline constexpr float kRoundsHigh = 0x1p3f, kRoundsLow = 0x1.8p-17f; // with a rest of either sign
 inline constexpr std::int32_t kLeastOrder = std::numeric_limits<std::int32_t>::min();
-
-inline Numeric wide(const Numeric &number) { return number.to(i64); }
-
-/// The order of what is no NaN as a number without a sign, whose digits are compared.
-inline Numeric keyOf(const Numeric &value) {
-  const Numeric bits = Numeric(value + 0.0f).bitcast(i32);
-  return Numeric(bits ^ ((bits >> 31) | Int32(kLeastOrder))).bitcast(u32);
-}
 
 /// The probabilities of values.
 struct Shares {

@@ -1,76 +1,10 @@
-// The searches in a row: where it is cut, and which token has a place.
+// The search in a row for the token that has a place.
 #pragma once
 
 #include "sampling/sampling_probabilities.h"
 
-#include <flydsl/kernel/wave_memory.h>
-
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl::sampling {
-
-/// Finds where a row is cut.
-class KeySearch {
-public:
-  explicit KeySearch(SamplingRow &row)
-      : row_(row),
-        counters_(row.shared().tensor(i64, make_layout({kCounters, kDigitValues}, {1, kCounters}))),
-        found_(row.shared().tensor(i64, make_layout(2, 1))) {}
-
-  /// The largest key such that the values from it on have `target` together, by what `of` says a value
-  /// has; all of them have it. The digits of the key are found one after another, the highest first:
-  /// what values have whose higher digits are those that were found is added up by the next digit.
-  template <class F> Numeric operator()(const Numeric &target, F of) {
-    const Var<UInt32> prefix(UInt32(0));
-    const Var<Int64> above(Int64(0)); // of values with larger digits
-    for (Int32 step : range(kDigits)) {
-      clear();
-      gpu::barrier(AddressSpace::shared);
-      const Numeric shift = Numeric(((kDigits - 1) - step) * kDigitBits).bitcast(u32);
-      row_.each([&](const SamplingRow::Tokens &tokens) {
-        for (const Numeric &value : tokens.values) {
-          const Numeric digits = keyOf(value) >> shift;
-          if_(Boolean((digits >> kDigitBits) == prefix), [&] { add(digits, of(value)); });
-        }
-      });
-      gpu::barrier(AddressSpace::shared);
-      const Int32 digit = (kDigitValues - 1) - row_.thread();
-      const Numeric own = if_(
-          digit >= 0, [&] { return Numeric(counters_(_, digit).load().reduce(Reduction::add)); },
-          [] { return Numeric(Int64(0)); });
-      const Numeric through = above + gpu::block_inclusive_scan(own, Reduction::add, row_.shared());
-      if_(Boolean((digit >= 0) & (through >= target) & (through - own < target)), [&] {
-        found_(0) = wide(digit);
-        found_(1) = through - own;
-      });
-      gpu::barrier(AddressSpace::shared);
-      prefix = (prefix << kDigitBits) | Numeric(found_(0)).to(u32);
-      above = found_(1);
-    }
-    return prefix.get();
-  }
-
-private:
-  static constexpr int kDigitBits = 8, kDigits = 32 / kDigitBits, kDigitValues = 1 << kDigitBits;
-  /// Counters of a digit: neighbouring lanes have different ones, because most values of a row have
-  /// the same first digit.
-  static constexpr int kCounters = 8;
-
-  void clear() const {
-    const int all = kCounters * kDigitValues;
-    const Tensor flat = make_view(counters_.iter(), make_layout(all, 1));
-    for (Int32 i : range(row_.thread(), Int32(all), row_.block()))
-      flat(i) = Int64(0);
-  }
-  void add(const Numeric &digits, const Numeric &amount) const {
-    const Int32 digit(Numeric(digits & (kDigitValues - 1)).bitcast(i32));
-    atomic(AtomicOp::add, counters_(_, digit).iter() + row_.thread() % kCounters, amount,
-           MemoryScope::block);
-  }
-
-  SamplingRow &row_;
-  Tensor counters_; // (counters, digits)
-  Tensor found_;    // (2): a digit, and what values with larger ones have
-};
 
 /// Finds the token at a place among the weights of all, in the order of tokens: waves add up parts of
 /// the row, then rounds of the part that has the place; the lanes of a wave then know.

@@ -56,6 +56,7 @@ struct Architecture {
   bool optionalHeadNorms = false; ///< headNorms if use_qk_norm says so
   bool outputBias = true;         ///< with attention_bias, attention's last product has one too
   bool latent = false;            ///< attention is latent (MLA), see Latent
+  bool sparse = false; ///< an indexer chooses the tokens that attention sees, see Indexer
   /// Layers that do not see all tokens are linear attention by the gated delta rule, see Delta.
   bool delta = false;
   /// With delta: each channel of k decays by itself (Kimi Delta Attention), by numbers that come from
@@ -128,6 +129,13 @@ inline constexpr Architecture kArchitectures[] = {
                         .shared = true}},
     {.type = "deepseek_v3",
      .latent = true,
+     .mixture = Mixture{.inner = "moe_intermediate_size",
+                        .score = fk::GatingScore::sigmoid,
+                        .choiceBias = "gate.e_score_correction_bias",
+                        .shared = true}},
+    {.type = "deepseek_v32",
+     .latent = true,
+     .sparse = true,
      .mixture = Mixture{.inner = "moe_intermediate_size",
                         .score = fk::GatingScore::sigmoid,
                         .choiceBias = "gate.e_score_correction_bias",

@@ -29,8 +29,7 @@ public:
         tokens(inputs_.add({rows_})), positions(inputs_.add({rows_})), slots(inputs_.add({rows_})),
         starts(inputs_.add({rows.batch + 1})), lengths(inputs_.add({rows.batch})),
         tables(inputs_.add({rows.batch, pages()})), stateSlots(inputs_.add({rows.batch})),
-        fresh(inputs_.addBytes(rows.batch)),
-        rowLengths(byRow_ ? inputs_.add({rows_}) : lengths),
+        fresh(inputs_.addBytes(rows.batch)), rowLengths(byRow_ ? inputs_.add({rows_}) : lengths),
         rowTables(byRow_ ? inputs_.add({rows_, pages()}) : tables),
         counts(byRow_ ? inputs_.add({heads}) : lengths) {}
 
@@ -44,9 +43,9 @@ private:
   int pages() const { return sequences_.pagesOfEach(); }
 
 public:
-  Input tokens, positions, slots; ///< of rows
-  Input starts, lengths, tables;  ///< of sequences: first rows, tokens, and pages
-  Input stateSlots;               ///< of sequences: a state has its number; -1: no token
+  Input tokens, positions, slots;   ///< of rows
+  Input starts, lengths, tables;    ///< of sequences: first rows, tokens, and pages
+  Input stateSlots;                 ///< of sequences: a state has its number; -1: no token
   samples::StepInputs::Bytes fresh; ///< of sequences: 1: the first token is in the call
   /// Of rows, as if each were a sequence of its own that ends with the row's token.
   Input rowLengths, rowTables;
@@ -55,6 +54,12 @@ public:
   const samples::Sequences &sequences() const { return sequences_; }
   std::span<const Row> called() const { return called_; } ///< the rows that have a token
   std::int64_t longest() const { return longest_; } ///< rows of a sequence in the call, at most
+  /// Whether all of the call's tokens are those of sequences that begin in it.
+  bool allBegin() const {
+    return !called_.empty() && std::ranges::all_of(called_, [&](const Row &row) {
+      return fresh.host[row.sequence] == 1;
+    });
+  }
   std::size_t bytes() const { return inputs_.bytes(); }
 
   /// No row is a sequence's yet; each sequence has `each` rows.

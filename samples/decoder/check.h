@@ -109,6 +109,26 @@ inline double swapOf(const Model &model, const Floats &choiceBias, std::span<con
 }
 // endregion
 
+// region: choice
+/// Sparse attention sees the tokens with the largest scores. Where the last of these and the first of the
+/// others have nearly the same one, rounding may choose the other token, and that is no error either. The
+/// weight of such a token is not known, and may be most of all: returned is the square of the
+/// difference of two results, as a part of that of one. It is 0 where the scores are further from each
+/// other than rounding takes them: it changes one by about `off`, as a part of their root mean square.
+inline double choiceOf(const Model &model, std::span<const float> scores, double off) {
+  Floats seen;
+  for (const float score : scores)
+    if (score != -std::numeric_limits<float>::infinity())
+      seen.push_back(score);
+  const auto topk = std::size_t(model.indexer.topk);
+  if (seen.size() <= topk)
+    return 0;
+  const double near = kDeviationsOfGap * off * rootMeanSquare(seen);
+  std::ranges::sort(seen, std::greater());
+  return double(seen[topk - 1]) - double(seen[topk]) <= near ? 2 : 0;
+}
+// endregion
+
 /// A prompt, what the reference adds to it, and what it computed on the way.
 struct Expected {
   std::vector<int> prompt, generated;
@@ -182,13 +202,14 @@ public:
     engine_.watch = [this](std::int64_t layer, std::span<const Engine::Row> rows,
                            const Floats &values) {
       const Floats scores = layer > 0 ? engine_.scores(layer - 1) : Floats(),
-                   groups = layer > 0 ? engine_.groups(layer - 1) : Floats();
+                   groups = layer > 0 ? engine_.groups(layer - 1) : Floats(),
+                   tokens = layer > 0 ? engine_.indexScores(layer - 1) : Floats();
       if (!scores.empty())
         scores_[std::size_t(layer - 1)].insert(scores_[std::size_t(layer - 1)].end(),
                                                scores.begin(), scores.end());
       for (std::size_t i = 0; i < rows.size(); ++i)
         hidden(std::size_t(layer), rows[i], row(values, i, model_.width), scoresOf(scores, i),
-               groupsOf(groups, i));
+               groupsOf(groups, i), tokensOf(tokens, i));
     };
     std::vector<std::span<const int>> tokens;
     for (const Expected &expected : expected_)
@@ -217,6 +238,11 @@ public:
       std::printf("experts: %d times another one of nearly the same score in prompts; %d of the "
                   "rows of logits allow for it\n",
                   swaps_, allowedSwaps_);
+    if (model_.row.sparse)
+      std::printf(
+          "sparse attention: %d times another token of nearly the same score in prompts; %d "
+          "of the rows of logits allow for it\n",
+          choices_, allowedChoices_);
     std::printf("%d tokens are the reference's, %d others are as likely as rounding can tell\n%s\n",
                 equal_, near_, right_ ? "PASS" : "FAIL");
     return right_;
@@ -249,6 +275,9 @@ private:
                   std::sqrt(square) * size);
   }
 
+  std::span<const float> tokensOf(const Floats &all, std::size_t number) const {
+    return all.empty() ? std::span<const float>() : row(all, number, engine_.context());
+  }
   std::span<const float> groupsOf(const Floats &all, std::size_t number) const {
     return all.empty() ? std::span<const float>() : row(all, number, model_.delta.groups());
   }
@@ -271,7 +300,8 @@ private:
   }
 
   void hidden(std::size_t layer, const Engine::Row &at, std::span<const float> found,
-              std::span<const float> scores, std::span<const float> groups) {
+              std::span<const float> scores, std::span<const float> groups,
+              std::span<const float> tokens) {
     const Expected &expected = expected_[std::size_t(at.sequence)];
     const std::size_t token = std::size_t(at.position);
     const auto wanted = row(expected.hidden[layer], token, model_.width);
@@ -281,7 +311,7 @@ private:
     const double error = rootMeanSquare(off) / rootMeanSquare(wanted);
 
     auto &squares = prompts_[std::size_t(at.sequence)].squares;
-    double square = kOfEmbedding, swapped = 0;
+    double square = kOfEmbedding, swapped = 0, chosen = 0;
     if (layer > 0) {
       const std::vector<double> &before = squares[layer - 1];
       const auto seen = std::span(before).first(token + 1);
@@ -304,12 +334,13 @@ private:
       }
       square = own * ofOwn + added * ofAdded + ofNorm;
       swapped = swap(layer - 1, scores, added) * ofAdded;
+      chosen = choiceOf(model_, tokens, std::sqrt(added)) * ofAdded;
       swapped_[layer - 1] = std::max(swapped_[layer - 1], ofAdded);
     }
     const double most = std::pow(kDeviationsOfRow, 2);
-    if (swapped > 0 && error * error > most * square) { // another expert
-      ++swaps_;
-      square += std::min(error * error, most * swapped);
+    if (swapped + chosen > 0 && error * error > most * square) { // another expert, or another token
+      ++(chosen > 0 ? choices_ : swaps_);
+      square += std::min(error * error, most * (swapped + chosen));
     }
     // What follows is judged by what has come so far.
     squares[layer][token] = std::max(square, error * error);
@@ -330,12 +361,16 @@ private:
     std::ranges::nth_element(ordinary, ordinary.begin() + std::ptrdiff_t(ordinary.size() / 2));
     double square = std::max(ordinary[ordinary.size() / 2], of.squares.back().back()) +
                     of.ofSteps / double(of.squares.back().size() + step),
-           swaps = 0;
+           swaps = 0, choices = 0;
     for (std::size_t layer = 0; layer < std::size_t(model_.layers); ++layer) {
       const Floats scores = engine_.scores(std::int64_t(layer));
       swaps += swap(layer, scoresOf(scores, prompt), square) * swapped_[layer];
+      const Floats tokens = engine_.indexScores(std::int64_t(layer));
+      choices += choiceOf(model_, tokensOf(tokens, prompt), std::sqrt(square)) * swapped_[layer];
     }
     allowedSwaps_ += swaps > 0;
+    allowedChoices_ += choices > 0;
+    swaps += choices;
     for (std::size_t layer = 0; layer < std::size_t(model_.layers); ++layer)
       if (model_.delta.isSum && model_.mixing[layer] == Mixing::delta) {
         const Floats groups = engine_.groups(std::int64_t(layer));
@@ -386,7 +421,7 @@ private:
   std::map<std::size_t, std::vector<Floats>> sizes_;
   std::map<std::size_t, Floats> scores_; ///< of the routers of each layer, of all tokens so far
   bool right_ = true;
-  int equal_ = 0, near_ = 0, swaps_ = 0, allowedSwaps_ = 0;
+  int equal_ = 0, near_ = 0, swaps_ = 0, allowedSwaps_ = 0, choices_ = 0, allowedChoices_ = 0;
   double worstHidden_ = 0, worstLogit_ = 0, worstDifference_ = 0;
 };
 

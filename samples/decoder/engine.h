@@ -29,6 +29,9 @@ struct EngineOptions {
   int batch = 1;     ///< sequences at a time
   int context = 256; ///< tokens of a sequence, at most
   int prompt = 64;   ///< tokens of prompts that are taken together
+  /// Tokens of a prompt from which on latent attention makes keys and values of heads; 0: from where it
+  /// is less work.
+  int expandFrom = 0;
   samples::Sampling sampling = {};
 };
 
@@ -57,7 +60,7 @@ public:
         output_(maker_, productProblem(model.vocabulary, model.width), {model.logits}),
         choice_(options.sampling, plans, options.batch, model.vocabulary) {
     if (model.row.latent)
-      latent_.emplace(maker_, batch_);
+      latent_.emplace(maker_, batch_, options.expandFrom);
     else if (model.row.attention)
       heads_.emplace(maker_, batch_);
     if (model.row.delta || model.row.stateSpaces)
@@ -146,6 +149,14 @@ public:
     return delta && model_.delta.isSum ? delta->groups.to_host() : Floats();
   }
 
+  /// What the indexer of a layer gave in the last call, a row of a number for each token of a sequence,
+  /// as many as `context`, for each of the call's rows; empty if the layer has no indexer.
+  Floats indexScores(std::int64_t layer) const {
+    const auto &latent = layers_[std::size_t(layer)].latent;
+    return latent && latent->indexer ? latent->indexer->scores.to_host() : Floats();
+  }
+
+  std::int64_t context() const { return options_.context; } ///< tokens of a sequence, at most
   std::size_t memory() const {
     return memory_.bytes() + batch_.bytes() + x_.bytes() + delta_.bytes() + y_.bytes() +
            logits_.bytes() + choice_.bytes();

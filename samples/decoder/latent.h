@@ -3,7 +3,8 @@
 // multiplies q before attention, and what attention gives after it.
 #pragma once
 
-#include "heads.h"
+#include "expanded.h"
+#include "indexer.h"
 
 #include <flydsl/kernels/grouped_gemm.h>
 #include <flydsl/kernels/norm.h>
@@ -68,7 +69,8 @@ private:
 // region: problems
 inline constexpr double kLatentEps = 1e-6; // transformers has this one, whatever config.json says
 
-inline fk::RopeProblem latentRope(const Model &model, bool keys) {
+/// `out`: keys are written to memory of the call, too.
+inline fk::RopeProblem latentRope(const Model &model, bool keys, bool out = false) {
   const Latent &latent = model.latent;
   fk::RopeProblem problem{.x = keys ? fx::f32 : fx::bf16,
                           .y = fx::bf16,
@@ -78,7 +80,7 @@ inline fk::RopeProblem latentRope(const Model &model, bool keys) {
                           .rotary = int(latent.rotary),
                           .style = model.ropeStyle,
                           .tail = true,
-                          .k_out = false};
+                          .k_out = out};
   if (keys) { // the token's row of the cache; its first elements are the value
     problem.cache = fk::KvCache::pages;
     problem.cached = fx::bf16;
@@ -91,6 +93,7 @@ inline fk::RopeProblem latentRope(const Model &model, bool keys) {
   }
   return problem;
 }
+/// Sparse attention has a table of tokens in place of one of pages.
 inline fk::DecodeProblem latentDecode(const Model &model, int context) {
   return {.q = fx::bf16,
           .kv = fx::bf16,
@@ -98,16 +101,18 @@ inline fk::DecodeProblem latentDecode(const Model &model, int context) {
           .q_heads = int(model.heads),
           .kv_heads = 1,
           .head = int(model.latent.cached()),
-          .page = kPage,
+          .page = model.row.sparse ? 1 : kPage,
           .scale = model.scale,
           .latent = int(model.latent.keys),
-          .context = context};
+          .context = model.row.sparse ? seenTokens(model, context) : context};
 }
 // endregion
 
 class LatentAttention {
 public:
-  LatentAttention(const Maker &maker, const Batch &batch)
+  /// `expandFrom`: the tokens of a prompt from which on keys and values of heads are made; 0: from where
+  /// it is less work.
+  LatentAttention(const Maker &maker, const Batch &batch, std::int64_t expandFrom)
       : latent_(maker.model.latent), width_(maker.model.width), heads_(maker.model.heads),
         batch_(batch), workspaces_(maker.workspaces),
         down_(maker.memory.room(fx::f32, {maker.rows.most(), latent_.queries + latent_.cached()})),
@@ -117,7 +122,9 @@ public:
         values_(maker.memory.room(fx::bf16, {maker.rows.most(), heads_, latent_.keys})),
         attended_(maker.memory.room(fx::bf16, {maker.rows.most(), heads_, latent_.value})),
         angles_(maker, maker.model.rope, batch.sequences().context()),
-        rotateKeys_(maker.plans(latentRope(maker.model, true), maker.rows.most())),
+        expandFrom_(expandFrom ? expandFrom : ExpandedAttention::leastTokens(latent_)),
+        rotateKeys_{maker.plans(latentRope(maker.model, true, expands(maker)), maker.rows.prompt),
+                    maker.plans(latentRope(maker.model, true), maker.rows.batch)},
         rotateQueries_(maker.plans(latentRope(maker.model, false), maker.rows.most())),
         absorb_(maker, latent_.keys, latent_.plain),
         expand_(maker, latent_.value, latent_.keys), attention_{decode(maker, maker.rows.prompt),
@@ -129,6 +136,12 @@ public:
                                                .n = latent_.queries,
                                                .eps = kLatentEps},
                                maker.rows.most());
+    if (maker.model.row.sparse)
+      indexer_.emplace(maker, batch);
+    if (expands(maker)) {
+      latents_ = maker.memory.room(fx::bf16, {maker.rows.prompt, 1, latent_.cached()});
+      expanded_.emplace(maker, batch);
+    }
   }
 
   struct Layer {
@@ -137,22 +150,29 @@ public:
     fx::TensorArg kvNorm;
     fk::PreparedWeight absorb, expand;
     fx::TensorArg cache;
+    std::optional<fk::PreparedWeight> keysAndValues = {}; ///< of long prompts
+    std::optional<IndexerPlans::Layer> indexer = {};
   };
   Layer layer(const Maker &maker, const LatentWeights &weights) const {
-    return {.down = Product(maker, productProblem(latent_.queries + latent_.cached(), width_),
-                            weights.down, weights.downBias),
-            .q = Product(maker,
-                         productProblem(heads_ * latent_.head(),
-                                        latent_.queries ? latent_.queries : width_, fx::bf16),
-                         {weights.q}),
-            .output = Product(maker, productProblem(width_, heads_ * latent_.value),
-                              {weights.output}, weights.outputBias),
-            .qNorm = maker.vector(weights.qNorm),
-            .kvNorm = *maker.vector(weights.kvNorm),
-            .absorb = absorb_.weights(maker, weights.absorb),
-            .expand = expand_.weights(maker, weights.expand),
-            .cache = maker.memory.zeros(fx::bf16,
-                                        {batch_.sequences().pages(), kPage, 1, latent_.cached()})};
+    Layer made{.down = Product(maker, productProblem(latent_.queries + latent_.cached(), width_),
+                               weights.down, weights.downBias),
+               .q = Product(maker,
+                            productProblem(heads_ * latent_.head(),
+                                           latent_.queries ? latent_.queries : width_, fx::bf16),
+                            {weights.q}),
+               .output = Product(maker, productProblem(width_, heads_ * latent_.value),
+                                 {weights.output}, weights.outputBias),
+               .qNorm = maker.vector(weights.qNorm),
+               .kvNorm = *maker.vector(weights.kvNorm),
+               .absorb = absorb_.weights(maker, weights.absorb),
+               .expand = expand_.weights(maker, weights.expand),
+               .cache = maker.memory.zeros(
+                   fx::bf16, {batch_.sequences().pages(), kPage, 1, latent_.cached()})};
+    if (expanded_)
+      made.keysAndValues = expanded_->weights(maker, weights);
+    if (indexer_)
+      made.indexer = indexer_->layer(maker, *weights.indexer);
+    return made;
   }
 
   /// What attention gives of what was normalised.
@@ -172,28 +192,41 @@ public:
       layer.q(x, flat(q), call);
     }
     writeCache(layer, down, call);
+    if (layer.keysAndValues && !call.step && batch_.allBegin() && batch_.longest() >= expandFrom_) {
+      rotateQueries(part(q, 2, latent_.plain, latent_.rotary),
+                    part(q, 2, latent_.plain, latent_.rotary), call);
+      (*expanded_)(*layer.keysAndValues, q,
+                   reshaped(call.rows(*latents_), {call.m, latent_.cached()}), attended, call);
+      layer.output(flat(attended), y, call);
+      return;
+    }
+    if (layer.indexer) // which has a norm of q
+      (*indexer_)(*layer.indexer, x, call.rows(normalised_), angles_.cos, angles_.sin, call);
     absorb_(layer.absorb, part(q, 2, 0, latent_.plain), part(absorbed, 2, 0, latent_.keys),
             batch_.counts.device, call);
-    rotateQueries_({.q = part(q, 2, latent_.plain, latent_.rotary),
-                    .positions = call.rows(batch_.positions.device),
-                    .cos = angles_.cos,
-                    .sin = angles_.sin,
-                    .q_out = part(absorbed, 2, latent_.keys, latent_.rotary)},
-                   call.stream);
+    rotateQueries(part(q, 2, latent_.plain, latent_.rotary),
+                  part(absorbed, 2, latent_.keys, latent_.rotary), call);
     // Each row is as a sequence that ends with its token, those of prompts too.
-    attention_[call.step]({.q = absorbed,
-                           .k_cache = layer.cache,
-                           .tables = call.rows(batch_.rowTables.device),
-                           .contexts = call.rows(batch_.rowLengths.device),
-                           .workspace = workspaces_.all(),
-                           .y = values},
-                          call.stream);
+    const fx::TensorArg &pages = layer.cache;
+    attention_[call.step](
+        {.q = absorbed,
+         .k_cache =
+             indexer_ ? reshaped(pages, {pages.shape()[0] * kPage, 1, 1, latent_.cached()}) : pages,
+         .tables = call.rows(indexer_ ? indexer_->slots() : batch_.rowTables.device),
+         .contexts = call.rows(indexer_ ? indexer_->counts() : batch_.rowLengths.device),
+         .workspace = workspaces_.all(),
+         .y = values},
+        call.stream);
     expand_(layer.expand, values, attended, batch_.counts.device, call);
     layer.output(flat(attended), y, call);
     // endregion
   }
 
 private:
+  /// Whether prompts may be so long. Sparse attention has keys for each token.
+  bool expands(const Maker &maker) const {
+    return !maker.model.row.sparse && maker.rows.prompt >= expandFrom_;
+  }
   fk::DecodePlan decode(const Maker &maker, int rows) const {
     const fk::DecodePlan made =
         maker.plans(latentDecode(maker.model, batch_.sequences().context()), rows);
@@ -204,16 +237,26 @@ private:
   fx::TensorArg flat(const fx::TensorArg &of) const {
     return reshaped(of, {of.shape()[0], of.shape()[1] * of.shape()[2]});
   }
+  void rotateQueries(const fx::TensorArg &q, const fx::TensorArg &rotated, const Call &call) const {
+    rotateQueries_({.q = q,
+                    .positions = call.rows(batch_.positions.device),
+                    .cos = angles_.cos,
+                    .sin = angles_.sin,
+                    .q_out = rotated},
+                   call.stream);
+  }
   /// Normalises the value, rotates the rest of the key, and writes both, in one kernel.
   void writeCache(const Layer &layer, const fx::TensorArg &down, const Call &call) const {
-    rotateKeys_({.k = headsOf(down, latent_.queries, 1, latent_.cached()),
-                 .positions = call.rows(batch_.positions.device),
-                 .cos = angles_.cos,
-                 .sin = angles_.sin,
-                 .slots = call.rows(batch_.slots.device),
-                 .k_cache = layer.cache,
-                 .k_weight = layer.kvNorm},
-                call.stream);
+    rotateKeys_[call.step](
+        {.k = headsOf(down, latent_.queries, 1, latent_.cached()),
+         .positions = call.rows(batch_.positions.device),
+         .cos = angles_.cos,
+         .sin = angles_.sin,
+         .slots = call.rows(batch_.slots.device),
+         .k_out = call.step || !latents_ ? std::nullopt : std::optional(call.rows(*latents_)),
+         .k_cache = layer.cache,
+         .k_weight = layer.kvNorm},
+        call.stream);
   }
 
   const Latent &latent_;
@@ -222,9 +265,14 @@ private:
   const Workspaces &workspaces_;
   fx::TensorArg down_, normalised_, q_, absorbed_, values_, attended_;
   RopeTables angles_;
+  std::int64_t expandFrom_; ///< tokens
   std::optional<fk::NormPlan> queryNorm_;
-  fk::RopePlan rotateKeys_, rotateQueries_;
+  fk::RopePlan rotateKeys_[2], rotateQueries_;
   HeadProduct absorb_, expand_;
+  std::optional<IndexerPlans> indexer_; ///< if attention is sparse
+  /// Of long prompts: the keys of their tokens, as they are in the cache, and what is made of them.
+  std::optional<fx::TensorArg> latents_;
+  std::optional<ExpandedAttention> expanded_;
   fk::DecodePlan attention_[2]; ///< for prompts, and for steps
 };
 

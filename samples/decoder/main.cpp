@@ -38,9 +38,13 @@ void declare(CLI::App &app, Options &o) {
           ""));
   whole("--tokens", o.tokens, 1, 1 << 20, "tokens to add to each prompt");
   whole("--chunk", o.engine.prompt, 1, 1 << 16, "tokens of prompts that are taken together");
+  whole("--expand-from", o.engine.expandFrom, 0, 1 << 20,
+        "tokens of a prompt from which on latent attention makes keys and values of heads; 0: from "
+        "where it is less work");
   app.add_option("--temperature", o.engine.sampling.temperature, "0: the most likely token")
       ->check(CLI::Range(0.0, 100.0));
-  whole("--top-k", o.engine.sampling.topK, 1, 1 << 20, "tokens to choose from, if there is a temperature");
+  whole("--top-k", o.engine.sampling.topK, 1, 1 << 20,
+        "tokens to choose from, if there is a temperature");
   app.add_option("--seed", o.engine.sampling.seed, "equal seeds give equal tokens");
   whole("--device", o.device, 0, 1023, "the number of the device");
 }
@@ -112,6 +116,7 @@ int run(Options &options) {
 } // namespace
 
 int main(int argc, char **argv) {
-  return samples::main(argc, argv, "decoder", "Goes on with tokens by a language model in Hugging Face's files.",
-                       declare, run);
+  return samples::main(argc, argv, "decoder",
+                       "Goes on with tokens by a language model in Hugging Face's files.", declare,
+                       run);
 }

@@ -30,14 +30,21 @@ struct HeadWeights {
   Floats sinks = {};                    ///< by head of q
   Floats qkvBias = {}, outputBias = {}; ///< empty: none; in the order q, k, v, gate
 };
+/// The indexer of sparse attention.
+struct IndexerWeights {
+  Matrix q, key, weights; ///< weights: of the heads of a token
+  Floats norm, normBias;  ///< of the key
+};
 /// Latent attention: one product gives the numbers of q and of keys and values; see Latent.
 struct LatentWeights {
   std::vector<Matrix> down; ///< of q, if there are such numbers, and of keys and values
   Matrix q, output;
   Floats qNorm, kvNorm;
   Floats downBias = {}, outputBias = {}; ///< empty: none
-  /// Of one head after another: (keys, plain) and (value, keys).
-  std::vector<Matrix> absorb = {}, expand = {};
+  /// Of one head after another: (keys, plain) and (value, keys); and the first by rows of keys, (plain,
+  /// keys).
+  std::vector<Matrix> absorb = {}, expand = {}, plainKeys = {};
+  std::optional<IndexerWeights> indexer = {}; ///< if attention is sparse
 };
 /// Linear attention, or a state space.
 struct DeltaWeights {
@@ -261,6 +268,15 @@ private:
         .output = matrix(file, at + "o_proj.weight", width, heads * latent.value),
         .qNorm = direct ? Floats() : norm(file, at + "q_a_layernorm", latent.queries),
         .kvNorm = norm(file, at + "kv_a_layernorm", latent.keys)};
+    if (row.sparse) {
+      const std::string of = at + "indexer.";
+      made.indexer = IndexerWeights{
+          .q = matrix(file, of + "wq_b.weight", indexer.heads * indexer.head, latent.queries),
+          .key = matrix(file, of + "wk.weight", indexer.head, width),
+          .weights = matrix(file, of + "weights_proj.weight", indexer.heads, width),
+          .norm = vector(file, of + "k_norm.weight", {indexer.head}),
+          .normBias = vector(file, of + "k_norm.bias", {indexer.head})};
+    }
     if (bias) {
       if (!direct)
         made.downBias = vector(file, at + "q_a_proj.bias", {latent.queries});
@@ -271,7 +287,8 @@ private:
     const std::int64_t each = latent.plain + latent.value;
     const Matrix up = matrix(file, at + "kv_b_proj.weight", heads * each, latent.keys);
     for (std::int64_t h = 0; h < heads; ++h) {
-      made.absorb.push_back(transposed(up.part(h * each, latent.plain), 1));
+      made.plainKeys.push_back(up.part(h * each, latent.plain));
+      made.absorb.push_back(transposed(made.plainKeys.back(), 1));
       made.expand.push_back(up.part(h * each + latent.plain, latent.value));
     }
     return made;

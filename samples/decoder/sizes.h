@@ -43,6 +43,12 @@ struct Latent {
   std::int64_t cached() const { return keys + rotary; } ///< elements of a token in the cache
 };
 
+/// The sizes of the indexer of sparse attention: heads of q, one key of the size of a head, and how many
+/// tokens it chooses of those before a token, the token among them.
+struct Indexer {
+  std::int64_t heads = 0, head = 0, topk = 0;
+};
+
 /// The sizes of linear attention by the gated delta rule: heads of q and k, and of v, of gates and of
 /// states; before them a convolution over the last `taps` tokens. Mamba-2's C, B and x are q, k and v.
 struct Delta {
@@ -88,6 +94,7 @@ struct Sizes {
   fk::RopeStyle ropeStyle = fk::RopeStyle::neox;
   Experts experts; ///< if the architecture has mixtures
   Latent latent;   ///< if it has latent attention
+  Indexer indexer; ///< if that is sparse
   Delta delta;     ///< if it has linear attention
 
   std::int64_t gateWidth() const { return row.outputGate ? heads * head : 0; }
@@ -262,7 +269,11 @@ private:
                everywhere = row.windowEverywhere && config.has("sliding_window");
     for (std::int64_t i = 0; i < layers; ++i)
       mixing.push_back(everywhere || (used && (i + 1) % every) ? other : Mixing::all);
-    const std::vector<std::string> types = config.words("layer_types", std::size_t(layers));
+    std::vector<std::string> types = config.words("layer_types", std::size_t(layers));
+    if (row.sparse) // all layers are, by either name
+      for (std::string &type : types)
+        if (type == "indexed_attention" || type == "deepseek_sparse_attention")
+          type = "full_attention";
     if (used && !row.delta && types.empty() && row.globalEvery == 0)
       config.refuse("use_sliding_window", true, "layer_types says of which layers then");
     for (std::size_t i = 0; i < types.size(); ++i) {
@@ -310,6 +321,19 @@ private:
     head = latent.rotary;
     scale = 1 / std::sqrt(double(latent.head()));
     ropeStyle = config.flag("rope_interleave", true) ? fk::RopeStyle::gptj : fk::RopeStyle::neox;
+    if (row.sparse)
+      readIndexer(config);
+  }
+  void readIndexer(const Config &config) {
+    indexer = {.heads = config.whole("index_n_heads", 1, 1024),
+               .head = config.whole("index_head_dim", 1, 1024),
+               .topk = config.whole("index_topk", 1, 65536)};
+    if (latent.queries == 0)
+      config.refuse("q_lora_rank", nullptr, "the indexer's queries are made of so many numbers");
+    if (indexer.head < latent.rotary)
+      config.refuse("index_head_dim", indexer.head,
+                    "the first qk_rope_head_dim, " + std::to_string(latent.rotary) +
+                        ", of its elements rotate");
   }
   void readDelta(const Config &config) {
     delta.keyHeads = config.whole("linear_num_key_heads", 1, 1024);

@@ -11,6 +11,10 @@ namespace kernels {
 ///   logits[i, j] = k_scale[j] sum over h of weights[i, h] max(0, q[i, h] . k[j])
 ///
 /// where first[i] <= j < last[i], and -infinity elsewhere. Scales of q are part of the weights.
+///
+/// Paged, keys are those of sequences in the blocks of a cache, and key j is token j of the token's
+/// sequence. The tokens of a call are the last ones of their sequences: of a sequence with `context`
+/// keys and `queries` tokens in the call, token i of these sees keys 0 to context - queries + i.
 struct FLYDSL_API MqaLogitsProblem {
   /// Of q and k: f16 or bf16, or 8-bit floats of the target's matrix instructions: f8E4M3FNUZ and
   /// f8E5M2FNUZ on gfx942, f8E4M3FN and f8E5M2 on gfx950 and gfx1201.
@@ -18,6 +22,8 @@ struct FLYDSL_API MqaLogitsProblem {
   int heads = 64;      ///< of q: a multiple of 16, 16 to 128
   int head = 128;      ///< elements of a head: a multiple of 64, 64 to 256
   bool k_scale = true; ///< each key has a scale
+  bool paged = false;  ///< there are tables, contexts and cu_seqlens_q in place of first and last
+  int page = 64;       ///< paged: tokens of a block of the cache, 1 to 65536
   friend bool operator==(const MqaLogitsProblem &, const MqaLogitsProblem &) = default;
 };
 
@@ -30,14 +36,24 @@ struct FLYDSL_API MqaLogitsConfig {
   friend bool operator==(const MqaLogitsConfig &, const MqaLogitsConfig &) = default;
 };
 
-/// The tensors of a call with m tokens and n keys.
+/// The tensors of a call with m tokens and n keys; paged, of s sequences, none of which has more keys.
 struct FLYDSL_API MqaLogitsArgs {
-  TensorArg q;                           ///< (m, heads, head); tokens and heads at any distance
-  TensorArg k;                           ///< (n, head); rows at any distance
-  std::optional<TensorArg> k_scale = {}; ///< (n), f32
-  TensorArg weights;                     ///< (m, heads), f32; rows at any distance
-  TensorArg first, last;                 ///< (m), i32: the window of each token
-  TensorArg logits;                      ///< (m, n), f32; rows at any distance
+  TensorArg q; ///< (m, heads, head); tokens and heads at any distance
+  /// (n, head), rows at any distance; paged (blocks, page, head), blocks and places at any distance.
+  TensorArg k;
+  /// f32: (n); paged (blocks, page), both modes at any distance.
+  std::optional<TensorArg> k_scale = {};
+  TensorArg weights;                              ///< (m, heads), f32; rows at any distance
+  std::optional<TensorArg> first = {}, last = {}; ///< (m), i32: the window of each token
+  TensorArg logits;                               ///< (m, n), f32; rows at any distance
+  /// Paged: (s, blocks of a sequence), i32: numbers of blocks; rows at any distance.
+  std::optional<TensorArg> tables = {};
+  std::optional<TensorArg> contexts = {}; ///< paged: (s), i32: keys of each sequence, up to n
+  /// Paged: where the tokens of sequences start, and the end: (s + 1), i32; 0 tokens, too.
+  std::optional<TensorArg> cu_seqlens_q = {};
+  /// Paged: the most tokens of a sequence in the call, for which there are blocks; 0: as an average one
+  /// has. Results are right for any number; a sequence that has more takes longer.
+  std::int64_t max_seqlen_q = 0;
 };
 
 template <> struct FamilyOf<MqaLogitsProblem> {

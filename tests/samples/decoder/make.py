@@ -48,6 +48,11 @@ MODELS = {
                                         n_shared_experts=2, first_k_dense_replace=1,
                                         rope_parameters=dict(rope_type='yarn', rope_theta=500.0, factor=4.0, mscale=0.8, mscale_all_dim=1.2,
                                                              original_max_position_embeddings=16, beta_fast=4.0, beta_slow=0.5))),
+    # Prompts of more tokens than index_topk: later tokens see some of those before them.
+    'deepseek_v32': ('deepseek_v32', dict({k: v for k, v in BASE.items() if k != 'head_dim'}, num_attention_heads=2, num_key_value_heads=2,
+                                          q_lora_rank=16, kv_lora_rank=128, qk_nope_head_dim=32, qk_rope_head_dim=64, v_head_dim=32,
+                                          n_routed_experts=8, num_experts_per_tok=2, n_group=2, topk_group=1, moe_intermediate_size=16,
+                                          n_shared_experts=1, first_k_dense_replace=1, index_topk=6, index_n_heads=16, index_head_dim=128)),
     'qwen3_next': ('qwen3_next', dict(BASE, **FEW_HEADS, num_hidden_layers=3,
                                       layer_types=['linear_attention', 'full_attention', 'linear_attention'], mlp_only_layers=[1],
                                       linear_num_key_heads=1, linear_num_value_heads=2, linear_key_head_dim=128, linear_value_head_dim=16,
