@@ -35,7 +35,8 @@ void Cluster::checkRequests() const {
       most = std::max(most, count);
     for (uint32_t rank = 0; rank < groups_; ++rank)
       if (load.workgroups >> rank & 1 && counts[rank] != most)
-        throw WaveFault{"a load to LDS byte " + std::to_string(load.lds) +
+        throw WaveFault{"a load to " + std::string(load.intoLds ? "LDS byte " : "lane ") +
+                        std::to_string(load.place) +
                         " was asked for by other workgroups of the cluster for workgroup " +
                         std::to_string(rank) + " too, which asked for it " +
                         std::to_string(counts[rank]) + " times, not " + std::to_string(most) +

@@ -38,7 +38,8 @@ public:
   struct Multicast {
     uint32_t workgroups; ///< as bits
     uint64_t global;
-    uint32_t lds;
+    uint32_t place; ///< the byte of LDS, or the lane of a load into registers
+    bool intoLds = true;
     auto operator<=>(const Multicast &) const = default;
   };
   /// Throws WaveFault where the mask names workgroups that are not there, or does not name the one

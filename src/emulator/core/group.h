@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/core/cluster.h"
+#include "emulator/core/named_barriers.h"
 #include "emulator/core/wave.h"
 
 #include <array>
@@ -54,8 +55,13 @@ struct Group {
   /// Of each wave: the rounds of the cluster's barrier that it has waited for, with the one that it
   /// waits for now. Empty without a cluster.
   std::vector<uint64_t> clusterWaits;
+  NamedBarriers named;
   /// Whether the wave waits at the cluster's barrier.
-  bool isHeld(const Wave &w) const { return cluster && clusterWaits[w.index] > cluster->rounds(); }
+  bool isHeldByCluster(const Wave &w) const {
+    return cluster && clusterWaits[w.index] > cluster->rounds();
+  }
+  /// Whether the wave waits at the cluster's barrier or at a named one.
+  bool isHeld(const Wave &w) const { return isHeldByCluster(w) || named.isHeld(w.index); }
 };
 
 } // namespace flyemu

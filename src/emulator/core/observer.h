@@ -18,6 +18,8 @@ struct Observer : Probe {
   virtual void paused(Wave &) {}
   virtual void barrier(Group &) {}
   virtual void passedGridBarrier(Wave &) {}
+  /// A wave of the workgroup goes on after a named barrier.
+  virtual void passedNamedBarrier(Group &) {}
   virtual void endGroup(Group &) {}
   /// Adds what it has collected to the launch's result. It is called under the launch's lock.
   virtual void finish(DispatchResult &) = 0;

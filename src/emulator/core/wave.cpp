@@ -43,8 +43,9 @@ uint32_t readSpecial(const Wave &w, unsigned code) {
   case kPrivateLimitCode:
     return static_cast<uint32_t>(kPrivateAperture);
   case kLiteralCode:
-    throw WaveFault{"a literal of 32 bits for an operand of 64: whether its sign is extended is not "
-                    "known"};
+    throw WaveFault{
+        "a literal of 32 bits for an operand of 64: whether its sign is extended is not "
+        "known"};
   case kScratchBaseLowCode:
     return static_cast<uint32_t>(kScratchBase);
   case kScratchBaseHighCode:
@@ -64,6 +65,11 @@ void Wave::jump(uint64_t address) {
 }
 
 void Wave::useBanks(uint8_t setting) {
+  // An instruction that runs by itself belongs to no code whose copies have other banks.
+  if (!program && !setting)
+    return;
+  if (!program)
+    throw WaveFault{"banks of vector registers, of an instruction that belongs to no code"};
   const Inst *begin = program->copyFor(setting);
   if (!begin)
     throw WaveFault{"banks of vector registers that no s_set_vgpr_msb of the code names"};

@@ -321,6 +321,9 @@ private:
     slot.group.id = id;
     slot.group.number = id[0] + uint64_t(grid[0]) * (id[1] + uint64_t(grid[1]) * id[2]);
     slot.group.clusterWaits.assign(slot.group.cluster ? launch_.wavesOfGroup : 0, 0);
+    const KernelDescriptor &kernel = launch_.dispatch.kernel->descriptor;
+    slot.group.named.begin(launch_.program.target->isGfx1250() ? kernel.namedBarriers() : 0,
+                           launch_.wavesOfGroup);
     slot.group.dies = launch_.options.dies;
     slot.running = launch_.wavesOfGroup;
     slot.atBarrier = 0;
@@ -427,6 +430,7 @@ private:
       passBarrier(slot);
     } else {
       slot.waiting = allWait(slot.group);
+      checkNamedBarriers(slot);
       if (slot.group.cluster) {
         slot.rounds = slot.group.cluster->rounds();
         checkClusterBarrier(slot);
@@ -466,10 +470,25 @@ private:
       isStuck &= other.atBarrier < other.running;
     });
     for (const Wave &w : slot.group.waves)
-      if (isStuck && slot.group.isHeld(w))
+      if (isStuck && slot.group.isHeldByCluster(w))
         return fail(
             slot.group, w,
             {"a wave waits at the barrier of its cluster, where not all workgroups signal"});
+  }
+
+  /// Ends the launch where all that is left of a workgroup waits at its named barriers, or at these
+  /// and its own one, for ever.
+  void checkNamedBarriers(const Slot &slot) {
+    const Wave *held = nullptr;
+    for (const Wave &w : slot.group.waves) {
+      const bool isNamed = slot.group.named.isHeld(w.index);
+      if (!isNamed && w.stop != Stop::End && w.stop != Stop::Barrier)
+        return;
+      if (isNamed && !held)
+        held = &w;
+    }
+    if (held)
+      fail(slot.group, *held, {slot.group.named.describe(held->index)});
   }
 
   /// Whether the host gives the launch up; ends it if so.
@@ -508,6 +527,8 @@ private:
       if (slot.observer)
         slot.observer->passedGridBarrier(w);
     }
+    if (slot.group.named.hasPassed(w.index) && slot.observer)
+      slot.observer->passedNamedBarrier(slot.group);
     const bool held = w.gridTarget || slot.group.isHeld(w);
     w.stop = held ? Stop::Yield : Stop::None;
     w.fuel = held ? 0 : slice;

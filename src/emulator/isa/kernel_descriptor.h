@@ -57,6 +57,9 @@ struct KernelDescriptor {
   /// integers.
   unsigned exceptions() const { return rsrc2 >> 24 & 127; }
 
+  /// gfx1250: how many named barriers the kernel has (NAMED_BAR_CNT counts fours).
+  unsigned namedBarriers() const { return (rsrc3 >> 14 & 7) * 4; }
+
   unsigned vgprGranules() const { return rsrc1 & 63; }
   unsigned sgprGranules() const { return rsrc1 >> 6 & 15; }
   /// The initial FP_ROUND (bits 0-3) and FP_DENORM (bits 4-7) of MODE.

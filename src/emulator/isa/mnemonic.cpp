@@ -44,13 +44,12 @@ void dropSecondName(std::string &s) {
 
 std::string strip(std::string s) {
   static constexpr std::string_view kSuffixes[] = {
-      "_e32",    "_e64",     "_e96", "_sdwa",        "_dpp",      "_dpp8",
-      "_dpp16",  "_opsel",   "_vcd", "_acd",         "_saddr",    "_rtn",
-      "_ve",     "_st",      "_svs", "_offset",      "_offen",    "_idxen",
-      "_bothen", "_vbuffer", "_imm", "_sgpr",        "_sgpr_imm", "_sgpr_alt",
-      "_t16",    "_fake16",  "_w32", "_w64",         "_twoaddr",  "_mac",
-      "_agpr",   "_ec",      "_ci",  "_legacy_gfx9", "_renamed",  "_format",
-      "_pseudo"}; // f64 halves of gfx1250's dual instructions
+      "_e32",     "_e64",      "_e96",      "_sdwa",  "_dpp",    "_dpp8",        "_dpp16",
+      "_opsel",   "_vcd",      "_acd",      "_saddr", "_rtn",    "_ve",          "_st",
+      "_svs",     "_offset",   "_offen",    "_idxen", "_bothen", "_vbuffer",     "_imm",
+      "_sgpr",    "_sgpr_imm", "_sgpr_alt", "_t16",   "_fake16", "_w32",         "_w64",
+      "_twoaddr", "_mac",      "_agpr",     "_ec",    "_ci",     "_legacy_gfx9", "_renamed",
+      "_format",  "_pseudo",   "_m0"}; // f64 halves of gfx1250's dual instructions
   for (bool again = true; again;) {
     again = dropTarget(s);
     for (std::string_view suffix : kSuffixes) {
@@ -62,6 +61,8 @@ std::string strip(std::string s) {
   dropRepeat(s);
   dropTarget(s);
   dropSecondName(s);
+  // "v_cvt_f32_bf16_gfx1250v_cvt_f32_bf16" has a target in its first name alone.
+  dropTarget(s);
   // Products of f8f6f4 have a record for each pair of formats, which are fields of the instruction.
   constexpr std::string_view kAnyFormat = "f8f6f4";
   if (const size_t at = s.find(kAnyFormat); at != std::string::npos)

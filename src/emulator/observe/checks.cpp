@@ -226,6 +226,17 @@ public:
       }
     }
   }
+  /// It is taken to order all waves of the workgroup, though it orders some: a race with a wave that
+  /// has no part in it is not seen.
+  void passedNamedBarrier(Group &) override {
+    judge();
+    flush();
+    lds_.barrier();
+    if (checks_ & kAnyRace)
+      state_.races.barrier(order_);
+    if (waits_)
+      waits_->barrier();
+  }
   void passedGridBarrier(Wave &) override {
     if (!(checks_ & kAnyRace))
       return;
@@ -442,9 +453,8 @@ private:
     if (lanes && checks_ & kCheckRace)
       pend(kCheckRace,
            "lanes of one wave copy by one instruction to " +
-               (space == Space::Lds
-                    ? "LDS byte " + std::to_string(address)
-                    : "global memory (" + state_.findings.describe(address) + ")") +
+               (space == Space::Lds ? "LDS byte " + std::to_string(address)
+                                    : "global memory (" + state_.findings.describe(address) + ")") +
                ", and which of them wins is not said",
            w, i, lanes);
   }

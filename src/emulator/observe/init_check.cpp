@@ -306,6 +306,9 @@ void InitCheck::memory(const Wave &w, const Inst &i, WaveState &s, const Report 
   const unsigned scalarRows = buffer ? 4 : i.enc == Enc::Scratch ? 1 : 2;
   const bool isAsync = i.op->transfer.isAsync;
   const bool fromM0 = i.enc != Enc::Ds && !isAsync && (i.flags & kToLds || i.op->transfer.toLds);
+  if (std::string_view(i.op->name).starts_with("cluster_load") &&
+      s.scalars.undefined(w, {Kind::Sgpr, 0, w.target->m0, 0}, 1))
+    report("a scalar register that was never written is used as a mask of workgroups", 0);
   if ((i.enc != Enc::Ds &&
        ((buffer || i.flags & kSaddr) && s.scalars.undefined(w, i.src[2], scalarRows))) ||
       (buffer && s.scalars.undefined(w, i.soffset, 1)) ||

@@ -33,6 +33,9 @@ public:
   void paused(Wave &w) override { a_->paused(w), b_->paused(w); }
   void barrier(Group &g) override { a_->barrier(g), b_->barrier(g); }
   void passedGridBarrier(Wave &w) override { a_->passedGridBarrier(w), b_->passedGridBarrier(w); }
+  void passedNamedBarrier(Group &g) override {
+    a_->passedNamedBarrier(g), b_->passedNamedBarrier(g);
+  }
   void endGroup(Group &g) override { a_->endGroup(g), b_->endGroup(g); }
   void finish(DispatchResult &r) override { a_->finish(r), b_->finish(r); }
 

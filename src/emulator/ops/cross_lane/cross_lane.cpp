@@ -106,6 +106,49 @@ void permlane64(Wave &w, const Inst &i) {
   forLanes(w.exec(), [&](unsigned lane) { out[lane] = tmp[lane]; });
 }
 
+/// How gfx1250 moves words among groups of lanes.
+enum class InGroup : uint8_t { Broadcast, Up, Down, Xor };
+
+/// gfx1250: the lanes are in groups of src2, a power of two, and each takes from a lane of its
+/// group: from that of a number, or from the one so many places below or above, or whose number
+/// differs by these bits. Where there is no such lane in the group it keeps its own. (AMD's HIP
+/// header amd_warp_functions.h, which makes shuffles of them. No source says what a lane that is
+/// off gives.)
+template <InGroup How> void permlaneInGroup(Wave &w, const Inst &i) {
+  const uint32_t *in = w.row(i.src[0].index);
+  uint32_t *out = w.row(i.dst.index);
+  const uint32_t by = read32(w, i.src[1]), width = read32(w, i.src[2]);
+  if (!std::has_single_bit(width) || width > w.lanes)
+    throw WaveFault{"groups of " + std::to_string(width) +
+                    " lanes: a power of two that a wave has is known"};
+  uint32_t tmp[kLanes];
+  forLanes(w.exec(), [&](unsigned lane) {
+    const uint32_t first = lane & ~(width - 1), place = lane - first;
+    uint64_t to = place;
+    switch (How) {
+    case InGroup::Broadcast:
+      to = by & (width - 1);
+      break;
+    case InGroup::Up:
+      to = by <= place ? place - by : place;
+      break;
+    case InGroup::Down:
+      to = uint64_t(place) + by < width ? place + by : place;
+      break;
+    case InGroup::Xor:
+      to = (place ^ by) < width ? place ^ by : place;
+      break;
+    }
+    const auto from = static_cast<unsigned>(first + to);
+    if (!(w.exec() >> from & 1))
+      throw WaveFault{"a word of lane " + std::to_string(from) +
+                          ", which is off: no source says what it gives",
+                      static_cast<int>(lane)};
+    tmp[lane] = in[from];
+  });
+  forLanes(w.exec(), [&](unsigned lane) { out[lane] = tmp[lane]; });
+}
+
 void moveRelative(Wave &w, const Inst &i, unsigned from, unsigned to) {
   if (from >= w.tempRow || to >= w.tempRow)
     throw WaveFault{"relative move beyond the registers"};
@@ -192,6 +235,11 @@ constexpr OpDef kOps[] = {
     op("v_permlane16_var_b32", permlane16<false, true>, Type::B32, Type::B32),
     op("v_permlanex16_var_b32", permlane16<true, true>, Type::B32, Type::B32),
     op("v_permlane64_b32", permlane64),
+    op("v_permlane_bcast_b32", permlaneInGroup<InGroup::Broadcast>, Type::B32, Type::B32,
+       Type::B32),
+    op("v_permlane_up_b32", permlaneInGroup<InGroup::Up>, Type::B32, Type::B32, Type::B32),
+    op("v_permlane_down_b32", permlaneInGroup<InGroup::Down>, Type::B32, Type::B32, Type::B32),
+    op("v_permlane_xor_b32", permlaneInGroup<InGroup::Xor>, Type::B32, Type::B32, Type::B32),
     op("v_movrels_b32",
        [](Wave &w, const Inst &i) { moveRelative(w, i, i.src[0].index + w.m0(), i.dst.index); })
         .with(Trait::RelativeResult),

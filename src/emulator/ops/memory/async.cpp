@@ -5,6 +5,7 @@
 // an instruction. A lane whose place is beyond the workgroup's LDS loads nothing, so that its global
 // address may be any: by such places Triton leaves out what a mask excludes, past the end of a
 // tensor too. A store from there stores zeros (rocjitsu).
+#include "emulator/core/group.h"
 #include "emulator/ops/lds/lds.h"
 #include "emulator/ops/memory/flat_address.h"
 #include "emulator/ops/tables.h"
@@ -39,12 +40,44 @@ template <bool ToLds> void copy(Wave &w, const Inst &i) {
     w.probe->accessesDone(w, i);
 }
 
+/// The mask of workgroups that M0 has for a load of a cluster; 0 is a plain load (AITER's and
+/// FlyDSL's kernels).
+uint32_t workgroupsOf(Wave &w) {
+  const uint32_t workgroups = w.m0();
+  if (workgroups >> Cluster::kMostGroups)
+    throw WaveFault{
+        "a load for workgroups of a cluster, and bits of M0 beyond the mask's 16, which "
+        "no source explains"};
+  if (workgroups && !w.group->cluster)
+    throw WaveFault{"a load for workgroups of a cluster, in a launch without clusters: there the "
+                    "mask is 0"};
+  return workgroups;
+}
+
+/// The load that memory sends to several workgroups at once: each of them makes it, and gets what it
+/// asked for (AMD's Comgr and rocjitsu run it as the plain load).
+template <Handler Plain, bool ToLds> void forCluster(Wave &w, const Inst &i) {
+  if (const uint32_t workgroups = workgroupsOf(w)) {
+    const FlatAddress<Enc::Global> address(w, i);
+    const uint32_t *places = ToLds ? w.row(i.src[1].index) : nullptr;
+    forLanes(w.exec(), [&](unsigned lane) {
+      const uint64_t global =
+          address.scalar + (i.flags & kSaddr
+                                ? address.vectorOffset(lane)
+                                : (address.lo[lane] | uint64_t(address.hi[lane]) << 32));
+      w.group->cluster->request(w.group->rank,
+                                {workgroups, global, ToLds ? places[lane] : lane, ToLds});
+    });
+  }
+  Plain(w, i);
+}
+
 /// A hint, which may name any address (LLVM's AMDGPUUsage, "llvm.prefetch"; a no-op in rocjitsu).
 void prefetch(Wave &, const Inst &) {}
 
-constexpr OpDef load(const char *name, uint8_t bytes) {
+constexpr OpDef load(const char *name, uint8_t bytes, Handler fn = copy<true>) {
   return {name,
-          copy<true>,
+          fn,
           Class::VmemRead,
           Type::None,
           {Type::None, Type::B32},
@@ -59,12 +92,36 @@ constexpr OpDef store(const char *name, uint8_t bytes) {
           moves(bytes).asAsync()};
 }
 
+constexpr OpDef clusterCopy(const char *name, uint8_t bytes) {
+  return load(name, bytes, forCluster<copy<true>, true>);
+}
+constexpr OpDef clusterLoad(const char *name, uint8_t bytes) {
+  return {name,
+          forCluster<loadOp<FlatAddress<Enc::Global>>, false>,
+          Class::VmemRead,
+          Type::B32,
+          {},
+          moves(bytes)};
+}
+
 constexpr OpDef kOps[] = {
-    load("global_load_async_to_lds_b8", 1),         load("global_load_async_to_lds_b32", 4),
-    load("global_load_async_to_lds_b64", 8),        load("global_load_async_to_lds_b128", 16),
-    store("global_store_async_from_lds_b8", 1),     store("global_store_async_from_lds_b32", 4),
-    store("global_store_async_from_lds_b64", 8),    store("global_store_async_from_lds_b128", 16),
-    {"global_prefetch_b8", prefetch, Class::Other}, {"flat_prefetch_b8", prefetch, Class::Other},
+    clusterCopy("cluster_load_async_to_lds_b8", 1),
+    clusterCopy("cluster_load_async_to_lds_b32", 4),
+    clusterCopy("cluster_load_async_to_lds_b64", 8),
+    clusterCopy("cluster_load_async_to_lds_b128", 16),
+    clusterLoad("cluster_load_b32", 4),
+    clusterLoad("cluster_load_b64", 8),
+    clusterLoad("cluster_load_b128", 16),
+    load("global_load_async_to_lds_b8", 1),
+    load("global_load_async_to_lds_b32", 4),
+    load("global_load_async_to_lds_b64", 8),
+    load("global_load_async_to_lds_b128", 16),
+    store("global_store_async_from_lds_b8", 1),
+    store("global_store_async_from_lds_b32", 4),
+    store("global_store_async_from_lds_b64", 8),
+    store("global_store_async_from_lds_b128", 16),
+    {"global_prefetch_b8", prefetch, Class::Other},
+    {"flat_prefetch_b8", prefetch, Class::Other},
 };
 } // namespace
 

@@ -116,23 +116,38 @@ Cluster &clusterOf(const Wave &w) {
   return *w.group->cluster;
 }
 
-/// The number of the barrier that an instruction names; 0 for what is no constant.
-int32_t barrierOf(const Wave &w, const Inst &i) {
+/// The barrier that an instruction names: by a constant, or by M0, which has its number in bits 0 to
+/// 5 and from bit 16 on its members (LLVM, "s.barrier.signal.var").
+struct NamedPlace {
+  int32_t number;
+  unsigned members;
+};
+NamedPlace barrierOf(const Wave &w, const Inst &i) {
+  const uint32_t x = read32(w, i.src[0]);
   const bool m0 = i.src[0].kind == Kind::Sgpr && i.src[0].index == w.target->m0;
-  return m0 ? 0 : static_cast<int32_t>(read32(w, i.src[0]));
+  if (m0)
+    return {static_cast<int32_t>(x & 63), x >> 16 & 127};
+  return {static_cast<int32_t>(x), 0};
+}
+/// That one, which is a named barrier of gfx1250.
+NamedPlace namedBarrierOf(const Wave &w, const Inst &i) {
+  const NamedPlace place = barrierOf(w, i);
+  if (!w.target->isGfx1250())
+    throw WaveFault{"a named barrier"};
+  if (place.number < 0)
+    throw WaveFault{"barrier " + std::to_string(place.number) + ", which is no named one"};
+  return place;
 }
 
 /// The workgroup's split barrier. A wave waits after every signal, so the barrier itself acts when
-/// the wave waits. The number of signals is counted for s_get_barrier_state. Named barriers exist
-/// on other targets only.
-unsigned &barrierSignals(Wave &w, const Inst &i) {
-  if (barrierOf(w, i) != kGroupBarrier)
-    throw WaveFault{"a named barrier"};
-  return w.group->barrierSignals;
-}
+/// the wave waits. The number of signals is counted for s_get_barrier_state.
 /// True for the first of the workgroup's waves.
 bool signal(Wave &w, const Inst &i) {
-  unsigned &signals = barrierSignals(w, i);
+  if (barrierOf(w, i).number != kGroupBarrier) {
+    const NamedPlace place = namedBarrierOf(w, i);
+    return w.group->named.signal(static_cast<unsigned>(place.number), place.members);
+  }
+  unsigned &signals = w.group->barrierSignals;
   const bool first = signals == 0;
   signals = (signals + 1) % static_cast<unsigned>(w.group->waves.size());
   return first;
@@ -279,6 +294,7 @@ constexpr OpDef kOps[] = {
     plain("s_set_inst_prefetch_distance", Class::Other, kNothing),
     plain("s_inst_prefetch", Class::Other, kNothing),
     plain("s_setprio", Class::Other, kNothing),
+    plain("s_setprio_inc_wg", Class::Other, kNothing),
     plain("s_wakeup", Class::Other, kNothing),
     plain("s_icache_inv", Class::Other, kNothing),
     plain("s_incperflevel", Class::Other, kNothing),
@@ -299,7 +315,7 @@ constexpr OpDef kOps[] = {
     plain(
         "s_barrier_signal", Class::Other,
         [](Wave &w, const Inst &i) {
-          if (barrierOf(w, i) == kClusterBarrier)
+          if (barrierOf(w, i).number == kClusterBarrier)
             clusterOf(w).signal(w.group->rank);
           else
             signal(w, i);
@@ -313,9 +329,12 @@ constexpr OpDef kOps[] = {
     plain(
         "s_get_barrier_state", Class::Other,
         [](Wave &w, const Inst &i) {
-          const unsigned signals = barrierSignals(w, i);
           const auto members = static_cast<unsigned>(w.group->waves.size());
-          writeScalar<uint32_t>(w, i.dst, 1u | members << 4 | signals << 16);
+          const uint32_t state =
+              barrierOf(w, i).number == kGroupBarrier
+                  ? 1u | members << 4 | w.group->barrierSignals << 16
+                  : w.group->named.state(static_cast<unsigned>(namedBarrierOf(w, i).number));
+          writeScalar<uint32_t>(w, i.dst, state);
         },
         Type::B32)
         .with(Trait::CountsAsScalar)
@@ -327,11 +346,30 @@ constexpr OpDef kOps[] = {
               ++w.group->clusterWaits[w.index];
               return w.halt(Stop::Yield);
             }
+            if (i.offset > 0 && w.target->isGfx1250()) {
+              w.group->named.wait(w.index);
+              return w.halt(Stop::Yield);
+            }
             if (i.offset != kGroupBarrier)
               throw WaveFault{"a named barrier"};
             w.halt(Stop::Barrier);
           })
         .with(Trait::Barrier),
+    plain(
+        "s_barrier_init", Class::Other,
+        [](Wave &w, const Inst &i) {
+          const NamedPlace place = namedBarrierOf(w, i);
+          w.group->named.init(static_cast<unsigned>(place.number), place.members);
+        },
+        Type::B32)
+        .flows(Flow::None),
+    plain(
+        "s_barrier_join", Class::Other,
+        [](Wave &w, const Inst &i) {
+          w.group->named.join(w.index, static_cast<unsigned>(namedBarrierOf(w, i).number));
+        },
+        Type::B32)
+        .flows(Flow::None),
     plain("s_trap", Class::Other,
           [](Wave &, const Inst &i) {
             throw WaveFault{"the kernel trapped (s_trap " + std::to_string(i.offset & 255) + ")"};

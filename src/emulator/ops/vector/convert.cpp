@@ -127,6 +127,52 @@ template <bool Bf8> void unpackFp8Pair(Wave &w, const Inst &i) {
     out[kLanes + lane] = bitsOf(fp8ToFloat(x >> 8, f));
   });
 }
+/// gfx1250: one fp8 to a half, which holds every value of both formats, or of two the pair.
+template <bool Bf8, bool Pair> void unpackFp8ToHalf(Wave &w, const Inst &i) {
+  const FloatFormat &f = formatOf<Bf8>(w);
+  const unsigned shift =
+      Pair ? (i.opsel & 1 ? 16 : 0) : 8 * ((i.opsel & 1) << 1 | (i.opsel >> 1 & 1));
+  const uint64_t exec = w.exec();
+  for (unsigned c = 0; c * kChunk < w.lanes; ++c) {
+    const u32 m = static_cast<u32>(exec >> (c * kChunk));
+    if (!m)
+      continue;
+    alignas(64) u32 buffer[kChunk], r[kChunk];
+    alignas(64) uint16_t low[kChunk];
+    const u32 *in = fetch<U32>(w, i.src[0], c, buffer);
+    for (int l = 0; l < kChunk; ++l) {
+      const u32 x = in[l] >> shift;
+      low[l] = floatToHalf(fp8ToFloat(x, f));
+      r[l] = low[l] | u32(floatToHalf(fp8ToFloat(x >> 8, f))) << 16;
+    }
+    if constexpr (Pair)
+      store<U32>(w, i, c, m, r);
+    else
+      store<U16>(w, i, c, m, low);
+  }
+}
+/// gfx1250: two halves of a register to two fp8, into a half of a register.
+template <bool Bf8> void packFp8OfHalves(Wave &w, const Inst &i) {
+  if (i.src[0].flags & (kNeg | kAbs))
+    throw WaveFault{"a sign of two halves at once: no source says which half it changes"};
+  const FloatFormat &f = formatOf<Bf8>(w);
+  const uint64_t exec = w.exec();
+  for (unsigned c = 0; c * kChunk < w.lanes; ++c) {
+    const u32 m = static_cast<u32>(exec >> (c * kChunk));
+    if (!m)
+      continue;
+    alignas(64) u32 buffer[kChunk];
+    alignas(64) uint16_t r[kChunk];
+    const u32 *in = fetch<U32>(w, i.src[0], c, buffer);
+    for (int l = 0; l < kChunk; ++l) {
+      const u32 low = floatToFp8(halfToFloat(static_cast<uint16_t>(in[l])), f, w.mode.fp16Ovfl),
+                high =
+                    floatToFp8(halfToFloat(static_cast<uint16_t>(in[l] >> 16)), f, w.mode.fp16Ovfl);
+      r[l] = static_cast<uint16_t>(low | high << 8);
+    }
+    store<U16>(w, i, c, m, r);
+  }
+}
 /// d = s2 plus four products, one fused multiply-add after the other.
 template <bool A, bool B> void dot4Fp8(Wave &w, const Inst &i) {
   FloatScope<false, false> scope(w);
@@ -157,6 +203,9 @@ template <bool A, bool B> constexpr OpDef dot4(const char *name) {
 }
 constexpr OpDef fp8Op(const char *name, Handler fn, Type dst, Type s1 = Type::None) {
   return {name, fn, Class::Valu, dst, {Type::F32, s1, Type::None}};
+}
+constexpr OpDef halfOp(const char *name, Handler fn, Type dst) {
+  return {name, fn, Class::Valu, dst, {Type::B32, Type::None, Type::None}};
 }
 
 constexpr OpDef kOps[] = {
@@ -251,6 +300,12 @@ constexpr OpDef kOps[] = {
     fp8Op("v_cvt_f32_bf8", unpackFp8<true>, Type::F32).costs(Cost::Conversion),
     fp8Op("v_cvt_pk_f32_fp8", unpackFp8Pair<false>, Type::B64).costs(Cost::Conversion),
     fp8Op("v_cvt_pk_f32_bf8", unpackFp8Pair<true>, Type::B64).costs(Cost::Conversion),
+    halfOp("v_cvt_f16_fp8", unpackFp8ToHalf<false, false>, Type::B16).costs(Cost::Conversion),
+    halfOp("v_cvt_f16_bf8", unpackFp8ToHalf<true, false>, Type::B16).costs(Cost::Conversion),
+    halfOp("v_cvt_pk_f16_fp8", unpackFp8ToHalf<false, true>, Type::B32).costs(Cost::Conversion),
+    halfOp("v_cvt_pk_f16_bf8", unpackFp8ToHalf<true, true>, Type::B32).costs(Cost::Conversion),
+    halfOp("v_cvt_pk_fp8_f16", packFp8OfHalves<false>, Type::B16).costs(Cost::Conversion),
+    halfOp("v_cvt_pk_bf8_f16", packFp8OfHalves<true>, Type::B16).costs(Cost::Conversion),
 };
 } // namespace
 

@@ -385,6 +385,20 @@ constexpr OpDef kOps[] = {
                              [](u32 a, u32 b, u32 c) { return min2(max2(a, b), c); }),
     lane<U32, U32, U32, U32>("v_minmax_u32",
                              [](u32 a, u32 b, u32 c) { return max2(min2(a, b), c); }),
+    // gfx1250: the sum, which the clamp bit saturates, and then the third (LLVM's patterns of smin,
+    // smax, umin and umax of a sum).
+    laneSat<I32, I32, I32, I32>(
+        "v_add_min_i32", [](i32 a, i32 b, i32 c) { return min2(i32(u32(a) + u32(b)), c); },
+        [](i32 a, i32 b, i32 c) { return min2(clampI32(i64(a) + b), c); }),
+    laneSat<I32, I32, I32, I32>(
+        "v_add_max_i32", [](i32 a, i32 b, i32 c) { return max2(i32(u32(a) + u32(b)), c); },
+        [](i32 a, i32 b, i32 c) { return max2(clampI32(i64(a) + b), c); }),
+    laneSat<U32, U32, U32, U32>(
+        "v_add_min_u32", [](u32 a, u32 b, u32 c) { return min2(a + b, c); },
+        [](u32 a, u32 b, u32 c) { return min2(addSat(a, b), c); }),
+    laneSat<U32, U32, U32, U32>(
+        "v_add_max_u32", [](u32 a, u32 b, u32 c) { return max2(a + b, c); },
+        [](u32 a, u32 b, u32 c) { return max2(addSat(a, b), c); }),
     lane<U32, U32, U32>("v_lshlrev_b32", [](u32 a, u32 b) { return b << (a & 31); }),
     lane<U32, U32, U32>("v_lshrrev_b32", [](u32 a, u32 b) { return b >> (a & 31); }),
     lane<I32, U32, I32>("v_ashrrev_i32", [](u32 a, i32 b) { return b >> (a & 31); }),
@@ -534,6 +548,21 @@ constexpr OpDef kOps[] = {
                      lo = lo < 0 ? 0 : lo > 255 ? 255 : lo;
                      hi = hi < 0 ? 0 : hi > 255 ? 255 : hi;
                      return lo | hi << 8;
+                   }),
+    // gfx1250: four bytes to four fields of four bits.
+    lane<U16, U32>("v_sat_pk4_u4_u8",
+                   [](u32 a) {
+                     u32 r = 0;
+                     for (unsigned k = 0; k < 4; ++k)
+                       r |= min2(byteOf(a, k), 15u) << (4 * k);
+                     return r;
+                   }),
+    lane<U16, U32>("v_sat_pk4_i4_i8",
+                   [](u32 a) {
+                     u32 r = 0;
+                     for (unsigned k = 0; k < 4; ++k)
+                       r |= (u32(max2(min2(i32(int8_t(byteOf(a, k))), 7), -8)) & 15) << (4 * k);
+                     return r;
                    }),
     lane<U32, U32, U32>("v_cvt_pk_u16_u32",
                         [](u32 a, u32 b) { return min2(a, 65535u) | min2(b, 65535u) << 16; }),

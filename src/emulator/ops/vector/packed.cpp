@@ -220,18 +220,38 @@ constexpr OpDef kOps[] = {
     packed<I16, I16, I16>("v_pk_max_i16", [](int16_t a, int16_t b) { return a > b ? a : b; }),
     packed<I16, I16, I16>("v_pk_min_i16", [](int16_t a, int16_t b) { return a < b ? a : b; }),
     // gfx1250: of three; of the floats, that of two of them and the third.
-    packed<U16, U16, U16, U16>(
-        "v_pk_max3_u16",
-        [](uint16_t a, uint16_t b, uint16_t c) { return std::max({a, b, c}); }),
-    packed<U16, U16, U16, U16>(
-        "v_pk_min3_u16",
-        [](uint16_t a, uint16_t b, uint16_t c) { return std::min({a, b, c}); }),
-    packed<I16, I16, I16, I16>(
-        "v_pk_max3_i16",
-        [](int16_t a, int16_t b, int16_t c) { return std::max({a, b, c}); }),
-    packed<I16, I16, I16, I16>(
-        "v_pk_min3_i16",
-        [](int16_t a, int16_t b, int16_t c) { return std::min({a, b, c}); }),
+    packed<U16, U16, U16, U16>("v_pk_max3_u16",
+                               [](uint16_t a, uint16_t b, uint16_t c) {
+                                 return std::max({a, b, c});
+                               }),
+    packed<U16, U16, U16, U16>("v_pk_min3_u16",
+                               [](uint16_t a, uint16_t b, uint16_t c) {
+                                 return std::min({a, b, c});
+                               }),
+    packed<I16, I16, I16, I16>("v_pk_max3_i16",
+                               [](int16_t a, int16_t b, int16_t c) {
+                                 return std::max({a, b, c});
+                               }),
+    packed<I16, I16, I16, I16>("v_pk_min3_i16",
+                               [](int16_t a, int16_t b, int16_t c) {
+                                 return std::min({a, b, c});
+                               }),
+    packedSat<U16, U16, U16, U16>(
+        "v_pk_add_max_u16",
+        [](uint16_t a, uint16_t b, uint16_t c) { return std::max<uint16_t>(a + b, c); },
+        [](uint16_t a, uint16_t b, uint16_t c) { return std::max(clampU16(a + b), c); }),
+    packedSat<U16, U16, U16, U16>(
+        "v_pk_add_min_u16",
+        [](uint16_t a, uint16_t b, uint16_t c) { return std::min<uint16_t>(a + b, c); },
+        [](uint16_t a, uint16_t b, uint16_t c) { return std::min(clampU16(a + b), c); }),
+    packedSat<I16, I16, I16, I16>(
+        "v_pk_add_max_i16",
+        [](int16_t a, int16_t b, int16_t c) { return std::max<int16_t>(a + b, c); },
+        [](int16_t a, int16_t b, int16_t c) { return std::max(clampI16(a + b), c); }),
+    packedSat<I16, I16, I16, I16>(
+        "v_pk_add_min_i16",
+        [](int16_t a, int16_t b, int16_t c) { return std::min<int16_t>(a + b, c); },
+        [](int16_t a, int16_t b, int16_t c) { return std::min(clampI16(a + b), c); }),
     packed<N16, N16, N16, N16>("v_pk_max3_num_f16",
                                [](uint16_t a, uint16_t b, uint16_t c) {
                                  return minMaxHalf<true>(minMaxHalf<true>(a, b), c);

@@ -2,6 +2,8 @@
 // their cluster is tested by what LLVM compiles (tests/builder/run/cluster_test.cpp).
 #include "wave_test.h"
 
+#include "emulator/core/checks.h"
+
 #include <catch2/catch.hpp>
 
 using namespace flyemu;
@@ -119,6 +121,58 @@ TEST_CASE("gfx1250: a load for several workgroups is one that each of them makes
                             "loads:\n" +
                             kLoad),
              Catch::Contains("for workgroup 1 too, which asked for it 0 times, not 1"));
+}
+
+TEST_CASE("gfx1250: loads of a cluster give each workgroup what it asks for") {
+  for (const char *mask : {"0", "15"}) {
+    WaveRun w = inClusters({4, 1, 1}, {4, 1, 1});
+    w.lds = 1024;
+    w.checks = *checksNamed("all");
+    for (unsigned i = 0; i < 1024; ++i)
+      reinterpret_cast<uint32_t *>(w.memory.data())[i] = 1000 + i;
+    w.v = {{1, iota(0, 16)}, {2, iota(64, 16)}};
+    w.readV = {4, 6, 7, 8, 10, 11};
+    w.run("s_mov_b32 m0, " + std::string(mask) +
+          "\ncluster_load_b32 v4, v1, s[2:3] offset:8\n"
+          "cluster_load_b64 v[6:7], v1, s[2:3]\n"
+          "cluster_load_b128 v[8:11], v1, s[2:3]\n"
+          "cluster_load_async_to_lds_b128 v2, v1, s[2:3]\n"
+          "s_wait_loadcnt 0\ns_wait_asynccnt 0\n"
+          "ds_load_b32 v10, v2 offset:4\n"
+          "s_wait_dscnt 0\n");
+    CHECK(w.result.findings.empty());
+    for (unsigned i = 0; i < 32; ++i) {
+      CHECK(w.outV[4][i] == 1002 + 4 * i);
+      CHECK(w.outV[6][i] == 1000 + 4 * i);
+      CHECK(w.outV[7][i] == 1001 + 4 * i);
+      CHECK(w.outV[8][i] == 1000 + 4 * i);
+      CHECK(w.outV[11][i] == 1003 + 4 * i);
+      CHECK(w.outV[10][i] == 1001 + 4 * i);
+    }
+  }
+}
+
+TEST_CASE("gfx1250: what is wrong with a load of a cluster is told") {
+  const std::string load = "cluster_load_b32 v4, v1, s[2:3]\ns_wait_loadcnt 0\n";
+  struct Case {
+    std::string text;
+    const char *why;
+    uint32_t groups;
+  };
+  const Case cases[] = {
+      {"s_mov_b32 m0, 7\n" + load, "workgroup 3 of the cluster loads for others", 4},
+      {"s_mov_b32 m0, 31\n" + load, "a load for workgroup 4 of a cluster of 4", 4},
+      {"s_mov_b32 m0, 0x30003\n" + load, "bits of M0 beyond the mask's 16", 2},
+      {"s_mov_b32 m0, 1\n" + load, "in a launch without clusters: there the mask is 0", 1},
+      {kRank + "s_mov_b32 m0, 3\ns_cmp_eq_u32 s9, 0\ns_cbranch_scc1 loads\ns_endpgm\nloads:\n" +
+           load,
+       "a load to lane 0 was asked for by other workgroups of the cluster for workgroup 1 too", 2},
+  };
+  for (const Case &c : cases) {
+    WaveRun w = inClusters({c.groups, 1, 1}, {c.groups, 1, 1});
+    w.v = {{1, iota(0, 4)}};
+    CHECK_THAT(faultOf(w, c.text), Catch::Contains(c.why));
+  }
 }
 
 TEST_CASE("gfx1250: clusters that do not fit are refused") {

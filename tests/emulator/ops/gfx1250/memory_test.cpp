@@ -126,8 +126,6 @@ TEST_CASE(
       {"global_load_tr16_b128 v[4:7], v1, s[2:3]", "whose order of elements is not known here"},
       {"ds_load_tr6_b96 v[4:6], v1", "does not implement this instruction"},
       {"ds_load_tr4_b64 v[4:5], v1", "does not implement this instruction"},
-      {"cluster_load_async_to_lds_b32 v1, v2, s[2:3]", "does not implement this instruction"},
-      {"cluster_load_b32 v4, v1, s[2:3]", "does not implement this instruction"},
   };
   for (const auto &c : cases) {
     INFO(c.text);

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -224,4 +225,141 @@ TEST_CASE("gfx1250: integers of 64 bits") {
     CHECK(out(20) == std::max(a, b));
     CHECK(out(22) == static_cast<uint64_t>(std::min(sa, sb)));
   }
+}
+
+TEST_CASE("gfx1250: a bfloat that is a constant") {
+  WaveRun w("gfx1250");
+  w.s = {{8, 0xffff4040}};
+  w.readV = {4, 5, 6};
+  w.run("v_cvt_f32_bf16 v4, 1.0\nv_cvt_f32_bf16 v5, s8\nv_cvt_f32_bf16 v6, 0x4049\n");
+  CHECK(w.outV[4][3] == std::bit_cast<uint32_t>(1.0f));
+  CHECK(w.outV[5][3] == std::bit_cast<uint32_t>(3.0f));
+  CHECK(w.outV[6][3] == 0x40490000);
+}
+
+TEST_CASE("gfx1250: sums and what they are compared with, saturated or not") {
+  WaveRun w("gfx1250");
+  w.v = {{1, iota(0x7fffff00, 0x01010101)},
+         {2, iota(0x00010100, 0x03000003)},
+         {3, iota(0x80000010, 0x05050505)}};
+  w.readV = {10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25};
+  std::string text;
+  unsigned to = 10;
+  for (const char *op :
+       {"v_add_max_i32", "v_add_min_i32", "v_add_max_u32", "v_add_min_u32", "v_pk_add_max_i16",
+        "v_pk_add_min_i16", "v_pk_add_max_u16", "v_pk_add_min_u16"})
+    for (const char *clamp : {"", " clamp"})
+      text += std::string(op) + " v" + std::to_string(to++) + ", v1, v2, v3" + clamp + "\n";
+  w.run(text);
+  const auto limited = [](int64_t x, int64_t low, int64_t high) {
+    return std::clamp(x, low, high);
+  };
+  for (unsigned i = 0; i < 32; ++i) {
+    const uint32_t a = w.v[1][i], b = w.v[2][i], c = w.v[3][i];
+    const auto sa = static_cast<int32_t>(a), sb = static_cast<int32_t>(b),
+               sc = static_cast<int32_t>(c);
+    const auto wrapped = static_cast<int32_t>(a + b);
+    const auto full = static_cast<int32_t>(limited(int64_t(sa) + sb, INT32_MIN, INT32_MAX));
+    const auto fullUnsigned = static_cast<uint32_t>(limited(int64_t(a) + b, 0, UINT32_MAX));
+    CHECK(w.outV[10][i] == static_cast<uint32_t>(std::max(wrapped, sc)));
+    CHECK(w.outV[11][i] == static_cast<uint32_t>(std::max(full, sc)));
+    CHECK(w.outV[12][i] == static_cast<uint32_t>(std::min(wrapped, sc)));
+    CHECK(w.outV[13][i] == static_cast<uint32_t>(std::min(full, sc)));
+    CHECK(w.outV[14][i] == std::max(a + b, c));
+    CHECK(w.outV[15][i] == std::max(fullUnsigned, c));
+    CHECK(w.outV[16][i] == std::min(a + b, c));
+    CHECK(w.outV[17][i] == std::min(fullUnsigned, c));
+    for (unsigned half = 0; half < 32; half += 16) {
+      const auto part = [&](uint32_t x) { return static_cast<uint16_t>(x >> half); };
+      const auto sign = [&](uint32_t x) { return static_cast<int16_t>(x >> half); };
+      const auto sum = static_cast<uint16_t>(part(a) + part(b));
+      const auto signedSum = static_cast<int16_t>(sum);
+      const auto most = static_cast<int16_t>(limited(sign(a) + sign(b), -32768, 32767));
+      const auto mostUnsigned = static_cast<uint16_t>(limited(part(a) + part(b), 0, 65535));
+      CHECK(sign(w.outV[18][i]) == std::max(signedSum, sign(c)));
+      CHECK(sign(w.outV[19][i]) == std::max(most, sign(c)));
+      CHECK(sign(w.outV[20][i]) == std::min(signedSum, sign(c)));
+      CHECK(sign(w.outV[21][i]) == std::min(most, sign(c)));
+      CHECK(part(w.outV[22][i]) == std::max(sum, part(c)));
+      CHECK(part(w.outV[23][i]) == std::max(mostUnsigned, part(c)));
+      CHECK(part(w.outV[24][i]) == std::min(sum, part(c)));
+      CHECK(part(w.outV[25][i]) == std::min(mostUnsigned, part(c)));
+    }
+  }
+}
+
+TEST_CASE("gfx1250: four bytes to four fields of four bits") {
+  WaveRun w("gfx1250");
+  w.v = {{1, Lanes{}}};
+  w.v[1][0] = 0x80f80710; // -128, -8, 7, 16 and 128, 248, 7, 16
+  w.readV = {4, 5};
+  w.run("v_sat_pk4_i4_i8 v4, v1\nv_sat_pk4_u4_u8 v5, v1\n");
+  CHECK((w.outV[4][0] & 0xffff) == 0x8877);
+  CHECK((w.outV[5][0] & 0xffff) == 0xff7f);
+}
+
+TEST_CASE("gfx1250: halves to 8 bits and back") {
+  WaveRun w("gfx1250");
+  w.v = {{1, Lanes{}}, {2, Lanes{}}};
+  // 1.0625 is midway between 1 and 1.125 of E4M3, and 1.125 between 1 and 1.25 of E5M2.
+  w.v[1][0] = 0x3c40bc80; // 1.0625, -1.125
+  w.v[1][1] = 0x5f007c00; // 448, infinity
+  w.v[1][2] = 0x18007e00; // 2^-9, NaN
+  w.v[2][0] = 0xb83c7e01; // E4M3: -1, 1.5, 448, 2^-9
+  w.readV = {4, 5, 6, 7, 8, 9, 10};
+  w.run("v_mov_b32 v4, -1\n"
+        "v_cvt_pk_fp8_f16 v4, v1\n"
+        "v_mov_b32 v5, 0\n"
+        "v_cvt_pk_bf8_f16 v5, v1\n"
+        "v_cvt_pk_f16_fp8 v6, v2\n"
+        "v_cvt_pk_f16_fp8 v7, v2 op_sel:[1,0]\n"
+        "v_mov_b32 v8, 0\n"
+        "v_cvt_f16_fp8 v8, v2 byte_sel:3\n"
+        "v_cvt_f16_fp8 v9, v2\n"
+        "v_cvt_f16_bf8 v10, v2 byte_sel:2\n");
+  CHECK((w.outV[4][0] & 0xffff) == 0x38b9); // -1.125 is exact, 1.0625 goes to 1
+  CHECK((w.outV[4][1] & 0xffff) == 0x7e7f);
+  CHECK((w.outV[4][2] & 0xffff) == 0x017f);
+  CHECK((w.outV[5][0] & 0xffff) == 0x3cbc);
+  CHECK((w.outV[5][1] & 0xffff) == 0x5f7c);
+  CHECK(w.outV[6][0] == 0x5f001800);
+  CHECK(w.outV[7][0] == 0xbc003e00);
+  CHECK((w.outV[8][0] & 0xffff) == 0xbc00);
+  CHECK((w.outV[9][0] & 0xffff) == 0x1800);
+  CHECK((w.outV[10][0] & 0xffff) == 0x3c00);
+  WaveRun sign("gfx1250");
+  sign.run("v_cvt_pk_fp8_f16 v4, -v1\n", true);
+  CHECK_THAT(sign.result.fault.message, Catch::Contains("no source says which half it changes"));
+}
+
+TEST_CASE("gfx1250: words move in groups of lanes") {
+  const auto run = [](const std::string &op, unsigned by, unsigned width) {
+    WaveRun w("gfx1250");
+    w.v = {{1, iota(100, 1)}};
+    w.s = {{8, by}, {9, width}};
+    w.readV = {4};
+    w.run("v_permlane_" + op + "_b32 v4, v1, s8, s9\n");
+    return w.outV[4];
+  };
+  for (unsigned width : {4u, 16u, 32u})
+    for (unsigned by : {0u, 1u, 3u, 5u}) {
+      const Lanes b = run("bcast", by, width), up = run("up", by, width),
+                  down = run("down", by, width), x = run("xor", by, width);
+      for (unsigned i = 0; i < 32; ++i) {
+        const unsigned first = i / width * width, place = i % width;
+        CHECK(b[i] == 100 + first + by % width);
+        CHECK(up[i] == 100 + (place < by ? i : i - by));
+        CHECK(down[i] == 100 + (place + by < width ? i + by : i));
+        CHECK(x[i] == 100 + ((place ^ by) < width ? first + (place ^ by) : i));
+      }
+    }
+  WaveRun w("gfx1250");
+  w.s = {{8, 1}, {9, 12}};
+  w.run("v_permlane_up_b32 v4, v1, s8, s9\n", true);
+  CHECK_THAT(w.result.fault.message, Catch::Contains("groups of 12 lanes"));
+  w = WaveRun("gfx1250");
+  w.exec = 0xfffffffe;
+  w.s = {{8, 1}, {9, 32}};
+  w.run("v_permlane_up_b32 v4, v1, s8, s9\n", true);
+  CHECK_THAT(w.result.fault.message, Catch::Contains("a word of lane 0, which is off"));
 }

@@ -93,7 +93,7 @@ void WaveRun::run(const std::string &text, bool mayFault) {
                                        (wave32 ? 1 << 10 : 0)); // dispatch and kernarg pointers
   d.rsrc2 = 4 << 1;
   d.rsrc1 = (mode & 255) << 12 | (mode >> 8 & 1) << 21 | (mode >> 9 & 1) << 23;
-  d.rsrc3 = 63;
+  d.rsrc3 = 63 | namedBarriers / 4 << 14;
   TestMemory map;
   map.add(area.data(), area.size());
   if (!memory.empty())

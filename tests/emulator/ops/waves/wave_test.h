@@ -42,6 +42,7 @@ struct WaveRun {
   bool counters = false;
   std::array<uint32_t, 3> grid = {1, 1, 1};    ///< workgroups, all of which run the code
   std::array<uint32_t, 3> cluster = {1, 1, 1}; ///< workgroups of a cluster
+  unsigned namedBarriers = 0;                  ///< of gfx1250; a multiple of four
   unsigned waves = 1; ///< of the workgroup; all run the code, the last one stores registers
   std::vector<uint8_t> memory; ///< mapped; its address is in s[2:3] while the code runs
 
