@@ -2,6 +2,7 @@
 #include "trace_text.h"
 
 #include <flydsl/rocdl/async_copy.h>
+#include <flydsl/rocdl/named_barrier.h>
 
 #include <catch2/catch.hpp>
 
@@ -160,6 +161,22 @@ const Case cases[] = {
      [](auto a, auto, auto) {
        rocdl::global_load_async_to_lds(a.iter(), fx::SharedAllocator().allocate(1024), 16);
      }},
+    {"gfx1250", "llvm.amdgcn.cluster.load.async.to.lds.b32", "gfx1201",
+     [](auto a, auto, auto n) {
+       rocdl::cluster_load_async_to_lds(a.iter(), fx::SharedAllocator().allocate(1024), 4, n);
+     }},
+    {"gfx1250", "rocdl.s.barrier.init", "gfx1201",
+     [](auto, auto, auto) { rocdl::NamedBarrier(2); }},
+    {"gfx1250", "rocdl.s.barrier.join", "gfx950",
+     [](auto, auto, auto) { rocdl::NamedBarrier(2).join(); }},
+    {"gfx1250", "rocdl.s.barrier.signal.var", "gfx950",
+     [](auto, auto, auto) { rocdl::NamedBarrier(2).signal(); }},
+    {"gfx1250", "rocdl.s.barrier.wait id = 1", "gfx950",
+     [](auto, auto, auto) {
+       const rocdl::NamedBarrier barrier(2);
+       barrier.join();
+       rocdl::NamedBarrier::wait();
+     }},
     {"gfx1250", "llvm.amdgcn.global.store.async.from.lds.b8", "gfx1201",
      [](auto a, auto, auto) {
        rocdl::global_store_async_from_lds(fx::SharedAllocator().allocate(1024), a.iter(), 1);
@@ -263,6 +280,28 @@ TEST_CASE("operands that an instruction does not take") {
         rocdl::global_store_async_from_lds(lds, lds, 4);
       },
       "is not to global memory", "gfx1250");
+  refuses(
+      [](auto a, auto, auto n) {
+        rocdl::cluster_load_async_to_lds(a.iter(), fx::SharedAllocator().allocate(1024), 2, n);
+      },
+      "cluster_load_async_to_lds of 2 bytes", "gfx1250");
+  for (int members : {0, 33})
+    refuses([members](auto, auto, auto) { rocdl::NamedBarrier{members}; },
+            members ? "a named barrier of 33 waves; the block has 1 to "
+                    : "a named barrier of 0 waves",
+            "gfx1250");
+  refuses(
+      [](auto, auto, auto) {
+        rocdl::NamedBarrier{1};
+        rocdl::NamedBarrier::wait();
+      },
+      "a wait at a named barrier before any join", "gfx1250");
+  refuses(
+      [](auto, auto, auto) {
+        for (int i = 0; i < 17; ++i)
+          rocdl::NamedBarrier{1};
+      },
+      "a kernel has 16 named barriers at most", "gfx1250");
   refuses([](auto, auto, auto) { rocdl::s_setprio(4); }, "0 to 3");
   refuses([](auto, auto, auto) { rocdl::s_waitcnt({.lgkmcnt = 16}); }, "lgkmcnt is 0 to 15");
   refuses([](auto, auto, auto n) { rocdl::cvt_f32_fp8(n, 4); },

@@ -21,6 +21,13 @@ namespace rocdl {
 /// llvm.amdgcn.global.load.async.to.lds.
 FLYDSL_API void global_load_async_to_lds(const Pointer &global, const Pointer &lds, int bytes,
                                          Loc loc = Loc::current());
+/// gfx1250: the same load for the workgroups of a cluster that `workgroups` has as bits, by their
+/// numbers (`cluster_workgroup_flat_id`): memory answers them all at once. Each of them makes the same
+/// call with the same addresses, and each gets the bytes in its own shared memory. With 0 it is
+/// `global_load_async_to_lds`. The emulator ends a launch in which a workgroup of the mask does not
+/// ask. Throws TraceError as above. Source: LLVM's llvm.amdgcn.cluster.load.async.to.lds.
+FLYDSL_API void cluster_load_async_to_lds(const Pointer &global, const Pointer &lds, int bytes,
+                                          const Int32 &workgroups, Loc loc = Loc::current());
 /// gfx1250: the same from shared to global memory. Of several stores, and of stores and loads, no
 /// order is known: wait for them with `s_wait_asynccnt(0)` before the LDS is written again.
 FLYDSL_API void global_store_async_from_lds(const Pointer &lds, const Pointer &global, int bytes,

@@ -27,7 +27,7 @@ mlir::Value pointerIn(Tracer &t, const char *function, const char *memory, fly::
 
 /// `name` is the function's, and the intrinsic's with dots for underscores.
 void copy(const char *function, const std::string &intrinsic, const Pointer &global,
-          const Pointer &lds, int bytes, Loc loc) {
+          const Pointer &lds, int bytes, Loc loc, const Int32 *workgroups = nullptr) {
   Tracer &t = Tracer::require(function, loc);
   t.kernel.targetWith(Feature::async_lds, function, loc);
   if (bytes != 1 && bytes != 4 && bytes != 8 && bytes != 16)
@@ -38,14 +38,22 @@ void copy(const char *function, const std::string &intrinsic, const Pointer &glo
       pointerIn(t, function, "global", fly::AddressSpace::Global, global, loc);
   const mlir::Value place = pointerIn(t, function, "shared", fly::AddressSpace::Shared, lds, loc);
   const mlir::Value none = t.ir.constant(0, i32, loc); // no offset; no cache policy
-  builder::callIntrinsic(t, "llvm.amdgcn." + intrinsic + ".b" + std::to_string(8 * bytes),
-                         {memory, place, none, none}, mlir::Type(), loc);
+  llvm::SmallVector<mlir::Value, 5> operands{memory, place, none, none};
+  if (workgroups)
+    operands.push_back(t.use(workgroups->handle(), loc));
+  builder::callIntrinsic(t, "llvm.amdgcn." + intrinsic + ".b" + std::to_string(8 * bytes), operands,
+                         mlir::Type(), loc);
 }
 
 } // namespace
 
 void global_load_async_to_lds(const Pointer &global, const Pointer &lds, int bytes, Loc loc) {
   copy("global_load_async_to_lds", "global.load.async.to.lds", global, lds, bytes, loc);
+}
+void cluster_load_async_to_lds(const Pointer &global, const Pointer &lds, int bytes,
+                               const Int32 &workgroups, Loc loc) {
+  copy("cluster_load_async_to_lds", "cluster.load.async.to.lds", global, lds, bytes, loc,
+       &workgroups);
 }
 void global_store_async_from_lds(const Pointer &lds, const Pointer &global, int bytes, Loc loc) {
   copy("global_store_async_from_lds", "global.store.async.from.lds", global, lds, bytes, loc);

@@ -1,6 +1,7 @@
 #include "builder/rocdl/vendor.h"
 
 #include "builder/kernel/vendor_instructions.h"
+#include "builder/rocdl/fence.h"
 #include "builder/rocdl/lane_moves.h"
 #include "builder/trace/tracer.h"
 
@@ -47,20 +48,11 @@ public:
       rocdl::s_wait_dscnt(*reads, loc);
   }
   void meet(Loc loc) const override { rocdl::s_barrier(loc); }
-  /// The fences of a barrier for one memory ("Memory Model Relaxation Annotations" in LLVM's AMDGPU
-  /// guide).
   void barrier(AddressSpace memory, Loc loc) const override {
     Tracer &t = Tracer::require("gpu::barrier", loc);
-    const auto fence = [&](mlir::LLVM::AtomicOrdering order) {
-      t.create<mlir::LLVM::FenceOp>(loc, order, "workgroup")
-          ->setAttr(
-              mlir::LLVM::LLVMDialect::getMmraAttrName(),
-              mlir::LLVM::MMRATagAttr::get(t.context(), "amdgpu-synchronize-as",
-                                           memory == AddressSpace::shared ? "local" : "global"));
-    };
-    fence(mlir::LLVM::AtomicOrdering::release);
+    blockFence(t, mlir::LLVM::AtomicOrdering::release, memory, loc);
     t.create<mlir::ROCDL::SBarrierOp>(loc);
-    fence(mlir::LLVM::AtomicOrdering::acquire);
+    blockFence(t, mlir::LLVM::AtomicOrdering::acquire, memory, loc);
   }
   Int64 steadyClock(Loc loc) const override {
     return Int64(rocdl::intrinsic("llvm.readsteadycounter", i64, {}, loc));

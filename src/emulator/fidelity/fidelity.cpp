@@ -78,12 +78,25 @@ constexpr std::array kResults = {
               "their upper bits"},
     ResultRow{"float arithmetic, comparisons and conversions, of vectors and scalars",
               [](Known i) {
-                return (i.op->cls == Class::Valu || i.op->cls == Class::Salu) && computesFloats(i);
+                return (i.op->cls == Class::Valu || i.op->cls == Class::Salu) &&
+                       (computesFloats(i) || has(i, "8_f16") || has(i, "_f16_fp8") ||
+                        has(i, "_f16_bf8"));
               },
               Defined,
               "IEEE 754 with one rounding, by MODE and modifiers: ISA manuals. Of a NaN result "
               "neither payload nor sign is known; a result that rounds up to the least normal "
               "number is taken not to be flushed"},
+    ResultRow{"words that move in groups of lanes",
+              [](Known i) {
+                return begins(i, "v_permlane_bcast") || begins(i, "v_permlane_up") ||
+                       begins(i, "v_permlane_down") || begins(i, "v_permlane_xor");
+              },
+              Assumed, "AMD's HIP header, which makes shuffles of them"},
+    ResultRow{"named barriers",
+              [](Known i) { return i.name == "s_barrier_init" || i.name == "s_barrier_join"; },
+              Assumed, "what LLVM compiles to them; kernels that use them"},
+    ResultRow{"loads of a cluster", [](Known i) { return begins(i, "cluster_load"); }, Assumed,
+              "the plain load, as rocjitsu and AMD's Comgr run them"},
     ResultRow{"integers, bits, moves and lanes of vectors",
               [](Known i) { return i.op->cls == Class::Valu; }, Defined,
               "ISA manuals; parameters of permutes and DPP as LLVM's assembler encodes them"},

@@ -10,8 +10,11 @@ struct Refusal {
 };
 
 bool isGfx1250(const Machine &machine) { return machine.isGfx1250(); }
+bool isBefore(const Machine &machine) { return !machine.isGfx1250(); }
 
 constexpr Refusal kRefusals[] = {
+    {"s_barrier_init", isBefore, "a named barrier, whose numbers are reserved on RDNA4"},
+    {"s_barrier_join", isBefore, "a named barrier, whose numbers are reserved on RDNA4"},
     {"global_load_tr_", isGfx1250,
      "a transposing load of gfx1250, whose order of elements is not known here"},
     {"s_buffer_", isGfx1250,

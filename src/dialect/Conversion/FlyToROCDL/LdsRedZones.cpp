@@ -38,7 +38,7 @@ class RedZones {
 public:
   RedZones(gpu::GPUModuleOp module, uint64_t zone) : module_(module), layout_(module) {
     for (auto global : module.getOps<LLVM::GlobalOp>())
-      if (const uint64_t bytes = bytesOf(global); isArray(global) && bytes) {
+      if (const uint64_t bytes = isArray(global) ? bytesOf(global) : 0) {
         arrays_[global] = {bytes, 0};
         alignment_ = std::max(alignment_, global.getAlignment().value_or(1));
       }
@@ -65,8 +65,9 @@ public:
 
 private:
   static bool isArray(LLVM::GlobalOp global) {
+    // A named barrier has a type of its own, and no bytes.
     return global.getAddrSpace() == kSharedSpace && !global.getValueAttr() &&
-           global.getInitializerRegion().empty();
+           !isa<LLVM::LLVMTargetExtType>(global.getType()) && global.getInitializerRegion().empty();
   }
   uint64_t bytesOf(LLVM::GlobalOp global) const {
     return layout_.getTypeSize(global.getType()).getFixedValue();

@@ -12,7 +12,9 @@ std::vector<support::SharedUse> sharedUses(mlir::Operation *gpuModule, unsigned 
   std::vector<support::SharedUse> uses;
   const mlir::DataLayout layout = mlir::DataLayout::closest(gpuModule);
   for (auto global : gpuModule->getRegion(0).getOps<mlir::LLVM::GlobalOp>())
-    if (global.getAddrSpace() == addressSpace)
+    // A variable of a target's own type, as a named barrier, takes no bytes.
+    if (global.getAddrSpace() == addressSpace &&
+        !mlir::isa<mlir::LLVM::LLVMTargetExtType>(global.getType()))
       uses.push_back(
           {layout.getTypeSize(global.getType()).getFixedValue(), sourceLocation(global.getLoc())});
   return support::byLine(uses);
