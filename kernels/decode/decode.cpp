@@ -8,6 +8,7 @@
 #include "worklist/worklist_family.h"
 
 #include <bit>
+#include <cmath>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -24,8 +25,12 @@ constexpr std::int64_t kMostGridRows = 65535;
 /// Bytes of registers of a lane for the sums of all rows and elements: half of the registers of a
 /// wave that has a SIMD's to itself on RDNA, a quarter on CDNA.
 constexpr int kSumBytes = 512;
-/// The fewest keys of a part that are worth a result of its own; latent ones have more products each.
-constexpr int kKeysOfPart = 256, kKeysOfLatentPart = 64;
+/// The fewest keys of a latent part that are worth a result of its own.
+constexpr int kKeysOfLatentPart = 64;
+/// To add the result of a part takes as long as this many keys take a block (estimated on MI300X and R9700,
+/// 512 to 16,384 keys): a sequence of n keys that one block a part has to itself is done soonest in
+/// sqrt(n / kKeysOfSum) parts.
+constexpr int kKeysOfSum = 8;
 /// The most tokens of a cache, so that a token's number has 32 bits; and of a sequence.
 constexpr std::int64_t kMostTokens = 0x7fffffff;
 
@@ -101,29 +106,45 @@ int sharesOf(const DecodeProblem &problem, int rows, const MatrixForm &form) {
   return DecodeStep::of(problem, rows, form).shares;
 }
 
-/// Splits that make twice as many blocks as there are compute units or more, of parts that are not
-/// too short. A GPU that holds two blocks on each takes a round of all of them for a few blocks, too:
-/// of several numbers that one is taken by which the rounds are the shortest together, with what
-/// parts cost.
+/// The blocks that a compute unit holds at a time: the waves of a latent one fill its registers.
+int blocksOfUnit(const DecodeProblem &problem) { return problem.latent ? 1 : 2; }
+
+/// What the results of one more part cost all blocks, in units of a block's time for all keys. A latent
+/// row has 512 sums and more, which go to memory and come back while other blocks do the same: this takes
+/// as long as about three keys (estimated on MI325X, 128 heads over 2,048 and 8,192 keys of 8 and 16 bits).
+double costOfPart(const DecodeProblem &problem, const DecodeConfig &config, double blocks,
+                  double together) {
+  constexpr double kOfPart = 0.02, kKeysOfLatentRow = 3;
+  return problem.latent ? kKeysOfLatentRow * config.rows / problem.context * blocks / together
+                        : kOfPart;
+}
+
+/// The splits whose rounds of blocks are the shortest together, with what parts cost. A GPU takes a round
+/// of all its compute units for a few blocks, too.
 DecodeConfig withSplits(DecodeConfig config, const DecodeProblem &problem, std::int64_t m,
                         const Target &target) {
   const std::int64_t blocks = std::max<std::int64_t>(1, m / problem.queries) * problem.kv_heads *
                               rowBlocks(problem, config),
-                     together = 2 * gpuSize(target)->computeUnits,
+                     together = blocksOfUnit(problem) * gpuSize(target)->computeUnits,
                      wanted = (together + blocks - 1) / blocks,
-                     most = std::max(1, problem.context /
-                                            (problem.latent ? kKeysOfLatentPart : kKeysOfPart));
-  const std::int64_t limit = std::min<std::int64_t>(most, 64);
+                     most = problem.latent
+                                ? problem.context / kKeysOfLatentPart
+                                : std::lround(std::sqrt(double(problem.context) / kKeysOfSum));
+  const std::int64_t limit = std::clamp<std::int64_t>(most, 1, 64);
   config.splits = static_cast<int>(std::clamp<std::int64_t>(wanted, 1, limit));
   if (config.splits == 1)
     return config;
+  const double ofPart = costOfPart(problem, config, double(blocks), double(together));
   const auto cost = [&](std::int64_t splits) { // of one block's time for all keys
-    constexpr double kOfPart = 0.02;
     const std::int64_t rounds = (blocks * splits + together - 1) / together;
-    return double(rounds) / double(splits) * (1 + kOfPart * double(splits));
+    const double keys = double(rounds) / double(splits);
+    if (problem.latent)
+      return splits == 1 ? keys : keys + ofPart * double(splits);
+    return keys * (1 + ofPart * double(splits));
   };
-  for (std::int64_t splits = std::max<std::int64_t>(2, wanted - 1);
-       splits <= std::min(limit, 4 * wanted); ++splits)
+  // Fewer latent parts than blocks would take may be better, because their results are large.
+  const std::int64_t fewest = problem.latent ? 1 : std::max<std::int64_t>(2, wanted - 1);
+  for (std::int64_t splits = fewest; splits <= std::min(limit, 4 * wanted); ++splits)
     if (cost(splits) < cost(config.splits))
       config.splits = static_cast<int>(splits);
   return config;
@@ -253,8 +274,8 @@ private:
     params.tables = arguments_.operandIf<1>(
         !csr, args_.tables,
         {.name = "tables", .dtype = i32, .shape = {"n, blocks", n_, blocks}, .free = 1});
-    params.csr = csrPages(arguments_, csr, args_.kv_indptr, args_.kv_indices, args_.kv_last_page_len,
-                          n_);
+    params.csr =
+        csrPages(arguments_, csr, args_.kv_indptr, args_.kv_indices, args_.kv_last_page_len, n_);
   }
   /// Checks what scores have besides the products.
   void terms() {
@@ -464,7 +485,8 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
   const int shares = problem.latent ? 1 : sharesOf(problem, config.rows, form);
   if (waves % shares)
     return Support::no(is("block", config.block) + "; of heads of " + std::to_string(problem.head) +
-                       " " + std::to_string(shares) + " waves have the same keys; the waves of a block are a multiple of that");
+                       " " + std::to_string(shares) +
+                       " waves have the same keys; the waves of a block are a multiple of that");
   const int together = rowsAtOnce(problem, form, config.rows, waves / shares);
   if (!problem.latent && partBytes(problem, waves / shares, together) > kPartBytes)
     return Support::no(is("block", config.block) + "; what " + std::to_string(waves) +
@@ -565,8 +587,8 @@ DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config
       .v_cache =
           sampleIf(!problem.latent, sampler, "v_cache", problem.kv, packed ? packedV : pagesV),
       .tables = sampleIf(!problem.csr, sampler, "tables", i32, tables, Role::index),
-      .contexts = sampleIf(!problem.csr, sampler, "contexts", i32, sequences,
-                           Role::equal(problem.context)),
+      .contexts =
+          sampleIf(!problem.csr, sampler, "contexts", i32, sequences, Role::equal(problem.context)),
       .kv_indptr = sampleIf(problem.csr, sampler, "kv_indptr", i32, starts, Role::steps(each)),
       .kv_indices = sampleIf(problem.csr, sampler, "kv_indices", i32, ofBlocks, Role::index),
       .kv_last_page_len = sampleIf(problem.csr, sampler, "kv_last_page_len", i32, sequences,
