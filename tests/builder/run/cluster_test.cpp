@@ -4,6 +4,7 @@
 #include "run.h"
 
 #include <flydsl/kernel/atomic.h>
+#include <flydsl/rocdl/async_copy.h>
 #include <flydsl/rocdl/intrinsics.h>
 #include <flydsl/rocdl/schedule.h>
 #include <flydsl/rocdl/tensor_mover.h>
@@ -41,6 +42,19 @@ const fx::Kernel sums{
               [&] { fx::atomic(fx::AtomicOp::add, sum.iter() + cluster, group); });
       fx::rocdl::cluster_barrier();
       fx::if_(fx::thread_idx().x == 0, [&] { out(group) = fx::atomic_load(sum.iter() + cluster); });
+    }};
+
+/// All workgroups of a cluster load the numbers of their cluster, each lane its own, by one request.
+const fx::Kernel shared_loads{
+    "shared_loads", [](fx::Tensor x, fx::Tensor out, fx::Constexpr<int> members) {
+      auto tid = fx::thread_idx().x;
+      auto group = fx::block_idx().x;
+      auto lds = fx::SharedAllocator().tensor(fx::i32, fx::make_layout(kBlock));
+      fx::rocdl::cluster_load_async_to_lds(x.iter() + (group / members * kBlock + tid),
+                                           lds.iter() + tid, 4, fx::Int32((1 << members) - 1));
+      fx::rocdl::s_wait_asynccnt(0);
+      fx::gpu::barrier();
+      out(group, tid) = lds(kBlock - 1 - tid);
     }};
 
 /// Workgroups of a cluster along x and y.
@@ -127,6 +141,23 @@ TEST_CASE("clusters: their barrier holds all workgroups") {
       CHECK(found[std::size_t(group)] == members * first + members * (members - 1) / 2);
     }
   }
+}
+
+TEST_CASE("clusters: a copy to LDS comes to all workgroups that ask for it") {
+  if (!hasClusters())
+    return;
+  const int members = 4, groups = 8;
+  auto x = fx::DeviceArray<std::int32_t>::random({groups / members * kBlock}, 5);
+  fx::DeviceArray<std::int32_t> out({groups, kBlock});
+  out.fill(-1);
+  shared_loads(x, out, members).launch({.grid = groups, .block = kBlock, .cluster = {members}});
+  const auto from = x.to_host(), found = out.to_host();
+  unsigned wrong = 0;
+  for (int group = 0; group < groups; ++group)
+    for (int i = 0; i < kBlock; ++i)
+      wrong += found[std::size_t(group * kBlock + i)] !=
+               from[std::size_t(group / members * kBlock + kBlock - 1 - i)];
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("clusters: a tile comes to all workgroups that ask for it") {
