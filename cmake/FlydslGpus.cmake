@@ -4,6 +4,8 @@ set(FLYDSL_EMULATED_TARGETS gfx90a gfx942 gfx950 gfx1100 gfx1201)
 # Targets on which whole programs of kernels' cases run with the long tests alone, because every run would take a sixth
 # longer. A call of each family runs on them in every run.
 set(FLYDSL_LONG_TARGETS gfx1250)
+# Both, for tests of which each target has one.
+set(FLYDSL_ALL_TARGETS ${FLYDSL_EMULATED_TARGETS} ${FLYDSL_LONG_TARGETS})
 # The label of a test on a target: `label`, or long.
 function(flydsl_label_of_target variable target label)
   if(target IN_LIST FLYDSL_LONG_TARGETS)

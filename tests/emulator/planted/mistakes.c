@@ -12,7 +12,7 @@
   KERNEL NAME##_right(PARAMETERS) { NAME(out, unset, zeros, 1); }                                                      \
   static inline __attribute__((always_inline)) void NAME(PARAMETERS, const int right)
 
-#if defined(__gfx1200__) || defined(__gfx1201__)
+#if defined(__gfx1200__) || defined(__gfx1201__) || defined(__gfx1250__)
 #define WAIT_LOADS "s_wait_loadcnt 0x0\n"
 #define WAIT_LDS "s_wait_dscnt 0x0\n"
 #define WAIT_SCALAR "s_wait_kmcnt 0x0\n"
