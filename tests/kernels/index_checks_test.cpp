@@ -14,6 +14,7 @@
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/mqa_logits.h>
 #include <flydsl/kernels/rope.h>
+#include <flydsl/kernels/rows/top_k.h>
 #include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/kernels/topk_gating.h>
@@ -39,6 +40,36 @@ TEST_CASE("checked windows of logits", "[run]") {
                                     {},
                                     joined({outside("first", 4, 0, 6), outside("last", 4, 0, 6)})},
                                    5);
+}
+
+TEST_CASE("checked pages of logits", "[run]") {
+  const fk::MqaLogitsProblem problem{
+      .x = fx::bf16, .heads = 16, .head = 64, .paged = true, .page = 2};
+  // One sequence of five tokens, with three blocks of two.
+  std::vector<Wrong> wrong = outside("contexts", 0, 0, 6);
+  for (double value : {-1.0, kLeast, 3.0, kHuge})
+    wrong.push_back({"tables", 2, value});
+  wrong.push_back({"cu_seqlens_q", 1, 6});
+  wrong.push_back({"cu_seqlens_q", 0, -1});
+  expectCase<fk::MqaLogitsProblem>(
+      {problem,
+       chosen(problem, 5),
+       {{"contexts", {5}}, {"tables", {2, 0, 1}}, {"cu_seqlens_q", {0, 5}}},
+       {{"tables", 3}},
+       wrong},
+      5);
+}
+
+TEST_CASE("checked lengths and sequences of rows whose largest elements are sought", "[run]") {
+  const fk::TopKProblem problem{
+      .k = 3, .lengths = true, .slots = true, .page = 4, .sequences = true, .n = 10};
+  expectCase<fk::TopKProblem>(
+      {problem,
+       chosen(problem, 4),
+       {{"lengths", {0, 10, 3, 1}}, {"sequences", {3, 0, 0, 2}}},
+       {},
+       joined({outside("lengths", 3, 0, 11), outside("sequences", 3, 0, 4)})},
+      4);
 }
 
 TEST_CASE("checked positions and slots", "[run]") {
@@ -127,14 +158,13 @@ TEST_CASE("checked starts, states and drafts of a causal convolution", "[run]") 
   wrong.push_back({"starts", 1, 3, "starts[2] is 2, after 3; the numbers do not fall", {{2}}, 2});
   for (double value : {-1.0, 4.0, kHuge})
     wrong.push_back({"accepted", 2, value});
-  expectCase<fk::CausalConvProblem>({problem,
-                                     chosen(problem, 4),
-                                     {{"starts", {0, 1, 2, 2, 4}},
-                                      {"state_slots", {2, -1, 0, 1}},
-                                      {"accepted", {1, 3, 2, 1}}},
-                                     {},
-                                     wrong},
-                                    4);
+  expectCase<fk::CausalConvProblem>(
+      {problem,
+       chosen(problem, 4),
+       {{"starts", {0, 1, 2, 2, 4}}, {"state_slots", {2, -1, 0, 1}}, {"accepted", {1, 3, 2, 1}}},
+       {},
+       wrong},
+      4);
 }
 
 TEST_CASE("checked lengths for a worklist", "[run]") {
@@ -339,23 +369,18 @@ TEST_CASE("checked pages of sequences one after another", "[run]") {
                             wrong(10, 10, 8)},
                            ofDecode, args)
       .run();
-  const fk::AttentionProblem attention{.q_heads = 2,
-                                       .kv_heads = 1,
-                                       .head = 32,
-                                       .cache = fk::KvCache::pages,
-                                       .page = 8,
-                                       .csr = true};
+  const fk::AttentionProblem attention{
+      .q_heads = 2, .kv_heads = 1, .head = 32, .cache = fk::KvCache::pages, .page = 8, .csr = true};
   Named ofAttention;
   const fk::AttentionConfig chosenOne = chosen(attention, 40);
   fk::AttentionArgs given = fk::make_args(attention, chosenOne, 40, ofAttention.sampler());
-  Trial<fk::AttentionProblem>({attention,
-                               chosenOne,
-                               {{"kv_indptr", {0, 5}},
-                                {"kv_indices", {4, 0, 3, 3, 1}},
-                                {"kv_last_page_len", {8}}},
-                               {},
-                               {{"kv_indptr", 1, 6}, {"kv_indices", 4, 5}, {"kv_last_page_len", 0, 9}}},
-                              ofAttention, given)
+  Trial<fk::AttentionProblem>(
+      {attention,
+       chosenOne,
+       {{"kv_indptr", {0, 5}}, {"kv_indices", {4, 0, 3, 3, 1}}, {"kv_last_page_len", {8}}},
+       {},
+       {{"kv_indptr", 1, 6}, {"kv_indices", 4, 5}, {"kv_last_page_len", 0, 9}}},
+      ofAttention, given)
       .run();
 }
 
@@ -557,6 +582,11 @@ TEST_CASE("the operands that tools and tuning take are right") {
   check(fk::MoeReduceProblem{.n = 16, .topk = 2, .places = true}, 5);
   check(fk::MoeSortProblem{.experts = 9, .topk = 2, .local = 4, .tokens = true}, 5);
   check(fk::MqaLogitsProblem{.x = fx::bf16, .heads = 16, .head = 64}, 5);
+  check(fk::MqaLogitsProblem{.x = fx::bf16, .heads = 16, .head = 64, .paged = true, .page = 4}, 5);
+  check(
+      fk::TopKProblem{
+          .k = 3, .lengths = true, .slots = true, .page = 4, .sequences = true, .n = 10},
+      4);
   check(fk::RopeProblem{.q_heads = 2, .kv_heads = 1, .head = 32, .cache = fk::KvCache::pages}, 6);
   check(fk::TopkGatingProblem{.experts = 9, .topk = 2, .given = true}, 5);
   check(fk::SamplingProblem{.vocabulary = 40, .temperature = true, .draft = fk::Draft::token}, 4);

@@ -21,6 +21,11 @@
 #include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/quantise.h>
 #include <flydsl/kernels/rope.h>
+#include <flydsl/kernels/rows/copy_rows.h>
+#include <flydsl/kernels/rows/group_norm.h>
+#include <flydsl/kernels/rows/hadamard.h>
+#include <flydsl/kernels/rows/permute.h>
+#include <flydsl/kernels/rows/top_k.h>
 #include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/kernels/softmax_backward.h>
@@ -61,6 +66,7 @@ struct ByContents {
 constexpr ByContents kByContents[] = {
     {"decode", "tables", 1, 0},  {"decode", "k_cache", 0, 0}, {"attention", "block_table", 1, 0},
     {"attention", "bias", 2, 0}, {"attention", "bias", 3, 0}, {"attention", "kv_indices", 0, 0}, {"decode", "kv_indices", 0, 0}, {"attention", "mask", 1, 0}, {"attention", "mask", 2, 0}, {"moe_reduce", "x", 0, 2},
+    {"mqa_logits", "k", 0, 3}, {"mqa_logits", "tables", 1, 0},
 };
 
 /// All changes of one operand.
@@ -302,8 +308,15 @@ void expectRules(const Share &share) {
       {{.n = 20, .k = 64}, {.n = 20, .k = 64, .activation = Activation::silu, .gated = true}},
       share);
   expectRule<MqaLogitsProblem>({{.x = fx::bf16, .heads = 16, .head = 64, .k_scale = true},
-                                {.x = small, .heads = 16, .head = 128}},
+                                {.x = small, .heads = 16, .head = 128},
+                                {.x = fx::bf16, .heads = 16, .head = 64, .paged = true, .page = 4}},
                                share);
+  expectRule<HadamardProblem>(
+      {{.n = 32}, {.y = fx::i8, .n = 64, .quantise = Quantisation::row, .group = 16, .rows = true}},
+      share);
+  expectRule<GroupNormProblem>(
+      {{.channels = 8, .groups = 2}, {.channels = 6, .groups = 3, .affine = false}}, share);
+  expectRule<MergeStatesProblem>({{.heads = 2, .head = 16, .states = 3, .base2 = true}}, share);
   expectRule<CausalConvProblem>({{.channels = 24, .bias = true, .fresh = true, .drafts = 2},
                                  {.x = fx::f32,
                                   .channels = 20,
