@@ -95,6 +95,8 @@ Support Conv::supported(const ConvProblem &problem, const Target &target) {
                        (problem.groups == problem.channels && !problem.transposed
                             ? ", or take depthwise_conv, whose groups have one channel each"
                             : ""));
+  if (productOf(problem).a == f32)
+    return Support::no("x is of type f32; convolutions are of operands of 16 and 8 bits");
   if (const Support product = Gemm::supported(productOf(problem), target); !product)
     return product;
   if (tilesFor(problem, target).empty())

@@ -127,7 +127,7 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
       larger = &tile;
       continue;
     }
-    if (last && rows <= kFewRows && tile.m < last->m)
+    if (last && rows <= fewRowsOf(problem, target) && tile.m < last->m)
       break; // the weights would be read more than once
     last = &tile;
     if (tilesOf(problem, configOf(problem, tile), rows) *

@@ -1,10 +1,10 @@
 // What a product's problem and configuration mean for its kernel, for the host and the kernel.
 #pragma once
 
-#include "blocks/products/loop_shape.h"
 #include "blocks/facts/matrix_form.h"
-#include "blocks/products/narrow_rules.h"
 #include "blocks/products/blocks_of_waves.h"
+#include "blocks/products/loop_shape.h"
+#include "blocks/products/narrow_rules.h"
 #include "blocks/products/preshuffle.h"
 #include "blocks/products/split_k_rules.h"
 #include "blocks/products/tile_grid.h"
@@ -28,7 +28,20 @@ inline bool hasBlockScales(const GemmProblem &problem) {
   return problem.scale_a == Scales::per_block;
 }
 inline bool hasMxScales(const GemmProblem &problem) { return problem.scale_a == Scales::mx; }
-/// The elements of K that share one.
+/// Whether both operands are f32, which instructions of their own multiply.
+inline bool isOfSingles(const GemmProblem &problem) { return problem.a == f32 && problem.b == f32; }
+/// The instruction of operands of f32, which rounds none of them. (Those with the precision of
+/// xf32 cut 13 bits off; a router's scores would tell.) None if the target has none (RDNA).
+inline std::optional<MatrixForm> singleForm(const Target &target, std::int64_t stepK,
+                                            std::int64_t rowK) {
+  for (const rocdl::MatrixProduct &product : rocdl::matrix_products(target, f32, f32))
+    if (product.m == 16 && product.n == 16 && product.acc == f32 &&
+        product.feature != Feature::xf32)
+      if (const MatrixForm form(product); stepK % form.part() == 0 && rowK % form.part() == 0)
+        return form;
+  return std::nullopt;
+}
+/// The elements of K that share a scale.
 inline constexpr int kMxBlock = 32;
 /// How operands are moved: elements of 4 bits in pairs, which are the units of K of a loop's shape.
 inline PackedOperand packedA(const GemmProblem &problem) { return {problem.a}; }
@@ -51,6 +64,8 @@ inline std::optional<MatrixForm> gemmForm(const GemmProblem &problem, std::int64
   }
   if (hasMxScales(problem))
     return std::nullopt;
+  if (isOfSingles(problem))
+    return singleForm(target, stepK, paddedColumns(problem));
   return matrixForm(target, problem.a, multipliedB(problem), stepK, paddedColumns(problem));
 }
 /// The same for a tile.

@@ -3,8 +3,8 @@
 
 #include "blocks/facts/lds_layout.h"
 #include "blocks/products/product_rules.h"
-#include "blocks/quant/quant_rules.h"
 #include "blocks/products/tile_order_rules.h"
+#include "blocks/quant/quant_rules.h"
 #include "gemm/gemm_table.h"
 #include "gemm/narrow_operands.h"
 #include "weight/weight_family.h"
@@ -28,6 +28,9 @@ constexpr int kOtherRegisters = 48;
 
 constexpr int kMostParts = 64;
 
+/// The most tiles of a ring.
+constexpr int kMostStages = 8;
+
 /// The elements of k of a matrix instruction with scales of 32 of them.
 constexpr int kMxTileK = 128;
 
@@ -42,7 +45,8 @@ struct Kept {
 /// Registers of narrow weights: the pieces of two steps as they are, and the numbers of a part.
 int narrowRegisters(const GemmProblem &problem, const LoopShape &shape) {
   const int tiles = shape.halves * shape.tilesOfHalf(),
-            pieces = shape.tileK / narrowBlockK(problem.b) * Preshuffled::kPieces / shape.form.across;
+            pieces =
+                shape.tileK / narrowBlockK(problem.b) * Preshuffled::kPieces / shape.form.across;
   return 4 * 2 * tiles * pieces + 4 * shape.loadsB();
 }
 std::vector<Kept> keptBy(const GemmProblem &problem, const GemmConfig &config,
@@ -165,12 +169,14 @@ Support narrowFits(const GemmProblem &problem, const GemmConfig &config) {
   if (!problem.narrow())
     return {};
   if (config.loop == GemmLoop::ring && config.waves_k > 1)
-    return Support::no("narrow weights come in pieces of several instructions, which waves of the ring do "
-                       "not share; waves_k is 1");
+    return Support::no(
+        "narrow weights come in pieces of several instructions, which waves of the ring do "
+        "not share; waves_k is 1");
   const int unit = std::max(narrowBlockK(problem.b), problem.b_groups.size);
   if (config.tile_k % unit)
     return Support::no("narrow weights of type " + std::string(problem.b.name()) +
-                       " come in blocks and groups of k; tile_k is a multiple of " + to_string(unit));
+                       " come in blocks and groups of k; tile_k is a multiple of " +
+                       to_string(unit));
   return {};
 }
 
@@ -225,8 +231,9 @@ Support loopFits(const GemmProblem &problem, const GemmConfig &config, const Tar
   if (registers &&
       (problem.a_layout != OperandLayout::rows || problem.b_layout != OperandLayout::prepared))
     return Support::no("GemmLoop::registers takes rows of a and prepared weights");
-  if (config.stages != 2 && !(config.dma && config.stages == 4))
-    return Support::no("stages is 2, or 4 with dma");
+  if (config.stages != 2 && !(config.dma && config.stages > 2 && config.stages <= kMostStages))
+    return Support::no("stages is " + to_string(config.stages) + "; it is 2, or with dma 2 to " +
+                       to_string(kMostStages));
   if (config.dma && !target.has(Feature::buffer_to_lds_wide))
     return Support::no("dma: " + target.name() + " has no loads of 16 bytes to LDS");
   if (config.dma &&
@@ -320,16 +327,20 @@ Support memoryFits(const GemmProblem &problem, const GemmConfig &config, const L
     return Support::no("waves_k is " + to_string(config.waves_k) +
                        "; waves of the ring share tile_k by " + to_string(shape.form.part()) +
                        " elements each");
+  // Fragments take turns from part to part, and stages from step to step.
+  if (shape.stages % 2 && shape.parts() % 2)
+    return Support::no("stages is " + to_string(shape.stages) + " and a step has " +
+                       to_string(shape.parts()) +
+                       " parts of k; one of both is even, because fragments take turns");
   const int lds = shape.ldsBytes() + bytesOfScalesOfC(problem, config, shape) +
                   (config.parts_sum == PartsSum::last_block ? kArrivedBytes : 0);
   if (static_cast<std::size_t>(lds) > target.lds_bytes())
-    return Support::no(
-        (shape.ldsBytes() == shape.slicesBytes() ? "the sums of the waves that share k"
-         : shape.ringB                           ? "the tiles of a and b"
-         : shape.stages == 2                     ? "two tiles of a"
-                                                 : "four tiles of a") +
-        std::string(" take ") + to_string(lds) + " bytes of LDS; there are " +
-        to_string(static_cast<std::int64_t>(target.lds_bytes())));
+    return Support::no((shape.ldsBytes() == shape.slicesBytes()
+                            ? "the sums of the waves that share k"
+                        : shape.ringB ? "the tiles of a and b"
+                                      : to_string(shape.stages) + " tiles of a") +
+                       std::string(" take ") + to_string(lds) + " bytes of LDS; there are " +
+                       to_string(static_cast<std::int64_t>(target.lds_bytes())));
   for (const Support &answer : {scalesFit(problem, config, shape),
                                 scalesOfCFit(problem, config, shape), weightsReach(problem, shape)})
     if (!answer)
@@ -431,8 +442,10 @@ Support batchSupported(const GemmProblem &problem) {
   if (!problem.batch)
     return {};
   if (problem.batch < 0 || problem.batch > kMostMatrices)
-    return Support::no("batch is " + to_string(problem.batch) + "; it is 0, or about how many "
-                       "matrices a call has, up to " + to_string(kMostMatrices));
+    return Support::no("batch is " + to_string(problem.batch) +
+                       "; it is 0, or about how many "
+                       "matrices a call has, up to " +
+                       to_string(kMostMatrices));
   if (problem.rounding != Rounding::nearest)
     return Support::no("stochastic rounding is of products that are not batched");
   if (problem.b_layout == OperandLayout::prepared && problem.columns() % Preshuffled::kRows)
@@ -485,22 +498,26 @@ Support narrowSupported(const GemmProblem &problem) {
   const ScaleGroups &groups = problem.b_groups;
   const auto ofType = [&] { return "b is of type " + std::string(problem.b.name()); };
   if (!type)
-    return Support::no(ofType() + "; narrow weights, under a of 16 bits, are u4, i4, u8, i8, f4E2M1FN or "
-                                  "8-bit floats");
+    return Support::no(ofType() +
+                       "; narrow weights, under a of 16 bits, are u4, i4, u8, i8, f4E2M1FN or "
+                       "8-bit floats");
   if (problem.b_layout != OperandLayout::prepared || problem.a_layout != OperandLayout::rows)
     return Support::no("narrow weights are prepared, and a lies by rows");
   if (problem.scale_b == Scales::per_block || problem.scale_a == Scales::per_block)
-    return Support::no("scales of blocks belong to operands of 8 bits; narrow weights have b_groups, in "
-                       "which neighbouring rows may hold the same scale");
+    return Support::no(
+        "scales of blocks belong to operands of 8 bits; narrow weights have b_groups, in "
+        "which neighbouring rows may hold the same scale");
   if (problem.columns() % Preshuffled::kRows || problem.n % 8)
     return Support::no("b has " + to_string(problem.columns()) +
                        " rows; of narrow weights they are a multiple of 16");
   if (groups.size == 0) {
     if (groups != ScaleGroups{})
-      return Support::no("b_groups has a type of scales or zero points and no size; sizes are 32, 64 and "
-                         "128");
-    return type->grouped ? Support::no(ofType() + ", which has groups: b_groups.size is 32 in MXFP4")
-                         : Support{};
+      return Support::no(
+          "b_groups has a type of scales or zero points and no size; sizes are 32, 64 and "
+          "128");
+    return type->grouped
+               ? Support::no(ofType() + ", which has groups: b_groups.size is 32 in MXFP4")
+               : Support{};
   }
   if (groups.size == 16)
     return Support::no(
@@ -508,11 +525,13 @@ Support narrowSupported(const GemmProblem &problem) {
         "the scale of its group (f8E4M3FN) has 6 bits of a fraction at most: make weights of "
         "a's type of them, and of the scale of the tensor scale_b");
   if (groups.size != 32 && groups.size != 64 && groups.size != 128)
-    return Support::no("b_groups.size is " + to_string(groups.size) + "; 32, 64 and 128 are supported");
+    return Support::no("b_groups.size is " + to_string(groups.size) +
+                       "; 32, 64 and 128 are supported");
   if (problem.k % groups.size)
     return Support::no("k is " + to_string(problem.k) + ", no multiple of b_groups.size, " +
                        to_string(groups.size));
-  if (groups.scale != f32 && groups.scale != f16 && groups.scale != bf16 && groups.scale != f8E8M0FNU)
+  if (groups.scale != f32 && groups.scale != f16 && groups.scale != bf16 &&
+      groups.scale != f8E8M0FNU)
     return Support::no("b_groups.scale is " + std::string(groups.scale.name()) +
                        "; f32, f16, bf16 and f8E8M0FNU are supported");
   if (groups.zeros && problem.b != u4 && problem.b != u8)
@@ -526,7 +545,7 @@ Support narrowSupported(const GemmProblem &problem) {
 /// Whether there is a tile for any number of rows whose scales and zero points leave a lane room for the
 /// rest. (RDNA3's lanes have all of a tile's.)
 bool hasTile(const GemmProblem &problem, const Target &target) {
-  return std::ranges::all_of(std::array{1, kFewRows + 1}, [&](std::int64_t rows) {
+  return std::ranges::all_of(std::array{1, fewRowsOf(problem, target) + 1}, [&](std::int64_t rows) {
     return std::ranges::any_of(gemmTiles(target, problem, rows), [&](const GemmTile &tile) {
       return bool(Gemm::supported(problem, configOf(problem, tile), target));
     });
@@ -542,14 +561,20 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
     if (const Support answer = narrowSupported(problem); !answer)
       return answer;
   if (!problem.narrow() && problem.b_groups != ScaleGroups{})
-    return Support::no("b_groups are of narrow weights: a is f16 or bf16, and b has 4 or 8 bits; here a is "
-                       "of type " + std::string(problem.a.name()) + " and b of type " +
-                       std::string(problem.b.name()));
+    return Support::no(
+        "b_groups are of narrow weights: a is f16 or bf16, and b has 4 or 8 bits; here a is "
+        "of type " +
+        std::string(problem.a.name()) + " and b of type " + std::string(problem.b.name()));
   const auto ofTypes = [&] {
+    const bool hasSingles = singleForm(target, 64, 64).has_value();
+    if (isOfSingles(problem) && !hasSingles)
+      return Support::no("a and b are of type f32; " + target.name() +
+                         " has no matrix instructions of f32. Give them as f16 or bf16");
     const bool ofFour = problem.a == f4E2M1FN || problem.b == f4E2M1FN;
     return Support::no(
         "a is of type " + std::string(problem.a.name()) + " and b of type " +
         std::string(problem.b.name()) + "; " + productTypes(target) +
+        (hasSingles ? ", or both f32" : "") +
         (ofFour ? ". Operands of f4E2M1FN have scale_a and scale_b of Scales::mx" : ""));
   };
   // The types come first: what weights of others are prepared for are not products.
@@ -557,7 +582,8 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   if (isMx) {
     if (const Support answer = mxSupported(problem, target); !answer)
       return answer;
-  } else if (!matrixKind(problem.a) || !matrixKind(multipliedB(problem))) {
+  } else if (!isOfSingles(problem) &&
+             (!matrixKind(problem.a) || !matrixKind(multipliedB(problem)))) {
     return ofTypes();
   }
   for (const Support &answer : {weightSupported(problem.weight()), resultsSupported(problem),

@@ -72,8 +72,12 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
   const bool blocks = problem.scale_a == Scales::per_block, isMx = problem.scale_a == Scales::mx;
   // A sum of f32, in parts of at least 16 products and over the parts of K; integers are exact.
   const double groups = problem.b_groups.size ? double(k) / problem.b_groups.size : 0;
+  // Products of f32 are rounded themselves, and instructions add at least 4 of them.
+  const double inSum = problem.a == f32 ? 4 : 16;
   const double roundings =
-      problem.a == i8 ? 4 : 2 * (double(k) / 16 + 4 + config.split_k + across + 2 * groups);
+      problem.a == i8
+          ? 4
+          : 2 * (double(k) / inSum + 4 + config.split_k + across + 2 * groups + (problem.a == f32));
   const NarrowWeights narrow(problem.weight(), problem.b_groups, problem.columns(), inputs);
   struct Sum {
     double value, error;

@@ -50,13 +50,13 @@ TEST_CASE("products say what they do not support") {
   CHECK(
       why({.b = fx::bf16, .n = 64, .k = 64}) ==
       "a is of type f16 and b of type bf16; gfx942 has products where both are f16, or both bf16, "
-      "or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ");
+      "or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ, or both f32");
   CHECK(why({.a = fx::f8E4M3FN, .b = fx::f8E4M3FN, .n = 64, .k = 64}) ==
         "a is of type f8E4M3FN and b of type f8E4M3FN; gfx942 has products where both are f16, or "
-        "both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ");
+        "both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ, or both f32");
   CHECK(why({.a = fx::f4E2M1FN, .b = fx::f4E2M1FN, .n = 64, .k = 64}) ==
         "a is of type f4E2M1FN and b of type f4E2M1FN; gfx942 has products where both are f16, or "
-        "both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ. Operands of f4E2M1FN have "
+        "both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ, or both f32. Operands of f4E2M1FN have "
         "scale_a and scale_b of Scales::mx");
   CHECK(why({.b_layout = fk::OperandLayout::columns, .n = 1 << 22, .k = 64}) ==
         "n is 4194304; it is up to 4194296 where b lies by columns");
@@ -69,7 +69,7 @@ TEST_CASE("products say what they do not support") {
                       fx::Target::parse("gfx1250"))
             .why ==
         "a is of type f8E4M3FNUZ and b of type f8E4M3FNUZ; gfx1250 has products where both are "
-        "f16, or both bf16, or both i8, or each is f8E4M3FN or f8E5M2");
+        "f16, or both bf16, or both i8, or each is f8E4M3FN or f8E5M2, or both f32");
   CHECK(why({.n = 72, .k = 64, .gated = true}) ==
         "n is 72; in gated pairs it is a multiple of 16, the rows of a block");
   using enum fk::OperandLayout;
@@ -132,7 +132,7 @@ TEST_CASE("products say which tiles do not fit") {
         "tile 16x64x64 of 256 threads: the tile of a, 16 rows of 128 bytes, is no multiple of the "
         "4096 bytes that the block loads at a time");
   CHECK(whyNot({.tile_m = 256, .tile_n = 64, .tile_k = 128}) ==
-        "tile 256x64x128 of 256 threads: two tiles of a take 131072 bytes of LDS; there are "
+        "tile 256x64x128 of 256 threads: 2 tiles of a take 131072 bytes of LDS; there are "
         "65536");
   CHECK(whyNot({.tile_m = 256, .tile_n = 256, .tile_k = 64}) ==
         "tile 256x256x64 of 256 threads: a lane keeps 480 registers (256 of sums, 128 of fragments "
@@ -179,7 +179,7 @@ TEST_CASE("products say which tiles do not fit") {
                 .waves_m = 2}) ==
         "tile 16x64x64 of 256 threads: waves_m is of GemmLoop::ring and GemmLoop::groups");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .stages = 4}) ==
-        "tile 32x64x64 of 256 threads: stages is 2, or 4 with dma");
+        "tile 32x64x64 of 256 threads: stages is 4; it is 2, or with dma 2 to 8");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .dma = true}) ==
         "tile 32x64x64 of 256 threads: dma: gfx942 has no loads of 16 bytes to LDS");
   CHECK(why({.n = 64, .k = 64, .gated = true}, {.tile_m = 32, .tile_n = 64, .tile_k = 64}) ==

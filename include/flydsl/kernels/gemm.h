@@ -80,8 +80,8 @@ struct FLYDSL_API ScaleGroups {
 /// Batched: so many products of the same sizes in one launch, each of matrices of its own. Latent
 /// attention (MLA) has one for each head where it absorbs its projections.
 struct FLYDSL_API GemmProblem {
-  /// f16, bf16, i8, or one of the target's 8-bit floats; with Scales::mx f8E4M3FN, f8E5M2 or
-  /// f4E2M1FN. Two elements of f4E2M1FN share a byte; the first has the low bits.
+  /// f16, bf16, i8, or one of the target's 8-bit floats; f32 on CDNA and gfx1250, by instructions that
+  /// round no operand: routers have such products. With Scales::mx f8E4M3FN, f8E5M2 or f4E2M1FN. Two elements of f4E2M1FN share a byte; the first has the low bits.
   DType a = f16;
   /// As a, or another 8-bit float if a is one, or f4E2M1FN with Scales::mx. Narrow weights, with a
   /// of 16 bits: u4, i4, u8, i8, f4E2M1FN, which has groups, or an 8-bit float.
@@ -164,7 +164,7 @@ struct FLYDSL_API GemmConfig {
   /// Rows of waves along m, with GemmLoop::ring, and the two groups of GemmLoop::groups. The other
   /// waves lie side by side along n.
   int waves_m = 1;
-  int stages = 2; ///< tiles of the ring: 2, or 4 with dma
+  int stages = 2; ///< tiles of the ring: 2, or with dma 2 to 8
   /// Tiles of the ring are loaded by LDS's own loads, without a way through registers; on gfx950,
   /// of operands that lie by rows.
   bool dma = false;

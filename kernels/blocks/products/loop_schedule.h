@@ -76,14 +76,18 @@ template <class Int, class Loop> void runRing(const LoopShape &shape, Loop &loop
   if (!shape.dma && steps > 1)
     fetch(1, 1);
   loop.meetFirst();
-  // The loop runs rounds of steps that fetch whole tiles; the remaining steps follow.
+  // The loop runs rounds of steps that fetch whole tiles; the remaining steps follow. What is fetched
+  // straight into registers takes turns in two sets: a round has an even number of steps.
+  const int round = stages % 2 ? 2 * stages : stages;
   const int ahead = stages, whole = (shape.k % shape.tileK ? steps - 1 : steps) - ahead;
-  const int looped = whole >= stages ? whole / stages * stages : 0;
+  const int looped = whole >= round ? whole / round * round : 0;
   if (looped)
-    loop.turns(looped, stages, [&](const Int &first) {
-      for (int i = 0; i < stages; ++i)
-        loop.step(Int(first + i), {i, i, shape.parts(), shape.parts(), false, ahead - 2},
-                  [&] { loop.fetchTile(Int(first + (i + ahead)), i); });
+    loop.turns(looped, round, [&](const Int &first) {
+      for (int i = 0; i < round; ++i) {
+        const int stage = i % stages;
+        loop.step(Int(first + i), {i, stage, shape.parts(), shape.parts(), false, ahead - 2},
+                  [&] { loop.fetchTile(Int(first + (i + ahead)), stage); });
+      }
     });
   for (int k = looped; k < steps; ++k) {
     const int stage = k % stages, next = k + ahead;

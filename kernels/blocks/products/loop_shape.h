@@ -34,7 +34,7 @@ struct LoopShape {
   int wavesM = 1;      ///< rows of waves, along M
   int wavesK = 1;      ///< that share K
   bool sliced = false; ///< they share the K of each step; otherwise they take the steps in turn
-  int stages = 2;      ///< tiles of the ring, an even number
+  int stages = 2;      ///< tiles of the ring
   bool dma = false;    ///< tiles of the ring are loaded by LDS's own loads
   bool ringB = false;  ///< B goes through the ring, too
 
