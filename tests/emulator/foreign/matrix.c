@@ -136,7 +136,7 @@ KERNEL mfma_f16_deep(GLOBAL const _Float16 *a, GLOBAL const _Float16 *b, GLOBAL 
 }
 #endif
 
-#else /* RDNA */
+#elif !defined(__gfx1250__) /* RDNA; gfx1250 has products of other shapes */
 
 /* One wave of 32, 16 x 16 = (16 x k) (k x 16). Lane l holds row (or column) l % 16. On gfx11 both halves of the
    wave hold all sixteen k's, on gfx12 each half its eight; the result's rows lie differently, too. */
