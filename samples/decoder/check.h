@@ -36,9 +36,12 @@ inline double rootMeanSquare(std::span<const float> x) {
 // by more than they are, here by up to 6 times, and so by four errors, of q and k and of what they are
 // made of. A state of t tokens is a sum of t such ones, which are not all small together.
 //
-// A state space normalises groups of heads, which have one B and one C, and may forget all tokens but
-// the last. So all of a group is small where C and B are nearly orthogonal, and off by more by as
-// much as it is smaller than the group's are as a rule: the engine tells how large it was.
+// Their convolutions look at the last tokens alone, so where one of these is off by more, such as one with
+// another expert, what follows is off by it as a part of them, not of all tokens.
+//
+// But a state may forget all tokens but the last, by its decays, and a state space normalises groups of
+// heads, which have one B and one C. So what is normalised may be small for any token, and is off by more
+// by as much as it is smaller than it is as a rule: the engine tells how large it was.
 inline constexpr double kRounding = 0.43 * 0x1p-8, kOfLayer = 12 * kRounding * kRounding,
                         kOfState = 4 * 6 * 6 * kRounding * kRounding,
                         kOfGroup = 4 * 4 * kRounding * kRounding,
@@ -234,6 +237,11 @@ public:
     std::printf("hidden states: at most %.3g of what rounding allows\n"
                 "logits: at most %.3g of it, %.2g\n",
                 worstHidden_, worstLogit_, worstDifference_);
+    if (swaps_ + choices_)
+      std::printf(
+          "hidden states of tokens with another expert or another token to look at: at most "
+          "%.3g of what that allows\n",
+          worstOther_);
     if (model_.experts.count)
       std::printf("experts: %d times another one of nearly the same score in prompts; %d of the "
                   "rows of logits allow for it\n",
@@ -281,11 +289,10 @@ private:
   std::span<const float> groupsOf(const Floats &all, std::size_t number) const {
     return all.empty() ? std::span<const float>() : row(all, number, model_.delta.groups());
   }
-  /// What a layer with states adds to the square of how far a token may be off. `groups`: of a state
-  /// space, how large the groups of the token were, as 1 / their root mean square.
+  /// What a layer with states adds to the square of how far a token may be off. `groups`: how large what
+  /// was normalised of the token was, as 1 / the root mean square of each group.
   double ofStates(std::size_t layer, std::size_t tokens, std::span<const float> groups) {
-    if (!model_.delta.isSum)
-      return kOfState / double(tokens);
+    const double ofFew = model_.delta.isSum ? 0 : kOfState / double(tokens);
     std::vector<Floats> &all = sizes_[layer];
     all.resize(groups.size());
     double smaller = 0;
@@ -296,7 +303,15 @@ private:
       std::ranges::nth_element(sorted, middle);
       smaller += std::pow(std::max(1.0, double(groups[i]) / double(*middle)), 2);
     }
-    return kOfGroup * smaller / double(groups.size());
+    return std::max(ofFew, kOfGroup * smaller / double(groups.size()));
+  }
+
+  static double meanOf(std::span<const double> squares) {
+    return std::accumulate(squares.begin(), squares.end(), 0.0) / double(squares.size());
+  }
+  /// The tokens that the convolution of a layer with states looks at, and such a state most.
+  std::span<const double> recent(std::span<const double> seen) const {
+    return seen.last(std::min(seen.size(), std::size_t(model_.delta.taps)));
   }
 
   void hidden(std::size_t layer, const Engine::Row &at, std::span<const float> found,
@@ -319,7 +334,7 @@ private:
       const double own = before[token],
                    added = own + kOfLayer +
                            (isLinear ? ofStates(layer - 1, seen.size(), groups) : 0) +
-                           std::accumulate(seen.begin(), seen.end(), 0.0) / double(seen.size());
+                           std::max(meanOf(seen), isLinear ? meanOf(recent(seen)) : 0.0);
       // What the last layer adds is not known: as if it were all of the sum.
       double ofOwn = 0, ofAdded = 1, ofNorm = kOfLastNorm;
       if (layer < std::size_t(model_.layers)) {
@@ -338,14 +353,16 @@ private:
       swapped_[layer - 1] = std::max(swapped_[layer - 1], ofAdded);
     }
     const double most = std::pow(kDeviationsOfRow, 2);
-    if (swapped + chosen > 0 && error * error > most * square) { // another expert, or another token
+    const bool isOther = swapped + chosen > 0 && error * error > most * square;
+    if (isOther) { // another expert, or another token
       ++(chosen > 0 ? choices_ : swaps_);
-      square += std::min(error * error, most * (swapped + chosen));
+      square += std::min(error * error, swapped + chosen);
     }
     // What follows is judged by what has come so far.
     squares[layer][token] = std::max(square, error * error);
     const double part = error / std::sqrt(most * square);
-    worstHidden_ = part <= worstHidden_ ? worstHidden_ : part; // a NaN is kept
+    double &worst = isOther ? worstOther_ : worstHidden_;
+    worst = part <= worst ? worst : part; // a NaN is kept
     if (!(part <= 1))
       wrong("prompt %d, token %d: what enters layer %d is off by %.3g of what rounding allows\n",
             at.sequence, at.position, int(layer), part);
@@ -417,12 +434,12 @@ private:
   const std::vector<Expected> &expected_;
   std::vector<Prompt> prompts_;
   std::vector<double> swapped_; ///< of each layer: what it adds as a part of the sum, squared
-  /// Of each state space and group: 1 / the root mean square of what it normalised so far.
+  /// Of each layer with states and group: 1 / the root mean square of what it normalised so far.
   std::map<std::size_t, std::vector<Floats>> sizes_;
   std::map<std::size_t, Floats> scores_; ///< of the routers of each layer, of all tokens so far
   bool right_ = true;
   int equal_ = 0, near_ = 0, swaps_ = 0, allowedSwaps_ = 0, choices_ = 0, allowedChoices_ = 0;
-  double worstHidden_ = 0, worstLogit_ = 0, worstDifference_ = 0;
+  double worstHidden_ = 0, worstOther_ = 0, worstLogit_ = 0, worstDifference_ = 0;
 };
 
 } // namespace decoder

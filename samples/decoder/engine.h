@@ -142,11 +142,11 @@ public:
     return mixture ? mixture->scores.to_host() : Floats();
   }
 
-  /// What the last call's state spaces of a layer normalised, a row of numbers for each of the call's
-  /// rows, of each group 1 / the root mean square; empty if the layer is no state space.
+  /// What the last call's states of a layer normalised, a row of numbers for each of the call's rows, of
+  /// each group 1 / the root mean square; empty if the layer has no states.
   Floats groups(std::int64_t layer) const {
     const auto &delta = layers_[std::size_t(layer)].delta;
-    return delta && model_.delta.isSum ? delta->groups.to_host() : Floats();
+    return delta ? delta->groups.to_host() : Floats();
   }
 
   /// What the indexer of a layer gave in the last call, a row of a number for each token of a sequence,
