@@ -19,6 +19,25 @@ TEST_CASE("An event that was never recorded counts as done, and has no time") {
   (void)hipGetLastError();
 }
 
+TEST_CASE("A record that is refused leaves an event of several processes as it was") {
+  hipEvent_t event;
+  HIP_OK(hipEventCreateWithFlags(&event, hipEventInterprocess | hipEventDisableTiming));
+  hipStream_t stream;
+  HIP_OK(hipStreamCreate(&stream));
+  HIP_OK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+  CHECK(hipEventRecord(event, nullptr) == hipErrorStreamCaptureImplicit);
+  hipGraph_t graph;
+  CHECK(hipStreamEndCapture(stream, &graph) == hipErrorStreamCaptureInvalidated);
+  // It waits for nothing: no record is under way.
+  HIP_OK(hipEventQuery(event));
+  HIP_OK(hipEventSynchronize(event));
+  HIP_OK(hipEventRecord(event, nullptr));
+  HIP_OK(hipEventSynchronize(event));
+  HIP_OK(hipStreamDestroy(stream));
+  HIP_OK(hipEventDestroy(event));
+  (void)hipGetLastError();
+}
+
 TEST_CASE("Elapsed time is that of the work between") {
   hipEvent_t start, stop;
   HIP_OK(hipEventCreate(&start));

@@ -64,11 +64,11 @@ hipError_t hipEventRecord(hipEvent_t handle, hipStream_t streamHandle) {
     if (stream->device().index() != event->device)
       fail(hipErrorInvalidHandle, "event and stream belong to different devices");
     auto mark = std::make_shared<EventMark>();
+    // A record that is refused does not count: other processes would wait for it for ever.
+    expectReady(stream);
     if (event->shared)
       mark->number = event->shared->record();
-    if (CompletionRef record =
-            submit(stream, RecordOperation{event, mark}, hipGraphNodeTypeEventRecord))
-      mark->order = record->order;
+    mark->order = enqueue(stream, RecordOperation{event, mark}, hipGraphNodeTypeEventRecord)->order;
     std::lock_guard lock(event->mutex);
     event->mark = mark;
     event->captured.reset();

@@ -89,19 +89,25 @@ uint64_t DeviceMemory::allocate(MemoryKind kind, int device, uint64_t size, unsi
   allocation.kind = kind;
   allocation.device = device;
   allocation.flags = flags;
-  allocation.serial = ++serial_;
   // The host may write to the other kinds by itself.
   if (trackWrites_ && kind == MemoryKind::Device)
     allocation.written = std::make_shared<WrittenBytes>(allocation.base, size);
   if (poison_)
     std::memset(memory, kFreshPattern, bytes);
-  table_.emplace(allocation.base, allocation);
-  blocks_.emplace(allocation.base, Block{memory, bytes, allocation});
   if (counted)
     used_[device] += size;
+  const uint64_t base = allocation.base;
+  blocks_.emplace(base, Block{memory, bytes, enter(std::move(allocation))});
+  return base;
+}
+
+const Allocation &DeviceMemory::enter(Allocation allocation) {
+  allocation.serial = ++serial_;
+  const uint64_t base = allocation.base;
+  const Allocation &entered = table_.emplace(base, std::move(allocation)).first->second;
   if (onAllocation)
-    onAllocation(allocation.base, size);
-  return allocation.base;
+    onAllocation(base, entered.size);
+  return entered;
 }
 
 bool DeviceMemory::release(uint64_t address, std::initializer_list<MemoryKind> kinds) {
@@ -169,11 +175,7 @@ bool DeviceMemory::add(const Allocation &given) {
     if (before.base + before.size > given.base)
       return false;
   }
-  Allocation allocation = given;
-  allocation.serial = ++serial_;
-  table_.emplace(allocation.base, allocation);
-  if (onAllocation)
-    onAllocation(allocation.base, allocation.size);
+  enter(given);
   return true;
 }
 

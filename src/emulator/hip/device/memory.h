@@ -138,6 +138,8 @@ private:
   /// Where an address lies among the parts of its allocation, if they do not hold it.
   static std::string describeGap(const Parts &parts, uint64_t address);
   Table::const_iterator holder(uint64_t address) const;
+  /// Puts an allocation into the table, under the next serial number, and tells of it.
+  const Allocation &enter(Allocation allocation);
   void retire(Block block);
   void forgetImport(uint64_t base);
   void trimQuarantine();

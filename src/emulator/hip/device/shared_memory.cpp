@@ -177,13 +177,9 @@ uint64_t DeviceMemory::import(std::shared_ptr<SharedMemory> shared, int device) 
   allocation.size = shared->size();
   allocation.kind = MemoryKind::Imported;
   allocation.device = device;
-  allocation.serial = ++serial_;
   allocation.shared = std::move(shared);
-  const uint64_t base = allocation.base, size = allocation.size;
-  table_.emplace(base, std::move(allocation));
+  const uint64_t base = enter(std::move(allocation)).base;
   imports_.emplace(base, 1);
-  if (onAllocation)
-    onAllocation(base, size);
   return base;
 }
 
