@@ -31,15 +31,23 @@ inline void reportStatus(const Tensor &status, const Int32 &code, const Boolean 
       [&] { atomic_store(status.iter(), code, MemoryOrder::relaxed, MemoryScope::system); });
 }
 
+/// A block among those of its launch that meet blocks of other ranks.
+struct MeetingBlock {
+  Int32 number, blocks;
+  /// All blocks of the launch meet.
+  static MeetingBlock ofLaunch() { return {Int32(block_idx().x), Int32(grid_dim().x)}; }
+};
+
 /// A block's part in the calls of its rank.
 class Meeting {
 public:
-  /// Every thread of the launch makes one, at the start of its kernel. A block has `block` threads.
-  Meeting(const GroupParams<OnDevice> &params, int ranks, int block, const CollectiveOrder &order)
+  /// Every thread of the block makes one, before any block ends the call. A block has `block` threads.
+  Meeting(const GroupParams<OnDevice> &params, int ranks, int block, const CollectiveOrder &order,
+          const MeetingBlock &at = MeetingBlock::ofLaunch())
       : p_(params), ranks_(ranks), threads_(block), order_(order), thread_(thread_idx().x),
-        block_(block_idx().x), counts_(p_.counts.view(u32, {GroupMemory::most_blocks})),
-        status_(p_.status.view(i32, {1})), calls_(UInt32(counts_(block_))),
-        turn_(Int32((calls_ & 1).to(i32))),
+        block_(at.number), blocks_(at.blocks),
+        counts_(p_.counts.view(u32, {GroupMemory::most_blocks})), status_(p_.status.view(i32, {1})),
+        calls_(UInt32(counts_(block_))), turn_(Int32((calls_ & 1).to(i32))),
         going_(shared_.allocate<Going>().going.view(make_layout(1, 1))) {
     if_(thread_ == 0, [&] {
       const Numeric status = atomic_load(status_.iter(), MemoryOrder::relaxed, MemoryScope::system);
@@ -49,6 +57,9 @@ public:
   }
 
   int ranks() const { return ranks_; }
+  /// The block's number among those that meet, and how many these are.
+  const Int32 &block() const { return block_; }
+  const Int32 &blocks() const { return blocks_; }
   /// Which half of each window this call has.
   const Int32 &turn() const { return turn_; }
   /// Whether all ranks have come in time so far.
@@ -80,6 +91,11 @@ public:
     });
     gpu::barrier();
   }
+  /// The turn of the call that is under way, for blocks that meet none.
+  static Int32 turnOfCall(const GroupParams<OnDevice> &params) {
+    const UInt32 calls(params.counts.view(u32, {GroupMemory::most_blocks})(0));
+    return Int32((calls & 1).to(i32));
+  }
   /// The turn of the call that has just ended, for kernels of it that are launched later.
   static Int32 turnOfEnded(const GroupParams<OnDevice> &params) {
     const UInt32 calls(params.counts.view(u32, {GroupMemory::most_blocks})(0));
@@ -99,13 +115,17 @@ public:
       });
   }
   /// The call has ended. The numbers of blocks that this launch does not have are counted too, so
-  /// that all agree on the turn of the next call.
+  /// that all agree on the turn of the next call. If another launch of the rank has counted meanwhile,
+  /// both were under way together and have used one turn: the rank's status says so.
   void end() {
     gpu::barrier(); // the block has read its number
-    const Int32 blocks = Int32(grid_dim().x);
     for (Int32 number :
-         range(Int32(block_ + thread_ * blocks), GroupMemory::most_blocks, blocks * threads_))
-      counts_(number) = calls_ + 1;
+         range(Int32(block_ + thread_ * blocks_), GroupMemory::most_blocks, blocks_ * threads_)) {
+      const Numeric before = atomic(AtomicOp::add, counts_.iter() + number, 1, MemoryOrder::relaxed,
+                                    MemoryScope::agent);
+      if_(Boolean(before.to(i32) != calls_.to(i32)),
+          [&] { reportStatus(status_, Int32(GroupMemory::overlapping), Boolean(true)); });
+    }
   }
 
 private:
@@ -140,10 +160,10 @@ private:
              const Boolean isOther((ahead == 0) & ((seen >> 32).to(i32) != p_.call));
              const Boolean isEnded((seen >> 32).to(i32) == kNoPlacesCall);
              const Boolean isLate((gpu::steady_clock() - start) > p_.timeout);
-             const Int32 came = Int32(select(
-                 ahead >= 0, Int32(kCame), select(isLate, Int32(kLate), Int32(kWaiting))));
-             state = Int32(select(isEnded, Int32(kNoPlaces),
-                                  Int32(select(isOther, Int32(kOther), came))));
+             const Int32 came = Int32(
+                 select(ahead >= 0, Int32(kCame), select(isLate, Int32(kLate), Int32(kWaiting))));
+             state = Int32(
+                 select(isEnded, Int32(kNoPlaces), Int32(select(isOther, Int32(kOther), came))));
            });
     if_(state >= kLate, [&] {
       const Int32 code =
@@ -161,7 +181,7 @@ private:
   const int ranks_, threads_;
   const CollectiveOrder order_;
   SharedAllocator shared_;
-  Int32 thread_, block_;
+  Int32 thread_, block_, blocks_;
   Tensor counts_, status_;
   UInt32 calls_;
   Int32 turn_;

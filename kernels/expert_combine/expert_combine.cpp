@@ -20,9 +20,9 @@ Support rowsAndList(const ExpertCombineProblem &problem, const RowConfig &rows,
   const Support fits = rowsSupported(rowShape(problem), rows, Combine::kLimits, target);
   if (const int lanes = kWireBlock / rowShape(problem).vector;
       fits && problem.wire && rows.threads % lanes)
-    return Support::no(is("threads", rows.threads) + " of a row; with wire they are a multiple of " +
-                       std::to_string(lanes) + ", which have " + std::to_string(kWireBlock) +
-                       " neighbours together");
+    return Support::no(is("threads", rows.threads) +
+                       " of a row; with wire they are a multiple of " + std::to_string(lanes) +
+                       ", which have " + std::to_string(kWireBlock) + " neighbours together");
   if (!fits || listBytes(problem, rows) <= kMostListBytes)
     return fits;
   return Support::no("the slots that a block looks at together take " +
@@ -90,6 +90,13 @@ std::vector<Combine::IndexRow> Combine::indexRows(const ExpertCombineProblem &pr
 }
 
 void Combine::launch(const Call<ExpertCombineProblem> &call) {
+  const RowConfig &rows = call.config.rows;
+  call.launches.at(0, kExpertCombine)(
+      call.on(meetingBlocks(rows, call.config.blocks, call.problem.tokens), rows.block), call.where,
+      prepare(call));
+}
+
+ExpertCombineParams<OnHost> Combine::prepare(const Call<ExpertCombineProblem> &call) {
   const auto &[problem, config, args, launches, stream, where] = call;
   const Arguments arguments(FamilyOf<ExpertCombineProblem>::name, where);
   const Group &group = expectGroup(arguments, args.group, problem.ranks);
@@ -120,9 +127,7 @@ void Combine::launch(const Call<ExpertCombineProblem> &call) {
   group.enter(stream, where);
   expectRoom(arguments, group, combineBytes(problem));
   params.group = combineGroup(problem, config, group);
-  launches.at(0, kExpertCombine)(
-      call.on(meetingBlocks(config.rows, config.blocks, problem.tokens), config.rows.block), where,
-      params);
+  return params;
 }
 
 ExpertCombineArgs Combine::args(const ExpertCombineProblem &problem, const ExpertCombineConfig &,

@@ -14,13 +14,12 @@ namespace kernels::impl {
 class ExpertCombineBody {
 public:
   ExpertCombineBody(const ExpertCombineParams<OnDevice> &params,
-                    const Spec<ExpertCombineProblem> &spec, const CollectiveOrder &order = {})
+                    const Spec<ExpertCombineProblem> &spec, const CollectiveOrder &order = {},
+                    const MeetingBlock &at = MeetingBlock::ofLaunch())
       : p_(params), problem_(spec.problem), rows_(spec.config.rows), shape_(rowShape(problem_)),
-        order_(order), meeting_(p_.group, problem_.ranks, rows_.block, order),
+        order_(order), meeting_(p_.group, problem_.ranks, rows_.block, order, at),
         windows_(p_.group, problem_.ranks, meeting_.turn()), thread_(thread_idx().x),
-        together_(static_cast<int>(slotsTogether(problem_, rows_))),
-        found_(shared_.tensor(i32, make_layout({together_, 2}, {2, 1}))),
-        count_(shared_.tensor(i32, make_layout(1, 1))) {}
+        together_(static_cast<int>(slotsTogether(problem_, rows_))) {}
 
   void run() {
     meeting_.ifGoing([&] {
@@ -32,8 +31,23 @@ public:
     });
     meeting_.end();
   }
+  /// The same where all rows of this rank's experts are in the windows already.
+  void runAfterGiving() {
+    meeting_.ifGoing([&] {
+      if (order_.looksAhead)
+        take();
+      meeting_.meet(1);
+      meeting_.ifGoing([&] { take(); });
+    });
+    meeting_.end();
+  }
 
 private:
+  /// The slots that a block has found.
+  struct Found {
+    Tensor slots; // (slots together, 2): the number of a slot, and its place
+    Tensor count; // (1)
+  };
   int topk() const { return problem_.topk; }
   int rowsOfBlock() const { return RowThread::rowsPerBlock(rows_); }
   std::int64_t slots() const { return problem_.tokens * topk(); } ///< of a rank's tokens
@@ -42,22 +56,24 @@ private:
   /// all of its tokens below `end`.
   template <class F> void eachGroup(const Int32 &end, const F &body) const {
     const int rows = rowsOfBlock();
-    for (Int32 first : range(Int32(block_idx().x * rows), end, Int32(grid_dim().x * rows)))
+    for (Int32 first : range(Int32(meeting_.block() * rows), end, Int32(meeting_.blocks() * rows)))
       body(first);
   }
 
-  void give() const {
+  void give() {
+    const Found found{shared_.tensor(i32, make_layout({together_, 2}, {2, 1})),
+                      shared_.tensor(i32, make_layout(1, 1))};
     eachGroup(Int32{tokens()}, [&](const Int32 &first) {
-      if_(thread_ == 0, [&] { count_(0) = 0; });
+      if_(thread_ == 0, [&] { found.count(0) = 0; });
       gpu::barrier();
-      find(first);
+      find(first, found);
       gpu::barrier();
-      giveFound(first);
+      giveFound(first, found);
       gpu::barrier(); // the list is made anew
     });
   }
   /// Lists the slots of some tokens of all ranks that have a place here, in any order.
-  void find(const Int32 &first) const {
+  void find(const Int32 &first, const Found &found) const {
     const int rows = rowsOfBlock();
     const Tensor places =
         p_.slotPlaces.view(i32, {problem_.ranks, tokens(), topk()}); // (ranks, tokens, topk)
@@ -67,21 +83,21 @@ private:
       if_(Boolean(token < tokens()), [&] {
         const Int32 place(places(rank, token, slot));
         if_(Boolean((place >= 0) & (place < p_.places)), [&] {
-          const Int32 at(atomic(AtomicOp::add, count_.iter(), 1, MemoryScope::block));
-          found_(at, 0) = number;
-          found_(at, 1) = place;
+          const Int32 at(atomic(AtomicOp::add, found.count.iter(), 1, MemoryScope::block));
+          found.slots(at, 0) = number;
+          found.slots(at, 1) = place;
         });
       });
     }
   }
   /// Writes the rows of the slots that were found into the windows of their tokens' ranks.
-  void giveFound(const Int32 &first) const {
+  void giveFound(const Int32 &first, const Found &found) const {
     const int rows = rowsOfBlock();
-    const Int32 count(count_(0));
+    const Int32 count(found.count(0));
     const Tensor x = rowsOf(p_.x, problem_.x, p_.places, shape_);
     for (Int32 at : range(Int32(0), count, rows)) {
       const RowThread thread(shape_, rows_, count, at);
-      const Int32 number(found_(thread.row(), 0)), place(found_(thread.row(), 1));
+      const Int32 number(found.slots(thread.row(), 0)), place(found.slots(thread.row(), 1));
       const Int32 slot = number % topk(), token = first + number / topk() % rows,
                   rank = number / (topk() * rows);
       const Int32 row = token * topk() + slot;
@@ -177,8 +193,6 @@ private:
   Int32 thread_;
   const int together_;
   SharedAllocator shared_;
-  Tensor found_; // (slots together, 2): the number of a slot, and its place
-  Tensor count_; // (1): of those that were found
 };
 
 } // namespace kernels::impl

@@ -54,7 +54,8 @@ inline GroupParams<OnHost> combineGroup(const ExpertCombineProblem &problem,
   return groupParams(group, u8,
                      {kKind, config.rows.threads, config.rows.block, config.blocks,
                       static_cast<std::int64_t>(problem.x.kind()), problem.n, problem.experts,
-                      problem.topk, problem.tokens, static_cast<std::int64_t>(problem.wire.kind())});
+                      problem.topk, problem.tokens,
+                      static_cast<std::int64_t>(problem.wire.kind())});
 }
 
 template <>
@@ -73,6 +74,9 @@ struct Family<ExpertCombineProblem> : FamilyDefaults<ExpertCombineProblem, &Expe
   static void launch(const Call<P> &call);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);
+
+  /// Checks the arguments of a call, and gives those of its kernel.
+  static ExpertCombineParams<OnHost> prepare(const Call<P> &call);
 };
 
 } // namespace kernels::impl

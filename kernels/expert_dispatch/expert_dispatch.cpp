@@ -1,6 +1,7 @@
 #include "expert_dispatch/expert_dispatch_family.h"
 
 #include "blocks/common/expert_ids.h"
+#include "frame/parts.h"
 #include "frame/workspace_pieces.h"
 
 #include <algorithm>
@@ -136,11 +137,7 @@ std::size_t Dispatch::workspaceBytes(const ExpertDispatchProblem &problem,
 
 Dispatch::KernelNames Dispatch::kernels(const ExpertDispatchProblem &problem,
                                         const ExpertDispatchConfig &config) {
-  KernelNames all{&kDispatchGive};
-  const KernelNames sorting = Sort::kernels(sortingOf(problem), config.sort);
-  all.insert(all.end(), sorting.begin(), sorting.end());
-  all.push_back(&kDispatchTake);
-  return all;
+  return kernelsOfParts(problem, config);
 }
 
 std::vector<Dispatch::IndexRow> Dispatch::indexRows(const ExpertDispatchProblem &problem,
@@ -149,6 +146,15 @@ std::vector<Dispatch::IndexRow> Dispatch::indexRows(const ExpertDispatchProblem 
 }
 
 void Dispatch::launch(const Call<ExpertDispatchProblem> &call) {
+  const auto &[problem, config, args, launches, stream, where] = call;
+  const DispatchTakeParams<OnHost> take = launchPlacing(call);
+  const int block = config.rows.block;
+  launches.at(1 + Sort::kernels(sortingOf(problem), config.sort).size(), kDispatchTake)(
+      call.over(take.places, block / config.rows.threads, block), where, take);
+}
+
+DispatchTakeParams<OnHost> launchPlacing(const Call<ExpertDispatchProblem> &call,
+                                         const std::optional<TensorArg> &work) {
   const auto &[problem, config, args, launches, stream, where] = call;
   const Arguments arguments(FamilyOf<ExpertDispatchProblem>::name, where);
   const Group &group = expectGroup(arguments, args.group, problem.ranks);
@@ -201,7 +207,7 @@ void Dispatch::launch(const Call<ExpertDispatchProblem> &call) {
                   numbers("slot_places", i32,
                           {"ranks, tokens, topk", problem.ranks, problem.tokens, problem.topk},
                           Use::written));
-  (void)arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
+  (void)arguments.workspace(args.workspace, Dispatch::workspaceBytes(problem, config, m));
   expectApart(arguments, args);
   group.enter(stream, where);
   expectRoom(arguments, group, dispatchWindow(problem).bytes);
@@ -227,19 +233,19 @@ void Dispatch::launch(const Call<ExpertDispatchProblem> &call) {
       .workspace = pieceIf(memory.sortingBytes > 0, memory.sorting, u8, {memory.sortingBytes})};
   give.tableIds = operandOf<0>(sorting.ids);
   give.tableWeights = operandOf<0>(sorting.weights);
+  give.work = operandOf<0>(work);
   give.group = dispatchGroup(problem, config, group);
   take.sortedIds = operandOf<0>(sorting.sorted_ids);
   take.sortedWeights = operandOf<0>(sorting.sorted_weights);
   take.unitExperts = operandOf<0>(sorting.unit_experts);
   take.group = give.group;
 
-  const int block = config.rows.block;
   launches.at(0, kDispatchGive)(
-      call.on(meetingBlocks(config.rows, config.blocks, problem.tokens), block), where, give);
+      call.on(meetingBlocks(config.rows, config.blocks, problem.tokens), config.rows.block), where,
+      give);
   const MoeSortProblem ofSorting = sortingOf(problem);
   Sort::launch({ofSorting, config.sort, sorting, launches.from(1), stream, where});
-  launches.at(1 + Sort::kernels(ofSorting, config.sort).size(),
-              kDispatchTake)(call.over(places, block / config.rows.threads, block), where, take);
+  return take;
 }
 
 ExpertDispatchArgs Dispatch::args(const ExpertDispatchProblem &problem,

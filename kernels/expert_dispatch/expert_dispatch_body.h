@@ -19,6 +19,7 @@ public:
         windows_(p_.group, problem_.ranks, meeting_.turn()) {}
 
   void run() {
+    clearWork();
     meeting_.ifGoing([&] {
       if (order_.looksAhead)
         takeSlots();
@@ -34,6 +35,15 @@ public:
 
 private:
   std::int32_t slots() const { return static_cast<std::int32_t>(slotsOfRank(problem_)); }
+  /// What launches of the same call count by begins at 0.
+  void clearWork() const {
+    if_(Boolean((block_idx().x == 0) & (p_.work.address != 0)), [&] {
+      const Tensor words = p_.work.view(i32, WorkLayout::kWords);
+      for (Int32 word :
+           range(Int32(thread_idx().x), Int32(WorkLayout::kWords), Int32(config_.rows.block)))
+        words(word) = Int32(0);
+    });
+  }
 
   void giveRows(const Strided<OnDevice, 1> &operand, DType type, std::int64_t at,
                 const RowShape &shape) const {
@@ -117,23 +127,39 @@ public:
 
   void run() const {
     const RowThread thread(rowShape(problem_), config_.rows, p_.places);
-    const Int32 place = thread.row();
-    const Int32 token =
-        Int32(p_.sortedIds.view(i32, p_.places)(place)) & static_cast<std::int32_t>(kTokensOfIds);
+    takeRows(thread, Int32(block_idx().x * RowThread::rowsPerBlock(config_.rows)), p_.places);
+    thread.once([&] { takeNumbers(thread.row()); });
+    if_(Boolean(block_idx().x == 0), [&] { tellOfMissingPlaces(); });
+  }
+  /// Takes the rows and the scales of the block's places from one on, which are below `end`.
+  void takeRows(const Int32 &first, const Int32 &end) const {
+    takeRows(RowThread(rowShape(problem_), config_.rows, end, first), first, end);
+  }
+  /// The rank knows, and the others do when they wait for it next.
+  void tellOfMissingPlaces() const {
+    const Tensor totals = p_.totals.view(i32, 3);
+    if_(Boolean((Int32(totals(0)) > p_.places) | (Int32(totals(2)) > 0)), [&] {
+      if_(Boolean(thread_idx().x == 0), [&] {
+        reportStatus(p_.group.status.view(i32, {1}), Int32(GroupMemory::no_places), Boolean(false));
+      });
+      Meeting::giveUp(p_.group, problem_.ranks, config_.rows.block);
+    });
+  }
+
+private:
+  void takeRows(const RowThread &thread, const Int32 &first, const Int32 &end) const {
+    const Int32 token = Int32(p_.sortedIds.view(i32, p_.places)(thread.row())) &
+                        static_cast<std::int32_t>(kTokensOfIds);
     const auto tokens = static_cast<std::int32_t>(problem_.tokens);
     // Padding has the number after the last token.
     if_(Boolean(token < tokens * problem_.ranks), [&] {
       const Int32 rank = token / tokens, own = token % tokens;
       takeRow(thread, p_.y, problem_.x, rowShape(problem_), 0, rank, own);
       if (problem_.scale)
-        takeRow(RowThread(scaleShape(problem_), config_.rows, p_.places), p_.scales, problem_.scale,
-                scaleShape(problem_), window_.scales, rank, own);
+        takeRow(RowThread(scaleShape(problem_), config_.rows, end, first), p_.scales,
+                problem_.scale, scaleShape(problem_), window_.scales, rank, own);
     });
-    thread.once([&] { takeNumbers(place); });
-    if_(Boolean(block_idx().x == 0), [&] { tellOfMissingPlaces(); });
   }
-
-private:
   void takeRow(const RowThread &thread, const Strided<OnDevice, 1> &operand, DType type,
                const RowShape &shape, std::int64_t at, const Int32 &rank, const Int32 &own) const {
     const Tensor from = windows_.rows(rank, type, at, problem_.tokens, shape)(own, _),
@@ -156,16 +182,6 @@ private:
     const Int32 unit = place / problem_.unit, units = p_.places / problem_.unit;
     if_(Boolean(place % problem_.unit == 0),
         [&] { p_.units.view(i32, units)(unit) = Int32(p_.unitExperts.view(i32, units)(unit)); });
-  }
-  /// The rank knows, and the others do when they wait for it next.
-  void tellOfMissingPlaces() const {
-    const Tensor totals = p_.totals.view(i32, 3);
-    if_(Boolean((Int32(totals(0)) > p_.places) | (Int32(totals(2)) > 0)), [&] {
-      if_(Boolean(thread_idx().x == 0), [&] {
-        reportStatus(p_.group.status.view(i32, {1}), Int32(GroupMemory::no_places), Boolean(false));
-      });
-      Meeting::giveUp(p_.group, problem_.ranks, config_.rows.block);
-    });
   }
 
   const DispatchTakeParams<OnDevice> p_;

@@ -9,6 +9,7 @@
 
 #include "blocks/rows/row_family.h"
 #include "collective/expert_ranks.h"
+#include "collective/work_layout.h"
 #include "moe_sort/moe_sort_family.h"
 
 #include <flydsl/kernels/expert_parallel.h>
@@ -21,6 +22,7 @@ template <class Side> struct DispatchGiveParams {
   Strided<Side, 0> ids, weights; // (m * topk)
   Param<Side, Int32> m;
   Strided<Side, 0> tableIds, tableWeights; // (ranks * tokens * topk)
+  Strided<Side, 0> work;                   // (WorkLayout::kWords), 0 from now on, or none
   Param<Side, GroupParams<OnDevice>> group;
 };
 template <class Side> struct DispatchTakeParams {
@@ -86,11 +88,60 @@ struct Family<ExpertDispatchProblem>
   static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
   static std::size_t workspaceBytes(const P &problem, const C &config, std::int64_t m);
   static KernelNames kernels(const P &problem, const C &config);
+  template <class Visit>
+  static void eachPart(const P &problem, const C &config, const Visit &visit);
   static std::vector<IndexRow> indexRows(const P &problem, const C &config);
   static void launch(const Call<P> &call);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);
 };
 
+/// The first kernel of a dispatch and the last one, between which are those of the sorting, as parts of
+/// families: each has a variant of its own in files. Without the last one, every place knows its row.
+struct DispatchGiving {
+  ExpertDispatchProblem dispatch;
+  friend bool operator==(const DispatchGiving &, const DispatchGiving &) = default;
+};
+struct DispatchTaking {
+  ExpertDispatchProblem dispatch;
+  friend bool operator==(const DispatchTaking &, const DispatchTaking &) = default;
+};
+/// Checks the arguments of a call, launches the kernels before the last one, which are `launches`, and
+/// gives what the last one takes. They make `work`, if there is any, zero.
+DispatchTakeParams<OnHost> launchPlacing(const Call<ExpertDispatchProblem> &call,
+                                         const std::optional<TensorArg> &work = {});
+
+} // namespace kernels::impl
+
+namespace kernels {
+template <> struct FamilyOf<impl::DispatchGiving> {
+  using Config = ExpertDispatchConfig;
+  using Args = ExpertDispatchArgs;
+  static constexpr std::string_view name = "expert_dispatch_give";
+};
+template <> struct FamilyOf<impl::DispatchTaking> {
+  using Config = ExpertDispatchConfig;
+  using Args = ExpertDispatchArgs;
+  static constexpr std::string_view name = "expert_dispatch_take";
+};
+} // namespace kernels
+
+namespace kernels::impl {
+template <> struct Family<DispatchGiving> : FamilyDefaults<DispatchGiving, &ExpertDispatchArgs::x> {
+  static KernelNames kernels(const P &, const C &) { return {&kDispatchGive}; }
+  static void compile(const Compiler<P> &compiler);
+};
+template <> struct Family<DispatchTaking> : FamilyDefaults<DispatchTaking, &ExpertDispatchArgs::x> {
+  static KernelNames kernels(const P &, const C &) { return {&kDispatchTake}; }
+  static void compile(const Compiler<P> &compiler);
+};
+
+template <class Visit>
+void Family<ExpertDispatchProblem>::eachPart(const P &problem, const C &config,
+                                             const Visit &visit) {
+  visit(DispatchGiving{problem}, config);
+  visit(sortingOf(problem), config.sort);
+  visit(DispatchTaking{problem}, config);
+}
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -7,21 +7,25 @@ namespace kernels::impl {
 namespace {
 
 const FamilyKernel give{kDispatchGive, [](const DispatchGiveParams<OnDevice> &params,
-                                          const Constexpr<Spec<ExpertDispatchProblem>> &spec) {
-                          DispatchGive(params, spec.value()).run();
+                                          const Constexpr<Spec<DispatchGiving>> &spec) {
+                          DispatchGive(params, {spec->problem.dispatch, spec->config}).run();
                         }};
 const FamilyKernel take{kDispatchTake, [](const DispatchTakeParams<OnDevice> &params,
-                                          const Constexpr<Spec<ExpertDispatchProblem>> &spec) {
-                          DispatchTake(params, spec.value()).run();
+                                          const Constexpr<Spec<DispatchTaking>> &spec) {
+                          DispatchTake(params, {spec->problem.dispatch, spec->config}).run();
                         }};
 
 } // namespace
 
+void Family<DispatchGiving>::compile(const Compiler<DispatchGiving> &compiler) {
+  compiler(give, compiler.config().rows.block);
+}
+void Family<DispatchTaking>::compile(const Compiler<DispatchTaking> &compiler) {
+  compiler(take, compiler.config().rows.block);
+}
 void Family<ExpertDispatchProblem>::compile(const Compiler<ExpertDispatchProblem> &compiler) {
-  const int block = compiler.config().rows.block;
-  compiler(give, block);
-  compiler.part(sortingOf(compiler.problem()), compiler.config().sort);
-  compiler(take, block);
+  eachPart(compiler.problem(), compiler.config(),
+           [&](const auto &part, const auto &config) { compiler.part(part, config); });
 }
 
 } // namespace kernels::impl

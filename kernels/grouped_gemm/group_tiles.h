@@ -8,6 +8,7 @@
 #include "grouped_gemm/grouped_gemm_family.h"
 
 #include <bit>
+#include <functional>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -20,10 +21,11 @@ struct GroupTile {
 
 class GroupTiles {
 public:
+  /// `leaving`: what a block without a tile does before it leaves, if anything.
   GroupTiles(const GroupedGemmProblem &problem, const GemmConfig &config,
-             const GroupedGemmParams<OnDevice> &p)
+             const GroupedGemmParams<OnDevice> &p, std::function<void()> leaving = {})
       : problem_(problem), p_(p), grid_(tileGrid(productOf(problem), config)),
-        experts_(static_cast<int>(problem.experts)) {}
+        experts_(static_cast<int>(problem.experts)), leaving_(std::move(leaving)) {}
 
   /// The tile of block `block`. Threads of a block without a tile leave the kernel.
   GroupTile at(const Int32 &block) const {
@@ -39,6 +41,12 @@ public:
   }
 
 private:
+  /// The threads of a block have the condition in common.
+  void leaveIf(const Boolean &without) const {
+    if (leaving_)
+      if_(without, leaving_);
+    exit_if(without);
+  }
   int tileM() const { return grid_.tileM; }
   Tensor offsets() const { return p_.offsets.view(i32, experts_ + 1); } // (experts + 1)
   Tensor counts() const { return p_.counts.view(i32, experts_); }       // (experts)
@@ -50,13 +58,13 @@ private:
   Int32 end() const { return within(offsets()(experts_), p_.places); }
   /// The place of a block in the walk over `down` rows of tiles.
   BlockTile walk(const Int32 &block, const Int32 &down) const {
-    exit_if(block >= down * static_cast<std::int32_t>(grid_.across()));
+    leaveIf(block >= down * static_cast<std::int32_t>(grid_.across()));
     return TileScheduler<Int32>(grid_, down * tileM()).at(block);
   }
   /// The tile from a place on, with so many rows; there is none if it has no rows.
   GroupTile withRows(const BlockTile &tile, const Int32 &place, const Int32 &expert,
                      const Int32 &rows) const {
-    exit_if(rows <= 0);
+    leaveIf(rows <= 0);
     return {.tile = {tile.number, tile.m, tile.n, tile.part, place, tile.column,
                      Int32(min(rows, tileM()))},
             .expert = expert};
@@ -66,7 +74,7 @@ private:
     const BlockTile tile = walk(block, end() / tileM());
     const Tensor experts = p_.unitExperts.view(i32, p_.places / problem_.unit); // (units)
     const Int32 expert(experts(tile.row / problem_.unit));
-    exit_if((expert < 0) | (expert >= experts_));
+    leaveIf((expert < 0) | (expert >= experts_));
     return withRows(tile, tile.row, expert, Int32(offsets()(expert) + counts()(expert)) - tile.row);
   }
   GroupTile ofMasked(const Int32 &block) const {
@@ -90,7 +98,7 @@ private:
       low = select(isAfter, low.get(), middle);
     }
     const Int32 expert = low.get(), number = tile.m - first(expert);
-    exit_if(number < 0);
+    leaveIf(number < 0);
     const Int32 place = start(expert) + number * tileM();
     return withRows(tile, place, expert, start(expert + 1) - place);
   }
@@ -99,6 +107,7 @@ private:
   const GroupedGemmParams<OnDevice> &p_;
   TileGrid grid_;
   int experts_;
+  std::function<void()> leaving_;
 };
 
 } // namespace kernels::impl

@@ -256,6 +256,13 @@ Sample sampleOf(const GroupedGemmProblem &problem, std::int64_t m) {
 } // namespace
 
 void Grouped::launch(const Call<GroupedGemmProblem> &call) {
+  const Work work = prepare(call);
+  if (work.blocks)
+    call.launches.at(0, kGroupedGemm)(call.on(work.blocks, call.config.threads), call.where,
+                                      work.params);
+}
+
+Grouped::Work Grouped::prepare(const Call<GroupedGemmProblem> &call) {
   const GroupedGemmProblem &problem = call.problem;
   const GemmConfig &config = call.config;
   const GroupedGemmArgs &args = call.args;
@@ -275,29 +282,29 @@ void Grouped::launch(const Call<GroupedGemmProblem> &call) {
   arguments.disjoint(args.c, "c", args.a, "a");
   arguments.disjoint(args.c, "c", args.b.tensor(), "b");
   if (sizes.places == 0)
-    return;
+    return {};
   const std::int64_t blocks =
       tilesDown(problem, config, sizes.places) * tilesAcross(productOf(problem), config);
   if (blocks > std::numeric_limits<std::int32_t>::max())
     arguments.fail("c has up to " + to_string(blocks) +
                    " tiles; a grid has at most 2147483647");
-  call.launches.at(0, kGroupedGemm)(call.on(blocks, config.threads), call.where,
-                                    {.a = a,
-                                     .b = b,
-                                     .c = c,
-                                     .places = static_cast<std::int32_t>(sizes.places),
-                                     .tokens = static_cast<std::int32_t>(sizes.tokens),
-                                     .unitExperts = operandOf<0>(args.unit_experts),
-                                     .offsets = operandOf<0>(args.offsets),
-                                     .counts = operandOf<0>(args.counts),
-                                     .sortedIds = operandOf<0>(args.sorted_ids),
-                                     .weights = operandOf<0>(args.weights),
-                                     .scaleA = scaleA,
-                                     .scaleB = operandOf<0>(args.scale_b),
-                                     .bias = operandOf<0>(args.bias),
-                                     .groupScales = groups.scales,
-                                     .groupZeros = groups.zeros,
-                                     .scaleC = scaleC});
+  return {.blocks = blocks,
+          .params = {.a = a,
+                     .b = b,
+                     .c = c,
+                     .places = static_cast<std::int32_t>(sizes.places),
+                     .tokens = static_cast<std::int32_t>(sizes.tokens),
+                     .unitExperts = operandOf<0>(args.unit_experts),
+                     .offsets = operandOf<0>(args.offsets),
+                     .counts = operandOf<0>(args.counts),
+                     .sortedIds = operandOf<0>(args.sorted_ids),
+                     .weights = operandOf<0>(args.weights),
+                     .scaleA = scaleA,
+                     .scaleB = operandOf<0>(args.scale_b),
+                     .bias = operandOf<0>(args.bias),
+                     .groupScales = groups.scales,
+                     .groupZeros = groups.zeros,
+                     .scaleC = scaleC}};
 }
 
 GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfig &,

@@ -77,6 +77,14 @@ struct Family<GroupedGemmProblem> : FamilyDefaults<GroupedGemmProblem, &GroupedG
   static void launch(const Call<P> &call);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);
+
+  /// What a call launches: so many blocks, 0 if there is nothing to do.
+  struct Work {
+    std::int64_t blocks;
+    GroupedGemmParams<OnHost> params;
+  };
+  /// Checks the arguments of a call.
+  static Work prepare(const Call<P> &call);
 };
 
 } // namespace kernels::impl

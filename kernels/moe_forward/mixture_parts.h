@@ -35,42 +35,51 @@ struct MixtureRows {
   TensorArg unitExperts, offsets, counts, sortedWeights;
 };
 
-/// Launches the products, which `parts` and `config` name `first` and `second`.
-template <class P, class Parts>
-void launchProducts(PartLaunches<P> &launch, const Parts &parts, const ConfigOf<P> &config,
-                    const ArgsOf<P> &args, const MixtureRows &rows) {
+/// The arguments of the two products.
+struct ProductArgs {
+  GroupedGemmArgs first, second;
+};
+/// Those of products that `parts` names `first` and `second`, and of a call's own arguments.
+template <class Parts, class Args>
+ProductArgs argsOfProducts(const Parts &parts, const Args &args, const MixtureRows &rows) {
   const auto weightsOf = [&](const GroupedGemmProblem &product) {
     return product.weights == RoutedWeights::none ? std::nullopt
                                                   : std::optional(rows.sortedWeights);
   };
-  launch(parts.first, config.first,
-         {.a = rows.a,
-          .b = args.w1,
-          .c = rows.inside,
-          .unit_experts = rows.unitExperts,
-          .offsets = rows.offsets,
-          .counts = rows.counts,
-          .sorted_ids = rows.sortedIds,
-          .weights = weightsOf(parts.first),
-          .scale_a = rows.scaleA,
-          .scale_b = args.scale1,
-          .scale_c = rows.insideScales,
-          .group_scales = args.group_scales1,
-          .group_zeros = args.group_zeros1,
-          .bias = args.bias1});
-  launch(parts.second, config.second,
-         {.a = rows.inside,
-          .b = args.w2,
-          .c = rows.results,
-          .unit_experts = rows.unitExperts,
-          .offsets = rows.offsets,
-          .counts = rows.counts,
-          .weights = weightsOf(parts.second),
-          .scale_a = rows.insideScales,
-          .scale_b = args.scale2,
-          .group_scales = args.group_scales2,
-          .group_zeros = args.group_zeros2,
-          .bias = args.bias2});
+  return {.first = {.a = rows.a,
+                    .b = args.w1,
+                    .c = rows.inside,
+                    .unit_experts = rows.unitExperts,
+                    .offsets = rows.offsets,
+                    .counts = rows.counts,
+                    .sorted_ids = rows.sortedIds,
+                    .weights = weightsOf(parts.first),
+                    .scale_a = rows.scaleA,
+                    .scale_b = args.scale1,
+                    .scale_c = rows.insideScales,
+                    .group_scales = args.group_scales1,
+                    .group_zeros = args.group_zeros1,
+                    .bias = args.bias1},
+          .second = {.a = rows.inside,
+                     .b = args.w2,
+                     .c = rows.results,
+                     .unit_experts = rows.unitExperts,
+                     .offsets = rows.offsets,
+                     .counts = rows.counts,
+                     .weights = weightsOf(parts.second),
+                     .scale_a = rows.insideScales,
+                     .scale_b = args.scale2,
+                     .group_scales = args.group_scales2,
+                     .group_zeros = args.group_zeros2,
+                     .bias = args.bias2}};
+}
+/// Launches the products, whose configurations are `first` and `second`.
+template <class P, class Parts>
+void launchProducts(PartLaunches<P> &launch, const Parts &parts, const ConfigOf<P> &config,
+                    const ArgsOf<P> &args, const MixtureRows &rows) {
+  const ProductArgs products = argsOfProducts(parts, args, rows);
+  launch(parts.first, config.first, products.first);
+  launch(parts.second, config.second, products.second);
 }
 
 } // namespace kernels::impl

@@ -2,6 +2,7 @@
 #include "moe_ranks/moe_ranks_family.h"
 
 #include "blocks/common/expert_ids.h"
+#include "gemm/gemm_family.h"
 #include "moe_forward/mixture_checks.h"
 #include "moe_forward/mixture_parts.h"
 
@@ -20,7 +21,7 @@ std::int64_t placesOf(const MoeRanksProblem &problem, const RankParts &parts) {
 struct Memory {
   std::int64_t places;
   std::int64_t weights, ids, rows, rowScales, sortedWeights, unitExperts, counts, offsets, totals,
-      slotPlaces, dispatch, inside, insideScales, results;
+      slotPlaces, dispatch, inside, insideScales, results, work;
   std::int64_t dispatchBytes, bytes;
 };
 Memory memoryOf(const MoeRanksProblem &problem, const MoeRanksConfig &config) {
@@ -50,6 +51,7 @@ Memory memoryOf(const MoeRanksProblem &problem, const MoeRanksConfig &config) {
   memory.inside = pieces.take(places * mixture.inner * mixture.x.bytes());
   memory.insideScales = scales(mixture.inner);
   memory.results = pieces.take(places * mixture.hidden * mixture.expert_type().bytes());
+  memory.work = pieces.take(config.fused ? WorkLayout::kWords * 4 : 0);
   memory.bytes = pieces.bytes();
   return memory;
 }
@@ -75,6 +77,43 @@ template <class... Ask> Support firstRefusalOf(const Ask &...ask) {
   Support answer;
   (void)(... && bool(answer = ask()));
   return answer;
+}
+
+/// The LDS that roles of blocks take besides a product's own: a ticket, and whether all ranks came.
+constexpr std::int64_t kLdsOfRoles = 64;
+
+/// Whether the products can move rows meanwhile.
+Support fusedSupported(const MoeRanksProblem &problem, const MoeRanksConfig &config,
+                       const Target &target) {
+  if (problem.wire)
+    return Support::no(
+        "fused is true, and wire is given; the second product writes results as they "
+        "are. Take fused = false");
+  if (const Support copiers =
+          rangeSupported("copiers", config.copiers, 1, WorkLayout::kMostTellers);
+      !copiers)
+    return copiers;
+  const RankParts parts = partsOf(problem, config.unit);
+  if (const Support rows = ofPart("dispatch with the block of the first product",
+                                  kernels::supported(parts.dispatch, copiersOf(config), target));
+      !rows)
+    return rows;
+  if (const Support rows = ofPart("combine with the block of the second product",
+                                  kernels::supported(parts.combine, combinersOf(config), target));
+      !rows)
+    return rows;
+  const auto fits = [&](const char *name, const GroupedGemmProblem &part, const GemmConfig &own) {
+    const GemmProblem product = productOf(part);
+    const LoopShape shape = loopShape(product, own, *gemmForm(product, own, target));
+    const std::int64_t lds = shape.ldsBytes() + bytesOfScalesOfC(product, own, shape) + kLdsOfRoles;
+    return lds <= static_cast<std::int64_t>(target.lds_bytes())
+               ? Support{}
+               : Support::no(std::string(name) + " takes " + to_string(lds) +
+                             " bytes of LDS with fused; there are " +
+                             to_string(static_cast<std::int64_t>(target.lds_bytes())));
+  };
+  const Support first = fits("the first product", parts.first, config.first);
+  return first ? fits("the second product", parts.second, config.second) : first;
 }
 
 } // namespace
@@ -175,7 +214,8 @@ Support Ranks::supported(const MoeRanksProblem &problem, const MoeRanksConfig &c
         return ofPart("the second product",
                       kernels::supported(parts.second, config.second, target));
       },
-      [&] { return ofPart("combine", kernels::supported(parts.combine, config.combine, target)); });
+      [&] { return ofPart("combine", kernels::supported(parts.combine, config.combine, target)); },
+      [&] { return config.fused ? fusedSupported(problem, config, target) : Support{}; });
 }
 
 MoeRanksConfig Ranks::choose(const MoeRanksProblem &problem, std::int64_t m, const Target &target) {
@@ -186,8 +226,13 @@ std::vector<MoeRanksConfig> Ranks::candidates(const MoeRanksProblem &problem, st
                                               const Target &target) {
   std::vector<MoeRanksConfig> all;
   for (int unit : kMixtureUnits)
-    if (problem.places % unit == 0)
+    if (problem.places % unit == 0) {
       all.push_back(configOf(problem, unit, m, target));
+      MoeRanksConfig fused = all.back();
+      fused.fused = true;
+      if (fusedSupported(problem, fused, target))
+        all.push_back(fused);
+    }
   return all;
 }
 
@@ -202,6 +247,57 @@ std::vector<Ranks::IndexRow> Ranks::indexRows(const MoeRanksProblem &problem,
     return {};
   return {expertIdsRow<P, A>(problem)};
 }
+
+namespace {
+
+/// Launches what follows the router, where the products move rows meanwhile.
+void launchFused(const Call<MoeRanksProblem> &call, const RankParts &parts,
+                 const ExpertDispatchArgs &dispatch, const MixtureRows &rows,
+                 const ExpertCombineArgs &combine, const TensorArg &work) {
+  const MoeRanksConfig &config = call.config;
+  const auto callOf = [&]<class Q>(const Q &problem, const ConfigOf<Q> &own, const ArgsOf<Q> &args,
+                                   std::size_t first) {
+    return Call<Q>{problem, own, args, call.launches.from(first), call.stream, call.where};
+  };
+  std::size_t next =
+      Family<TopkGatingProblem>::kernels(call.problem.mixture.router, config.router).size();
+  const DispatchTakeParams<OnHost> take =
+      launchPlacing(callOf(parts.dispatch, config.dispatch, dispatch, next), work);
+  next +=
+      1 + Family<MoeSortProblem>::kernels(sortingOf(parts.dispatch), config.dispatch.sort).size();
+
+  using Grouped = Family<GroupedGemmProblem>;
+  const ProductArgs products = argsOfProducts(parts, call.args, rows);
+  Grouped::Work first = Grouped::prepare(callOf(parts.first, config.first, products.first, next)),
+                second =
+                    Grouped::prepare(callOf(parts.second, config.second, products.second, next));
+  // The sorted numbers are read where the sorting wrote them.
+  for (Grouped::Work *product : {&first, &second}) {
+    product->params.unitExperts = take.unitExperts;
+    product->params.weights = take.sortedWeights;
+    product->params.sortedIds = take.sortedIds;
+  }
+  TakeProductParams<OnHost> taking{};
+  taking.take = take;
+  taking.product = first.params;
+  taking.work = operandOf<0>(work);
+  call.launches.at(next, kTakeProduct)(call.on(config.copiers + first.blocks, config.first.threads),
+                                       call.where, taking);
+
+  const ExpertCombineConfig combiners = combinersOf(config);
+  ProductCombineParams<OnHost> combining{};
+  combining.product = second.params;
+  combining.combine =
+      Family<ExpertCombineProblem>::prepare(callOf(parts.combine, combiners, combine, next));
+  combining.tiles = static_cast<std::int32_t>(second.blocks);
+  combining.combiners = static_cast<std::int32_t>(
+      meetingBlocks(combiners.rows, combiners.blocks, parts.combine.tokens));
+  combining.work = taking.work;
+  call.launches.at(next + 1, kProductCombine)(
+      call.on(second.blocks + combining.combiners, config.second.threads), call.where, combining);
+}
+
+} // namespace
 
 void Ranks::launch(const Call<MoeRanksProblem> &call) {
   const MoeRanksProblem &problem = call.problem;
@@ -252,34 +348,38 @@ void Ranks::launch(const Call<MoeRanksProblem> &call) {
   PartLaunches launch(call);
   launch(mixture.router, config.router,
          {.logits = args.logits, .weights = weights, .ids = ids, .bias = args.router_bias});
-  launch(parts.dispatch, config.dispatch,
-         {.x = args.x,
-          .ids = ids,
-          .weights = weights,
-          .scales = hasBlocks ? args.scale_x : std::nullopt,
-          .y = rows,
-          .sorted_weights = sortedWeights,
-          .sorted_scales = rowScales,
-          .unit_experts = unitExperts,
-          .counts = counts,
-          .offsets = offsets,
-          .totals = piece(memory.totals, i32, {3}),
-          .slot_places = slotPlaces,
-          .workspace = piece(memory.dispatch, u8, {memory.dispatchBytes}),
-          .group = &group});
-  launchProducts(launch, parts, config, args,
-                 {.a = rows,
-                  .scaleA = hasBlocks ? rowScales : args.scale_x,
-                  .sortedIds = {},
-                  .inside = inside,
-                  .insideScales = insideScales,
-                  .results = results,
-                  .unitExperts = unitExperts,
-                  .offsets = offsets,
-                  .counts = counts,
-                  .sortedWeights = sortedWeights});
-  launch(parts.combine, config.combine,
-         {.x = results, .slot_places = slotPlaces, .ids = ids, .y = args.y, .group = &group});
+  const ExpertDispatchArgs dispatch{.x = args.x,
+                                    .ids = ids,
+                                    .weights = weights,
+                                    .scales = hasBlocks ? args.scale_x : std::nullopt,
+                                    .y = rows,
+                                    .sorted_weights = sortedWeights,
+                                    .sorted_scales = rowScales,
+                                    .unit_experts = unitExperts,
+                                    .counts = counts,
+                                    .offsets = offsets,
+                                    .totals = piece(memory.totals, i32, {3}),
+                                    .slot_places = slotPlaces,
+                                    .workspace = piece(memory.dispatch, u8, {memory.dispatchBytes}),
+                                    .group = &group};
+  const MixtureRows between{.a = rows,
+                            .scaleA = hasBlocks ? rowScales : args.scale_x,
+                            .sortedIds = {},
+                            .inside = inside,
+                            .insideScales = insideScales,
+                            .results = results,
+                            .unitExperts = unitExperts,
+                            .offsets = offsets,
+                            .counts = counts,
+                            .sortedWeights = sortedWeights};
+  const ExpertCombineArgs combine{
+      .x = results, .slot_places = slotPlaces, .ids = ids, .y = args.y, .group = &group};
+  if (config.fused)
+    return launchFused(call, parts, dispatch, between, combine,
+                       piece(memory.work, i32, {WorkLayout::kWords}));
+  launch(parts.dispatch, config.dispatch, dispatch);
+  launchProducts(launch, parts, config, args, between);
+  launch(parts.combine, config.combine, combine);
 }
 
 MoeRanksArgs Ranks::args(const MoeRanksProblem &problem, const MoeRanksConfig &config,

@@ -53,14 +53,16 @@ struct FLYDSL_API GroupMemory {
   std::array<void *, most_ranks> windows = {};
   std::size_t turn_bytes = 0; ///< of each turn: twice the capacity, up to whole lines
   /// In the host's memory, i32: 0; 1 + the rank that did not come in time; `other_call` + the rank
-  /// that came with another call; `no_places`; or `no_places` + 1 + the rank that had none. A kernel that finds another number than 0 does
-  /// nothing.
+  /// that came with another call; `no_places`; `no_places` + 1 + the rank that had none; or
+  /// `overlapping`. A kernel that finds another number than 0 does nothing.
   void *status = nullptr;
   /// What `status` is from on if a rank came with another call.
   static constexpr int other_call = 0x100;
   /// What `status` is if the rank was given more than it had places for (expert_parallel.h). Numbers
   /// above it are of ranks that wait for one that was.
   static constexpr int no_places = 0x200;
+  /// What `status` is if two launches with calls of the rank were under way together.
+  static constexpr int overlapping = 0x300;
   std::int64_t timeout_ticks = 0; ///< GroupOptions::timeout, of the clock that counts 100 MHz
 };
 
@@ -96,13 +98,15 @@ public:
   std::size_t capacity() const;
 
   /// Throws RuntimeError if a kernel of this rank has waited in vain for another rank, which has died or
-  /// makes fewer calls, if that made another call at this rank's place, or if this rank or one that
-  /// it waits for was given more tokens than it had places for. What calls wrote since is undefined, and the group can't be used any
-  /// more. It waits for nothing; a call of the group asks by itself.
+  /// makes fewer calls, if that made another call at this rank's place, if this rank or one that it
+  /// waits for was given more tokens than it had places for, or if two launches of the rank were under
+  /// way together. What calls wrote since is undefined, and the group can't be used any more. It waits
+  /// for nothing; a call of the group asks by itself.
   void check(std::source_location where = std::source_location::current()) const;
 
   /// From now on the calls go into this stream, after the work that the stream before has now. Not
-  /// while a graph is captured. Launches of a graph with calls of the group are the caller's to order.
+  /// while a graph is captured. Launches of a graph with calls of the group are the caller's to order:
+  /// two that run together are an error of `check`.
   /// Throws RuntimeError if the stream is none of the group's device.
   void move_to(StreamRef stream, std::source_location where = std::source_location::current());
   /// What a call does first: it throws RuntimeError as `check` does, if the stream is none of the

@@ -48,9 +48,9 @@ inline IntTuple narrow(const IntTuple &stride) {
 
 /// The elements from the first of a part to its last, both included. The extents of the part are at
 /// least 1 and have 32 bits; what they span has 64.
-class Reach {
+class ReachOfPart {
 public:
-  Reach(const IntTuple &extent, const IntTuple &stride) {
+  ReachOfPart(const IntTuple &extent, const IntTuple &stride) {
     add(extent, stride);
     if (!neighbours_)
       terms_.push_back(Int64(1));
@@ -82,7 +82,7 @@ private:
 /// buffer ends after its last element. Without `any`, there is one.
 inline Tensor bufferOf(const Tensor &tile, const IntTuple &exist,
                        const std::optional<Boolean> &any = {}) {
-  const Int64 bytes = Reach(exist, tile.stride()).elements() * (tile.dtype().memory_bits() / 8);
+  const Int64 bytes = ReachOfPart(exist, tile.stride()).elements() * (tile.dtype().memory_bits() / 8);
   const Int64 end = any ? Int64(select(*any, bytes, Int64(0))) : bytes;
   return bounded(make_view(tile.iter(), make_layout(tile.shape(), narrow(tile.stride()))), end);
 }

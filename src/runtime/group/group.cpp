@@ -108,9 +108,14 @@ void Group::check(std::source_location where) const {
   const std::string who =
       "rank " + std::to_string(state_->rank) + " of a group of " + std::to_string(state_->size);
   const auto reason = [&]() -> std::string {
+    if (status == GroupMemory::overlapping)
+      return " had two launches under way together, which used one window: order launches of "
+             "graphs "
+             "with calls of the group one after another, or make a group for each stream";
     if (status > GroupMemory::no_places)
       return " can't go on: rank " + std::to_string(status - GroupMemory::no_places - 1) +
-             " was given more slots of tokens than its experts have places for; give it more places "
+             " was given more slots of tokens than its experts have places for; give it more "
+             "places "
              "there, or a larger capacity";
     if (status == GroupMemory::no_places)
       return " was given more slots of tokens than its experts have places for: give "

@@ -182,6 +182,24 @@ TEST_CASE("a group's calls go into one stream") {
   CHECK(ranks.isRight(values));
 }
 
+// The emulator tells of the streams that nothing orders, so the case has a run of its own.
+TEST_CASE("graphs of one group that run together are an error", "[.refusals]") {
+  const CollectiveProblem problem{.type = fx::f16, .ranks = 2};
+  // Both launches of rank 0 wait for rank 1, which does not come, and so they run together.
+  Ranks ranks(problem, 8 * 100, {.capacity = 1 << 16, .timeout = std::chrono::milliseconds(800)});
+  const fk::CollectivePlan plan(problem, kSmall);
+  ranks.fill(1);
+  const std::vector<fx::Graph> graphs =
+      ranks.captured([&](int rank, const fx::Stream &stream) { plan(ranks.args(rank), stream); });
+  const fx::Stream other(ranks.groups[0].device());
+  graphs[0].launch(ranks.streams[0]);
+  graphs[0].launch(other);
+  other.synchronize();
+  ranks.synchronize();
+  expectPart(messageOf([&] { ranks.groups[0].check(); }),
+             "rank 0 of a group of 2 had two launches under way together, which used one window");
+}
+
 TEST_CASE("wrong groups are refused") {
   const std::vector<fx::Device> all = fx::Device::all();
   expectPart(messageOf([&] {

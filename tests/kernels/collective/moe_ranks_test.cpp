@@ -6,7 +6,17 @@
 #include <flydsl/kernels/compile.h>
 #include <flydsl/kernels/experts/moe_ranks.h>
 
+#include <filesystem>
+#include <unistd.h>
+
 using namespace collective_tests;
+
+namespace collective_tests {
+/// For fused_order_test.cpp.
+fk::GemmConfig chosenFor(const fk::GroupedGemmProblem &product, std::int64_t m) {
+  return fk::choose(product, m);
+}
+} // namespace collective_tests
 
 namespace {
 
@@ -216,10 +226,16 @@ private:
   std::vector<std::int64_t> m_;
 };
 
-void expectRight(const MoeRanksProblem &problem, const std::vector<std::int64_t> &m,
-                 int calls = 2) {
+MoeRanksConfig fused(const MoeRanksProblem &problem, int copiers = 3) {
+  MoeRanksConfig config = fk::choose(problem, problem.tokens);
+  config.fused = true;
+  config.copiers = copiers;
+  return config;
+}
+void expectRight(const MoeRanksProblem &problem, const std::vector<std::int64_t> &m, int calls = 2,
+                 const std::optional<MoeRanksConfig> &config = {}) {
   INFO(fx::to_config(problem).str());
-  Mixture mixture(problem, fk::choose(problem, problem.tokens), m);
+  Mixture mixture(problem, config ? *config : fk::choose(problem, problem.tokens), m);
   for (int call = 0; call < calls; ++call) {
     mixture.fill(std::uint64_t(call) + 1);
     mixture.run();
@@ -236,6 +252,83 @@ template <class F> MoeRanksProblem with(const F &change) {
 
 TEST_CASE("a mixture over two ranks by one plan gives the bits of one device", "[run]") {
   expectRight(kTwo, {9, 5});
+}
+
+TEST_CASE("products that move rows meanwhile give the bits of one device", "[run]") {
+  expectRight(kTwo, {9, 5}, 3, fused(kTwo));
+}
+
+TEST_CASE("fused products over more ranks, of other types, with more copiers than units") {
+  const MoeRanksProblem four = with([](auto &p) {
+    p.mixture.router.experts = 8;
+    p.mixture.router.topk = 3;
+    p.mixture.x = fx::f16;
+    p.mixture.y = fx::f32;
+    p.mixture.bias = true;
+    p.mixture.gated = fk::GatedPairs::interleaved;
+    p.ranks = 4;
+    p.tokens = 8;
+  });
+  expectRight(four, {8, 3, 0, 8}, 2, fused(four, 128));
+  const MoeRanksProblem one = with([](auto &p) {
+    p.mixture.router.topk = 1;
+    p.mixture.weights = fk::RoutedWeights::input;
+    p.places = 48;
+  });
+  expectRight(one, {9, 9}, 1, fused(one, 1));
+  const MoeRanksProblem blocks = with([](auto &p) {
+    p.mixture.x = fx::f8E4M3FNUZ; // the type of gfx942's products
+    p.mixture.scales = fk::Scales::per_block;
+    p.mixture.hidden = 256;
+    p.mixture.inner = 128;
+  });
+  expectRight(blocks, {7, 9}, 1, fused(blocks));
+}
+
+TEST_CASE("fused products in graphs; mixtures from files") {
+  Mixture mixture(kTwo, fused(kTwo), {9, 9});
+  const std::vector<fx::Graph> graphs = mixture.ranks.captured(
+      [&](int rank, const fx::Stream &stream) { mixture.plan(mixture.args(rank), stream); });
+  for (std::uint64_t replay = 0; replay < 3; ++replay) {
+    mixture.fill(replay);
+    mixture.ranks.run(graphs);
+    mixture.expectRight();
+  }
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("moe_ranks-" + std::to_string(getpid()));
+  for (const MoeRanksConfig &config : {mixture.plan.config(), fk::choose(kTwo, 9)}) {
+    fk::export_aot(kTwo, config, file.string(), {});
+    mixture.plan = fk::MoeRanksPlan::load(fx::load_aot(file.string()), kTwo, config);
+    mixture.fill(7);
+    mixture.run();
+    mixture.expectRight();
+  }
+  std::filesystem::remove(file);
+}
+
+TEST_CASE("a thousand fused mixtures with other tokens each", "[.long]") {
+  Mixture mixture(kTwo, fused(kTwo), {9, 5});
+  for (std::uint64_t call = 0; call < 1000; ++call) {
+    mixture.fill(call);
+    mixture.run();
+    if (call % 100 == 0) // the reference takes longer than the call
+      mixture.expectRight();
+  }
+  mixture.expectRight();
+}
+
+TEST_CASE("fused products: what is refused") {
+  const auto why = [](const MoeRanksProblem &problem, const auto &change) {
+    MoeRanksConfig config = fused(problem);
+    change(config);
+    return fk::supported(problem, config).why;
+  };
+  const auto none = [](auto &) {};
+  CHECK(why(kTwo, none).empty());
+  expectPart(why(kTwo, [](auto &c) { c.copiers = 0; }), "copiers is 0; it is 1 to 128");
+  expectPart(why(kTwo, [](auto &c) { c.copiers = 129; }), "copiers is 129");
+  expectPart(why(with([](auto &p) { p.wire = fx::f8E4M3FN; }), none),
+             "fused is true, and wire is given");
 }
 
 TEST_CASE("mixtures over more ranks, with biases, with weights of the input, with fewer places") {
@@ -288,14 +381,28 @@ TEST_CASE("too few places of one rank are an error that all ranks tell, without 
     p.tokens = 20;
     p.mixture.router.topk = 4;
   });
-  // The timeout is longer than the test may take.
-  const Mixture mixture(few, fk::choose(few, 20), {20, 20},
-                        {.capacity = 1 << 16, .timeout = std::chrono::minutes(10)});
-  mixture.run();
-  const auto told = [&](int rank) { return messageOf([&] { mixture.ranks.group(rank).check(); }); };
-  // Each rank has 40 slots or so: both have too few places, and the first to say so is known.
-  for (int rank = 0; rank < 2; ++rank)
-    expectPart(told(rank), "given more slots of tokens than its experts have places for");
+  for (const MoeRanksConfig &config : {fk::choose(few, 20), fused(few)}) {
+    // The timeout is longer than the test may take.
+    const Mixture mixture(few, config, {20, 20},
+                          {.capacity = 1 << 16, .timeout = std::chrono::minutes(10)});
+    mixture.run();
+    const auto told = [&](int rank) {
+      return messageOf([&] { mixture.ranks.group(rank).check(); });
+    };
+    // Each rank has 40 slots or so: both have too few places, and the first to say so is known.
+    for (int rank = 0; rank < 2; ++rank)
+      expectPart(told(rank), "given more slots of tokens than its experts have places for");
+  }
+}
+
+TEST_CASE("a rank that does not come ends fused products of the others in time") {
+  const Mixture mixture(kTwo, fused(kTwo), {9, 9},
+                        {.capacity = 1 << 16, .timeout = std::chrono::milliseconds(200)});
+  mixture.ranks.run([&](int rank, const fx::Stream &stream) {
+    if (rank == 0)
+      mixture.plan(mixture.args(rank), stream);
+  });
+  expectPart(messageOf([&] { mixture.ranks.group(0).check(); }), "has waited 200 ms for rank 1");
 }
 
 TEST_CASE("a checked mixture over ranks tells of experts that there are not") {

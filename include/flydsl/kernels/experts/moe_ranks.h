@@ -12,8 +12,9 @@ namespace kernels {
 /// r local() on. Each rank calls with tokens of its own, 0 too, and gets their results.
 ///
 /// One plan launches the kernels of topk_gating, expert_dispatch, grouped_gemm twice, and
-/// expert_combine. The results are those of moe_forward on one device, to the bit, if the products have
-/// the same configuration.
+/// expert_combine; or, with MoeRanksConfig::fused, two that move rows while they multiply. The results
+/// are the same, and those of moe_forward on one device, to the bit, if the products have the same
+/// configuration.
 struct FLYDSL_API MoeRanksProblem {
   /// That of one device. There are no shared experts, which each rank computes besides, and no
   /// `tokens`; its `local` is 0, because it follows from the ranks.
@@ -48,6 +49,13 @@ struct FLYDSL_API MoeRanksConfig {
   ExpertDispatchConfig dispatch = {};
   GemmConfig first = {}, second = {};
   ExpertCombineConfig combine = {};
+  /// The rows of a dispatch come in the launch of the first product: `copiers` blocks bring them, and
+  /// each tile begins when its rows are there. The second product writes its results into the windows of
+  /// their tokens' ranks, and the last blocks of its launch sum up: combine.blocks and combine.rows are
+  /// theirs. Without `wire`. Threads of a row of dispatch and combine are as many as those of the
+  /// product's block if there are more.
+  bool fused = false;
+  int copiers = 64; ///< with fused: 1 to 128
   friend bool operator==(const MoeRanksConfig &, const MoeRanksConfig &) = default;
 };
 

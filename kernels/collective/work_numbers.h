@@ -1,0 +1,93 @@
+// The numbers in memory by which blocks of one launch share roles, and tell each other how far they are.
+//
+// A block's role goes by its ticket, which it draws when it starts. So a block that waits for blocks of
+// smaller tickets waits for blocks that run or have ended, in whatever order a device starts blocks and
+// however few of them it holds at a time; if those wait for no larger ticket, all come to their end.
+#pragma once
+
+#include "collective/work_layout.h"
+
+#include <flydsl/flydsl.h>
+#include <flydsl/strided.h>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// What orders the accesses of blocks of one launch to what they hand over. Without one of these it is
+/// wrong.
+struct HandOver {
+  bool releases = true; ///< a number is told after what the block has written before
+  bool acquires = true; ///< what is read after a number is what was written before it
+  bool waits = true;    ///< a block waits for numbers at all
+  MemoryScope scope = MemoryScope::agent;
+};
+
+class WorkNumbers {
+public:
+  using L = WorkLayout;
+  WorkNumbers(const Strided<OnDevice, 0> &memory, const HandOver &order)
+      : words_(memory.view(i32, L::kWords)), order_(order) {}
+
+  /// The block's number in the order in which blocks begin. All threads of the block call.
+  Int32 ticket(int launch) {
+    const Tensor drawn = shared_.tensor(i32, make_layout(1, 1));
+    if_(thread_idx().x == 0, [&] {
+      drawn(0) = Int32(atomic(AtomicOp::add, word(Int32(L::kTickets[launch])), 1,
+                              MemoryOrder::relaxed, MemoryScope::agent));
+    });
+    gpu::barrier();
+    return gpu::uniform(Int32(drawn(0)));
+  }
+
+  /// What the block has written is told: teller `number` has got as far as `far`.
+  void tell(const Int32 &number, const Int32 &far) const {
+    gpu::barrier(); // the block has written all
+    if_(thread_idx().x == 0, [&] {
+      if (order_.releases)
+        fence(MemoryOrder::release, order_.scope);
+      atomic_store(word(Int32(number + L::kTold)), far, MemoryOrder::relaxed, MemoryScope::agent);
+    });
+  }
+  /// Waits until the teller has got that far, and sees what it has written.
+  void awaitTold(const Int32 &number, const Int32 &far) const {
+    await(Int32(number + L::kTold), far);
+  }
+
+  /// Counts the block as done. `wrote`: it has written something for others.
+  void countDone(bool wrote) const {
+    if (wrote)
+      gpu::barrier(); // the block has written all
+    if_(thread_idx().x == 0, [&] {
+      if (wrote && order_.releases)
+        fence(MemoryOrder::release, order_.scope);
+      (void)atomic(AtomicOp::add, word(Int32(L::kDone)), 1, MemoryOrder::relaxed,
+                   MemoryScope::agent);
+    });
+  }
+  /// Waits until so many blocks are done, and sees what they have written.
+  void awaitDone(const Int32 &blocks) const { await(Int32(L::kDone), blocks); }
+
+private:
+  Pointer word(const Int32 &at) const { return words_.iter() + at; }
+  void await(const Int32 &at, const Int32 &least) const {
+    if_(thread_idx().x == 0, [&] {
+      if (order_.waits)
+        while_(
+            [&] {
+              return Boolean(
+                  Int32(atomic_load(word(at), MemoryOrder::relaxed, MemoryScope::agent)) < least);
+            },
+            [] {});
+      if (order_.acquires)
+        fence(MemoryOrder::acquire, order_.scope);
+    });
+    gpu::barrier();
+  }
+
+  Tensor words_; // (kWords)
+  HandOver order_;
+  SharedAllocator shared_;
+};
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
