@@ -3,6 +3,7 @@
 
 #include <flydsl/kernels/conv.h>
 #include <flydsl/kernels/conv/depthwise_conv.h>
+#include <flydsl/kernels/rows/permute.h>
 
 #include <algorithm>
 #include <cmath>
@@ -57,6 +58,49 @@ TEST_CASE("a convolution of images") {
           sum += double(float(hostW[((f * 3 + r) * 3 + s) * 16 + c])) *
                  double(float(hostX[((r - 1) * 10 + s - 1) * 16 + c]));
     CHECK(std::fabs(double(float(hostY[f])) - std::max(sum, 0.0)) < 1e-1);
+  }
+}
+
+TEST_CASE("a convolution of images with channels first") {
+  constexpr std::int64_t n = 2, h = 6, w = 8, filters = 32;
+  const auto nchw = fx::DeviceArray<fx::bfloat16_t>::random({n, 3, h, w}, 1),
+             kcrs = fx::DeviceArray<fx::bfloat16_t>::random({filters, 3, 3, 3}, 2);
+  fx::DeviceArray<fx::bfloat16_t> result({n, filters, h, w});
+  const fx::Stream stream;
+  // region: channels_first
+  // x (n, 3, h, w) and filters (filters, 3, 3, 3) as torch has them. 3 channels become 8, because a
+  // group has a multiple of 16 bytes: the others stay zero.
+  fx::DeviceArray<fx::bfloat16_t> x({n, h, w, 8}), weight({filters, 3, 3, 8}),
+      y({n, h, w, filters});
+  x.fill(fx::bfloat16_t(0.0f));
+  weight.fill(fx::bfloat16_t(0.0f));
+  const auto first3 = [](const fx::DeviceArray<fx::bfloat16_t> &all, std::int64_t a, std::int64_t b,
+                         std::int64_t c) { // of 8 channels
+    return fx::tensor(all.tensor().data(), fx::bf16, {a, b, c, 3}, {b * c * 8, c * 8, 8, 1});
+  };
+  const fk::PermuteProblem toLast{.type = fx::bf16, .rank = 4, .order = {0, 2, 3, 1}},
+      toFirst{.type = fx::bf16, .rank = 4, .order = {0, 3, 1, 2}, .row_align = 8};
+  const fk::ConvAxis taps{.kernel = 3, .before = 1, .after = 1};
+  const fk::ConvProblem conv{.channels = 8, .filters = filters, .height = taps, .width = taps};
+  const fk::PermutePlan last(toLast, fk::choose(toLast, n * 3 * h)),
+      back(toFirst, fk::choose(toFirst, n * h * w));
+  const fk::ConvPlan product(conv, fk::choose(conv, n * h * w));
+
+  last({.x = kcrs, .y = first3(weight, filters, 3, 3)}, stream); // once
+  last({.x = nchw, .y = first3(x, n, h, w)}, stream);
+  product({.x = x, .weight = weight, .y = y}, stream);
+  back({.x = y, .y = result}, stream); // (n, filters, h, w)
+  // endregion
+  stream.synchronize();
+  const auto hostX = nchw.to_host(), hostW = kcrs.to_host(), hostY = result.to_host();
+  for (std::size_t f = 0; f < filters; ++f) {
+    double sum = 0; // of the first element, whose first row and column of taps are outside
+    for (std::size_t c = 0; c < 3; ++c)
+      for (std::size_t r = 1; r < 3; ++r)
+        for (std::size_t s = 1; s < 3; ++s)
+          sum += double(float(hostW[((f * 3 + c) * 3 + r) * 3 + s])) *
+                 double(float(hostX[(c * h + r - 1) * w + s - 1]));
+    CHECK(std::fabs(double(float(hostY[f * h * w])) - sum) < 1e-1);
   }
 }
 

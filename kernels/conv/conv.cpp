@@ -2,7 +2,7 @@
 
 #include "blocks/facts/gpu_size.h"
 #include "blocks/products/product_rules.h"
-#include "conv/image_sizes.h"
+#include "conv/image_reach.h"
 #include "frame/arguments.h"
 #include "gemm/gemm_family.h"
 #include "gemm/gemm_table.h"
@@ -50,15 +50,13 @@ std::int64_t rowsFor(const ConvProblem &problem, std::int64_t m) {
 constexpr int kMostChosenParts = 4, kFewestSteps = 8;
 
 /// The same configuration with K shared by blocks, as many as there are compute units for.
-GemmConfig shared(const ConvProblem &problem, const GemmConfig &config, std::int64_t m,
+GemmConfig shared(const ConvProblem &problem, const GemmConfig &config, std::int64_t rows,
                   const Target &target) {
   const std::int64_t units = gpuSize(target)->computeUnits, k = productOf(problem).k;
-  if (problem.transposed)
-    return config;
   for (int parts = kMostChosenParts; parts > 1; parts /= 2) {
     GemmConfig split = config;
     split.split_k = parts;
-    if (blocksOf(problem, split, m) <= units && k >= kFewestSteps * parts * config.tile_k &&
+    if (blocksOf(problem, split, rows) <= units && k >= kFewestSteps * parts * config.tile_k &&
         Conv::supported(problem, split, target))
       return split;
   }
@@ -112,9 +110,6 @@ Support Conv::supported(const ConvProblem &problem, const GemmConfig &config,
                        "GemmLoop::ring, without dma");
   if (config.parts_sum == PartsSum::last_block)
     return Support::no("parts_sum is last_block; a second kernel adds the parts of a convolution");
-  if (problem.transposed && config.split_k != 1)
-    return Support::no(is("split_k", config.split_k) +
-                       "; blocks do not share the taps of a transposed convolution: it is 1");
   const auto rowsOfTile = [&](const char *of, std::int64_t bytes) {
     return bytes * config.tile_m < kMostBufferBytes
                ? Support{}
@@ -152,7 +147,7 @@ GemmConfig Conv::choose(const ConvProblem &problem, std::int64_t m, const Target
     if (blocksOf(problem, config, rows) >= units)
       break;
   }
-  return shared(problem, best ? *best : tiles.back(), m, target);
+  return shared(problem, best ? *best : tiles.back(), rows, target);
 }
 
 std::vector<GemmConfig> Conv::candidates(const ConvProblem &problem, std::int64_t,
@@ -170,9 +165,13 @@ void Conv::launch(const Call<ConvProblem> &call) {
   const std::int64_t ofImage = rows[0] * rows[1] * rows[2], m = sizes.images * ofImage;
   static constexpr const char *kOfWeight[] = {"filters, kw, channels", "filters, kh, kw, channels",
                                               "filters, kd, kh, kw, channels"};
-  arguments.check(args.x, imagesOfX(problem.x, work, sizes, problem.channels,
-                                    (call.config.tile_m - 1) / ofImage + 2,
-                                    kPieceBytes * 8 / problem.x.memory_bits(), kLoadedPieces));
+  Expected x =
+      imagesOfX(problem.x, work, sizes, problem.channels, (call.config.tile_m - 1) / ofImage + 2,
+                kPieceBytes * 8 / problem.x.memory_bits(), kLoadedPieces);
+  const bool far = m > 0 && isFar(work, sizes, rows, call.config.tile_m, args.x);
+  if (far)
+    x.reach = {};
+  arguments.check(args.x, x);
   const std::array<ConvAxis, kImageModes> axes = axesOf(problem);
   arguments.check(args.weight,
                   {.name = "weight",
@@ -206,7 +205,7 @@ void Conv::launch(const Call<ConvProblem> &call) {
   arguments.disjoint(args.y, "y", args.x, "x");
   arguments.disjoint(args.y, "y", args.weight, "weight");
   const std::int64_t workspace =
-      arguments.workspace(args.workspace, workspaceBytes(problem, call.config, m));
+      arguments.workspace(args.workspace, workspaceBytes(problem, call.config, sizes.elements()));
   if (workspace)
     arguments.disjoint(args.y, "y", *args.workspace, "workspace");
   if (m == 0)
@@ -226,6 +225,7 @@ void Conv::launch(const Call<ConvProblem> &call) {
   params.bias.address = address(args.bias);
   params.images = static_cast<std::int32_t>(sizes.images);
   params.m = static_cast<std::int32_t>(m);
+  params.far = far;
   params.parts.address = workspace;
   params.scaleX.address = address(args.scale_x);
   params.scaleWeight.address = address(args.scale_weight);
@@ -233,8 +233,8 @@ void Conv::launch(const Call<ConvProblem> &call) {
   if (call.config.split_k == 1)
     return call.launches.at(0, kConv)(all, call.where, params);
   call.launches.at(0, kConvParts)(all, call.where, params);
-  const std::int64_t sums =
-      problem.groups * ((m + kSumTileM - 1) / kSumTileM) * sumTilesAcross(productOf(problem));
+  const std::int64_t sums = problem.groups * ((sizes.elements() + kSumTileM - 1) / kSumTileM) *
+                            sumTilesAcross(productOf(problem));
   call.launches.at(1, kConvSum)(call.on(sums, kSumThreads), call.where, params);
 }
 

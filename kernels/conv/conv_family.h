@@ -24,6 +24,7 @@ template <class Side> struct ConvParams {
   Strided<Side, 0> parts;                              // (parts of K, m, filters): see partsOf
   Strided<Side, 0> scaleX, scaleWeight;                // (1), (1) or (filters)
   std::array<Param<Side, Int32>, kImageModes> ofY;     // extents of images of y
+  Param<Side, Int32> far; // 1: a tile's windows are found from their first element on, see isFar
 };
 /// Sums up all of K, or a part of it, which it writes to the workspace.
 inline constexpr KernelOf<ConvParams> kConv{"conv"}, kConvParts{"conv_parts"};

@@ -6,7 +6,8 @@
 // their sums go through a workspace, and a second kernel adds and finishes them.
 //
 // The rows of a transposed convolution are the elements of one phase of y (conv/taps.h), and those of
-// another have tiles of their own. They do not follow one another in y, and are stored one by one.
+// another have tiles of their own. They do not follow one another in y, and are stored one by one; so
+// are their sums of a part of K, in the order of the elements of y.
 #include "blocks/products/split_k.h"
 #include "blocks/products/stored_together.h"
 #include "conv/windows.h"
@@ -17,6 +18,32 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
+/// The elements of y for each filter: those that the parts of K have sums of.
+Int32 elementsOfY(const ConvProblem &problem, const ConvParams<OnDevice> &p) {
+  return problem.transposed ? Int32(p.images * elementsOf(p.ofY)) : Int32(p.m);
+}
+/// Stores sums of rows that are the elements of a phase: `to` is (elements of y, columns).
+void storePhase(const ConvProblem &problem, const ConvParams<OnDevice> &p, const TileOfC &place,
+                const Epilogue &stages, const GroupSums &sums,
+                const std::array<Int32, kImageModes> &phase, const Tensor &to) {
+  const std::array<Int32, kImageModes> &extents = p.ofY;
+  const std::array<ConvAxis, kImageModes> axes = axesOf(problem);
+  storeRows(place, stages, sums, roundTo(to.dtype()), place.width(to.dtype()), [&](int i) {
+    const Int32 row = place.row(i);
+    const auto [image, at] = ImageElement::numbered(Int32(place.firstRow() + row), p.out);
+    const auto along = [&](std::size_t mode) {
+      return Int32(at[mode] * axes[mode].stride + phase[mode]);
+    };
+    const Int32 d = along(0), h = along(1), w = along(2);
+    return StoredRow{
+        .exists = (row < place.rows()) & (d < extents[0]) & (h < extents[1]) & (w < extents[2]),
+        .start = [=, &place, &to] {
+          const Int32 element = ((image * extents[0] + d) * extents[1] + h) * extents[2] + w;
+          return Pointer(to(element, _).iter() + place.firstColumn());
+        }};
+  });
+}
+
 /// What follows the sums of a tile of a group: scales, bias, activation.
 class GroupEpilogue {
 public:
@@ -25,31 +52,14 @@ public:
 
   /// Finishes a tile, and stores it in y.
   void finish(const TileOfC &place, const GroupSums &sums) const {
-    const Tensor y = ofY(p_.m); // (m, filters of the group)
+    const Tensor y = ofY(); // (elements, filters of the group)
     stages(place).run(sums, tileFrom(y, {place.firstRow(), place.firstColumn()},
                                      place.shape())); // (tileM, tileN)
   }
   /// The same of rows that are the elements of a phase.
   void finishPhase(const TileOfC &place, const GroupSums &sums,
                    const std::array<Int32, kImageModes> &phase) const {
-    const std::array<Int32, kImageModes> &extents = p_.ofY;
-    const Tensor y =
-        ofY(Int32(p_.images * elementsOf(extents))); // (elements, filters of the group)
-    const std::array<ConvAxis, kImageModes> axes = axesOf(problem_);
-    storeRows(place, stages(place), sums, roundTo(problem_.y), place.width(problem_.y), [&](int i) {
-      const Int32 row = place.row(i);
-      const auto [image, at] = ImageElement::numbered(Int32(place.firstRow() + row), p_.out);
-      const auto along = [&](std::size_t mode) {
-        return Int32(at[mode] * axes[mode].stride + phase[mode]);
-      };
-      const Int32 d = along(0), h = along(1), w = along(2);
-      return StoredRow{
-          .exists = (row < place.rows()) & (d < extents[0]) & (h < extents[1]) & (w < extents[2]),
-          .start = [=, &place] {
-            const Int32 element = ((image * extents[0] + d) * extents[1] + h) * extents[2] + w;
-            return Pointer(y(element, _).iter() + place.firstColumn());
-          }};
-    });
+    storePhase(problem_, p_, place, stages(place), sums, phase, ofY());
   }
 
 private:
@@ -62,10 +72,11 @@ private:
     const Strided<OnDevice, 0> all{.address = ofGroup(address, type), .stride = {}};
     return all.view(type, n_); // (filters of the group)
   }
-  Tensor ofY(const Int32 &elements) const {
+  Tensor ofY() const {
     const Strided<OnDevice, 1> rows{.address = ofGroup(p_.y.address, problem_.y),
                                     .stride = {Int64(std::int64_t{problem_.filters})}};
-    return rows.view(problem_.y, {elements, n_}, storedTogether(n_) * problem_.y.bytes());
+    return rows.view(problem_.y, {elementsOfY(problem_, p_), n_},
+                     storedTogether(n_) * problem_.y.bytes());
   }
   Epilogue stages(const TileOfC &place) const {
     Epilogue epilogue(place);
@@ -88,15 +99,21 @@ private:
   std::int64_t n_; ///< filters of a group
 };
 
-/// The sums of the parts of K, of a group's filters.
-PartSums partsOfGroup(const ConvProblem &problem, const GemmConfig &config,
-                      const ConvParams<OnDevice> &p, const Int32 &group) {
+/// The sums of the parts of K, of a group's filters: (parts, elements of y, columns).
+Tensor partsOfGroup(const ConvProblem &problem, const GemmConfig &config,
+                    const ConvParams<OnDevice> &p, const Int32 &group) {
   const PartsShape all = partsOf(problem, config);
   const std::int64_t columns = columnsOfGroup(problem, config), row = all.columns();
   const Int64 start(p.parts.address + wide(Int32(group * static_cast<std::int32_t>(columns))) *
                                           std::int64_t{all.acc.bytes()});
-  const Strided<OnDevice, 2> sums{.address = start, .stride = {Int64(wide(p.m) * row), Int64(row)}};
-  return {all, sums.view(all.acc, {all.parts, p.m, columns}, kPieceBytes)};
+  const Int32 elements = elementsOfY(problem, p);
+  const Strided<OnDevice, 2> sums{.address = start,
+                                  .stride = {Int64(wide(elements) * row), Int64(row)}};
+  return sums.view(all.acc, {all.parts, elements, columns}, kPieceBytes);
+}
+PartSums partSumsOf(const ConvProblem &problem, const GemmConfig &config,
+                    const ConvParams<OnDevice> &p, const Int32 &group) {
+  return {partsOf(problem, config), partsOfGroup(problem, config, p, group)};
 }
 
 class ConvBlock {
@@ -123,7 +140,11 @@ public:
       RingLoop<WindowTile, PhaseTile>(shape_, mma, std::make_unique<Sums>(shape_, mma),
                                       windows(taps), filtersOf(taps))
           .run([&](const Sums &sums) {
-            after.finishPhase(place(product_.n), sums.groups(0), phase_);
+            if (config_.split_k == 1)
+              return after.finishPhase(place(product_.n), sums.groups(0), phase_);
+            const TileOfC ofParts = place(columnsOfGroup(problem_, config_));
+            storePhase(problem_, p_, ofParts, Epilogue(ofParts), sums.groups(0), phase_,
+                       partsOfGroup(problem_, config_, p_, group_)(tile_.part, _, _));
           });
       return;
     }
@@ -135,7 +156,7 @@ public:
           const TileOfC ofParts = place(columnsOfGroup(problem_, config_));
           Epilogue(ofParts).run(
               sums.groups(0),
-              partsOfGroup(problem_, config_, p_, group_).tile(tile_.part, ofParts, tile_.column));
+              partSumsOf(problem_, config_, p_, group_).tile(tile_.part, ofParts, tile_.column));
         });
   }
 
@@ -152,21 +173,18 @@ private:
   }
 
   WindowTile windows(const Taps &taps) const {
-    return {problem_,
-            p_,
-            taps,
-            tile_.row,
-            tile_.rows,
-            Int32(group_ * (problem_.channels / problem_.groups)),
-            Int32(tile_.part * static_cast<std::int32_t>(shape_.k)),
-            config_.tile_m};
+    return {problem_,   p_,
+            taps,       tile_.row,
+            tile_.rows, Int32(group_ * (problem_.channels / problem_.groups)),
+            firstOfK(), config_.tile_m};
   }
   /// The filters of the group from the tile's first column on, and how many the tile has.
   Int32 firstFilter() const { return Int32(group_ * columns() + tile_.column); }
   Int32 filtersLeft() const { return min(Int32(columns()) - tile_.column, shape_.tileN); }
   PhaseTile filtersOf(const Taps &taps) const {
-    return {problem_, p_, taps, firstFilter(), filtersLeft(), shape_.tileN};
+    return {problem_, p_, taps, firstFilter(), filtersLeft(), firstOfK(), shape_.tileN};
   }
+  Int32 firstOfK() const { return Int32(tile_.part * static_cast<std::int32_t>(shape_.k)); }
   OperandTile filters() const {
     const Tensor all = p_.weight.view(problem_.weight, {problem_.filters, product_.k},
                                       kPieceBytes); // (filters, K)
@@ -204,17 +222,18 @@ const FamilyKernel convSum{
     kConvSum, [](const ConvParams<OnDevice> &p, const Constexpr<Spec<ConvProblem>> &spec) {
       const auto &[problem, config] = spec.value();
       const GemmProblem product = productOf(problem);
-      const Int32 tiles =
-          quotientUp(counted(p.m), kSumTileM) * static_cast<std::int32_t>(sumTilesAcross(product));
+      const Int32 elements = elementsOfY(problem, p);
+      const Int32 tiles = quotientUp(counted(elements), kSumTileM) *
+                          static_cast<std::int32_t>(sumTilesAcross(product));
       const Int32 number = counted(Int32(block_idx().x)), group = number / tiles;
-      const BlockTile tile =
-          TileScheduler<Int32>({kSumTileM, kSumTileN, product.n}, p.m).at(Int32(number % tiles));
+      const BlockTile tile = TileScheduler<Int32>({kSumTileM, kSumTileN, product.n}, elements)
+                                 .at(Int32(number % tiles));
       const auto over = [&](std::int64_t n) {
         return TileOfC(target().wave_size(), kSumTileM, kSumTileN, kSumThreads, n, tile.row,
                        tile.column, tile.rows);
       };
       GroupEpilogue(problem, p, group)
-          .finish(over(product.n), partsOfGroup(problem, config, p, group)
+          .finish(over(product.n), partSumsOf(problem, config, p, group)
                                        .total(over(columnsOfGroup(problem, config)), 0));
     }};
 

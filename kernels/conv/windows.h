@@ -34,6 +34,7 @@ struct PhaseTile {
   Taps taps;
   Int32 filter; ///< the first one
   Int32 exist;  ///< filters from there on, of the tile
+  Int32 column; ///< the first one of K, of the block's part
   int filters;  ///< of the tile
 
   DType dtype() const { return problem.weight; }
@@ -97,8 +98,7 @@ public:
       : RowsOfTaps(shape, tile.dtype(), tile.size(), tile.column, shared, toFragments,
                    std::move(fragments)),
         tile_(tile),
-        images_(tile.p, tile.dtype(), Int32(counted(tile.row) / counted(elementsOf(tile.p.out))),
-                tile.channel, tile.channels(), piece()) {
+        images_(tile.p, tile.dtype(), firstOf(tile), tile.channel, tile.channels(), piece()) {
     for (int m = 0; m < loads(); ++m)
       rows_.push_back(rowAt(rowOf(m)));
   }
@@ -119,8 +119,34 @@ private:
       return Int32(at[std::size_t(mode)] * taps.stride + taps.start);
     };
     const std::array<Int32, kImageModes> starts{start(0), start(1), start(2)};
-    return {starts, Int32((image - images_.first()) * images_.stride(0) + images_.offset(starts)),
-            Boolean(row < tile_.exist)};
+    return {starts, images_.place(image, starts), Boolean(row < tile_.exist)};
+  }
+  /// An element that none of the tile's windows has one before. It is the first one of the image, unless
+  /// the images are far: then strides are nested, so that elements lie in the order of their
+  /// coordinates, and it is the first one of the first window along all dimensions in which the
+  /// windows of its image do not start anew.
+  static ImageElement firstOf(const WindowTile &tile) {
+    const ConvParams<OnDevice> &p = tile.p;
+    const Var<Int32> d(Int32(0)), h(Int32(0)), w(Int32(0));
+    if_(Boolean(p.far != 0), [&] {
+      const auto [image, at] = ImageElement::numbered(tile.row, p.out);
+      const auto [endImage, end] = ImageElement::numbered(Int32(tile.row + tile.exist - 1), p.out);
+      const auto first = [&](std::size_t mode, const Int32 &element) {
+        const TapsOfAxis &taps = tile.taps[mode];
+        const Int32 lowest =
+            Int32(element * taps.stride + taps.start) + std::min(0, (taps.taps - 1) * taps.step);
+        return Int32(min(max(lowest, Int32(0)), Int32(p.in[mode] - 1)));
+      };
+      const Boolean within(image == endImage);
+      const Boolean inPlane((within & (at[0] == end[0])) |
+                            ((image < endImage) & (at[0] == p.out[0] - 1)));
+      const Boolean inLine(inPlane & ((within & (at[1] == end[1])) |
+                                      ((image < endImage) & (at[1] == p.out[1] - 1))));
+      d = first(0, at[0]);
+      h = Int32(select(inPlane, first(1, at[1]), Int32(0)));
+      w = Int32(select(inLine, first(2, at[2]), Int32(0)));
+    });
+    return {Int32(counted(tile.row) / counted(elementsOf(p.out))), {d.get(), h.get(), w.get()}};
   }
 
   void fetchTap(const Int32 &column, const std::optional<Boolean> &inK) const override {
@@ -154,7 +180,7 @@ class PhaseFilters final : public RowsOfTaps {
 public:
   PhaseFilters(const LoopShape &shape, const PhaseTile &tile, SharedAllocator &shared,
                const TiledCopy &toFragments, std::vector<Tensor> fragments)
-      : RowsOfTaps(shape, tile.dtype(), tile.size(), Int32(0), shared, toFragments,
+      : RowsOfTaps(shape, tile.dtype(), tile.size(), tile.column, shared, toFragments,
                    std::move(fragments)),
         tile_(tile), filters_(filtersOf(tile, piece())) {}
 

@@ -5,6 +5,7 @@
 
 #include <flydsl/kernels/conv.h>
 
+#include <cmath>
 #include <limits>
 
 using namespace kernel_tests;
@@ -111,6 +112,7 @@ constexpr Shape kShapes[] = {
     {1, 16, 16, {6, 16, 10}, {3, 3, 3}, 1, {1, 1, 1}},
     {1, 16, 384, {4, 12, 8}, {3, 3, 3}, 1, {1, 1, 1}},
     {1, 8, 32, {4, 12, 12}, {3, 3, 3}, 1, {1, 1, 1}},
+    {1, 16, 32, {4, 12, 12}, {3, 3, 3}, 1, {1, 1, 1}},
     {2, 8, 48, {4, 10, 14}, {3, 3, 3}, 1, {1, 1, 1}},
     {1, 8, 32, {3, 11, 11}, {3, 3, 3}, 1, {1, 1, 1}},
     {1, 64, 128, {6, 18, 5}, {1, 3, 3}, 1, {0, 1, 1}},
@@ -142,6 +144,9 @@ constexpr Shape kShapes[] = {
     {1, 192, 192, {1, 14, 18}, {1, 3, 3}, 1, {0, 1, 1}},
     {1, 192, 384, {1, 10, 12}, {1, 3, 3}, 1, {0, 1, 1}},
     {1, 384, 384, {1, 10, 12}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 384, 384, {1, 8, 8}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 384, 384, {1, 6, 22}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 96, 96, {1, 16, 16}, {1, 3, 3}, 1, {0, 1, 1}},
     {1, 384, 32, {1, 10, 12}, {1, 3, 3}, 1, {0, 1, 1}},
     {1, 16, 384, {1, 10, 12}, {1, 3, 3}, 1, {0, 1, 1}},
     {1, 96, 3, {1, 18, 14}, {1, 3, 3}, 1, {0, 1, 1}},
@@ -149,6 +154,7 @@ constexpr Shape kShapes[] = {
     {1, 192, 192, {1, 19, 15}, {1, 3, 3}, 2, {0, 0, 0}},
     {1, 384, 384, {1, 11, 13}, {1, 3, 3}, 2, {0, 0, 0}},
     {1, 384, 192, {1, 10, 12}, {1, 3, 3}, 1, {0, 1, 1}},
+    {1, 384, 192, {1, 14, 18}, {1, 3, 3}, 1, {0, 1, 1}},
     {1, 192, 96, {1, 18, 14}, {1, 3, 3}, 1, {0, 1, 1}},
 };
 
@@ -295,6 +301,36 @@ TEST_CASE("transposed convolutions of integers are exact", "[run]") {
     if (++tried <= 4)
       expectConv({problem, 2, {1, 5, 6}, {0, 2, 1}}, config, true);
   expectStructure<ConvProblem>(problem, fk::choose(problem, 60), 60);
+}
+
+TEST_CASE("transposed convolutions whose K several blocks share", "[run]") {
+  // Phases of 2 x 2, 2 x 1, 1 x 2 and 1 x 1 of the 2 x 2 taps that the largest has: parts of K end
+  // between taps that exist and those that do not. Also of groups, whose filters fill no piece.
+  ConvProblem problem{.y = fx::f32,
+                      .channels = 128,
+                      .filters = 36,
+                      .groups = 2,
+                      .height = {.kernel = 3, .stride = 2, .before = 1},
+                      .width = {.kernel = 3, .stride = 2, .after = 1},
+                      .bias = true,
+                      .activation = fk::Activation::relu,
+                      .transposed = true};
+  int tried = 0;
+  for (fk::GemmConfig config : fk::configs(problem, 100)) {
+    config.split_k = 2;
+    if (tried == 2 || !fk::supported(problem, config))
+      continue;
+    ++tried;
+    expectConv({problem, 2, {1, 4, 5}, {0, 1, 0}}, config, true);
+  }
+  CHECK(tried == 2);
+  // Few elements of y of many channels: parts are chosen.
+  problem = {
+      .channels = 1024, .filters = 16, .width = {.kernel = 4, .stride = 2}, .transposed = true};
+  const fk::GemmConfig chosen = fk::choose(problem, 12);
+  CHECK(chosen.split_k > 1);
+  expectConv({problem, 1, {1, 2, 2}});
+  expectStructure<ConvProblem>(problem, chosen, 12);
 }
 
 TEST_CASE("taps that a phase does not have give no terms", "[run]") {
@@ -463,11 +499,22 @@ TEST_CASE("conv says what it does not support") {
   fk::ConvArgs without = ofDeep.args();
   without.workspace.reset();
   expectPart(messageOf([&] { split(without); }), "workspace");
-  // Images of more than 1 GiB, whose pixels a tile's offsets do not reach.
+  // Lines of 640 MiB, of which a tile reads 3 together; and images of more than 1 GiB whose modes are
+  // not nested, so that no element is the first of a tile's.
+  expectPart(
+      message([](A &a) {
+        a.x = fx::tensor(a.x.data(), fx::bf16, {1, 4, 64, 16}, {5ll << 28, 5ll << 26, 16, 1});
+      }),
+      "the images of a tile of y");
+  expectPart(message([](A &a) {
+               a.x = fx::tensor(a.x.data(), fx::bf16, {1, 64, 64, 16}, {1ll << 30, 16, 1 << 24, 1});
+             }),
+             "the images of a tile of y");
+  // Of a large image as convolutions have it, y is what does not fit.
   expectPart(message([](A &a) {
                a.x = fx::tensor(a.x.data(), fx::bf16, {1, 8192, 8192, 16});
              }),
-             "the images of a tile of y");
+             "y has the shape");
 }
 
 TEST_CASE("convolutions of images that span more than 4 GiB", "[.large]") {
@@ -515,6 +562,131 @@ TEST_CASE("convolutions of images that span more than 4 GiB", "[.large]") {
   }
 }
 
+TEST_CASE("convolutions of images of more than 2 GiB each", "[.large]") {
+  // What is used lies in lines, planes or images that are 256 MiB apart; the rest is never touched. What
+  // is not to be read is looked for 1 GiB after the first element of a tile, where there are elements.
+  constexpr std::int64_t apart = std::int64_t(128) << 20; // elements of bf16
+  struct Large {
+    std::int64_t images;
+    Image in;
+    int rank;
+  };
+  // Tiles of 16 rows: a line each, or ends and starts of lines; and of images, where they go from one to
+  // the next.
+  for (const auto &[images, in, rank] :
+       {Large{1, {1, 1, 9 * 16}, 1}, Large{1, {1, 11, 16}, 2}, Large{2, {1, 6, 17}, 2},
+        Large{1, {11, 4, 5}, 3}, Large{3, {5, 3, 5}, 3}})
+    for (const bool transposed : {false, true}) {
+      ConvProblem problem{.y = fx::f32, .rank = rank, .channels = 16, .filters = 32};
+      problem.transposed = transposed;
+      const ConvAxis near{.kernel = 2, .before = 1};
+      if (rank == 3)
+        problem.depth = near;
+      if (rank >= 2)
+        problem.height = rank == 2 ? near : kThree;
+      problem.width = kThree;
+      INFO(rank << " " << images << " " << transposed);
+      // The outermost dimension is far apart; in one dimension, 16 elements together are.
+      const std::int64_t planes = rank == 3   ? in[0]
+                                  : rank == 2 ? in[1]
+                                              : in[2],
+                         each = in[0] * in[1] * in[2] / planes * 16;
+      const Run run{problem, images, in};
+      const Image out = outputsOf(run);
+      const std::int64_t m = images * out[0] * out[1] * out[2],
+                         distance = rank == 1 ? apart / 16 : apart, k = problem.taps() * 16;
+      fk::reference::Inputs inputs{{"x", integers(images * planes * each, 1, 1, 3)},
+                                   {"weight", integers(32 * k, 2, -3, 3)}};
+      const fx::DeviceArray<fx::bfloat16_t> x({images * planes * distance});
+      const std::vector<std::uint8_t> bytes = fk::host::encode(fx::bf16, inputs.at("x"));
+      for (std::int64_t i = 0; i < images * planes; ++i)
+        REQUIRE(HIP(hipMemcpy)(const_cast<fx::bfloat16_t *>(x.data()) + i * distance,
+                               bytes.data() + std::size_t(i * each * 2), std::size_t(each) * 2,
+                               hipMemcpyHostToDevice) == hipSuccess);
+      std::vector<std::int64_t> strides{planes * distance, distance};
+      if (rank == 3)
+        strides.push_back(in[2] * 16);
+      if (rank >= 2)
+        strides.push_back(16);
+      strides.push_back(1);
+      Image taps{problem.depth.kernel, problem.height.kernel, problem.width.kernel};
+      const Operand weight = Operand::input(fx::bf16, 32, k, inputs.at("weight")),
+                    y = Operand::output(fx::f32, m, 32);
+      const fx::Stream stream;
+      int tried = 0;
+      for (const fk::GemmConfig &config : fk::configs(problem, m)) {
+        if (config.tile_m > 16 || tried == 1)
+          continue;
+        const fk::ConvPlan plan(problem, config);
+        const fk::ConvArgs args{.x = fx::tensor(const_cast<fx::bfloat16_t *>(x.data()), fx::bf16,
+                                                extentsOf(rank, images, in, 16), strides),
+                                .weight = tensorOver(weight, extentsOf(rank, 32, taps, 16)),
+                                .y = tensorOver(y, extentsOf(rank, images, out, 32))};
+        // A transposed convolution does not go from one far image to the next.
+        if (transposed && images > 1) {
+          expectPart(messageOf([&] { plan(args, stream); }), "the images of a tile of y");
+          tried = 1;
+          continue;
+        }
+        plan(args, stream);
+        stream.synchronize();
+        ++tried;
+        CHECK(y.values() == fk::reference::convolved(problem, images, in, out, inputs).values);
+      }
+      CHECK(tried == 1);
+    }
+}
+
+TEST_CASE("zeros around images of a batch of more than 1 GiB", "[.large]") {
+  // 1 GiB after each image is another one, whose elements are no zeros.
+  const ConvProblem problem{
+      .y = fx::f32, .channels = 16, .filters = 32, .height = kThree, .width = kThree};
+  constexpr std::int64_t images = 6, apart = std::int64_t(128) << 20, ofImage = 4 * 4 * 16;
+  fk::reference::Inputs inputs{{"x", integers(images * ofImage, 1, 1, 3)},
+                               {"weight", integers(32 * 9 * 16, 2, -3, 3)}};
+  const fx::DeviceArray<fx::bfloat16_t> x({images * apart});
+  const std::vector<std::uint8_t> bytes = fk::host::encode(fx::bf16, inputs.at("x"));
+  for (std::int64_t i = 0; i < images; ++i)
+    REQUIRE(HIP(hipMemcpy)(const_cast<fx::bfloat16_t *>(x.data()) + i * apart,
+                           bytes.data() + std::size_t(i * ofImage * 2), std::size_t(ofImage) * 2,
+                           hipMemcpyHostToDevice) == hipSuccess);
+  const Operand weight = Operand::input(fx::bf16, 32, 9 * 16, inputs.at("weight")),
+                y = Operand::output(fx::f32, images * 16, 32);
+  const fx::Stream stream;
+  fk::GemmConfig config = fk::choose(problem, 16);
+  REQUIRE(config.tile_m == 16);
+  fk::ConvPlan(problem, config)({.x = fx::tensor(const_cast<fx::bfloat16_t *>(x.data()), fx::bf16,
+                                                 {images, 4, 4, 16}, {apart, 4 * 16, 16, 1}),
+                                 .weight = tensorOver(weight, {32, 3, 3, 16}),
+                                 .y = tensorOver(y, {images, 4, 4, 32})},
+                                stream);
+  stream.synchronize();
+  CHECK(y.values() ==
+        fk::reference::convolved(problem, images, {1, 4, 4}, {1, 4, 4}, inputs).values);
+}
+
+TEST_CASE("zeros around an image times infinite weights are no numbers", "[run]") {
+  // The zeros are terms of the sum, as torch's are: 0 times infinity. Elements whose windows lie
+  // inside of the image have infinite sums.
+  const ConvProblem problem{.rank = 1, .channels = 8, .filters = 16, .width = kThree};
+  std::vector<double> weight(16 * 3 * 8, 1.0);
+  for (std::size_t f = 0; f < 16; ++f)
+    weight[f * 3 * 8] = std::numeric_limits<double>::infinity();
+  const Operand x = Operand::input(fx::bf16, 5, 8, Values(40, 1.0)),
+                filters = Operand::input(fx::bf16, 16, 24, weight),
+                y = Operand::output(fx::bf16, 5, 16);
+  const fx::Stream stream;
+  fk::ConvPlan(problem, fk::choose(problem, 5))({.x = tensorOver(x, {1, 5, 8}),
+                                                 .weight = tensorOver(filters, {16, 3, 8}),
+                                                 .y = tensorOver(y, {1, 5, 16})},
+                                                stream);
+  stream.synchronize();
+  const Values values = y.values();
+  CHECK(std::isnan(values[0])); // tap 0 of element 0 is before the image
+  for (std::size_t at = 1; at < 5; ++at)
+    CHECK(values[at * 16] == std::numeric_limits<double>::infinity());
+}
+
 TEST_CASE("a transposed convolution says what it does not support") {
   const ConvProblem problem{.rank = 1,
                             .channels = 16,
@@ -523,9 +695,6 @@ TEST_CASE("a transposed convolution says what it does not support") {
                             .transposed = true};
   fk::GemmConfig config = fk::choose(problem, 40);
   const fk::ConvPlan plan(problem, config);
-  config.split_k = 2;
-  CHECK(fk::supported(problem, config, fx::Target::parse("gfx942")).why ==
-        "split_k is 2; blocks do not share the taps of a transposed convolution: it is 1");
   Operands<ConvProblem> operands(problem, plan.config(), 40);
   const auto message = [&](std::int64_t ofX, std::int64_t ofY, int modes = 3) {
     fk::ConvArgs args = operands.args();
@@ -552,8 +721,8 @@ TEST_CASE("conv refuses images that the offsets of a tile do not reach") {
   const fk::ConvPlan plan(problem, fk::choose(problem, 8));
   Operands<ConvProblem> operands(problem, plan.config(), 8);
   fk::ConvArgs args = operands.args();
-  args.x = fx::tensor(args.x.data(), fx::bf16, {2, 4, 4, 8}, {stride, 32, 8, 1});
-  args.y = fx::tensor(args.y.data(), fx::bf16, {2, 4, 4, 16});
+  args.x = fx::tensor(args.x.data(), fx::bf16, {2, 4, 5, 8}, {stride, 40, 8, 1});
+  args.y = fx::tensor(args.y.data(), fx::bf16, {2, 4, 5, 16});
   const std::string text = messageOf([&] { plan(args); });
   INFO(text);
   // A tile that has rows of two such images is refused, in words.

@@ -98,6 +98,15 @@ TEST_CASE("transposes of all sizes of elements", "[run]") {
     expectPermuted({.type = fx::f32, .row_align = 4}, {40, 136}, 0, PermuteConfig{.block = block});
 }
 
+// The 20 cases of FlyDSL's transposes (tests/kernels/test_conv3d_implicit.py).
+TEST_CASE("images of FlyDSL's transposes") {
+  constexpr std::int64_t extents[][2] = {{3, 3}, {5, 5}, {17, 15}, {33, 33}, {8, 8}};
+  for (const std::int64_t channels : {8, 16, 64, 512})
+    for (const auto &[height, width] : extents)
+      expectPermuted({.type = fx::bf16, .rank = 5, .order = {0, 2, 3, 4, 1}},
+                     {1, channels, 1, height, width});
+}
+
 TEST_CASE("permutes of more modes", "[run]") {
   expectPermuted({.type = fx::bf16, .rank = 3, .order = {0, 2, 1}, .row_align = 8}, {3, 24, 40});
   // NCHW to NHWC, with and without gaps after rows of pixels, and back; three channels.
