@@ -290,12 +290,18 @@ int rightCombines(const impl::FusedOrder &order, int calls) {
   return right;
 }
 
+/// Whether a release among the blocks of a device writes caches back. Elsewhere it waits for stores, which
+/// the emulator has done by then.
+bool releasesWriteBack() { return fx::Device(0).target().has(fx::feature::mfma); }
+
 } // namespace
 
 TEST_CASE("a product whose rows come meanwhile needs each of the accesses that order them",
           "[.weak]") {
   CHECK(rightTakes({}, 4) == 4);
   CHECK(rightTakes({.between = {.looksAhead = true}}, 4) == 4);
+  if (!releasesWriteBack())
+    return;
   CHECK(rightTakes({.local = {.releases = false}}, 4) < 4);
   CHECK(rightTakes({.local = {.scope = fx::MemoryScope::block}, .between = {.looksAhead = true}},
                    4) < 4);
@@ -307,5 +313,6 @@ TEST_CASE("a product that gives its results needs each of the accesses that orde
     return rightCombines({.between = order}, calls);
   };
   expectNeeded(between);
-  CHECK(rightCombines({.local = {.releases = false}}, 4) < 4);
+  if (releasesWriteBack())
+    CHECK(rightCombines({.local = {.releases = false}}, 4) < 4);
 }
