@@ -29,8 +29,7 @@ inline int elementsOf(const CollectiveProblem &problem) {
   return kAccessBytes / problem.type.bytes();
 }
 
-/// Elements of a block of values that have one scale on their way, and the accesses of it.
-inline constexpr int kWireBlock = 32;
+/// The accesses of a block of values that have one scale on their way.
 inline int accessesOfBlock(const CollectiveProblem &problem) {
   return problem.wire ? kWireBlock / elementsOf(problem) : 1;
 }

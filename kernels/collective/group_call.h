@@ -20,6 +20,9 @@ inline void expectInMemory(std::string_view, std::string_view, const Group *,
 
 namespace kernels::impl {
 
+/// Neighbours that have one scale on their way between the ranks.
+inline constexpr int kWireBlock = 32;
+
 /// Blocks that run together on the smallest GPU of each kind, at up to 1024 threads each. They wait
 /// for each other's partners, so none may wait for a place. (FlyDSL: up to 80 of 512.)
 inline constexpr int kBlocksOfGroupCall = 64;

@@ -91,10 +91,10 @@ private:
   std::vector<Tensor> to_; // ((V, 1), m, 1)
 };
 
-class WindowRows final : public RowsOfTaps {
+class RowsOfWindow final : public RowsOfTaps {
 public:
-  WindowRows(const LoopShape &shape, const WindowTile &tile, SharedAllocator &shared,
-             const TiledCopy &toFragments, std::vector<Tensor> fragments)
+  RowsOfWindow(const LoopShape &shape, const WindowTile &tile, SharedAllocator &shared,
+               const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RowsOfTaps(shape, tile.dtype(), tile.size(), tile.column, shared, toFragments,
                    std::move(fragments)),
         tile_(tile),
@@ -223,7 +223,7 @@ inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const Wi
                                                 SharedAllocator &shared,
                                                 const TiledCopy &toFragments,
                                                 std::vector<Tensor> fragments) {
-  return std::make_unique<WindowRows>(shape, tile, shared, toFragments, std::move(fragments));
+  return std::make_unique<RowsOfWindow>(shape, tile, shared, toFragments, std::move(fragments));
 }
 inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const PhaseTile &tile,
                                                 SharedAllocator &shared,

@@ -27,8 +27,6 @@ inline constexpr KernelOf<ExpertCombineParams> kExpertCombine{"expert_combine"};
 inline std::int64_t slotsTogether(const ExpertCombineProblem &problem, const RowConfig &rows) {
   return static_cast<std::int64_t>(problem.ranks) * problem.topk * (rows.block / rows.threads);
 }
-/// The neighbours of a row that have one scale between the ranks.
-inline constexpr int kWireBlock = 32;
 /// The type of rows between the ranks.
 inline DType wireType(const ExpertCombineProblem &problem) {
   return problem.wire ? problem.wire : problem.x;
