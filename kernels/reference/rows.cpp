@@ -5,6 +5,8 @@
 #include "quantise/quantise_family.h"
 #include "reference/reference.h"
 
+#include <tuple>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::reference {
 
@@ -256,8 +258,12 @@ Outputs expected(const TopKProblem &problem, const TopKConfig &, std::int64_t m,
     for (std::int64_t j = 0; j < length; ++j)
       if (!(x[std::size_t(j)] == -std::numeric_limits<double>::infinity()))
         order.push_back(std::size_t(j));
-    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-      return x[a] > x[b] || (std::isnan(x[a]) && !std::isnan(x[b]));
+    // NaN first, then the largest, and of equal ones the first.
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+      const auto rank = [&](std::size_t i) {
+        return std::tuple(!std::isnan(x[i]), std::isnan(x[i]) ? 0 : -x[i], i);
+      };
+      return rank(a) < rank(b);
     });
     order.resize(std::min(order.size(), std::size_t(problem.k)));
     std::ranges::sort(order);
