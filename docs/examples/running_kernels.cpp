@@ -3,7 +3,9 @@
 
 #include <flydsl/host/aot.h>
 #include <flydsl/host/compile_async.h>
+#include <flydsl/host/copy.h>
 #include <flydsl/host/graph.h>
+#include <flydsl/host/host_memory.h>
 #include <flydsl/host/stats.h>
 
 #include <cmath>
@@ -66,6 +68,22 @@ TEST_CASE("running kernels: a graph", "[running]") {
   stream.synchronize();
   CHECK(scaled(x, y, 0.75));
   CHECK(scaled(x, z, 0.25 + 0.1875));
+}
+
+TEST_CASE("running kernels: copies in a stream", "[running]") {
+  fx::DeviceArray<float> x({1024}), y({1024});
+  y.fill(2);
+  fx::Stream stream;
+  // region: copy
+  fx::HostMemory pinned(x.bytes());
+  fx::copy_async(x.data(), pinned.data(), x.bytes(), stream);
+  axpy(x, y, 0.5f).launch({.grid = 16, .block = 64, .stream = stream});
+  fx::copy_async(pinned.data(), y.data(), y.bytes(), stream);
+  stream.synchronize(); // now the host reads
+  // endregion
+  const auto *read = static_cast<const float *>(pinned.data());
+  for (int i = 0; i < 1024; ++i)
+    CHECK(read[i] == 2.0f); // pinned memory is 0 at first
 }
 
 TEST_CASE("running kernels: a constant of the code", "[running]") {

@@ -122,6 +122,8 @@ struct Driver {
   Status (*release)(void *pointer) = nullptr;
   Status (*copyToDevice)(void *device, const void *host, std::size_t bytes) = nullptr;
   Status (*copyToHost)(void *host, const void *device, std::size_t bytes) = nullptr;
+  /// In the order of a stream, between memory of devices and of the host in any direction.
+  Status (*copyInStream)(void *to, const void *from, std::size_t bytes, void *stream) = nullptr;
   /// May return before it is done; the default stream is then to be waited for.
   Status (*fill)(void *pointer, int byte, std::size_t bytes) = nullptr;
   /// The allocation that an address is in; `base` is null if the driver knows none. May be null. It

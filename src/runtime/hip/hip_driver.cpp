@@ -230,6 +230,9 @@ std::unique_ptr<Driver> driverOver(std::unique_ptr<HipFunctions> library) {
   driver->copyToHost = [](void *host, const void *device, std::size_t bytes) -> Status {
     return hip->hipMemcpy(host, device, bytes, hipMemcpyDeviceToHost);
   };
+  driver->copyInStream = [](void *to, const void *from, std::size_t bytes, void *stream) -> Status {
+    return hip->hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, streamOf(stream));
+  };
   driver->fill = [](void *pointer, int byte, std::size_t bytes) -> Status {
     return hip->hipMemset(pointer, byte, bytes);
   };

@@ -43,6 +43,7 @@ static_assert(sizeof(LaunchAttributeEx) == 72 && sizeof(LaunchConfigEx) == 56);
   X(hipDeviceSynchronize)                                                                          \
   X(hipFree)                                                                                       \
   X(hipMemcpy)                                                                                     \
+  X(hipMemcpyAsync)                                                                                \
   X(hipMemset)                                                                                     \
   X(hipStreamCreateWithFlags)                                                                      \
   X(hipStreamDestroy)                                                                              \
