@@ -1,8 +1,7 @@
 // Device memory as ggml's buffers, and pinned memory of the host.
 #include "device.h"
 
-#include "ops/elementwise.h"
-
+#include <flydsl/host/copy.h>
 #include <flydsl/host/host_memory.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@ struct Buffer {
   DeviceState &state;
   fx::detail::DeviceMemory memory; // the public array of bytes copies whole arrays alone
   char *base;
+  bool incomplete = false; ///< a copy into it failed
 };
 Buffer &bufferOf(ggml_backend_buffer_t buffer) { return *static_cast<Buffer *>(buffer->context); }
 std::source_location here(std::source_location where = std::source_location::current()) {
@@ -38,19 +38,22 @@ void freeBuffer(ggml_backend_buffer_t buffer) {
 void *baseOf(ggml_backend_buffer_t buffer) { return bufferOf(buffer).base; }
 void setTensor(ggml_backend_buffer_t buffer, ggml_tensor *tensor, const void *data,
                std::size_t offset, std::size_t size) {
-  orAbort("copying to the device", [&] {
-    Buffer &to = bufferOf(buffer);
-    to.state.device.make_current();
-    to.memory.copyFrom(data, offsetIn(to, tensor, offset), size, here());
-  });
+  Buffer &to = bufferOf(buffer);
+  if (!counted(to.state, "copying to the device", [&] {
+        to.state.device.make_current();
+        to.memory.copyFrom(data, offsetIn(to, tensor, offset), size, here());
+      }))
+    to.incomplete = true;
 }
+/// Where it fails, all bytes are 0xff, NaN in all types of numbers.
 void getTensor(ggml_backend_buffer_t buffer, const ggml_tensor *tensor, void *data,
                std::size_t offset, std::size_t size) {
-  orAbort("copying from the device", [&] {
-    const Buffer &from = bufferOf(buffer);
-    from.state.device.make_current();
-    from.memory.copyTo(data, offsetIn(from, tensor, offset), size, here());
-  });
+  const Buffer &from = bufferOf(buffer);
+  if (!counted(from.state, "copying from the device", [&] {
+        from.state.device.make_current();
+        from.memory.copyTo(data, offsetIn(from, tensor, offset), size, here());
+      }))
+    std::memset(data, 0xff, size);
 }
 void memsetTensor(ggml_backend_buffer_t buffer, ggml_tensor *tensor, std::uint8_t value,
                   std::size_t offset, std::size_t size) {
@@ -58,32 +61,13 @@ void memsetTensor(ggml_backend_buffer_t buffer, ggml_tensor *tensor, std::uint8_
   setTensor(buffer, tensor, bytes.data(), offset, size);
 }
 void clear(ggml_backend_buffer_t buffer, std::uint8_t value) {
-  orAbort("clearing a buffer", [&] {
-    Buffer &of = bufferOf(buffer);
-    of.state.device.make_current();
-    of.memory.fillBytes(value, here());
-    of.state.device.synchronize();
-  });
-}
-/// Copies bytes of device memory on a stream.
-void copyBytes(const Run &run, void *to, const void *from, std::size_t bytes) {
-  const auto target = reinterpret_cast<std::uintptr_t>(to),
-             source = reinterpret_cast<std::uintptr_t>(from);
-  const bool words = target % 4 == 0 && source % 4 == 0 && bytes % 4 == 0;
-  const std::size_t size = words ? 4 : 1, most = std::size_t{1} << 30;
-  for (std::size_t done = 0; done < bytes;) {
-    const std::size_t now = std::min(bytes - done, most);
-    const auto part = [&](std::uintptr_t address) {
-      const auto unit = static_cast<std::int64_t>(size);
-      return Element{words ? GGML_TYPE_I32 : GGML_TYPE_I8,
-                     {.address = static_cast<std::int64_t>(address + done),
-                      .stride = {unit, 0, 0, 0},
-                      .extent = {static_cast<std::int32_t>(now / size), 1, 1, 1}}};
-    };
-    const Element sources[] = {part(source)};
-    elementwise(run, "copy", part(target), sources, nullptr);
-    done += now;
-  }
+  Buffer &of = bufferOf(buffer);
+  if (!counted(of.state, "clearing a buffer", [&] {
+        of.state.device.make_current();
+        of.memory.fillBytes(value, here());
+        of.state.device.synchronize();
+      }))
+    of.incomplete = true;
 }
 /// Between buffers of one device; ggml copies between others through the host.
 bool copyTensor(ggml_backend_buffer_t buffer, const ggml_tensor *from, ggml_tensor *to) {
@@ -95,7 +79,7 @@ bool copyTensor(ggml_backend_buffer_t buffer, const ggml_tensor *from, ggml_tens
     state.device.make_current();
     const fx::Stream stream(state.device);
     state.device.synchronize(); // what writes the source may be in another stream
-    copyBytes({stream, state.target}, to->data, from->data, ggml_nbytes(from));
+    fx::copy_async(to->data, from->data, ggml_nbytes(from), stream);
     stream.synchronize();
     return true;
   });
@@ -164,6 +148,16 @@ ggml_backend_buffer_t allocateHost(ggml_backend_buffer_type_t type, std::size_t 
 bool isHost(ggml_backend_buffer_type_t) { return true; }
 
 } // namespace
+
+bool isDeviceBuffer(ggml_backend_buffer_t buffer) {
+  return buffer->iface.free_buffer == freeBuffer;
+}
+const char *lostContents(ggml_backend_buffer_t buffer) {
+  const Buffer &of = bufferOf(buffer);
+  if (const char *why = of.memory.gone())
+    return why;
+  return of.incomplete ? "a copy into the buffer failed" : nullptr;
+}
 
 ggml_backend_buffer_type_i bufferTypeInterface() {
   return {.get_name = nameOfType,

@@ -18,11 +18,13 @@ void props(ggml_backend_dev_t device, ggml_backend_dev_props *props) {
   props->description = description(device);
   props->type = type(device);
   memory(device, &props->memory_free, &props->memory_total);
+  props->caps.async = true;
   props->caps.host_buffer = true;
   props->caps.events = true;
 }
 ggml_backend_t init(ggml_backend_dev_t device, const char *) {
-  return guarded("making a backend", ggml_backend_t{}, [&] { return makeBackend(stateOf(device)); });
+  return guarded("making a backend", ggml_backend_t{},
+                 [&] { return makeBackend(stateOf(device)); });
 }
 ggml_backend_buffer_type_t buffers(ggml_backend_dev_t device) { return &stateOf(device).buffers; }
 ggml_backend_buffer_type_t hostBuffers(ggml_backend_dev_t device) {
@@ -61,8 +63,8 @@ void freeEvent(ggml_backend_dev_t, ggml_backend_event_t event) {
   delete &eventOf(event);
   delete event;
 }
-void waitForEvent(ggml_backend_dev_t, ggml_backend_event_t event) {
-  orAbort("waiting for an event", [&] { eventOf(event).synchronize(); });
+void waitForEvent(ggml_backend_dev_t device, ggml_backend_event_t event) {
+  counted(stateOf(device), "waiting for an event", [&] { eventOf(event).synchronize(); });
 }
 
 constexpr ggml_backend_device_i kDevice{
@@ -87,9 +89,8 @@ constexpr ggml_backend_device_i kDevice{
 
 DeviceState::DeviceState(fx::Device of)
     : device(of), name("FlyDSL" + std::to_string(of.ordinal())), description(of.str()),
-      hostName(name + "_Host"), target(of.target()),
-      buffers{bufferTypeInterface(), &handle, nullptr},
-      hostBuffers{hostBufferTypeInterface(), &handle, nullptr},
-      handle{kDevice, nullptr, this} {}
+      hostName(name + "_Host"),
+      target(of.target()), buffers{bufferTypeInterface(), &handle, nullptr},
+      hostBuffers{hostBufferTypeInterface(), &handle, nullptr}, handle{kDevice, nullptr, this} {}
 
 } // namespace flydsl_ggml

@@ -6,6 +6,7 @@
 #include <ggml-backend-impl.h>
 #include <ggml-impl.h>
 
+#include <atomic>
 #include <string>
 
 namespace flydsl_ggml {
@@ -18,6 +19,9 @@ struct DeviceState {
   fx::Device device;
   std::string name, description, hostName;
   fx::Target target;
+  /// Failures of calls that have no way to tell ggml, such as copies of tensors. What such a call leaves is
+  /// not to be used: backends that were there when it failed compute nothing from then on.
+  std::atomic<unsigned> failures = 0;
   ggml_backend_buffer_type buffers, hostBuffers; ///< its kinds of memory
   ggml_backend_device handle;
 };
@@ -39,21 +43,28 @@ Result guarded(const char *what, Result failed, const Work &work) noexcept {
   }
   return failed;
 }
-/// The same where ggml's interface has no way to say that it failed: the process is ended with the
-/// error, because tensors would be wrong in silence.
-template <class Work> void orAbort(const char *what, const Work &work) noexcept {
-  if (!guarded(what, false, [&] {
-        work();
-        return true;
-      }))
-    GGML_ABORT("flydsl: %s failed", what);
+/// The same where ggml's interface has no way to say that it failed: the failure is counted, and whether it
+/// went well is returned.
+template <class Work>
+bool counted(DeviceState &state, const char *what, const Work &work) noexcept {
+  const bool done = guarded(what, false, [&] {
+    work();
+    return true;
+  });
+  if (!done)
+    ++state.failures;
+  return done;
 }
+
+/// Whether a buffer is device memory of this backend, of any device.
+bool isDeviceBuffer(ggml_backend_buffer_t buffer);
+/// The reason why the numbers in a buffer of device memory are not what was copied there; null if they are.
+const char *lostContents(ggml_backend_buffer_t buffer);
 
 /// What the kinds of memory do.
 ggml_backend_buffer_type_i bufferTypeInterface();
 ggml_backend_buffer_type_i hostBufferTypeInterface();
 /// A backend on the device: a stream, and what computes graphs on it.
 ggml_backend_t makeBackend(DeviceState &state);
-
 
 } // namespace flydsl_ggml

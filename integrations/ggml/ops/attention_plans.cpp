@@ -127,10 +127,6 @@ Numbers numbersOf(const Run &run, const ggml_tensor *x, ggml_type type) {
   return numbers;
 }
 
-fx::TensorArg tensorAt(std::int64_t address, fx::DType type, const Strides &shape,
-                       const Strides &strides) {
-  return fx::TensorArg(reinterpret_cast<void *>(address), type, shape, strides);
-}
 /// A stride that steps over nothing where the operand is the same for all.
 std::int64_t strideOf(const ggml_tensor *x, const Numbers &numbers, std::size_t d) {
   return x->ne[d] == 1 ? 0 : numbers.strides[d];
@@ -175,10 +171,8 @@ bool attentionByPlan(const Run &run, const ggml_tensor *op) {
     const std::int64_t shape[] = {heads};
     args.sink = fx::TensorArg(a.sinks->data, fx::f32, shape);
   }
-  if (const std::size_t bytes = fk::workspace_bytes(a.problem, config, queries * batch)) {
-    const std::int64_t shape[] = {static_cast<std::int64_t>(bytes)};
-    args.workspace = fx::TensorArg(run.scratch->take(bytes), fx::u8, shape);
-  }
+  if (const std::size_t bytes = fk::workspace_bytes(a.problem, config, queries * batch))
+    args.workspace = workspaceOf(run, bytes);
   planOf(a.problem, config, run.target)(args, run.stream);
   Element results{a.type, operandOf(op)}; // the same elements in the same order
   results.memory.address = o;

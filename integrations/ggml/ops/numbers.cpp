@@ -2,13 +2,35 @@
 
 #include "ops/elementwise.h"
 
+#include <algorithm>
+
 namespace flydsl_ggml {
 namespace {
 
 /// Neighbours of a block that a thread makes numbers of: 16 bytes.
 constexpr int kNeighbours = 8;
+/// Weights of blocks that are in memory as numbers at a time.
+constexpr std::int64_t kPart = std::int64_t{1} << 25;
 
 } // namespace
+
+bool arePlanWeights(const ggml_tensor *weights) {
+  return weights->op == GGML_OP_NONE && !weights->view_src && ggml_is_contiguous(weights) &&
+         reinterpret_cast<std::uintptr_t>(weights->data) % 16 == 0;
+}
+ggml_type typeOfNumbers(const ggml_tensor *weights) {
+  return weights->type == GGML_TYPE_F16 ? GGML_TYPE_F16 : GGML_TYPE_BF16;
+}
+std::int64_t rowsOfPart(const ggml_tensor *weights, std::int64_t matrices) {
+  const std::int64_t rows = weights->ne[1];
+  if (dtypeOf(weights->type))
+    return rows;
+  constexpr std::int64_t unit = 64;
+  return std::min(rows, std::max(unit, kPart / weights->ne[0] / matrices / unit * unit));
+}
+fx::TensorArg workspaceOf(const Run &run, std::size_t bytes) {
+  return fx::tensor(run.scratch->take(bytes), fx::u8, {bytes});
+}
 
 void numbersOfBlocks(const Run &run, ggml_type from, const HostOperand &blocks, ggml_type type,
                      std::int64_t to) {

@@ -5,6 +5,24 @@
 
 namespace flydsl_ggml {
 
+/// Weights that a plan may be compiled for: leaves of the graph without gaps, at a multiple of 16 bytes.
+/// Caches of keys, whose views grow, would make many plans.
+bool arePlanWeights(const ggml_tensor *weights);
+/// The type that weights and inputs are multiplied in where the model does not ask for f32: f16 where
+/// weights are f16, as the CPU backend rounds inputs for them; otherwise bf16, which has the range of f32
+/// and more bits than the codes of blocks.
+ggml_type typeOfNumbers(const ggml_tensor *weights);
+/// The rows of each of `matrices` matrices of blocks that are numbers in memory at a time: 64 MiB, which the
+/// last caches of large devices hold. All parts but the last have the same size, a multiple of 64.
+std::int64_t rowsOfPart(const ggml_tensor *weights, std::int64_t matrices);
+/// A tensor at an address; without strides it has no gaps.
+inline fx::TensorArg tensorAt(std::int64_t address, fx::DType type, const fx::Extents &shape,
+                              const fx::Extents &strides = {}) {
+  return fx::tensor(reinterpret_cast<void *>(address), type, shape, strides);
+}
+/// So many bytes of the op's own memory, for plans. They are a tensor of u8.
+fx::TensorArg workspaceOf(const Run &run, std::size_t bytes);
+
 /// Makes numbers of a tensor's elements, f16 or bf16, in the op's own memory, without gaps and in ggml's
 /// order. The tensor has elements of their own, or blocks whose rows are a multiple of 8 elements. Returns
 /// the address.

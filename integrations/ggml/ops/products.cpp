@@ -1,5 +1,6 @@
 // Products of matrices for all types, strides and repetitions: a wave takes a row or two of weights and a
 // few columns, and its lanes share the sums.
+#include "ops/expert_plans.h"
 #include "ops/formulas.h"
 #include "ops/fusion.h"
 #include "ops/product_plans.h"
@@ -173,6 +174,8 @@ bool supportsMulMatId(const ggml_tensor *op) {
 }
 /// y[m, u, t] = sum over k of w[k, m, ids[u, t]] * x[k, u % ., t]
 void runMulMatId(const Run &run, const ggml_tensor *op) {
+  if (mulMatIdByPlan(run, op))
+    return;
   const ggml_tensor *w = op->src[0], *x = op->src[1];
   const Form form = formOf(run, w, x, 1);
   run({.name = nameOf("mul_mat_id", form),

@@ -1,0 +1,58 @@
+// Small graphs on the backend of this project, as a program of ggml makes them.
+#pragma once
+
+#include <ggml-alloc.h>
+#include <ggml-backend.h>
+#include <ggml-cpp.h>
+#include <ggml.h>
+
+#include <string>
+#include <vector>
+
+/// The registry of the backend, which the first call loads.
+ggml_backend_reg_t registry();
+/// Device number `index` of it; the tests have two.
+ggml_backend_dev_t device(std::size_t index = 0);
+ggml_backend_ptr backendOn(std::size_t index = 0);
+
+/// What ggml has logged since the object was made.
+class Log {
+public:
+  Log();
+  ~Log();
+  Log(const Log &) = delete;
+  Log &operator=(const Log &) = delete;
+  const std::string &text() const { return text_; }
+  /// Whether a text was logged.
+  bool has(const char *text) const { return text_.find(text) != std::string::npos; }
+
+private:
+  std::string text_;
+};
+
+/// y = 3 x + 1 after `rounds` rounds of it, n elements, in memory of a device.
+class Chain {
+public:
+  Chain(std::size_t index, std::int64_t n, int rounds);
+  ggml_tensor *x() const { return x_; }
+  ggml_tensor *y() const { return y_; }
+  ggml_status compute(ggml_backend_t backend) const {
+    return ggml_backend_graph_compute(backend, graph_);
+  }
+  ggml_status computeAsync(ggml_backend_t backend) const {
+    return ggml_backend_graph_compute_async(backend, graph_);
+  }
+  std::size_t bytes() const { return ggml_nbytes(x_); }
+  /// What it gives.
+  std::vector<float> of(std::vector<float> x) const;
+
+private:
+  int rounds_;
+  ggml_context_ptr context_;
+  ggml_tensor *x_ = nullptr, *y_ = nullptr;
+  ggml_cgraph *graph_ = nullptr;
+  ggml_backend_buffer_ptr buffer_;
+};
+
+/// Whole numbers from `first` on, which stay exact.
+std::vector<float> numbers(std::int64_t n, int first);
