@@ -89,7 +89,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a library that ggml unloads stays for what it made, and is loaded again") {
-  const std::string path = std::getenv("FLYDSL_TEST_GGML_BACKEND");
+  const std::string path = std::getenv("TEST_GGML_BACKEND");
   const ggml_backend_ptr backend = backendOn();
   const Chain chain(0, kCount, 4);
   const ggml_backend_reg_t before = registry();

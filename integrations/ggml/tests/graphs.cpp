@@ -5,9 +5,9 @@
 
 ggml_backend_reg_t registry() {
   static const ggml_backend_reg_t loaded = [] {
-    const char *path = std::getenv("FLYDSL_TEST_GGML_BACKEND");
+    const char *path = std::getenv("TEST_GGML_BACKEND");
     if (!path)
-      throw std::runtime_error("FLYDSL_TEST_GGML_BACKEND is not set; it is the path of "
+      throw std::runtime_error("TEST_GGML_BACKEND is not set; it is the path of "
                                "libggml-flydsl.so");
     const ggml_backend_reg_t reg = ggml_backend_load(path);
     if (!reg)
