@@ -38,7 +38,6 @@ inline int valueParts(const AttentionProblem &problem) {
 }
 /// The elements of a key in a tile, and of the values of a block: whole instructions and runs of both
 /// products. After those that there are in memory come zeros, which change no sum.
-inline int roundedUp(int elements, int to) { return (elements + to - 1) / to * to; }
 inline int keyInTile(const AttentionProblem &problem, const Target &target) {
   const int fewest = problem.float8_products ? fewestOfK(target, problem.q, problem.kv) : 0;
   return roundedUp(problem.head, std::max(32, fewest));

@@ -2,8 +2,6 @@
 
 #include "frame/arguments.h"
 
-#include <bit>
-
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
@@ -50,11 +48,7 @@ Support CopyRows::supported(const CopyRowsProblem &problem, const Target &) {
 
 Support CopyRows::supported(const CopyRowsProblem &, const CopyRowsConfig &config,
                             const Target &target) {
-  if (config.block < 64 || !std::has_single_bit(static_cast<unsigned>(config.block)) ||
-      config.block > target.max_block_size())
-    return Support::no(is("block", config.block) + "; it is a power of two from 64 to " +
-                       std::to_string(target.max_block_size()));
-  return {};
+  return powerBlockSupported(config.block, target);
 }
 
 CopyRowsConfig CopyRows::choose(const CopyRowsProblem &, std::int64_t, const Target &) {

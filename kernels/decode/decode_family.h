@@ -88,7 +88,6 @@ inline int queryAlign(const DecodeProblem &problem) {
 /// Elements of a key and of a value as the products take them: after those that there are come
 /// zeros, or in values what nobody stores. Waves that share the values of large heads have whole
 /// tiles of 16.
-inline int roundedUp(int elements, int to) { return (elements + to - 1) / to * to; }
 inline int keyInSteps(const DecodeProblem &problem, const MatrixForm &form) {
   return roundedUp(problem.head, std::max(32, form.perLane() * form.across));
 }

@@ -3,7 +3,6 @@
 #include "blocks/quant/quant_rules.h"
 #include "frame/arguments.h"
 
-#include <bit>
 #include <cmath>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -34,11 +33,7 @@ Support GroupNorm::supported(const GroupNormProblem &problem, const Target &) {
 
 Support GroupNorm::supported(const GroupNormProblem &, const GroupNormConfig &config,
                              const Target &target) {
-  if (config.block < 64 || !std::has_single_bit(static_cast<unsigned>(config.block)) ||
-      config.block > target.max_block_size())
-    return Support::no(is("block", config.block) + "; it is a power of two from 64 to " +
-                       std::to_string(target.max_block_size()));
-  return {};
+  return powerBlockSupported(config.block, target);
 }
 
 GroupNormConfig GroupNorm::choose(const GroupNormProblem &, std::int64_t, const Target &) {

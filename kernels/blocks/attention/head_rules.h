@@ -16,6 +16,8 @@ inline constexpr std::int64_t kNearBytes = std::int64_t(1) << 31;
 template <class P> int vPackOf(const P &problem) {
   return problem.v_pack ? problem.v_pack : problem.page;
 }
+/// The least multiple of `to` that is not below a number of elements.
+inline int roundedUp(int elements, int to) { return (elements + to - 1) / to * to; }
 /// What scores are multiplied by: 1 / sqrt(elements of a head) where `scale` is 0.
 inline double scaleOr(double scale, int elements) {
   return scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(elements));

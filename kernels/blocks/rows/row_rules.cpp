@@ -52,6 +52,14 @@ Support alignSupported(int align) {
   return {};
 }
 
+Support powerBlockSupported(int block, const Target &target) {
+  const int most = target.max_block_size();
+  if (block < 64 || !std::has_single_bit(static_cast<unsigned>(block)) || block > most)
+    return Support::no("block is " + std::to_string(block) + "; it is a power of two from 64 to " +
+                       std::to_string(most));
+  return {};
+}
+
 Support rowsSupported(const RowShape &row, const RowConfig &config, const RowLimits &limits,
                       const Target &target) {
   const auto power = [](int x) { return x > 0 && std::has_single_bit(static_cast<unsigned>(x)); };
@@ -105,14 +113,12 @@ std::vector<RowConfig> rowCandidates(const RowShape &row, const Target &target) 
     const auto log2 = [](int x) {
       return static_cast<int>(std::bit_width(static_cast<unsigned>(x)));
     };
-    return std::tuple(config.resident != chosen.resident,
-                      std::abs(log2(config.threads) - log2(chosen.threads)),
-                      std::abs(log2(config.block) - log2(chosen.block)), config.threads,
-                      config.block);
+    return std::tuple(
+        config.resident != chosen.resident, std::abs(log2(config.threads) - log2(chosen.threads)),
+        std::abs(log2(config.block) - log2(chosen.block)), config.threads, config.block);
   };
-  std::sort(all.begin(), all.end(), [&](const RowConfig &a, const RowConfig &b) {
-    return unlike(a) < unlike(b);
-  });
+  std::sort(all.begin(), all.end(),
+            [&](const RowConfig &a, const RowConfig &b) { return unlike(a) < unlike(b); });
   return all;
 }
 

@@ -44,6 +44,8 @@ struct RowLimits {
 Support lengthSupported(std::int64_t n);
 /// Whether `align`, as a problem states it, is 0 or a power of two up to 16.
 Support alignSupported(int align);
+/// Whether a block may have so many threads, of families whose blocks are powers of two from 64 on.
+Support powerBlockSupported(int block, const Target &target);
 /// Whether the threads of a configuration can share such rows.
 Support rowsSupported(const RowShape &row, const RowConfig &config, const RowLimits &limits,
                       const Target &target);
