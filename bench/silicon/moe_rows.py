@@ -11,10 +11,9 @@ to be drawn, with as many rows each. A summary goes to stderr.
 import csv
 import gzip
 import math
-import os
-import statistics
-import subprocess
 import sys
+
+from estimates import estimate, summary
 
 # model_dim, inter_dim, experts, topk (shared experts included), by the published configurations of the models
 MODELS = {
@@ -77,20 +76,11 @@ def main(table, program, most):
                 problem, places, work = grouped(sizes, operands, results, tokens, stage)
                 if work >= most:
                     continue
-                command = [program, "time", *problem.split(), "--m", str(places), "--arch", "gfx950", "--part", "MI355X"]
-                run = subprocess.run(command, env={**os.environ, "FLYDSL_EMULATOR_MATRIX": "fast"}, capture_output=True, text=True,
-                                     stdin=subprocess.DEVNULL)
-                if run.returncode:
-                    sys.exit(f"{' '.join(command)}: {run.stderr}")
-                last = run.stdout.strip().split("\n")[-1]
-                estimated = float(last.split()[0])
-                out.writerow([model, name, tokens, stage, us, kernel, estimated, problem, last.split("|")[-1].strip()])
+                estimated, configuration = estimate(program, problem, places, "gfx950", "MI355X")
+                out.writerow([model, name, tokens, stage, us, kernel, estimated, problem, configuration])
                 sys.stdout.flush()
-                ratios.setdefault((name, stage), []).append((estimated / us, model, tokens))
-    print("| class | stage | shapes | median of estimate / published | least to most |\n| --- | --- | --- | --- | --- |", file=sys.stderr)
-    for (name, stage), some in ratios.items():
-        values = [ratio for ratio, _, _ in some]
-        print(f"| {name} | {stage} | {len(some)} | {statistics.median(values):.2f} | {min(values):.2f} to {max(values):.2f} |", file=sys.stderr)
+                ratios.setdefault((name, stage), []).append(estimated / us)
+    summary(("class", "stage", "shapes"), ratios)
 
 
 main(sys.argv[1], sys.argv[2], float(sys.argv[3]))

@@ -1,15 +1,29 @@
-// Examples of the pages docs/kernels/collective.md and docs/kernels/expert-parallel.md. They need two devices.
+// Examples of the pages docs/kernels/collective.md and docs/kernels/expert-parallel.md. They need
+// two devices.
 #include "example.h"
 
 #include <flydsl/kernels/collective.h>
 #include <flydsl/kernels/collective_norm.h>
 #include <flydsl/kernels/expert_parallel.h>
-#include <flydsl/kernels/grouped_gemm.h>
 #include <flydsl/kernels/experts/moe_ranks.h>
+#include <flydsl/kernels/grouped_gemm.h>
 
 #include <cmath>
 
 namespace fk = flydsl::kernels;
+
+namespace {
+
+/// An array on the current device whose elements are all `value`.
+fx::DeviceArray<fx::bfloat16_t> filled(const std::vector<std::int64_t> &shape, float value) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape)
+    count *= extent;
+  return fx::DeviceArray<fx::bfloat16_t>::from_host(
+      std::vector<fx::bfloat16_t>(std::size_t(count), fx::bfloat16_t(value)), shape);
+}
+
+} // namespace
 
 TEST_CASE("an all-reduce of two devices", "[.devices]") {
   constexpr std::int64_t m = 1024;
@@ -79,10 +93,6 @@ TEST_CASE("an all-reduce with a norm", "[.devices]") {
 TEST_CASE("a mixture of experts of two devices", "[.devices]") {
   constexpr std::int64_t tokens = 16, hidden = 64, inner = 32, experts = 4, topk = 2;
   using Half = fx::bfloat16_t;
-  const auto filled = [](std::int64_t count, float value) {
-    return fx::DeviceArray<Half>::from_host(std::vector<Half>(std::size_t(count), Half(value)),
-                                            {count});
-  };
   const std::vector<fx::Group> groups = fx::Group::of({fx::Device(0), fx::Device(1)});
   // region: experts
   const fk::ExpertDispatchProblem dispatch{
@@ -158,19 +168,15 @@ TEST_CASE("a mixture of experts of two devices", "[.devices]") {
     chosen.push_back(slot % int(experts));
   for (const fx::Group &group : groups) {
     group.device().make_current();
-    const auto matrix = [&](std::int64_t rows, std::int64_t n, float value) {
-      return fx::DeviceArray<Half>::from_host(
-          std::vector<Half>(std::size_t(rows * n), Half(value)), {rows, n});
-    };
     ranks.push_back(
         {.stream = fx::Stream(group.device()),
-         .x = matrix(tokens, hidden, 1),
-         .w1 = filled(gatesAndUps.weight().n * hidden, 1),
-         .w2 = filled(down.weight().n * inner, 0.125f),
-         .rows = matrix(places, hidden, 0),
-         .inside = matrix(places, inner, 0),
-         .results = matrix(places, hidden, 0),
-         .y = matrix(tokens, hidden, 0),
+         .x = filled({tokens, hidden}, 1),
+         .w1 = filled({gatesAndUps.weight().n * hidden}, 1),
+         .w2 = filled({down.weight().n * inner}, 0.125f),
+         .rows = filled({places, hidden}, 0),
+         .inside = filled({places, inner}, 0),
+         .results = filled({places, hidden}, 0),
+         .y = filled({tokens, hidden}, 0),
          .ids = fx::DeviceArray<int>::from_host(chosen, {tokens, topk}),
          .units = fx::DeviceArray<int>({places / 16}),
          .counts = fx::DeviceArray<int>({dispatch.local()}),
@@ -180,14 +186,14 @@ TEST_CASE("a mixture of experts of two devices", "[.devices]") {
          .weights = fx::DeviceArray<float>::from_host(
              std::vector<float>(std::size_t(tokens * topk), 0.5f), {tokens, topk}),
          .sortedWeights = fx::DeviceArray<float>({places}),
-         .workspace = fx::DeviceArray<std::uint8_t>(
-             {std::int64_t(give.workspace_bytes(tokens))})});
+         .workspace = fx::DeviceArray<std::uint8_t>({std::int64_t(give.workspace_bytes(tokens))})});
     layer(ranks.back(), group);
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     ranks[rank].stream.synchronize();
     groups[rank].check();
-    // Each gate and each up is 64, and their pair 64 * 64: 32 of them times 1/8, in halves of two experts.
+    // Each gate and each up is 64, and their pair 64 * 64: 32 of them times 1/8, in halves of two
+    // experts.
     for (const Half y : ranks[rank].y.to_host())
       CHECK(float(y) == 64.0f * 64 * 32 / 8);
   }
@@ -228,22 +234,15 @@ TEST_CASE("a mixture of experts of two devices by one plan", "[.devices]") {
   std::vector<Rank> ranks;
   for (const fx::Group &group : groups) {
     group.device().make_current();
-    const auto filled = [](std::vector<std::int64_t> shape, float value) {
-      std::int64_t count = 1;
-      for (const std::int64_t extent : shape)
-        count *= extent;
-      return fx::DeviceArray<Half>::from_host(std::vector<Half>(std::size_t(count), Half(value)),
-                                              shape);
-    };
-    ranks.push_back({.stream = fx::Stream(group.device()),
-                     .logits = fx::DeviceArray<float>::from_host(
-                         std::vector<float>(std::size_t(m * 4), 0.0f), {m, 4}),
-                     .x = filled({m, hidden}, 1),
-                     .w1 = filled({own.weight1().n * hidden}, 1),
-                     .w2 = filled({own.weight2().n * inner}, 0.125f),
-                     .y = filled({m, hidden}, 0),
-                     .workspace = fx::DeviceArray<std::uint8_t>(
-                         {std::int64_t(plan.workspace_bytes(m))})});
+    ranks.push_back(
+        {.stream = fx::Stream(group.device()),
+         .logits = fx::DeviceArray<float>::from_host(std::vector<float>(std::size_t(m * 4), 0.0f),
+                                                     {m, 4}),
+         .x = filled({m, hidden}, 1),
+         .w1 = filled({own.weight1().n * hidden}, 1),
+         .w2 = filled({own.weight2().n * inner}, 0.125f),
+         .y = filled({m, hidden}, 0),
+         .workspace = fx::DeviceArray<std::uint8_t>({std::int64_t(plan.workspace_bytes(m))})});
     layer(ranks.back(), group);
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {

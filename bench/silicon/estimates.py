@@ -1,0 +1,24 @@
+"""What the tables by hand share: the estimate of a problem, and the summary of ratios."""
+import os
+import statistics
+import subprocess
+import sys
+
+
+def estimate(program, problem, m, target, part):
+    """The microseconds and the configuration that fly-kernels gives for a call; ends the script if there is none."""
+    command = [program, "time", *problem.split(), "--m", str(m), "--arch", target, "--part", part]
+    run = subprocess.run(command, env={**os.environ, "FLYDSL_EMULATOR_MATRIX": "fast"}, capture_output=True, text=True,
+                         stdin=subprocess.DEVNULL)
+    if run.returncode:
+        sys.exit(f"{' '.join(command)}: {run.stderr}")
+    last = run.stdout.strip().split("\n")[-1]
+    return float(last.split()[0]), last.split("|")[-1].strip()
+
+
+def summary(heads, ratios):
+    """Writes a row for each two names of `ratios`, whose heads are `heads`, to stderr."""
+    print(f"| {heads[0]} | {heads[1]} | {heads[2]} | median of estimate / published | least to most |\n| --- | --- | --- | --- | --- |",
+          file=sys.stderr)
+    for (name, kind), some in ratios.items():
+        print(f"| {name} | {kind} | {len(some)} | {statistics.median(some):.2f} | {min(some):.2f} to {max(some):.2f} |", file=sys.stderr)
