@@ -118,7 +118,7 @@ llvm::SmallVector<char, 0> Compile::generate(mlir::ModuleOp source, TargetMachin
     support::Timer timer(object.times.optimize);
     phase = "optimizing LLVM IR";
     optimize(*module, *machine, options);
-    backend.finish(*module);
+    backend.finish(*module, *machine);
     guard.checkDeadline();
   }
   if (dump.enabled()) {

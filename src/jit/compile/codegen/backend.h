@@ -100,7 +100,7 @@ public:
   virtual bool prepare(llvm::Module &module, llvm::TargetMachine &machine,
                        const CompileOptions &options) const = 0;
   /// Changes what LLVM's middle end has made to what its code generator does better with.
-  virtual void finish(llvm::Module &) const {}
+  virtual void finish(llvm::Module &, llvm::TargetMachine &) const {}
   /// Generates what `link` takes; false if the target can't. An object, unless a backend says
   /// otherwise.
   virtual bool emit(llvm::Module &module, TargetMachineLease &machine,

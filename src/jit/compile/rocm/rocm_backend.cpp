@@ -100,8 +100,8 @@ public:
     std::vector<std::string> stages;
     if (fromFly)
       stages = flyStages(options, "convert-fly-to-rocdl", "fly-rocdl-expand-ops",
-                         "unwritten=\"v_mov_b32 $0, " +
-                             std::to_string(support::kUnwrittenWord) + "\" constraint==v");
+                         "unwritten=\"v_mov_b32 $0, " + std::to_string(support::kUnwrittenWord) +
+                             "\" constraint==v");
     // That pattern compares every pair of the values that a loop carries, and fragments have left many
     // by now. Values that are carried twice become one in LLVM.
     stages.push_back("canonicalize{disable-patterns="
@@ -112,8 +112,7 @@ public:
         std::to_string(detail::findProcessor(options.target.name())->globalOffsetBits) +
         "},convert-scf-to-cf,"
         "fly-convert-narrow-floats{chipset=" +
-        options.target.name() +
-        "},fly-convert-native-math,fly-lower-shuffles{chipset=" +
+        options.target.name() + "},fly-convert-native-math,fly-lower-shuffles{chipset=" +
         options.target.name() + "},fly-lower-later-intrinsics{chipset=" + options.target.name() +
         "},cse,fly-lower-memory-spaces,"
         "convert-vector-to-llvm,"
@@ -165,8 +164,9 @@ public:
     return true;
   }
 
-  void finish(llvm::Module &module) const override {
+  void finish(llvm::Module &module, llvm::TargetMachine &machine) const override {
     showNarrowFactors(module);
+    keepMinimaUniform(module, machine);
     keepScaledProducts(module);
   }
 

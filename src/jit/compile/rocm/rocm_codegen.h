@@ -11,6 +11,7 @@
 
 namespace llvm {
 class Module;
+class TargetMachine;
 class TargetPassConfig;
 } // namespace llvm
 
@@ -37,6 +38,10 @@ void pauseBeforeBarriers(llvm::TargetPassConfig &passes);
 
 /// Shows instruction selection, after LLVM's middle end, which factors of 64-bit products have 32 bits.
 void showNarrowFactors(llvm::Module &module);
+
+/// After LLVM's middle end: tells instruction selection which minima and maxima of 64 bits a wave's lanes
+/// have in common, where vector instructions compute them.
+void keepMinimaUniform(llvm::Module &module, llvm::TargetMachine &machine);
 
 /// After LLVM's middle end: keeps matrix instructions with scales from moving to where threads have
 /// parted, into blocks that use their results.
