@@ -1,6 +1,7 @@
 // Which grouped products the kernel supports, and which configurations are chosen and measured.
 #include "grouped_gemm/grouped_gemm_family.h"
 
+#include "blocks/common/expert_ids.h"
 #include "blocks/facts/gpu_size.h"
 #include "gemm/gemm_family.h"
 #include "gemm/gemm_table.h"
@@ -16,7 +17,6 @@ using Grouped = Family<GroupedGemmProblem>;
 using Gemm = Family<GemmProblem>;
 using std::to_string;
 
-constexpr std::int64_t kMostExperts = 2048;
 constexpr int kMostSlots = 64, kLargestUnit = 256, kLeastTile = 16;
 
 Support within(const char *name, std::int64_t value, std::int64_t least, std::int64_t most) {

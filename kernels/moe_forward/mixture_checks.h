@@ -77,9 +77,9 @@ void checkMixture(const Arguments &arguments, const MoeForwardProblem &problem,
            isMx ? "experts, hidden, inner / 32" : "experts, hidden / 128, inner / 128", hidden,
            inner);
   vector(problem.scales != Scales::none, args.scale_x, "scale_x", problem.scale,
-         hasBlocks ? Shape{isMx ? "m, hidden / 32" : "m, hidden / 128", m,
-                           scalesOfRow(problem, hidden)}
-                   : Shape{"1", 1},
+         hasBlocks
+             ? Shape{isMx ? "m, hidden / 32" : "m, hidden / 128", m, scalesOfRow(problem, hidden)}
+             : Shape{"1", 1},
          together(hidden));
   vector(problem.scales == Scales::per_tensor, args.scale_h, "scale_h", f32, {"1", 1});
   const ScaleGroups &groups = problem.w_groups;

@@ -66,6 +66,8 @@ ProductArgs argsOfProducts(const Parts &parts, const Args &args, const MixtureRo
                      .unit_experts = rows.unitExperts,
                      .offsets = rows.offsets,
                      .counts = rows.counts,
+                     .sorted_ids =
+                         parts.second.c_rows == GroupedRows::tokens ? rows.sortedIds : std::nullopt,
                      .weights = weightsOf(parts.second),
                      .scale_a = rows.insideScales,
                      .scale_b = args.scale2,

@@ -21,9 +21,8 @@ struct Memory {
       slotPlaces, sorting, inside, insideScales, results;
   std::int64_t bytes;
 };
-Memory memoryOf(const MoeForwardProblem &problem, const MoeForwardConfig &config,
-                std::int64_t m) {
-  const MoeParts parts = partsOf(problem, config.unit);
+Memory memoryOf(const MoeForwardProblem &problem, const MoeForwardConfig &config, std::int64_t m) {
+  const MoeParts parts = partsOf(problem, config.unit, config.adds);
   const std::int64_t places = moe_sort_places(parts.sort, m), slots = m * problem.topk(),
                      experts = problem.experts_here();
   Memory memory{};
@@ -37,13 +36,14 @@ Memory memoryOf(const MoeForwardProblem &problem, const MoeForwardConfig &config
   memory.counts = pieces.take(experts * 4);
   memory.offsets = pieces.take((experts + 1) * 4);
   memory.totals = pieces.take(3 * 4);
-  memory.slotPlaces = pieces.take(slots * 4);
+  memory.slotPlaces = pieces.take(config.adds ? 0 : slots * 4);
   memory.sorting = pieces.take(static_cast<std::int64_t>(
       Family<MoeSortProblem>::workspaceBytes(parts.sort, config.sort, m)));
   memory.inside = pieces.take(places * problem.inner * problem.x.memory_bits() / 8);
   memory.insideScales =
       pieces.take(places * scalesOfRow(problem, problem.inner) * problem.scale.bytes());
-  memory.results = pieces.take(places * problem.hidden * problem.expert_type().bytes());
+  memory.results =
+      pieces.take(config.adds ? 0 : places * problem.hidden * problem.expert_type().bytes());
   memory.bytes = pieces.bytes();
   return memory;
 }
@@ -52,16 +52,27 @@ Memory memoryOf(const MoeForwardProblem &problem, const MoeForwardConfig &config
 int unitFor(const MoeForwardProblem &problem, std::int64_t m) {
   return unitOfRows(m * problem.topk() / problem.experts());
 }
+/// Whether the target adds such rows by atomic operations.
+Support addsSupported(const MoeForwardProblem &problem, int unit, const Target &target) {
+  if (!problem.any_order)
+    return Support::no(
+        "adds: the second product adds its rows in any order, which any_order of the "
+        "problem has to allow");
+  return ofPart("the second product",
+                Family<GroupedGemmProblem>::supported(partsOf(problem, unit, true).second, target));
+}
 MoeForwardConfig configOf(const MoeForwardProblem &problem, int unit, std::int64_t m,
                           const Target &target) {
-  const MoeParts parts = partsOf(problem, unit);
+  const bool adds = bool(addsSupported(problem, unit, target));
+  const MoeParts parts = partsOf(problem, unit, adds);
   const std::int64_t places = moe_sort_places(parts.sort, m);
   return {.unit = unit,
           .router = Family<TopkGatingProblem>::choose(problem.router, m, target),
           .sort = Family<MoeSortProblem>::choose(parts.sort, m, target),
           .first = Family<GroupedGemmProblem>::choose(parts.first, places, target),
           .second = Family<GroupedGemmProblem>::choose(parts.second, places, target),
-          .reduce = Family<MoeReduceProblem>::choose(parts.reduce, m, target)};
+          .reduce = Family<MoeReduceProblem>::choose(parts.reduce, m, target),
+          .adds = adds};
 }
 
 /// The types of x and of the weights, and their scales.
@@ -97,7 +108,7 @@ Support typesSupported(const MoeForwardProblem &problem) {
 
 } // namespace
 
-MoeParts partsOf(const MoeForwardProblem &problem, int unit) {
+MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds) {
   const bool ofInput = problem.weights == RoutedWeights::input;
   const GroupedGemmProblem product{.a = problem.x,
                                    .b = problem.weight_type(),
@@ -140,6 +151,14 @@ MoeParts partsOf(const MoeForwardProblem &problem, int unit) {
   parts.second.n = problem.hidden;
   parts.second.k = problem.inner;
   parts.second.weights = ofInput ? RoutedWeights::none : RoutedWeights::output;
+  if (adds) {
+    parts.sort.places = false;
+    parts.sort.zeros = problem.hidden * problem.y.bytes();
+    parts.second.c_rows = GroupedRows::tokens;
+    parts.second.c = problem.y;
+    if (problem.bias)
+      parts.second.bias_type = problem.expert_type();
+  }
   return parts;
 }
 
@@ -164,14 +183,18 @@ Support Forward::supported(const MoeForwardProblem &problem, const Target &targe
 
 Support Forward::supported(const MoeForwardProblem &problem, const MoeForwardConfig &config,
                            const Target &target) {
-  const MoeParts parts = partsOf(problem, config.unit);
+  if (config.adds)
+    if (const Support answer = addsSupported(problem, config.unit, target); !answer)
+      return answer;
+  const MoeParts parts = partsOf(problem, config.unit, config.adds);
   // Each part's problem is asked first: its unit is the configuration's.
   for (const Support &answer :
        {ofPart("router", kernels::supported(problem.router, config.router, target)),
         ofPart("sorting", kernels::supported(parts.sort, config.sort, target)),
         ofPart("the first product", kernels::supported(parts.first, config.first, target)),
         ofPart("the second product", kernels::supported(parts.second, config.second, target)),
-        ofPart("reduction", kernels::supported(parts.reduce, config.reduce, target))})
+        config.adds ? Support{}
+                    : ofPart("reduction", kernels::supported(parts.reduce, config.reduce, target))})
     if (!answer)
       return answer;
   return {};
@@ -182,11 +205,18 @@ MoeForwardConfig Forward::choose(const MoeForwardProblem &problem, std::int64_t 
   return configOf(problem, unitFor(problem, m), m, target);
 }
 
-std::vector<MoeForwardConfig> Forward::candidates(const MoeForwardProblem &problem,
-                                                  std::int64_t m, const Target &target) {
+std::vector<MoeForwardConfig> Forward::candidates(const MoeForwardProblem &problem, std::int64_t m,
+                                                  const Target &target) {
   std::vector<MoeForwardConfig> all;
   for (int unit : kMixtureUnits)
     all.push_back(configOf(problem, unit, m, target));
+  // The same by slots and a reduction.
+  for (std::size_t i = 0, chosen = all.size(); i < chosen; ++i)
+    if (all[i].adds) {
+      MoeForwardProblem ordered = problem;
+      ordered.any_order = false;
+      all.push_back(configOf(ordered, all[i].unit, m, target));
+    }
   return all;
 }
 
@@ -212,7 +242,7 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
   const MoeForwardConfig &config = call.config;
   const MoeForwardArgs &args = call.args;
   const Arguments arguments(FamilyOf<MoeForwardProblem>::name, call.where);
-  const MoeParts parts = partsOf(problem, config.unit);
+  const MoeParts parts = partsOf(problem, config.unit, config.adds);
   const std::int64_t m = arguments.rows(args.x, "x"), experts = problem.experts_here(),
                      topk = problem.topk(), hidden = problem.hidden, inner = problem.inner;
   const bool isGiven = problem.router.given, hasBlocks = columnsOfScaleC(problem.scales) != 0;
@@ -221,8 +251,9 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
                    to_string(kIdTokens) + " are the most");
   checkMixture(arguments, problem, parts, args, m);
   if (m * strideOr(args.x, 0, hidden) * problem.x.memory_bits() / 8 >= kMostBufferBytes)
-    arguments.fail("x spans 1 GiB or more, in which the first product finds the rows of tokens. Call "
-                   "the plan for parts of the tokens");
+    arguments.fail(
+        "x spans 1 GiB or more, in which the first product finds the rows of tokens. Call "
+        "the plan for parts of the tokens");
   checkVector(arguments, problem.local != 0, args.expert_map, "expert_map", i32,
               {"experts", problem.experts()});
   checkVector(arguments, problem.tokens, args.tokens, "tokens", i32, {"1", 1});
@@ -232,6 +263,19 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
   arguments.disjoint(args.y, "y", *args.workspace, "workspace");
   arguments.disjoint(*args.workspace, "workspace", args.x, "x");
   arguments.disjoint(*args.workspace, "workspace", args.logits, "logits");
+  // y is set to 0 before these are read.
+  if (config.adds) {
+    arguments.disjoint(args.y, "y", args.x, "x");
+    const auto apart = [&](const std::optional<TensorArg> &input, const char *name) {
+      if (input)
+        arguments.disjoint(args.y, "y", *input, name);
+    };
+    apart(args.scale_x, "scale_x");
+    apart(args.scale_h, "scale_h");
+    apart(args.ids, "ids");
+    apart(args.expert_map, "expert_map");
+    apart(args.tokens, "tokens");
+  }
 
   const Memory memory = memoryOf(problem, config, m);
   const std::int64_t places = memory.places;
@@ -246,16 +290,23 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
                   unitExperts = piece(memory.unitExperts, i32, {places / config.unit}),
                   counts = piece(memory.counts, i32, {experts}),
                   offsets = piece(memory.offsets, i32, {experts + 1}),
-                  slotPlaces = piece(memory.slotPlaces, i32, slots),
                   inside = piece(memory.inside, problem.x, {places, inner}),
-                  results = piece(memory.results, problem.expert_type(), {places, hidden});
+                  results = config.adds
+                                ? args.y
+                                : piece(memory.results, problem.expert_type(), {places, hidden});
+  const auto slotPlaces =
+      config.adds ? std::nullopt : std::optional(piece(memory.slotPlaces, i32, slots));
+  // y as the bytes that are set to 0.
+  const std::int64_t ofElement = problem.y.bytes();
+  const auto zeros = config.adds
+                         ? std::optional(tensor(args.y.data(), u8, {m, hidden * ofElement},
+                                                {strideOr(args.y, 0, hidden) * ofElement, 1}))
+                         : std::nullopt;
   const std::optional<TensorArg> ofInside =
-      hasBlocks
-          ? std::optional(
-                piece(memory.insideScales, problem.scale, {places, scalesOfRow(problem, inner)}))
-          : args.scale_h;
-  const std::size_t ofSorting =
-      Family<MoeSortProblem>::workspaceBytes(parts.sort, config.sort, m);
+      hasBlocks ? std::optional(piece(memory.insideScales, problem.scale,
+                                      {places, scalesOfRow(problem, inner)}))
+                : args.scale_h;
+  const std::size_t ofSorting = Family<MoeSortProblem>::workspaceBytes(parts.sort, config.sort, m);
   const auto sorting =
       ofSorting ? std::optional(piece(memory.sorting, u8, {static_cast<std::int64_t>(ofSorting)}))
                 : std::nullopt;
@@ -274,6 +325,7 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
           .offsets = offsets,
           .totals = piece(memory.totals, i32, {3}),
           .slot_places = slotPlaces,
+          .zeros = zeros,
           .workspace = sorting});
   launchProducts(launch, parts, config, args,
                  {.a = args.x,
@@ -286,7 +338,8 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
                   .offsets = offsets,
                   .counts = counts,
                   .sortedWeights = sortedWeights});
-  launch(parts.reduce, config.reduce, {.x = results, .slot_places = slotPlaces, .y = args.y});
+  if (!config.adds)
+    launch(parts.reduce, config.reduce, {.x = results, .slot_places = slotPlaces, .y = args.y});
 }
 
 MoeForwardArgs Forward::args(const MoeForwardProblem &problem, const MoeForwardConfig &config,
@@ -319,9 +372,9 @@ MoeForwardArgs Forward::args(const MoeForwardProblem &problem, const MoeForwardC
       .x = sampler("x", problem.x, Extents{m, problem.hidden}, Role::input),
       .w1 = weight("w1", problem.weight1()),
       .w2 = weight("w2", problem.weight2()),
-      .scale_x = sampleIf(isQuantised, sampler, "scale_x", problem.scale,
-                          hasBlocks ? Extents{m, scalesOfRow(problem, problem.hidden)}
-                                    : Extents{1}),
+      .scale_x =
+          sampleIf(isQuantised, sampler, "scale_x", problem.scale,
+                   hasBlocks ? Extents{m, scalesOfRow(problem, problem.hidden)} : Extents{1}),
       .scale_h =
           sampleIf(problem.scales == Scales::per_tensor, sampler, "scale_h", f32, Extents{1}),
       .scale1 = ofWeights("scale1", problem.rows1(), problem.hidden),

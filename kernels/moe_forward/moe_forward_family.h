@@ -18,7 +18,8 @@ struct MoeParts {
   GroupedGemmProblem first, second;
   MoeReduceProblem reduce;
 };
-MoeParts partsOf(const MoeForwardProblem &problem, int unit);
+/// `adds`: the second product adds its rows to y, and nothing is reduced.
+MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds = false);
 
 /// Scales that a row of so many elements of x or h has; 0 if they are not of blocks.
 inline std::int64_t scalesOfRow(const MoeForwardProblem &problem, std::int64_t elements) {
@@ -29,7 +30,8 @@ inline std::int64_t scalesOfRow(const MoeForwardProblem &problem, std::int64_t e
 struct ScaleGrid {
   std::int64_t rows, columns;
 };
-inline ScaleGrid scalesOfWeight(const MoeForwardProblem &problem, std::int64_t rows, std::int64_t columns) {
+inline ScaleGrid scalesOfWeight(const MoeForwardProblem &problem, std::int64_t rows,
+                                std::int64_t columns) {
   return {problem.scales == Scales::mx ? rows : scaleBlocks(rows), scalesOfRow(problem, columns)};
 }
 
@@ -45,12 +47,13 @@ struct Family<MoeForwardProblem> : FamilyDefaults<MoeForwardProblem, &MoeForward
   }
   template <class Visit>
   static void eachPart(const P &problem, const C &config, const Visit &visit) {
-    const MoeParts parts = partsOf(problem, config.unit);
+    const MoeParts parts = partsOf(problem, config.unit, config.adds);
     visit(problem.router, config.router);
     visit(parts.sort, config.sort);
     visit(parts.first, config.first);
     visit(parts.second, config.second);
-    visit(parts.reduce, config.reduce);
+    if (!config.adds)
+      visit(parts.reduce, config.reduce);
   }
   static std::vector<IndexRow> indexRows(const P &problem, const C &config);
   static void launch(const Call<P> &call);

@@ -15,6 +15,8 @@ template <class Side> struct MoeReduceParams {
   Strided<Side, 0> weights, mask; // (m, topk)
   Strided<Side, 0> slotPlaces;    // (m, topk)
   Param<Side, Int32> places;
+  Strided<Side, 2> scales;          // (m, topk, n / group) or (places, n / group)
+  Strided<Side, 0> ids, expertMask; // (m, topk), (experts)
 };
 inline constexpr KernelOf<MoeReduceParams> kMoeReduce{"moe_reduce"};
 

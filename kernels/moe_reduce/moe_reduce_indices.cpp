@@ -1,13 +1,15 @@
-// The numbers by which the rows of slots are found.
+// The numbers by which the rows of slots are found, and the experts that say whether they count.
 #include "moe_reduce/moe_reduce_family.h"
 
-#include "frame/arguments.h"
+#include "blocks/common/expert_ids.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 std::vector<Family<MoeReduceProblem>::IndexRow>
 Family<MoeReduceProblem>::indexRows(const MoeReduceProblem &problem, const RowConfig &) {
+  if (problem.experts)
+    return {expertIdsRow<P, A>(problem)};
   if (!problem.places)
     return {};
   return {{.rule = {.argument = "slot_places",

@@ -27,12 +27,12 @@ const FamilyKernel reduce{
       const RowThread thread(shape, config, p.m, first);
       const int piece = static_cast<int>(shape.n), number = static_cast<int>(pieces);
       const int access = accessBytes(problem.x, shape);
-      const Tensor x = problem.places
-                           ? logical_divide(firstMode(p.x).view(problem.x, {p.places, problem.n}, access),
-                                            make_tile(_, piece)) // (places, (piece, pieces))
-                           : logical_divide(
-                                 p.x.view(problem.x, {p.m, problem.topk, problem.n}, access),
-                                 make_tile(_, _, piece)); // (m, topk, (piece, pieces))
+      const Tensor x =
+          problem.places
+              ? logical_divide(firstMode(p.x).view(problem.x, {p.places, problem.n}, access),
+                               make_tile(_, piece)) // (places, (piece, pieces))
+              : logical_divide(p.x.view(problem.x, {p.m, problem.topk, problem.n}, access),
+                               make_tile(_, _, piece)); // (m, topk, (piece, pieces))
       const Tensor y =
           logical_divide(p.y.view(problem.y, {p.m, problem.n}, accessBytes(problem.y, shape)),
                          make_tile(_, piece)); // (m, (piece, pieces))
@@ -49,23 +49,49 @@ const FamilyKernel reduce{
           factors.push_back(ofToken(p.weights, f32)(k));
         if (problem.mask)
           wanted.push_back(ofToken(p.mask, u8)(k) != UInt8(0));
+        if (problem.experts) {
+          const Int32 id(ofToken(p.ids, i32)(k));
+          const Boolean isExpert((id >= 0) & (id < static_cast<std::int32_t>(problem.experts)));
+          const Tensor counts = p.expertMask.view(i32, problem.experts); // (experts)
+          wanted.push_back(Int32(counts(Int32(select(isExpert, id, 0)))) != 0 & isExpert);
+        }
         if (problem.places) {
           places.push_back(Int32(ofToken(p.slotPlaces, i32)(k)));
           wanted.push_back((places.back() >= 0) & (places.back() < p.places));
         }
       }
+      const auto codes = [&](const Cursor &at, int k) {
+        if (!problem.places)
+          return at.load(x(_, k, IntTuple{_, own}), 0);                  // of (m, piece)
+        const Tensor rows = x(_, IntTuple{_, own});                      // (places, piece)
+        return at.load(rows(places[static_cast<std::size_t>(k)], _), 0); // of (piece)
+      };
+      // The scale of an access, all of which is in one group.
+      const auto scaleAt = [&](const Cursor &at, int k) -> Numeric {
+        const std::int64_t groups = problem.n / problem.group;
+        const Int32 column = own * piece + at.column(), group = column / problem.group,
+                    inRow = at.valid() ? Int32(select(*at.valid(), group, 0)) : group;
+        const Tensor row =
+            problem.places
+                ? firstMode(p.scales).view(problem.group_scale, {p.places, groups})(
+                      places[static_cast<std::size_t>(k)], _)
+                : p.scales.view(problem.group_scale, {p.m, problem.topk, groups})(thread.row(), k,
+                                                                                  _); // (groups)
+        return Numeric(row(inRow)).to(f32);
+      };
       const auto token = [&](const Cursor &at) {
         std::vector<Vector> rows;
         for (int k = 0; k < problem.topk; ++k) {
           const auto load = [&] {
-            if (!problem.places)
-              return at.load(x(_, k, IntTuple{_, own}), 0); // of (m, piece)
-            const Tensor rows = x(_, IntTuple{_, own});     // (places, piece)
-            return at.load(rows(places[static_cast<std::size_t>(k)], _), 0); // of (piece)
+            const Vector values = codes(at, k);
+            return problem.group ? Vector(values.to(f32) * scaleAt(at, k)) : values;
           };
-          rows.push_back(problem.mask || problem.places
+          rows.push_back(!wanted.empty()
                              ? if_(wanted[static_cast<std::size_t>(k)], load,
-                                   [&] { return Vector::splat(0.0f, at.size(), problem.x); })
+                                   [&] {
+                                     return Vector::splat(0.0f, at.size(),
+                                                          problem.group ? DType(f32) : problem.x);
+                                   })
                              : load());
         }
         at.store(sum, sumOfSlots(rows, factors));

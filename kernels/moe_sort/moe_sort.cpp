@@ -1,5 +1,6 @@
 #include "moe_sort/moe_sort_family.h"
 
+#include "blocks/common/expert_ids.h"
 #include "frame/arguments.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -8,11 +9,11 @@ namespace {
 
 using Sort = Family<MoeSortProblem>;
 
-constexpr std::int64_t kMostExperts = 2048;
 constexpr int kMostSlots = 64, kLargestUnit = 256, kMostBlocks = 1024;
 /// A token's number has 24 bits of an id, and padding has the number after the last one.
 constexpr std::int64_t kMostTokens = 0xffffff;
 constexpr std::int64_t kMostPlaces = 0x7fffffff;
+constexpr std::int64_t kMostZeros = std::int64_t(1) << 26;
 
 /// The counters of a block's waves have at most so many bytes where `choose` decides, so that two
 /// blocks fit into 64 KiB of LDS.
@@ -22,6 +23,8 @@ constexpr std::int64_t kSlotsOfOne = 4096, kPlacesOfOne = 32768;
 /// Slots of a thread where several blocks share them.
 constexpr std::int64_t kSlotsOfThread = 4;
 constexpr std::int64_t kMostChosenBlocks = 256;
+/// The most blocks that set rows to 0 next to the one that sorts.
+constexpr std::int64_t kMostClearing = 256;
 
 Support problemSupported(const MoeSortProblem &problem) {
   const auto range = [](const char *name, std::int64_t value, std::int64_t least,
@@ -43,6 +46,10 @@ Support problemSupported(const MoeSortProblem &problem) {
   if (problem.capacity < 0 || problem.capacity % problem.unit)
     return Support::no(is("capacity", problem.capacity) + "; it is a multiple of the unit, " +
                        std::to_string(problem.unit) + ", or 0 for the contiguous layout");
+  if (problem.zeros < 0 || problem.zeros % kClearedBytes || problem.zeros > kMostZeros)
+    return Support::no(is("zeros", problem.zeros) + "; rows that are set to 0 have a multiple of " +
+                       std::to_string(kClearedBytes) + " bytes, up to " +
+                       std::to_string(kMostZeros));
   if (problem.capacity > kMostPlaces / expertsHere(problem))
     return Support::no(is("capacity", problem.capacity) + "; the places of " +
                        std::to_string(expertsHere(problem)) + " experts have numbers past 32 bits");
@@ -162,6 +169,14 @@ void Sort::launch(const Call<MoeSortProblem> &call) {
                     written("offsets", i32, {"local + 1", experts + 1}));
   arguments.check(args.totals, written("totals", i32, {"3", 3}));
   arguments.checkIf(problem.places, args.slot_places, written("slot_places", i32, slots));
+  arguments.checkIf(problem.zeros != 0, args.zeros,
+                    {.name = "zeros",
+                     .dtype = u8,
+                     .shape = {"m, zeros", m, problem.zeros},
+                     .free = 1,
+                     .use = Use::written,
+                     .align = kClearedBytes,
+                     .reason = "as many are set to 0 at a time"});
   // Padding is written, and places of slots, while other slots are read.
   const auto apartFromSlots = [&](const TensorArg &output, const char *name) {
     arguments.disjoint(output, name, args.ids, "ids");
@@ -173,6 +188,8 @@ void Sort::launch(const Call<MoeSortProblem> &call) {
     apartFromSlots(*args.sorted_weights, "sorted_weights");
   if (args.slot_places)
     apartFromSlots(*args.slot_places, "slot_places");
+  if (args.zeros)
+    apartFromSlots(*args.zeros, "zeros");
   const std::int64_t workspace =
       arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
 
@@ -192,10 +209,12 @@ void Sort::launch(const Call<MoeSortProblem> &call) {
                                      .slotPlaces = operandOf<0>(args.slot_places),
                                      .expertMap = operandOf<0>(args.expert_map),
                                      .tokens = operandOf<0>(args.tokens),
-                                     .blockCounts = {.address = workspace, .stride = {}}};
+                                     .blockCounts = {.address = workspace, .stride = {}},
+                                     .zeros = operandOf<1>(args.zeros)};
   const LaunchConfig all = call.on(config.blocks, config.block);
   if (config.blocks == 1) {
-    call.launches.at(0, kMoeSort)(all, call.where, params);
+    const std::int64_t clearing = problem.zeros ? std::clamp<std::int64_t>(m, 1, kMostClearing) : 0;
+    call.launches.at(0, kMoeSort)(call.on(1 + clearing, config.block), call.where, params);
     return;
   }
   call.launches.at(0, kMoeSortCount)(all, call.where, params);
@@ -226,6 +245,7 @@ MoeSortArgs Sort::args(const MoeSortProblem &problem, const MoeSortConfig &confi
       .offsets = out(isContiguous, "offsets", i32, Extents{experts + 1}),
       .totals = sampler("totals", i32, Extents{3}, Role::output),
       .slot_places = out(problem.places, "slot_places", i32, slots),
+      .zeros = out(problem.zeros != 0, "zeros", u8, Extents{m, problem.zeros}),
       .workspace = sampleIf(config.blocks > 1, sampler, "workspace", u8, bytes, Role::workspace),
   };
 }

@@ -21,8 +21,9 @@ template <class Side> struct MoeSortParams {
   Strided<Side, 0> slotPlaces;             // (m * topk)
   Strided<Side, 0> expertMap, tokens;      // (experts), (1)
   Strided<Side, 0> blockCounts;            // (local, blocks + 1): see kMoeSortScan
+  Strided<Side, 1> zeros;                  // (m, zeros)
 };
-/// One block does it all.
+/// One block sorts. Where rows are set to 0, the others do so.
 inline constexpr KernelOf<MoeSortParams> kMoeSort{"moe_sort"};
 /// Each block counts its slots of each expert; together they write padding to all places.
 inline constexpr KernelOf<MoeSortParams> kMoeSortCount{"moe_sort_count"};
@@ -33,6 +34,9 @@ inline constexpr KernelOf<MoeSortParams> kMoeSortScatter{"moe_sort_scatter"};
 
 /// Threads of a block of that kernel, and the experts that it has: 32 lanes each.
 inline constexpr int kScanBlock = 256, kScanExperts = 8;
+
+/// The bytes that a thread sets to 0 at a time.
+inline constexpr int kClearedBytes = 16;
 
 /// The experts whose slots have places.
 inline std::int64_t expertsHere(const MoeSortProblem &problem) {

@@ -46,6 +46,19 @@ public:
     }
     clearCounters();
   }
+  /// Sets rows to 0, if the problem has some: every `blocks`th from the `first` on.
+  void clearRows(const Int32 &first, const Int32 &blocks) const {
+    if (!problem_.zeros)
+      return;
+    const Tensor rows = logical_divide(p_.zeros.view(u8, {p_.m, problem_.zeros}, kClearedBytes),
+                                       make_tile(_, kClearedBytes)); // (m, (16, zeros / 16))
+    const Int32 pieces(static_cast<std::int32_t>(problem_.zeros / kClearedBytes));
+    for (Int32 row : range(first, p_.m, blocks))
+      for (Int32 piece : range(thread_, pieces, config_.block))
+        rows(_, IntTuple{_, piece})(row, _) // (16)
+            .store(Vector::splat(std::int64_t{0}, kClearedBytes, u8));
+  }
+  void clearRows() const { clearRows(block_, Int32(config_.blocks)); }
   void clearCounters() const {
     const Tensor all = make_view(counters_.iter(), make_layout(waves_ * experts_, 1));
     for (Int32 i : range(thread_, Int32(waves_ * experts_), config_.block))
@@ -262,14 +275,22 @@ void countAndPlace(SortBlock &block) {
 const FamilyKernel sort{
     kMoeSort, [](const MoeSortParams<OnDevice> &p, const Constexpr<Spec<MoeSortProblem>> &spec) {
       SortBlock block(p, spec.value());
-      block.clear();
-      countAndPlace(block);
+      const auto sortSlots = [&] {
+        block.clear();
+        countAndPlace(block);
+      };
+      if (!spec.value().problem.zeros)
+        return sortSlots();
+      const Int32 number(block_idx().x);
+      if_(number == 0, sortSlots);
+      if_(number > 0, [&] { block.clearRows(number - 1, grid_dim().x - 1); });
     }};
 
 const FamilyKernel countBlocks{kMoeSortCount, [](const MoeSortParams<OnDevice> &p,
                                                  const Constexpr<Spec<MoeSortProblem>> &spec) {
                                  SortBlock block(p, spec.value());
                                  block.clear();
+                                 block.clearRows();
                                  gpu::barrier();
                                  block.count();
                                  gpu::barrier();

@@ -18,13 +18,23 @@ Outputs expected(const MoeReduceProblem &problem, const RowConfig &, std::int64_
         const std::size_t row = static_cast<std::size_t>(t * k + i);
         if (problem.mask && inputs.at("mask")[row] == 0)
           continue;
+        if (problem.experts) {
+          const double id = inputs.at("ids")[row];
+          if (id < 0 || id >= double(problem.experts) ||
+              inputs.at("expert_mask")[static_cast<std::size_t>(id)] == 0)
+            continue;
+        }
         const double place = problem.places ? inputs.at("slot_places")[row] : double(row);
         if (place < 0)
           continue;
+        const double scale = problem.group
+                                 ? inputs.at("x_scale")[static_cast<std::size_t>(
+                                       (static_cast<std::int64_t>(place) * n + j) / problem.group)]
+                                 : 1;
         const double term =
             inputs.at("x")[static_cast<std::size_t>(place) * static_cast<std::size_t>(n) +
                            static_cast<std::size_t>(j)] *
-            (problem.weights ? inputs.at("weights")[row] : 1);
+            scale * (problem.weights ? inputs.at("weights")[row] : 1);
         sum += term;
         magnitude += std::fabs(term);
       }
@@ -93,6 +103,8 @@ Outputs expected(const MoeSortProblem &problem, const MoeSortConfig &, std::int6
   }
   if (problem.places)
     outputs["slot_places"] = exact(slotPlaces);
+  if (problem.zeros)
+    outputs["zeros"] = exact(filled(m * problem.zeros, 0));
   return outputs;
 }
 

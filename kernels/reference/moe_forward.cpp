@@ -94,8 +94,8 @@ Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
   offsets.push_back(0);
   for (const auto &own : slots) {
     for (std::int64_t slot : own) {
-      ids.push_back(static_cast<double>(slot / problem.topk() |
-                                        slot % problem.topk() << kIdTokenBits));
+      ids.push_back(
+          static_cast<double>(slot / problem.topk() | slot % problem.topk() << kIdTokenBits));
       ofPlaces.push_back(weights[static_cast<std::size_t>(slot)]);
     }
     offsets.push_back(static_cast<double>(ids.size()));
@@ -134,10 +134,9 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
   // Of element (row, k) of w2, by its number among those of all experts.
   const auto weight2 = [&](std::int64_t row, std::int64_t k) {
     if (!problem.narrow()) {
-      const double plain =
-          problem.weight_type() == f4E2M1FN
-              ? preparedNumberOfFour(problem.weight2(), inputs.at("w2"), row, k)
-              : inputs.at("w2")[preparedPlace(problem.weight2(), row, k)];
+      const double plain = problem.weight_type() == f4E2M1FN
+                               ? preparedNumberOfFour(problem.weight2(), inputs.at("w2"), row, k)
+                               : inputs.at("w2")[preparedPlace(problem.weight2(), row, k)];
       const std::int64_t expert = row / hidden, ofRows = (hidden + 127) / 128,
                          across = (inner + 127) / 128;
       switch (problem.scales) {
@@ -152,9 +151,8 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
         return plain;
       }
     }
-    const double scale = problem.w_scales == Scales::none
-                             ? 1.0
-                             : inputs.at("scale2")[static_cast<std::size_t>(row)];
+    const double scale =
+        problem.w_scales == Scales::none ? 1.0 : inputs.at("scale2")[static_cast<std::size_t>(row)];
     return narrow(row, k) * scale;
   };
 
@@ -185,11 +183,10 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
           magnitude += std::fabs(inside.values[in] * b);
           error += inside.bound[in] * std::fabs(b);
         }
-        const double bias =
-            problem.bias
-                ? inputs.at("bias2")[expert * static_cast<std::size_t>(hidden) +
-                                     static_cast<std::size_t>(j)]
-                : 0;
+        const double bias = problem.bias
+                                ? inputs.at("bias2")[expert * static_cast<std::size_t>(hidden) +
+                                                     static_cast<std::size_t>(j)]
+                                : 0;
         error += kRounding *
                  (2 * (double(inner) / 16 + 12 + groups) * magnitude + 6 * std::fabs(sum + bias));
         const double result = (sum + bias) * weight;
@@ -203,9 +200,13 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
       }
       ++place;
     }
+  // Each sum that is stored is rounded to y's type, and so is what is added.
+  const double additions = config.adds ? double(topk) + 1 : 0,
+               rounding = kRounding * double(topk) + host::unit(problem.y) * additions,
+               least = host::underflow(problem.y) * additions;
   Expected y;
   for (std::size_t i = 0; i < size; ++i)
-    add(y, problem.y, values[i], errors[i] + double(topk) * kRounding * magnitudes[i]);
+    add(y, problem.y, values[i], errors[i] + rounding * magnitudes[i] + least);
   return {{"y", y}};
 }
 

@@ -1,6 +1,7 @@
 #include "topk_gating/topk_gating_family.h"
 
 #include "blocks/quant/quant_rules.h"
+#include "blocks/common/expert_ids.h"
 #include "frame/arguments.h"
 
 #include <cmath>
@@ -11,7 +12,6 @@ namespace {
 
 using Gating = Family<TopkGatingProblem>;
 
-constexpr std::int64_t kMostExperts = 2048; // 64 for each lane of a wave of 32
 constexpr int kMostChosen = 64;
 constexpr int kMostGroups = 32; // a bit for each
 

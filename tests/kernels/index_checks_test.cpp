@@ -580,6 +580,7 @@ TEST_CASE("the operands that tools and tuning take are right") {
                               .tokens = true},
         5);
   check(fk::MoeReduceProblem{.n = 16, .topk = 2, .places = true}, 5);
+  check(fk::MoeReduceProblem{.n = 16, .topk = 2, .experts = 4}, 5);
   check(fk::MoeSortProblem{.experts = 9, .topk = 2, .local = 4, .tokens = true}, 5);
   check(fk::MqaLogitsProblem{.x = fx::bf16, .heads = 16, .head = 64}, 5);
   check(fk::MqaLogitsProblem{.x = fx::bf16, .heads = 16, .head = 64, .paged = true, .page = 4}, 5);

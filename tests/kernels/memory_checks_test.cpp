@@ -4,6 +4,7 @@
 #include "support/whole_problems.h"
 
 #include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/attention/merge_states.h>
 #include <flydsl/kernels/causal_conv.h>
 #include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/decode.h>
@@ -12,7 +13,6 @@
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/grouped_gemm.h>
-#include <flydsl/kernels/attention/merge_states.h>
 #include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
@@ -109,9 +109,13 @@ TEST_CASE("plans that check memory refuse each operand that reaches past its own
                                   .scale_a = Scales::per_row,
                                   .scale_b = Scales::per_row});
   expectMemory(kWholeMixture);
+  MoeForwardProblem adding = kWholeMixture;
+  adding.any_order = true;
+  expectMemory(adding);
   expectMemory(MergeStatesProblem{.heads = 2, .head = 16, .sink = true, .lse = true});
   expectMemory(MergeStatesProblem{.heads = 2, .head = 16, .states = 3});
   expectMemory(MoeReduceProblem{.n = 24, .topk = 3, .places = true});
+  expectMemory(MoeReduceProblem{.x = fx::f8E4M3FN, .n = 24, .topk = 3, .group = 8, .experts = 5});
   expectMemory(MoeReduceProblem{.n = 24, .topk = 3, .weights = true, .mask = true});
   expectMemory(kWholeSort);
   expectMemory(MoeSortProblem{.experts = 8, .topk = 2, .unit = 16, .capacity = 32});

@@ -301,12 +301,17 @@ void expectRules(const Share &share) {
                                    .scale_a = Scales::per_row,
                                    .scale_b = Scales::per_row}},
                                  share);
-  expectRule<MoeForwardProblem>({kWholeMixture}, share);
+  MoeForwardProblem adding = kWholeMixture;
+  adding.any_order = true;
+  expectRule<MoeForwardProblem>({kWholeMixture, adding}, share);
   expectRule<MergeStatesProblem>(
       {{.heads = 2, .head = 16, .sink = true, .lse = true}, {.heads = 2, .head = 24, .states = 3}},
       share);
   expectRule<MoeReduceProblem>(
-      {{.n = 24, .topk = 3, .weights = true, .mask = true}, {.n = 24, .topk = 3, .places = true}},
+      {{.n = 24, .topk = 3, .weights = true, .mask = true},
+       {.n = 24, .topk = 3, .places = true},
+       {.x = fx::f8E4M3FN, .n = 24, .topk = 3, .group = 8, .experts = 5},
+       {.x = fx::f8E5M2, .n = 64, .topk = 3, .places = true, .group = 32, .group_scale = fx::f32}},
       share);
   expectRule<MoeSortProblem>({kWholeSort, {.experts = 8, .topk = 2, .unit = 16, .capacity = 32}},
                              share);

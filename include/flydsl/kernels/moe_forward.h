@@ -23,6 +23,10 @@ namespace kernels {
 /// first product makes, too (Scales::mx). Results of experts and biases have 16 bits then, see
 /// expert_type().
 ///
+/// With `any_order`, the second product may add its rows to y by atomic operations instead, see
+/// MoeForwardConfig::adds: y is rounded to its type after each addition then, and these come in the order
+/// of the device, so that bits may differ from call to call.
+///
 /// One plan launches the kernels of topk_gating, moe_sort, grouped_gemm twice, and moe_reduce. How many
 /// rows an expert has stays on the device.
 struct FLYDSL_API MoeForwardProblem {
@@ -38,12 +42,12 @@ struct FLYDSL_API MoeForwardProblem {
   /// Of w1 and w2: x's type if there is none; f4E2M1FN under x of 8 bits with Scales::mx; or narrow
   /// weights (GroupedGemmProblem). gpt-oss has f4E2M1FN, with w_groups {32, f8E8M0FNU} under 16 bits.
   DType w = {};
-  ScaleGroups w_groups = {};         ///< of narrow weights
-  Scales w_scales = Scales::none;    ///< or per_row, of narrow weights: scale1 and scale2
-  DType y = bf16;           ///< f32, f16 or bf16
-  std::int64_t hidden = 0;  ///< elements of a token, and of a result
-  std::int64_t inner = 0;   ///< elements of h
-  bool bias = false;        ///< both products have one
+  ScaleGroups w_groups = {};      ///< of narrow weights
+  Scales w_scales = Scales::none; ///< or per_row, of narrow weights: scale1 and scale2
+  DType y = bf16;                 ///< f32, f16 or bf16
+  std::int64_t hidden = 0;        ///< elements of a token, and of a result
+  std::int64_t inner = 0;         ///< elements of h
+  bool bias = false;              ///< both products have one
   RoutedWeights weights = RoutedWeights::output; ///< or input: of the first product (Llama 4)
   Activation activation = Activation::silu;
   GatedPairs gated = GatedPairs::halves;
@@ -51,7 +55,8 @@ struct FLYDSL_API MoeForwardProblem {
   /// Not 0: expert parallelism. w1 and w2 are those of so many experts, which `expert_map` names; y is
   /// the sum of their results alone, to be added to those of other ranks.
   std::int64_t local = 0;
-  bool tokens = false; ///< the number of tokens is in device memory, m is an upper bound
+  bool tokens = false;    ///< the number of tokens is in device memory, m is an upper bound
+  bool any_order = false; ///< the results of a token's experts may be added in any order
 
   /// The experts that the router tells apart, and those whose weights are here.
   std::int64_t experts() const { return router.experts + router.shared; }
@@ -84,16 +89,19 @@ struct FLYDSL_API MoeForwardConfig {
   MoeSortConfig sort = {};
   GemmConfig first = {}, second = {};
   RowConfig reduce = {};
+  /// The second product adds its rows to y, which the sorting sets to 0, and there is no reduction:
+  /// one launch less, and no results of slots in memory. With any_order.
+  bool adds = false;
   friend bool operator==(const MoeForwardConfig &, const MoeForwardConfig &) = default;
 };
 
 /// The tensors of a call, for m tokens; those that the problem does not have are left out.
 struct FLYDSL_API MoeForwardArgs {
-  TensorArg logits;                     ///< (m, router.experts), contiguous rows
+  TensorArg logits;                          ///< (m, router.experts), contiguous rows
   std::optional<TensorArg> router_bias = {}; ///< (router.experts), f32: router.bias
   std::optional<TensorArg> ids = {};         ///< (m, topk), i32, contiguous: router.given
-  TensorArg x;            ///< (m, hidden), contiguous rows that start at multiples of 16 bytes
-  PreparedWeight w1, w2;  ///< of problem.weight1() and weight2()
+  TensorArg x;           ///< (m, hidden), contiguous rows that start at multiples of 16 bytes
+  PreparedWeight w1, w2; ///< of problem.weight1() and weight2()
   /// Of scales: (1), f32; of blocks (m, hidden / 128), of mx (m, hidden / 32), contiguous. Of h,
   /// per_tensor alone: (1), f32
   std::optional<TensorArg> scale_x = {}, scale_h = {};

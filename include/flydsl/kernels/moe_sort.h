@@ -29,6 +29,9 @@ struct FLYDSL_API MoeSortProblem {
   bool weights = true; ///< the weights of slots are sorted along
   bool tokens = false; ///< the number of tokens is in device memory, m is an upper bound
   bool places = false; ///< the place of each slot is written
+  /// Not 0: rows of so many bytes, one of each of the m tokens, are set to 0 along the way, a multiple of
+  /// 16: those that a product adds to (GroupedRows::tokens).
+  std::int64_t zeros = 0;
   friend bool operator==(const MoeSortProblem &, const MoeSortProblem &) = default;
 };
 
@@ -58,6 +61,7 @@ struct FLYDSL_API MoeSortArgs {
   /// slots that were dropped
   TensorArg totals;
   std::optional<TensorArg> slot_places = {}; ///< (m, topk), i32: the place of each slot, or -1
+  std::optional<TensorArg> zeros = {};       ///< (m, zeros), u8, contiguous rows
   std::optional<TensorArg> workspace = {};   ///< u8, plan.workspace_bytes(m) or more
 };
 

@@ -7,6 +7,9 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
+/// The most experts that a router has: 64 for each lane of a wave of 32.
+inline constexpr std::int64_t kMostExperts = 2048;
+
 /// The experts that ids tell apart, and the slots of a token.
 template <class P> std::int64_t expertsOf(const P &problem) {
   if constexpr (requires { problem.experts(); })

@@ -99,6 +99,14 @@ TEST_CASE("checked places of slots that are summed up", "[run]") {
                                    3);
 }
 
+TEST_CASE("checked experts of slots that are summed up", "[run]") {
+  const fk::MoeReduceProblem problem{.n = 16, .topk = 2, .experts = 4};
+  std::vector<Wrong> wrong = outside("ids", 5, -1, 4);
+  wrong.push_back({"ids", 3, 4, "ids[1, 1] is 4; it is -1 or from 0 to 3, the experts"});
+  expectCase<fk::MoeReduceProblem>(
+      {problem, chosen(problem, 3), {{"ids", {3, 0, -1, 2, 2, 1}}}, {{"ids", 2}}, wrong}, 3);
+}
+
 TEST_CASE("checked experts of a rank and tokens of a mixture", "[run]") {
   const fk::MoeForwardProblem problem{
       .router = {.experts = 6, .topk = 2}, .hidden = 32, .inner = 32, .local = 3, .tokens = true};

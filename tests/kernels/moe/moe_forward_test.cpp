@@ -153,6 +153,39 @@ TEST_CASE("mixtures of models for any number of tokens", "[run]") {
       expectForward(problem, fk::choose(problem, m), m);
 }
 
+TEST_CASE("mixtures whose second product adds to y", "[run]") {
+  // Biases of another type than y's, weights of the input, a rank's experts and tokens of the device.
+  std::vector<MoeForwardProblem> problems = models();
+  problems[1].local = 6;
+  problems[1].tokens = true;
+  for (MoeForwardProblem &problem : problems) {
+    problem.any_order = true;
+    for (std::int64_t m : {1, 21}) {
+      const MoeForwardConfig config = fk::choose(problem, m);
+      CHECK(config.adds);
+      expectForward(problem, config, m);
+    }
+  }
+  MoeForwardProblem bytes = quantisedModels()[0];
+  bytes.any_order = true;
+  expectForward(bytes, fk::choose(bytes, 5), 5);
+}
+
+TEST_CASE("a mixture that adds to y has no results of slots in its workspace, and y apart from x") {
+  MoeForwardProblem problem = models()[0];
+  const MoeForwardConfig ordered = fk::choose(problem, 21);
+  problem.any_order = true;
+  const MoeForwardConfig adding = fk::choose(problem, 21);
+  CHECK(fk::workspace_bytes(problem, adding, 21) + 21 * 2 * problem.hidden * 2 <=
+        fk::workspace_bytes(problem, ordered, 21));
+  const fk::MoeForwardPlan plan(problem, adding);
+  const Operands<MoeForwardProblem> operands(problem, adding, 21);
+  fk::MoeForwardArgs args = operands.args();
+  args.y = args.x;
+  CHECK(messageOf([&] { plan(args); }).find("moe_forward: y shares memory with x") !=
+        std::string::npos);
+}
+
 TEST_CASE("mixtures with narrow weights", "[run]") {
   for (const MoeForwardProblem &problem : narrowModels())
     for (std::int64_t m : {3, 40})
@@ -416,6 +449,12 @@ TEST_CASE("moe_forward says what it does not support") {
   MoeForwardConfig config = fk::choose(problem, 1, target);
   config.unit = 40;
   CHECK(fk::supported(problem, config, target).why.starts_with("the first product: unit is 40"));
+  config = fk::choose(problem, 1, target);
+  CHECK(!config.adds);
+  config.adds = true;
+  CHECK(fk::supported(problem, config, target).why ==
+        "adds: the second product adds its rows in any order, which any_order of the problem has to "
+        "allow");
 }
 
 TEST_CASE("moe_forward refuses scales of narrow weights that do not fit") {

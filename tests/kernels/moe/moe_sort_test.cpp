@@ -103,6 +103,9 @@ void expectSorted(const MoeSortProblem &problem, const MoeSortConfig &config, co
   }
   if (problem.places)
     args.slot_places = slotPlaces.tensor();
+  const Operand zeros = Operand::output(fx::u8, m, problem.zeros, /*gap=*/32);
+  if (problem.zeros)
+    args.zeros = zeros.tensor();
   if (config.blocks > 1)
     args.workspace = workspace.vector();
   const fx::Stream stream;
@@ -125,6 +128,8 @@ void expectSorted(const MoeSortProblem &problem, const MoeSortConfig &config, co
   }
   if (problem.places)
     expectEqual("slot_places", slotPlaces, expected.places);
+  if (problem.zeros)
+    expectEqual("zeros", zeros, std::vector<double>(std::size_t(m * problem.zeros)));
   workspace.expectUntouched();
 }
 
@@ -189,6 +194,16 @@ TEST_CASE("all slots have one expert, or experts have no slots", "[run]") {
   for (const MoeSortConfig &config : ways())
     for (double expert : {0, 7, 19})
       expectSorted(problem, config, sameExpert(problem, 75, expert));
+}
+
+TEST_CASE("rows are set to 0 while slots are sorted", "[run]") {
+  // One block that sorts and others that clear, and blocks that do both; rows past the tokens, too.
+  const MoeSortProblem problem{.experts = 6, .topk = 2, .unit = 16, .tokens = true, .zeros = 1040};
+  for (const MoeSortConfig &config : {MoeSortConfig{.block = 64, .blocks = 1},
+                                      MoeSortConfig{.block = 64, .blocks = 3}})
+    expectSorted(problem, config,
+                 {.m = 5, .ids = {0, 5, 1, 1, 2, 5, 0, 3, 4, 2}, .weights = integers(10, 1, 0, 9),
+                  .tokens = 4});
 }
 
 TEST_CASE("no tokens are sorted", "[run]") {
@@ -335,6 +350,8 @@ TEST_CASE("moe_sort says what it does not support") {
         "capacity is 40; it is a multiple of the unit, 32, or 0 for the contiguous layout");
   CHECK(why({.experts = 2048, .unit = 32, .capacity = 1 << 20}) ==
         "capacity is 1048576; the places of 2048 experts have numbers past 32 bits");
+  CHECK(why({.experts = 8, .zeros = 40}) ==
+        "zeros is 40; rows that are set to 0 have a multiple of 16 bytes, up to 67108864");
   CHECK(why({.experts = 8, .local = 9}) ==
         "local is 9; a rank has 1 to 8 of 8 experts, or 0 for all without a map");
   const auto whyNot = [&](const MoeSortConfig &config) {
