@@ -15,8 +15,11 @@ struct ChunkShape {
   const DeltaRuleProblem &problem;
   int tokens, waves;
 
+  /// The tokens of a chunk: those of one instruction, of which each lane has runs of 8.
+  static int tokensOf(const MatrixForm &form) { return form.lanes / 16 * 8 * form.runsOfEight(); }
+
   ChunkShape(const DeltaRuleProblem &problem, const DeltaRuleConfig &config, const MatrixForm &form)
-      : problem(problem), tokens(form.lanes / 16 * 8), waves(config.block / form.lanes) {}
+      : problem(problem), tokens(tokensOf(form)), waves(config.block / form.lanes) {}
 
   bool solves() const { return problem.update == StateUpdate::delta; }
   /// Rows of k and q, and of k that is decayed.

@@ -388,30 +388,32 @@ private:
     const ProductLane &lane = lane_.product();
     return rows.load(row, row, lane.element(0), lane.pieceAt(piece), lane.piece());
   }
-  static Vector joined(const Vector &low, const Vector &high) {
-    const Tensor both = make_rmem_tensor(IntTuple({kPiece, 2}), low.dtype());
-    both(_, 0).store(low);
-    both(_, 1).store(high);
-    return both.load();
-  }
 
-  /// The state as the second operand of products over its rows: for a block of 8 tiles and a value of a
-  /// lane, the 8 rows that the lane has there, and those of the other half of the wave.
+  /// Values of a lane whose rows of a block of the state make one operand: runs of 8 rows each.
+  int valuesOfOperand() const { return lane_.form().runsOfEight(); }
+  /// Elements of an operand that a lane has.
+  int sizeOfOperand() const { return kPiece * (holdsAll() ? 2 : valuesOfOperand()); }
+  /// The state as the second operand of products over its rows: for a block of 8 tiles and a lane's values
+  /// from v on, the runs of 8 rows that the lane has there, and on RDNA3 those of the other half of
+  /// the wave.
   Vector operandOf(const std::vector<Tensor> &state, int block, int v) const {
-    const Tensor own = make_rmem_tensor(IntTuple(kPiece), problem_.x);
-    for (int e = 0; e < kPiece; ++e)
-      own(e) = state[at(block + e)](v).to(problem_.x);
-    const Tensor operand = make_rmem_tensor(IntTuple(holdsAll() ? 2 * kPiece : kPiece), problem_.x);
+    const int values = valuesOfOperand();
+    const Tensor own = make_rmem_tensor(IntTuple({kPiece, values}), problem_.x);
+    for (int i = 0; i < values; ++i)
+      for (int e = 0; e < kPiece; ++e)
+        own(e, i) = state[at(block + e)](v + i).to(problem_.x);
+    const Tensor operand = make_rmem_tensor(IntTuple(sizeOfOperand()), problem_.x);
     giveProbabilities(lane_.form(), own.load(), operand);
     return operand.load();
   }
   /// The columns of a matrix of tokens that belong to these rows.
   Vector columnsOfState(const SharedRows &rows, int tile, int block, int v) const {
     // A row of the state is `width` elements; those of the lanes of a group follow one another.
-    const int width = lane_.width(), count = holdsAll() ? 2 * kPiece : kPiece;
+    const int width = lane_.width();
     const Int32 group = holdsAll() ? Int32(0) : lane_.product().sumRow(0) * width;
     return rows.load(lane_.key(tile), lane_.key(0), group,
-                     lane_.elementOfTile(block) + v * (count / kPiece) * width, count);
+                     lane_.elementOfTile(block) + v * (holdsAll() ? 2 : 1) * width,
+                     sizeOfOperand());
   }
   /// The products of matrices of tokens with the state: for each matrix and each tile of tokens. An
   /// operand of the state is made once, and no longer needed after its products.
@@ -422,7 +424,7 @@ private:
       for (int tile = 0; tile < lane_.keyTiles(); ++tile)
         tiles.push_back(product_.zeros());
     for (int block = 0; block < tiles(); block += kPiece)
-      for (int v = 0; v < sums(); ++v) {
+      for (int v = 0; v < sums(); v += valuesOfOperand()) {
         loadsStay();
         const Vector operand = operandOf(state, block, v);
         for (std::size_t i = 0; i < matrices.size(); ++i)
@@ -432,11 +434,15 @@ private:
       }
     return results;
   }
+  /// The token of the chunk of a value of a tile of products.
+  Int32 tokenOf(int tile, int v) const {
+    return Int32(lane_.scoreKey() + lane_.scoreOffset(tile * sums() + v));
+  }
   /// Calls `body` with each of the lane's tokens of products: tile, value, number in the chunk.
   template <class Body> void eachToken(Body body) const {
     for (int tile = 0; tile < lane_.keyTiles(); ++tile)
       for (int v = 0; v < sums(); ++v)
-        body(tile, v, Int32(lane_.scoreKey() + (tile * sums() + v)));
+        body(tile, v, tokenOf(tile, v));
   }
 
   /// v of a token of the chunk in the lane's column, in f32; of those past the last, that of the last.
@@ -456,14 +462,11 @@ private:
           shared_.beta(i) * (value - decayTo(i) * known[at(tile)](v));
     });
   }
-  /// The first of the tokens that the lane has of an operand over tokens, and how many they are.
-  Int32 firstToken() const { return holdsAll() ? Int32(0) : lane_.scoreKey(); }
-  int run() const { return holdsAll() ? tokens() : kPiece; }
   /// d of the lane's tokens, with StateUpdate::add.
   Vector added(const Int32 &base, const Int32 &end) const {
-    const Tensor own = make_rmem_tensor(IntTuple(run()), f32);
-    for (int k = 0; k < run(); ++k) {
-      const Int32 i = firstToken() + k;
+    const Tensor own = make_rmem_tensor(IntTuple(lane_.valueKeys()), f32);
+    for (int k = 0; k < lane_.valueKeys(); ++k) {
+      const Int32 i = lane_.valueKey(k);
       own(k) = shared_.beta(i) * valueOf(base, end, i);
     }
     return own.load();
@@ -482,12 +485,14 @@ private:
       }
       d.push_back(sum.back());
     }
-    const Tensor own = make_rmem_tensor(IntTuple(run()), f32);
-    for (int k = 0; k < run(); ++k) {
-      std::vector<Numeric> chosen{d[at(k)]};
-      for (int group = 1; group < tokens() / run(); ++group)
+    const Tensor own = make_rmem_tensor(IntTuple(lane_.valueKeys()), f32);
+    for (int k = 0; k < lane_.valueKeys(); ++k) {
+      // RDNA3's lanes have all tokens.
+      const int first = holdsAll() ? k : lane_.scoreOffset(k);
+      std::vector<Numeric> chosen{d[at(first)]};
+      for (int group = 1; group < tokens() / lane_.valueKeys(); ++group)
         chosen.push_back(
-            select(lane_.product().group() == group, d[at(group * kPiece + k)], chosen.back()));
+            select(lane_.product().group() == group, d[at(group * kPiece + first)], chosen.back()));
       own(k) = chosen.back();
     }
     return own.load();
@@ -495,17 +500,18 @@ private:
 
   /// The lane's tokens of a row of a matrix.
   Vector runOf(const Tensor &matrix, const Int32 &row) const {
-    const auto load = [&](const Int32 &token) {
-      return ChunkMemory::load(matrix, row, token, kPiece);
-    };
-    return holdsAll() ? joined(load(Int32(0)), load(Int32(kPiece))) : load(lane_.scoreKey());
+    const int runs = lane_.valueKeys() / kPiece;
+    const Tensor all = make_rmem_tensor(IntTuple({kPiece, runs}), matrix.dtype());
+    for (int i = 0; i < runs; ++i)
+      all(_, i).store(ChunkMemory::load(matrix, row, lane_.valueKey(i * kPiece), kPiece));
+    return all.load();
   }
   void results(const Int32 &base, const Int32 &end, const std::vector<Tensor> &seen,
                const Vector &delta, const std::optional<Numeric> &skip) const {
     const Vector operand = delta.to(problem_.x);
     for (int tile = 0; tile < lane_.keyTiles(); ++tile)
       for (int v = 0; v < sums(); ++v) {
-        const Int32 i = lane_.scoreKey() + (tile * sums() + v);
+        const Int32 i = tokenOf(tile, v);
         seen[at(tile)](v) = seen[at(tile)](v) * decayTo(i) * scaleOf(problem_);
       }
     for (int tile = 0; tile < lane_.keyTiles(); ++tile)
@@ -525,9 +531,9 @@ private:
     if (shared_.channels)
       return delta.to(problem_.x);
     const Numeric last = shared_.sums(tokens() - 1);
-    const Tensor weighed = make_rmem_tensor(IntTuple(run()), problem_.x);
-    for (int k = 0; k < run(); ++k)
-      weighed(k) = (delta.at(k) * decayOf(last - shared_.sums(firstToken() + k))).to(problem_.x);
+    const Tensor weighed = make_rmem_tensor(IntTuple(lane_.valueKeys()), problem_.x);
+    for (int k = 0; k < lane_.valueKeys(); ++k)
+      weighed(k) = (delta.at(k) * decayOf(last - shared_.sums(lane_.valueKey(k)))).to(problem_.x);
     return weighed.load();
   }
   /// The decays over all of the chunk of `width` tiles of the state from `tile` on: of each the lane's
@@ -554,7 +560,7 @@ private:
       const Int32 column = lane_.product().row() * lane_.width();
       const ValueOperands rows = valuesOfRows(lane_, width, [&](int i) {
         const Int32 row = lane_.valueKey(i);
-        return shared_.k.load(row, holdsAll() ? row : lane_.scoreKey(), column,
+        return shared_.k.load(row, holdsAll() ? row : lane_.valueKey(i / kPiece * kPiece), column,
                               lane_.elementOfTile(tile), width);
       });
       const std::vector<Vector> decays = decaysOf(tile, width);

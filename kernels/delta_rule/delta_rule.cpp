@@ -26,9 +26,6 @@ Support sizeSupported(const char *name, int size, int most) {
 Support chunksSupported(const DeltaRuleProblem &problem, const DeltaRuleConfig &config,
                         const Target &target) {
   const auto form = problem.x == f32 ? std::nullopt : chunkForm(problem, target);
-  if (problem.x != f32 && !form && matrixForm(target, problem.x, problem.x, 32, 32))
-    return Support::no("chunks are for matrix instructions that take 8 tokens of a lane; those " +
-                       ("of " + target.name()) + " take more");
   if (!form || problem.key % 128)
     return Support::no(is("key", problem.key) + " and x of type " + std::string(problem.x.name()) +
                        "; chunks take keys of 128 or 256 elements of f16 or bf16");
@@ -36,7 +33,7 @@ Support chunksSupported(const DeltaRuleProblem &problem, const DeltaRuleConfig &
     return Support::no(is("key", problem.key) +
                        " and by_channel is true; chunks of such decays take keys of 128 elements");
   // 8 elements of a token at a time; all threads have as many.
-  const int wave = target.wave_size(), pieces = form->lanes / 16 * 8 * problem.key / 8;
+  const int wave = target.wave_size(), pieces = ChunkShape::tokensOf(*form) * problem.key / 8;
   if (config.key_lanes != wave || pieces % config.block)
     return Support::no(is("key_lanes", config.key_lanes) + " and " + is("block", config.block) +
                        "; in chunks key_lanes is " + std::to_string(wave) + ", and block divides " +

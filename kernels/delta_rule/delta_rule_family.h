@@ -39,11 +39,9 @@ inline double scaleOf(const DeltaRuleProblem &problem) {
     return 1;
   return scaleOr(problem.scale, problem.key);
 }
-/// The instruction of the chunked form; none if the target has none of the type, or if its lanes
-/// hold more tokens than one run of 8 of them (gfx1250).
+/// The instruction of the chunked form; none if the target has none of the type.
 inline std::optional<MatrixForm> chunkForm(const DeltaRuleProblem &problem, const Target &target) {
-  const auto form = matrixForm(target, problem.x, problem.x, 32, 32);
-  return form && form->runsOfEight() == 1 ? form : std::nullopt;
+  return matrixForm(target, problem.x, problem.x, 32, 32);
 }
 
 template <> struct Family<DeltaRuleProblem> : FamilyDefaults<DeltaRuleProblem, &DeltaRuleArgs::q> {

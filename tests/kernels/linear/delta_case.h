@@ -309,13 +309,10 @@ inline void expectDelta(const DeltaRuleProblem &problem, const DeltaInputs &inpu
   expectWithin(state.values(), reference.state, reference.stateBound);
 }
 
-/// The chunked form with so many waves; none where a target's matrix instructions do not serve it.
-inline std::optional<DeltaRuleConfig> chunksOf(int waves) {
-  const fx::Target target = fx::Device::current().target();
-  if (target.family() == fx::Family::gfx1250)
-    return std::nullopt;
-  const int wave = target.wave_size();
-  return DeltaRuleConfig{.key_lanes = wave, .block = waves * wave, .chunks = true};
+/// The chunked form with so many waves.
+inline DeltaRuleConfig chunksOf(int waves) {
+  const int wave = fx::Device::current().target().wave_size();
+  return {.key_lanes = wave, .block = waves * wave, .chunks = true};
 }
 
 } // namespace kernel_tests

@@ -31,17 +31,8 @@ TEST_CASE("the gated delta rule, sequences of several tokens and of none", "[run
 }
 
 TEST_CASE("the gated delta rule in chunks", "[run]") {
-  const fx::Target target = fx::Device::current().target();
   DeltaRuleProblem problem{
       .heads = 1, .v_heads = 2, .key = 128, .value = 48, .normalise = true, .prefill = true};
-  if (!chunksOf(4)) {
-    const DeltaRuleConfig chunks{.key_lanes = 32, .block = 128, .chunks = true};
-    CHECK(fk::supported(problem, chunks, target).why ==
-          "chunks are for matrix instructions that take 8 tokens of a lane; those of gfx1250 take "
-          "more");
-    CHECK(!fk::choose(problem, 100).chunks);
-    return;
-  }
   CHECK(fk::choose(problem, 100).chunks);
   expectDelta(problem, randomDelta(problem, {40, 0, 1, 70, 32}, {1, 2, 0, 3, -1}, 4), chunksOf(4));
   problem.x = fx::f16;
@@ -98,10 +89,10 @@ TEST_CASE("delta_rule: another run, a graph, a file", "[run]") {
                                     {.key_lanes = 8, .block = 64}, 3);
   const fx::Target target = fx::Device::current().target();
   // gfx90a spills scalars of chunks into lanes of a vector register.
-  if (const auto chunks = chunksOf(2); chunks && target.family() != fx::Family::cdna2)
+  if (target.family() != fx::Family::cdna2)
     expectStructure<DeltaRuleProblem>(
         {.heads = 1, .v_heads = 1, .key = 128, .value = 32, .normalise = true, .prefill = true},
-        *chunks, 40);
+        chunksOf(2), 40);
 }
 
 TEST_CASE("delta_rule reads and writes a state once", "[run]") {

@@ -52,11 +52,8 @@ TEST_CASE("a step of Mamba-2's SSD", "[run]") {
 
 TEST_CASE("Mamba-2's SSD in chunks", "[run]") {
   DeltaRuleProblem problem = forPrompts(ssd(1, 2, 128, 48));
-  const std::optional<DeltaRuleConfig> four = chunksOf(4);
-  CHECK(fk::choose(problem, 100).chunks == four.has_value());
-  const std::vector<int> lengths =
-      four ? std::vector{40, 0, 1, 70, 32} : std::vector{4, 0, 1, 7, 3};
-  expectDelta(problem, randomDelta(problem, lengths, {1, 2, 0, 3, -1}, 4), four);
+  CHECK(fk::choose(problem, 100).chunks);
+  expectDelta(problem, randomDelta(problem, {40, 0, 1, 70, 32}, {1, 2, 0, 3, -1}, 4), chunksOf(4));
   problem.x = fx::f16;
   problem.fresh = true;
   problem.dt_min = 0.25;
@@ -95,7 +92,7 @@ TEST_CASE("Mamba-2's SSD of integers is exact", "[run]") {
     inputs.state = integers(128 * 32, 4, -9, 9);
     inputs.a = {0};
     inputs.skip = {3};
-    expectDelta(problem, inputs, chunks ? chunksOf(2) : std::nullopt, true);
+    expectDelta(problem, inputs, chunks ? std::optional(chunksOf(2)) : std::nullopt, true);
   }
 }
 
@@ -108,7 +105,7 @@ TEST_CASE("steps of all sizes", "[run]") {
     inputs.g = {-1000, 80, -30, 0, -87, -3, 3000, 20.5, -14, 1, 5, -0.25};
     inputs.bias = {0, 0};
     inputs.a = {-2, -1e-6};
-    const auto config = chunks ? chunksOf(1) : std::nullopt;
+    const auto config = chunks ? std::optional(chunksOf(1)) : std::nullopt;
     expectDelta(problem, inputs, config);
     inputs.a = {0, -1000};
     for (double &x : inputs.state)
@@ -142,13 +139,10 @@ TEST_CASE("Kimi Delta Attention: a decay of each channel", "[run]") {
 }
 
 TEST_CASE("Kimi Delta Attention in chunks", "[run]") {
-  const auto four = chunksOf(4);
   DeltaRuleProblem problem = forPrompts(kda(2, 128));
-  CHECK(fk::choose(problem, 100).chunks == four.has_value());
+  CHECK(fk::choose(problem, 100).chunks);
   problem.value = 48;
-  const std::vector<int> lengths =
-      four ? std::vector{40, 0, 1, 70, 32} : std::vector{4, 0, 1, 7, 3};
-  expectDelta(problem, randomDelta(problem, lengths, {1, 2, 0, 3, -1}, 4), four);
+  expectDelta(problem, randomDelta(problem, {40, 0, 1, 70, 32}, {1, 2, 0, 3, -1}, 4), chunksOf(4));
   problem = forPrompts(kda(1, 128)); // gates of the model as they are, one head of q for two of v
   problem.x = problem.gate = fx::f16;
   problem.v_heads = 2;
@@ -214,9 +208,9 @@ TEST_CASE("state spaces: another run, a graph, a file", "[run]") {
   expectStructure<DeltaRuleProblem>(kda(2, 32), {.key_lanes = 4, .block = 64}, 3);
   const fx::Target target = fx::Device::current().target();
   // gfx90a spills scalars of chunks into lanes of a vector register.
-  if (const auto chunks = chunksOf(2); chunks && target.family() != fx::Family::cdna2) {
-    expectStructure<DeltaRuleProblem>(forPrompts(ssd(1, 1, 128, 32)), *chunks, 40);
-    expectStructure<DeltaRuleProblem>(forPrompts(kda(1, 128)), *chunks, 40);
+  if (target.family() != fx::Family::cdna2) {
+    expectStructure<DeltaRuleProblem>(forPrompts(ssd(1, 1, 128, 32)), chunksOf(2), 40);
+    expectStructure<DeltaRuleProblem>(forPrompts(kda(1, 128)), chunksOf(2), 40);
   }
 }
 
