@@ -62,6 +62,16 @@ bool worthwhile(const GemmProblem &problem, const GemmConfig &config, std::int64
                        sums * static_cast<double>(problem.columns()) <= kPartsOfLastBlock;
   return problem.k >= steps * config.tile_k && (isSmall || sums <= kPartsOfWeights * weights);
 }
+/// True if K is long for the few tiles that there are: the time of its steps, one after another, is more
+/// than that of a second kernel and of sums that caches hold.
+bool isLongForFewTiles(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
+                       std::int64_t units) {
+  const std::int64_t parts = config.split_k, sums = 2 * 4 * parts * m * problem.columns();
+  const int inTurn = config.loop == GemmLoop::registers ? config.waves_k : 1;
+  const std::int64_t steps = problem.k / (std::int64_t{config.tile_k} * inTurn);
+  return tilesOf(problem, splitOf(config, 1), m) * parts <= units && sums <= kPartsOfLastBlock &&
+         steps >= kStepsForFewTiles && steps >= kStepsOfLongPart * parts;
+}
 /// The parts of K that make work for compute units which have none. Parts that the last block of a tile
 /// adds are no more than there are units. Those that a second kernel adds cost a launch: they are for
 /// fewer than `enough` tiles, and may be more than there are units.
@@ -73,7 +83,9 @@ GemmConfig withParts(const GemmProblem &problem, const GemmConfig &whole, std::i
   for (int split : kSplits) {
     const GemmConfig parts = splitOf(whole, split), more = isLast ? byLastBlock(parts) : parts;
     const bool isFilled = isLast ? tiles * split > units : tiles * config.split_k >= enough;
-    if (!isFilled && worthwhile(problem, more, m) && supported(problem, more, target))
+    const bool isWorth =
+        worthwhile(problem, more, m) || (!isLast && isLongForFewTiles(problem, more, m, units));
+    if (!isFilled && isWorth && supported(problem, more, target))
       config = more;
   }
   return config;

@@ -205,6 +205,9 @@ inline GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile,
 inline constexpr int kSplits[] = {2, 4, 8, 16};
 /// The steps that a part has at least.
 inline constexpr int kStepsOfPart = 2;
+/// Of fewer tiles than compute units, whose sums may be more than a fraction of the weights: the steps that
+/// K has at least, and those of a part.
+inline constexpr int kStepsForFewTiles = 24, kStepsOfLongPart = 6;
 /// The sums of parts, written and read, are at most this fraction of the bytes of the weights.
 inline constexpr double kPartsOfWeights = 0.25;
 /// The same in bytes where the last block of a tile adds them, which costs no launch: such products wait

@@ -41,6 +41,27 @@ GemmProblem blockScales() {
 
 } // namespace
 
+TEST_CASE("few tiles of a long K share it, as long as its steps take more than their sums") {
+  const auto parts = [](const char *target, int m, int n, int k) {
+    return fk::choose(GemmProblem{.a = fx::bf16,
+                                  .b = fx::bf16,
+                                  .c = fx::bf16,
+                                  .b_layout = fk::OperandLayout::rows,
+                                  .n = n,
+                                  .k = k},
+                      m, fx::Target::parse(target))
+        .split_k;
+  };
+  for (const char *target : {"gfx942", "gfx950", "gfx1250"}) {
+    CAPTURE(target);
+    CHECK(parts(target, 256, 128, 7168) == 8); // 32 tiles of 56 steps
+    CHECK(parts(target, 256, 256, 3072) == 4); // 64 tiles of 24 steps
+    CHECK(parts(target, 128, 256, 1536) == 1); // 12 steps: a launch takes as long
+    CHECK(parts(target, 512, 512, 4096) == 1); // as many tiles as compute units
+  }
+  CHECK(parts("gfx1201", 512, 512, 4096) == 1);
+}
+
 TEST_CASE("products say what they do not support") {
   CHECK(why({.n = 0, .k = 64}) == "n is 0; it is 1 to 268435456");
   CHECK(why({.n = 64, .k = 100}) == "k is 100: a row of 200 bytes is no multiple of 16 bytes");
