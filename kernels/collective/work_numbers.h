@@ -8,6 +8,7 @@
 #include "collective/work_layout.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/rocdl/schedule.h>
 #include <flydsl/strided.h>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -16,10 +17,14 @@ namespace kernels::impl {
 /// What orders the accesses of blocks of one launch to what they hand over. Without one of these it is
 /// wrong.
 struct HandOver {
+  bool gathers = true;  ///< all threads of a block have written before its number is told
   bool releases = true; ///< a number is told after what the block has written before
   bool acquires = true; ///< what is read after a number is what was written before it
   bool waits = true;    ///< a block waits for numbers at all
   MemoryScope scope = MemoryScope::agent;
+  /// Blocks are slow to write what they hand over, and the waves of a block differ, as they may by
+  /// themselves.
+  bool dawdles = false;
 };
 
 class WorkNumbers {
@@ -41,7 +46,7 @@ public:
 
   /// What the block has written is told: teller `number` has got as far as `far`.
   void tell(const Int32 &number, const Int32 &far) const {
-    gpu::barrier(); // the block has written all
+    gather();
     if_(thread_idx().x == 0, [&] {
       if (order_.releases)
         fence(MemoryOrder::release, order_.scope);
@@ -56,7 +61,7 @@ public:
   /// Counts the block as done. `wrote`: it has written something for others.
   void countDone(bool wrote) const {
     if (wrote)
-      gpu::barrier(); // the block has written all
+      gather();
     if_(thread_idx().x == 0, [&] {
       if (wrote && order_.releases)
         fence(MemoryOrder::release, order_.scope);
@@ -67,7 +72,25 @@ public:
   /// Waits until so many blocks are done, and sees what they have written.
   void awaitDone(const Int32 &blocks) const { await(Int32(L::kDone), blocks); }
 
+  /// Blocks call it before they write what they hand over: see HandOver::dawdles.
+  void dawdle() const {
+    if (!order_.dawdles)
+      return;
+    // Waves after the first one take longer by far.
+    const Int32 wave = Int32(thread_idx().x) / kThreadsOfWaves;
+    for (Int32 nap : range(Int32(0), gpu::uniform(Int32(wave * kNaps + 1)), Int32(1))) {
+      (void)nap;
+      rocdl::s_sleep(1);
+    }
+  }
+
 private:
+  static constexpr int kThreadsOfWaves = 64, kNaps = 50;
+  /// The block has written all.
+  void gather() const {
+    if (order_.gathers)
+      gpu::barrier();
+  }
   Pointer word(const Int32 &at) const { return words_.iter() + at; }
   void await(const Int32 &at, const Int32 &least) const {
     if_(thread_idx().x == 0, [&] {

@@ -96,17 +96,19 @@ void Combine::launch(const Call<ExpertCombineProblem> &call) {
       prepare(call));
 }
 
-ExpertCombineParams<OnHost> Combine::prepare(const Call<ExpertCombineProblem> &call) {
+ExpertCombineParams<OnHost> Combine::prepare(const Call<ExpertCombineProblem> &call, bool givesX) {
   const auto &[problem, config, args, launches, stream, where] = call;
   const Arguments arguments(FamilyOf<ExpertCombineProblem>::name, where);
   const Group &group = expectGroup(arguments, args.group, problem.ranks);
-  const std::int64_t m = arguments.rows(args.y, "y"), places = arguments.rows(args.x, "x"),
-                     n = problem.n, align = rowShape(problem).vector;
+  const std::int64_t m = arguments.rows(args.y, "y"),
+                     places = givesX ? arguments.rows(args.x, "x") : 0, n = problem.n,
+                     align = rowShape(problem).vector;
   expectTokens(arguments, problem, m);
   const Shape slots{"m, topk", m, problem.topk};
   ExpertCombineParams<OnHost> params{};
-  params.x = arguments.operand<1>(
-      args.x, movedRows("x", problem.x, {"places, n", places, n}, align, Use::read));
+  if (givesX)
+    params.x = arguments.operand<1>(
+        args.x, movedRows("x", problem.x, {"places, n", places, n}, align, Use::read));
   params.y =
       arguments.operand<1>(args.y, movedRows("y", problem.y, {"m, n", m, n}, align, Use::written));
   params.slotPlaces = arguments.operand<0>(
@@ -117,7 +119,8 @@ ExpertCombineParams<OnHost> Combine::prepare(const Call<ExpertCombineProblem> &c
   params.ids = arguments.operand<0>(args.ids, {.name = "ids", .dtype = i32, .shape = slots});
   params.weights = arguments.operandIf<0>(problem.weights, args.weights,
                                           {.name = "weights", .dtype = f32, .shape = slots});
-  arguments.disjoint(args.y, "y", args.x, "x");
+  if (givesX)
+    arguments.disjoint(args.y, "y", args.x, "x");
   arguments.disjoint(args.y, "y", args.slot_places, "slot_places");
   arguments.disjoint(args.y, "y", args.ids, "ids");
   if (problem.weights)

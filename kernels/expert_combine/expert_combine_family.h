@@ -73,8 +73,9 @@ struct Family<ExpertCombineProblem> : FamilyDefaults<ExpertCombineProblem, &Expe
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);
 
-  /// Checks the arguments of a call, and gives those of its kernel.
-  static ExpertCombineParams<OnHost> prepare(const Call<P> &call);
+  /// Checks the arguments of a call, and gives those of its kernel. Without `givesX`, all rows are in the
+  /// windows before it sums up, and the call has no x.
+  static ExpertCombineParams<OnHost> prepare(const Call<P> &call, bool givesX = true);
 };
 
 } // namespace kernels::impl

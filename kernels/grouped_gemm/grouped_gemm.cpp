@@ -262,7 +262,7 @@ void Grouped::launch(const Call<GroupedGemmProblem> &call) {
                                       work.params);
 }
 
-Grouped::Work Grouped::prepare(const Call<GroupedGemmProblem> &call) {
+Grouped::Work Grouped::prepare(const Call<GroupedGemmProblem> &call, bool storesC) {
   const GroupedGemmProblem &problem = call.problem;
   const GemmConfig &config = call.config;
   const GroupedGemmArgs &args = call.args;
@@ -271,7 +271,8 @@ Grouped::Work Grouped::prepare(const Call<GroupedGemmProblem> &call) {
   checkPlaces(arguments, problem, sizes);
   const Strided<OnHost, 1> a = checkA(arguments, problem, config, args.a, sizes);
   const Strided<OnHost, 2> b = checkB(arguments, problem, config, args.b),
-                           c = checkC(arguments, problem, config, args.c, sizes);
+                           c = storesC ? checkC(arguments, problem, config, args.c, sizes)
+                                       : Strided<OnHost, 2>{};
   checkGroups(arguments, problem, args, sizes);
   const Strided<OnHost, 2> scaleA = checkScales(arguments, problem, args, sizes);
   const Strided<OnHost, 0> scaleC = scalesOfC(arguments, problem, args, sizes);
@@ -279,8 +280,10 @@ Grouped::Work Grouped::prepare(const Call<GroupedGemmProblem> &call) {
       arguments, problem.b_groups, args.group_scales, args.group_zeros,
       {"experts, k / size, n", problem.experts, groupsOf(problem.b_groups, problem.k),
        problem.columns()});
-  arguments.disjoint(args.c, "c", args.a, "a");
-  arguments.disjoint(args.c, "c", args.b.tensor(), "b");
+  if (storesC) {
+    arguments.disjoint(args.c, "c", args.a, "a");
+    arguments.disjoint(args.c, "c", args.b.tensor(), "b");
+  }
   if (sizes.places == 0)
     return {};
   const std::int64_t blocks =

@@ -83,8 +83,9 @@ struct Family<GroupedGemmProblem> : FamilyDefaults<GroupedGemmProblem, &GroupedG
     std::int64_t blocks;
     GroupedGemmParams<OnHost> params;
   };
-  /// Checks the arguments of a call.
-  static Work prepare(const Call<P> &call);
+  /// Checks the arguments of a call. Without `storesC`, its kernel stores its results elsewhere, and the
+  /// call has no c.
+  static Work prepare(const Call<P> &call, bool storesC = true);
 };
 
 } // namespace kernels::impl

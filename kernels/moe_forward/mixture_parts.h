@@ -32,7 +32,8 @@ struct MixtureRows {
   TensorArg inside;                           ///< h
   std::optional<TensorArg> insideScales;
   TensorArg results;
-  TensorArg unitExperts, offsets, counts, sortedWeights;
+  std::optional<TensorArg> unitExperts, offsets; ///< of compact slots
+  TensorArg counts, sortedWeights;
 };
 
 /// The arguments of the two products.

@@ -60,8 +60,10 @@ private:
     const int rows = RowThread::rowsPerBlock(copiersOf(config_).rows);
     for (Int32 unit : range(copier, Int32(places / config_.unit), Int32(config_.copiers))) {
       const Int32 end = Int32((unit + 1) * config_.unit);
-      for (Int32 first : range(Int32(unit * config_.unit), end, Int32(rows)))
+      for (Int32 first : range(Int32(unit * config_.unit), end, Int32(rows))) {
+        work_.dawdle();
         take.takeRows(first, end);
+      }
       work_.tell(copier, Int32(unit / config_.copiers + 1));
     }
     if_(Boolean(copier == 0), [&] { take.tellOfMissingPlaces(); });
@@ -107,6 +109,7 @@ public:
                      [&] { work_.countDone(false); });
     block.run(
         {Int32(tokens * results.ranks), results.topk, [&](const Int32 &token, const Int32 &slot) {
+           work_.dawdle();
            const Int32 row = token % tokens * results.topk + slot;
            return Pointer(windows
                               .rows(Int32(token / tokens), results.x, 0,

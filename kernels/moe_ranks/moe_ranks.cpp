@@ -28,47 +28,56 @@ Memory memoryOf(const MoeRanksProblem &problem, const MoeRanksConfig &config) {
   const RankParts parts = partsOf(problem, config.unit);
   const MoeForwardProblem &mixture = problem.mixture;
   const std::int64_t slots = problem.tokens * problem.topk(), experts = problem.local();
-  const bool hasBlocks = mixture.scales == Scales::per_block;
   Memory memory{};
   const std::int64_t places = memory.places = placesOf(problem, parts);
   WorkspacePieces pieces;
   const auto scales = [&](std::int64_t columns) {
-    return pieces.take(hasBlocks ? places * scaleBlocks(columns) * mixture.scale.bytes() : 0);
+    return pieces.take(places * scalesOfRow(mixture, columns) * mixture.scale.bytes());
   };
   memory.weights = pieces.take(slots * 4);
   memory.ids = pieces.take(slots * 4);
-  memory.rows = pieces.take(places * mixture.hidden * mixture.x.bytes());
+  memory.rows = pieces.take(places * mixture.hidden * mixture.x.memory_bits() / 8);
   memory.rowScales = scales(mixture.hidden);
   memory.sortedWeights = pieces.take(places * 4);
-  memory.unitExperts = pieces.take(places / config.unit * 4);
+  memory.unitExperts = pieces.take(problem.capacity ? 0 : places / config.unit * 4);
   memory.counts = pieces.take(experts * 4);
-  memory.offsets = pieces.take((experts + 1) * 4);
+  memory.offsets = pieces.take(problem.capacity ? 0 : (experts + 1) * 4);
   memory.totals = pieces.take(3 * 4);
   memory.slotPlaces = pieces.take(problem.ranks * slots * 4);
   memory.dispatchBytes = static_cast<std::int64_t>(Family<ExpertDispatchProblem>::workspaceBytes(
       parts.dispatch, config.dispatch, problem.tokens));
   memory.dispatch = pieces.take(memory.dispatchBytes);
-  memory.inside = pieces.take(places * mixture.inner * mixture.x.bytes());
+  memory.inside = pieces.take(places * mixture.inner * mixture.x.memory_bits() / 8);
   memory.insideScales = scales(mixture.inner);
-  memory.results = pieces.take(places * mixture.hidden * mixture.expert_type().bytes());
+  // The second of fused products stores results in the windows.
+  memory.results =
+      pieces.take(config.fused ? 0 : places * mixture.hidden * mixture.expert_type().bytes());
   memory.work = pieces.take(config.fused ? WorkLayout::kWords * 4 : 0);
   memory.bytes = pieces.bytes();
   return memory;
 }
 
+/// What is a number of units, if the problem says so: the places of a rank, or of an expert.
+std::int64_t unitsOf(const MoeRanksProblem &problem) {
+  return problem.capacity ? problem.capacity : problem.places;
+}
 /// The unit for as many rows as an expert has, if the routers deal evenly.
 int unitFor(const MoeRanksProblem &problem, std::int64_t m) {
-  return unitOfRows(problem.ranks * m * problem.topk() / problem.experts(), problem.places);
+  return unitOfRows(problem.ranks * m * problem.topk() / problem.experts(), unitsOf(problem));
 }
 MoeRanksConfig configOf(const MoeRanksProblem &problem, int unit, std::int64_t m,
                         const Target &target) {
   const RankParts parts = partsOf(problem, unit);
   const std::int64_t places = placesOf(problem, parts);
+  // Tiles do not reach over units, so that those of products are chosen for compact slots.
+  MoeRanksProblem compact = problem;
+  compact.capacity = 0;
+  const RankParts products = partsOf(compact, unit);
   return {.unit = unit,
           .router = Family<TopkGatingProblem>::choose(problem.mixture.router, m, target),
           .dispatch = Family<ExpertDispatchProblem>::choose(parts.dispatch, m, target),
-          .first = Family<GroupedGemmProblem>::choose(parts.first, places, target),
-          .second = Family<GroupedGemmProblem>::choose(parts.second, places, target),
+          .first = Family<GroupedGemmProblem>::choose(products.first, places, target),
+          .second = Family<GroupedGemmProblem>::choose(products.second, places, target),
           .combine = Family<ExpertCombineProblem>::choose(parts.combine, m, target)};
 }
 
@@ -121,7 +130,7 @@ Support fusedSupported(const MoeRanksProblem &problem, const MoeRanksConfig &con
 RankParts partsOf(const MoeRanksProblem &problem, int unit) {
   const MoeForwardProblem &mixture = problem.mixture;
   const MoeParts ofRank = partsOf(problem.of_rank(), unit);
-  const bool hasBlocks = mixture.scales == Scales::per_block;
+  const bool hasBlocks = columnsOfScaleC(mixture.scales) != 0;
   RankParts parts{.dispatch = {.x = mixture.x,
                                .n = mixture.hidden,
                                .experts = problem.experts(),
@@ -129,8 +138,9 @@ RankParts partsOf(const MoeRanksProblem &problem, int unit) {
                                .ranks = problem.ranks,
                                .tokens = problem.tokens,
                                .unit = unit,
+                               .capacity = problem.capacity,
                                .scale = hasBlocks ? mixture.scale : DType(),
-                               .scales = hasBlocks ? scaleBlocks(mixture.hidden) : 0},
+                               .scales = scalesOfRow(mixture, mixture.hidden)},
                   .first = ofRank.first,
                   .second = ofRank.second,
                   .combine = {.x = mixture.expert_type(),
@@ -142,6 +152,11 @@ RankParts partsOf(const MoeRanksProblem &problem, int unit) {
                               .tokens = problem.tokens,
                               .wire = problem.wire}};
   parts.first.a_rows = GroupedRows::places; // a dispatch has brought the rows there
+  if (problem.capacity)
+    for (GroupedGemmProblem *product : {&parts.first, &parts.second}) {
+      product->groups = GroupLayout::masked;
+      product->capacity = problem.capacity;
+    }
   return parts;
 }
 
@@ -158,16 +173,18 @@ Support Ranks::supported(const MoeRanksProblem &problem, const Target &target) {
     return Support::no(is("mixture.router.shared", mixture.router.shared) +
                        "; experts that all tokens have are no rank's: each rank computes them for "
                        "its tokens besides");
-  if (mixture.scales == Scales::mx)
-    return Support::no(
-        "mixture.scales is mx; tokens go to ranks with scales of blocks of 128, or with "
-        "none. moe_forward takes scales of 32 elements");
   if (problem.experts() < problem.ranks || problem.experts() % problem.ranks)
     return Support::no(is("experts", problem.experts()) + "; each of the " +
                        to_string(problem.ranks) + " ranks has the same number of them, 1 or more");
   if (problem.places < 0 || problem.places % kMixtureUnits[0])
     return Support::no(is("places", problem.places) + "; they are units of " +
                        to_string(kMixtureUnits[0]) + ", or 0 for as many as may be needed");
+  if (problem.capacity < 0 || problem.capacity % kMixtureUnits[0])
+    return Support::no(is("capacity", problem.capacity) + "; it is units of " +
+                       to_string(kMixtureUnits[0]) + ", or 0 for compact slots");
+  if (problem.capacity && problem.places)
+    return Support::no(is("places", problem.places) + ", and " + is("capacity", problem.capacity) +
+                       "; the places of fixed slots follow from it, so that places is 0");
   const RankParts parts = partsOf(problem, kMixtureUnits[0]);
   const Support answer = firstRefusalOf(
       [&] {
@@ -195,10 +212,17 @@ Support Ranks::supported(const MoeRanksProblem &problem, const Target &target) {
 
 Support Ranks::supported(const MoeRanksProblem &problem, const MoeRanksConfig &config,
                          const Target &target) {
-  if (config.unit < 1 || problem.places % config.unit)
-    return Support::no(is("unit", config.unit) + "; it divides places, " +
-                       to_string(problem.places));
+  if (config.unit < 1 || unitsOf(problem) % config.unit)
+    return Support::no(is("unit", config.unit) + "; it divides " +
+                       (problem.capacity ? "capacity, " : "places, ") +
+                       to_string(unitsOf(problem)));
   const RankParts parts = partsOf(problem, config.unit);
+  const auto insideUnits = [&](const char *part, const GemmConfig &product) {
+    return product.tile_m >= 1 && config.unit % product.tile_m
+               ? ofPart(part, Support::no(is("tile_m", product.tile_m) + "; it divides the unit, " +
+                                          to_string(config.unit)))
+               : Support{};
+  };
   // Each part's problem is asked first: its unit is the configuration's.
   return firstRefusalOf(
       [&] {
@@ -215,6 +239,9 @@ Support Ranks::supported(const MoeRanksProblem &problem, const MoeRanksConfig &c
                       kernels::supported(parts.second, config.second, target));
       },
       [&] { return ofPart("combine", kernels::supported(parts.combine, config.combine, target)); },
+      // Products of fixed slots have no units of their own.
+      [&] { return insideUnits("the first product", config.first); },
+      [&] { return insideUnits("the second product", config.second); },
       [&] { return config.fused ? fusedSupported(problem, config, target) : Support{}; });
 }
 
@@ -226,7 +253,7 @@ std::vector<MoeRanksConfig> Ranks::candidates(const MoeRanksProblem &problem, st
                                               const Target &target) {
   std::vector<MoeRanksConfig> all;
   for (int unit : kMixtureUnits)
-    if (problem.places % unit == 0) {
+    if (unitsOf(problem) % unit == 0) {
       all.push_back(configOf(problem, unit, m, target));
       MoeRanksConfig fused = all.back();
       fused.fused = true;
@@ -269,8 +296,8 @@ void launchFused(const Call<MoeRanksProblem> &call, const RankParts &parts,
   using Grouped = Family<GroupedGemmProblem>;
   const ProductArgs products = argsOfProducts(parts, call.args, rows);
   Grouped::Work first = Grouped::prepare(callOf(parts.first, config.first, products.first, next)),
-                second =
-                    Grouped::prepare(callOf(parts.second, config.second, products.second, next));
+                second = Grouped::prepare(
+                    callOf(parts.second, config.second, products.second, next), false);
   // The sorted numbers are read where the sorting wrote them.
   for (Grouped::Work *product : {&first, &second}) {
     product->params.unitExperts = take.unitExperts;
@@ -288,7 +315,7 @@ void launchFused(const Call<MoeRanksProblem> &call, const RankParts &parts,
   ProductCombineParams<OnHost> combining{};
   combining.product = second.params;
   combining.combine =
-      Family<ExpertCombineProblem>::prepare(callOf(parts.combine, combiners, combine, next));
+      Family<ExpertCombineProblem>::prepare(callOf(parts.combine, combiners, combine, next), false);
   combining.tiles = static_cast<std::int32_t>(second.blocks);
   combining.combiners = static_cast<std::int32_t>(
       meetingBlocks(combiners.rows, combiners.blocks, parts.combine.tokens));
@@ -326,22 +353,28 @@ void Ranks::launch(const Call<MoeRanksProblem> &call) {
   const auto piece = [&](std::int64_t first, DType dtype, const Extents &shape) {
     return pieceOfWorkspace(*args.workspace, first, dtype, shape);
   };
-  const bool isGiven = mixture.router.given, hasBlocks = mixture.scales == Scales::per_block;
+  const bool isGiven = mixture.router.given, hasBlocks = columnsOfScaleC(mixture.scales) != 0;
   const auto scales = [&](std::int64_t first, std::int64_t columns) {
-    return hasBlocks ? std::optional(piece(first, mixture.scale, {places, scaleBlocks(columns)}))
-                     : std::nullopt;
+    return hasBlocks
+               ? std::optional(piece(first, mixture.scale, {places, scalesOfRow(mixture, columns)}))
+               : std::nullopt;
   };
   const Extents slots{m, topk};
   const TensorArg weights = piece(memory.weights, f32, slots),
                   ids = isGiven ? *args.ids : piece(memory.ids, i32, slots),
                   rows = piece(memory.rows, mixture.x, {places, hidden}),
                   sortedWeights = piece(memory.sortedWeights, f32, {places}),
-                  unitExperts = piece(memory.unitExperts, i32, {places / config.unit}),
                   counts = piece(memory.counts, i32, {experts}),
-                  offsets = piece(memory.offsets, i32, {experts + 1}),
                   slotPlaces = piece(memory.slotPlaces, i32, {problem.ranks, problem.tokens, topk}),
                   inside = piece(memory.inside, mixture.x, {places, inner}),
-                  results = piece(memory.results, mixture.expert_type(), {places, hidden});
+                  results = config.fused
+                                ? TensorArg(nullptr, mixture.expert_type(), Extents{0, hidden})
+                                : piece(memory.results, mixture.expert_type(), {places, hidden});
+  std::optional<TensorArg> unitExperts, offsets; // of compact slots
+  if (!problem.capacity) {
+    unitExperts = piece(memory.unitExperts, i32, {places / config.unit});
+    offsets = piece(memory.offsets, i32, {experts + 1});
+  }
   const std::optional<TensorArg> rowScales = scales(memory.rowScales, hidden),
                                  insideScales =
                                      hasBlocks ? scales(memory.insideScales, inner) : args.scale_h;

@@ -70,15 +70,33 @@ private:
   fx::DeviceArray<std::uint8_t> memory_;
 };
 
+/// Elements of a row that have one scale; 0 if rows have none.
+std::int64_t scaledTogether(const MoeForwardProblem &p) {
+  return p.scales == fk::Scales::per_block ? 128 : p.scales == fk::Scales::mx ? 32 : 0;
+}
+/// The scales of a row of so many elements, and of so many rows of a weight.
+std::int64_t scalesOfRow(const MoeForwardProblem &p, std::int64_t elements) {
+  const std::int64_t block = scaledTogether(p);
+  return (elements + block - 1) / block;
+}
+std::int64_t scaleRows(const MoeForwardProblem &p, std::int64_t rows) {
+  return p.scales == fk::Scales::mx ? rows : scalesOfRow(p, rows);
+}
+
+/// The type of a prepared weight's memory.
+fx::DType typeOf(const fk::WeightProblem &weight) {
+  return weight.dtype.memory_bits() < 8 ? fx::DType(fx::u8) : weight.dtype;
+}
+
 /// The weights of all experts.
 struct Weights {
   Bytes w1, w2, scale1, scale2, bias1, bias2;
   explicit Weights(const MoeForwardProblem &p)
       : w1(prepared(p.weight1(), 91)), w2(prepared(p.weight2(), 92)) {
-    const auto blocks = [](std::int64_t size) { return (size + 127) / 128; };
-    if (p.scales == fk::Scales::per_block) {
-      scale1 = factors(p.scale, p.experts() * blocks(p.rows1()) * blocks(p.hidden), 93);
-      scale2 = factors(p.scale, p.experts() * blocks(p.hidden) * blocks(p.inner), 94);
+    if (scaledTogether(p)) {
+      scale1 =
+          factors(p.scale, p.experts() * scaleRows(p, p.rows1()) * scalesOfRow(p, p.hidden), 93);
+      scale2 = factors(p.scale, p.experts() * scaleRows(p, p.hidden) * scalesOfRow(p, p.inner), 94);
     }
     if (p.bias) {
       bias1 = encoded(p.expert_type(), p.experts() * p.rows1(), 95);
@@ -92,8 +110,8 @@ struct Tokens {
   Tokens(const MoeForwardProblem &p, std::int64_t m, std::uint64_t seed)
       : logits(encoded(p.router.logits, m * p.router.experts, seed)),
         x(encoded(p.x, m * p.hidden, seed + 1)) {
-    if (p.scales == fk::Scales::per_block)
-      scales = factors(p.scale, m * ((p.hidden + 127) / 128), seed + 2);
+    if (scaledTogether(p))
+      scales = factors(p.scale, m * scalesOfRow(p, p.hidden), seed + 2);
   }
 };
 
@@ -117,18 +135,18 @@ public:
   /// What both families call alike.
   template <class Args> Args args() const {
     const MoeForwardProblem &p = problem_;
-    const auto blocks = [](std::int64_t size) { return (size + 127) / 128; };
     const std::int64_t experts = p.experts_here();
     Args args{.logits = logits.of(p.router.logits, {m_, p.router.experts}),
               .x = x.of(p.x, {m_, p.hidden}),
-              .w1 = {p.weight1(), w1_.of(p.x, {fk::prepared_size(p.weight1())})},
-              .w2 = {p.weight2(), w2_.of(p.x, {fk::prepared_size(p.weight2())})},
+              .w1 = {p.weight1(), w1_.of(typeOf(p.weight1()), {fk::prepared_size(p.weight1())})},
+              .w2 = {p.weight2(), w2_.of(typeOf(p.weight2()), {fk::prepared_size(p.weight2())})},
               .y = y.of(p.y, {m_, p.hidden}),
               .workspace = workspace.of(fx::u8, {bytes_})};
-    if (p.scales == fk::Scales::per_block) {
-      args.scale_x = scales.of(p.scale, {m_, blocks(p.hidden)});
-      args.scale1 = scale1_.of(p.scale, {experts, blocks(p.rows1()), blocks(p.hidden)});
-      args.scale2 = scale2_.of(p.scale, {experts, blocks(p.hidden), blocks(p.inner)});
+    if (scaledTogether(p)) {
+      args.scale_x = scales.of(p.scale, {m_, scalesOfRow(p, p.hidden)});
+      args.scale1 =
+          scale1_.of(p.scale, {experts, scaleRows(p, p.rows1()), scalesOfRow(p, p.hidden)});
+      args.scale2 = scale2_.of(p.scale, {experts, scaleRows(p, p.hidden), scalesOfRow(p, p.inner)});
     }
     if (p.bias) {
       args.bias1 = bias1_.of(p.expert_type(), {experts, p.rows1()});
@@ -298,10 +316,11 @@ TEST_CASE("fused products in graphs; mixtures from files") {
       std::filesystem::temp_directory_path() / ("moe_ranks-" + std::to_string(getpid()));
   for (const MoeRanksConfig &config : {mixture.plan.config(), fk::choose(kTwo, 9)}) {
     fk::export_aot(kTwo, config, file.string(), {});
-    mixture.plan = fk::MoeRanksPlan::load(fx::load_aot(file.string()), kTwo, config);
-    mixture.fill(7);
-    mixture.run();
-    mixture.expectRight();
+    Mixture loaded(kTwo, config, {9, 9});
+    loaded.plan = fk::MoeRanksPlan::load(fx::load_aot(file.string()), kTwo, config);
+    loaded.fill(7);
+    loaded.run();
+    loaded.expectRight();
   }
   std::filesystem::remove(file);
 }
@@ -362,6 +381,77 @@ TEST_CASE("mixtures over ranks in 8 bits with scales of blocks") {
                 p.mixture.inner = 128;
               }),
               {7, 9}, 1);
+}
+
+// On the targets that multiply these formats: tokens of 4 and of 8 bits under weights of 4.
+TEST_CASE("mixtures over ranks in the microscaling formats, their products apart and fused",
+          "[run]") {
+  for (const fx::DType x : {fx::f4E2M1FN, fx::f8E4M3FN}) {
+    const MoeRanksProblem problem = with([&](auto &p) {
+      p.mixture.x = x;
+      p.mixture.w = fx::f4E2M1FN;
+      p.mixture.scales = fk::Scales::mx;
+      p.mixture.scale = fx::f8E8M0FNU;
+      p.mixture.hidden = 256;
+      p.mixture.inner = 128;
+    });
+    if (const fk::Support answer = fk::supported(problem); !answer) {
+      CHECK_FALSE(fk::supported(problem.mixture)); // nor on one device
+      expectPart(answer.why, "the mixture: ");
+      continue;
+    }
+    const MoeRanksConfig config = x == fx::f4E2M1FN ? fused(problem) : fk::choose(problem, 9);
+    expectRight(problem, {7, 9}, 1, config);
+  }
+}
+
+// Few tokens of decode: each expert has places of its own.
+TEST_CASE("mixtures over ranks in fixed slots, their products apart and fused", "[run]") {
+  const MoeRanksProblem problem = with([](auto &p) { p.capacity = 32; });
+  CHECK(problem.capacity >= problem.tokens * problem.ranks); // enough for any choice
+  expectRight(problem, {9, 5}, 2);
+  expectRight(problem, {9, 5}, 2, fused(problem));
+}
+
+TEST_CASE("fixed slots of a mixture over ranks: too few, and what is refused") {
+  const MoeRanksProblem few = with([](auto &p) {
+    p.capacity = 16;
+    p.tokens = 40;
+  });
+  for (const MoeRanksConfig &config : {fk::choose(few, 40), fused(few)}) {
+    const Mixture mixture(few, config, {40, 40},
+                          {.capacity = 1 << 16, .timeout = std::chrono::minutes(10)});
+    mixture.run();
+    for (int rank = 0; rank < 2; ++rank)
+      expectPart(messageOf([&] { mixture.ranks.group(rank).check(); }),
+                 "given more slots of tokens than its experts have places for");
+  }
+  const auto why = [](auto change) { return fk::supported(with(change)).why; };
+  expectPart(why([](auto &p) { p.capacity = 20; }), "capacity is 20; it is units of 16");
+  expectPart(why([](auto &p) { p.capacity = -16; }), "capacity is -16");
+  expectPart(why([](auto &p) {
+               p.capacity = 16;
+               p.places = 32;
+             }),
+             "the places of fixed slots follow from it");
+  MoeRanksConfig config = fk::choose(few, 40);
+  config.unit = 32;
+  expectPart(fk::supported(few, config).why, "unit is 32; it divides capacity, 16");
+  const MoeRanksProblem two = with([](auto &p) { p.capacity = 32; });
+  config = fk::choose(two, 9);
+  config.second.tile_m = 2 * config.unit;
+  expectPart(fk::supported(two, config).why,
+             "the second product: tile_m is 32; it divides the unit");
+}
+
+TEST_CASE("the workspace of fused products has no results") {
+  const std::int64_t results =
+      fk::expert_dispatch_places(
+          {.n = 64, .experts = 6, .topk = 2, .ranks = 2, .tokens = 9, .unit = 16}) *
+      64 * 2; // of bf16
+  const MoeRanksConfig apart = fk::choose(kTwo, 9);
+  CHECK(fk::workspace_bytes(kTwo, apart, 9) - fk::workspace_bytes(kTwo, fused(kTwo), 9) >
+        std::size_t(results) - 2048); // the numbers by which blocks share roles are fewer
 }
 
 TEST_CASE("mixtures over ranks in graphs") {
