@@ -18,25 +18,32 @@ inline void assumeNearTokens(const AttentionTraced &p, const AttentionProblem &p
     assumeNearTokens(of, problem.kv, count);
 }
 
+/// Goes over the keys of a tile of queries and stores what was found.
+inline void attendTile(const AttentionShape &shape, const KvSource &source, const BlockPlace &place,
+                       WaveQueries &queries, bool parts) {
+  const auto over = [&](auto loop) {
+    loop.run(parts);
+    loop.store(parts);
+  };
+  if (shape.loop == AttentionLoop::groups)
+    over(GroupLoop(shape, source, place.keys, queries));
+  else
+    over(TileLoop(shape, source, place, queries));
+}
+
 /// Computes the results of a block's queries over all keys, or over the block's part of them.
 inline void attend(const AttentionTraced &p, const AttentionProblem &problem,
                    const AttentionConfig &config, bool parts, const Keep &keep) {
   assumeNearTokens(p, problem, config);
   const AttentionShape shape = *AttentionShape::of(problem, config, target(), keep);
-  const auto attendTile = [&](const BlockPlace &tile) {
+  const auto eachTile = [&](const BlockPlace &tile) {
     const BlockPlace place = shape.keep.acrossTiles ? tile : tile.again();
     const AttentionRows rows(problem, config, p, place);
-    WaveQueries queries(problem, config, shape, place, rows, p);
-    const auto over = [&](auto loop) {
-      loop.run(parts);
-      loop.store(parts);
-    };
-    if (config.loop == AttentionLoop::groups)
-      over(GroupLoop(shape, rows.source(), place.keys, queries));
-    else
-      over(TileLoop(shape, rows.source(), place, queries));
+    WaveQueries queries(problem, config, shape, place, rows,
+                        {p.window.left.to<Int32>(), p.window.right.to<Int32>()});
+    attendTile(shape, rows.source(), place, queries, parts);
   };
-  BlockPlace::of(problem, config, p, parts, shape.valueParts()).eachTile(problem, config, attendTile);
+  BlockPlace::of(problem, config, p, parts, shape.valueParts()).eachTile(problem, config, eachTile);
 }
 
 } // namespace kernels::impl

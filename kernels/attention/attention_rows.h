@@ -3,8 +3,8 @@
 
 #include "attention/attention_params.h"
 #include "attention/attention_shape.h"
+#include "blocks/attention/head_rows.h"
 #include "blocks/attention/kv_source.h"
-#include "blocks/attention/row_result.h"
 #include "blocks/attention/scores.h"
 #include "blocks/products/tile_scheduler.h"
 
@@ -27,6 +27,34 @@ inline Int32 threadOf(const AttentionShape &shape, bool kept) {
   return rematerialised(thread) & static_cast<int>(std::bit_ceil(unsigned(shape.threads)) - 1);
 }
 
+/// Which tile of queries of which head a block has. Numbers are computed where they are asked for.
+struct HeadTile {
+  GridTile<Int32> block;
+  Int32 tile; ///< of the queries of a sequence
+  Int32 row;  ///< the head among those of all sequences
+  Int32 sequence;
+  int q_heads, tile_q, valueParts;
+
+  /// The tile of block `number` of a grid of `across` tiles of queries for each head of q of `batch`
+  /// sequences. `valueParts`: blocks that have the same queries and keys.
+  static HeadTile of(const AttentionProblem &problem, const AttentionConfig &config,
+                     const Int32 &number, const Int32 &across, const Int32 &batch, bool parts,
+                     int valueParts) {
+    const Int32 down = batch * (problem.q_heads * valueParts);
+    // A row of the grid is a head of a sequence, or a part of its values; its columns are tiles of
+    // queries.
+    const auto block = GridTile<Int32>::of(config.order, number, down, across, parts);
+    // Under a causal mask the last queries see the most keys: they begin first.
+    const Int32 tile = problem.causal ? Int32(across - 1 - block.n) : block.n,
+                row = valueParts > 1 ? Int32(block.m / valueParts) : block.m,
+                sequence = row / problem.q_heads;
+    return {block, tile, row, sequence, problem.q_heads, config.tile_q, valueParts};
+  }
+  Int32 head() const { return row % q_heads; }
+  Int32 first() const { return tile * tile_q; }
+  Int32 valuePart() const { return valueParts > 1 ? Int32(block.m % valueParts) : Int32(0); }
+};
+
 /// A block's place: its sequence, head and tile of queries, its part of the keys, and which of the
 /// values' elements it has.
 struct BlockPlace {
@@ -38,15 +66,10 @@ struct BlockPlace {
   /// `valueParts`: blocks that have the same queries and keys.
   static BlockPlace of(const AttentionProblem &problem, const AttentionConfig &config,
                        const AttentionTraced &p, bool parts, int valueParts) {
-    const Int32 across = ceildiv(p.size.queries.to<Int32>(), config.tile_q),
-                down = p.size.batch.to<Int32>() * (problem.q_heads * valueParts);
-    // A row of the grid is a head of a sequence, or a part of its values; its columns are tiles of
-    // queries.
-    const auto block = GridTile<Int32>::of(config.order, block_idx().x, down, across, parts);
-    // Under a causal mask the last queries see the most keys: they begin first.
-    const Int32 tile = problem.causal ? Int32(across - 1 - block.n) : block.n,
-                head = valueParts > 1 ? Int32(block.m / valueParts) : block.m,
-                sequence = head / problem.q_heads;
+    const Int32 across = ceildiv(p.size.queries.to<Int32>(), config.tile_q);
+    const HeadTile tile = HeadTile::of(problem, config, block_idx().x, across,
+                                       p.size.batch.to<Int32>(), parts, valueParts);
+    const Int32 &sequence = tile.sequence;
     const auto index = [&](const Strided<OnDevice, 0> &of, const Int32 &i) {
       const Tensor starts = of.view(i32, p.size.batch + 1); // (batch + 1)
       return Int32(gpu::uniform_load(starts, i));
@@ -56,21 +79,12 @@ struct BlockPlace {
                 endQ = problem.varlen ? index(p.sequences.startsQ, sequence + 1)
                                       : p.size.queries.to<Int32>(),
                 startK = ownKeys ? index(p.sequences.startsKv, sequence) : Int32(0),
-                endK = ownKeys ? index(p.sequences.startsKv, sequence + 1)
-                       : problem.csr
-                           ? tokensOf(p.csr, problem.page, Int64(p.size.batch), sequence)
-                       : cache ? index(p.sequences.lengthsKv, sequence)
-                               : p.size.keys.to<Int32>();
-    return {sequence,
-            head % problem.q_heads,
-            tile * config.tile_q,
-            block.part,
-            valueParts > 1 ? Int32(block.m % valueParts) : Int32(0),
-            endQ - startQ,
-            endK - startK,
-            startQ,
-            startK,
-            across};
+                endK = ownKeys       ? index(p.sequences.startsKv, sequence + 1)
+                       : problem.csr ? tokensOf(p.csr, problem.page, Int64(p.size.batch), sequence)
+                       : cache       ? index(p.sequences.lengthsKv, sequence)
+                                     : p.size.keys.to<Int32>();
+    return {sequence,      tile.head(),   tile.first(), tile.block.part, tile.valuePart(),
+            endQ - startQ, endK - startK, startQ,       startK,          across};
   }
   /// The same place, for which everything is computed again: nothing is kept from one tile of
   /// queries to the next.
@@ -93,7 +107,8 @@ struct BlockPlace {
     if (!problem.varlen)
       return body(*this);
     for (Int32 from : range(first, queries, Int32(across * config.tile_q)))
-      body(BlockPlace{sequence, head, from, part, valuePart, queries, keys, startQ, startK, across});
+      body(
+          BlockPlace{sequence, head, from, part, valuePart, queries, keys, startQ, startK, across});
   }
 };
 
@@ -104,19 +119,16 @@ inline KvLayout kvLayout(const AttentionProblem &problem) {
 }
 
 /// What the kernels of a problem share: the rows of operands.
-class AttentionRows {
+class AttentionRows final : public HeadRows {
 public:
   AttentionRows(const AttentionProblem &problem, const AttentionConfig &config,
                 const AttentionTraced &p, const BlockPlace &place)
       : problem_(problem), config_(config), p_(p), place_(place) {}
 
-  const AttentionTraced &params() const { return p_; }
-  /// A query's head of q.
-  Tensor q(const Int32 &query) const {
+  Tensor q(const Int32 &query) const override {
     return row(p_.q, problem_.q, problem_.head, query);
   } // (head)
-  /// Where the result of a query goes.
-  RowResult result(const Int32 &query) const {
+  RowResult result(const Int32 &query) const override {
     RowResult result{.values = row(p_.o, problem_.y, headV(problem_), query), .natural = true};
     if (problem_.lse) {
       const Tensor all = p_.lse.view(
@@ -125,18 +137,17 @@ public:
     }
     return result;
   }
-  /// The same of a part of the keys, in the workspace.
-  RowResult resultOfPart(const Int32 &query, const Int32 &part) const {
+  /// In the workspace.
+  RowResult resultOfPart(const Int32 &query, const Int32 &part) const override {
     const int splits = config_.splits, heads = problem_.q_heads;
     const Int64 allTokens(p_.size.tokens);
     const Tensor values = p_.parts.values.view(f32, {splits, allTokens, heads, headV(problem_)},
-                                               16),            // (splits, tokens, q_heads, head_v)
+                                               16), // (splits, tokens, q_heads, head_v)
         lse = p_.parts.lse.view(f32, {splits, allTokens, heads, 1}); // (splits, tokens, q_heads, 1)
     const Int32 token = tokenOfAll(query);
     return {.values = values(part, token, place_.head, _), .lse = lse(part, token, place_.head, _)};
   }
-  /// The head's sink, times log2(e), if there are sinks.
-  std::optional<Numeric> sink() const {
+  std::optional<Numeric> sink() const override {
     if (!problem_.sink)
       return std::nullopt;
     return Numeric(ofHead(p_.sink) * static_cast<float>(kLog2E));
@@ -148,33 +159,33 @@ public:
     const Tensor factors = of.view(f32, {p_.size.batch, problem_.kv_heads}); // (batch, kv_heads)
     return gpu::uniform_load(factors, {place_.sequence, kvHead()});
   }
-  /// The factor of the products.
-  std::optional<Numeric> scoreDescale() const {
+  std::optional<Numeric> scoreDescale() const override {
     const auto q = descale(p_.descale.q, problem_.q), k = descale(p_.descale.k, problem_.kv);
     return q && k ? std::optional<Numeric>(*q * *k) : q ? q : k;
+  }
+  std::optional<Numeric> valueDescale() const override {
+    return descale(p_.descale.v, problem_.kv);
   }
   Numeric ofHead(const Strided<OnDevice, 0> &of) const {
     return gpu::uniform_load(of.view(f32, problem_.q_heads), place_.head);
   }
-  /// ALiBi's slope.
-  Numeric slope() const {
+  Numeric slope() const override {
     const Tensor all = p_.slopes.view(f32, {p_.size.batch, problem_.q_heads}); // (batch, q_heads)
     return gpu::uniform_load(all, {place_.sequence, place_.head});
   }
-  /// The mask of a query: the bits of eight keys, by the number of the first of them over 8. Past the
-  /// last byte are those of the last.
-  std::function<Numeric(const Int32 &)> mask(const Int32 &query) const {
-    const Tensor all = p_.mask.rows.view(
-        u8, {p_.size.batch, tokens(), p_.mask.bytes}); // (batch, tokens, bytes)
-    const Tensor row = all(place_.sequence, token(query), _); // (bytes)
+  /// Past the last byte are the bits of the last.
+  std::function<Numeric(const Int32 &)> mask(const Int32 &query) const override {
+    const Tensor all =
+        p_.mask.rows.view(u8, {p_.size.batch, tokens(), p_.mask.bytes}); // (batch, tokens, bytes)
+    const Tensor row = all(place_.sequence, token(query), _);            // (bytes)
     const Int32 last = p_.mask.bytes.to<Int32>() - 1;
     return [row, last](const Int32 &eight) {
       const Numeric bits = row(min(eight, last));
       return bits.to(i32);
     };
   }
-  /// The bias of a query. Keys past the last column have that one's.
-  std::function<Numeric(const Int32 &)> bias(const Int32 &query) const {
+  /// Keys past the last column have that one's.
+  std::function<Numeric(const Int32 &)> bias(const Int32 &query) const override {
     const Tensor all =
         p_.bias.rows.view(problem_.bias_type, {p_.size.batch, problem_.q_heads, tokens(),
                                                p_.bias.columns}); // (batch, q_heads, tokens, keys)
@@ -184,6 +195,10 @@ public:
       const Numeric value = row(min(key, last));
       return value.to(f32);
     };
+  }
+  /// None: scores are what the problem says.
+  std::function<Numeric(const Numeric &, const Int32 &)> stage(const Int32 &) const override {
+    return nullptr;
   }
 
   /// The keys and values of the head.

@@ -26,24 +26,31 @@ struct ResultRuns {
 /// Some of a lane's results of a query: `count` from number `from` on.
 using ResultsOf = std::function<Vector(int repeat, int from, int count)>;
 
+/// The keys that a query sees before and after its own place, if there is a window; -1: all.
+struct WindowOfKeys {
+  Int32 left, right;
+};
+
 class WaveQueries {
 public:
+  /// `staged`: whether they have a stage.
   WaveQueries(const AttentionProblem &problem, const AttentionConfig &config,
-              const AttentionShape &shape, const BlockPlace &place, const AttentionRows &rows,
-              const AttentionTraced &p)
+              const AttentionShape &shape, const BlockPlace &place, const HeadRows &rows,
+              const WindowOfKeys &window, bool staged = false)
       : problem_(problem), config_(config), shape_(shape), place_(place),
         rows_(rows), rules_{.scale = scaleOf(problem),
                             .soft_cap = problem.soft_cap,
                             .bias = problem.bias,
                             .alibi = problem.alibi,
+                            .staged = staged,
                             .causal = problem.causal,
                             .window = problem.window},
         visibility_{problem.causal,
                     problem.window,
                     place.queries,
                     place.keys,
-                    p.window.left.to<Int32>(),
-                    p.window.right.to<Int32>()},
+                    window.left,
+                    window.right},
         runs_(RunsOfEight::of(shape.form)), descale_(rows.scoreDescale()),
         softmax_(shape.repeats(), factor(), probabilityType(problem), overLanes(16),
                  config.loop != AttentionLoop::groups) {
@@ -103,7 +110,8 @@ public:
                                           ? std::optional(rows_.slope())
                                           : std::nullopt,
                              .descale = descale_,
-                             .at = query + (place_.keys - place_.queries)};
+                             .at = query + (place_.keys - place_.queries),
+                             .stage = rules_.staged ? rows_.stage(query) : nullptr};
       some(again ? 8 : all, [&](const ScoreKeys &of, int from, int count) {
         finishScores(rules_, scores[r], of, terms, from, count);
       });
@@ -131,7 +139,7 @@ public:
   /// `sums(repeat)` are the sums of the probabilities where the loop keeps them.
   void store(const ResultsOf &results, const ResultRuns &runs, bool parts,
              const std::function<Numeric(int repeat)> &sums = nullptr) const {
-    const std::optional<Numeric> descale = rows_.descale(rows_.params().descale.v, problem_.kv);
+    const std::optional<Numeric> descale = rows_.valueDescale();
     for (std::size_t r = 0; r < queries_.size(); ++r) {
       const int repeat = static_cast<int>(r);
       const std::optional<Numeric> sink = parts ? std::nullopt : rows_.sink();
@@ -187,7 +195,7 @@ private:
   const AttentionConfig &config_;
   const AttentionShape &shape_;
   const BlockPlace &place_;
-  const AttentionRows &rows_;
+  const HeadRows &rows_;
   ScoreRules rules_;
   Visibility<Int32> visibility_;
   RunsOfEight runs_;

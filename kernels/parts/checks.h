@@ -54,6 +54,12 @@ public:
       fail(" has an extent of " + to_string(found.value()) + " in mode " + to_string(mode) + "; " +
            name + " is " + to_string(expected));
   }
+  /// A mode is as long as that of another tensor, `name`.
+  void same(const Tensor &tensor, int mode, const IntTuple &expected, const char *name) const {
+    if (expected.is_static())
+      return extent(tensor, mode, expected.value(), name);
+    trapIf(Int32(modeOf(tensor.shape(loc_), mode)) != Int32(expected));
+  }
   /// A mode has all rows of a tile.
   void rows(const Tensor &tensor, const WorkTile &tile, int mode = 0) const {
     trapIf(Int32(modeOf(tensor.shape(loc_), mode)) - tile.row < tile.rows);
@@ -86,13 +92,13 @@ public:
   void together(const Tensor &tensor, int count) const {
     const int bytes = count * tensor.dtype(loc_).bytes();
     const std::string unit = to_string(count) + " elements, as many as are moved together";
-    if (tensor.rank(loc_) == 2 && count > 1) {
-      const IntTuple stride = modeOf(tensor.stride(loc_), 0);
+    for (int mode = 0; mode + 1 < tensor.rank(loc_) && count > 1; ++mode) {
+      const IntTuple stride = modeOf(tensor.stride(loc_), mode);
       if (!stride.is_static())
         trapIf((Int64(stride) & (count - 1)) != 0);
       else if (stride.value() % count)
-        fail(": a stride of " + to_string(stride.value()) +
-             " elements in mode 0 is no multiple of " + unit);
+        fail(": a stride of " + to_string(stride.value()) + " elements in mode " + to_string(mode) +
+             " is no multiple of " + unit);
     }
     if (tensor.alignment(loc_) < bytes)
       trapIf((tensor.iter(loc_).address(loc_) & (bytes - 1)) != 0);

@@ -285,7 +285,9 @@ const fx::Kernel attend_waiting{
       const auto shape = *impl::AttentionShape::of(problem, config, fx::target());
       const auto place = impl::BlockPlace::of(problem, config, params, false, 1);
       const impl::AttentionRows rows(problem, config, params, place);
-      impl::WaveQueries queries(problem, config, shape, place, rows, params);
+      impl::WaveQueries queries(
+          problem, config, shape, place, rows,
+          {params.window.left.to<fx::Int32>(), params.window.right.to<fx::Int32>()});
       const impl::GroupWaits right = impl::GroupWaits::of(shape), &weaker = spec->weaker;
       impl::GroupLoop loop(shape, rows.source(), place.keys, queries,
                            {.first = right.first + weaker.first,

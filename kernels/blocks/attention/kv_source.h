@@ -104,8 +104,7 @@ inline Tensor blocksOf(const CsrPages<OnDevice> &p, const Int64 &sequences, cons
 inline Int32 tokensOf(const CsrPages<OnDevice> &p, int page, const Int64 &sequences,
                       const Int32 &sequence) {
   const Tensor starts = p.starts.view(i32, sequences + 1);
-  const Int32 pages(gpu::uniform_load(starts, sequence + 1) -
-                    gpu::uniform_load(starts, sequence)),
+  const Int32 pages(gpu::uniform_load(starts, sequence + 1) - gpu::uniform_load(starts, sequence)),
       last(gpu::uniform_load(p.lengths.view(i32, sequences), sequence));
   return max((pages - 1) * page + last, 0);
 }
@@ -187,7 +186,8 @@ inline Tensor pieceOf(const Tensor &row, const Int32 &number, int size) {
 /// Piece `number` of a row, or zeros past its last piece; nothing past the row is read.
 inline Vector pieceOrZeros(const Tensor &row, const Int32 &number, int size) {
   const int pieces = static_cast<int>(flydsl::size(row).value()) / size;
-  const Vector piece = pieceOf(row, min(number, pieces - 1), size).load(), words = piece.bitcast(i32);
+  const Vector piece = pieceOf(row, min(number, pieces - 1), size).load(),
+               words = piece.bitcast(i32);
   const Tensor kept = make_rmem_tensor(IntTuple(static_cast<int>(words.size())), i32);
   for (int i = 0; i < words.size(); ++i)
     kept(i) = select(number < pieces, words.at(i), 0);

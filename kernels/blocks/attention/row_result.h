@@ -6,6 +6,7 @@
 
 #include <flydsl/flydsl.h>
 
+#include <functional>
 #include <optional>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -22,13 +23,16 @@ struct RowResult {
   std::optional<Tensor> lse = {}; ///< (1); none: it is not asked for
   /// To the base e, as callers get it. Parts have the base 2, by which they are combined.
   bool natural = false;
+  /// What becomes of a run, in f32, from element `element` on, before it is rounded; none: it stays.
+  std::function<Vector(const Vector &run, const Int32 &element)> stage = nullptr;
 
   /// Run `number` of `length` neighbours.
   Tensor run(int length, const Int32 &number) const {
     return logical_divide(values, length)(_, number); // (length)
   }
   void storeRun(int length, const Int32 &number, const Vector &numbers) const {
-    run(length, number).store(numbers.to(values.dtype()));
+    const Vector staged = stage ? stage(numbers, Int32(number * length)) : numbers;
+    run(length, number).store(staged.to(values.dtype()));
   }
   /// `owns`: whether the thread is the one of the row's threads that writes it.
   void storeLse(const Boolean &owns, const Numeric &base2) const {

@@ -27,19 +27,25 @@ inline constexpr double kLog2E = 1.4426950408889634;
 
 /// What scores are, as constants of the code: for query i and key j,
 ///   s = scale * (q_i . k_j), then cap * tanh(s / cap), then + bias - slope * |at - j|,
-/// where query i stands at the key at = i + keys - queries.
+/// and then what a kernel of one's own makes of it, where query i stands at the key
+/// at = i + keys - queries.
 struct ScoreRules {
   double scale = 1;    ///< positive
   double soft_cap = 0; ///< 0: none
   bool bias = false, alibi = false;
   bool descaled = false; ///< products have a factor that the code does not know
+  bool staged = false;   ///< a kernel's own function makes scores of scores
   bool causal = false;   ///< a query sees no key after the one that it stands at
   bool window = false;   ///< a query sees so many keys before that key, and so many after it
 
   /// True if a score is more than a factor times the product.
-  bool changed() const { return soft_cap > 0 || bias || alibi || descaled; }
+  bool changed() const { return soft_cap > 0 || bias || alibi || descaled || staged; }
+  /// By what scores that are changed are multiplied: a kernel's own function has them as they are.
+  double unit() const { return staged ? 1 : kLog2E; }
   /// The factor from a score, as it is compared and kept, to its power of 2.
-  float factor() const { return changed() ? 1.0f : static_cast<float>(scale * kLog2E); }
+  float factor() const {
+    return static_cast<float>(staged ? kLog2E : changed() ? 1 : scale * kLog2E);
+  }
 };
 
 /// Neighbours: from `first` to below `end`; none if `end` is not above `first`.
@@ -117,9 +123,11 @@ struct ScoreTerms {
   std::optional<Numeric> slope = {};   ///< of ALiBi, in f32
   std::optional<Numeric> descale = {}; ///< of the products, in f32
   Int32 at;                            ///< the key that the query stands at
+  /// ScoreRules::staged: what becomes of a key's score; keys after the last one are asked for too.
+  std::function<Numeric(const Numeric &score, const Int32 &key)> stage = nullptr;
 };
 
-/// Makes of products what the rules say of scores, times log2(e): of `count` of them from number
+/// Makes of products what the rules say of scores, times ScoreRules::unit: of `count` of them from number
 /// `from` on. If the rules change nothing, the products stay what they are, and ScoreRules::factor
 /// has the factor.
 inline void finishScores(const ScoreRules &rules, const Tensor &scores, const ScoreKeys &keys,
@@ -133,12 +141,12 @@ inline void finishScores(const ScoreRules &rules, const Tensor &scores, const Sc
   };
   const bool capped = rules.soft_cap > 0;
   const Numeric factor =
-      times(capped ? 2 * kLog2E * rules.scale / rules.soft_cap : rules.scale * kLog2E);
+      times(capped ? 2 * kLog2E * rules.scale / rules.soft_cap : rules.scale * rules.unit());
   const auto scaled = [&](const Numeric &product) -> Numeric {
     if (!capped)
       return product * factor;
     // tanh(x) = 1 - 2 / (e^2x + 1), where e^2x may become 0 or infinite.
-    const float cap = static_cast<float>(rules.soft_cap * kLog2E);
+    const float cap = static_cast<float>(rules.soft_cap * rules.unit());
     const Numeric power = math::exp2(product * factor) + 1.0f;
     const auto inverse = [&]() -> Numeric {
       const FastMathScope approximate(FastMath::afn); // the hardware's reciprocal
@@ -150,10 +158,14 @@ inline void finishScores(const ScoreRules &rules, const Tensor &scores, const Sc
     const Int32 key = keys.base + keys.offset(i);
     std::vector<Numeric> sum{scaled(scores(i))};
     if (rules.bias)
-      sum.push_back(sum.back() + terms.bias(key) * static_cast<float>(kLog2E));
+      sum.push_back(sum.back() + terms.bias(key) * static_cast<float>(rules.unit()));
     if (rules.alibi)
       sum.push_back(sum.back() - *terms.slope * math::abs(Int32(terms.at - key)).to(f32) *
-                                     static_cast<float>(kLog2E));
+                                     static_cast<float>(rules.unit()));
+    if (rules.staged) {
+      const FastMathScope asWritten(FastMath::none);
+      sum.push_back(terms.stage(sum.back(), key));
+    }
     scores(i) = sum.back();
   }
 }
