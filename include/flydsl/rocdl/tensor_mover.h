@@ -2,6 +2,7 @@
 // flydsl/flydsl.h does not include it.
 #pragma once
 
+#include <flydsl/kernel/atom.h>
 #include <flydsl/kernel/tensor.h>
 
 #include <optional>
@@ -52,6 +53,68 @@ FLYDSL_API void tensor_load_to_lds(const Tensor &tensor, const IntTuple &tile, c
 FLYDSL_API void tensor_store_from_lds(const Tensor &lds, const Tensor &tensor, const IntTuple &tile,
                                       const TensorMoveOptions &options = {},
                                       Loc loc = Loc::current());
+
+/// The direction of an atom of the mover (`make_tiled_tdm_atom`): from a tensor into LDS, or back.
+/// `cache_modifier`: as TensorMoveOptions::cache.
+struct TensorLoad {
+  int cache_modifier = 0;
+};
+struct TensorStore {
+  int cache_modifier = 0;
+};
+/// Options of `make_tiled_tdm_atom`.
+struct TiledTdmOptions {
+  /// The waves that share a tile in equal parts.
+  int num_warps = 1;
+  /// Whether what lies outside of the tensor becomes zeros, or is not written. If false, the tensor has all
+  /// that is moved.
+  bool init_boundary_check = true;
+  /// Of a load: see TensorMoveOptions::workgroups.
+  std::optional<Int32> workgroups = {};
+};
+/// An atom, and the tensor by whose coordinates it moves.
+struct TiledTdm {
+  CopyAtom atom;
+  Tensor coordinates; ///< has the tensor's shape; it is divided and sliced like the tensor
+};
+/// gfx1250: an atom that moves tiles of `tensor`, in global memory, to where `smem_layout` says that
+/// their elements lie in LDS, and the tensor's coordinates. `tdm_tile` takes a tile from the tensor, as
+/// fx::zipped_divide does; both have as many elements. The atom is one box, the part of one wave;
+/// `tdm_partition` gives the boxes of a wave, and fx::copy moves them:
+///
+///   auto [atom, places] = make_tiled_tdm_atom(TensorLoad{}, x, make_layout({128, 64}, {64, 1}), {128, 64},
+///                                             {.num_warps = 4});
+///   auto tiles = zipped_divide(places, {128, 64});            // ((128, 64), (rows, columns))
+///   auto [to, from] = tdm_partition(atom, wave_id(), make_layout(4), lds, tiles(_, make_coord(i, j)));
+///   copy(atom, from, to);
+///
+/// The tensor has 1 to 5 modes without further nesting, and elements of 8, 16, 32 or 64 bits; both
+/// memories have the same contiguous mode. LDS may have a gap after every power of two of elements, which a
+/// store may not. Waits and barriers are those of `tensor_load_to_lds`. Throws TraceError for anything
+/// else, and for another target. FlyDSL's function of this name has `atomic_barrier` as well, which
+/// the emulator does not run.
+FLYDSL_API TiledTdm make_tiled_tdm_atom(const TensorLoad &op, const Tensor &tensor,
+                                        const Layout &smem_layout, const Tile &tdm_tile,
+                                        const TiledTdmOptions &options = {},
+                                        Loc loc = Loc::current());
+FLYDSL_API TiledTdm make_tiled_tdm_atom(const TensorStore &op, const Tensor &tensor,
+                                        const Layout &smem_layout, const Tile &tdm_tile,
+                                        const TiledTdmOptions &options = {},
+                                        Loc loc = Loc::current());
+
+/// What a wave moves: the same boxes in LDS and in the tensor.
+struct TdmPartition {
+  Tensor shared, global; ///< (box, boxes of the wave, rest...)
+};
+/// gfx1250: the boxes of the wave at `warp_coord` of `warp_layout`, whose size is the atom's
+/// `num_warps` and which numbers the waves from 0 on. Mode 0 of `stensor`, in LDS, and of `gtensor`, of
+/// the coordinates, is the tile; their other modes are kept, such as stages and tiles of a row. Both may be
+/// one tile, whose modes are its own: `gtensor` as zipped_divide(...)(_, make_coord(i, j)) gives it. All threads of a wave
+/// copy, and each wave that does copies what is its own: where the block has more waves than the
+/// layout, this is called inside of an fx::if_ of the others. Throws TraceError where something does not fit.
+FLYDSL_API TdmPartition tdm_partition(const CopyAtom &atom, const IntTuple &warp_coord,
+                                      const Layout &warp_layout, const Tensor &stensor,
+                                      const Tensor &gtensor, Loc loc = Loc::current());
 
 } // namespace rocdl
 FLYDSL_NAMESPACE_END

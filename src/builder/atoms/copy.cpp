@@ -175,6 +175,14 @@ TiledCopy make_tiled_copy_tv(const CopyAtom &atom, const Layout &threads, const 
   return make_tiled_copy(atom, Layout(hostHandle(made.layout)), Tile(hostHandle(made.tile)), loc);
 }
 
+/// The instruction of an atom, if a wave moves a whole tile by it, whatever lanes are on.
+static fly::CopyOpTypeInterface tileMove(mlir::Type type) {
+  auto atom = mlir::dyn_cast<fly::CopyAtomType>(type);
+  auto instruction = atom ? mlir::dyn_cast<fly::CopyOpTypeInterface>(atom.getCopyOp())
+                          : fly::CopyOpTypeInterface();
+  return instruction && instruction.isWholeTileCopy() ? instruction : fly::CopyOpTypeInterface();
+}
+
 template <class Op>
 static void emitCopy(const Value &atom, const Tensor &source, const Tensor &destination,
                      const CopyOptions &options, Loc loc) {
@@ -202,6 +210,20 @@ static void emitCopy(const Value &atom, const Tensor &source, const Tensor &dest
                                              t.use(destination.handle(), loc)};
   const mlir::Type type = operands[0].getType();
   builder::expectOnTarget(&t, type, loc);
+  const fly::CopyOpTypeInterface whole = tileMove(type);
+  if (whole && t.kernel.target)
+    t.arrivals.expectGroups("a tensor move", static_cast<unsigned>(t.kernel.target->wave_size()),
+                            loc);
+  if (whole && whole.takesCoordinates()) {
+    // What fits is told by the coordinates, which the verifier and the expansion look at.
+    if (options.pred)
+      throw TraceError(
+          "a move of a whole tile takes no predicate; the tensor's extents say what is "
+          "not moved",
+          loc);
+    t.create<Op>(loc, mlir::TypeRange(), operands);
+    return;
+  }
   constexpr auto calls = std::is_same_v<Op, fly::CopyOp> ? builder::CopyCheck::Calls::all
                                                          : builder::CopyCheck::Calls::one;
   builder::CopyCheck{t,

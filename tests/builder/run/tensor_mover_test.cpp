@@ -183,3 +183,212 @@ TEST_CASE("tensor moves that the mover can't do are refused at the call") {
   CHECK_THAT(errorOf([&] { pairs(rows).launch({.grid = 1, .block = kBlock}); }),
              Catch::Contains("a store leaves out the gap after each row"));
 }
+
+namespace {
+struct Tiled {
+  int rows = 32, columns = 64, gap = 0, waves = 4;
+};
+
+/// y's tiles of a row of tiles become x's, by atoms that are made of the tensors: each wave moves its boxes.
+const fx::Kernel tiledMoves{
+    "tiled_moves", [](fx::Tensor x, fx::Tensor y, fx::Constexpr<Tiled> shape) {
+      namespace rocdl = fx::rocdl;
+      const int rows = shape->rows, columns = shape->columns;
+      const fx::Tile tile{rows, columns};
+      const fx::Layout loaded = fx::make_layout({rows, columns}, {columns + shape->gap, 1}),
+                       stored = fx::make_layout({rows, columns}, {columns, 1}),
+                       waves = fx::make_layout(shape->waves);
+      fx::SharedAllocator shared;
+      const fx::Tensor lds = shared.tensor(x.dtype(), loaded),
+                       out = shared.tensor(x.dtype(), stored);
+      const rocdl::TiledTdmOptions options{.num_warps = shape->waves};
+      const auto load = rocdl::make_tiled_tdm_atom(rocdl::TensorLoad{}, x, loaded, tile, options);
+      const auto store = rocdl::make_tiled_tdm_atom(rocdl::TensorStore{}, y, stored, tile, options);
+      const fx::Int32 i = fx::block_idx().x, j = fx::block_idx().y, tid = fx::thread_idx().x;
+      const auto move = [&](const auto &made, const fx::Tensor &memory, bool isLoad) {
+        const fx::Tensor tiles = fx::zipped_divide(made.coordinates, tile);
+        const auto [to, from] =
+            rocdl::tdm_partition(made.atom, fx::IntTuple(rocdl::wave_id()), waves, memory,
+                                 tiles(fx::_, fx::make_coord(i, j)));
+        isLoad ? fx::copy(made.atom, from, to) : fx::copy(made.atom, to, from);
+      };
+      const auto each = [&](const auto &made, const fx::Tensor &memory, bool isLoad) {
+        if (shape->waves * 32 < kBlock)
+          fx::if_(rocdl::wave_id() < shape->waves, [&] { move(made, memory, isLoad); });
+        else
+          move(made, memory, isLoad);
+        rocdl::s_wait_tensorcnt(0);
+        fx::gpu::barrier();
+      };
+      each(load, lds, true);
+      for (fx::Int32 e : fx::range(kBlock - 1 - tid, rows * columns, kBlock))
+        out(e / columns, e % columns) = lds(e / columns, e % columns) + 1;
+      fx::gpu::barrier();
+      each(store, out, false);
+    }};
+
+template <class T> void checkTiled(int m, int n, int pitch, const Tiled &shape) {
+  std::vector<T> from(std::size_t(m) * std::size_t(pitch)), to(from.size(), T(77));
+  for (std::size_t k = 0; k < from.size(); ++k)
+    from[k] = static_cast<T>(k * 7 % 61);
+  auto x = fx::DeviceArray<T>::from_host(from, {m, pitch}),
+       y = fx::DeviceArray<T>::from_host(to, {m, pitch});
+  const auto matrix = [&](fx::DeviceArray<T> &array) {
+    return fx::TensorArg(fx::tensor(array.data(), {m, n}, {pitch, 1}).mark_layout_dynamic(1));
+  };
+  tiledMoves(matrix(x), matrix(y), shape)
+      .launch({.grid = {unsigned((m + shape.rows - 1) / shape.rows),
+                        unsigned((n + shape.columns - 1) / shape.columns)},
+               .block = kBlock});
+  fx::Device::current().synchronize();
+  const std::vector<T> result = y.to_host();
+  unsigned wrong = 0;
+  for (int r = 0; r < m; ++r)
+    for (int c = 0; c < pitch; ++c) {
+      const auto k = std::size_t(r) * std::size_t(pitch) + std::size_t(c);
+      wrong += result[k] != (c < n ? static_cast<T>(from[k] + 1) : T(77));
+    }
+  CHECK(wrong == 0);
+}
+} // namespace
+
+TEST_CASE("atoms made of a tensor and a tile move the boxes of each wave, in and out of range") {
+  if (!hasMover()) {
+    CHECK_THAT(errorOf([] { checkTiled<float>(32, 64, 64, {}); }),
+               Catch::Contains("there is no make_tiled_tdm_atom on " + target().name() +
+                               "; gfx1250 has it") &&
+                   Catch::Contains("tensor_mover_test.cpp:"));
+    return;
+  }
+  checkTiled<float>(64, 128, 128, {});
+  checkTiled<float>(33, 70, 72, {.rows = 16, .columns = 32, .gap = 4, .waves = 2});
+  checkTiled<std::uint8_t>(50, 100, 112, {.rows = 16, .columns = 64, .gap = 16, .waves = 1});
+}
+
+TEST_CASE("a wave's boxes of a row of tiles go to stages of LDS") {
+  if (!hasMover())
+    return;
+  // LDS in blocks of 16 columns: four boxes for each of two waves; two tiles in two stages.
+  const fx::Kernel kernel("stages", [](fx::Tensor x, fx::Tensor y) {
+    namespace rocdl = fx::rocdl;
+    const fx::Layout place = fx::make_layout({16, {16, 4}}, {16, {1, 256}});
+    const fx::Tile tile{16, 64};
+    fx::SharedAllocator shared;
+    const fx::Tensor lds =
+        shared.tensor(x.dtype(), fx::make_layout({{16, {16, 4}}, 2}, {{16, {1, 256}}, 1024}));
+    const auto [atom, places] =
+        rocdl::make_tiled_tdm_atom(rocdl::TensorLoad{}, x, place, tile, {.num_warps = 2});
+    const fx::Tensor tiles =
+        fx::zipped_divide(places, tile)(fx::_, fx::make_coord(0, fx::_)); // ((16, 64), 2)
+    const auto [to, from] =
+        rocdl::tdm_partition(atom, fx::IntTuple(rocdl::wave_id()), fx::make_layout(2), lds, tiles);
+    for (int stage : {0, 1})
+      fx::copy(atom, from(fx::_, fx::_, stage), to(fx::_, fx::_, stage));
+    rocdl::s_wait_tensorcnt(0);
+    fx::gpu::barrier();
+    const fx::Int32 tid = fx::thread_idx().x;
+    for (fx::Int32 e : fx::range(tid, 16 * 128, 64)) {
+      const fx::Int32 row = e / 128, column = e % 128;
+      y(row, column) =
+          lds(fx::make_coord(row, fx::make_coord(column % 16, column % 64 / 16)), column / 64);
+    }
+  });
+  std::vector<float> from(16 * 128);
+  for (std::size_t i = 0; i < from.size(); ++i)
+    from[i] = float(i);
+  const auto x = fx::DeviceArray<float>::from_host(from, {16, 128});
+  fx::DeviceArray<float> y({16, 128});
+  kernel(x, y).launch({.grid = 1, .block = 64});
+  fx::Device::current().synchronize();
+  CHECK(y.to_host() == from);
+}
+
+TEST_CASE("atoms made of a tensor and a tile say what does not fit") {
+  if (!hasMover())
+    return;
+  namespace rocdl = fx::rocdl;
+  struct Case {
+    std::function<void(const fx::Tensor &)> body; // of a matrix of floats
+    const char *why;
+  };
+  const fx::Layout rows = fx::make_layout({16, 32}, {32, 1});
+  const auto lds = [&] { return fx::SharedAllocator().tensor(fx::f32, rows); };
+  const auto made = [&](const fx::Tensor &x, int waves) {
+    return rocdl::make_tiled_tdm_atom(rocdl::TensorLoad{}, x, rows, {16, 32}, {.num_warps = waves});
+  };
+  const auto part = [&](const fx::Tensor &x, int waves, const fx::Layout &layout,
+                        const fx::IntTuple &wave) {
+    const auto [atom, places] = made(x, waves);
+    return rocdl::tdm_partition(
+        atom, wave, layout, lds(),
+        fx::zipped_divide(places, fx::Tile{16, 32})(fx::_, fx::make_coord(0, 0)));
+  };
+  const Case cases[] = {
+      {[&](auto &x) {
+         rocdl::make_tiled_tdm_atom(rocdl::TensorLoad{}, x, rows, {16, 16});
+       },
+       "the tiler takes 256 elements, but the LDS tile holds 512"},
+      {[&](auto &x) { made(x, 3); }, "the waves can't share the tile in equal boxes"},
+      {[&](auto &x) { made(x, 0); }, "expected a positive number of waves, found 0"},
+      {[&](auto &x) {
+         rocdl::make_tiled_tdm_atom(rocdl::TensorLoad{}, x, fx::make_layout({16, 32}, {1, 16}),
+                                    {16, 32});
+       },
+       "the innermost dimension must be contiguous in global memory"},
+      {[&](auto &x) {
+         rocdl::make_tiled_tdm_atom(rocdl::TensorStore{}, x, fx::make_layout({16, 32}, {40, 1}),
+                                    {16, 32});
+       },
+       "a store takes no LDS tile with gaps"},
+      {[&](auto &x) {
+         rocdl::make_tiled_tdm_atom(rocdl::TensorStore{}, x, rows, {16, 32},
+                                    {.workgroups = fx::Int32(1)});
+       },
+       "a store is for no other workgroups"},
+      {[&](auto &x) { part(x, 8, fx::make_layout(8), 0); },
+       "the tile is for 8 waves, and the block has 4"},
+      {[&](auto &x) { part(x, 2, fx::make_layout(2), 0); },
+       "the tile is for 2 of the block's 4 waves, but all waves get here"},
+      {[&](auto &x) { part(x, 4, fx::make_layout(4, 2), 0); },
+       "the waves of a tile are counted from 0 without gaps"},
+      {[&](auto &x) { rocdl::tdm_partition(made(x, 4).atom, 0, fx::make_layout(4), lds(), x); },
+       "the tensor's side is its coordinates"},
+      {[&](auto &x) {
+         const auto [atom, places] = made(x, 4);
+         rocdl::tdm_partition(atom, 0, fx::make_layout(4), x, places);
+       },
+       "the tile is in shared memory, not"},
+      {[&](auto &x) {
+         const auto [atom, places] = made(x, 4);
+         rocdl::tdm_partition(atom, 0, fx::make_layout(4), lds(), places);
+       },
+       "a tile has a shape that is known while tracing"},
+      {[&](auto &x) {
+         const auto [atom, places] = made(x, 4);
+         rocdl::tdm_partition(
+             atom, 0, fx::make_layout(4), lds(),
+             fx::zipped_divide(places, fx::Tile{8, 32})(fx::_, fx::make_coord(0, 0)));
+       },
+       "mode 0 of the tensors is one tile"},
+      {[&](auto &x) {
+         const auto copy = fx::make_copy_atom(fx::UniversalCopy(32), fx::f32);
+         rocdl::tdm_partition(copy, 0, fx::make_layout(4), lds(), x);
+       },
+       "the atom is one of make_tiled_tdm_atom"},
+      {[&](auto &x) {
+         const auto [atom, places] = made(x, 4);
+         const auto [to, from] = rocdl::tdm_partition(
+             atom, fx::IntTuple(rocdl::wave_id()), fx::make_layout(4), lds(),
+             fx::zipped_divide(places, fx::Tile{16, 32})(fx::_, fx::make_coord(0, 0)));
+         fx::if_(fx::Int32(fx::thread_idx().x) % 32 < 4, [&] { fx::copy(atom, from, to); });
+       },
+       "a tensor move"},
+  };
+  fx::DeviceArray<float> x({64, 64});
+  for (const Case &c : cases) {
+    INFO(c.why);
+    const fx::Kernel kernel("refused", [&](fx::Tensor matrix) { c.body(matrix); });
+    const std::string error = errorOf([&] { kernel(x).launch({.grid = 1, .block = kBlock}); });
+    CHECK_THAT(error, Catch::Contains(c.why) && Catch::Contains("tensor_mover_test.cpp:"));
+  }
+}

@@ -92,11 +92,16 @@ LogicalResult AtomSetValueOp::verify() {
 /// The effects of a copy on memory. An atomic also reads the memory that it writes.
 static void copyEffects(Type atom, OpOperand &src, OpOperand *dst, OpOperand *pred,
                         Effects &effects) {
+  // Coordinates stand for memory that no operand is.
+  if (isa<CoordTensorType>(src.get().getType()))
+    effects.emplace_back(MemoryEffects::Read::get());
   reads(src, effects);
   if (pred)
     reads(*pred, effects);
   if (!dst)
     return;
+  if (isa<CoordTensorType>(dst->get().getType()))
+    effects.emplace_back(MemoryEffects::Write::get());
   auto instruction = dyn_cast_or_null<CopyOpTypeInterface>(instructionOf(atom));
   if (!instruction || instruction.getAtomicOp())
     reads(*dst, effects);

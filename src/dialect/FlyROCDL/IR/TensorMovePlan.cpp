@@ -216,4 +216,16 @@ TensorMovePlan planTensorMove(const Layout &tensor, const Layout &lds, const Til
   return plan;
 }
 
+Layout boxesOfWaves(const Layout &lds, int64_t box, int64_t waves) {
+  const LdsOrder order = orderInLds(lds);
+  const int64_t elements = product(lds.shape()).value(), turn = checkedMul(box, waves);
+  if (elements % turn != 0)
+    fail("a tile of ", elements, " elements is no whole number of boxes of ", box, " for each of ",
+         waves, " waves");
+  const IntTuple shape =
+      IntTuple::tuple({IntTuple(box), IntTuple(waves), IntTuple(elements / turn)});
+  const IntTuple stride = IntTuple::tuple({IntTuple(1), IntTuple(box), IntTuple(turn)});
+  return composition(order.toTile, Layout(shape, stride));
+}
+
 } // namespace mlir::fly_rocdl

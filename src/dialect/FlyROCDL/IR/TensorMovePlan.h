@@ -32,4 +32,9 @@ TensorMovePlan planTensorMove(const flydsl::layout::Layout &tensor,
                               const flydsl::layout::Layout &lds, const flydsl::layout::Tile &tiler,
                               int64_t waves);
 
+/// From (an element of a box, a wave, a box of the wave) to the tile's index, for a tile that lies in LDS
+/// by `lds` and is moved in boxes of so many elements. The boxes follow each other in LDS, and waves take them
+/// in turn. A LayoutError says why `lds` is no tile of such boxes.
+flydsl::layout::Layout boxesOfWaves(const flydsl::layout::Layout &lds, int64_t box, int64_t waves);
+
 } // namespace mlir::fly_rocdl

@@ -1,0 +1,217 @@
+// Atoms of gfx1250's tensor data mover that are made of a tensor, a tile and its layout in LDS, and the boxes
+// of a wave.
+#include <flydsl/rocdl/tensor_mover.h>
+
+#include "builder/atoms/specs.h"
+#include "builder/atoms/tiling.h"
+#include "builder/trace/facade.h"
+#include "builder/trace/layout_errors.h"
+#include "builder/trace/types.h"
+#include "dialect/Fly/IR/FlyTypes.h"
+#include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
+#include "dialect/FlyROCDL/IR/TensorMovePlan.h"
+#include "layout/algebra.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace rocdl {
+
+using builder::Tracer;
+using detail::Handle;
+namespace fly = mlir::fly;
+namespace fly_rocdl = mlir::fly_rocdl;
+
+namespace {
+
+template <class Op>
+TiledTdm makeTiled(const Tensor &tensor, const Layout &lds, const Tile &tile, int cache,
+                   const TiledTdmOptions &options, Loc loc) {
+  constexpr const char *kName = "make_tiled_tdm_atom";
+  Tracer &t = Tracer::require(kName, loc);
+  t.kernel.targetWith(Feature::tensor_mover, kName, loc);
+  if (options.workgroups)
+    t.kernel.targetWith(Feature::clusters, kName, loc);
+  mlir::Builder attributes(t.context());
+  typename Op::Properties properties;
+  properties.numWarps = attributes.getI32IntegerAttr(options.num_warps);
+  properties.initBoundaryCheck = attributes.getBoolAttr(options.init_boundary_check);
+  properties.cacheModifier = attributes.getI32IntegerAttr(cache);
+  properties.atomicBarrier = attributes.getBoolAttr(false);
+  mlir::Value from = t.use(tensor.handle(), loc), to = t.use(lds.handle(), loc);
+  auto made = t.emit<Op>(loc, {from, to, t.use(tile.handle(), loc)}, properties);
+  Handle atom = t.wrap(made.getAtom(), tensor.dtype(loc), loc);
+  if (options.workgroups)
+    atom = detail::atomSet(atom, "workgroup_mask", options.workgroups->handle(), loc);
+  return {CopyAtom(atom), Tensor(t.wrap(made.getCoordTensor(), DType(), loc))};
+}
+
+/// The elements that one instruction of the atom moves.
+std::int64_t boxOf(const CopyAtom &atom, Loc loc) {
+  const mlir::Type type = builder::atomType(detail::running(), atom.handle(), loc);
+  llvm::ArrayRef<std::int32_t> shape;
+  if (auto copy = mlir::dyn_cast<fly::CopyAtomType>(type)) {
+    if (auto load = mlir::dyn_cast<fly_rocdl::CopyOpCDNA5TensorLoadType>(copy.getCopyOp()))
+      shape = load.getShape();
+    if (auto store = mlir::dyn_cast<fly_rocdl::CopyOpCDNA5TensorStoreType>(copy.getCopyOp()))
+      shape = store.getShape();
+  }
+  if (shape.empty())
+    throw TraceError("tdm_partition: the atom is one of make_tiled_tdm_atom, not " + atom.str(),
+                     loc);
+  std::int64_t elements = 1;
+  for (std::int32_t extent : shape)
+    elements *= extent;
+  return elements;
+}
+
+/// The waves of a layout that numbers them.
+int wavesOf(const Layout &layout, Loc loc) {
+  const detail::HostValue view = detail::hostView(layout.handle(), loc);
+  const auto *plain = std::get_if<layout::Layout>(&view);
+  if (!plain || !plain->isStatic())
+    throw TraceError("tdm_partition: the layout of the waves is known while tracing, unlike " +
+                         layout.str(),
+                     loc);
+  builder::expectCounting("the waves of a tile", *plain, loc);
+  return static_cast<int>(layout::size(*plain).value());
+}
+
+/// The boxes of one wave of a tile.
+class Partition {
+public:
+  Partition(const CopyAtom &atom, const IntTuple &wave, const Layout &waves, Loc loc)
+      : box_(boxOf(atom, loc)), waves_(wavesOf(waves, loc)), wave_(crd2idx(wave, waves, loc)),
+        loc_(loc) {
+    const Tracer &t = Tracer::require("tdm_partition", loc);
+    if (!t.kernel.knowsBlock())
+      return;
+    std::int64_t threads = 1;
+    for (unsigned d = 0; d < 3; ++d)
+      threads *= t.kernel.blockSize(d);
+    const std::int64_t lanes = t.kernel.target->wave_size(), all = (threads + lanes - 1) / lanes;
+    if (waves_ > all)
+      refuse("the tile is for " + std::to_string(waves_) + " waves, and the block has " +
+             std::to_string(all));
+    if (waves_ < all && !builder::isConditional(*detail::running()))
+      refuse("the tile is for " + std::to_string(waves_) + " of the block's " +
+             std::to_string(all) +
+             " waves, but all waves get here; make it for all of them, or call this inside "
+             "fx::if_(fx::rocdl::wave_id() < " +
+             std::to_string(waves_) + ", ...)");
+  }
+
+  TdmPartition of(const Tensor &shared, const Tensor &global) const {
+    const std::vector<layout::Layout> to = modesOf(shared, false), from = modesOf(global, true);
+    // A tensor is the tile whole if its modes are those of the tile.
+    bool isWhole = false;
+    std::int64_t elements = sizeOf(to[0]);
+    if (sizeOf(from[0]) != elements || elements % (box_ * waves_) != 0) {
+      isWhole = true;
+      elements = product(to);
+      if (elements != product(from))
+        refuse("mode 0 of the tensors is one tile; that of " + shared.str() + " and that of " +
+               global.str() + " differ in elements");
+    }
+    const layout::Layout tile = isWhole ? whole(to) : to[0];
+    const layout::Layout boxes =
+        builder::layoutErrorsAt(loc_, [&] { return fly_rocdl::boxesOfWaves(tile, box_, waves_); });
+    return {part(shared, boxes, isWhole), part(global, boxes, isWhole)};
+  }
+
+private:
+  [[noreturn]] void refuse(const std::string &why) const {
+    throw TraceError("tdm_partition: " + why, loc_);
+  }
+  std::int64_t sizeOf(const layout::Layout &mode) const {
+    const layout::Int size = layout::size(mode);
+    if (!size.isStatic())
+      refuse("a tile has a shape that is known while tracing, not " + mode.str() +
+             "; fx::zipped_divide takes tiles from a tensor");
+    return size.value();
+  }
+  std::int64_t product(const std::vector<layout::Layout> &modes) const {
+    std::int64_t all = 1;
+    for (const layout::Layout &mode : modes)
+      all *= sizeOf(mode);
+    return all;
+  }
+  static layout::Layout whole(const std::vector<layout::Layout> &modes) {
+    std::vector<layout::IntTuple> shapes, strides;
+    for (const layout::Layout &mode : modes) {
+      shapes.push_back(mode.shape());
+      strides.push_back(mode.stride());
+    }
+    return {layout::IntTuple::unwrapped(shapes), layout::IntTuple::unwrapped(strides)};
+  }
+
+  std::vector<layout::Layout> modesOf(const Tensor &tensor, bool isGlobal) const {
+    const mlir::Type type = builder::tracedType(detail::running(), tensor.handle(), loc_);
+    const std::optional<layout::AnyLayout> any = fly::getLayoutOf(type);
+    const auto memory = mlir::dyn_cast<fly::MemRefType>(type);
+    const bool fits = isGlobal ? mlir::isa<fly::CoordTensorType>(type)
+                               : memory && memory.isIn(fly::AddressSpace::Shared);
+    if (!fits)
+      refuse(isGlobal
+                 ? "the tensor's side is its coordinates, as make_tiled_tdm_atom gives them, not " +
+                       tensor.str()
+                 : "the tile is in shared memory, not " + tensor.str());
+    const auto *plain = any ? std::get_if<layout::Layout>(&*any) : nullptr;
+    if (!plain)
+      refuse("the mover knows no swizzle, and moves no " + tensor.str());
+    if (plain->isLeaf())
+      return {*plain};
+    std::vector<layout::Layout> modes;
+    for (int i = 0; i < plain->rank(); ++i)
+      modes.push_back(plain->at(i));
+    return modes;
+  }
+
+  /// (box, boxes of the wave, rest...).
+  Tensor part(const Tensor &tensor, const layout::Layout &boxes, bool isWhole) const {
+    const int rest = isWhole ? 0 : tensor.rank(loc_) - 1;
+    std::vector<layout::Tile> modes{layout::Tile(boxes)};
+    std::vector<IntTuple> coordinate{
+        IntTuple(detail::tupleOf(std::vector<IntTuple>{IntTuple(_), wave_, IntTuple(_)}, loc_))};
+    for (int i = 0; i < rest; ++i) {
+      modes.push_back(layout::Tile(layout::Int::wildcard()));
+      coordinate.emplace_back(_);
+    }
+    const Tile tiler(detail::hostHandle(rest ? layout::Tile::list(modes) : modes[0]));
+    const Tensor tiled = composition(tensor, Tiler(tiler), loc_);
+    return slice(tiled, rest ? IntTuple(detail::tupleOf(coordinate, loc_)) : coordinate[0], loc_);
+  }
+
+  std::int64_t box_;
+  int waves_;
+  IntTuple wave_;
+  Loc loc_;
+};
+
+} // namespace
+
+TiledTdm make_tiled_tdm_atom(const TensorLoad &op, const Tensor &tensor, const Layout &smem_layout,
+                             const Tile &tdm_tile, const TiledTdmOptions &options, Loc loc) {
+  return makeTiled<fly_rocdl::MakeTiledTdmLoadAtomOp>(tensor, smem_layout, tdm_tile,
+                                                      op.cache_modifier, options, loc);
+}
+TiledTdm make_tiled_tdm_atom(const TensorStore &op, const Tensor &tensor, const Layout &smem_layout,
+                             const Tile &tdm_tile, const TiledTdmOptions &options, Loc loc) {
+  if (options.workgroups)
+    throw TraceError("make_tiled_tdm_atom: a store is for no other workgroups; leave out "
+                     ".workgroups",
+                     loc);
+  return makeTiled<fly_rocdl::MakeTiledTdmStoreAtomOp>(tensor, smem_layout, tdm_tile,
+                                                       op.cache_modifier, options, loc);
+}
+
+TdmPartition tdm_partition(const CopyAtom &atom, const IntTuple &warp_coord,
+                           const Layout &warp_layout, const Tensor &stensor, const Tensor &gtensor,
+                           Loc loc) {
+  return Partition(atom, warp_coord, warp_layout, loc).of(stensor, gtensor);
+}
+
+} // namespace rocdl
+FLYDSL_NAMESPACE_END
