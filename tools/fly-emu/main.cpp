@@ -7,6 +7,7 @@
 #include "emulator/core/dispatch.h"
 #include "emulator/fidelity/fidelity.h"
 #include "emulator/ops/coverage.h"
+#include "emulator/ops/refused.h"
 
 #include <cstdio>
 #include <stdexcept>
@@ -41,8 +42,12 @@ int printCoverage(const std::string &target) {
           : 0.0);
   if (!covered.missing.empty())
     std::printf("missing:\n");
+  const Machine &machine = *findMachine(target);
   for (const std::string &name : covered.missing)
-    std::printf("  %s\n", name.c_str());
+    if (const char *why = refusalOf(name, machine))
+      std::printf("  %s: %s\n", name.c_str(), why);
+    else
+      std::printf("  %s\n", name.c_str());
   if (!covered.excluded.empty())
     std::printf("not counted:\n");
   for (const Exclusion &e : covered.excluded)
@@ -74,8 +79,7 @@ void addRunOptions(CLI::App &runs, RunOptions &options, RunWords &words) {
   runs.add_option("KERNEL", options.kernel)->required();
   runs.add_option("--grid", words.grid, "workgroups, X[,Y[,Z]] (1)");
   runs.add_option("--block", words.block, "work-items of a workgroup, X[,Y[,Z]] (64)");
-  runs.add_option("--cluster", words.cluster,
-                  "workgroups of a cluster, X[,Y[,Z]], on gfx1250 (1)");
+  runs.add_option("--cluster", words.cluster, "workgroups of a cluster, X[,Y[,Z]], on gfx1250 (1)");
   runs.add_option("--lds", options.shape.dynamicLds, "bytes of dynamic LDS (0)");
   runs.add_option("--arg", options.arguments, "once for each argument, in order: SPEC")
       ->allow_extra_args(false);

@@ -7,8 +7,9 @@
 
 namespace flyemu {
 
-/// Why the target does not execute an operation that the tables have; null if it does. Such an
-/// instruction counts as missing, and a wave that reaches it stops with the reason.
+/// Why the target does not execute an operation, whether the tables have it or not; null if it does, or if
+/// no reason is known. Such an instruction counts as missing, and a wave that reaches one of the
+/// tables' stops with the reason.
 const char *refusalOf(std::string_view mnemonic, const Machine &machine);
 
 } // namespace flyemu
