@@ -10,6 +10,7 @@
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/operands.h>
+#include <flydsl/kernels/parts/attention.h>
 
 #include <cstdio>
 #include <functional>
@@ -37,11 +38,11 @@ const fx::Kernel rmsNorm{
       auto gY = fx::flat_divide(Y, tile)(_, _, row, _); // (1, BN, n)
       auto gW = fx::flat_divide(W, tile)(_, _, 0, _);   // (1, BN, n)
 
-      auto tX = thr.partition_S(gX);            // (V, 1, 1, n)
-      auto tW = thr.partition_S(gW);            // (V, 1, 1, n)
-      auto tY = thr.partition_D(gY);            // (V, 1, 1, n)
-      auto rX = fx::make_fragment_like(tX);     // (V, 1, 1, n)
-      auto rW = fx::make_fragment_like(tW);     // (V, 1, 1, n)
+      auto tX = thr.partition_S(gX);        // (V, 1, 1, n)
+      auto tW = thr.partition_S(gW);        // (V, 1, 1, n)
+      auto tY = thr.partition_D(gY);        // (V, 1, 1, n)
+      auto rX = fx::make_fragment_like(tX); // (V, 1, 1, n)
+      auto rW = fx::make_fragment_like(tW); // (V, 1, 1, n)
       auto atom = fx::make_copy_atom(fx::UniversalCopy128b(), fx::bf16);
       fx::copy(atom, tX, rX);
       fx::copy(atom, tW, rW);
@@ -55,6 +56,21 @@ const fx::Kernel rmsNorm{
       rX.store((x * rstd * rW.load().to(fx::f32)).to(fx::bf16));
       fx::copy(atom, rX, tY);
     }};
+
+/// Attention that is composed of the library's parts: q and o (queries, q_heads, head), k and v
+/// (keys, kv_heads, head), at any strides.
+const fx::Kernel attentionOfParts{
+    "attention_of_parts",
+    [](fx::Tensor q, fx::Tensor k, fx::Tensor v, fx::Tensor o,
+       fx::Constexpr<fk::parts::AttentionSpec> spec) {
+      using fx::_;
+      const fk::parts::QueryTile tile =
+          fk::parts::QueryScheduler(spec.value(), 1, fx::Int32(q.shape()[0])).at(fx::block_idx().x);
+      const auto keys =
+          fk::parts::KeysAndValues::rows(k(_, tile.kv_head, _), v(_, tile.kv_head, _));
+      fk::parts::Attention(spec.value(), tile, q(_, tile.head, _), keys).store(o(_, tile.head, _));
+    },
+    {.waves_per_eu = 2}};
 
 /// What a call of either kernel is.
 struct Side {
@@ -100,14 +116,12 @@ void norms() {
   fx::DeviceArray<std::uint16_t> x({kRows, kColumns}), w({1, kColumns}), y({kRows, kColumns});
   x.fill(0);
   w.fill(0);
-  const auto copy = fx::make_tiled_copy_tv(
-      fx::make_copy_atom(fx::UniversalCopy128b(), fx::bf16),
-      fx::make_ordered_layout({1, kNormThreads}, {1, 0}),
-      fx::make_ordered_layout({1, kNormWidth}, {0, 1}));
+  const auto copy = fx::make_tiled_copy_tv(fx::make_copy_atom(fx::UniversalCopy128b(), fx::bf16),
+                                           fx::make_ordered_layout({1, kNormThreads}, {1, 0}),
+                                           fx::make_ordered_layout({1, kNormWidth}, {0, 1}));
   const auto matrix = [&](fx::DeviceArray<std::uint16_t> &memory, std::int64_t rows) {
-    return fx::TensorArg(
-        fx::tensor(static_cast<void *>(memory.data()), fx::bf16, {rows, kColumns})
-            .mark_layout_static());
+    return fx::TensorArg(fx::tensor(static_cast<void *>(memory.data()), fx::bf16, {rows, kColumns})
+                             .mark_layout_static());
   };
   const auto call = [&] {
     return rmsNorm(matrix(x, kRows), matrix(w, 1), matrix(y, kRows), copy, 1e-5f);
@@ -116,8 +130,7 @@ void norms() {
        [&](const fx::Stream &stream) {
          call().launch({.grid = kRows, .block = kNormThreads, .stream = stream});
        }});
-  const fk::NormProblem problem{
-      .x = fx::bf16, .weight = fx::bf16, .y = fx::bf16, .n = kColumns};
+  const fk::NormProblem problem{.x = fx::bf16, .weight = fx::bf16, .y = fx::bf16, .n = kColumns};
   library("RMS norm", problem, {.threads = kNormThreads, .block = kNormThreads}, kRows);
 }
 
@@ -138,13 +151,45 @@ void products() {
   row({"product of f16, a user's (sample 04)", call().compile({.block = threads}).registers(),
        [&](const fx::Stream &stream) {
          call().launch({.grid = {kM / BM, kN / BN},
-                      .block = threads,
-                      .smem = BM * BK * stages * 2,
-                      .stream = stream});
+                        .block = threads,
+                        .smem = BM * BK * stages * 2,
+                        .stream = stream});
        }});
   const fk::GemmProblem problem{.a = fx::f16, .b = fx::f16, .c = fx::f16, .n = kN, .k = kK};
   library("product of f16", problem,
           {.tile_m = BM, .tile_n = BN, .tile_k = BK, .threads = threads, .stages = stages}, kM);
+}
+
+void attentions() {
+  constexpr std::int64_t kQueries = 512, kHeads = 8, kKvHeads = 2, kHead = 128;
+  fx::DeviceArray<std::uint16_t> q({kQueries, kHeads, kHead}), k({kQueries, kKvHeads, kHead}),
+      v({kQueries, kKvHeads, kHead}), o({kQueries, kHeads, kHead});
+  for (fx::DeviceArray<std::uint16_t> *memory : {&q, &k, &v})
+    memory->fill(0);
+  const auto heads = [](fx::DeviceArray<std::uint16_t> &memory, std::int64_t count) {
+    return fx::TensorArg(
+               fx::tensor(static_cast<void *>(memory.data()), fx::bf16, {kQueries, count, kHead}))
+        .mark_layout_dynamic(2, 8);
+  };
+  const fk::AttentionProblem problem{.q = fx::bf16,
+                                     .kv = fx::bf16,
+                                     .y = fx::bf16,
+                                     .q_heads = int(kHeads),
+                                     .kv_heads = int(kKvHeads),
+                                     .head = int(kHead),
+                                     .causal = true};
+  const fk::parts::AttentionSpec spec{problem, fk::choose(problem, kQueries)};
+  const auto call = [&] {
+    return attentionOfParts(heads(q, kHeads), heads(k, kKvHeads), heads(v, kKvHeads),
+                            heads(o, kHeads), spec);
+  };
+  row({"attention of bf16, a user's of parts",
+       call().compile({.block = spec.config.threads}).registers(), [&](const fx::Stream &stream) {
+         call().launch({.grid = fk::parts::tiles(spec, 1, kQueries),
+                        .block = spec.config.threads,
+                        .stream = stream});
+       }});
+  library("attention of bf16", problem, spec.config, kQueries);
 }
 
 } // namespace
@@ -153,6 +198,7 @@ int main() {
   std::printf("| kernel | registers | matrix | vector | scalar | memory | LDS | us |\n"
               "|---|---|---|---|---|---|---|---|\n");
   norms();
+  attentions();
   if (fx::Device::current().target().has(fx::feature::mfma)) // which the sample is written for
     products();
 }
