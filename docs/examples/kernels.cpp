@@ -7,6 +7,7 @@
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/plan_set.h>
+#include <flydsl/kernels/tuning/tuned.h>
 #include <flydsl/kernels/softmax.h>
 
 #include <cmath>
@@ -52,6 +53,24 @@ TEST_CASE("plans for all numbers of rows") {
   // endregion
   CHECK(product.config() == fk::choose(problem, 37));
   CHECK(workspace.size() > 0);
+}
+
+TEST_CASE("tuned configurations are chosen") {
+  const std::string path = example::scratchPath("tuned.txt");
+  // region: tuned
+  const fk::GemmProblem problem{.a = fx::f16, .b = fx::f16, .c = fx::f16, .n = 128, .k = 256};
+  const fk::GemmConfig fastest = fk::configs(problem, 64).back();
+  fk::TunedConfigs found; // offline, on the GPU, with what tune(problem, 64) gives
+  found.set(problem, /*m=*/64, fastest);
+  found.write(path);
+
+  fk::TunedConfigs::read(path).use(); // at the start of an engine
+  CHECK(fk::choose(problem, 50) == fastest);
+  // endregion
+  CHECK(fk::choose(problem, 32) != fastest);
+  fk::TunedConfigs().use();
+  CHECK(fk::choose(problem, 64) != fastest);
+  std::filesystem::remove(path);
 }
 
 TEST_CASE("what is supported, and why not") {

@@ -4,6 +4,8 @@
 
 #include <flydsl/export.h>
 
+#include <string>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace environment {
 
@@ -12,6 +14,9 @@ namespace environment {
 FLYDSL_API bool kernels_check_indices();
 /// The same of FLYDSL_KERNELS_CHECK_MEMORY and kernels::PlanOptions::check_memory.
 FLYDSL_API bool kernels_check_memory();
+/// The file of tuned configurations that FLYDSL_KERNELS_TUNED names; empty if it is not set. See
+/// kernels::TunedConfigs.
+FLYDSL_API std::string kernels_tuned();
 
 } // namespace environment
 FLYDSL_NAMESPACE_END

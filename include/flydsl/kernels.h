@@ -75,14 +75,15 @@ typedef enum flydsl_argument_kind {
   /* Weights that were prepared for the plan's problem, by the family `weight`, by prepare_weight, or as
    * ggml's blocks: the memory alone. To pass it declares that it holds that matrix in that layout. */
   FLYDSL_PREPARED = 1,
-  FLYDSL_INTEGER = 2
+  FLYDSL_INTEGER = 2,
+  FLYDSL_GROUP = 3 /* `data` is a flydsl_group */
 } flydsl_argument_kind;
 
 /* An argument of a call. */
 typedef struct flydsl_argument {
   const char *name; /* the field of the family's Args */
   flydsl_argument_kind kind;
-  void *data; /* device memory, of a tensor */
+  void *data; /* device memory, of a tensor; the group */
   flydsl_dtype dtype;
   int32_t rank;           /* 1 to 8 */
   const int64_t *shape;   /* extents */
@@ -129,6 +130,40 @@ FLYDSL_C_API flydsl_status flydsl_plan_workspace_bytes(const flydsl_plan *plan, 
  * characters; `*needed`, unless NULL, is the size that the whole text takes with its end. */
 FLYDSL_C_API flydsl_status flydsl_plan_describe(const flydsl_plan *plan, char *text, size_t size,
                                                 size_t *needed);
+
+/* The configurations of a file that fly-kernels or TunedConfigs wrote (flydsl/kernels/tuning/tuned.h): plans
+ * that are made from now on have them, where they fit, in place of those that were in use. NULL: none. */
+FLYDSL_C_API flydsl_status flydsl_tuned_use(const char *file);
+
+/* A rank's part in a group of 2, 4 or 8 devices, for the families that ranks compute together: collective,
+ * collective_norm, expert_dispatch, expert_combine and moe_ranks. flydsl/host/group.h says what holds: all
+ * ranks make the same calls in the same order, those of a rank in one stream. */
+typedef struct flydsl_group flydsl_group;
+
+/* How a group is made; all ranks have the same. 0: the defaults of fx::GroupOptions. */
+typedef struct flydsl_group_options {
+  size_t size;          /* sizeof(flydsl_group_options) */
+  size_t capacity;      /* bytes of the largest operand of a call */
+  int64_t milliseconds; /* how long a rank is waited for */
+} flydsl_group_options;
+
+/* A group of this process: a rank for each of `count` devices, in their order, into groups[0 .. count).
+ * `options` may be NULL. After an error all of `groups` are NULL. */
+FLYDSL_C_API flydsl_status flydsl_group_of(const int32_t *devices, int32_t count,
+                                           const flydsl_group_options *options,
+                                           flydsl_group **groups);
+/* Rank `rank` of a group of `ranks` processes of a machine, on the current device. They find each other by
+ * files whose names begin with `file`. */
+FLYDSL_C_API flydsl_status flydsl_group_join(const char *file, int32_t rank, int32_t ranks,
+                                             const flydsl_group_options *options,
+                                             flydsl_group **group);
+/* FLYDSL_DEVICE_ERROR if a kernel of the rank has waited in vain for another, and for the other reasons of
+ * fx::Group::check. It waits for nothing. */
+FLYDSL_C_API flydsl_status flydsl_group_check(const flydsl_group *group);
+/* From now on the rank's calls go into this stream, after the work that the stream before has now. */
+FLYDSL_C_API flydsl_status flydsl_group_move_to(flydsl_group *group, void *stream);
+/* After all ranks have ended their calls. NULL is nothing. */
+FLYDSL_C_API void flydsl_group_destroy(flydsl_group *group);
 
 #ifdef __cplusplus
 }

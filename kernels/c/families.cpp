@@ -75,6 +75,8 @@ public:
     if constexpr (std::is_integral_v<Field>) {
       if (argument)
         field = integer(*argument);
+    } else if constexpr (std::is_same_v<Field, const Group *>) {
+      field = argument ? group(*argument) : nullptr;
     } else if constexpr (requires { field.has_value(); }) {
       field.reset();
       if (argument)
@@ -114,6 +116,13 @@ private:
       fail(std::string(argument.name) + " is a number; its kind is FLYDSL_INTEGER");
     return argument.integer;
   }
+  const Group *group(const flydsl_argument &argument) const {
+    if (argument.kind != FLYDSL_GROUP)
+      fail(std::string(argument.name) + " is a group; its kind is FLYDSL_GROUP");
+    if (!argument.data)
+      fail(std::string(argument.name) + " is NULL");
+    return &static_cast<const flydsl_group *>(argument.data)->group;
+  }
   TensorArg tensor(const flydsl_argument &argument) const {
     if (argument.kind != FLYDSL_TENSOR)
       fail(std::string(argument.name) + " is a tensor; its kind is FLYDSL_TENSOR");
@@ -151,6 +160,9 @@ private:
       return problem;
     else if constexpr (std::is_same_v<P, MoeForwardProblem>)
       return std::string_view(argument.name) == "w2" ? problem.weight2() : problem.weight1();
+    else if constexpr (std::is_same_v<P, MoeRanksProblem>)
+      return std::string_view(argument.name) == "w2" ? problem.of_rank().weight2()
+                                                     : problem.of_rank().weight1();
     else if constexpr (std::is_same_v<P, GemmProblem>)
       // The elements of a batch say how many matrices there are.
       return problem.batch && argument.rank == 1 && argument.shape

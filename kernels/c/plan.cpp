@@ -1,70 +1,17 @@
 // The functions of flydsl/kernels.h: no exception leaves them.
-#include "c/plan.h"
+#include "c/guarded.h"
+
+#include <flydsl/kernels/tuning/tuned.h>
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 namespace fx = flydsl;
 namespace fk = flydsl::kernels;
+using fk::c::expectGiven, fk::c::guarded, fk::c::streamOf;
 
 namespace {
 
-/// The sentence of a thread's last error. Without memory for it there is one of the program's.
-class LastError {
-public:
-  const char *text() const { return isStatic_ ? static_ : text_.c_str(); }
-  void set(const char *text) noexcept {
-    try {
-      text_ = text;
-      isStatic_ = false;
-    } catch (...) {
-      isStatic_ = true;
-    }
-  }
-
-private:
-  static constexpr const char *static_ = "out of the host's memory";
-  std::string text_;
-  bool isStatic_ = false;
-};
-thread_local LastError lastError;
-
-flydsl_status failed(flydsl_status status, const char *text) noexcept {
-  lastError.set(text);
-  return status;
-}
-
-/// Runs the body of a function. The order is that of classes and their bases.
-template <class F> flydsl_status guarded(const F &body) noexcept {
-  try {
-    body();
-    return FLYDSL_OK;
-  } catch (const std::bad_alloc &) {
-    return failed(FLYDSL_OUT_OF_MEMORY, "out of the host's memory");
-  } catch (const fk::c::Unsupported &error) {
-    return failed(FLYDSL_UNSUPPORTED, error.what());
-  } catch (const fk::IndexError &error) {
-    return failed(FLYDSL_INDEX_ERROR, error.what());
-  } catch (const fx::RuntimeError &error) {
-    return failed(FLYDSL_DEVICE_ERROR, error.what());
-  } catch (const fx::CompileError &error) {
-    return failed(FLYDSL_COMPILE_ERROR, error.what());
-  } catch (const fx::Error &error) {
-    return failed(FLYDSL_INVALID, error.what());
-  } catch (const std::exception &error) {
-    return failed(FLYDSL_INTERNAL, error.what());
-  } catch (...) {
-    return failed(FLYDSL_INTERNAL, "an exception of no kind");
-  }
-}
-
-/// Throws Error for a null pointer.
-void expectGiven(const void *pointer, const char *name) {
-  if (!pointer)
-    throw fx::Error(std::string(name) + " is NULL");
-}
-fx::StreamRef streamOf(void *stream) { return static_cast<ihipStream_t *>(stream); }
 fx::Target targetOf(const char *name) {
   if (!name)
     return fx::Device::current().target();
@@ -87,10 +34,7 @@ fk::c::Asked askedOf(const char *problem, std::int64_t rows, const flydsl_plan_o
   fk::c::Asked asked{problem, rows, targetOf(options ? options->target : nullptr), {}, {}, {}};
   if (!options)
     return asked;
-  if (options->size != sizeof(flydsl_plan_options))
-    throw fx::Error("the size of flydsl_plan_options is " + std::to_string(options->size) + "; " +
-                    std::to_string(sizeof(flydsl_plan_options)) + " is that of version " +
-                    std::to_string(FLYDSL_KERNELS_VERSION));
+  fk::c::expectSize("flydsl_plan_options", options->size, sizeof(flydsl_plan_options));
   if (options->config)
     asked.config = options->config;
   if (options->file)
@@ -102,11 +46,16 @@ fk::c::Asked askedOf(const char *problem, std::int64_t rows, const flydsl_plan_o
 
 } // namespace
 
+fk::c::LastError &fk::c::lastError() {
+  thread_local LastError last;
+  return last;
+}
+
 extern "C" {
 
 std::uint32_t flydsl_kernels_version(void) { return FLYDSL_KERNELS_VERSION; }
 
-const char *flydsl_last_error(void) { return lastError.text(); }
+const char *flydsl_last_error(void) { return fk::c::lastError().text(); }
 
 flydsl_status flydsl_supported(const char *problem, const char *target) {
   return guarded([&] {
@@ -152,6 +101,10 @@ flydsl_status flydsl_plan_workspace_bytes(const flydsl_plan *plan, std::int64_t 
     expectGiven(bytes, "bytes");
     *bytes = plan->workspaceBytes(rows);
   });
+}
+
+flydsl_status flydsl_tuned_use(const char *file) {
+  return guarded([&] { (file ? fk::TunedConfigs::read(file) : fk::TunedConfigs()).use(); });
 }
 
 flydsl_status flydsl_plan_describe(const flydsl_plan *plan, char *text, std::size_t size,

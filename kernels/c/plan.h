@@ -1,6 +1,7 @@
 // A plan behind the C interface, whatever its family.
 #pragma once
 
+#include <flydsl/host/group.h>
 #include <flydsl/kernels.h>
 #include <flydsl/kernels/plan.h>
 
@@ -15,6 +16,11 @@ struct flydsl_plan {
   virtual void check(flydsl::StreamRef stream) const = 0;
   virtual std::size_t workspaceBytes(std::int64_t rows) const = 0;
   virtual std::string text() const = 0;
+};
+
+/// A rank's part in a group.
+struct flydsl_group {
+  flydsl::Group group;
 };
 
 FLYDSL_NAMESPACE_BEGIN

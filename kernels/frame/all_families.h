@@ -4,10 +4,14 @@
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/attention/merge_states.h>
 #include <flydsl/kernels/causal_conv.h>
+#include <flydsl/kernels/collective.h>
+#include <flydsl/kernels/collective_norm.h>
 #include <flydsl/kernels/conv.h>
 #include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
+#include <flydsl/kernels/expert_parallel.h>
+#include <flydsl/kernels/experts/moe_ranks.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
@@ -42,7 +46,8 @@ template <class... P> struct Problems {
   template <class F> static void each(const F &f) { (..., f(std::type_identity<P>())); }
 };
 
-using AllProblems =
+/// Those of one device: their operands are all that a call has.
+using SingleProblems =
     Problems<AttentionProblem, CausalConvProblem, ConvProblem, CopyRowsProblem, DecodeProblem,
              DeltaRuleProblem, DepthwiseConvProblem, GemmProblem, GgmlGemmProblem, GgmlRowsProblem,
              GroupNormProblem, GroupedGemmProblem, HadamardProblem, MergeStatesProblem,
@@ -50,6 +55,17 @@ using AllProblems =
              NormBackwardProblem, NormProblem, PermuteProblem, QuantiseProblem, RopeProblem,
              SamplingProblem, SoftmaxBackwardProblem, SoftmaxProblem, TopKProblem,
              TopkGatingProblem, WeightProblem, WorklistProblem>;
+/// Those of the ranks of a group, which a call has besides.
+using GroupProblems = Problems<CollectiveProblem, CollectiveNormProblem, ExpertCombineProblem,
+                               ExpertDispatchProblem, MoeRanksProblem>;
+
+struct AllProblems {
+  /// Calls f(std::type_identity<P>()) for each problem.
+  template <class F> static void each(const F &f) {
+    SingleProblems::each(f);
+    GroupProblems::each(f);
+  }
+};
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -112,7 +112,9 @@ public:
   template <template <class> class Params>
   void operator()(std::span<const FamilyKernel<P, Params>> kernels, Dim3 block) const {
     const auto compiled = [&](std::size_t i) {
-      return kernels[i].call(spec_, checked_).compile({.block = block, .arch = target_.id()}, where_);
+      return kernels[i]
+          .call(spec_, checked_)
+          .compile({.block = block, .arch = target_.id()}, where_);
     };
     const std::size_t last = kernels.size() - 1;
     std::size_t fits = last;
@@ -255,6 +257,7 @@ public:
     const P &problem;
     const ConfigOf<P> *config;
     std::int64_t rows;
+    std::uint64_t tuned = tunedState(); ///< a choice is that of the tuned configurations in use
   };
 
   /// None if it is not among them.
@@ -262,6 +265,7 @@ public:
     for (const Entry &entry : entries_)
       if (entry.plan && entry.device == request.device &&
           entry.rows == (request.config ? kOfConfig : request.rows) &&
+          (request.config || entry.tuned == request.tuned) &&
           entry.plan->problem() == request.problem &&
           (!request.config || entry.plan->config() == *request.config))
         return entry.plan;
@@ -269,7 +273,8 @@ public:
   }
   /// Takes the place of the oldest one.
   void add(const Request &request, const Plan<P> &plan) {
-    entries_[next_] = {request.device, request.config ? kOfConfig : request.rows, &plan};
+    entries_[next_] = {request.device, request.config ? kOfConfig : request.rows, request.tuned,
+                       &plan};
     next_ = (next_ + 1) % entries_.size();
   }
   static RecentPlans &instance() {
@@ -282,6 +287,7 @@ private:
   struct Entry {
     int device = 0;
     std::int64_t rows = 0;
+    std::uint64_t tuned = 0;
     const Plan<P> *plan = nullptr; ///< of PlanCache, which keeps it
   };
   std::array<Entry, 8> entries_ = {};

@@ -5,6 +5,7 @@
 #include "frame/enumerators.h"
 #include "frame/launches.h"
 #include "frame/memory_checks.h"
+#include "frame/tuned.h"
 
 #include <flydsl/constexpr.h>
 #include <flydsl/kernels/operands.h>
@@ -223,16 +224,22 @@ template <class P>
 ConfigOf<P> Questions<P>::choose(const P &problem, std::int64_t m, const Target &target) {
   expectRows<P>(m);
   expectSupported<P>(problem, nullptr, target);
+  if (std::optional<ConfigOf<P>> tuned = tunedFor(problem, m, target))
+    return *tuned;
   return Family<P>::choose(problem, m, target);
 }
 template <class P>
 std::vector<ConfigOf<P>> Questions<P>::configs(const P &problem, std::int64_t m,
                                                const Target &target) {
   std::vector<ConfigOf<P>> found{choose(problem, m, target)};
-  for (const ConfigOf<P> &config : Family<P>::candidates(problem, m, target))
-    if (Family<P>::supported(problem, config, target) &&
-        std::find(found.begin(), found.end(), config) == found.end())
+  const auto add = [&](const ConfigOf<P> &config) {
+    if (std::find(found.begin(), found.end(), config) == found.end())
       found.push_back(config);
+  };
+  add(Family<P>::choose(problem, m, target)); // another one, if the chosen one was tuned
+  for (const ConfigOf<P> &config : Family<P>::candidates(problem, m, target))
+    if (Family<P>::supported(problem, config, target))
+      add(config);
   return found;
 }
 template <class P>

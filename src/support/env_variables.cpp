@@ -20,7 +20,7 @@ const std::vector<EnvSection> &environment() {
       {"Timelines of kernels",
        {&kKtraceEnable, &kKtraceBufferBytes, &kKtraceBlocks, &kKtraceDumpDir}},
       {"Autotuning", {&kAutotune, &kAutotuneCacheDir, &kAutotuneConfigDir}},
-      {"Kernel library", {&kKernelsCheckIndices, &kKernelsCheckMemory}},
+      {"Kernel library", {&kKernelsCheckIndices, &kKernelsCheckMemory, &kKernelsTuned}},
       {"Emulator", {&kEmulatorLibrary, &kEmulatorArch,        &kEmulatorProduct,
                     &kEmulatorDevices, &kEmulatorHip,         &kEmulatorMemory,
                     &kEmulatorThreads, &kEmulatorSimd,        &kEmulatorCheck,

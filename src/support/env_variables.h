@@ -146,6 +146,9 @@ inline constexpr Env<bool> kKernelsCheckIndices{
 inline constexpr Env<bool> kKernelsCheckMemory{
     "FLYDSL_KERNELS_CHECK_MEMORY", false,
     "1: plans of the kernel library ask the driver how large the memory of each operand is"};
+inline constexpr Env<std::string> kKernelsTuned{
+    "FLYDSL_KERNELS_TUNED",
+    "a file of tuned configurations, which the kernel library chooses before those of its tables"};
 
 //===-- emulator ----------------------------------------------------------===//
 

@@ -2,7 +2,9 @@
 // compiler is in this process.
 #include <flydsl/host/device_array.h>
 #include <flydsl/kernels/norm.h>
+#include <flydsl/kernels/plan_set.h>
 #include <flydsl/kernels/softmax.h>
+#include <flydsl/kernels/tuning/tuned.h>
 #include <flydsl/rocdl/matrix_products.h>
 
 #include <cmath>
@@ -69,6 +71,16 @@ int main(int argc, char **argv) {
       return 1;
     } catch (const fx::RuntimeError &error) {
       std::printf("%s\n", error.what());
+    }
+    // Tuned configurations are chosen here, too.
+    const fk::RowConfig own = fk::choose(problem, m), tuned = fk::configs(problem, m).back();
+    fk::TunedConfigs().set(problem, m, tuned).use();
+    const bool isChosen = own != tuned && fk::choose(problem, m) == tuned;
+    fk::TunedConfigs().use();
+    const auto set = fk::PlanSet<fk::SoftmaxProblem>::load(file, problem, m);
+    if (!isChosen || fk::choose(problem, m) != own || set.at(m).config() != own) {
+      std::puts("what is chosen is not what was tuned");
+      return 1;
     }
     std::printf("PASS on %s\n", fx::Device::current().str().c_str());
     return 0;

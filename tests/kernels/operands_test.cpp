@@ -68,20 +68,28 @@ constexpr ByContents kByContents[] = {
     {"attention", "bias", 2, 0},    {"attention", "bias", 3, 0}, {"attention", "kv_indices", 0, 0},
     {"decode", "kv_indices", 0, 0}, {"attention", "mask", 1, 0}, {"attention", "mask", 2, 0},
     {"moe_reduce", "x", 0, 2},      {"mqa_logits", "k", 0, 3},   {"mqa_logits", "tables", 1, 0},
-    {"mqa_logits", "logits", 1, 0},
+    {"mqa_logits", "logits", 1, 0}, {"top_k", "tables", 0, 0},   {"top_k", "tables", 1, 0},
 };
 /// Extents with which a call means something else: a sequence whose slot is past the state is left out,
-/// and one scale is that of all heads.
+/// and so is a pair of rows whose number is past the last one; one scale is that of all heads; a row has
+/// other elements.
 struct OtherMeaning {
   const char *family, *operand;
+  std::size_t mode = 0;
 };
-constexpr OtherMeaning kOtherMeaning[] = {{"delta_rule", "state"},
-                                          {"causal_conv", "state"},
-                                          {"rope", "k_cache_scale"},
-                                          {"rope", "v_cache_scale"}};
+constexpr OtherMeaning kOtherMeaning[] = {
+    {"delta_rule", "state"},   {"causal_conv", "state"}, {"rope", "k_cache_scale"},
+    {"rope", "v_cache_scale"}, {"copy_rows", "x"},       {"copy_rows", "y"},
+    {"top_k", "x", 1},
+};
 bool hasOtherMeaning(std::string_view family, std::string_view operand) {
   return std::ranges::any_of(kOtherMeaning, [&](const OtherMeaning &row) {
     return family == row.family && operand == row.operand;
+  });
+}
+bool hasOtherMeaning(std::string_view family, std::string_view operand, std::size_t mode) {
+  return std::ranges::any_of(kOtherMeaning, [&](const OtherMeaning &row) {
+    return family == row.family && operand == row.operand && mode == row.mode;
   });
 }
 
@@ -117,7 +125,7 @@ std::vector<Change> changesOf(const GivenOperand &own, fk::Role role, std::strin
       continue; // more is as good, and what is not there is in the test below
     for (const std::int64_t to : {extent - 1, extent + 1}) {
       const bool fewer = to < extent;
-      const bool isOther = mode == 0 && hasOtherMeaning(family, own.name);
+      const bool isOther = hasOtherMeaning(family, own.name, mode);
       const bool byContents =
           std::any_of(std::begin(kByContents), std::end(kByContents), [&](const ByContents &row) {
             return family == row.family && own.name == row.operand && mode == row.mode &&
@@ -336,6 +344,25 @@ void expectRules(const Share &share) {
   expectRule<GroupNormProblem>(
       {{.channels = 8, .groups = 2}, {.channels = 6, .groups = 3, .affine = false}}, share);
   expectRule<MergeStatesProblem>({{.heads = 2, .head = 16, .states = 3, .base2 = true}}, share);
+  // Transposes, rows as they are, and modes that move among each other.
+  expectRule<PermuteProblem>({{.type = f32},
+                              {.rank = 3, .order = {1, 0, 2}, .row_align = 2},
+                              {.type = u8, .rank = 4, .order = {0, 2, 3, 1}}},
+                             share);
+  expectRule<CopyRowsProblem>({{.n = 24, .gather = true, .scatter = true},
+                               {.type = u8, .n = 9, .gather = true, .index = i64},
+                               {.type = f32, .n = 8, .scatter = true, .row_align = 1}},
+                              share);
+  expectRule<TopKProblem>({{.k = 3, .lengths = true, .n = 40},
+                           {.x = bf16,
+                            .k = 5,
+                            .indices = false,
+                            .slots = true,
+                            .page = 4,
+                            .sequences = true,
+                            .row_align = 4,
+                            .n = 24}},
+                          share);
   expectRule<CausalConvProblem>(
       {{.channels = 24, .bias = true, .fresh = true, .drafts = 2},
        {.x = fx::f32, .channels = 20, .order = ConvStateOrder::columns_last, .prefill = true}},

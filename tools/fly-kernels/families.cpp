@@ -120,7 +120,7 @@ private:
 
 std::vector<std::unique_ptr<LibraryFamily>> families() {
   std::vector<std::unique_ptr<LibraryFamily>> all;
-  fk::impl::AllProblems::each(
+  fk::impl::SingleProblems::each(
       [&]<class P>(std::type_identity<P>) { all.push_back(std::make_unique<FamilyOf<P>>()); });
   return all;
 }

@@ -6,11 +6,13 @@
 #include "progress.h"
 
 #include <flydsl/host/product.h>
+#include <flydsl/kernels/tuning/tuned.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 #include <set>
 
@@ -29,12 +31,14 @@ struct Options {
   std::vector<std::string> archs; ///< none: as the command has it
   std::vector<std::string> words;
   std::string list;         ///< of export, time and figures
-  std::string file;         ///< of export and figures
+  std::string file;         ///< of export, figures and tuned
+  std::string into;         ///< of tune: a file of tuned configurations
+  bool drop = false;        ///< of tuned
   bool write = false;       ///< of figures
   bool allFamilies = false; ///< of figures
   std::string part; ///< of time, tune, run and figures: a product; empty: the target's default
-  std::vector<std::int64_t> rows; ///< of time
-  std::vector<std::string> with;  ///< of time: fields of the configuration
+  std::vector<std::int64_t> rows;  ///< of time
+  std::vector<std::string> with;   ///< of time: fields of the configuration
   std::vector<std::string> fields; ///< of table
   double within = 3;               ///< of table, in percent
   unsigned most = 0;               ///< of table: configurations of a problem; 0: all
@@ -172,7 +176,32 @@ int tune(const Request &request, const Options &options) {
                 text(trial.config).c_str(),
                 trial.reason.empty() ? "" : ("  (" + trial.reason + ")").c_str());
   std::printf("best: %s\n", text(result.config).c_str());
+  if (options.into.empty())
+    return 0;
+  fk::TunedConfigs all;
+  if (std::filesystem::exists(options.into))
+    all = fk::TunedConfigs::read(options.into);
+  const fx::Target target = fx::Device::current().target();
+  all.set(fk::impl::tunedEntryOf(request.family->name(), request.problem, result.config, options.m,
+                                 result.milliseconds * 1000, target));
+  all.write(options.into);
+  std::printf("%s: %zu tuned configurations\n", options.into.c_str(), all.entries().size());
   return 0;
+}
+
+/// The entries of a file of tuned configurations, and those that this library refuses.
+int tuned(const Options &options) {
+  std::vector<std::string> refused;
+  const fk::TunedConfigs all = fk::TunedConfigs::read(options.file, refused);
+  for (const fk::TunedEntry &entry : all.entries())
+    std::printf("%s, %d compute units, up to %lld rows, %.3f us: %s | %s\n", entry.target.c_str(),
+                entry.compute_units, static_cast<long long>(entry.rows), entry.microseconds,
+                entry.problem.c_str(), entry.config.c_str());
+  for (const std::string &why : refused)
+    std::printf("refused: %s\n", why.c_str());
+  if (options.drop)
+    all.write(options.file);
+  return refused.empty() || options.drop ? 0 : 1;
 }
 
 /// The times of a problem's configurations, or of the first of them: a family lists what is chosen, and then
@@ -251,9 +280,10 @@ int table(const Families &all, const Options &options) {
     for (const auto &entry : problems[0].chosen.config.entries())
       fields.push_back(entry.name);
   const std::vector<ChoiceRow> rows = leastTable(problems, fields, options.within / 100);
-  std::printf("# in one of these %zu rows, each of %zu problems has a configuration within %g %% of its "
-              "quickest\n",
-              rows.size(), problems.size(), options.within);
+  std::printf(
+      "# in one of these %zu rows, each of %zu problems has a configuration within %g %% of its "
+      "quickest\n",
+      rows.size(), problems.size(), options.within);
   for (const ChoiceRow &row : rows) {
     const std::string values = shown(row.values, family->configEnumerations());
     std::printf("%s\n", options.cpp ? initialiserOf(values).c_str() : values.c_str());
@@ -299,8 +329,7 @@ void setForFigures() {
   for (const char *name :
        {"FLYDSL_EMULATOR_CHECK", "FLYDSL_EMULATOR_LANDING", "FLYDSL_EMULATOR_ORDER",
         "FLYDSL_EMULATOR_SLICE", "FLYDSL_EMULATOR_MEMORY_MODEL", "FLYDSL_EMULATOR_LAST_CACHE",
-        "FLYDSL_KERNELS_CHECK_INDICES",
-        "FLYDSL_KERNELS_CHECK_MEMORY", "FLYDSL_KTRACE_ENABLE"})
+        "FLYDSL_KERNELS_CHECK_INDICES", "FLYDSL_KERNELS_CHECK_MEMORY", "FLYDSL_KTRACE_ENABLE"})
     unsetenv(name);
   setenv("FLYDSL_EMULATOR_MATRIX", "fast", 1);
 }
@@ -417,6 +446,14 @@ int main(int argc, char **argv) {
       app.add_subcommand("tune", "measures all configurations of a problem on the current device");
   takesProblem(tune);
   takesTargets(tune, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
+  tune->add_option("--into", options.into,
+                   "adds the fastest to this file of tuned configurations, which "
+                   "FLYDSL_KERNELS_TUNED may name");
+  CLI::App *tuned = app.add_subcommand(
+      "tuned", "the configurations of such a file, and those that this library refuses: then 1 is "
+               "returned");
+  tuned->add_option("FILE", options.file, "the file")->required();
+  tuned->add_flag("--drop", options.drop, "writes the file without those that are refused");
   CLI::App *times = app.add_subcommand(
       "time", "the time of one call on the current device, estimated on the emulator, with the "
               "configuration that is chosen; of a list of problems too");
@@ -456,9 +493,10 @@ int main(int argc, char **argv) {
       ->allow_extra_args(false);
   tables->add_option("--within", options.within, "percent that a row may take longer (3)")
       ->check(CLI::NonNegativeNumber);
-  tables->add_option("--most", options.most,
-                     "times the first so many configurations of each problem: the chosen one, and "
-                     "then those that the family takes for the likeliest (all)")
+  tables
+      ->add_option("--most", options.most,
+                   "times the first so many configurations of each problem: the chosen one, and "
+                   "then those that the family takes for the likeliest (all)")
       ->check(CLI::PositiveNumber);
   tables->add_flag("--cpp", options.cpp, "prints rows as initialisers for a table in C++");
   takesRows(tables);
@@ -490,6 +528,8 @@ int main(int argc, char **argv) {
       return table(all, options);
     if (*times)
       return timed(all, options);
+    if (*tuned)
+      return ::tuned(options);
     if (*tune)
       return ::tune(requestOf(all, options.words), options);
     return ::list(all, options);

@@ -4,7 +4,7 @@
 //   products.at(rows)(args, stream);                           // in a request: never
 #pragma once
 
-#include <flydsl/kernels/plan.h>
+#include <flydsl/kernels/tuning/tuned.h>
 
 #include <algorithm>
 #include <string>
@@ -19,16 +19,20 @@ template <Problem P> struct ChoicePoint {
 };
 
 /// The points at which `choose` changes its mind, from 1 row to `most`. Each number of rows up to 1,024
-/// is asked for, and of larger ones every sixty-fourth part: a change between two of them is found at the
-/// second. Throws Error with the reason if the problem is not supported, or if `most` is less than 1.
+/// is asked for, and of larger ones every sixty-fourth part and those at which tuned configurations begin
+/// and cease to serve: a change between two of them is found at the second. Throws Error with the reason if the problem is not supported, or if `most` is less than 1.
 template <Problem P>
 std::vector<ChoicePoint<P>> choice_points(const P &problem, std::int64_t most,
                                           const Target &target = Device::current().target()) {
   if (most < 1)
     throw Error(std::string(FamilyOf<P>::name) + ": choices for up to " + std::to_string(most) +
                 " rows are asked for; 1 is the least");
+  std::vector<std::int64_t> asked = impl::tunedRows(FamilyOf<P>::name, most);
+  for (std::int64_t rows = 1; rows <= most; rows += rows < 1024 ? 1 : rows / 64)
+    asked.push_back(rows);
+  std::sort(asked.begin(), asked.end());
   std::vector<ChoicePoint<P>> points;
-  for (std::int64_t rows = 1; rows <= most; rows += rows < 1024 ? 1 : rows / 64) {
+  for (const std::int64_t rows : asked) {
     const ConfigOf<P> config = choose(problem, rows, target);
     if (points.empty() || !(points.back().config == config))
       points.push_back({rows, config});
@@ -81,9 +85,8 @@ private:
     const std::vector<ChoicePoint<P>> points = choice_points(problem, most, target);
     for (std::size_t i = 0; i < points.size(); ++i) {
       const ConfigOf<P> &config = points[i].config;
-      const auto same = std::find_if(plans_.begin(), plans_.end(), [&](const Plan<P> &plan) {
-        return plan.config() == config;
-      });
+      const auto same = std::find_if(plans_.begin(), plans_.end(),
+                                     [&](const Plan<P> &plan) { return plan.config() == config; });
       places_.push_back(static_cast<std::size_t>(same - plans_.begin()));
       if (same == plans_.end())
         plans_.push_back(make(config));

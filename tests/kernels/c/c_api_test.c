@@ -231,6 +231,84 @@ static void wrong_indices_of_a_checked_plan(void) {
   hipFree(y);
 }
 
+/* All ranks of a group have the sum of their vectors. */
+static void sum_of_the_ranks_of_a_group(void) {
+  enum { RANKS = 2, M = 64 };
+  const int32_t devices[] = {0, 1}, twice[] = {0, 0};
+  const int64_t shape[] = {M};
+  float values[M], got[M];
+  flydsl_group *groups[RANKS] = {NULL, NULL};
+  flydsl_plan *plan = NULL;
+  EXPECT(flydsl_group_of(twice, RANKS, NULL, groups) == FLYDSL_DEVICE_ERROR && !groups[0]);
+  EXPECT(flydsl_group_of(devices, 1, NULL, groups) == FLYDSL_DEVICE_ERROR);
+  EXPECT(flydsl_group_of(NULL, RANKS, NULL, groups) == FLYDSL_INVALID);
+  EXPECT_TEXT("devices is NULL");
+  flydsl_group_options options = {.size = 1};
+  EXPECT(flydsl_group_of(devices, RANKS, &options, groups) == FLYDSL_INVALID);
+  EXPECT_TEXT("the size of flydsl_group_options is 1");
+  options.size = sizeof options;
+  options.capacity = 1 << 16;
+  options.milliseconds = 60000;
+  EXPECT(flydsl_group_of(devices, RANKS, &options, groups) == FLYDSL_OK);
+  EXPECT(flydsl_plan_create("collective type=f32 ranks=2 kind=all_reduce", M, NULL, &plan) == FLYDSL_OK);
+  if (!groups[0] || !plan)
+    return;
+  void *memory[RANKS];
+  hipStream_t streams[RANKS];
+  for (int rank = 0; rank < RANKS; ++rank) {
+    for (int i = 0; i < M; ++i)
+      values[i] = (float)(rank ? 100 : i);
+    EXPECT(hipSetDevice(devices[rank]) == hipSuccess);
+    EXPECT(hipStreamCreate(&streams[rank]) == hipSuccess);
+    memory[rank] = device(values, sizeof values);
+  }
+  for (int rank = 0; rank < RANKS; ++rank) {
+    const flydsl_argument x = {.name = "x", .data = memory[rank], .dtype = FLYDSL_F32, .rank = 1, .shape = shape};
+    flydsl_argument y = x, group = {.name = "group", .kind = FLYDSL_GROUP, .data = groups[rank]};
+    y.name = "y";
+    flydsl_argument arguments[] = {x, y, group};
+    EXPECT(hipSetDevice(devices[rank]) == hipSuccess);
+    /* Refused, before any rank waits for another. */
+    EXPECT(flydsl_plan_call(plan, arguments, 2, streams[rank]) == FLYDSL_INVALID);
+    EXPECT_TEXT("collective: group");
+    arguments[2].data = NULL;
+    EXPECT(flydsl_plan_call(plan, arguments, 3, streams[rank]) == FLYDSL_INVALID);
+    EXPECT_TEXT("group is NULL");
+    arguments[2] = x;
+    arguments[2].name = "group";
+    EXPECT(flydsl_plan_call(plan, arguments, 3, streams[rank]) == FLYDSL_INVALID);
+    EXPECT_TEXT("group is a group; its kind is FLYDSL_GROUP");
+    arguments[2] = group;
+    EXPECT(flydsl_plan_call(plan, arguments, 3, streams[rank]) == FLYDSL_OK);
+  }
+  for (int rank = 0; rank < RANKS; ++rank) {
+    EXPECT(hipSetDevice(devices[rank]) == hipSuccess);
+    EXPECT(hipStreamSynchronize(streams[rank]) == hipSuccess);
+    EXPECT(flydsl_group_check(groups[rank]) == FLYDSL_OK);
+    EXPECT(hipMemcpy(got, memory[rank], sizeof got, hipMemcpyDeviceToHost) == hipSuccess);
+    for (int i = 0; i < M; ++i)
+      EXPECT(got[i] == (float)(100 + i));
+    EXPECT(flydsl_group_move_to(groups[rank], NULL) == FLYDSL_OK);
+  }
+  EXPECT(flydsl_group_check(NULL) == FLYDSL_INVALID);
+  flydsl_group *none = groups[0];
+  EXPECT(flydsl_group_join(NULL, 0, 2, NULL, &none) == FLYDSL_INVALID && !none);
+  EXPECT_TEXT("file is NULL");
+  flydsl_plan_destroy(plan);
+  for (int rank = 0; rank < RANKS; ++rank) {
+    flydsl_group_destroy(groups[rank]);
+    hipFree(memory[rank]);
+  }
+  flydsl_group_destroy(NULL);
+  hipSetDevice(0);
+}
+
+static void tuned_configurations(void) {
+  EXPECT(flydsl_tuned_use("no-such-file") == FLYDSL_INVALID);
+  EXPECT_TEXT("there is no file no-such-file");
+  EXPECT(flydsl_tuned_use(NULL) == FLYDSL_OK);
+}
+
 int main(void) {
   EXPECT(flydsl_kernels_version() == FLYDSL_KERNELS_VERSION);
   EXPECT(strcmp(flydsl_last_error(), "") == 0);
@@ -238,6 +316,8 @@ int main(void) {
   product_of_prepared_weights();
   wrong_indices_of_a_checked_plan();
   refusals();
+  sum_of_the_ranks_of_a_group();
+  tuned_configurations();
   printf("%d failures\n", failures);
   return failures != 0;
 }

@@ -8,7 +8,9 @@ namespace {
 
 using fk::NormBackwardProblem, fk::NormProblem, fk::QuantiseProblem, fk::RowConfig,
     fk::SoftmaxBackwardProblem, fk::SoftmaxProblem, fk::TopkGatingProblem, fk::MoeReduceProblem,
-    fk::MoeSortProblem, fk::SamplingProblem, fk::WeightProblem, fk::WorklistProblem;
+    fk::MoeSortProblem, fk::SamplingProblem, fk::WeightProblem, fk::WorklistProblem,
+    fk::HadamardProblem, fk::GroupNormProblem, fk::PermuteProblem, fk::CopyRowsProblem,
+    fk::TopKProblem, fk::MergeStatesProblem;
 
 fx::DType float8Here() { return here().has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN; }
 
@@ -170,8 +172,9 @@ void sweepMoeSort(const SweepShare &share) {
 void sweepSampling(const SweepShare &share) {
   // Vocabularies around what a block's accesses hold, and of models.
   std::vector<SamplingProblem> all;
-  for (const std::int64_t n : {1,    2,    31,   32,   33,   63,   64,   65,    255, 256, 257, 1023, 1024, 1025, 4095,
-                               4096, 4097, 8200, 16384, 16400, 32000, 50257})
+  for (const std::int64_t n :
+       {1,    2,    31,   32,   33,   63,   64,   65,    255,   256,   257,
+        1023, 1024, 1025, 4095, 4096, 4097, 8200, 16384, 16400, 32000, 50257})
     for (const fx::DType logits : {fx::f32, fx::bf16})
       for (const int cuts : {0, 1, 2, 3})
         all.push_back({.logits = logits,
@@ -222,6 +225,144 @@ void sweepWorklist(const SweepShare &share) {
       share);
 }
 
+void sweepHadamard(const SweepShare &share) {
+  std::vector<HadamardProblem> all;
+  for (std::int64_t n = 2; n <= 32768; n *= 2)
+    for (const HadamardProblem &kind : {HadamardProblem{},
+                                        {.x = fx::f32, .y = fx::f16, .scale = 0.125},
+                                        {.y = fx::i8, .quantise = fk::Quantisation::row},
+                                        {.x = fx::f16,
+                                        .y = float8Here(),
+                                        .quantise = fk::Quantisation::row,
+                                        .group = 32,
+                                        .group_scale = fx::f8E8M0FNU}}) {
+      all.push_back(kind);
+      all.back().n = n;
+    }
+  sweep<HadamardProblem>(
+      all,
+      [](const HadamardProblem &problem, const RowConfig &config) {
+        return blockOfRows<HadamardProblem>(problem.n, config);
+      },
+      share);
+}
+void sweepGroupNorm(const SweepShare &share) {
+  // Channels and groups of Stable Diffusion's and of autoencoders' blocks, and odd ones.
+  std::vector<GroupNormProblem> all;
+  for (const auto &[channels, groups] : {std::pair(1, 1),
+                                         {3, 1},
+                                         {6, 2},
+                                         {32, 32},
+                                         {33, 11},
+                                         {128, 32},
+                                         {320, 32},
+                                         {512, 32},
+                                         {960, 32},
+                                         {1280, 32},
+                                         {2560, 32},
+                                         {2568, 8}})
+    for (const fk::ImageLayout layout :
+         {fk::ImageLayout::channels_last, fk::ImageLayout::channels_first})
+      for (const bool affine : {false, true})
+        all.push_back({.x = affine ? fx::DType(fx::bf16) : fx::DType(fx::f32),
+                       .channels = channels,
+                       .groups = groups,
+                       .layout = layout,
+                       .affine = affine,
+                       .activation = affine ? fk::Activation::silu : fk::Activation::none});
+  sweep<GroupNormProblem>(
+      all,
+      [](const GroupNormProblem &problem, const fk::GroupNormConfig &) {
+        return problem.channels > 1000 ? std::vector<std::int64_t>{1}
+                                       : std::vector<std::int64_t>{0, 1, 3};
+      },
+      share);
+}
+void sweepPermute(const SweepShare &share) {
+  std::vector<PermuteProblem> all;
+  for (const fx::DType type :
+       {fx::DType(fx::u8), fx::DType(fx::bf16), fx::DType(fx::f32), fx::DType(fx::i64)})
+    for (const int align : {1, 2, 16 / type.bytes()})
+      for (const PermuteProblem &kind : {PermuteProblem{},
+                                         {.rank = 3, .order = {0, 2, 1}},
+                                         {.rank = 3, .order = {1, 0, 2}},
+                                         {.rank = 4, .order = {0, 2, 3, 1}},
+                                         {.rank = 4, .order = {0, 3, 1, 2}},
+                                         {.rank = 5, .order = {4, 2, 0, 3, 1}}}) {
+        all.push_back(kind);
+        all.back().type = type;
+        all.back().row_align = align;
+      }
+  sweep<PermuteProblem>(
+      all,
+      [](const PermuteProblem &problem, const fk::PermuteConfig &) {
+        const std::int64_t align = problem.row_align;
+        return std::vector<std::int64_t>{align, 6 * align, 33 * align, 64 * align, 130 * align};
+      },
+      share);
+}
+void sweepCopyRows(const SweepShare &share) {
+  std::vector<CopyRowsProblem> all;
+  for (const fx::DType type :
+       {fx::DType(fx::u8), fx::DType(fx::f16), fx::DType(fx::f32), fx::DType(fx::i64)})
+    for (const std::int64_t n : {1, 2, 7, 8, 63, 64, 65, 255, 256, 1000, 1024, 4096, 8200})
+      for (const int numbers : {1, 2, 3})
+        all.push_back({.type = type,
+                       .n = n,
+                       .gather = (numbers & 1) != 0,
+                       .scatter = (numbers & 2) != 0,
+                       .index = n % 2 ? fx::DType(fx::i64) : fx::DType(fx::i32)});
+  sweep<CopyRowsProblem>(
+      all,
+      [](const CopyRowsProblem &problem, const fk::CopyRowsConfig &) {
+        return problem.n > 1000 ? std::vector<std::int64_t>{0, 1, 3}
+                                : std::vector<std::int64_t>{0, 1, 3, 65};
+      },
+      share);
+}
+void sweepTopK(const SweepShare &share) {
+  // k around what a block holds, and rows around k, as long as a digit of their keys has places for.
+  std::vector<TopKProblem> all;
+  for (const int k : {1, 2, 63, 64, 65, 255, 256, 1024, 2048, 2049})
+    for (const std::int64_t n : {1, 64, 65, 1000, 2048, 2050, 8200, 33000})
+      for (const bool slots : {false, true})
+        all.push_back({.x = n % 2 ? fx::DType(fx::f32) : fx::DType(fx::bf16),
+                       .k = k,
+                       .lengths = k % 2 == 0,
+                       .indices = !slots,
+                       .slots = slots,
+                       .page = k % 2 ? 1 : 64,
+                       .sequences = slots && k % 2 == 0,
+                       .n = n});
+  sweep<TopKProblem>(
+      all,
+      [](const TopKProblem &problem, const fk::TopKConfig &) {
+        return problem.n > 5000 ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{0, 1, 3};
+      },
+      share);
+}
+void sweepMergeStates(const SweepShare &share) {
+  std::vector<MergeStatesProblem> all;
+  for (const int head : {8, 64, 72, 128, 192, 256, 512, 1000})
+    for (const int heads : {1, 3, 8, 32})
+      for (const int states : {0, 1, 2, 5, 64})
+        all.push_back({.x = head % 64 ? fx::DType(fx::f32) : fx::DType(fx::bf16),
+                       .heads = heads,
+                       .head = head,
+                       .states = states,
+                       .base2 = heads == 3,
+                       .sink = states % 2 == 0,
+                       .lse = heads % 2 == 0});
+  sweep<MergeStatesProblem>(
+      all,
+      [](const MergeStatesProblem &problem, const fk::MergeStatesConfig &) {
+        return problem.heads * problem.head * (problem.states + 1) > 20000
+                   ? std::vector<std::int64_t>{1}
+                   : std::vector<std::int64_t>{0, 1, 3, 17};
+      },
+      share);
+}
+
 constexpr struct {
   void (*run)(const SweepShare &);
   std::uint64_t every; ///< of a default run
@@ -229,7 +370,9 @@ constexpr struct {
     {sweepSoftmax, 500},       {sweepSoftmaxBackward, 600}, {sweepNorm, 900},
     {sweepNormBackward, 4000}, {sweepQuantise, 900},        {sweepMoeReduce, 900},
     {sweepMoeSort, 2000},      {sweepTopkGating, 400},      {sweepSampling, 300},
-    {sweepWeight, 100},        {sweepWorklist, 150},
+    {sweepWeight, 100},        {sweepWorklist, 150},        {sweepHadamard, 150},
+    {sweepGroupNorm, 150},     {sweepPermute, 200},         {sweepCopyRows, 300},
+    {sweepTopK, 150},          {sweepMergeStates, 400},
 };
 
 } // namespace
