@@ -369,7 +369,8 @@ void launchOne(const Call<GemmProblem> &call, const CallOperands &all, std::int6
   const auto a = ofOne(all.a), b = ofOne(all.b), c = ofOne(all.c), residual = ofOne(all.residual);
   const auto scaleA = ofOne(all.scaleA), scaleC = ofOne(all.scaleC);
   const auto scaleB = ofOne(all.scaleB), bias = ofOne(all.bias);
-  const Strided<OnHost, 0> memory{.address = workspace, .stride = {}};
+  const Strided<OnHost, 0> memory{.address = workspace, .stride = {}},
+      count = operandOf<0>(call.args.rows), seed = operandOf<0>(call.args.seed_memory);
   if (addsInLaunch(config)) {
     const std::int64_t flags =
         PartFlags::place(call.args.workspace->shape()[0], tilesOf(problem, config, m));
@@ -387,7 +388,9 @@ void launchOne(const Call<GemmProblem> &call, const CallOperands &all, std::int6
                                      .seed = call.args.seed,
                                      .m = rows,
                                      .scaleC = scaleC,
-                                     .residual = residual});
+                                     .residual = residual,
+                                     .rows = count,
+                                     .seedMemory = seed});
   } else if (config.split_k > 1) {
     call.launches.at(0, kGemmParts)(call.on(blocks, config.threads), call.where,
                                     {.workspace = memory,
@@ -397,7 +400,8 @@ void launchOne(const Call<GemmProblem> &call, const CallOperands &all, std::int6
                                      .scaleB = scaleB,
                                      .groupScales = all.groups.scales,
                                      .groupZeros = all.groups.zeros,
-                                     .m = rows});
+                                     .m = rows,
+                                     .rows = count});
     call.launches.at(1, kGemmSum)(call.on(sumBlocks, kSumThreads), call.where,
                                   {.workspace = memory,
                                    .c = c,
@@ -407,7 +411,9 @@ void launchOne(const Call<GemmProblem> &call, const CallOperands &all, std::int6
                                    .seed = call.args.seed,
                                    .m = rows,
                                    .scaleC = scaleC,
-                                   .residual = residual});
+                                   .residual = residual,
+                                   .rows = count,
+                                   .seedMemory = seed});
   } else {
     call.launches.at(0, kGemm)(call.on(blocks, config.threads), call.where,
                                {.a = a,
@@ -421,7 +427,9 @@ void launchOne(const Call<GemmProblem> &call, const CallOperands &all, std::int6
                                 .seed = call.args.seed,
                                 .m = rows,
                                 .scaleC = scaleC,
-                                .residual = residual});
+                                .residual = residual,
+                                .rows = count,
+                                .seedMemory = seed});
   }
 }
 
@@ -434,6 +442,11 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   const Sizes sizes = sizesOf(arguments, problem, call.args.a);
   const std::int64_t m = sizes.m;
   const CallOperands all = CallChecks(arguments, problem, config, call.args, sizes).operands();
+  // One for all matrices of a batch.
+  arguments.checkIf(problem.rows, call.args.rows,
+                    {.name = "rows", .dtype = i32, .shape = {"1", 1}});
+  arguments.checkIf(problem.seed_in_memory, call.args.seed_memory,
+                    {.name = "seed_memory", .dtype = i64, .shape = {"1", 1}});
   const std::int64_t workspace =
       arguments.workspace(call.args.workspace, workspaceBytes(problem, config, m));
   if (workspace) {
@@ -463,7 +476,8 @@ void Gemm::launch(const Call<GemmProblem> &call) {
                                    .groupZeros = all.groups.zeros,
                                    .m = static_cast<std::int32_t>(m),
                                    .scaleC = all.scaleC,
-                                   .residual = all.residual});
+                                   .residual = all.residual,
+                                   .rows = operandOf<0>(call.args.rows)});
 }
 
 GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::int64_t m,
@@ -524,6 +538,9 @@ GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::i
       .bias = sampleIf(problem.bias, sampler, "bias", problem.type_of_bias(), inBatch(columns)),
       .residual = sampleIf(problem.residual, sampler, "residual", problem.type_of_residual(),
                            inBatch({m, problem.n})),
+      .rows = sampleIf(problem.rows, sampler, "rows", i32, Extents{1}, Role::equal(m)),
+      .seed_memory = sampleIf(problem.seed_in_memory, sampler, "seed_memory", i64, Extents{1},
+                              Role::below(1 << 20)),
       .workspace = sampleIf(config.split_k > 1, sampler, "workspace", u8,
                             Extents{workspaceBytes(problem, config, m)},
                             addsInLaunch(config) ? Role::flagged : Role::workspace)};

@@ -38,6 +38,7 @@ template <> struct Family<GemmProblem> : FamilyDefaults<GemmProblem, &GemmArgs::
       return {&kGemmParts, &kGemmSum};
     return {&kGemm};
   }
+  static std::vector<IndexRow> indexRows(const P &problem, const GemmConfig &config);
   static void launch(const Call<P> &call);
   static GemmArgs args(const P &problem, const GemmConfig &config, std::int64_t m,
                        const Sampler &sampler);

@@ -28,6 +28,25 @@ BlockTile tileOfBlock(const GemmProblem &problem, const GemmConfig &config, cons
   return TileScheduler<Int32>(tileGrid(problem, config), m).at(Int32(block_idx().x));
 }
 
+/// Calls `body` with a tile as far as there are rows: of all m, or as many as device memory says.
+template <class Params, class Body>
+void withRows(const GemmProblem &problem, const BlockTile &tile, const Params &p,
+              const Body &body) {
+  if (!problem.rows)
+    return body(tile);
+  const Int32 there(min(gpu::uniform(Int32(p.rows.view(i32, 1)(0))), p.m).to(i32));
+  if_(tile.row < there, [&] {
+    const BlockTile part{tile.number,
+                         tile.m,
+                         tile.n,
+                         tile.part,
+                         tile.row,
+                         tile.column,
+                         Int32(min(tile.rows, there - tile.row))};
+    body(part);
+  });
+}
+
 //===-- The epilogue --------------------------------------------------------===//
 
 /// Finishes a tile of C and stores it. `ofHalf` gives the sums of a half of B: gates (0) and ups (1)
@@ -43,7 +62,8 @@ void finishTile(const GemmProblem &problem, const TileOfC &tile, const Params &p
   if (!problem.gated && problem.activation != Activation::none)
     epilogue.then(applyActivation(problem.activation));
   if (problem.rounding == Rounding::stochastic)
-    epilogue.then(roundStochastically(problem.c, p.seed));
+    epilogue.then(roundStochastically(
+        problem.c, problem.seed_in_memory ? Int64(p.seedMemory.view(i64, 1)(0)) : p.seed));
   storeTile(problem, tile, epilogue, sums, tileOfResults(problem, tile, p), p);
 }
 
@@ -52,10 +72,11 @@ void finishTile(const GemmProblem &problem, const TileOfC &tile, const Params &p
 /// A tile, of all of K.
 void wholeTile(const Spec<GemmProblem> &spec, const GemmParams<OnDevice> &p) {
   const auto &[problem, config] = spec;
-  const BlockTile tile = tileOfBlock(problem, config, p.m);
-  mainloopOf(problem, config, tile, p)->run([&](const Sums &sums) {
-    finishTile(problem, tileOfC(problem, config, problem.n, tile), p,
-               [&](int half) { return sums.groups(half); });
+  withRows(problem, tileOfBlock(problem, config, p.m), p, [&](const BlockTile &tile) {
+    mainloopOf(problem, config, tile, p)->run([&](const Sums &sums) {
+      finishTile(problem, tileOfC(problem, config, problem.n, tile), p,
+                 [&](int half) { return sums.groups(half); });
+    });
   });
 }
 const FamilyKernel kGemmCode{
@@ -98,7 +119,9 @@ GemmParams<OnDevice> ofMatrix(const GemmProblem &problem, const GemmBatchParams<
                  .stride = {p.scaleC.stride[1], p.scaleC.stride[2]}},
       .residual = {.address =
                        place(p.residual.address, p.residual.stride[0], problem.type_of_residual()),
-                   .stride = {p.residual.stride[1]}}};
+                   .stride = {p.residual.stride[1]}},
+      .rows = p.rows,
+      .seedMemory = {.address = Int64(0), .stride = {}}};
 }
 const FamilyKernel kGemmBatchCode{
     kGemmBatch, [](const GemmBatchParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
@@ -129,8 +152,10 @@ void finishParts(const GemmProblem &problem, const TileOfC &tile, const TileOfC 
 const FamilyKernel kGemmPartsCode{
     kGemmParts, [](const GemmPartsParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
       const auto &[problem, config] = spec.value();
-      writePart(problem, config, tileOfBlock(problem, config, p.m), p,
-                PartSums(partsShape(problem, config), p.workspace, p.m));
+      withRows(problem, tileOfBlock(problem, config, p.m), p, [&](const BlockTile &tile) {
+        writePart(problem, config, tile, p,
+                  PartSums(partsShape(problem, config), p.workspace, p.m));
+      });
     }};
 
 /// The same, and in the last block of a tile the sum of all parts.
@@ -138,21 +163,23 @@ const FamilyKernel kGemmSplitCode{
     kGemmSplit, [](const GemmSplitParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
       const GemmProblem &problem = spec->problem;
       const GemmConfig &config = spec->config;
-      const BlockTile tile = tileOfBlock(problem, config, p.m);
       const PartsShape shape = partsShape(problem, config);
       const PartSums parts(shape, p.workspace, p.m);
-      writePart(problem, config, tile, p, parts);
-      const auto add = [&] {
-        finishParts(problem, tileOfC(problem, config, problem.n, tile),
-                    tileOfC(problem, config, columnsOfParts(problem, config), tile), parts, p);
-      };
-      // Of waves that share K, the first ones hold the tile.
-      const int holders = config.threads / config.waves_k;
-      const Pointer flag = p.flags.view(i64, 1).iter() + tile.number;
-      ifLast(shape, flag, tile.part, [&] {
-        if (config.waves_k == 1)
-          return add();
-        if_(thread_idx().x < holders, add);
+      // All blocks of a tile have rows, or none: flags of others stay as they are.
+      withRows(problem, tileOfBlock(problem, config, p.m), p, [&](const BlockTile &tile) {
+        writePart(problem, config, tile, p, parts);
+        const auto add = [&] {
+          finishParts(problem, tileOfC(problem, config, problem.n, tile),
+                      tileOfC(problem, config, columnsOfParts(problem, config), tile), parts, p);
+        };
+        // Of waves that share K, the first ones hold the tile.
+        const int holders = config.threads / config.waves_k;
+        const Pointer flag = p.flags.view(i64, 1).iter() + tile.number;
+        ifLast(shape, flag, tile.part, [&] {
+          if (config.waves_k == 1)
+            return add();
+          if_(thread_idx().x < holders, add);
+        });
       });
     }};
 
@@ -160,14 +187,16 @@ const FamilyKernel kGemmSplitCode{
 const FamilyKernel kGemmSumCode{
     kGemmSum, [](const GemmSumParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
       const auto &[problem, config] = spec.value();
-      const BlockTile tile =
+      const BlockTile whole =
           TileScheduler<Int32>({kSumTileM, kSumTileN, problem.n}, p.m).at(Int32(block_idx().x));
-      const auto over = [&](std::int64_t n) {
-        return TileOfC(target().wave_size(), kSumTileM, kSumTileN, kSumThreads, n, tile.row,
-                       tile.column, tile.rows);
-      };
-      finishParts(problem, over(problem.n), over(columnsOfParts(problem, config)),
-                  PartSums(partsShape(problem, config), p.workspace, p.m), p);
+      withRows(problem, whole, p, [&](const BlockTile &tile) {
+        const auto over = [&](std::int64_t n) {
+          return TileOfC(target().wave_size(), kSumTileM, kSumTileN, kSumThreads, n, tile.row,
+                         tile.column, tile.rows);
+        };
+        finishParts(problem, over(problem.n), over(columnsOfParts(problem, config)),
+                    PartSums(partsShape(problem, config), p.workspace, p.m), p);
+      });
     }};
 
 } // namespace

@@ -14,8 +14,9 @@ template <class Side> struct GemmParams {
   Strided<Side, 0> groupScales, groupZeros; // (k / size, n)
   Param<Side, Int64> seed;
   Param<Side, Int32> m;
-  Strided<Side, 2> scaleC;   // (1); of blocks: (m, n / 128)
-  Strided<Side, 1> residual; // (m, n)
+  Strided<Side, 2> scaleC;           // (1); of blocks: (m, n / 128)
+  Strided<Side, 1> residual;         // (m, n)
+  Strided<Side, 0> rows, seedMemory; // one each
 };
 
 /// Those of a batch of matrices; the first stride is that from a matrix to the next.
@@ -27,6 +28,7 @@ template <class Side> struct GemmBatchParams {
   Param<Side, Int32> m;
   Strided<Side, 3> scaleC;   // (batch); of blocks: (batch, m, n / 128)
   Strided<Side, 2> residual; // (batch, m, n)
+  Strided<Side, 0> rows;     // one
 };
 
 /// The sums of parts of K.
@@ -37,6 +39,7 @@ template <class Side> struct GemmPartsParams {
   Strided<Side, 0> scaleB;
   Strided<Side, 0> groupScales, groupZeros;
   Param<Side, Int32> m;
+  Strided<Side, 0> rows; // one
 };
 
 /// What adds them.
@@ -46,8 +49,9 @@ template <class Side> struct GemmSumParams {
   Strided<Side, 0> scaleA, scaleB, bias;
   Param<Side, Int64> seed;
   Param<Side, Int32> m;
-  Strided<Side, 2> scaleC;   // (1)
-  Strided<Side, 1> residual; // (m, n)
+  Strided<Side, 2> scaleC;           // (1)
+  Strided<Side, 1> residual;         // (m, n)
+  Strided<Side, 0> rows, seedMemory; // one each
 };
 
 /// Both in one launch.
@@ -60,8 +64,9 @@ template <class Side> struct GemmSplitParams {
   Strided<Side, 0> flags;     // (tiles), in the workspace
   Param<Side, Int64> seed;
   Param<Side, Int32> m;
-  Strided<Side, 2> scaleC;   // (1)
-  Strided<Side, 1> residual; // (m, n)
+  Strided<Side, 2> scaleC;           // (1)
+  Strided<Side, 1> residual;         // (m, n)
+  Strided<Side, 0> rows, seedMemory; // one each
 };
 
 } // namespace kernels::impl

@@ -609,6 +609,8 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   if (problem.rounding == Rounding::stochastic && problem.c == f32)
     return Support::no("c is of type f32, which is not rounded; stochastic rounding is for f16 and "
                        "bf16");
+  if (problem.seed_in_memory && problem.rounding != Rounding::stochastic)
+    return Support::no("seed_in_memory is of stochastic rounding, and c is rounded to nearest");
   if (problem.gated && problem.b_layout != OperandLayout::prepared)
     return Support::no("gated pairs take prepared weights");
   if (hasBlockScales(problem) != (problem.scale_b == Scales::per_block))

@@ -74,7 +74,9 @@ private:
         .m = p_.places,
         .scaleC = {.address = p_.scaleC.address,
                    .stride = {Int64(scalesOfRowOfC(problem_)), Int64(1)}},
-        .residual = {.address = Int64(0), .stride = {Int64(0)}}};
+        .residual = {.address = Int64(0), .stride = {Int64(0)}},
+        .rows = {.address = Int64(0), .stride = {}},
+        .seedMemory = {.address = Int64(0), .stride = {}}};
   }
   Tensor ids() const { return p_.sortedIds.view(i32, p_.places); } // (places)
   /// The id of a row of the tile.

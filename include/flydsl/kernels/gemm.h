@@ -43,8 +43,8 @@ enum class Rounding : std::uint8_t {
 
 /// Scales of the groups of `size` neighbours along k of a row of narrow weights.
 struct FLYDSL_API ScaleGroups {
-  int size = 0;      ///< 32, 64 or 128; 0: there are none
-  DType scale = f32; ///< f32, f16, bf16, or f8E8M0FNU, powers of two
+  int size = 0;       ///< 32, 64 or 128; 0: there are none
+  DType scale = f32;  ///< f32, f16, bf16, or f8E8M0FNU, powers of two
   bool zeros = false; ///< each group has a zero point, too. Of weights of type u4 or u8
   friend bool operator==(const ScaleGroups &, const ScaleGroups &) = default;
 };
@@ -116,6 +116,13 @@ struct FLYDSL_API GemmProblem {
   /// counts the matrices. A call may have any number of them, 0 to 65,535; `choose` and tools go by
   /// this one.
   std::int64_t batch = 0;
+  /// The number of rows is in device memory, and m is an upper bound: later rows of c are not written,
+  /// whatever a holds there, and tiles that have none of the others end at once. A captured graph
+  /// computes the rows that there are when it runs.
+  bool rows = false;
+  /// Of Rounding::stochastic: the seed is in device memory, so that each replay of a graph may have
+  /// its own.
+  bool seed_in_memory = false;
   /// Rows of b.
   std::int64_t columns() const { return gated ? 2 * n : n; }
   /// Whether b is narrow weights.
@@ -203,7 +210,9 @@ struct FLYDSL_API GemmArgs {
   /// (m, n), contiguous rows at the same multiples as those of c, of problem.type_of_residual(). It
   /// may be c itself.
   std::optional<TensorArg> residual = {};
-  std::int64_t seed = 0;              ///< of Rounding::stochastic
+  std::optional<TensorArg> rows = {}; ///< (1), i32: 0 to m; of a batch, of each of its matrices
+  std::int64_t seed = 0;              ///< of Rounding::stochastic, unless it is in device memory
+  std::optional<TensorArg> seed_memory = {}; ///< (1), i64
   /// At least plan.workspace_bytes(m) bytes of type u8, if these are not 0. With
   /// PartsSum::last_block all of it is set to zero once, before the first call, and again after a
   /// call that failed or that gave a part of it alone; a kernel that finds flags that are not zero

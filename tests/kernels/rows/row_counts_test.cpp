@@ -5,9 +5,10 @@
 
 #include <flydsl/host/graph.h>
 #include <flydsl/kernels/elementwise.h>
-#include <flydsl/kernels/rows/hadamard.h>
+#include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/quantise.h>
+#include <flydsl/kernels/rows/hadamard.h>
 #include <flydsl/kernels/softmax.h>
 
 using namespace kernel_tests;
@@ -38,7 +39,7 @@ void expectRows(const std::vector<std::vector<std::uint8_t>> &got,
 }
 
 /// Runs a problem with counts of rows, alone and in a graph that is replayed with another count.
-template <class P> void expectCounted(P problem, std::int64_t m, const fk::RowConfig &config) {
+template <class P> void expectCounted(P problem, std::int64_t m, const fk::ConfigOf<P> &config) {
   INFO(fk::FamilyOf<P>::name << ": " << fx::to_config(problem).str() << " "
                              << fx::to_config(config).str());
   problem.rows = true;
@@ -107,6 +108,130 @@ TEST_CASE("rows that a number in device memory counts", "[run]") {
   }
 }
 
+TEST_CASE("rows of products that a number in device memory counts", "[run]") {
+  // One tile and several, of which some have no rows; parts of K, in both forms; pairs; columns; results
+  // of 8 bits with scales of their own.
+  const fk::GemmProblem plain{.a = fx::f16, .b = fx::f16, .c = fx::f32, .n = 48, .k = 128};
+  const fk::GemmConfig small{.tile_m = 16, .tile_n = 64, .loop = fk::GemmLoop::registers};
+  const auto with = [&](auto change) {
+    fk::GemmProblem problem = plain;
+    change(problem);
+    return problem;
+  };
+  const auto split = [&](fk::PartsSum sum) {
+    fk::GemmConfig config = small;
+    config.split_k = 2;
+    config.parts_sum = sum;
+    return config;
+  };
+  const auto expect = [](const fk::GemmProblem &problem, std::int64_t m,
+                         const fk::GemmConfig &config) {
+    if (fk::supported(problem, config))
+      expectCounted(problem, m, config);
+    else
+      expectCounted(problem, m, fk::choose(problem, m));
+  };
+  expect(plain, 37, small);
+  expect(plain, 37, fk::choose(plain, 37));
+  expect(plain, 20, split(fk::PartsSum::kernel));
+  expect(with([](fk::GemmProblem &p) { p.zeroed_workspace = true; }), 20,
+         split(fk::PartsSum::last_block));
+  expect(with([](fk::GemmProblem &p) {
+           p.gated = p.bias = true;
+           p.activation = fk::Activation::silu;
+         }),
+         18, small);
+  expect(with([](fk::GemmProblem &p) {
+           p.a_layout = p.b_layout = fk::OperandLayout::columns;
+           p.c = fx::f16;
+         }),
+         40, small);
+  expect(with([](fk::GemmProblem &p) {
+           p.n = 128;
+           p.c = here().has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN;
+           p.scale_c = fk::Scales::per_block;
+         }),
+         18, fk::choose(plain, 18));
+  expect(with([](fk::GemmProblem &p) {
+           p.c = fx::bf16;
+           p.rounding = fk::Rounding::stochastic;
+           p.seed_in_memory = true;
+         }),
+         18, small);
+}
+
+TEST_CASE("each matrix of a batch has the rows that a number in device memory counts", "[run]") {
+  const fk::GemmProblem problem{.a = fx::f16,
+                                .b = fx::f16,
+                                .c = fx::f32,
+                                .b_layout = fk::OperandLayout::rows,
+                                .n = 32,
+                                .k = 64,
+                                .batch = 3,
+                                .rows = true};
+  constexpr std::int64_t m = 20;
+  const fk::GemmPlan plan(problem, fk::choose(problem, m), kUnchecked);
+  SampledMemory memory(256);
+  auto args = fk::make_args(problem, plan.config(), m, memory.sampler());
+  fx::DeviceArray<int> count({1});
+  args.rows = count;
+  const fx::Stream stream;
+  const auto run = [&](int rows) {
+    memory.fill(2);
+    count.copy_from(std::vector<int>{rows});
+    plan(args, stream);
+    stream.synchronize();
+    return outputs(memory).at(0);
+  };
+  memory.fill(2);
+  const auto before = outputs(memory).at(0), full = run(m), some = run(7);
+  const std::size_t row = 32 * sizeof(float);
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    const std::size_t ofMatrix = i / row % m;
+    if (some[i] != (ofMatrix < 7 ? full[i] : before[i]))
+      FAIL("byte " << i << " of row " << ofMatrix);
+  }
+}
+
+TEST_CASE("replays of a graph round by seeds in device memory", "[run]") {
+  fk::GemmProblem problem{.a = fx::f16,
+                          .b = fx::f16,
+                          .c = fx::bf16,
+                          .n = 48,
+                          .k = 64,
+                          .rounding = fk::Rounding::stochastic};
+  const auto config = fk::choose(problem, 16);
+  Operands<fk::GemmProblem> operands(problem, config, 16);
+  const fx::Stream stream;
+  const fk::GemmPlan plain(problem, config);
+  const auto ofSeed = [&](std::int64_t seed) {
+    operands.fill(4);
+    auto args = operands.args();
+    args.seed = seed;
+    plain(args, stream);
+    stream.synchronize();
+    return operands.results();
+  };
+  problem.seed_in_memory = true;
+  const fk::GemmPlan plan(problem, config);
+  fx::DeviceArray<std::int64_t> seed({1});
+  auto args = operands.args();
+  args.seed_memory = seed;
+  const fx::Graph graph = fx::Graph::capture(stream, [&](const fx::Stream &on) { plan(args, on); });
+  REQUIRE(ofSeed(3) != ofSeed(4));
+  for (const std::int64_t value : {std::int64_t(3), std::int64_t(4), std::int64_t(1) << 40}) {
+    const auto expected = ofSeed(value);
+    operands.fill(4);
+    seed.copy_from(std::vector<std::int64_t>{value});
+    graph.launch(stream);
+    stream.synchronize();
+    CHECK(operands.results() == expected);
+  }
+  problem.rounding = fk::Rounding::nearest;
+  CHECK(fk::supported(problem).why ==
+        "seed_in_memory is of stochastic rounding, and c is rounded to nearest");
+}
+
 TEST_CASE("the scale of a tensor is that of the rows that there are", "[run]") {
   const fk::QuantiseProblem problem{
       .x = fx::f32, .q = fx::i8, .n = 64, .scale = fk::ScaleOf::tensor, .rows = true};
@@ -132,6 +257,9 @@ TEST_CASE("a checked plan tells a number of rows that is wrong", "[run]") {
   std::vector<Wrong> wrong = outside("rows", 0, 0, 6);
   wrong[0].says = "norm: rows[0] is -1; it is from 0 to 5, the rows of x";
   expectCase<fk::NormProblem>({problem, chosen(problem, 5), {{"rows", {5}}}, {}, wrong}, 5);
+  const fk::GemmProblem product{.n = 32, .k = 64, .rows = true};
+  expectCase<fk::GemmProblem>(
+      {product, chosen(product, 5), {{"rows", {3}}}, {}, outside("rows", 0, 0, 6)}, 5);
   const fk::SoftmaxProblem softmax{.n = 64, .rows = true};
   expectCase<fk::SoftmaxProblem>(
       {softmax, chosen(softmax, 5), {{"rows", {3}}}, {}, outside("rows", 0, 0, 6)}, 5);
