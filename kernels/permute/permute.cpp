@@ -228,18 +228,22 @@ void Permute::launch(const Call<PermuteProblem> &call) {
 
 PermuteArgs Permute::args(const PermuteProblem &problem, const PermuteConfig &, std::int64_t m,
                           const Sampler &sampler) {
-  // m rows as modes of small extents, and one of what is left.
-  std::vector<std::int64_t> x(static_cast<std::size_t>(problem.rank), 1);
+  // m rows as modes of small extents, and what is left as the one along which y is contiguous, which has
+  // a multiple of row_align.
+  const auto rank = static_cast<std::size_t>(problem.rank);
+  std::vector<std::int64_t> x(rank, 1);
   std::int64_t left = m;
   const std::int64_t align = problem.row_align;
-  for (std::size_t mode = 0; mode + 2 < x.size(); ++mode)
+  const auto lastOfY = static_cast<std::size_t>(problem.order[rank - 1]),
+             longest = lastOfY == rank - 1 ? rank - 2 : lastOfY;
+  for (std::size_t mode = 0; mode + 1 < rank; ++mode)
     for (std::int64_t factor : {2, 3})
-      if (left > factor && left % factor == 0 && left / factor % align == 0) {
+      if (mode != longest && left > factor && left % factor == 0 && left / factor % align == 0) {
         x[mode] = factor;
         left /= factor;
         break;
       }
-  x[x.size() - 2] = left;
+  x[longest] = left;
   x.back() = 72 * align;
   std::vector<std::int64_t> y;
   for (int mode = 0; mode < problem.rank; ++mode)

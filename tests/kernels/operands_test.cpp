@@ -218,6 +218,9 @@ void expectChange(const ChangedCalls<P> &calls, const Change &change, Counts &co
     CHECK(outcome.refusal.find(family + ": ") != std::string::npos);
     bool isNamed =
         outcome.refusal.find(family + ": " + change.operand.name + " ") != std::string::npos;
+    // With a huge stride it spans what another one is in: "permute: y lies in the memory of x, ...".
+    isNamed |= outcome.refusal.find(" lies in the memory of " + change.operand.name + ",") !=
+               std::string::npos;
     for (const GivenOperand &operand : calls.operands())
       isNamed |=
           change.shape && outcome.refusal.find(" " + operand.name + " ") != std::string::npos;
@@ -345,16 +348,16 @@ void expectRules(const Share &share) {
       {{.channels = 8, .groups = 2}, {.channels = 6, .groups = 3, .affine = false}}, share);
   expectRule<MergeStatesProblem>({{.heads = 2, .head = 16, .states = 3, .base2 = true}}, share);
   // Transposes, rows as they are, and modes that move among each other.
-  expectRule<PermuteProblem>({{.type = f32},
+  expectRule<PermuteProblem>({{.type = fx::f32},
                               {.rank = 3, .order = {1, 0, 2}, .row_align = 2},
-                              {.type = u8, .rank = 4, .order = {0, 2, 3, 1}}},
+                              {.type = fx::u8, .rank = 4, .order = {0, 2, 3, 1}}},
                              share);
   expectRule<CopyRowsProblem>({{.n = 24, .gather = true, .scatter = true},
-                               {.type = u8, .n = 9, .gather = true, .index = i64},
-                               {.type = f32, .n = 8, .scatter = true, .row_align = 1}},
+                               {.type = fx::u8, .n = 9, .gather = true, .index = fx::i64},
+                               {.type = fx::f32, .n = 8, .scatter = true, .row_align = 1}},
                               share);
   expectRule<TopKProblem>({{.k = 3, .lengths = true, .n = 40},
-                           {.x = bf16,
+                           {.x = fx::bf16,
                             .k = 5,
                             .indices = false,
                             .slots = true,
