@@ -199,6 +199,23 @@ PeerFunctions peerFunctions() {
   return peers;
 }
 
+/// HIP's library has a type of its own for the configuration (hip_functions.h), with the same members.
+__attribute__((no_sanitize("function"))) Status
+launchClusters(const std::array<unsigned, 3> &cluster, void *function,
+               const std::array<unsigned, 3> &grid, const std::array<unsigned, 3> &block,
+               unsigned sharedBytes, void *stream, void **extra) {
+  LaunchAttributeEx attribute;
+  attribute.id = LaunchAttributeEx::kClusterDimension;
+  std::copy(cluster.begin(), cluster.end(), attribute.cluster);
+  const LaunchConfigEx config = {{grid[0], grid[1], grid[2]},
+                                 {block[0], block[1], block[2]},
+                                 sharedBytes,
+                                 streamOf(stream),
+                                 &attribute,
+                                 1};
+  return hip->launchKernelEx(&config, static_cast<hipFunction_t>(function), nullptr, extra);
+}
+
 std::unique_ptr<Driver> driverOver(std::unique_ptr<HipFunctions> library) {
   if (!library)
     return nullptr;
@@ -312,21 +329,7 @@ std::unique_ptr<Driver> driverOver(std::unique_ptr<HipFunctions> library) {
   // Its handles are pointers and its status is an integer to the machine, as the driver has them.
   driver->launch = reinterpret_cast<LaunchFunction>(hip->hipModuleLaunchKernel);
   if (hip->launchKernelEx)
-    driver->launchClusters = [](const std::array<unsigned, 3> &cluster, void *function,
-                                const std::array<unsigned, 3> &grid,
-                                const std::array<unsigned, 3> &block, unsigned sharedBytes,
-                                void *stream, void **extra) -> Status {
-      LaunchAttributeEx attribute;
-      attribute.id = LaunchAttributeEx::kClusterDimension;
-      std::copy(cluster.begin(), cluster.end(), attribute.cluster);
-      const LaunchConfigEx config = {{grid[0], grid[1], grid[2]},
-                                     {block[0], block[1], block[2]},
-                                     sharedBytes,
-                                     streamOf(stream),
-                                     &attribute,
-                                     1};
-      return hip->launchKernelEx(&config, static_cast<hipFunction_t>(function), nullptr, extra);
-    };
+    driver->launchClusters = launchClusters;
   driver->endOfArguments = HIP_LAUNCH_PARAM_END;
   return driver;
 }

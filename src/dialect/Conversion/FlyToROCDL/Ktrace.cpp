@@ -140,6 +140,7 @@ public:
     LLVM::StoreOp::create(inner, e.loc, within.i32(0), counter_, 4);
   }
 
+  /// A token is a number by now (makeTokensNumbers), which the operations' own accessors do not take.
   void lower(Operation *op) {
     OpBuilder builder(op);
     Emit e(builder, op->getLoc());
@@ -149,11 +150,10 @@ public:
             [&](auto o) { write(e, record::Kind::rangePush, o.getEventNameAttr(), o); })
         .Case<RangePopOp>([&](auto o) { write(e, record::Kind::rangePop, nullptr, o); })
         .Case<RangeStartOp>([&](auto o) {
-          o.getToken().replaceAllUsesWith(
+          o->getResult(0).replaceAllUsesWith(
               write(e, record::Kind::rangeStart, o.getEventNameAttr(), o));
         })
         .Case<RangeStopOp>([&](auto o) {
-          // The token's operation is lowered, so that its value is a number by now.
           const Value token = o.getTokenMutable().get();
           Value isOpen =
               arith::CmpIOp::create(builder, e.loc, arith::CmpIPredicate::ne, token, e.i32(0));
@@ -162,7 +162,7 @@ public:
           Emit within(inner, e.loc);
           write(within, record::Kind::rangeStop, o.getEventNameAttr(), o, token);
         })
-        .Case<InactiveTokenOp>([&](auto o) { o.getToken().replaceAllUsesWith(e.i32(0)); });
+        .Case<InactiveTokenOp>([&](auto o) { o->getResult(0).replaceAllUsesWith(e.i32(0)); });
     op->erase();
   }
 

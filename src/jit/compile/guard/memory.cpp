@@ -28,22 +28,13 @@ namespace {
 
 constexpr int kNoMemoryCode = 0x7e0f;
 
-[[noreturn]] void ranOut() {
+} // namespace
+
+void noMemory() {
   if (Recovery *here = Recovery::current(); here && here->takesMemory())
     here->leave(kNoMemoryCode);
   throw std::bad_alloc();
 }
-
-/// What `allocate` gives. Its exception is over before the work is left.
-template <class F> void *given(const F &allocate) {
-  try {
-    return allocate();
-  } catch (const std::bad_alloc &) {
-  }
-  ranOut();
-}
-
-} // namespace
 
 void runAbandoning(llvm::function_ref<void()> work) {
   std::exception_ptr thrown;
@@ -73,41 +64,7 @@ void letAllocationsThrow() {
   void *frame = nullptr;
   backtrace(&frame, 1);
   if (isLlvmOurs())
-    llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { ranOut(); });
+    llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { noMemory(); });
 }
-
-// NOLINTBEGIN(readability-identifier-naming): the names that the linker calls
-extern "C" {
-
-// MLIR makes operations and values in what malloc gives and does not look whether it gave anything
-// (Operation::create).
-void *__real_malloc(std::size_t bytes);
-void *__wrap_malloc(std::size_t bytes) {
-  void *const memory = __real_malloc(bytes);
-  if (!memory && bytes > 0)
-    ranOut();
-  return memory;
-}
-
-// operator new and operator new[], without and with an alignment
-void *__real__Znwm(std::size_t bytes);
-void *__wrap__Znwm(std::size_t bytes) {
-  return given([=] { return __real__Znwm(bytes); });
-}
-void *__real__Znam(std::size_t bytes);
-void *__wrap__Znam(std::size_t bytes) {
-  return given([=] { return __real__Znam(bytes); });
-}
-void *__real__ZnwmSt11align_val_t(std::size_t bytes, std::align_val_t alignment);
-void *__wrap__ZnwmSt11align_val_t(std::size_t bytes, std::align_val_t alignment) {
-  return given([=] { return __real__ZnwmSt11align_val_t(bytes, alignment); });
-}
-void *__real__ZnamSt11align_val_t(std::size_t bytes, std::align_val_t alignment);
-void *__wrap__ZnamSt11align_val_t(std::size_t bytes, std::align_val_t alignment) {
-  return given([=] { return __real__ZnamSt11align_val_t(bytes, alignment); });
-}
-
-} // extern "C"
-// NOLINTEND(readability-identifier-naming)
 
 } // namespace flydsl::jit

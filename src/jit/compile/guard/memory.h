@@ -26,7 +26,11 @@ void runAbandoning(llvm::function_ref<void()> work);
 /// Lets LLVM's own allocations fail as those by `new` do, and not by abort(), if the LLVM is this
 /// library's, and lets exceptions leave functions of the C library when no memory is left. The linker's
 /// --wrap leads each `new` and each malloc of the library, and of the LLVM inside of it, to functions
-/// that leave the work of runAbandoning, and throw std::bad_alloc elsewhere.
+/// that end by noMemory (allocation_wrappers.cpp).
 void letAllocationsThrow();
+
+/// What an allocation that found no memory does: it leaves the work of runAbandoning, and throws
+/// std::bad_alloc elsewhere.
+[[noreturn]] void noMemory();
 
 } // namespace flydsl::jit
