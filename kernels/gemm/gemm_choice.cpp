@@ -127,10 +127,36 @@ GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t
   return withParts(problem, config, rows, isLongFor(tile, problem) ? units / 2 + 1 : units, target);
 }
 
+/// Products of few rows of a without matrix instructions: 16 columns of c by eight waves, of which two share k
+/// where it has so many steps.
+GemmConfig vectorConfig(const GemmProblem &problem, std::int64_t rows, const Target &target) {
+  const int lanes = target.wave_size(), tileK = lanes * kPieceBytes * 8 / problem.a.memory_bits();
+  return {.tile_m = static_cast<int>(std::min<std::int64_t>(rows, kMostVectorRows)),
+          .tile_n = 16,
+          .tile_k = tileK,
+          .threads = 8 * lanes,
+          .loop = GemmLoop::vector,
+          .waves_k = problem.k >= 4 * tileK ? 2 : 1};
+}
+/// True if it is taken: for blocks enough, or a K so short that parts of it make no others. Fewer blocks wait
+/// for latencies, where tiles share K. (bench/silicon/README.md has the estimates.)
+bool isVector(const GemmProblem &problem, const GemmConfig &config, std::int64_t rows,
+              const Target &target) {
+  const std::int64_t blocks =
+                         tilesOf(problem, config, rows) * std::max<std::int64_t>(problem.batch, 1),
+                     units = gpuSize(target)->computeUnits;
+  return rows <= kVectorRows &&
+         (blocks >= units / 2 + 1 || problem.k <= kVectorSteps * config.tile_k) &&
+         bool(Gemm::supported(problem, config, target));
+}
+
 } // namespace
 
 GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target &target) {
   const std::int64_t units = gpuSize(target)->computeUnits, rows = std::max<std::int64_t>(m, 1);
+  if (const GemmConfig config = vectorConfig(problem, rows, target);
+      isVector(problem, config, rows, target))
+    return config;
   const GemmTile *last = nullptr, *larger = nullptr;
   for (const GemmTile &tile : gemmTiles(target, problem, rows)) {
     if (!supported(problem, configOf(problem, tile), target))
@@ -160,6 +186,8 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
   std::vector<GemmConfig> all;
   const GpuSize size = *gpuSize(target);
   const std::int64_t rows = std::max<std::int64_t>(m, 1);
+  if (rows <= kMostVectorRows)
+    all.push_back(vectorConfig(problem, rows, target));
   // What would be taken of each tile comes first: the configurations that are most likely to be quick.
   for (const GemmTile &tile : gemmTiles(target, problem, rows))
     if (fits(tile, problem, rows))

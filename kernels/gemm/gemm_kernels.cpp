@@ -13,6 +13,7 @@
 //
 // gemm_block.h has the views, the main loop and the stages of a block, kernels/README.md the words.
 #include "blocks/products/split_k.h"
+#include "blocks/products/vector_rows.h"
 #include "frame/compile.h"
 #include "gemm/gemm_block.h"
 #include "gemm/gemm_family.h"
@@ -69,10 +70,26 @@ void finishTile(const GemmProblem &problem, const TileOfC &tile, const Params &p
 
 //===-- Kernels -------------------------------------------------------------===//
 
+/// A tile of few rows without matrix units.
+void vectorTile(const GemmProblem &problem, const GemmConfig &config, const BlockTile &tile,
+                const GemmParams<OnDevice> &p) {
+  const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target()));
+  const auto ofThreads = [&](int threads) {
+    // The tile of C has rows of 16 x 16, of which those of the block exist.
+    return TileOfC(target().wave_size(), 16, config.tile_n, threads, problem.n, tile.row,
+                   tile.column, tile.rows);
+  };
+  VectorRows(shape, tileOfA(problem, shape, tile, p), tileOfB(problem, shape, tile, p))
+      .run(ofThreads, [&](const TileOfC &ofC, const GroupSums &sums) {
+        finishTile(problem, ofC, p, [&](int) { return sums; });
+      });
+}
 /// A tile, of all of K.
 void wholeTile(const Spec<GemmProblem> &spec, const GemmParams<OnDevice> &p) {
   const auto &[problem, config] = spec;
   withRows(problem, tileOfBlock(problem, config, p.m), p, [&](const BlockTile &tile) {
+    if (config.loop == GemmLoop::vector)
+      return vectorTile(problem, config, tile, p);
     mainloopOf(problem, config, tile, p)->run([&](const Sums &sums) {
       finishTile(problem, tileOfC(problem, config, problem.n, tile), p,
                  [&](int half) { return sums.groups(half); });

@@ -85,7 +85,7 @@ inline LoopShape loopShape(const GemmProblem &problem, const GemmConfig &config,
           .halves = problem.gated ? 2 : 1,
           .wavesM = config.waves_m,
           .wavesK = config.waves_k,
-          .sliced = config.loop != GemmLoop::registers,
+          .sliced = config.loop != GemmLoop::registers && config.loop != GemmLoop::vector,
           .stages = config.stages,
           .dma = config.dma || config.loop == GemmLoop::groups,
           .ringB = problem.b_layout != OperandLayout::prepared};

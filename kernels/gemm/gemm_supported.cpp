@@ -98,6 +98,11 @@ std::vector<Kept> keptBy(const GemmProblem &problem, const GemmConfig &config,
   }
   return kept;
 }
+/// The same of a loop without matrix instructions.
+std::vector<Kept> keptByVector(const GemmConfig &config, const LoopShape &shape) {
+  const int own = config.tile_n / shape.waves;
+  return {{"sums", 4 * config.tile_m * own}, {"pieces of a and b", 4 * 2 * (config.tile_m + own)}};
+}
 /// Whether a lane has registers for all of it.
 Support registersFit(const std::vector<Kept> &kept, int most) {
   int needed = 0;
@@ -203,6 +208,31 @@ Support groupsFit(const GemmProblem &problem, const GemmConfig &config, const Ta
   if (std::min(config.tile_m, config.tile_n) / 2 * rowBytes % pass)
     return no("loads " + to_string(pass) + " bytes at a time; half of a tile, with rows of " +
               to_string(rowBytes) + " bytes, is no multiple of it");
+  return {};
+}
+
+/// What a loop without matrix instructions takes. Its tiles are checked here alone.
+Support vectorFits(const GemmProblem &problem, const GemmConfig &config, const Target &target) {
+  const auto no = [](const std::string &why) { return Support::no("GemmLoop::vector " + why); };
+  const int lanes = target.wave_size(), waves = config.threads / lanes,
+            across = waves / config.waves_k, rowBytes = rowBytesOf(problem, config);
+  if (problem.a_layout != OperandLayout::rows || problem.b_layout != OperandLayout::rows)
+    return no("takes operands that lie by rows");
+  if (hasBlockScales(problem) || hasMxScales(problem) || columnsOfScaleC(problem.scale_c))
+    return no("takes no scales of blocks or of 32 elements of k");
+  if (config.waves_m != 1 || config.split_k != 1)
+    return no("has waves side by side alone, which share k, and no parts of k: waves_m and split_k "
+              "are 1");
+  if (config.tile_m < 1 || config.tile_m > kMostVectorRows)
+    return no("keeps all rows of a in registers: tile_m is 1 to " + to_string(kMostVectorRows));
+  if (config.tile_n < 16 || config.tile_n % 16 || config.tile_n > 16 * waves ||
+      config.tile_n % across)
+    return no("finishes 16 columns by a wave: tile_n is a multiple of 16, up to " +
+              to_string(16 * waves) + ", and of the waves that do not share k, " +
+              to_string(across));
+  if (rowBytes != lanes * kPieceBytes)
+    return no("loads 16 bytes of a row by each lane: a row of tile_k elements has " +
+              to_string(lanes * kPieceBytes) + " bytes, here " + to_string(rowBytes));
   return {};
 }
 
@@ -348,6 +378,20 @@ Support memoryFits(const GemmProblem &problem, const GemmConfig &config, const L
   const int waves = config.threads / target.wave_size();
   return registersFit(keptBy(problem, config, shape),
                       registers_of_lane(target, waves) - kOtherRegisters);
+}
+
+/// The same for a loop without matrix instructions.
+Support vectorMemoryFits(const GemmProblem &problem, const GemmConfig &config,
+                         const Target &target) {
+  const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target));
+  const int lds = vectorSumsBytes(shape);
+  if (static_cast<std::size_t>(lds) > target.lds_bytes())
+    return Support::no("the sums of the waves take " + to_string(lds) +
+                       " bytes of LDS; there are " +
+                       to_string(static_cast<std::int64_t>(target.lds_bytes())));
+  return registersFit(keptByVector(config, shape),
+                      registers_of_lane(target, config.threads / target.wave_size()) -
+                          kOtherRegisters);
 }
 
 /// How blocks share K.
@@ -648,6 +692,15 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
     return named(answer);
   if (const Support answer = loopFits(problem, config, target); !answer)
     return named(answer);
+  if (config.loop == GemmLoop::vector) {
+    if (const Support answer = vectorFits(problem, config, target); !answer)
+      return named(answer);
+    if (const Support answer = partsFit(problem, config); !answer)
+      return named(answer);
+    if (const Support answer = vectorMemoryFits(problem, config, target); !answer)
+      return named(answer);
+    return orderSupported(config.order);
+  }
   if (const Support answer = tileFits(problem, config, target); !answer)
     return named(answer);
   for (const Support &answer : {mxFits(problem, config), narrowFits(problem, config)})

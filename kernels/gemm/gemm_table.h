@@ -153,6 +153,11 @@ inline constexpr GemmTile kRdnaBlocksOfC[] = {{32, 256, 128, 128}, {64, 128, 64,
                                               {32, 128, 128, 128}, {16, 256, 128, 128},
                                               {16, 128, 128, 128}, {32, 256, 128, 256},
                                               {16, 256, 256, 256}};
+/// The most rows of A of a product without matrix instructions, which each wave keeps in registers, and
+/// up to how many rows it is chosen.
+inline constexpr int kMostVectorRows = 4, kVectorRows = 2;
+/// The steps of K for which it is chosen even if half of the compute units have no block.
+inline constexpr int kVectorSteps = 4;
 /// The tiles for m rows of A, from the largest to the smallest.
 inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProblem &problem,
                                            std::int64_t m) {

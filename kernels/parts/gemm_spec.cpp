@@ -22,6 +22,10 @@ Support supported(const GemmSpec &spec, const Target &target) {
     return Support::no(std::string(spec.problem.batch ? "a batch" : "a residual") +
                        " is GemmPlan's; a kernel of parts chooses its matrices, and adds to their "
                        "sums by a stage of its own");
+  if (spec.config.loop == GemmLoop::vector)
+    return Support::no(
+        "GemmLoop::vector is GemmPlan's; the parts multiply by matrix instructions, as "
+        "loop=ring does");
   if (spec.config.split_k > 1 && spec.config.parts_sum != PartsSum::last_block)
     return Support::no("split_k is " + to_string(spec.config.split_k) +
                        ": of the parts, the last block of a tile adds those of K; parts_sum is "

@@ -58,6 +58,62 @@ TEST_CASE("products of operands in all layouts", "[run]") {
   }
 }
 
+namespace {
+
+/// Four waves, of which `wavesK` share k.
+GemmConfig vectors(const GemmProblem &problem, int rows, int wavesK, int columns = 16) {
+  const int lanes = here().wave_size();
+  return {.tile_m = rows,
+          .tile_n = columns,
+          .tile_k = 16 * lanes / problem.a.bytes(),
+          .threads = 4 * lanes,
+          .loop = fk::GemmLoop::vector,
+          .waves_k = wavesK};
+}
+
+} // namespace
+
+TEST_CASE("products of few rows without matrix units", "[run]") {
+  // A part of a step; steps that end in the middle of a wave; rounds of the loop, of waves that share k.
+  for (GemmProblem problem : typed()) {
+    problem.b_layout = OperandLayout::rows;
+    problem.n = 50;
+    const int step = vectors(problem, 1, 1).tile_k, piece = 16 / problem.a.bytes();
+    problem.k = 3 * piece;
+    expectProduct(problem, vectors(problem, 1, 4), 1, {.c = 4});
+    problem.k = 2 * step + 5 * piece;
+    problem.bias = true;
+    problem.activation = Activation::relu;
+    problem.scale_a = problem.scale_b = Scales::per_row;
+    expectProduct(problem, vectors(problem, 3, 1, 32), 5, {.a = 16, .b = 32});
+    problem.k = 13 * step;
+    problem.n = 16;
+    expectProduct(problem, vectors(problem, 2, 2), 2);
+  }
+  // What is chosen for few rows, odd columns, and more rows than it was chosen for.
+  GemmProblem problem = plain(fx::bf16, OperandLayout::rows, OperandLayout::rows, 33, 264);
+  for (const std::int64_t m : {1, 4})
+    expectProduct(problem, m);
+  expectProduct(problem, fk::choose(problem, 2), 7);
+}
+
+TEST_CASE("products of few rows without matrix units: exact sums, weights read once", "[run]") {
+  GemmProblem problem = plain(fx::f16, OperandLayout::rows, OperandLayout::rows, 64, 2048);
+  problem.c = fx::f32;
+  Values values;
+  values.a = integers(problem.k, 5, -3, 3);
+  values.b = integers(problem.n * problem.k, 6, -3, 3);
+  const GemmConfig config = vectors(problem, 1, 2);
+  CHECK(product(problem, config, 1, values) == reference(problem, 1, values).c);
+  const auto counters = countersOf(problem, config, 1);
+  REQUIRE(counters.size() == 1);
+  INFO(counters[0].str());
+  CHECK(counters[0]["SQ_LDS_BANK_CONFLICT"] == 0);
+  // Each wave reads a's part of its steps: of four waves, two have all of it.
+  const std::int64_t blocks = problem.n / 16;
+  CHECK(std::int64_t(counters[0]["globalBytesRead"]) == 2 * problem.k * (problem.n + 2 * blocks));
+}
+
 TEST_CASE("products of operands in all layouts: exact sums, no conflicts, no more traffic",
           "[run]") {
   for (OperandLayout a : kLayouts)

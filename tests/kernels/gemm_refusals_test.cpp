@@ -1,6 +1,8 @@
 // What products refuse, and with which words.
 #include "support/product.h"
 
+#include <flydsl/kernels/parts.h>
+
 using namespace kernel_tests;
 
 namespace {
@@ -449,4 +451,60 @@ TEST_CASE("products refuse to write what they read") {
         .b = b,
         .c = fx::tensor(wide.data() + 64, {16, 64}, {128, 1})});
   fx::Device::current().synchronize();
+}
+
+TEST_CASE("products of few rows without matrix units are refused where they do not fit") {
+  const fx::Target target = fx::Target::parse("gfx942");
+  const GemmProblem good{.a = fx::bf16,
+                         .b = fx::bf16,
+                         .c = fx::bf16,
+                         .b_layout = OperandLayout::rows,
+                         .n = 64,
+                         .k = 512};
+  const auto why = [&](const auto &change) {
+    GemmProblem problem = good;
+    GemmConfig config{.tile_m = 1,
+                      .tile_n = 16,
+                      .tile_k = 512,
+                      .threads = 256,
+                      .loop = fk::GemmLoop::vector,
+                      .waves_k = 2};
+    change(problem, config);
+    return fk::supported(problem, config, target).why;
+  };
+  CHECK(why([](auto &, auto &) {}).empty());
+  const std::string of = "tile 1x16x512 of 256 threads: GemmLoop::vector ",
+                    layouts = of + "takes operands that lie by rows",
+                    waves = of + "has waves side by side alone, which share k, and no parts of k: "
+                                 "waves_m and split_k are 1";
+  CHECK(why([](auto &p, auto &) { p.b_layout = OperandLayout::prepared; }) == layouts);
+  CHECK(why([](auto &p, auto &) { p.a_layout = OperandLayout::columns; }) == layouts);
+  CHECK(why([](auto &, auto &c) { c.split_k = 2; }) == waves);
+  CHECK(why([](auto &, auto &c) { c.waves_m = 2; }) == waves);
+  CHECK(why([](auto &, auto &c) { c.dma = true; }) ==
+        "tile 1x16x512 of 256 threads: stages and dma are of GemmLoop::ring");
+  CHECK(why([](auto &, auto &c) { c.tile_m = 5; }) ==
+        "tile 5x16x512 of 256 threads: GemmLoop::vector keeps all rows of a in registers: tile_m "
+        "is 1 to 4");
+  for (const int columns : {8, 24, 80})
+    CHECK(why([&](auto &, auto &c) { c.tile_n = columns; }) ==
+          "tile 1x" + std::to_string(columns) +
+              "x512 of 256 threads: GemmLoop::vector finishes 16 columns by a wave: tile_n is a "
+              "multiple of 16, up to 64, and of the waves that do not share k, 2");
+  CHECK(why([](auto &, auto &c) { c.tile_k = 256; }) ==
+        "tile 1x16x256 of 256 threads: GemmLoop::vector loads 16 bytes of a row by each lane: a "
+        "row of tile_k elements has 1024 bytes, here 512");
+  CHECK(why([](auto &p, auto &c) {
+          p.a = p.b = fx::f8E4M3FNUZ;
+          p.scale_a = p.scale_b = Scales::per_block;
+          c.tile_k = 1024;
+        }) == "tile 1x16x1024 of 256 threads: GemmLoop::vector takes no scales of blocks or of 32 "
+              "elements of k");
+  // A loop of matrix instructions has no such rows, and the parts have no such loop.
+  CHECK(why([](auto &, auto &c) { c.loop = fk::GemmLoop::ring; })
+            .find("tile_m is a multiple of 16") != std::string::npos);
+  CHECK(
+      fk::parts::supported({.problem = good, .config = fk::choose(good, 1, target)}, target).why ==
+      "GemmLoop::vector is GemmPlan's; the parts multiply by matrix instructions, as loop=ring "
+      "does");
 }

@@ -147,6 +147,9 @@ enum class GemmLoop : std::uint8_t {
   /// Both through shared memory by its own loads, in halves of tiles; two groups of waves take
   /// turns at the matrix units. On gfx950, for operands that lie by rows.
   groups,
+  /// No matrix unit: lanes multiply pieces of rows of both operands in f32, or of i8 in i32, and a wave
+  /// adds their sums. For 1 to 4 rows of a, where reading b is all the work, and b lies by rows.
+  vector,
 };
 
 /// What adds the sums of the parts of K, always in the same order.
@@ -165,7 +168,7 @@ struct FLYDSL_API GemmConfig {
   int threads = 256; ///< of a block
   GemmLoop loop = GemmLoop::ring;
   /// Waves of a block that share k: with GemmLoop::ring the k of each tile,
-  /// with GemmLoop::registers the tiles in turn. Their sums are added in
+  /// with GemmLoop::registers and GemmLoop::vector the tiles in turn. Their sums are added in
   /// shared memory, always in the same order.
   int waves_k = 1;
   /// Rows of waves along m, with GemmLoop::ring, and the two groups of GemmLoop::groups. The other

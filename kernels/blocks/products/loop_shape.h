@@ -91,5 +91,10 @@ struct LoopShape {
   int scalesOfHalf() const { return tileOfHalf() > kScaleBlock ? tileOfHalf() / kScaleBlock : 1; }
 };
 
+/// Shared memory of a loop without matrix instructions (VectorRows), for the sums of all waves.
+inline int vectorSumsBytes(const LoopShape &shape) {
+  return shape.wavesK * shape.tileM * shape.tileN * shape.form.acc.bytes();
+}
+
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

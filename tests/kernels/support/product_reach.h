@@ -101,7 +101,7 @@ private:
   std::vector<int> seen_; // of each part of K
 };
 
-/// GemmLoop::registers: the waves run one after another.
+/// GemmLoop::registers and GemmLoop::vector: the waves run one after another.
 class RoundsModel : public LoopModel {
 public:
   using LoopModel::LoopModel;
@@ -115,6 +115,12 @@ public:
   void fetch(std::int64_t round, int stage, bool guarded) {
     const std::int64_t step = round * shape().wavesK + wave_;
     steps_[std::size_t(stage)] = step;
+    // Vectors of rows: where it is guarded, each lane tests its own piece.
+    if (!prepared()) {
+      if (!guarded)
+        wholeTile(step);
+      return;
+    }
     for (int part = 0; part < shape().parts(); ++part)
       fetchPart(guarded, step, part, 0, true);
     fetchScales(step, shape().parts(), guarded);
@@ -251,6 +257,7 @@ inline std::string mistakeOfLoop(const fk::GemmProblem &problem, const fk::GemmC
                  shape.k * config.split_k, problem.k);
   switch (config.loop) {
   case fk::GemmLoop::registers:
+  case fk::GemmLoop::vector:
     RoundsModel(problem, shape, mistake).run();
     break;
   case fk::GemmLoop::ring:
@@ -350,12 +357,10 @@ inline std::string mistakeOfBuffers(const fk::GemmProblem &problem, const fk::Ge
                                row = fi::rowOfScalesB<std::int64_t>(problem, at.column, half);
             mistake.unless(firstK % fi::kScaleBlock == 0, "first element of K of a part", firstK);
             within("end of the buffer of scale_a",
-                   at.row * across + first +
-                       spanOf({{at.rows, across}, {shape.scaleBlocks(), 1}}),
+                   at.row * across + first + spanOf({{at.rows, across}, {shape.scaleBlocks(), 1}}),
                    m * across);
             within("end of the buffer of scale_b",
-                   row * across + first +
-                       spanOf({{rows - row, across}, {shape.scaleBlocks(), 1}}),
+                   row * across + first + spanOf({{rows - row, across}, {shape.scaleBlocks(), 1}}),
                    rows * across);
           }
           if (config.split_k > 1) {
@@ -367,8 +372,7 @@ inline std::string mistakeOfBuffers(const fk::GemmProblem &problem, const fk::Ge
           }
         }
         within("end of the buffer of c",
-               at.row * n + at.column + spanOf({{at.rows, n}, {n - at.column, 1}}),
-               m * n);
+               at.row * n + at.column + spanOf({{at.rows, n}, {n - at.column, 1}}), m * n);
       }
   return mistake.text();
 }
