@@ -28,7 +28,13 @@ FLYDSL_API void global_load_async_to_lds(const Pointer &global, const Pointer &l
 /// ask. Throws TraceError as above. Source: LLVM's llvm.amdgcn.cluster.load.async.to.lds.
 FLYDSL_API void cluster_load_async_to_lds(const Pointer &global, const Pointer &lds, int bytes,
                                           const Int32 &workgroups, Loc loc = Loc::current());
-/// gfx1250: the same from shared to global memory. Of several stores, and of stores and loads, no
+/// gfx1250: loads `count` neighbouring elements for each lane, 4, 8 or 16 bytes together, for the workgroups
+/// of a cluster as `cluster_load_async_to_lds` does, into registers: the compiler waits for them. Each
+/// workgroup of the mask makes the same loads of the same lanes. Throws TraceError for another target,
+/// size, or memory. Source: LLVM's llvm.amdgcn.cluster.load.
+FLYDSL_API Vector cluster_load(const Pointer &global, int count, const Int32 &workgroups,
+                               Loc loc = Loc::current());
+/// gfx1250: `global_load_async_to_lds` the other way, from shared to global memory. Of several stores, and of stores and loads, no
 /// order is known: wait for them with `s_wait_asynccnt(0)` before the LDS is written again.
 FLYDSL_API void global_store_async_from_lds(const Pointer &lds, const Pointer &global, int bytes,
                                             Loc loc = Loc::current());

@@ -55,6 +55,28 @@ void cluster_load_async_to_lds(const Pointer &global, const Pointer &lds, int by
   copy("cluster_load_async_to_lds", "cluster.load.async.to.lds", global, lds, bytes, loc,
        &workgroups);
 }
+Vector cluster_load(const Pointer &global, int count, const Int32 &workgroups, Loc loc) {
+  constexpr const char *kName = "cluster_load";
+  Tracer &t = Tracer::require(kName, loc);
+  t.kernel.targetWith(Feature::clusters, kName, loc);
+  const mlir::Value memory = pointerIn(t, kName, "global", fly::AddressSpace::Global, global, loc);
+  const DType type = global.handle().node()->dtype;
+  const std::int64_t bits = std::int64_t{type.memory_bits()} * count;
+  if (type.bits() != type.memory_bits() || type == boolean ||
+      (bits != 32 && bits != 64 && bits != 128))
+    throw TraceError("cluster_load of " + std::to_string(count) + " elements of " +
+                         std::string(type.name()) + "; it loads 4, 8 or 16 bytes of each lane",
+                     loc);
+  const std::int64_t words = bits / 32;
+  const mlir::Type word = t.builder().getI32Type(),
+                   all = words == 1 ? word : mlir::VectorType::get(words, word);
+  const mlir::Value none = t.ir.constant(0, i32, loc); // no cache policy
+  const detail::Handle loaded =
+      t.wrap(builder::callIntrinsic(t, "llvm.amdgcn.cluster.load.b" + std::to_string(bits),
+                                    {memory, none, t.use(workgroups.handle(), loc)}, all, loc),
+             i32, loc);
+  return (words == 1 ? Vector::of({Numeric(loaded)}, loc) : Vector(loaded)).bitcast(type, loc);
+}
 void global_store_async_from_lds(const Pointer &lds, const Pointer &global, int bytes, Loc loc) {
   copy("global_store_async_from_lds", "global.store.async.from.lds", global, lds, bytes, loc);
 }

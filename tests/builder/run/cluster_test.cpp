@@ -57,6 +57,18 @@ const fx::Kernel shared_loads{
       out(group, tid) = lds(kBlock - 1 - tid);
     }};
 
+/// The same into registers: each lane loads elements of its cluster's row.
+const fx::Kernel shared_values{
+    "shared_values", [](fx::Tensor x, fx::Tensor out, fx::Constexpr<std::array<int, 2>> shape) {
+      const auto [members, count] = shape.value();
+      const fx::Int32 tid = fx::thread_idx().x, group = fx::block_idx().x,
+                      first = group / members * (kBlock * count) + tid * count;
+      const fx::Vector values =
+          fx::rocdl::cluster_load(x.iter() + first, count, fx::Int32((1 << members) - 1));
+      for (int i = 0; i < count; ++i)
+        out(group, tid * count + i) = values.at(i);
+    }};
+
 /// Workgroups of a cluster along x and y.
 struct Extent {
   int rows = 1, columns = 1;
@@ -158,6 +170,42 @@ TEST_CASE("clusters: a copy to LDS comes to all workgroups that ask for it") {
       wrong += found[std::size_t(group * kBlock + i)] !=
                from[std::size_t(group / members * kBlock + kBlock - 1 - i)];
   CHECK(wrong == 0);
+}
+
+template <class T> void checkSharedValues(int count) {
+  const int members = 4, groups = 8;
+  std::vector<T> from(std::size_t(groups / members * kBlock * count));
+  for (std::size_t i = 0; i < from.size(); ++i)
+    from[i] = static_cast<T>(i * 7 % 251);
+  const auto x = fx::DeviceArray<T>::from_host(from, {std::int64_t(from.size())});
+  fx::DeviceArray<T> out({groups, kBlock * count});
+  shared_values(x, out, std::array{members, count})
+      .launch({.grid = groups, .block = kBlock, .cluster = members});
+  fx::Device::current().synchronize();
+  const std::vector<T> found = out.to_host();
+  unsigned wrong = 0;
+  for (int group = 0; group < groups; ++group)
+    for (int i = 0; i < kBlock * count; ++i)
+      wrong += found[std::size_t(group * kBlock * count + i)] !=
+               from[std::size_t(group / members * kBlock * count + i)];
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("clusters: elements come to the registers of all workgroups that ask for them") {
+  if (!hasClusters())
+    return;
+  checkSharedValues<std::int32_t>(1);
+  checkSharedValues<float>(2);
+  checkSharedValues<std::int16_t>(8);
+  checkSharedValues<std::uint8_t>(4);
+  fx::DeviceArray<std::int16_t> x({1024}), out({8, 1024});
+  CHECK_THAT(
+      errorOf([&] {
+        shared_values(x, out, std::array{4, 1}).launch({.grid = 8, .block = kBlock, .cluster = 4});
+      }),
+      Catch::Contains(
+          "cluster_load of 1 elements of i16; it loads 4, 8 or 16 bytes of each lane") &&
+          Catch::Contains("cluster_test.cpp:"));
 }
 
 TEST_CASE("clusters: a tile comes to all workgroups that ask for it") {

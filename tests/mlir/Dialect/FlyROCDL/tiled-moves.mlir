@@ -68,3 +68,15 @@ func.func @blocks(%t: !rows, %l: !fly.layout<(64,(16,4)):(16,(1,1024))>, %s: !fl
   %a, %c = fly_rocdl.make_tiled_tdm_load_atom %t, %l, %s {numWarps = 2 : i32} : !rows, !fly.layout<(64,(16,4)):(16,(1,1024))>, !fly.tile<[64|64]>
   return %a : !fly.copy_atom<!fly_rocdl.cdna5.tensor_load<shape = [32, 16], elem = f16, tensor2tdm = (1E0,1E1)>, 16>
 }
+
+// A store by coordinates writes memory that no operand is: it stays.
+// RUN: fly-opt %s -fly-canonicalize | FileCheck %s --check-prefix=KEPT
+// KEPT-LABEL: @stored
+// KEPT: fly.copy(
+func.func @stored(%t: !whole, %lds: !fly.memref<f16, shared, (64,64):(64,1)>) {
+  %l = fly.static : !fly.layout<(64,64):(64,1)>
+  %s = fly.static : !fly.tile<[64|64]>
+  %a, %c = fly_rocdl.make_tiled_tdm_store_atom %t, %l, %s : !whole, !fly.layout<(64,64):(64,1)>, !fly.tile<[64|64]>
+  fly.copy(%a, %lds, %c) : (!fly.copy_atom<!fly_rocdl.cdna5.tensor_store<shape = [4096], elem = f16, tensor2tdm = (64E0,1E0)>, 16>, !fly.memref<f16, shared, (64,64):(64,1)>, !fly.coord_tensor<(0), (64,64):(64E0,1E0)>) -> ()
+  return
+}
