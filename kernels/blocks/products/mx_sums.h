@@ -4,10 +4,11 @@
 // row; on gfx1250 a lane gives the four bytes of its row.
 //
 // Scales lie as they are made, row after row of K / 32 bytes. The four bytes of a part of K are
-// loaded by all lanes of a row as a word, of which each lane of CDNA shifts its own byte down. A load
-// brings the scales of up to four parts. (FlyDSL and aiter shuffle the scales so that a lane's bytes
-// of several parts are a word, and each instruction names a byte of it.) Where rows of scales do not
-// start at multiples of words, each lane loads its bytes.
+// loaded by all lanes of a row as a word. A load brings the scales of up to four parts. On CDNA an
+// instruction names the byte of a lane's register that is the scale: a lane puts its own bytes of two
+// neighbouring parts into one register by one permutation, and shifts that of a part alone down. (FlyDSL
+// and aiter shuffle the scales in memory, so that a lane's bytes of several parts are a word.) Where
+// rows of scales do not start at multiples of words, each lane loads its bytes.
 #pragma once
 
 #include "blocks/products/product_sums.h"
@@ -41,7 +42,7 @@ public:
   /// `mma` is that of the sums; operands are fragments of one part.
   MxSums(const LoopShape &shape, const TiledMma &mma, const MxScales &scales)
       : Sums(shape, mma), scales_(scales), lane_(thread_idx().x % shape.form.lanes),
-        word_(mxWords(scales.ofRow, shape.parts())),
+        ownBytes_(lane_ / 16 * 0x0101 + 0x0400), word_(mxWords(scales.ofRow, shape.parts())),
         a_(scales.gathered
                ? bufferOf(scales.gathered->matrix, {scales.gathered->rows, scales.ofRow},
                           scales.gathered->rows > 0)
@@ -73,15 +74,16 @@ public:
   }
   void add(int half, int stage, int part, int parts, const Tensor &b,
            const Tensor &a) const override {
-    std::vector<Numeric> ofA;
+    std::vector<OwnScale> ofA;
     for (int i = 0; i < shape().tilesM(); ++i)
-      ofA.push_back(own(stage, part, i));
+      ofA.push_back(own(stage, part, parts, i));
     for (int j = 0; j < shape().tilesOfHalf(); ++j) {
-      const Numeric ofB = own(stage, part, rowOfB(half, j));
+      const OwnScale ofB = own(stage, part, parts, rowOfB(half, j));
       const Tensor operandB = elements(b(_, j, 0), scales_.elementB);
       for (int i = 0; i < shape().tilesM(); ++i) {
-        const MmaAtom atom =
-            matrixAtom(shape().form).set_value("scale_a", ofB).set_value("scale_b", ofA[at(i)]);
+        const MmaAtom atom = atomOf(ofB.byte, ofA[at(i)].byte)
+                                 .set_value("scale_a", ofB.word)
+                                 .set_value("scale_b", ofA[at(i)].word);
         const Tensor sums = of(half)(_, j, i);
         mma_atom_call(atom, sums, operandB, elements(a(_, i, 0), scales_.elementA), sums);
       }
@@ -89,6 +91,19 @@ public:
   }
 
 private:
+  /// A lane's register, and the byte of it that is the scale, or where its scales begin.
+  struct OwnScale {
+    Numeric word;
+    int byte = 0;
+  };
+  /// The instruction that takes the scales of its operands from these bytes.
+  MmaAtom atomOf(int byteA, int byteB) const {
+    const rocdl::MatrixProduct &product = shape().form.instruction;
+    if (byteA == 0 && byteB == 0)
+      return matrixAtom(shape().form);
+    return make_mma_atom(rocdl::MFMAScale(product.m, product.n, product.k, product.a, product.b,
+                                          product.acc, byteA, byteB));
+  }
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   /// Registers of a row's scales of a part: a word, or bytes.
   int ofPart() const { return word_ ? 1 : shape().form.scalesOfLane(); }
@@ -137,10 +152,17 @@ private:
       make_view(to.iter() + part, make_layout(word_))
           .store(bounded_load(buffer, {place, first}, u32, word_));
   }
-  /// The register of the lane's scales of a row, from its lowest byte on.
-  Numeric own(int stage, int part, int row) const {
-    const Numeric word = joined(words_[at(stage)](_, row), part * ofPart(), ofPart());
-    return (word_ && !ofRow() ? Numeric(word >> (lane_ / 16 * 8).to(u32)) : word).to(i32);
+  /// The lane's scales of a row, in a step of so many parts.
+  OwnScale own(int stage, int part, int parts, int row) const {
+    const Tensor words = words_[at(stage)](_, row);
+    const Numeric word = joined(words, part * ofPart(), ofPart());
+    if (!word_ || ofRow())
+      return {word.to(i32)};
+    const int first = part / 2 * 2;
+    if (first + 1 == parts)
+      return {Numeric(word >> (lane_ / 16 * 8).to(u32)).to(i32)};
+    const auto ofPart = [&](int number) { return Int32(Numeric(words(number)).to(i32)); };
+    return {permute_bytes(ofPart(first + 1), ofPart(first), ownBytes_), part % 2};
   }
   /// `count` registers from `first` on, whose lowest bytes become the bytes of a word; one as it is.
   static Numeric joined(const Tensor &words, int first, int count) {
@@ -156,6 +178,7 @@ private:
 
   MxScales scales_;
   Int32 lane_;
+  Int32 ownBytes_; ///< of two words, the first of which has the low numbers: the lane's bytes
   int word_;
   Tensor a_;                  // (tileM, K / 32)
   std::vector<Tensor> b_;     // (tileN / halves, K / 32), of each half
