@@ -72,8 +72,9 @@ Buffer bufferOf(const std::string &name, const json &spec) {
   for (std::size_t n = 0; n < buffer.codes.size(); ++n) {
     const std::uint64_t random = mixed(name, n);
     if (fill == "integers") {
-      const int from = spec.at("from"), to = spec.at("to");
-      const int value = from + static_cast<int>(random % static_cast<std::uint64_t>(to - from + 1));
+      const std::int64_t from = spec.at("from"), to = spec.at("to");
+      const auto places = static_cast<std::uint64_t>(to - from + 1);
+      const auto value = static_cast<int>(from + static_cast<std::int64_t>(random % places));
       buffer.codes[n] =
           encode(format, format.kind == Format::Exponent ? std::ldexp(1.0, value) : value);
     } else if (fill == "fractions") { // every fourth small, for what is below the normal numbers
