@@ -10,9 +10,11 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -50,6 +52,18 @@ template <class F> auto withType(DType dtype, F f) {
   }
 }
 
+/// `value` as a T. An integer loses its fraction, and is the nearest of its type where it has no place in it.
+template <class T> T as(double value) {
+  if constexpr (std::is_integral_v<T>) {
+    using Limits = std::numeric_limits<T>;
+    if (!(value > static_cast<double>(Limits::min())))
+      return Limits::min();
+    if (value >= static_cast<double>(Limits::max()))
+      return Limits::max();
+  }
+  return static_cast<T>(value);
+}
+
 /// The bytes of values, each rounded to the type; of f8E8M0FNU to the power of two next to it. Two
 /// of f4E2M1FN share a byte, and the first has the low bits.
 inline std::vector<std::uint8_t> encode(DType dtype, std::span<const double> values) {
@@ -71,7 +85,7 @@ inline std::vector<std::uint8_t> encode(DType dtype, std::span<const double> val
   return withType(dtype, [&]<class T>(T) {
     std::vector<std::uint8_t> bytes(values.size() * sizeof(T));
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const T value = static_cast<T>(values[i]);
+      const T value = as<T>(values[i]);
       std::memcpy(&bytes[i * sizeof(T)], &value, sizeof value);
     }
     return bytes;

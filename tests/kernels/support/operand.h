@@ -12,6 +12,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
 
@@ -110,13 +111,16 @@ private:
   std::shared_ptr<fx::DeviceArray<std::uint8_t>> memory_;
 };
 
-/// Random values of [-scale, scale], rounded to the type: the same for a seed on every machine.
+/// Random values of [-scale, scale], of u8 their magnitudes, rounded to the type: the same for a seed on every machine.
 inline std::vector<double> uniform(fx::DType dtype, std::int64_t count, std::uint64_t seed,
                                    double scale = 1) {
   std::vector<double> values(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < values.size(); ++i)
+  for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] =
         scale * (static_cast<double>(fx::detail::randomBits(seed, i) >> 11) * 0x1p-52 - 1.0);
+    if (dtype == fx::u8)
+      values[i] = std::fabs(values[i]);
+  }
   return decode(dtype, encode(dtype, values));
 }
 /// Random integers from lowest to highest.
@@ -125,9 +129,9 @@ inline std::vector<double> integers(std::int64_t count, std::uint64_t seed, int 
   std::vector<double> values(static_cast<std::size_t>(count));
   const std::int64_t low = lowest, different = highest - low + 1;
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<double>(
-        low + static_cast<std::int64_t>(fx::detail::randomBits(seed, i) %
-                                        static_cast<std::uint64_t>(different)));
+    values[i] =
+        static_cast<double>(low + static_cast<std::int64_t>(fx::detail::randomBits(seed, i) %
+                                                            static_cast<std::uint64_t>(different)));
   return values;
 }
 
