@@ -12,9 +12,9 @@
  *   flydsl_plan_destroy(norm);
  *
  * Families, the fields of their problems and configurations, and the names of their arguments are those of
- * flydsl/kernels/FAMILY.h; `fly-kernels list` prints the fields. No exception leaves a function: each
- * gives a status, and flydsl_last_error has the sentence. All functions may be called by several threads at
- * a time; a plan is immutable. Link libflydsl_kernels. */
+ * flydsl/kernels/FAMILY.h; `fly-kernels list` prints the fields of families that need one device. No
+ * exception leaves a function: each gives a status, and flydsl_last_error has the sentence. All functions
+ * may be called by several threads at a time; a plan is immutable. Link libflydsl_kernels. */
 #ifndef FLYDSL_KERNELS_H
 #define FLYDSL_KERNELS_H
 

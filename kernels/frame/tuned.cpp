@@ -19,6 +19,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <unistd.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
@@ -122,6 +123,15 @@ std::vector<std::string> linesOf(const std::string &path) {
   return lines;
 }
 
+/// The entry for the same problem, rows and GPU, or the end.
+std::vector<TunedEntry>::iterator likeIn(std::vector<TunedEntry> &entries,
+                                         const TunedEntry &entry) {
+  return std::find_if(entries.begin(), entries.end(), [&](const TunedEntry &other) {
+    return other.problem == entry.problem && other.rows == entry.rows &&
+           other.target == entry.target && other.compute_units == entry.compute_units;
+  });
+}
+
 /// What is in use besides the entries themselves, which are the families'.
 struct InUse {
   std::shared_mutex mutex;
@@ -199,10 +209,10 @@ TunedConfigs TunedConfigs::read(const std::string &path, std::vector<std::string
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::string why;
     try {
-      const std::size_t before = configs.entries_.size();
-      configs.set(entryOf(lines[i]));
-      if (configs.entries_.size() == before)
+      TunedEntry whole = impl::readTuned(entryOf(lines[i])).entry;
+      if (likeIn(configs.entries_, whole) != configs.entries_.end())
         throw Error("an earlier line is for the same problem, rows and GPU");
+      configs.entries_.push_back(std::move(whole));
       continue;
     } catch (const Error &error) {
       why = path + ", line " + std::to_string(i + 2) + ": " + error.what();
@@ -216,10 +226,7 @@ TunedConfigs TunedConfigs::read(const std::string &path, std::vector<std::string
 
 TunedConfigs &TunedConfigs::set(const TunedEntry &entry) {
   TunedEntry whole = impl::readTuned(entry).entry;
-  const auto same = std::find_if(entries_.begin(), entries_.end(), [&](const TunedEntry &other) {
-    return other.problem == whole.problem && other.rows == whole.rows &&
-           other.target == whole.target && other.compute_units == whole.compute_units;
-  });
+  const auto same = likeIn(entries_, whole);
   if (same == entries_.end())
     entries_.push_back(std::move(whole));
   else
@@ -232,7 +239,7 @@ void TunedConfigs::write(const std::string &path) const {
   for (const TunedEntry &entry : entries_)
     text += lineOf(entry) + "\n";
   text += "end " + std::to_string(entries_.size()) + " " + digestOf(text) + "\n";
-  const std::string part = path + ".part";
+  const std::string part = path + "." + std::to_string(getpid()) + ".part";
   {
     std::ofstream file(part, std::ios::binary | std::ios::trunc);
     file << text << std::flush;

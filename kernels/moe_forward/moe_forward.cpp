@@ -272,6 +272,14 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
     };
     apart(args.scale_x, "scale_x");
     apart(args.scale_h, "scale_h");
+    apart(args.scale1, "scale1");
+    apart(args.scale2, "scale2");
+    apart(args.group_scales1, "group_scales1");
+    apart(args.group_scales2, "group_scales2");
+    apart(args.group_zeros1, "group_zeros1");
+    apart(args.group_zeros2, "group_zeros2");
+    apart(args.bias1, "bias1");
+    apart(args.bias2, "bias2");
     apart(args.ids, "ids");
     apart(args.expert_map, "expert_map");
     apart(args.tokens, "tokens");

@@ -114,19 +114,19 @@ void expectNear(const Checks &checks, const IntTuple &stride, DType type, int co
 } // namespace
 
 KeysAndValues KeysAndValues::rows(const Tensor &k, const Tensor &v, Loc loc) {
-  Checks("the keys of a head", loc).rank(k, 2, "(keys, head)");
-  Checks("the values of a head", loc).rank(v, 2, "(keys, head_v)");
+  Checks("k of a head", loc).rank(k, 2, "(keys, head)");
+  Checks("v of a head", loc).rank(v, 2, "(keys, head_v)");
   return {k, v, std::nullopt, Int32(extentOf(k, 0)), loc};
 }
 KeysAndValues KeysAndValues::pages(const Tensor &k, const Tensor &v, const Tensor &blocks,
                                    const Int32 &keys, Loc loc) {
-  Checks("the keys of a head", loc).rank(k, 3, "(blocks, page, head)");
-  Checks("the values of a head", loc).rank(v, 3, "(blocks, page, head_v)");
-  const Checks ofBlocks("the blocks of a sequence", loc);
+  Checks("k of a head", loc).rank(k, 3, "(blocks, page, head)");
+  Checks("v of a head", loc).rank(v, 3, "(blocks, page, head_v)");
+  const Checks ofBlocks("the vector of blocks", loc);
   ofBlocks.rank(blocks, 1, "a vector, one for each page");
   ofBlocks.neighbours(blocks, 0, "their numbers");
   if (blocks.dtype(loc) != i32)
-    ofBlocks.fail(" are of type " + std::string(blocks.dtype(loc).name()) + "; they are i32");
+    ofBlocks.fail(" is of type " + std::string(blocks.dtype(loc).name()) + "; its numbers are i32");
   return {k, v, blocks, keys, loc};
 }
 
@@ -162,7 +162,7 @@ struct Attention::Inside {
     ofQ.together(q, impl::elementsTogether(problem(), problem().q));
   }
   void checkKeys() const {
-    const Checks ofK("the keys of a head", keys.loc_), ofV("the values of a head", keys.loc_);
+    const Checks ofK("k of a head", keys.loc_), ofV("v of a head", keys.loc_);
     const bool pages = problem().cache == KvCache::pages;
     if (pages != keys.blocks_.has_value())
       throw TraceError(pages ? "the spec's problem has KvCache::pages: KeysAndValues::pages(k, v, "

@@ -79,7 +79,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A minimum of which each lane has its own is read from no other") {
+TEST_CASE("A minimum that differs between lanes is read from no other lane") {
   const Code code = codeOf(kernelWith("mul i64 %given, %own", "smin"), "gfx1250");
   CHECK_FALSE(code.isRead);
   CHECK(code.loops);

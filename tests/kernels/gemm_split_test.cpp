@@ -268,7 +268,9 @@ public:
         .seed = 0,
         .m = kRows,
         .scaleC = {},
-        .residual = {}};
+        .residual = {},
+        .rows = {},
+        .seedMemory = {}};
     fx::ArgPack pack;
     fx::ArgTraits<fk::impl::GemmSplitParams<fx::OnDevice>>::pack(pack, params);
     std::size_t size = pack.byteCount();

@@ -152,6 +152,9 @@ void searchAnew() { setenv("FLYDSL_AUTOTUNE", "1", 1); }
 int tune(const Request &request, const Options &options) {
   searchAnew();
   chooseDevice(options);
+  fk::TunedConfigs all; // read before the time is spent
+  if (!options.into.empty() && std::filesystem::exists(options.into))
+    all = fk::TunedConfigs::read(options.into);
   const auto text = [&](const fx::Config &config) {
     return shown(config, request.family->configEnumerations());
   };
@@ -178,8 +181,7 @@ int tune(const Request &request, const Options &options) {
   std::printf("best: %s\n", text(result.config).c_str());
   if (options.into.empty())
     return 0;
-  fk::TunedConfigs all;
-  if (std::filesystem::exists(options.into))
+  if (std::filesystem::exists(options.into)) // with what others wrote meanwhile
     all = fk::TunedConfigs::read(options.into);
   const fx::Target target = fx::Device::current().target();
   all.set(fk::impl::tunedEntryOf(request.family->name(), request.problem, result.config, options.m,

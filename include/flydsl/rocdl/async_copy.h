@@ -34,8 +34,9 @@ FLYDSL_API void cluster_load_async_to_lds(const Pointer &global, const Pointer &
 /// size, or memory. Source: LLVM's llvm.amdgcn.cluster.load.
 FLYDSL_API Vector cluster_load(const Pointer &global, int count, const Int32 &workgroups,
                                Loc loc = Loc::current());
-/// gfx1250: `global_load_async_to_lds` the other way, from shared to global memory. Of several stores, and of stores and loads, no
-/// order is known: wait for them with `s_wait_asynccnt(0)` before the LDS is written again.
+/// gfx1250: `global_load_async_to_lds` the other way, from shared to global memory. Of several stores,
+/// and of stores and loads, no order is known: wait for them with `s_wait_asynccnt(0)` before the LDS
+/// is written again.
 FLYDSL_API void global_store_async_from_lds(const Pointer &lds, const Pointer &global, int bytes,
                                             Loc loc = Loc::current());
 

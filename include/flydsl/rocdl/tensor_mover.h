@@ -108,10 +108,12 @@ struct TdmPartition {
 };
 /// gfx1250: the boxes of the wave at `warp_coord` of `warp_layout`, whose size is the atom's
 /// `num_warps` and which numbers the waves from 0 on. Mode 0 of `stensor`, in LDS, and of `gtensor`, of
-/// the coordinates, is the tile; their other modes are kept, such as stages and tiles of a row. Both may be
-/// one tile, whose modes are its own: `gtensor` as zipped_divide(...)(_, make_coord(i, j)) gives it. All threads of a wave
-/// copy, and each wave that does copies what is its own: where the block has more waves than the
-/// layout, this is called inside of an fx::if_ of the others. Throws TraceError where something does not fit.
+/// the coordinates, is the tile; their other modes are kept, such as stages and tiles of a row. Both
+/// may be one tile, whose modes are its own: `gtensor` as zipped_divide(...)(_, make_coord(i, j)) gives
+/// it. All threads of a wave copy, and each wave that does copies what is its own: where the block has
+/// more waves than the N of the layout, this is called inside of fx::if_(wave_id() < N, ...). Throws
+/// TraceError where something does not fit, and the copy does so where the tile has another shape than
+/// the atom.
 FLYDSL_API TdmPartition tdm_partition(const CopyAtom &atom, const IntTuple &warp_coord,
                                       const Layout &warp_layout, const Tensor &stensor,
                                       const Tensor &gtensor, Loc loc = Loc::current());

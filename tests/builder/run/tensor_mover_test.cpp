@@ -370,6 +370,18 @@ TEST_CASE("atoms made of a tensor and a tile say what does not fit") {
              fx::zipped_divide(places, fx::Tile{8, 32})(fx::_, fx::make_coord(0, 0)));
        },
        "mode 0 of the tensors is one tile"},
+      {[&](auto &x) { // as many elements in another shape
+         const auto [atom, places] = made(x, 1);
+         const fx::Tensor tile = lds();
+         const auto coordinates =
+             fx::zipped_divide(places, fx::Tile{32, 16})(fx::_, fx::make_coord(0, 0));
+         fx::if_(rocdl::wave_id() < 1, [&, made = atom] {
+           const auto [to, from] =
+               rocdl::tdm_partition(made, 0, fx::make_layout(1), tile, coordinates);
+           fx::copy(made, from, to);
+         });
+       },
+       "has it elsewhere; its tile is to have the atom's shape"},
       {[&](auto &x) {
          const auto copy = fx::make_copy_atom(fx::UniversalCopy(32), fx::f32);
          rocdl::tdm_partition(copy, 0, fx::make_layout(4), lds(), x);

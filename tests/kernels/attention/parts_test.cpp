@@ -211,6 +211,7 @@ TEST_CASE("kernels of the parts of attention have the library's results", "[run]
   for (const AttentionConfig &config : fk::configs(withoutOwn(small()), 256))
     if (config.loop == fk::AttentionLoop::groups && config.splits == 1)
       return expectResults(AttentionCase(small(), {70}, {150}), config);
+  CHECK(fx::Device::current().target().processor() != "gfx950"); // which has such a configuration
 }
 
 TEST_CASE("functions of scores in parts of attention: slopes, and a mask of any shape", "[run]") {
@@ -327,7 +328,7 @@ TEST_CASE("wrong compositions of the parts of attention are refused while they a
       "q of attention: the elements of a row are neighbours, and the stride of mode 1 is 32");
   refused(
       CHANGE { call.v = fixed(few); },
-      "the values of a head has an extent of 30 in mode 0; the number of keys is 40");
+      "v of a head has an extent of 30 in mode 0; the number of keys is 40");
   refused(
       CHANGE {
         call.spec.problem.cache = KvCache::pages;
@@ -341,13 +342,13 @@ TEST_CASE("wrong compositions of the parts of attention are refused while they a
   };
   refused(
       CHANGE { inPages(call, 32); },
-      "the keys of a head has an extent of 16 in mode 1; page is 32");
+      "k of a head has an extent of 16 in mode 1; page is 32");
   refused(
       CHANGE {
         inPages(call, 16);
         call.blocks = call.lse;
       },
-      "the blocks of a sequence has 2 modes; it is a vector, one for each page");
+      "the vector of blocks has 2 modes; it is a vector, one for each page");
   refused(
       CHANGE { call.o = fixed(wide); },
       "o of attention is of type f32, and y of the spec's problem is bf16");

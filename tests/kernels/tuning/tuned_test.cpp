@@ -213,6 +213,16 @@ TEST_CASE("files of tuned configurations that are wrong, stale or damaged are re
   expectPart(
       said(withEnd("flydsl tuned configurations, format 1\n" + line + "\n" + line + "\n", 2)),
       "line 3: an earlier line is for the same problem, rows and GPU");
+  std::string other = line;
+  const std::size_t us = other.find(" us=");
+  other.replace(us, other.find(' ', us + 1) - us, " us=77");
+  write(file.path(),
+        withEnd("flydsl tuned configurations, format 1\n" + line + "\n" + other + "\n", 2));
+  std::vector<std::string> refused;
+  const fk::TunedConfigs kept = fk::TunedConfigs::read(file.path(), refused);
+  CHECK(refused.size() == 1);
+  REQUIRE(kept.entries().size() == 1);
+  CHECK(kept.entries()[0].microseconds != 77);
   expectPart(messageOf([] { fk::TunedConfigs::read("there-is-no-such-file"); }),
              "there is no file there-is-no-such-file");
   CHECK_THROWS_AS(fk::TunedConfigs().write("no-such-folder/tuned"), fx::RuntimeError);

@@ -181,6 +181,28 @@ LogicalResult expandBarrier(AtomSetValueOp op) {
   return success();
 }
 
+/// The coordinate of element i of a box, whose innermost dimension, the last, is walked first.
+std::vector<int64_t> coordinateInBox(ArrayRef<int32_t> box, int64_t i) {
+  std::vector<int64_t> coordinate(box.size());
+  for (size_t d = box.size(); d-- > 0; i /= box[d])
+    coordinate[d] = i % box[d];
+  return coordinate;
+}
+
+/// The numbers of a static coordinate of so many dimensions; dimensions that it does not name are 0.
+std::vector<int64_t> numbersOf(const fl::IntTuple &coordinate, size_t rank) {
+  std::vector<int64_t> numbers;
+  for (const fl::Int &leaf :
+       (coordinate.isBasis() ? fl::basisToTuple(coordinate) : coordinate).leaves())
+    numbers.push_back(leaf.value());
+  numbers.resize(std::max(numbers.size(), rank));
+  return numbers;
+}
+
+fl::IntTuple tupleOf(const std::vector<int64_t> &numbers) {
+  return fl::IntTuple::tuple(std::vector<fl::IntTuple>(numbers.begin(), numbers.end()));
+}
+
 /// Throws LayoutError unless coordinates and LDS are walked as the mover walks them.
 void checkBox(const Move &move, const fl::Layout &coordinates, const fl::Layout &lds) {
   int64_t elements = 1;
@@ -195,6 +217,10 @@ void checkBox(const Move &move, const fl::Layout &coordinates, const fl::Layout 
     if (found != place)
       fl::fail("the mover puts element ", i, " of its box at ", place, " in LDS, but ", lds,
                " has it at ", found);
+    const std::vector<int64_t> inBox = coordinateInBox(move.box, i);
+    if (numbersOf(fl::crd2idx(fl::IntTuple(i), coordinates), inBox.size()) != inBox)
+      fl::fail("the mover takes element ", i, " of its box from ", tupleOf(inBox), ", but ",
+               coordinates, " has it elsewhere; its tile is to have the atom's shape");
   }
 }
 

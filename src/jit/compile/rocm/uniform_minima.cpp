@@ -1,6 +1,6 @@
 // gfx1250 has vector instructions for minima and maxima of 64 bits (v_min_i64), and no scalar ones. LLVM
 // 22 selects them for all minima, also of numbers that a wave's lanes have in common, and then takes
-// what follows from the result for something that each lane has its own of. A buffer whose size is
+// what follows from the result for a value that differs between lanes. A buffer whose size is
 // such a minimum has its descriptor in vector registers, and each access to it becomes a loop over the
 // descriptors that the lanes have. So such a result is read from one lane.
 #include "jit/compile/rocm/rocm_codegen.h"
