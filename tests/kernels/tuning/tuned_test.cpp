@@ -218,9 +218,9 @@ TEST_CASE("files of tuned configurations that are wrong, stale or damaged are re
   other.replace(us, other.find(' ', us + 1) - us, " us=77");
   write(file.path(),
         withEnd("flydsl tuned configurations, format 1\n" + line + "\n" + other + "\n", 2));
-  std::vector<std::string> refused;
-  const fk::TunedConfigs kept = fk::TunedConfigs::read(file.path(), refused);
-  CHECK(refused.size() == 1);
+  std::vector<std::string> twice;
+  const fk::TunedConfigs kept = fk::TunedConfigs::read(file.path(), twice);
+  CHECK(twice.size() == 1);
   REQUIRE(kept.entries().size() == 1);
   CHECK(kept.entries()[0].microseconds != 77);
   expectPart(messageOf([] { fk::TunedConfigs::read("there-is-no-such-file"); }),
