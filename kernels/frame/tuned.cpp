@@ -158,9 +158,9 @@ void put(const std::vector<TunedEntry> &entries) {
     one.put();
     all.rows[std::string(one.family)].insert({one.entry.rows / 2 + 1, one.entry.rows + 1});
   }
-  ++all.state;
   all.isAny.store(!read.empty(), std::memory_order_release);
   all.isKnown.store(true, std::memory_order_release);
+  ++all.state; // last: who sees it sees the entries
 }
 
 } // namespace
@@ -239,17 +239,24 @@ void TunedConfigs::write(const std::string &path) const {
   for (const TunedEntry &entry : entries_)
     text += lineOf(entry) + "\n";
   text += "end " + std::to_string(entries_.size()) + " " + digestOf(text) + "\n";
-  const std::string part = path + "." + std::to_string(getpid()) + ".part";
+  static std::atomic<unsigned> count = 0;
+  const std::string part =
+      path + "." + std::to_string(getpid()) + "." + std::to_string(count++) + ".part";
+  const auto fail = [&](const std::string &why) {
+    std::error_code ignored;
+    std::filesystem::remove(part, ignored);
+    throw RuntimeError("tuned configurations can't be written to " + why);
+  };
   {
     std::ofstream file(part, std::ios::binary | std::ios::trunc);
     file << text << std::flush;
     if (!file)
-      throw RuntimeError("tuned configurations can't be written to " + part);
+      fail(part);
   }
   std::error_code error;
   std::filesystem::rename(part, path, error);
   if (error)
-    throw RuntimeError("tuned configurations can't be written to " + path + ": " + error.message());
+    fail(path + ": " + error.message());
 }
 
 void TunedConfigs::use() const {

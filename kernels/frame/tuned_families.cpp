@@ -43,6 +43,19 @@ void expectAllFields(std::span<const std::string> words, const Config &config) {
                   " is; it was made for another version of the library");
 }
 
+/// Whether `choose` may give the configuration: some need what a caller's problem promises, or what all
+/// ranks of a group agree on.
+template <class P> Support choosable(const P &problem, const ConfigOf<P> &config) {
+  if constexpr (requires(ArgsOf<P> args) { args.group; })
+    return Support::no("its configurations are those of all ranks, which may have different "
+                       "numbers of tokens: none is tuned");
+  if constexpr (requires { problem.zeroed_workspace, config.parts_sum; })
+    if (config.parts_sum == PartsSum::last_block && !problem.zeroed_workspace)
+      return Support::no("parts_sum is PartsSum::last_block, which is for a problem that promises "
+                         "zeroed_workspace");
+  return {};
+}
+
 template <class P> TunedRead readOf(std::span<const std::string> words, const TunedEntry &entry) {
   using C = ConfigOf<P>;
   const text::Enumerations ofProblem = text::enumerationsOf<P>(),
@@ -55,7 +68,8 @@ template <class P> TunedRead readOf(std::span<const std::string> words, const Tu
                   entry.rows,
                   {target.name(), entry.compute_units}};
   for (const Support &answer :
-       {supported(read.problem, target), supported(read.problem, read.config, target)})
+       {supported(read.problem, target), supported(read.problem, read.config, target),
+        choosable(read.problem, read.config)})
     if (!answer)
       throw Error(std::string(FamilyOf<P>::name) + " on " + target.name() + ": " + answer.why);
   TunedEntry whole = entry;

@@ -447,6 +447,15 @@ void Gemm::launch(const Call<GemmProblem> &call) {
                     {.name = "rows", .dtype = i32, .shape = {"1", 1}});
   arguments.checkIf(problem.seed_in_memory, call.args.seed_memory,
                     {.name = "seed_memory", .dtype = i64, .shape = {"1", 1}});
+  // Blocks read these while others write.
+  for (const auto &[isThere, number, name] :
+       {std::tuple(problem.rows, &call.args.rows, "rows"),
+        std::tuple(problem.seed_in_memory, &call.args.seed_memory, "seed_memory")})
+    if (isThere) {
+      arguments.disjoint(call.args.c, "c", **number, name);
+      if (call.args.workspace)
+        arguments.disjoint(*call.args.workspace, "workspace", **number, name);
+    }
   const std::int64_t workspace =
       arguments.workspace(call.args.workspace, workspaceBytes(problem, config, m));
   if (workspace) {

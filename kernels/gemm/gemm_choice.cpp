@@ -127,8 +127,8 @@ GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t
   return withParts(problem, config, rows, isLongFor(tile, problem) ? units / 2 + 1 : units, target);
 }
 
-/// Products of few rows of a without matrix instructions: 16 columns of c by eight waves, of which two share k
-/// where it has so many steps.
+/// Products of few rows of a without matrix instructions. Eight waves have 16 columns of c. With 4 steps of k
+/// or more, two waves share k.
 GemmConfig vectorConfig(const GemmProblem &problem, std::int64_t rows, const Target &target) {
   const int lanes = target.wave_size(), tileK = lanes * kPieceBytes * 8 / problem.a.memory_bits();
   return {.tile_m = static_cast<int>(std::min<std::int64_t>(rows, kMostVectorRows)),
@@ -138,8 +138,9 @@ GemmConfig vectorConfig(const GemmProblem &problem, std::int64_t rows, const Tar
           .loop = GemmLoop::vector,
           .waves_k = problem.k >= 4 * tileK ? 2 : 1};
 }
-/// True if it is taken: for blocks enough, or a K so short that parts of it make no others. Fewer blocks wait
-/// for latencies, where tiles share K. (bench/silicon/README.md has the estimates.)
+/// True if it is taken: more than half of the compute units get a block, or K has few steps. With fewer blocks
+/// and a longer K, tiles whose parts of K lie in several blocks are faster. (bench/silicon/README.md has the
+/// estimates.)
 bool isVector(const GemmProblem &problem, const GemmConfig &config, std::int64_t rows,
               const Target &target) {
   const std::int64_t blocks =

@@ -221,8 +221,7 @@ Support vectorFits(const GemmProblem &problem, const GemmConfig &config, const T
   if (hasBlockScales(problem) || hasMxScales(problem) || columnsOfScaleC(problem.scale_c))
     return no("takes no scales of blocks or of 32 elements of k");
   if (config.waves_m != 1 || config.split_k != 1)
-    return no("has waves side by side alone, which share k, and no parts of k: waves_m and split_k "
-              "are 1");
+    return no("has no rows of waves and no parts of k: waves_m and split_k are 1");
   if (config.tile_m < 1 || config.tile_m > kMostVectorRows)
     return no("keeps all rows of a in registers: tile_m is 1 to " + to_string(kMostVectorRows));
   if (config.tile_n < 16 || config.tile_n % 16 || config.tile_n > 16 * waves ||

@@ -58,8 +58,12 @@ Support addsSupported(const MoeForwardProblem &problem, int unit, const Target &
     return Support::no(
         "adds: the second product adds its rows in any order, which any_order of the "
         "problem has to allow");
-  return ofPart("the second product",
-                Family<GroupedGemmProblem>::supported(partsOf(problem, unit, true).second, target));
+  const MoeParts parts = partsOf(problem, unit, true);
+  if (const Support sorts =
+          ofPart("the sorting", Family<MoeSortProblem>::supported(parts.sort, target));
+      !sorts)
+    return sorts;
+  return ofPart("the second product", Family<GroupedGemmProblem>::supported(parts.second, target));
 }
 MoeForwardConfig configOf(const MoeForwardProblem &problem, int unit, std::int64_t m,
                           const Target &target) {
@@ -270,6 +274,8 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
       if (input)
         arguments.disjoint(args.y, "y", *input, name);
     };
+    arguments.disjoint(args.y, "y", args.w1.memory, "w1");
+    arguments.disjoint(args.y, "y", args.w2.memory, "w2");
     apart(args.scale_x, "scale_x");
     apart(args.scale_h, "scale_h");
     apart(args.scale1, "scale1");

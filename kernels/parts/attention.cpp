@@ -170,7 +170,7 @@ struct Attention::Inside {
                              : "keys and values are given in pages, and the spec's problem has "
                                "KvCache::none",
                        keys.loc_);
-    const int last = pages ? 2 : 1, count = pages ? 1 : spec.config.tile_k;
+    const int last = pages ? 2 : 1, count = pages ? problem().page : spec.config.tile_k;
     for (const auto &[checks, tensor, elements, name] :
          {std::tuple(ofK, keys.k_, problem().head, "head"),
           std::tuple(ofV, keys.v_, headV(), "head_v")}) {

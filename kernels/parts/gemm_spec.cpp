@@ -22,6 +22,11 @@ Support supported(const GemmSpec &spec, const Target &target) {
     return Support::no(std::string(spec.problem.batch ? "a batch" : "a residual") +
                        " is GemmPlan's; a kernel of parts chooses its matrices, and adds to their "
                        "sums by a stage of its own");
+  if (spec.problem.rows || spec.problem.seed_in_memory)
+    return Support::no(
+        std::string(spec.problem.rows ? "a number of rows" : "a seed of stochastic rounding") +
+        " in device memory is GemmPlan's; a kernel of parts reads what it needs, and "
+        "gives it to the parts");
   if (spec.config.loop == GemmLoop::vector)
     return Support::no(
         "GemmLoop::vector is GemmPlan's; the parts multiply by matrix instructions, as "

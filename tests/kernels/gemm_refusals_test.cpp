@@ -79,7 +79,8 @@ TEST_CASE("products say what they do not support") {
         "both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ, or both f32");
   CHECK(why({.a = fx::f4E2M1FN, .b = fx::f4E2M1FN, .n = 64, .k = 64}) ==
         "a is of type f4E2M1FN and b of type f4E2M1FN; gfx942 has products where both are f16, or "
-        "both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ, or both f32. Operands of f4E2M1FN have "
+        "both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ, or both f32. Operands of "
+        "f4E2M1FN have "
         "scale_a and scale_b of Scales::mx");
   CHECK(why({.b_layout = fk::OperandLayout::columns, .n = 1 << 22, .k = 64}) ==
         "n is 4194304; it is up to 4194296 where b lies by columns");
@@ -257,8 +258,11 @@ TEST_CASE("products refuse arguments that do not fit") {
     expectRefused(plan, good, change, part);
   };
   void *data = a.tensor().data();
-  expect([&](auto &args) { args.c = fx::tensor(data, fx::f16, {3, 64}); },
-         "gemm: c has the shape (3, 64); (m, n) = (4, 64) is expected");
+  expect(
+      [&](auto &args) {
+        args.c = fx::tensor(data, fx::f16, {3, 64});
+      },
+      "gemm: c has the shape (3, 64); (m, n) = (4, 64) is expected");
   expect(
       [&](auto &args) {
         args.b = fk::PreparedWeight{problem.weight(), fx::tensor(data, fx::f16, {64, 64})};
@@ -269,23 +273,36 @@ TEST_CASE("products refuse arguments that do not fit") {
   expect([&](auto &args) { args.scale_a = args.bias; },
          "gemm: scale_a is given, and the problem does not have it");
   expect(
-      [&](auto &args) { args.a = fx::tensor(data, fx::f16, {4, 64}, {68, 1}); },
+      [&](auto &args) {
+        args.a = fx::tensor(data, fx::f16, {4, 64}, {68, 1});
+      },
       "gemm: a has the shape (4, 64) and the strides (68, 1); the stride of m, 68, is no multiple "
       "of 8; 16 bytes are loaded at a time");
   expect(
-      [&](auto &args) { args.c = fx::tensor(data, fx::f16, {4, 64}, {66, 1}); },
+      [&](auto &args) {
+        args.c = fx::tensor(data, fx::f16, {4, 64}, {66, 1});
+      },
       "gemm: c has the shape (4, 64) and the strides (66, 1); the stride of m, 66, is no multiple "
       "of 4; as many of n are moved at a time");
-  expect([&](auto &args) { args.a = fx::tensor(data, fx::f16, {4, 64}, {1 << 24, 1}); },
-         "gemm: a has the shape (4, 64) and the strides (16777216, 1); a tile, that is 32 along m, "
-         "spans less than 1 GiB");
-  expect([&](auto &args) { args.c = fx::tensor(data, fx::f16, {4, 64}, {32, 1}); },
-         "gemm: c has the shape (4, 64) and the strides (32, 1); by them some elements share their "
-         "place; what is written has one for each");
+  expect(
+      [&](auto &args) {
+        args.a = fx::tensor(data, fx::f16, {4, 64}, {1 << 24, 1});
+      },
+      "gemm: a has the shape (4, 64) and the strides (16777216, 1); a tile, that is 32 along m, "
+      "spans less than 1 GiB");
+  expect(
+      [&](auto &args) {
+        args.c = fx::tensor(data, fx::f16, {4, 64}, {32, 1});
+      },
+      "gemm: c has the shape (4, 64) and the strides (32, 1); by them some elements share their "
+      "place; what is written has one for each");
   for (std::int64_t stride : {-64, -48})
-    expect([&](auto &args) { args.a = fx::tensor(data, fx::f16, {4, 64}, {stride, 1}); },
-           "the stride of m is negative, and elements follow one another in rising order; pass a "
-           "contiguous copy");
+    expect(
+        [&](auto &args) {
+          args.a = fx::tensor(data, fx::f16, {4, 64}, {stride, 1});
+        },
+        "the stride of m is negative, and elements follow one another in rising order; pass a "
+        "contiguous copy");
   // A workspace that the call does not need is taken as it is.
   fk::GemmArgs more = good;
   more.workspace = good.bias;
@@ -387,16 +404,27 @@ TEST_CASE("products refuse scales of blocks that do not fit") {
          "gemm: scale_a is missing; the problem has it");
   expect([&](auto &args) { args.scale_b = std::nullopt; },
          "gemm: scale_b is missing; the problem has it");
-  expect([&](auto &args) { args.scale_a = fx::tensor(data, fx::f32, {4, 2}); },
-         "gemm: scale_a has the shape (4, 2); (m, k / 128) = (4, 3) is expected");
-  expect([&](auto &args) { args.scale_a = fx::tensor(data, fx::f8E8M0FNU, {4, 3}); },
-         "gemm: scale_a is of type f8E8M0FNU");
   expect(
-      [&](auto &args) { args.scale_a = fx::tensor(data, fx::f32, {4, 3}, {1 << 24, 1}); },
+      [&](auto &args) {
+        args.scale_a = fx::tensor(data, fx::f32, {4, 2});
+      },
+      "gemm: scale_a has the shape (4, 2); (m, k / 128) = (4, 3) is expected");
+  expect(
+      [&](auto &args) {
+        args.scale_a = fx::tensor(data, fx::f8E8M0FNU, {4, 3});
+      },
+      "gemm: scale_a is of type f8E8M0FNU");
+  expect(
+      [&](auto &args) {
+        args.scale_a = fx::tensor(data, fx::f32, {4, 3}, {1 << 24, 1});
+      },
       "gemm: scale_a has the shape (4, 3) and the strides (16777216, 1); a tile, that is 32 along "
       "m and 3 along k / 128, spans less than 1 GiB");
-  expect([&](auto &args) { args.scale_b = fx::tensor(data, fx::f32, {3, 1}); },
-         "gemm: scale_b has the shape (3, 1); (n / 128, k / 128) = (1, 3) is expected");
+  expect(
+      [&](auto &args) {
+        args.scale_b = fx::tensor(data, fx::f32, {3, 1});
+      },
+      "gemm: scale_b has the shape (3, 1); (n / 128, k / 128) = (1, 3) is expected");
 }
 
 TEST_CASE("products refuse operands that lie otherwise than the problem says") {
@@ -414,14 +442,22 @@ TEST_CASE("products refuse operands that lie otherwise than the problem says") {
     expectRefused(plan, good, change, part);
   };
   CHECK(messageOf([&] { plan(good); }) == "no error");
-  expect([&](auto &args) { args.a = fx::tensor(dataA, fx::f16, {16, 72}, {72, 1}); },
-         "gemm: a has the shape (16, 72) and the strides (72, 1); the stride of m is 1");
   expect(
-      [&](auto &args) { args.b = fx::tensor(dataB, fx::f16, {64, 72}, {1, 68}); },
+      [&](auto &args) {
+        args.a = fx::tensor(dataA, fx::f16, {16, 72}, {72, 1});
+      },
+      "gemm: a has the shape (16, 72) and the strides (72, 1); the stride of m is 1");
+  expect(
+      [&](auto &args) {
+        args.b = fx::tensor(dataB, fx::f16, {64, 72}, {1, 68});
+      },
       "gemm: b has the shape (64, 72) and the strides (1, 68); the stride of k, 68, is no multiple "
       "of 8");
-  expect([&](auto &args) { args.b = fx::tensor(dataB, fx::f16, {72, 64}, {1, 72}); },
-         "gemm: b has the shape (72, 64); (n, k) = (64, 72) is expected");
+  expect(
+      [&](auto &args) {
+        args.b = fx::tensor(dataB, fx::f16, {72, 64}, {1, 72});
+      },
+      "gemm: b has the shape (72, 64); (n, k) = (64, 72) is expected");
   expect(
       [&](auto &args) {
         args.a = fx::tensor(dataA, fx::f16, {12, 72}, {1, 16});
@@ -442,7 +478,8 @@ TEST_CASE("products refuse to write what they read") {
   const auto at = [](fx::half_t *data) { return fx::tensor(data, {16, 64}); };
   const fk::GemmArgs args{.a = a, .b = b, .c = c};
   const auto refused = [&](const fx::TensorArg &c, const char *part) {
-    expectRefused(plan, args, [&](fk::GemmArgs &args) { args.c = c; }, part);
+    expectRefused(
+        plan, args, [&](fk::GemmArgs &args) { args.c = c; }, part);
   };
   refused(at(ab.data()), "gemm: c shares memory with a, which is read while it is written");
   refused(at(ab.data() + 4096), "gemm: c shares memory with b");
@@ -501,10 +538,17 @@ TEST_CASE("products of few rows without matrix units are refused where they do n
         }) == "tile 1x16x1024 of 256 threads: GemmLoop::vector takes no scales of blocks or of 32 "
               "elements of k");
   // A loop of matrix instructions has no such rows, and the parts have no such loop.
-  CHECK(why([](auto &, auto &c) { c.loop = fk::GemmLoop::ring; })
-            .find("tile_m is a multiple of 16") != std::string::npos);
+  CHECK(why([](auto &, auto &c) {
+          c.loop = fk::GemmLoop::ring;
+        }).find("tile_m is a multiple of 16") != std::string::npos);
   CHECK(
       fk::parts::supported({.problem = good, .config = fk::choose(good, 1, target)}, target).why ==
       "GemmLoop::vector is GemmPlan's; the parts multiply by matrix instructions, as loop=ring "
       "does");
+  GemmProblem counted = good;
+  counted.rows = true;
+  CHECK(
+      fk::parts::supported({.problem = counted, .config = fk::choose(counted, 64, target)}, target)
+          .why == "a number of rows in device memory is GemmPlan's; a kernel of parts reads what "
+                  "it needs, and gives it to the parts");
 }

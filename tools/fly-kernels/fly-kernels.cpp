@@ -184,8 +184,23 @@ int tune(const Request &request, const Options &options) {
   if (std::filesystem::exists(options.into)) // with what others wrote meanwhile
     all = fk::TunedConfigs::read(options.into);
   const fx::Target target = fx::Device::current().target();
-  all.set(fk::impl::tunedEntryOf(request.family->name(), request.problem, result.config, options.m,
-                                 result.milliseconds * 1000, target));
+  // The quickest that a file may have: not every configuration is one that `choose` may give.
+  std::string why;
+  const bool isSet = std::any_of(trials.begin(), trials.end(), [&](const fx::Trial &trial) {
+    if (trial.outcome != fx::Trial::Outcome::measured)
+      return false;
+    try {
+      all.set(fk::impl::tunedEntryOf(request.family->name(), request.problem, trial.config,
+                                     options.m, trial.milliseconds * 1000, target));
+      return true;
+    } catch (const fx::Error &error) {
+      why = error.what();
+      return false;
+    }
+  });
+  if (!isSet)
+    throw fx::Error(options.into + ": no configuration was measured that a file may have" +
+                    (why.empty() ? "" : ": " + why));
   all.write(options.into);
   std::printf("%s: %zu tuned configurations\n", options.into.c_str(), all.entries().size());
   return 0;

@@ -26,7 +26,8 @@ struct FLYDSL_API MoeReduceProblem {
   int group = 0;
   DType group_scale = f8E8M0FNU; ///< of groups: f8E8M0FNU or f32
   /// Not 0: rows are left out by their experts, of which there are so many. A slot whose id is none of
-  /// them, or whose expert has the mask 0, is left out, and its memory is not read.
+  /// them, or whose expert has the mask 0, is left out, and its memory is not read. A checked plan tells
+  /// of ids that are neither -1 nor an expert's.
   std::int64_t experts = 0;
   friend bool operator==(const MoeReduceProblem &, const MoeReduceProblem &) = default;
 };

@@ -187,10 +187,10 @@ std::unique_ptr<Mainloop> makeMainloop(GemmLoop loop, const LoopShape &shape, co
     return std::make_unique<HalfTileLoop>(shape, mma, std::move(sums), a, columns());
   case GemmLoop::ring:
     return std::visit(ring, a);
-  case GemmLoop::vector: // VectorRows, which has no instruction's sums
-    break;
+  case GemmLoop::vector: // VectorRows
+    throw Error("a loop without matrix instructions has no sums of one");
   }
-  throw Error("a loop without matrix instructions");
+  throw Error("a loop of no kind");
 }
 
 } // namespace kernels::impl

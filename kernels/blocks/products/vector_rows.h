@@ -21,8 +21,7 @@ namespace kernels::impl {
 
 class VectorRows {
 public:
-  /// The tiles are those of the block: all of its rows of A, and of B. Those of B have an end which is
-  /// the block's.
+  /// `a` and `b` are the block's tiles. Rows past the end of either matrix are read as zeros.
   VectorRows(const LoopShape &shape, const OperandTile &a, const OperandTile &b)
       : shape_(shape), a_(firstStepOf(shape, a)), b_(firstStepOf(shape, b)),
         load_(make_copy_atom(BoundedCopy128b(), a.dtype())),
@@ -52,7 +51,7 @@ public:
     });
     gpu::barrier(AddressSpace::shared);
     const int waves = shape_.tileN / 16;
-    // Rows past the tile's are none of its operands, whose places are checked for the tile's alone.
+    // Lanes of rows past tile_m do nothing: the host checked addresses for tile_m rows only.
     if_(thread_ < waves * shape_.form.lanes && lane_ % 16 < shape_.tileM, [&] {
       const TileOfC tile = tileOf(waves * shape_.form.lanes);
       finish(tile, [&](int i, int j) {

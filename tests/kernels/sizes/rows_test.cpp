@@ -370,9 +370,9 @@ constexpr struct {
     {sweepSoftmax, 500},       {sweepSoftmaxBackward, 600}, {sweepNorm, 900},
     {sweepNormBackward, 4000}, {sweepQuantise, 900},        {sweepMoeReduce, 900},
     {sweepMoeSort, 2000},      {sweepTopkGating, 400},      {sweepSampling, 300},
-    {sweepWeight, 100},        {sweepWorklist, 150},        {sweepHadamard, 150},
-    {sweepGroupNorm, 150},     {sweepPermute, 200},         {sweepCopyRows, 300},
-    {sweepTopK, 150},          {sweepMergeStates, 400},
+    {sweepWeight, 100},        {sweepWorklist, 150},        {sweepHadamard, 600},
+    {sweepGroupNorm, 600},     {sweepPermute, 800},         {sweepCopyRows, 1200},
+    {sweepTopK, 600},          {sweepMergeStates, 1600},
 };
 
 } // namespace

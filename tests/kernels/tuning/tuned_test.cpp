@@ -259,3 +259,21 @@ TEST_CASE("files of tuned configurations that are wrong, stale or damaged are re
   REQUIRE(refused.size() == 1);
   expectPart(refused[0], "line 2: softmax on gfx942: n is 0");
 }
+
+TEST_CASE("tuned configurations are those that choose may give") {
+  const fx::Target target = fx::Target::parse("gfx942");
+  fk::GemmProblem problem{.a = fx::bf16, .b = fx::bf16, .c = fx::bf16, .n = 512, .k = 4096};
+  fk::GemmConfig config = fk::choose(problem, 64, target);
+  config.split_k = 4;
+  config.parts_sum = fk::PartsSum::last_block;
+  REQUIRE(fk::supported(problem, config, target));
+  fk::TunedConfigs tuned;
+  expectPart(messageOf([&] { tuned.set(problem, 64, config, 1, target); }),
+             "parts_sum is PartsSum::last_block, which is for a problem that promises");
+  problem.zeroed_workspace = true;
+  CHECK(tuned.set(problem, 64, config, 1, target).entries().size() == 1);
+  // Ranks of a group may have different numbers of tokens.
+  const fk::CollectiveProblem sum{};
+  expectPart(messageOf([&] { tuned.set(sum, 64, fk::choose(sum, 64, target), 1, target); }),
+             "its configurations are those of all ranks");
+}

@@ -24,9 +24,9 @@ struct FLYDSL_API MoeRanksProblem {
   /// Places of a rank, units of the configuration. 0: as many as are enough if all tokens go to one
   /// rank. More slots than there are places are an error of the group (Group::check).
   std::int64_t places = 0;
-  /// Not 0: fixed slots, which have so many places of each expert, units of the configuration, and no
-  /// more in common than their number: decode of few tokens takes them. `places` is 0 then. An expert
-  /// with more slots is an error of the group. 0: compact slots.
+  /// Not 0: fixed slots. Each expert of a rank has this many places, a multiple of the configuration's
+  /// unit, and `places` is 0. They are for decode of few tokens. An expert with more slots is an error
+  /// of the group. 0: compact slots.
   std::int64_t capacity = 0;
   DType wire = {}; ///< of results on their way back, as ExpertCombineProblem has it
 
