@@ -512,8 +512,8 @@ TEST_CASE("products of few rows without matrix units are refused where they do n
   CHECK(why([](auto &, auto &) {}).empty());
   const std::string of = "tile 1x16x512 of 256 threads: GemmLoop::vector ",
                     layouts = of + "takes operands that lie by rows",
-                    waves = of + "has waves side by side alone, which share k, and no parts of k: "
-                                 "waves_m and split_k are 1";
+                    waves =
+                        of + "has no rows of waves and no parts of k: waves_m and split_k are 1";
   CHECK(why([](auto &p, auto &) { p.b_layout = OperandLayout::prepared; }) == layouts);
   CHECK(why([](auto &p, auto &) { p.a_layout = OperandLayout::columns; }) == layouts);
   CHECK(why([](auto &, auto &c) { c.split_k = 2; }) == waves);
