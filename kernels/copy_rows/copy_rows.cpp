@@ -85,9 +85,8 @@ void CopyRows::launch(const Call<CopyRowsProblem> &call) {
     arguments.disjointOrSame(args.y, "y", args.x, "x");
   else
     arguments.disjoint(args.y, "y", args.x, "x");
-  for (const auto &[name, numbers] : {std::pair("from", &args.from), {"to", &args.to}})
-    if (*numbers)
-      arguments.disjoint(args.y, "y", **numbers, name);
+  arguments.disjoint(args.y, "y", args.from, "from");
+  arguments.disjoint(args.y, "y", args.to, "to");
   if (m == 0)
     return;
   if (m > kMostThreads / (n / accessOf(problem))) [[unlikely]]

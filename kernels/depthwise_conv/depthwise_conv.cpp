@@ -131,8 +131,7 @@ void Depthwise::launch(const Call<DepthwiseConvProblem> &call) {
                      .reason = kReason});
   arguments.disjoint(args.y, "y", args.x, "x");
   arguments.disjoint(args.y, "y", args.weight, "weight");
-  if (problem.bias)
-    arguments.disjoint(args.y, "y", *args.bias, "bias");
+  arguments.disjoint(args.y, "y", args.bias, "bias");
   if (runs == 0)
     return;
   const std::int64_t blocks = (runs + threads.runs - 1) / threads.runs * threads.ofRun;

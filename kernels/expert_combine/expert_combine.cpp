@@ -123,8 +123,7 @@ ExpertCombineParams<OnHost> Combine::prepare(const Call<ExpertCombineProblem> &c
     arguments.disjoint(args.y, "y", args.x, "x");
   arguments.disjoint(args.y, "y", args.slot_places, "slot_places");
   arguments.disjoint(args.y, "y", args.ids, "ids");
-  if (problem.weights)
-    arguments.disjoint(args.y, "y", *args.weights, "weights");
+  arguments.disjoint(args.y, "y", args.weights, "weights");
   params.m = static_cast<std::int32_t>(m);
   params.places = static_cast<std::int32_t>(places);
   group.enter(stream, where);

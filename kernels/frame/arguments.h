@@ -219,6 +219,12 @@ public:
       fail(std::string(name) + " shares memory with " + readName +
            ", which is read while it is written; give it memory of its own");
   }
+  /// The same of an operand that a problem may not have.
+  void disjoint(const TensorArg &written, const char *name, const std::optional<TensorArg> &read,
+                const char *readName) const {
+    if (read)
+      disjoint(written, name, *read, readName);
+  }
   /// The same, but it may be exactly what is read: each row is read before it is written.
   void disjointOrSame(const TensorArg &written, const char *name, const TensorArg &read,
                       const char *readName) const {

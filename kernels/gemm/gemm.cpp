@@ -448,20 +448,17 @@ void Gemm::launch(const Call<GemmProblem> &call) {
   arguments.checkIf(problem.seed_in_memory, call.args.seed_memory,
                     {.name = "seed_memory", .dtype = i64, .shape = {"1", 1}});
   // Blocks read these while others write.
-  for (const auto &[isThere, number, name] :
-       {std::tuple(problem.rows, &call.args.rows, "rows"),
-        std::tuple(problem.seed_in_memory, &call.args.seed_memory, "seed_memory")})
-    if (isThere) {
-      arguments.disjoint(call.args.c, "c", **number, name);
-      if (call.args.workspace)
-        arguments.disjoint(*call.args.workspace, "workspace", **number, name);
-    }
+  for (const auto &[number, name] :
+       {std::pair(&call.args.rows, "rows"), {&call.args.seed_memory, "seed_memory"}}) {
+    arguments.disjoint(call.args.c, "c", *number, name);
+    if (call.args.workspace)
+      arguments.disjoint(*call.args.workspace, "workspace", *number, name);
+  }
   const std::int64_t workspace =
       arguments.workspace(call.args.workspace, workspaceBytes(problem, config, m));
   if (workspace) {
     arguments.disjoint(call.args.c, "c", *call.args.workspace, "workspace");
-    if (problem.residual)
-      arguments.disjoint(*call.args.workspace, "workspace", *call.args.residual, "residual");
+    arguments.disjoint(*call.args.workspace, "workspace", call.args.residual, "residual");
   }
   if (m == 0 || sizes.batch == 0)
     return;

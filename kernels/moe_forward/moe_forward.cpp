@@ -270,25 +270,22 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
   // y is set to 0 before these are read.
   if (config.adds) {
     arguments.disjoint(args.y, "y", args.x, "x");
-    const auto apart = [&](const std::optional<TensorArg> &input, const char *name) {
-      if (input)
-        arguments.disjoint(args.y, "y", *input, name);
-    };
     arguments.disjoint(args.y, "y", args.w1.memory, "w1");
     arguments.disjoint(args.y, "y", args.w2.memory, "w2");
-    apart(args.scale_x, "scale_x");
-    apart(args.scale_h, "scale_h");
-    apart(args.scale1, "scale1");
-    apart(args.scale2, "scale2");
-    apart(args.group_scales1, "group_scales1");
-    apart(args.group_scales2, "group_scales2");
-    apart(args.group_zeros1, "group_zeros1");
-    apart(args.group_zeros2, "group_zeros2");
-    apart(args.bias1, "bias1");
-    apart(args.bias2, "bias2");
-    apart(args.ids, "ids");
-    apart(args.expert_map, "expert_map");
-    apart(args.tokens, "tokens");
+    for (const auto &[input, name] : {std::pair(&args.scale_x, "scale_x"),
+                                      {&args.scale_h, "scale_h"},
+                                      {&args.scale1, "scale1"},
+                                      {&args.scale2, "scale2"},
+                                      {&args.group_scales1, "group_scales1"},
+                                      {&args.group_scales2, "group_scales2"},
+                                      {&args.group_zeros1, "group_zeros1"},
+                                      {&args.group_zeros2, "group_zeros2"},
+                                      {&args.bias1, "bias1"},
+                                      {&args.bias2, "bias2"},
+                                      {&args.ids, "ids"},
+                                      {&args.expert_map, "expert_map"},
+                                      {&args.tokens, "tokens"}})
+      arguments.disjoint(args.y, "y", *input, name);
   }
 
   const Memory memory = memoryOf(problem, config, m);

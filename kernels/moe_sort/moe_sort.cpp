@@ -180,8 +180,7 @@ void Sort::launch(const Call<MoeSortProblem> &call) {
   // Padding is written, and places of slots, while other slots are read.
   const auto apartFromSlots = [&](const TensorArg &output, const char *name) {
     arguments.disjoint(output, name, args.ids, "ids");
-    if (args.weights)
-      arguments.disjoint(output, name, *args.weights, "weights");
+    arguments.disjoint(output, name, args.weights, "weights");
   };
   apartFromSlots(args.sorted_ids, "sorted_ids");
   if (args.sorted_weights)
