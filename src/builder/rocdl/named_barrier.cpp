@@ -57,10 +57,8 @@ LLVM::GlobalOp makeVariable(Tracer &t, Loc loc) {
 void expectMembers(Tracer &t, int members, Loc loc) {
   int waves = kMostWaves;
   if (t.kernel.knowsBlock()) {
-    const int threads =
-        static_cast<int>(t.kernel.blockSize(0) * t.kernel.blockSize(1) * t.kernel.blockSize(2));
-    const int wave = t.kernel.targetFor("NamedBarrier", loc).wave_size();
-    waves = (threads + wave - 1) / wave;
+    (void)t.kernel.targetFor("NamedBarrier", loc);
+    waves = *t.kernel.waves();
   }
   if (members < 1 || members > waves)
     throw TraceError("a named barrier of " + std::to_string(members) +

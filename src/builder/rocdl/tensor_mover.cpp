@@ -207,14 +207,7 @@ private:
   }
 
   int wavesOf() const {
-    std::optional<int> all;
-    if (tracer_.kernel.knowsBlock()) {
-      std::int64_t threads = 1;
-      for (unsigned d = 0; d < 3; ++d)
-        threads *= tracer_.kernel.blockSize(d);
-      const int lanes = tracer_.kernel.target->wave_size();
-      all = static_cast<int>((threads + lanes - 1) / lanes);
-    }
+    const std::optional<int> all = tracer_.kernel.waves();
     if (!options_.waves && !all)
       refuse("how many waves share the tile is not known where the block is not; say .waves");
     const int waves = options_.waves.value_or(all.value_or(1));

@@ -14,6 +14,7 @@
 
 #include "mlir/IR/Builders.h"
 
+#include <optional>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -85,37 +86,29 @@ public:
   Partition(const CopyAtom &atom, const IntTuple &wave, const Layout &waves, Loc loc)
       : box_(boxOf(atom, loc)), waves_(wavesOf(waves, loc)), wave_(crd2idx(wave, waves, loc)),
         loc_(loc) {
-    const Tracer &t = Tracer::require("tdm_partition", loc);
-    if (!t.kernel.knowsBlock())
+    const std::optional<int> all = Tracer::require("tdm_partition", loc).kernel.waves();
+    if (!all)
       return;
-    std::int64_t threads = 1;
-    for (unsigned d = 0; d < 3; ++d)
-      threads *= t.kernel.blockSize(d);
-    const std::int64_t lanes = t.kernel.target->wave_size(), all = (threads + lanes - 1) / lanes;
-    if (waves_ > all)
+    if (waves_ > *all)
       refuse("the tile is for " + std::to_string(waves_) + " waves, and the block has " +
-             std::to_string(all));
-    if (waves_ < all && !builder::isConditional(*detail::running()))
+             std::to_string(*all));
+    if (waves_ < *all && !builder::isConditional(*detail::running()))
       refuse("the tile is for " + std::to_string(waves_) + " of the block's " +
-             std::to_string(all) +
+             std::to_string(*all) +
              " waves, but all waves get here; make it for all of them, or call this inside "
              "fx::if_(fx::rocdl::wave_id() < " +
              std::to_string(waves_) + ", ...)");
   }
 
   TdmPartition of(const Tensor &shared, const Tensor &global) const {
-    const std::vector<layout::Layout> to = modesOf(shared, false), from = modesOf(global, true);
+    const layout::Layout to = layoutOf(shared, false), from = layoutOf(global, true);
     // A tensor is the tile whole if its modes are those of the tile.
-    bool isWhole = false;
-    std::int64_t elements = sizeOf(to[0]);
-    if (sizeOf(from[0]) != elements || elements % (box_ * waves_) != 0) {
-      isWhole = true;
-      elements = product(to);
-      if (elements != product(from))
-        refuse("mode 0 of the tensors is one tile; that of " + shared.str() + " and that of " +
-               global.str() + " differ in elements");
-    }
-    const layout::Layout tile = isWhole ? whole(to) : to[0];
+    const std::int64_t elements = sizeOf(modeZero(to));
+    const bool isWhole = sizeOf(modeZero(from)) != elements || elements % (box_ * waves_) != 0;
+    if (isWhole && sizeOf(to) != sizeOf(from))
+      refuse("mode 0 of the tensors is one tile; that of " + shared.str() + " and that of " +
+             global.str() + " differ in elements");
+    const layout::Layout tile = isWhole ? to : modeZero(to);
     const layout::Layout boxes =
         builder::layoutErrorsAt(loc_, [&] { return fly_rocdl::boxesOfWaves(tile, box_, waves_); });
     return {part(shared, boxes, isWhole), part(global, boxes, isWhole)};
@@ -132,22 +125,11 @@ private:
              "; fx::zipped_divide takes tiles from a tensor");
     return size.value();
   }
-  std::int64_t product(const std::vector<layout::Layout> &modes) const {
-    std::int64_t all = 1;
-    for (const layout::Layout &mode : modes)
-      all *= sizeOf(mode);
-    return all;
-  }
-  static layout::Layout whole(const std::vector<layout::Layout> &modes) {
-    std::vector<layout::IntTuple> shapes, strides;
-    for (const layout::Layout &mode : modes) {
-      shapes.push_back(mode.shape());
-      strides.push_back(mode.stride());
-    }
-    return {layout::IntTuple::unwrapped(shapes), layout::IntTuple::unwrapped(strides)};
+  static layout::Layout modeZero(const layout::Layout &layout) {
+    return layout.isLeaf() ? layout : layout.at(0);
   }
 
-  std::vector<layout::Layout> modesOf(const Tensor &tensor, bool isGlobal) const {
+  layout::Layout layoutOf(const Tensor &tensor, bool isGlobal) const {
     const mlir::Type type = builder::tracedType(detail::running(), tensor.handle(), loc_);
     const std::optional<layout::AnyLayout> any = fly::getLayoutOf(type);
     const auto memory = mlir::dyn_cast<fly::MemRefType>(type);
@@ -161,12 +143,7 @@ private:
     const auto *plain = any ? std::get_if<layout::Layout>(&*any) : nullptr;
     if (!plain)
       refuse("the mover knows no swizzle, and moves no " + tensor.str());
-    if (plain->isLeaf())
-      return {*plain};
-    std::vector<layout::Layout> modes;
-    for (int i = 0; i < plain->rank(); ++i)
-      modes.push_back(plain->at(i));
-    return modes;
+    return *plain;
   }
 
   /// (box, boxes of the wave, rest...).

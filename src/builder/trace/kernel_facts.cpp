@@ -9,6 +9,14 @@ std::string KernelFacts::parameterName(unsigned index) const {
          (origin.known() ? " of " + origin.file + ":" + std::to_string(origin.line) : "");
 }
 
+std::optional<int> KernelFacts::waves() const {
+  if (!knowsBlock())
+    return std::nullopt;
+  const std::int64_t lanes = target->wave_size(),
+                     threads = std::int64_t{blockSize(0)} * blockSize(1) * blockSize(2);
+  return static_cast<int>((threads + lanes - 1) / lanes);
+}
+
 const Target &KernelFacts::targetFor(const char *what, Loc loc) const {
   if (!target)
     throw TraceError(std::string(what) + " needs to know the target, and the trace is for none; "

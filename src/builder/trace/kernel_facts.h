@@ -33,6 +33,9 @@ struct KernelFacts {
   /// Threads of a block along a dimension; one that the launch leaves out has 1.
   unsigned blockSize(unsigned dimension) const { return std::max(block[dimension], 1u); }
 
+  /// The waves of a block of the target; none if the block is not known. The target must be.
+  std::optional<int> waves() const;
+
   /// "parameter 0 of kernel x, of file:line", for messages.
   std::string parameterName(unsigned index) const;
   /// The target; a TraceError that names `what` if it is not known.
