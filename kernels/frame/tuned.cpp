@@ -40,14 +40,9 @@ std::string digestOf(std::string_view text) {
   return digits;
 }
 
-std::string shortest(double value) {
-  char digits[32];
-  return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
-}
-
 std::string lineOf(const TunedEntry &entry) {
   return entry.target + " units=" + std::to_string(entry.compute_units) +
-         " m=" + std::to_string(entry.rows) + " us=" + shortest(entry.microseconds) + " " +
+         " m=" + std::to_string(entry.rows) + " us=" + text::shortest(entry.microseconds) + " " +
          entry.problem + " | " + entry.config;
 }
 

@@ -8,7 +8,6 @@
 #include <flydsl/host/product.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -19,17 +18,9 @@ namespace {
 std::string wordsOf(const Config &config, const text::Enumerations &enumerations) {
   std::string words;
   for (const Config::Entry &entry : config.entries()) {
-    std::string value;
-    const auto enumeration = enumerations.find(entry.name);
-    if (const auto *real = std::get_if<double>(&entry.value)) {
-      char digits[32]; // the shortest text of any double has 24
-      value.assign(digits, std::to_chars(digits, digits + sizeof digits, *real).ptr);
-    } else {
-      value = enumeration == enumerations.end()
-                  ? Config({entry}).str().substr(entry.name.size() + 1)
-                  : text::shown(Config({entry}), {*enumeration}).substr(entry.name.size() + 1);
-    }
-    words += (words.empty() ? "" : " ") + entry.name + "=" + value;
+    const auto *real = std::get_if<double>(&entry.value); // Config::str() has 6 digits of it
+    words += (words.empty() ? "" : " ") + (real ? entry.name + "=" + text::shortest(*real)
+                                                : text::shown(Config({entry}), enumerations));
   }
   return words;
 }

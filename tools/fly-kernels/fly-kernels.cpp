@@ -152,9 +152,11 @@ void searchAnew() { setenv("FLYDSL_AUTOTUNE", "1", 1); }
 int tune(const Request &request, const Options &options) {
   searchAnew();
   chooseDevice(options);
-  fk::TunedConfigs all; // read before the time is spent
-  if (!options.into.empty() && std::filesystem::exists(options.into))
-    all = fk::TunedConfigs::read(options.into);
+  const auto there = [&] {
+    return std::filesystem::exists(options.into) ? fk::TunedConfigs::read(options.into)
+                                                 : fk::TunedConfigs();
+  };
+  (void)there(); // a file that is refused is so before the time is spent
   const auto text = [&](const fx::Config &config) {
     return shown(config, request.family->configEnumerations());
   };
@@ -181,8 +183,7 @@ int tune(const Request &request, const Options &options) {
   std::printf("best: %s\n", text(result.config).c_str());
   if (options.into.empty())
     return 0;
-  if (std::filesystem::exists(options.into)) // with what others wrote meanwhile
-    all = fk::TunedConfigs::read(options.into);
+  fk::TunedConfigs all = there(); // with what others wrote meanwhile
   const fx::Target target = fx::Device::current().target();
   // The quickest that a file may have: not every configuration is one that `choose` may give.
   std::string why;
