@@ -251,8 +251,12 @@ static void sum_of_the_ranks_of_a_group(void) {
   options.milliseconds = 60000;
   EXPECT(flydsl_group_of(devices, RANKS, &options, groups) == FLYDSL_OK);
   EXPECT(flydsl_plan_create("collective type=f32 ranks=2 kind=all_reduce", M, NULL, &plan) == FLYDSL_OK);
-  if (!groups[0] || !plan)
+  if (!groups[0] || !plan) {
+    for (int rank = 0; rank < RANKS; ++rank)
+      flydsl_group_destroy(groups[rank]);
+    flydsl_plan_destroy(plan);
     return;
+  }
   void *memory[RANKS];
   hipStream_t streams[RANKS];
   for (int rank = 0; rank < RANKS; ++rank) {
@@ -297,6 +301,7 @@ static void sum_of_the_ranks_of_a_group(void) {
   flydsl_plan_destroy(plan);
   for (int rank = 0; rank < RANKS; ++rank) {
     flydsl_group_destroy(groups[rank]);
+    hipStreamDestroy(streams[rank]);
     hipFree(memory[rank]);
   }
   flydsl_group_destroy(NULL);
