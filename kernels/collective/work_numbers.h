@@ -22,8 +22,7 @@ struct HandOver {
   bool acquires = true; ///< what is read after a number is what was written before it
   bool waits = true;    ///< a block waits for numbers at all
   MemoryScope scope = MemoryScope::agent;
-  /// Blocks are slow to write what they hand over, and the waves of a block differ, as they may by
-  /// themselves.
+  /// For tests: blocks wait before they write what they hand over, and later waves wait longer.
   bool dawdles = false;
 };
 

@@ -15,7 +15,7 @@ struct ChunkShape {
   const DeltaRuleProblem &problem;
   int tokens, waves;
 
-  /// The tokens of a chunk: those of one instruction, of which each lane has runs of 8.
+  /// The tokens of a chunk: those of one instruction, in which each lane has runs of 8.
   static int tokensOf(const MatrixForm &form) { return form.lanes / 16 * 8 * form.runsOfEight(); }
 
   ChunkShape(const DeltaRuleProblem &problem, const DeltaRuleConfig &config, const MatrixForm &form)

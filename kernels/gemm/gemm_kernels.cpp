@@ -75,7 +75,7 @@ void vectorTile(const GemmProblem &problem, const GemmConfig &config, const Bloc
                 const GemmParams<OnDevice> &p) {
   const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target()));
   const auto ofThreads = [&](int threads) {
-    // The tile of C has rows of 16 x 16, of which those of the block exist.
+    // The tile of C is 16 rows high, and only the block's rows are stored.
     return TileOfC(target().wave_size(), 16, config.tile_n, threads, problem.n, tile.row,
                    tile.column, tile.rows);
   };

@@ -69,7 +69,7 @@ MoeRanksConfig configOf(const MoeRanksProblem &problem, int unit, std::int64_t m
                         const Target &target) {
   const RankParts parts = partsOf(problem, unit);
   const std::int64_t places = placesOf(problem, parts);
-  // Tiles do not reach over units, so that those of products are chosen for compact slots.
+  // A configuration for compact slots has a tile_m that divides the unit, and so the capacity: both take it.
   MoeRanksProblem compact = problem;
   compact.capacity = 0;
   const RankParts products = partsOf(compact, unit);
@@ -239,7 +239,7 @@ Support Ranks::supported(const MoeRanksProblem &problem, const MoeRanksConfig &c
                       kernels::supported(parts.second, config.second, target));
       },
       [&] { return ofPart("combine", kernels::supported(parts.combine, config.combine, target)); },
-      // Products of fixed slots have no units of their own.
+      // A product of fixed slots does not know the units, and its rows come a unit at a time.
       [&] { return insideUnits("the first product", config.first); },
       [&] { return insideUnits("the second product", config.second); },
       [&] { return config.fused ? fusedSupported(problem, config, target) : Support{}; });

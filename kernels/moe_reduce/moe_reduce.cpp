@@ -33,9 +33,6 @@ Support rowTypeSupported(const MoeReduceProblem &problem) {
 
 /// Whether x may have such scales.
 Support groupsSupported(const MoeReduceProblem &problem) {
-  const auto is = [](const char *name, std::int64_t value) {
-    return std::string(name) + " is " + std::to_string(value);
-  };
   if (!isOfCodes(problem)) {
     if (problem.group || problem.group_scale != f8E8M0FNU)
       return Support::no("group and group_scale are of x of 8-bit floats; x is of type " +
@@ -60,7 +57,7 @@ Support expertsSupported(const MoeReduceProblem &problem) {
   if (!problem.experts)
     return {};
   if (problem.experts < 1 || problem.experts > kMostExperts)
-    return Support::no("experts is " + std::to_string(problem.experts) + "; it is 0, or 1 to " +
+    return Support::no(is("experts", problem.experts) + "; it is 0, or 1 to " +
                        std::to_string(kMostExperts));
   if (problem.mask)
     return Support::no(

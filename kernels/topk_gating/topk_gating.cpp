@@ -1,7 +1,7 @@
 #include "topk_gating/topk_gating_family.h"
 
-#include "blocks/quant/quant_rules.h"
 #include "blocks/common/expert_ids.h"
+#include "blocks/quant/quant_rules.h"
 #include "frame/arguments.h"
 
 #include <cmath>

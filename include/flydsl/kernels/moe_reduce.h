@@ -25,7 +25,7 @@ struct FLYDSL_API MoeReduceProblem {
   /// Of x of 8 bits: so many neighbours share a scale, 8, 16, 32, 64 or 128, which divide n.
   int group = 0;
   DType group_scale = f8E8M0FNU; ///< of groups: f8E8M0FNU or f32
-  /// Not 0: rows are left out by their experts, of which there are so many. A slot whose id is none of
+  /// Not 0: the number of experts, by which rows are left out. A slot whose id is none of
   /// them, or whose expert has the mask 0, is left out, and its memory is not read. A checked plan tells
   /// of ids that are neither -1 nor an expert's.
   std::int64_t experts = 0;

@@ -19,8 +19,9 @@ template <Problem P> struct ChoicePoint {
 };
 
 /// The points at which `choose` changes its mind, from 1 row to `most`. Each number of rows up to 1,024
-/// is asked for, and of larger ones every sixty-fourth part and those at which tuned configurations begin
-/// and cease to serve: a change between two of them is found at the second. Throws Error with the reason if the problem is not supported, or if `most` is less than 1.
+/// is asked for, and of larger ones every sixty-fourth part, and those at which tuned configurations
+/// begin to serve and end: a change between two of them is found at the second. Throws Error with the
+/// reason if the problem is not supported, or if `most` is less than 1.
 template <Problem P>
 std::vector<ChoicePoint<P>> choice_points(const P &problem, std::int64_t most,
                                           const Target &target = Device::current().target()) {

@@ -178,7 +178,7 @@ private:
 
   MxScales scales_;
   Int32 lane_;
-  Int32 ownBytes_; ///< of two words, the first of which has the low numbers: the lane's bytes
+  Int32 ownBytes_; ///< the numbers of the lane's bytes in two words
   int word_;
   Tensor a_;                  // (tileM, K / 32)
   std::vector<Tensor> b_;     // (tileN / halves, K / 32), of each half

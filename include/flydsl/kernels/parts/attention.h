@@ -41,7 +41,7 @@ struct FLYDSL_API QueryTile {
   Int32 sequence, head; ///< of q
   Int32 kv_head;        ///< the head of k and v that it has
   Int32 first;          ///< query of the sequence; there may be none there
-  /// Values of more than 256 elements are dealt to so many blocks, of which this is one.
+  /// Values of more than 256 elements are dealt to several blocks: the number of the block's part.
   Int32 value_part;
 };
 

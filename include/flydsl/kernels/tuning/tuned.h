@@ -37,7 +37,8 @@ namespace impl {
 FLYDSL_API TunedEntry tunedEntryOf(std::string_view family, const Config &problem,
                                    const Config &config, std::int64_t rows, double microseconds,
                                    const Target &target);
-/// The rows up to `most` at which entries of a family that are in use begin and cease to serve.
+/// The rows up to `most` at which entries of a family that are in use begin to serve, and after which
+/// they end.
 FLYDSL_API std::vector<std::int64_t> tunedRows(std::string_view family, std::int64_t most);
 } // namespace impl
 
