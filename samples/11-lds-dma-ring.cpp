@@ -44,8 +44,8 @@ struct Tile {
 const fx::Kernel ring_gemm{
     "ring_gemm", [](fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::Constexpr<int> K) {
       const fx::Target target = fx::target();
-      fx::require(target.has(fx::feature::mfma), "a target with MFMA, which {} does not have",
-                  target.name());
+      fx::require(target.has(fx::feature::mfma),
+                  "a target with MFMA, which {} does not have, and gfx942 has", target.name());
       const bool direct = target.has(fx::feature::buffer_to_lds_wide);
       const int stage_bytes = (BM + BN) * BK * fx::f16.bytes(), steps = K / BK,
                 stages = std::min(3, static_cast<int>(target.lds_bytes()) / stage_bytes);

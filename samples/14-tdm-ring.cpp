@@ -36,7 +36,9 @@ struct Config {
 const fx::Kernel tdm_gemm{
     "tdm_gemm", [](fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::Constexpr<Config> config) {
       fx::require(fx::target().has(fx::feature::tensor_mover),
-                  "a target with a tensor data mover, which {} does not have", fx::target().name());
+                  "a target with a tensor data mover, which {} does not have, and gfx1250 has: set "
+                  "FLYDSL_EMULATOR_ARCH=gfx1250",
+                  fx::target().name());
       auto tid = fx::thread_idx().x;
       auto [bid_m, bid_n, unused] = fx::block_idx();
       fx::SharedAllocator shared;
