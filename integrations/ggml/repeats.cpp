@@ -2,11 +2,13 @@
 
 #include <ggml-impl.h>
 
+#include <algorithm>
+
 namespace flydsl_ggml {
 namespace {
 
 /// Graphs of a decoder change when the part of the cache that attention reads grows, and differ between
-/// prompts and steps.
+/// prompts and steps: so many are captured, and so many that were computed once are known.
 constexpr std::size_t kKept = 8;
 /// A capture costs more than a launch; graphs of fewer nodes are launched.
 constexpr std::size_t kFewest = 4;
@@ -56,14 +58,17 @@ bool describes(const std::vector<std::uint64_t> &description,
 
 } // namespace
 
-bool Repeats::replay(const fx::Stream &stream, std::uint64_t uid) const {
-  if (uid)
-    for (const Captured &captured : captured_)
-      if (captured.uid == uid) {
-        captured.graph.launch(stream);
-        return true;
-      }
-  return false;
+void Repeats::launch(const fx::Stream &stream, std::list<Captured>::iterator captured) {
+  captured_.splice(captured_.begin(), captured_, captured);
+  captured->graph.launch(stream);
+}
+
+bool Repeats::replay(const fx::Stream &stream, std::uint64_t uid) {
+  const auto found = std::ranges::find(captured_, uid, &Captured::uid);
+  if (!uid || found == captured_.end())
+    return false;
+  launch(stream, found);
+  return true;
 }
 
 void Repeats::compute(const fx::Stream &stream, std::uint64_t uid,
@@ -73,26 +78,34 @@ void Repeats::compute(const fx::Stream &stream, std::uint64_t uid,
     return;
   if (off_ || nodes.size() < kFewest)
     return work(stream);
-  for (Captured &captured : captured_)
-    if (describes(captured.description, nodes)) {
-      captured.uid = uid;
-      return captured.graph.launch(stream);
-    }
-  if (!describes(last_, nodes)) {
+  const auto isThis = [&](const std::vector<std::uint64_t> &description) {
+    return describes(description, nodes);
+  };
+  if (const auto found = std::ranges::find_if(captured_, isThis, &Captured::description);
+      found != captured_.end()) {
+    found->uid = uid;
+    return launch(stream, found);
+  }
+  const auto seen = std::ranges::find_if(seen_, isThis);
+  if (seen == seen_.end()) {
     work(stream);
-    last_ = descriptionOf(nodes);
+    seen_.push_front(descriptionOf(nodes));
+    if (seen_.size() > kKept)
+      seen_.pop_back();
     return;
   }
   try {
-    captured_.push_front({std::move(last_), uid, fx::Graph::capture(stream, work)});
-    last_.clear();
+    fx::Graph graph = fx::Graph::capture(stream, work);
+    captured_.push_front({std::move(*seen), uid, std::move(graph)});
+    seen_.erase(seen);
+    GGML_LOG_DEBUG("flydsl: a graph of %zu nodes is captured\n", nodes.size());
   } catch (const fx::Error &error) {
     GGML_LOG_WARN("flydsl: graphs are launched node by node: %s\n", error.what());
     off_ = true;
     return work(stream);
   }
   if (captured_.size() > kKept) {
-    stream.synchronize(); // the oldest may be under way
+    stream.synchronize(); // the one that was used longest ago may be under way
     captured_.pop_back();
   }
   captured_.front().graph.launch(stream);

@@ -27,6 +27,12 @@ Log::Log() {
       this);
 }
 Log::~Log() { ggml_log_set(nullptr, nullptr); }
+int Log::count(const std::string &text) const {
+  int found = 0;
+  for (auto at = text_.find(text); at != std::string::npos; at = text_.find(text, at + 1))
+    ++found;
+  return found;
+}
 
 Chain::Chain(std::size_t index, std::int64_t n, int rounds) : rounds_(rounds) {
   context_.reset(

@@ -23,8 +23,9 @@ public:
   Log(const Log &) = delete;
   Log &operator=(const Log &) = delete;
   const std::string &text() const { return text_; }
-  /// Whether a text was logged.
-  bool has(const char *text) const { return text_.find(text) != std::string::npos; }
+  /// How often a text was logged, and whether it was.
+  int count(const std::string &text) const;
+  bool has(const std::string &text) const { return count(text) > 0; }
 
 private:
   std::string text_;

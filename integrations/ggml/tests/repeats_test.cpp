@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <memory>
 
 TEST_CASE("a product that needs several pieces of scratch memory is captured the second time") {
   // Sixteen short columns, and 2 MiB of numbers made of blocks: they do not fit one piece of memory that
@@ -44,5 +45,45 @@ TEST_CASE("a product that needs several pieces of scratch memory is captured the
   }
   CHECK(std::isfinite(first.back()));
   CHECK(first.back() != 0);
+  CHECK_FALSE(log.has("launched node by node"));
+}
+
+TEST_CASE("graphs that come in turns are captured, each once") {
+  constexpr std::int64_t count = 256;
+  const ggml_backend_ptr backend = backendOn();
+  const Log log;
+  const auto computed = [&](const std::vector<std::unique_ptr<Chain>> &chains, int round) {
+    for (const auto &chain : chains) {
+      const auto x = numbers(count, round);
+      std::vector<float> y(x.size());
+      ggml_backend_tensor_set(chain->x(), x.data(), 0, chain->bytes());
+      REQUIRE(chain->compute(backend.get()) == GGML_STATUS_SUCCESS);
+      ggml_backend_tensor_get(chain->y(), y.data(), 0, chain->bytes());
+      CHECK(y == chain->of(x));
+    }
+  };
+  const auto chainsOf = [&](std::size_t n, int rounds) {
+    std::vector<std::unique_ptr<Chain>> chains;
+    while (chains.size() < n)
+      chains.push_back(std::make_unique<Chain>(0, count, rounds));
+    return chains;
+  };
+  const auto three = chainsOf(3, 5);
+  for (int round = 0; round < 4; ++round)
+    computed(three, round);
+  CHECK(log.count("a graph of 5 nodes is captured") == 3);
+
+  // Others take the places of two of the eight that are kept; what is replayed stays.
+  const auto six = chainsOf(6, 6);
+  for (int round = 0; round < 2; ++round) {
+    computed(six, round);
+    computed(three, 10 + round);
+  }
+  CHECK(log.count("a graph of 6 nodes is captured") == 6);
+  CHECK(log.count("a graph of 5 nodes is captured") <= 4);
+  // More than are kept: they are launched, or captured again, and are right.
+  const auto many = chainsOf(12, 4);
+  for (int round = 0; round < 3; ++round)
+    computed(many, round);
   CHECK_FALSE(log.has("launched node by node"));
 }
