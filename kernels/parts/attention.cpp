@@ -368,7 +368,7 @@ void Attention::stored(const Tensor &o, const std::optional<Tensor> &lse, Loc lo
     throw TraceError("the spec's problem has a window, and none is given: window(left, right)",
                      loc);
   inside.checkResults(o, lse, loc);
-  trapIf(block_dim().x != config.threads);
+  expectThreads(config.threads, loc);
   impl::AttentionShape shape =
       *impl::AttentionShape::of(problem, config, target(), keepOf(inside.spec));
   shape.changesScores |= inside.staged();

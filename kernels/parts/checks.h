@@ -19,6 +19,10 @@ using std::to_string;
 /// Throws TraceError, with the reason, if the target of the trace does not have such parts.
 void expectFit(const GemmSpec &spec, Loc loc);
 
+/// Throws TraceError if the trace's blocks do not have so many threads in a row, those of the spec's
+/// configuration, or if the trace does not know how many they have.
+void expectThreads(int threads, Loc loc);
+
 /// Stops the kernel if a condition holds that the launch alone knows.
 inline void trapIf(const Boolean &wrong) {
   if_(wrong, [] { gpu::trap(); });

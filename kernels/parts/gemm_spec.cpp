@@ -5,6 +5,8 @@
 #include "gemm/gemm_family.h"
 #include "parts/checks.h"
 
+#include <array>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::parts {
 
@@ -43,6 +45,14 @@ void expectFit(const GemmSpec &spec, Loc loc) {
   const Support answer = supported(spec, target());
   if (!answer)
     throw TraceError("parts of a product on " + target().name() + ": " + answer.why, loc);
+}
+void expectThreads(int threads, Loc loc) {
+  const std::array<int, 3> found = gpu::known_block_size(loc);
+  if (found != std::array{threads, 1, 1})
+    throw TraceError("a block has " + to_string(found[0]) + " x " + to_string(found[1]) + " x " +
+                         to_string(found[2]) + " threads, and the spec's configuration has " +
+                         to_string(threads) + " x 1 x 1: .block = spec.config.threads",
+                     loc);
 }
 
 std::int64_t tiles(const GemmSpec &spec, std::int64_t m) {

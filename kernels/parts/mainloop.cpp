@@ -136,9 +136,8 @@ private:
   impl::GatheredTile gatheredFrom(const Tensor &matrix, const Tensor &indices,
                                   const Int32 &column) const {
     const IntTuple shape = matrix.shape();
-    return {impl::tileFrom(matrix, {0, column}, shape), // (rows, columns)
-            Int32(shape[0]),
-            impl::tileFrom(indices, tile_.row, config_.tile_m), // (tileM)
+    return {impl::tileFrom(matrix, {0, column}, shape),                          // (rows, columns)
+            Int32(shape[0]), impl::tileFrom(indices, tile_.row, config_.tile_m), // (tileM)
             tile_.rows};
   }
   /// Scales are found by offsets of 32 bits.
@@ -239,8 +238,7 @@ struct Mainloop::Inside {
   /// The loop, which runs once.
   std::unique_ptr<impl::Mainloop> taken(Loc loc) {
     if (!loop)
-      throw TraceError(
-          "a product's main loop runs once; make another one for another tile", loc);
+      throw TraceError("a product's main loop runs once; make another one for another tile", loc);
     return std::move(loop);
   }
 };
@@ -252,6 +250,7 @@ Mainloop::Mainloop(const GemmSpec &spec, const WorkTile &tile, const Operand &a,
                    const std::optional<BlockScales> &scales, Loc loc)
     : inside_(std::make_shared<Inside>(Inside{spec, tile, nullptr})) {
   expectFit(spec, loc);
+  expectThreads(spec.config.threads, loc);
   const GemmProblem &problem = inside_->spec.problem;
   const GemmConfig &config = inside_->spec.config;
   const Checks ofA("a of a product's main loop", a.loc_), ofB("b of a product's main loop", b.loc_);
@@ -262,10 +261,11 @@ Mainloop::Mainloop(const GemmSpec &spec, const WorkTile &tile, const Operand &a,
   ofA.type(a.view_, problem.a);
   ofB.type(b.view_, problem.b);
   if (scales.has_value() != impl::hasBlockScales(problem))
-    throw TraceError(scales ? "scales of blocks are given, and the spec's problem has none: scale_a "
-                              "and scale_b are Scales::per_block"
-                            : "the spec's problem has scales of blocks, and none are given: "
-                              "Mainloop(spec, tile, a, b, BlockScales{...})",
+    throw TraceError(scales
+                         ? "scales of blocks are given, and the spec's problem has none: scale_a "
+                           "and scale_b are Scales::per_block"
+                         : "the spec's problem has scales of blocks, and none are given: "
+                           "Mainloop(spec, tile, a, b, BlockScales{...})",
                      loc);
   const TileOperands operands(inside_->spec, inside_->tile);
   if (a.indices_)

@@ -27,7 +27,7 @@ const fx::Kernel composed{
                    fx::Tensor sums, fx::Tensor flags, fx::Tensor c, fx::Tensor indices,
                    fx::Constexpr<parts::GemmSpec> spec, fx::Constexpr<Shape> shape) {
       const fx::Int32 m(shape->gathered || shape->scattered ? fx::Int32(indices.shape()[0])
-                                                             : fx::Int32(c.shape()[0]));
+                                                            : fx::Int32(c.shape()[0]));
       const parts::WorkTile tile = parts::TileScheduler(spec.value(), m).at(fx::block_idx().x);
       const parts::Operand ofA = shape->gathered   ? parts::Operand::gathered(a, indices)
                                  : shape->columnsA ? parts::Operand::columns(a)
@@ -296,8 +296,9 @@ template <class Array> fx::TensorArg fixed(const Array &array) {
   return tensor.mark_layout_static();
 }
 
-/// Refused while tracing, with the line of this file.
-template <class Change> void expectRefused(const Change &change, const std::string &part) {
+/// Refused while tracing, with the line of this file. A block of 0 is the configuration's.
+template <class Change>
+void expectRefused(const Change &change, const std::string &part, fx::Dim3 block = 0) {
   GemmProblem problem{.a = fx::f16, .b = fx::f16, .c = fx::f32, .n = 64, .k = 128};
   problem.b_layout = OperandLayout::rows;
   const int lanes = fx::Device::current().target().wave_size();
@@ -315,7 +316,7 @@ template <class Change> void expectRefused(const Change &change, const std::stri
   const std::string text = messageOf([&] {
     composed(ofA, ofB, fixed(scalesA), fixed(scalesB), fixed(parts), fixed(flags), ofC, indices,
              spec, shape)
-        .compile({.block = spec.config.threads});
+        .compile({.block = block == fx::Dim3(0) ? fx::Dim3(spec.config.threads) : block});
   });
   INFO(text);
   CHECK(text.find(part) != std::string::npos);
@@ -334,11 +335,19 @@ TEST_CASE("wrong compositions of parts are refused while they are traced") {
                       Shape &shape) { change(spec, a, b, c, ids, shape); },
                   part);
   };
-#define CHANGE [&](Spec &spec, Tensor &a, Tensor &b, Tensor &c, Tensor &ids, Shape &shape)
+#define CHANGE [&](Spec & spec, Tensor & a, Tensor & b, Tensor & c, Tensor & ids, Shape & shape)
   const auto inParts = [](Spec &spec) {
     spec.config.split_k = 2;
     spec.config.parts_sum = fk::PartsSum::last_block;
   };
+  const auto asTheyAre = CHANGE{};
+  const int lanes = fx::Device::current().target().wave_size();
+  for (const fx::Dim3 block : {fx::Dim3(2 * lanes), fx::Dim3(8 * lanes), fx::Dim3(2 * lanes, 2)})
+    expectRefused(asTheyAre,
+                  "a block has " + std::to_string(block.x) + " x " + std::to_string(block.y) +
+                      " x 1 threads, and the spec's configuration has " +
+                      std::to_string(4 * lanes) + " x 1 x 1: .block = spec.config.threads",
+                  block);
   refused(
       CHANGE { spec.config.split_k = 2; },
       "split_k is 2: of the parts, the last block of a tile adds those of K; parts_sum is "
@@ -404,36 +413,44 @@ TEST_CASE("wrong compositions of parts are refused while they are traced") {
         "the scales of blocks of b has an extent of 1 in mode 0; ceil(problem.columns() / 128) is "
         "2");
   }
-  refused(CHANGE { spec.config.tile_m = 24; }, "tile 24x64x64");
+  refused(
+      CHANGE { spec.config.tile_m = 24; }, "tile 24x64x64");
   refused(
       CHANGE {
         spec.problem.b = fx::i8;
         spec.problem.b_layout = OperandLayout::prepared;
       },
       "a is of type f16 and b of type i8: narrow weights are GemmPlan's and GroupedGemmPlan's");
-  refused(CHANGE { a = fixed(wide); },
-          "a of a product's main loop is of type f32, and the spec has f16");
-  refused(CHANGE { a = fixed(half); },
-          "a of a product's main loop has an extent of 256 in mode 1; k is 128");
-  refused(CHANGE { shape.columnsA = true; },
-          "an operand by columns: the elements of a column are neighbours, and the stride of mode 0 "
-          "is 128");
-  refused(CHANGE { spec.problem.b_layout = OperandLayout::prepared; },
-          "prepared weights has 2 modes; it is a vector of prepared_size(problem.weight())");
-  refused(CHANGE {
-    spec.problem.a_layout = OperandLayout::columns;
-    spec.config.tile_k = 128; // rows of 256 bytes, which columns need on 64 banks
-  },
-          "a of a product's main loop is given as rows, and a_layout of the spec's problem is "
-          "columns");
-  refused(CHANGE {
-    ids = wide.tensor();
-    shape.gathered = true;
-  }, "the indices of gathered rows has 2 modes");
-  refused(CHANGE { c = fixed(wide); },
-          "c of an epilogue has an extent of 128 in mode 1; n is 64");
-  refused(CHANGE { c = fixed(half); },
-          "c of an epilogue has an extent of 256 in mode 1; n is 64");
+  refused(
+      CHANGE { a = fixed(wide); },
+      "a of a product's main loop is of type f32, and the spec has f16");
+  refused(
+      CHANGE { a = fixed(half); },
+      "a of a product's main loop has an extent of 256 in mode 1; k is 128");
+  refused(
+      CHANGE { shape.columnsA = true; },
+      "an operand by columns: the elements of a column are neighbours, and the stride of mode 0 "
+      "is 128");
+  refused(
+      CHANGE { spec.problem.b_layout = OperandLayout::prepared; },
+      "prepared weights has 2 modes; it is a vector of prepared_size(problem.weight())");
+  refused(
+      CHANGE {
+        spec.problem.a_layout = OperandLayout::columns;
+        spec.config.tile_k = 128; // rows of 256 bytes, which columns need on 64 banks
+      },
+      "a of a product's main loop is given as rows, and a_layout of the spec's problem is "
+      "columns");
+  refused(
+      CHANGE {
+        ids = wide.tensor();
+        shape.gathered = true;
+      },
+      "the indices of gathered rows has 2 modes");
+  refused(
+      CHANGE { c = fixed(wide); }, "c of an epilogue has an extent of 128 in mode 1; n is 64");
+  refused(
+      CHANGE { c = fixed(half); }, "c of an epilogue has an extent of 256 in mode 1; n is 64");
 #undef CHANGE
 }
 

@@ -411,12 +411,17 @@ bool traps(const Launched &wrong) { return launchedWith(wrong).find("trap") != s
 
 } // namespace
 
+TEST_CASE("a block of another number of threads is refused while attention is traced") {
+  const std::string text = launchedWith({.threads = 2});
+  INFO(text);
+  CHECK(text.find("threads, and the spec's configuration has ") != std::string::npos);
+  CHECK(text.find(" x 1 x 1: .block = spec.config.threads") != std::string::npos);
+  CHECK(text.find("parts_test.cpp") != std::string::npos);
+}
+
 // A trap ends the device, so that each of these has a process of its own.
 TEST_CASE("a launch of the parts of attention that is as it must be", "[traps]") {
   CHECK(launchedWith({}) == "no error");
-}
-TEST_CASE("a block of another number of threads ends a launch of attention", "[traps]") {
-  CHECK(traps({.threads = 2}));
 }
 TEST_CASE("results of fewer queries end a launch of attention", "[traps]") {
   CHECK(traps({.rows = -1}));

@@ -73,7 +73,8 @@ class FLYDSL_API Mainloop {
 public:
   /// Throws TraceError for operands that are not those of the spec: of another type, rank or
   /// layout, with another K or n where these are known; and if the spec's problem has scales of
-  /// blocks and none are given, or the other way round.
+  /// blocks and none are given, or the other way round; and if blocks do not have config.threads
+  /// threads in a row, or are traced without a size.
   Mainloop(const GemmSpec &spec, const WorkTile &tile, const Operand &a, const Operand &b,
            Loc loc = Loc::current());
   Mainloop(const GemmSpec &spec, const WorkTile &tile, const Operand &a, const Operand &b,
