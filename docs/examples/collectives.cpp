@@ -79,7 +79,7 @@ const fx::Kernel softmax{"softmax", [](fx::Tensor x, fx::Tensor y) {
 
 // region: compact
 /// The values of x that are not 0, in their order, at the front of y; n is how many. A tile of 4 *
-/// 128 values, of which only the first `valid` are there.
+/// 128 values. Only the first `valid` are there.
 const fx::Kernel compact{"compact", [](fx::Tensor x, fx::Tensor y, fx::Tensor n, fx::Int32 valid) {
   coop::BlockLoad load(fx::i32, 128, 4, coop::BlockTransfer::transpose);
   coop::BlockScan scan(fx::i32, 128);

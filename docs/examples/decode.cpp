@@ -105,7 +105,7 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
     CHECK(std::fabs(float(hostY[i]) - float(byStarts[i])) < 0.01f);
 
   // region: mask
-  // A root with two children, of which the first has a child: 0, 1 and 2 after it, 3 after 1.
+  // A root with two children, and the first of these has a child: 0, 1 and 2 after it, 3 after 1.
   const std::vector<int> rows{0b0001, 0b0011, 0b0101, 0b1011};
   const fk::DecodeProblem tree{
       .q_heads = 16, .kv_heads = 2, .queries = 4, .mask = true, .context = 512};
