@@ -62,8 +62,8 @@ public:
     calls += "bounded;";
     return tensor;
   }
-  fx::CopyOp boundedCopy(int bits, fx::Loc loc) const override {
-    return fx::UniversalCopy(bits, loc);
+  fx::CopyOp boundedCopy(int bits, fx::CachePolicy cache, fx::Loc loc) const override {
+    return fx::UniversalCopy(bits, cache, loc);
   }
   fx::Numeric boundedLoad(const fx::Pointer &, const fx::BoundedPlace &place, fx::DType,
                           fx::Loc) const override {
@@ -200,6 +200,18 @@ TEST_CASE("memory with an end is accessed by the vendor's instructions") {
             }),
             "gfx942"),
       Contains("global") && Contains("vendor_test.cpp"));
+  // What is read once has the bits that LLVM gives to a load that is not temporal.
+  const auto once = [](const fx::Float32 &, const fx::Int32 &n) {
+    const fx::Tensor all = fx::make_view(
+        fx::Pointer::from_address(n.to(fx::i64), fx::f32, fx::AddressSpace::global, 16),
+        fx::make_layout(64));
+    const fx::Tensor four = fx::make_rmem_tensor(4, fx::f32);
+    fx::copy(fx::make_copy_atom(fx::BoundedCopy(128, fx::CachePolicy::non_temporal), fx::f32),
+             fx::make_view(fx::bounded(all, fx::Int64(256)).iter(), fx::make_layout(4)), four);
+  };
+  CHECK_THAT(trace(once, "gfx942"), Contains("buffer_copy<128, cache = 2>"));
+  CHECK_THAT(trace(once, "gfx1100"), Contains("buffer_copy<128, cache = 6>"));
+  CHECK_THAT(trace(once, "gfx1201"), Contains("buffer_copy<128, cache = 1>"));
   CHECK_THROWS_WITH(trace(refused([](const fx::Int32 &) { (void)fx::BoundedCopy(24); }), "gfx942"),
                     Contains("24") && Contains("vendor_test.cpp"));
 }

@@ -20,6 +20,8 @@ FLYDSL_API Tensor bounded(const Tensor &tensor, const Int64 &bytes, Loc loc = Lo
 /// A load or store of `bits` (8 to 128) of a bounded view. CopyOptions::soffset is a number of
 /// elements that the lanes of a wave have in common and that is added to all places.
 FLYDSL_API CopyOp BoundedCopy(int bits, Loc loc = Loc::current());
+/// The same with a cache policy, which the tracer turns into what the target's instructions have for it.
+FLYDSL_API CopyOp BoundedCopy(int bits, CachePolicy cache, Loc loc = Loc::current());
 inline CopyOp BoundedCopy128b(Loc loc = Loc::current()) { return BoundedCopy(128, loc); }
 
 /// A place in a bounded view, in bytes from its start.

@@ -52,7 +52,7 @@ public:
   }
   /// Memory with an end; see flydsl/kernel/bounded.h.
   virtual Tensor bounded(const Tensor &tensor, const Int64 &bytes, Loc loc) const = 0;
-  virtual CopyOp boundedCopy(int bits, Loc loc) const = 0;
+  virtual CopyOp boundedCopy(int bits, CachePolicy cache, Loc loc) const = 0;
   virtual Numeric boundedLoad(const Pointer &view, const BoundedPlace &place, DType type,
                               Loc loc) const = 0;
   virtual Vector boundedLoad(const Pointer &view, const BoundedPlace &place, DType type,

@@ -94,7 +94,9 @@ public:
   Tensor bounded(const Tensor &tensor, const Int64 &bytes, Loc loc) const override {
     return rocdl::make_buffer_tensor(tensor, {.num_records_bytes = bytes}, loc);
   }
-  CopyOp boundedCopy(int bits, Loc loc) const override { return rocdl::BufferCopy(bits, 0, loc); }
+  CopyOp boundedCopy(int bits, CachePolicy cache, Loc loc) const override {
+    return rocdl::BufferCopy(bits, cache, loc);
+  }
   Numeric boundedLoad(const Pointer &view, const BoundedPlace &place, DType type,
                       Loc loc) const override {
     return rocdl::raw_buffer_load(view, place.ofLane, type, {.soffset = place.ofWave}, loc);

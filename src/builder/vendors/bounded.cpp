@@ -10,8 +10,9 @@ using builder::instructionsFor;
 Tensor bounded(const Tensor &tensor, const Int64 &bytes, Loc loc) {
   return instructionsFor("bounded", loc).bounded(tensor, bytes, loc);
 }
-CopyOp BoundedCopy(int bits, Loc loc) {
-  return instructionsFor("BoundedCopy", loc).boundedCopy(bits, loc);
+CopyOp BoundedCopy(int bits, Loc loc) { return BoundedCopy(bits, CachePolicy::cached, loc); }
+CopyOp BoundedCopy(int bits, CachePolicy cache, Loc loc) {
+  return instructionsFor("BoundedCopy", loc).boundedCopy(bits, cache, loc);
 }
 Numeric bounded_load(const Pointer &view, const BoundedPlace &place, DType type, Loc loc) {
   return instructionsFor("bounded_load", loc).boundedLoad(view, place, type, loc);

@@ -144,6 +144,7 @@ struct DispatchResult {
   Timing timing;
   std::vector<TimelineEvent> timeline; ///< of the workgroups that Options::timelineGroups says
   LineSet linesRead, linesWritten;     ///< the cache lines of global memory
+  LineSet linesKept;                   ///< of those read: by at least one load that keeps them
   std::vector<GroupTouches> sample;    ///< of them, for the estimate's caches
 };
 

@@ -15,7 +15,8 @@ constexpr uint64_t kSampledLines = 8;
 /// A touch that the compute unit's own cache could not serve.
 struct SampledTouch {
   uint64_t line;
-  uint64_t time; ///< by the wave's clock, from the workgroup's start
+  uint64_t time : 63; ///< by the wave's clock, from the workgroup's start
+  uint64_t streams : 1 = 0; ///< by a load that keeps no lines: caches have the line no longer than before
 };
 
 /// The sample of one workgroup.

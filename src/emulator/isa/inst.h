@@ -78,6 +78,7 @@ enum InstFlag : uint16_t {
   kWideScope = 512,    ///< memory: what it does is seen beyond the workgroup
   kSystemScope = 1024, ///< memory, of targets that say so: and beyond the device
   kScaleOffset = 2048, ///< memory: the register offset counts what a lane or the wave moves
+  kStreams = 4096,     ///< memory: caches beyond the lanes' own need not keep the lines (nt, slc)
 };
 
 /// Dpp, Dpp8 and Sdwa: how the lanes or parts of the first operands are rearranged before the base

@@ -64,17 +64,20 @@ public:
         std::sort(lines_.begin(), lines_.end());
       lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
       const bool isRead = !writes_ || program_.isAtomic(inst); // an atomic reads what it writes
+      const bool streams = !writes_ && inst.flags & kStreams;
       const uint64_t fetched = clock_.fetched(w);
       for (uint64_t line : lines_) {
         if (writes_)
           written_.insert(line);
         if (isRead)
-          read_.insert(line);
+          (streams ? streamed_ : read_).insert(line);
         uint64_t &arrives = ofGroup_.arrival(line);
-        arrives = std::min(arrives, fetched);
-        ready = std::max(ready, arrives);
+        const uint64_t arrival = std::min(arrives, fetched);
+        if (!streams) // otherwise it is not there for the next load
+          arrives = arrival;
+        ready = std::max(ready, arrival);
       }
-      sampler_.touched(lines_, clock_.now(w), writes_);
+      sampler_.touched(lines_, clock_.now(w), writes_, streams);
       writes_ = false;
       touchedLines = lines_.size();
       if (touchedLines == 1)
@@ -101,7 +104,9 @@ public:
     r.counters += c_;
     r.timing += clock_.timing();
     r.timeline.insert(r.timeline.end(), timeline_.begin(), timeline_.end());
+    r.linesKept.insert(read_);
     r.linesRead.insert(read_);
+    r.linesRead.insert(streamed_);
     r.linesWritten.insert(written_);
     std::vector<GroupTouches> sample = sampler_.take();
     r.sample.insert(r.sample.end(), std::make_move_iterator(sample.begin()),
@@ -111,6 +116,8 @@ public:
     r.counters.globalBytesTouched = touched.size() * kLine;
     r.counters.globalReadFootprint = r.linesRead.size() * kLine;
     r.counters.globalWriteFootprint = r.linesWritten.size() * kLine;
+    r.counters.globalStreamFootprint =
+        r.counters.globalReadFootprint - r.linesKept.size() * kLine;
   }
 
 private:
@@ -200,6 +207,7 @@ private:
   std::vector<TimelineEvent> timeline_;
   Counters c_;
   LineSet read_, written_;
+  LineSet streamed_; ///< read by loads that keep no lines
   GroupLines ofGroup_; ///< what the workgroup in hand has touched, by its own clock
   const uint64_t vectorCache_ = vectorCacheBytes(*program_.target); ///< bytes
   std::vector<uint64_t> lines_;

@@ -14,6 +14,10 @@ struct MemoryTimes {
   int l2Percent;            ///< that kernels reach of what all channels of the L2 caches move
 };
 
+/// Of a product's peak bandwidth, what kernels reach that only read, with loads that keep no lines (nt).
+/// As much as with ordinary ones where nothing else is known.
+int streamPercent(const flydsl::detail::ProductRow &product);
+
 /// Those of a product.
 const MemoryTimes &memoryTimes(const flydsl::detail::ProductRow &product);
 

@@ -20,8 +20,10 @@ public:
   explicit Cache(uint64_t bytes)
       : most_(static_cast<uint32_t>(std::max<uint64_t>(bytes / kLine / kSampledLines, 1))) {}
 
-  /// Whether it has a line; it has it afterwards.
-  bool hits(uint64_t line) {
+  /// Whether it has a line; it has it afterwards if it `keeps` it.
+  bool hits(uint64_t line, bool keeps) {
+    if (!keeps)
+      return places_.contains(line);
     const auto [at, fresh] = places_.try_emplace(line, kNone);
     if (!fresh) {
       unlink(at->second);
@@ -70,6 +72,7 @@ private:
 /// A touch of the launch, by the time of its die.
 struct Event {
   uint64_t time, line;
+  bool streams;
   uint32_t order; ///< of its workgroup, which decides between touches of one time
   uint32_t die;
   uint32_t touch; ///< its number among those of its workgroup
@@ -102,7 +105,8 @@ std::vector<Event> eventsOf(const std::vector<GroupTouches> &groups, const Cache
     ends.push(start + group.cycles);
     uint32_t number = 0;
     for (const SampledTouch &touch : group.touches)
-      events.push_back({start + touch.time, touch.line, static_cast<uint32_t>(i), die, number++});
+      events.push_back({start + touch.time, touch.line, touch.streams != 0, static_cast<uint32_t>(i),
+                        die, number++});
   }
   // What a group touches at one time stays in its order.
   std::sort(events.begin(), events.end(), [](const Event &a, const Event &b) {
@@ -122,11 +126,11 @@ Reuse reuseOf(const std::vector<GroupTouches> &groups, const CacheShape &shape) 
   std::unordered_set<uint64_t> distinct;
   for (const Event &event : eventsOf(groups, shape)) {
     ++reuse.ofL2;
-    if (l2[event.die].hits(event.line))
+    if (l2[event.die].hits(event.line, !event.streams))
       continue;
     ++reuse.l2Misses;
     distinct.insert(event.line);
-    if (!shape.lastLevelBytes || !lastLevel.hits(event.line))
+    if (!shape.lastLevelBytes || !lastLevel.hits(event.line, !event.streams))
       ++reuse.ofMemory;
   }
   reuse.distinct = distinct.size();

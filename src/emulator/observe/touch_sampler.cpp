@@ -38,9 +38,11 @@ bool TouchSampler::isSampled(uint64_t line) {
   return mixed(line - range_.base / kLine) % kSampledLines == 0;
 }
 
-bool TouchSampler::hits(uint64_t line) {
+bool TouchSampler::hits(uint64_t line, bool keeps) {
   const auto at = std::find(near_.rbegin(), near_.rend(), line);
   const bool hit = at != near_.rend();
+  if (!keeps)
+    return hit;
   if (hit)
     near_.erase(std::prev(at.base()));
   else if (near_.size() == nearLines_)
@@ -49,14 +51,15 @@ bool TouchSampler::hits(uint64_t line) {
   return hit;
 }
 
-void TouchSampler::touched(std::span<const uint64_t> lines, uint64_t time, bool write) {
+void TouchSampler::touched(std::span<const uint64_t> lines, uint64_t time, bool write,
+                           bool streams) {
   for (const uint64_t line : lines) {
     if (!isSampled(line))
       continue;
     ++now_.seen;
     // Writes go through.
-    if (const bool hit = hits(line); write || !hit)
-      now_.touches.push_back({line, time});
+    if (const bool hit = hits(line, !streams); write || !hit)
+      now_.touches.push_back({.line = line, .time = time, .streams = streams});
   }
 }
 

@@ -19,16 +19,16 @@ public:
   explicit TouchSampler(const MemoryMap &memory) : memory_(memory) {}
 
   void beginGroup(const Machine &machine, uint64_t group);
-  /// An access touches these lines.
-  void touched(std::span<const uint64_t> lines, uint64_t time, bool write);
+  /// An access touches these lines. `streams`: it is a load that keeps none.
+  void touched(std::span<const uint64_t> lines, uint64_t time, bool write, bool streams);
   void endGroup(uint64_t cycles);
 
   std::vector<GroupTouches> take() { return std::move(groups_); }
 
 private:
   bool isSampled(uint64_t line);
-  /// Whether the compute unit's cache has a line; it has it afterwards.
-  bool hits(uint64_t line);
+  /// Whether the compute unit's cache has a line; it has it afterwards if it `keeps` it.
+  bool hits(uint64_t line, bool keeps);
 
   const MemoryMap &memory_;
   MemoryRange range_ = {}; ///< the allocation that was touched last

@@ -80,6 +80,48 @@ TEST_CASE("Memory serves reads faster than copies, and lines that are read and w
   CHECK(of(12, 4, 16) == Approx(1000 / 0.72 + 1000 / 0.78).epsilon(0.001));
 }
 
+TEST_CASE("Loads that keep no lines have the bandwidth that was measured with them") {
+  using namespace flyemu;
+  const auto of = [](const char *product, uint64_t streamed, uint64_t written = 0) {
+    EstimatedLaunch launch(hip::figuresOf(*flydsl::detail::findProduct(product)), 256);
+    const double least = launch.microseconds();
+    launch.reads(8'000'000'000);
+    launch.counters.globalStreamFootprint = streamed * 1'000'000'000;
+    launch.counters.globalWriteFootprint = written * 1'000'000'000;
+    return launch.microseconds() - least;
+  };
+  CHECK(of("MI355X", 8) == Approx(1000 / 0.86).epsilon(0.001));
+  CHECK(of("MI355X", 4) == Approx(500 / 0.86 + 500 / 0.78).epsilon(0.001));
+  CHECK(of("MI355X", 8, 8) == of("MI355X", 0, 8)); // copies are what they are
+  CHECK(of("MI325X", 8) == Approx(8000 / (0.82 * 6)).epsilon(0.001));
+  CHECK(of("MI300X", 8) == of("MI300X", 0)); // not known
+  for (const flydsl::detail::ProductRow &row : flydsl::detail::allProducts()) {
+    INFO(row.name);
+    CHECK(streamPercent(row) >= row.sustained.readPercent);
+    CHECK(streamPercent(row) <= 100);
+  }
+}
+
+TEST_CASE("Lines that loads do not keep are fetched again by the next workgroup") {
+  using namespace flyemu;
+  EstimatedLaunch launch(*hip::findDeviceFigures("gfx942"), 16);
+  launch.reads(5'300'000'000);
+  const auto fetches = [&](bool firstStreams, bool secondStreams) {
+    std::vector<GroupTouches> sample;
+    for (uint64_t group : {0, 8}) { // of one die, one after another
+      sample.push_back({.group = group, .cycles = 1000, .seen = 100, .touches = {}});
+      for (uint64_t i = 0; i < 100; ++i)
+        sample.back().touches.push_back(
+            {.line = i, .time = i + group * 100, .streams = group ? secondStreams : firstStreams});
+    }
+    return launch.estimate(sample).reuse.fetches();
+  };
+  CHECK(fetches(false, false) == 1);
+  CHECK(fetches(false, true) == 1); // what is there serves it
+  CHECK(fetches(true, false) == 2);
+  CHECK(fetches(true, true) == 2);
+}
+
 TEST_CASE(
     "Lines that two dies fetch come from memory once, and again from the cache in front of it") {
   using namespace flyemu;

@@ -138,7 +138,7 @@ TEST_CASE("a sample has an eighth of the lines, the same ones wherever the memor
     sampler.beginGroup(machine, 5);
     for (uint64_t i = 0; i < 80'000; ++i) {
       const uint64_t line = base / kLine + i;
-      sampler.touched({&line, 1}, i, false);
+      sampler.touched({&line, 1}, i, false, false);
     }
     sampler.endGroup(80'000);
     const std::vector<GroupTouches> groups = sampler.take();
@@ -164,7 +164,7 @@ TEST_CASE(
       for (int turn = 0; turn < 2; ++turn)
         for (uint64_t i = 0; i < lines; ++i) {
           const uint64_t line = (uint64_t(1) << 40) / kLine + i;
-          sampler.touched({&line, 1}, 0, write);
+          sampler.touched({&line, 1}, 0, write, false);
         }
       sampler.endGroup(1);
       const GroupTouches made = sampler.take()[0];

@@ -48,7 +48,8 @@ double clockOfMatrix(const Counters &counters, const flydsl::detail::Sustained &
 
 /// The 10^9 bytes a second at which memory serves the launch's lines: between what kernels reach that
 /// only read and those that write as much as they read, by the part that is written. A kernel that
-/// writes more is taken to do as well as the latter.
+/// writes more is taken to do as well as the latter. What is only read, by loads that keep no lines, has a
+/// bandwidth of its own.
 double memoryBandwidth(const Counters &counters, const flydsl::detail::ProductRow &product) {
   const double peak = product.memoryGigabytes / 100.,
                read = static_cast<double>(counters.globalReadFootprint),
@@ -58,8 +59,11 @@ double memoryBandwidth(const Counters &counters, const flydsl::detail::ProductRo
   if (all == 0)
     return peak * product.sustained.readPercent;
   // Times add, not bandwidths.
+  const double only = all - copied,
+               streamed = std::min(only, static_cast<double>(counters.globalStreamFootprint));
   return peak * all /
-         (copied / product.sustained.copyPercent + (all - copied) / product.sustained.readPercent);
+         (copied / product.sustained.copyPercent + streamed / streamPercent(product) +
+          (only - streamed) / product.sustained.readPercent);
 }
 
 /// What lines take on their way to the L2 caches and back: from and to memory, and again from the cache

@@ -199,7 +199,8 @@ void flat(const Machine &target, const uint32_t *words, Inst &inst) {
     inst.offset = static_cast<int32_t>(w << 19) >> 19;
   if (bitField(w, 16, 1))
     inst.flags |= kGlc;
-  inst.flags |= scopeFlags(target, bitField(w, 16, 1), bitField(w, 25, 1));
+  inst.flags |= scopeFlags(target, bitField(w, 16, 1), bitField(w, 25, 1)) |
+                (bitField(w, 17, 1) ? kStreams : 0);
   if (!addressBit && bitField(w, 13, 1))
     inst.flags |= kToLds;
 }
@@ -216,7 +217,9 @@ void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
   inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
   inst.flags |= (bitField(w, 12, 1) ? kOffen : 0) | (bitField(w, 13, 1) ? kIdxen : 0) |
                 (bitField(w, 14, 1) ? kGlc : 0) | (!typed && bitField(w, 16, 1) ? kToLds : 0) |
-                scopeFlags(target, bitField(w, 14, 1), bitField(w, 15, 1));
+                ((typed ? bitField(w1, 22, 1) : bitField(w, 17, 1)) ? kStreams : 0) |
+                scopeFlags(target, bitField(w, 14, 1),
+                           typed ? bitField(w1, 21, 1) : bitField(w, 15, 1)); // bit 15: an opcode's
   if (typed)
     inst.bufferFormat = static_cast<uint8_t>(bitField(w, 19, 7)); // data format, number format
 }

@@ -85,7 +85,7 @@ void decodeScaledMatrix(const Machine &target, const uint32_t *words, Inst &inst
 // The fields of image instructions, of which the addresses are scalar registers here.
 const char *decodeTensor(const Machine &target, const uint32_t *words, Inst &inst) {
   inst.enc = Enc::Tensor;
-  inst.flags |= scopeFlags(bitField(words[1], 18, 2));
+  inst.flags |= scopeFlags(bitField(words[1], 18, 2)) | temporalFlags(bitField(words[1], 20, 3));
   Operand *const groups[] = {&inst.src[0], &inst.src[1], &inst.src[2], &inst.soffset};
   constexpr unsigned kDwords[] = {4, 8, 4, 4};
   for (unsigned k = 0; k < 4; ++k) {

@@ -48,6 +48,13 @@ inline uint16_t scopeFlags(unsigned scope) {
                                (scope == kSystem ? kSystemScope : 0));
 }
 
+/// The flag of a load by gfx12's field TH: not temporal, everywhere or far from the lanes. Of atomics the
+/// field means something else.
+inline uint16_t temporalFlags(unsigned hint) {
+  constexpr unsigned kNotTemporal = 1, kNotTemporalFar = 5;
+  return hint == kNotTemporal || hint == kNotTemporalFar ? kStreams : 0;
+}
+
 /// The vector registers of a memory instruction.
 void rdnaMemoryOperands(Inst &inst, unsigned address, unsigned data, unsigned dst);
 

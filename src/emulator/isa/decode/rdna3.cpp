@@ -21,8 +21,7 @@ void flat(const Machine &target, const uint32_t *words, Inst &inst) {
   if (inst.enc == Enc::Scratch && bitField(w1, 23, 1))
     inst.flags |= kVaddr;
   inst.offset = static_cast<int32_t>(w << 19) >> 19;
-  if (bitField(w, 14, 1))
-    inst.flags |= kGlc | kWideScope;
+  inst.flags |= (bitField(w, 14, 1) ? kGlc | kWideScope : 0) | (bitField(w, 15, 1) ? kStreams : 0);
 }
 
 void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
@@ -35,7 +34,7 @@ void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
   inst.soffset = decodeSource(target, bitField(w1, 24, 8), Type::B32, 0);
   inst.offset = static_cast<int32_t>(bitField(w, 0, 12));
   inst.flags |= (bitField(w1, 22, 1) ? kOffen : 0) | (bitField(w1, 23, 1) ? kIdxen : 0) |
-                (bitField(w, 14, 1) ? kGlc | kWideScope : 0);
+                (bitField(w, 14, 1) ? kGlc | kWideScope : 0) | (bitField(w, 12, 1) ? kStreams : 0);
 }
 
 } // namespace

@@ -26,7 +26,7 @@ void flat(const Machine &target, const uint32_t *words, Inst &inst, unsigned seg
     inst.flags |= kScaleOffset;
   if (bitField(w1, 20, 1)) // temporal hint of atomics: return the old value
     inst.flags |= kGlc;
-  inst.flags |= scopeFlags(bitField(w1, 18, 2));
+  inst.flags |= scopeFlags(bitField(w1, 18, 2)) | temporalFlags(bitField(w1, 20, 3));
   // The LDS address of a copy is the second source, in whichever field it stands.
   if (inst.op->transfer.isAsync && inst.op->transfer.toLds)
     inst.src[1] = inst.dst;
@@ -42,7 +42,8 @@ void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
   inst.soffset = decodeSource(target, bitField(words[0], 0, 7), Type::B32, 0);
   inst.offset = static_cast<int32_t>(w2 >> 8);
   inst.flags |= (bitField(w1, 30, 1) ? kOffen : 0) | (bitField(w1, 31, 1) ? kIdxen : 0) |
-                (bitField(w1, 20, 1) ? kGlc : 0) | scopeFlags(bitField(w1, 18, 2));
+                (bitField(w1, 20, 1) ? kGlc : 0) | scopeFlags(bitField(w1, 18, 2)) |
+                temporalFlags(bitField(w1, 20, 3));
 }
 
 } // namespace

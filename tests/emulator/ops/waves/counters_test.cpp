@@ -34,6 +34,55 @@ TEST_CASE("counters of a known case are exact") {
   CHECK(b.TCP_MINIMUM_CACHE_ACCESSES - a.TCP_MINIMUM_CACHE_ACCESSES == 4);
 }
 
+TEST_CASE("lines are counted that loads do not keep, by each target's bits for it") {
+  struct Case {
+    const char *target, *code;
+    bool streams;
+  };
+  // LLVM's memory model has these bits for !nontemporal; others say something else.
+  const Case cases[] = {
+      {"gfx942", "global_load_dword v3, v1, s[2:3] nt", true},
+      {"gfx942", "global_load_dword v3, v1, s[2:3] sc0 sc1", false},
+      {"gfx950", "global_load_dword v3, v1, s[2:3] nt", true},
+      {"gfx950", "global_load_lds_dword v1, s[2:3] nt", true},
+      {"gfx90a", "global_load_dword v3, v1, s[2:3] glc slc", true},
+      {"gfx90a", "global_load_dword v3, v1, s[2:3] glc", false},
+      {"gfx1100", "global_load_b32 v3, v1, s[2:3] slc dlc", true},
+      {"gfx1100", "global_load_b32 v3, v1, s[2:3] glc dlc", false},
+      {"gfx1201", "global_load_b32 v3, v1, s[2:3] th:TH_LOAD_NT", true},
+      {"gfx1201", "global_load_b32 v3, v1, s[2:3] th:TH_LOAD_RT_NT", true},
+      {"gfx1201", "global_load_b32 v3, v1, s[2:3] th:TH_LOAD_HT", false},
+      {"gfx1201", "global_load_b32 v3, v1, s[2:3] th:TH_LOAD_NT_RT scope:SCOPE_SYS", false},
+      {"gfx942", "buffer_load_dword v3, v1, s[8:11], 0 offen nt", true},
+      {"gfx942", "buffer_load_dword v3, v1, s[8:11], 0 offen sc0 sc1", false},
+      {"gfx942", "tbuffer_load_format_x v3, v1, s[8:11], 0 format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT] offen nt", true},
+      {"gfx942", "tbuffer_load_format_x v3, v1, s[8:11], 0 format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT] offen sc1", false},
+      {"gfx90a", "buffer_load_dword v3, v1, s[8:11], 0 offen glc slc", true},
+      {"gfx1100", "buffer_load_b32 v3, v1, s[8:11], 0 offen slc dlc", true},
+      {"gfx1100", "buffer_load_b32 v3, v1, s[8:11], 0 offen glc dlc", false},
+      {"gfx1201", "buffer_load_b32 v3, v1, s[8:11], null offen th:TH_LOAD_NT", true},
+      {"gfx1201", "buffer_load_b32 v3, v1, s[8:11], null offen th:TH_LOAD_HT", false},
+      // A line that another load keeps is none of them, and neither is one that is written.
+      {"gfx942", "global_load_dword v3, v1, s[2:3] nt\nglobal_load_dword v3, v1, s[2:3]", false},
+      {"gfx942", "global_store_dword v1, v3, s[2:3] nt", false},
+      {"gfx942", "global_atomic_add v1, v3, s[2:3] nt", false},
+  };
+  for (const Case &c : cases) {
+    INFO(c.target << ": " << c.code);
+    WaveRun w(c.target);
+    w.counters = true;
+    w.lds = 1024;
+    w.memory.resize(512);
+    // From the beginning of a line on, so that none holds what the harness reads.
+    const auto memory = reinterpret_cast<uintptr_t>(w.memory.data());
+    w.v = {{1, iota(static_cast<uint32_t>(128 - memory % 128), 4)}};
+    w.s = {{10, 512}, {11, 0x00027000}};
+    w.run("s_mov_b64 s[8:9], s[2:3]\n" + std::string(c.code));
+    const uint64_t lanes = findMachine(c.target)->encoding == Encoding::Gfx9 ? 64 : 32;
+    CHECK(w.result.counters.globalStreamFootprint == (c.streams ? lanes * 4 : 0));
+  }
+}
+
 TEST_CASE("LDS takes the cycles that width, stride and banks ask for") {
   struct Case {
     const char *target, *code;
