@@ -194,12 +194,11 @@ TEST_CASE("memory with an end is accessed by the vendor's instructions") {
   CHECK_THAT(text, Contains("#fly_rocdl.buffer_desc") && Contains("rocdl.raw.ptr.buffer.load"));
   CHECK_THAT(text, Contains("40"));
   const auto refused = [](auto body) { return [=](auto, const fx::Int32 &n) { body(n); }; };
-  CHECK_THROWS_WITH(
-      trace(refused([](const fx::Int32 &) {
-              (void)fx::bounded(fx::make_rmem_tensor(4, fx::f32), fx::Int64(16));
-            }),
-            "gfx942"),
-      Contains("global") && Contains("vendor_test.cpp"));
+  CHECK_THROWS_WITH(trace(refused([](const fx::Int32 &) {
+                            (void)fx::bounded(fx::make_rmem_tensor(4, fx::f32), fx::Int64(16));
+                          }),
+                          "gfx942"),
+                    Contains("global") && Contains("vendor_test.cpp"));
   // What is read once has the bits that LLVM gives to a load that is not temporal.
   const auto once = [](const fx::Float32 &, const fx::Int32 &n) {
     const fx::Tensor all = fx::make_view(
@@ -219,9 +218,9 @@ TEST_CASE("memory with an end is accessed by the vendor's instructions") {
 TEST_CASE("what moves memory for a wave is the vendor's instructions") {
   using Catch::Contains;
   const auto moves = [](const fx::Float32 &, const fx::Int32 &n) {
-    const fx::Tensor all =
-        fx::make_view(fx::Pointer::from_address(n.to(fx::i64), fx::f16, fx::AddressSpace::global, 16),
-                      fx::make_layout(64)); // (64)
+    const fx::Tensor all = fx::make_view(
+        fx::Pointer::from_address(n.to(fx::i64), fx::f16, fx::AddressSpace::global, 16),
+        fx::make_layout(64));                                                             // (64)
     const fx::Tensor shared = fx::SharedAllocator().tensor(fx::f16, fx::make_layout(64)); // (64)
     const auto part = [](const fx::Tensor &of, int size) {
       return fx::make_view(of.iter(), fx::make_layout(size)); // (size)
@@ -252,10 +251,10 @@ TEST_CASE("a barrier of one memory has that memory's fences, and of registers th
     return trace([=](auto, auto) { gpu::barrier(memory); }, "gfx1201");
   };
   const std::string shared = of(fx::AddressSpace::shared);
-  CHECK_THAT(shared, Contains("rocdl.s.barrier") && Contains("\"amdgpu-synchronize-as\":\"local\"") &&
-                         Contains("fence syncscope(\"workgroup\") release") &&
-                         Contains("fence syncscope(\"workgroup\") acquire") &&
-                         !Contains("gpu.barrier"));
+  CHECK_THAT(shared,
+             Contains("rocdl.s.barrier") && Contains("\"amdgpu-synchronize-as\":\"local\"") &&
+                 Contains("fence syncscope(\"workgroup\") release") &&
+                 Contains("fence syncscope(\"workgroup\") acquire") && !Contains("gpu.barrier"));
   CHECK_THAT(of(fx::AddressSpace::global),
              Contains("\"amdgpu-synchronize-as\":\"global\"") && !Contains("local"));
   CHECK_THAT(of(fx::AddressSpace::generic), Contains("gpu.barrier") && !Contains("fence"));

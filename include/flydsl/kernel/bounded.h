@@ -40,7 +40,6 @@ FLYDSL_API Vector bounded_load(const Pointer &view, const BoundedPlace &place, D
 /// memory past the registers. The lanes' bytes lie one after another from `shared` on, which the
 /// lanes of a wave have in common. gpu::wait_for waits for such loads.
 FLYDSL_API void bounded_load_to_shared(const Pointer &view, const BoundedPlace &place,
-                                       const Pointer &shared, int bytes,
-                                       Loc loc = Loc::current());
+                                       const Pointer &shared, int bytes, Loc loc = Loc::current());
 
 FLYDSL_NAMESPACE_END

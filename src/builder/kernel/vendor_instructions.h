@@ -5,8 +5,8 @@
 #include "builder/kernel/lane_moves.h"
 
 #include <flydsl/kernel/bounded.h>
-#include <flydsl/kernel/gpu.h>
 #include <flydsl/kernel/clock.h>
+#include <flydsl/kernel/gpu.h>
 #include <flydsl/kernel/wave_memory.h>
 #include <flydsl/target.h>
 

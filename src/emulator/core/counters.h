@@ -40,7 +40,8 @@ namespace flyemu {
   X(globalBytesTouched, "bytes of the distinct cache lines that the launch touched")               \
   X(globalReadFootprint, "bytes of those of them that it read")                                    \
   X(globalWriteFootprint, "bytes of those of them that it wrote")                                  \
-  X(globalStreamFootprint, "bytes of those of them that it read by loads alone that keep no lines") \
+  X(globalStreamFootprint,                                                                         \
+    "bytes of those of them that it read by loads alone that keep no lines")                       \
   X(ldsBytes, "bytes that lanes moved from and to LDS")                                            \
   X(matrixFlops, "multiply-adds of matrix instructions, times two; sparse ones as dense")
 

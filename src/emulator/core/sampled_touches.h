@@ -16,7 +16,8 @@ constexpr uint64_t kSampledLines = 8;
 struct SampledTouch {
   uint64_t line;
   uint64_t time : 63; ///< by the wave's clock, from the workgroup's start
-  uint64_t streams : 1 = 0; ///< by a load that keeps no lines: caches have the line no longer than before
+  uint64_t streams : 1 =
+      0; ///< by a load that keeps no lines: caches have the line no longer than before
 };
 
 /// The sample of one workgroup.

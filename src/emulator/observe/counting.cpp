@@ -116,8 +116,7 @@ public:
     r.counters.globalBytesTouched = touched.size() * kLine;
     r.counters.globalReadFootprint = r.linesRead.size() * kLine;
     r.counters.globalWriteFootprint = r.linesWritten.size() * kLine;
-    r.counters.globalStreamFootprint =
-        r.counters.globalReadFootprint - r.linesKept.size() * kLine;
+    r.counters.globalStreamFootprint = r.counters.globalReadFootprint - r.linesKept.size() * kLine;
   }
 
 private:
@@ -207,7 +206,7 @@ private:
   std::vector<TimelineEvent> timeline_;
   Counters c_;
   LineSet read_, written_;
-  LineSet streamed_; ///< read by loads that keep no lines
+  LineSet streamed_;   ///< read by loads that keep no lines
   GroupLines ofGroup_; ///< what the workgroup in hand has touched, by its own clock
   const uint64_t vectorCache_ = vectorCacheBytes(*program_.target); ///< bytes
   std::vector<uint64_t> lines_;

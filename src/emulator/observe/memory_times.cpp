@@ -48,8 +48,8 @@ int streamPercent(const flydsl::detail::ProductRow &product) {
 
 unsigned memoryLatency(const flydsl::detail::ProductRow &product, bool warm) {
   const MemoryTimes &times = memoryTimes(product);
-  const int nanoseconds = warm && times.lastLevelNanoseconds ? times.lastLevelNanoseconds
-                                                             : times.memoryNanoseconds;
+  const int nanoseconds =
+      warm && times.lastLevelNanoseconds ? times.lastLevelNanoseconds : times.memoryNanoseconds;
   return static_cast<unsigned>(nanoseconds * product.clockMhz / 1000);
 }
 

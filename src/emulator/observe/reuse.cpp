@@ -105,8 +105,8 @@ std::vector<Event> eventsOf(const std::vector<GroupTouches> &groups, const Cache
     ends.push(start + group.cycles);
     uint32_t number = 0;
     for (const SampledTouch &touch : group.touches)
-      events.push_back({start + touch.time, touch.line, touch.streams != 0, static_cast<uint32_t>(i),
-                        die, number++});
+      events.push_back({start + touch.time, touch.line, touch.streams != 0,
+                        static_cast<uint32_t>(i), die, number++});
   }
   // What a group touches at one time stays in its order.
   std::sort(events.begin(), events.end(), [](const Event &a, const Event &b) {

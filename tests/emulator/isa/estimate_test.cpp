@@ -60,7 +60,8 @@ TEST_CASE("The estimate's time has the launch itself, what memory sustains and t
   CHECK(launch.microseconds() - least == Approx(1000 / 0.53).epsilon(0.001));
 }
 
-TEST_CASE("Memory serves reads faster than copies, and lines that are read and written move twice") {
+TEST_CASE(
+    "Memory serves reads faster than copies, and lines that are read and written move twice") {
   using namespace flyemu;
   // In 10^9 bytes, and the microseconds that they take beyond those of a launch without any.
   const auto of = [&](uint64_t read, uint64_t written, uint64_t touched) {

@@ -80,10 +80,10 @@ double memoryCycles(const Counters &counters, const Reuse &reuse, const DeviceFi
              written = static_cast<double>(counters.globalWriteFootprint);
   // Lines that are read and written move twice. What L2 caches ask for more than once is added for all
   // lines that were touched.
-  return cycles * ((read + written) / memory +
-                   static_cast<double>(counters.globalBytesTouched) *
-                       ((reuse.memoryFetches() - 1) / memory +
-                        (reuse.fetches() - reuse.memoryFetches()) / again));
+  return cycles *
+         ((read + written) / memory + static_cast<double>(counters.globalBytesTouched) *
+                                          ((reuse.memoryFetches() - 1) / memory +
+                                           (reuse.fetches() - reuse.memoryFetches()) / again));
 }
 
 /// The 4-norm of the parts, of which those at the engine's clock take so many times longer.
@@ -141,9 +141,8 @@ Estimate estimate(const Counters &counters, const Timing &timing,
   // That of memory stays.
   const double busy = result.cycles ? result.parts[1].cycles / result.cycles : 0;
   const double slower = 1 + busy * (1 / clockOfMatrix(counters, product.sustained) - 1);
-  result.microseconds =
-      kDispatchMicroseconds +
-      (coldCycles(info) + normOf(result.parts, slower)) * 1e3 / info.clockKhz;
+  result.microseconds = kDispatchMicroseconds +
+                        (coldCycles(info) + normOf(result.parts, slower)) * 1e3 / info.clockKhz;
   result.bound = most->name;
   result.groupsPerUnit = static_cast<unsigned>(resident);
   result.wavesPerSimd = resident * waves / simds;

@@ -65,8 +65,7 @@ const char *decodeRdna4(const Machine &target, const uint32_t *words, Inst &inst
   case kImage:
     return decodeTensor(target, words, inst);
   default:
-    if (target.isGfx1250() && rdnaPrefix(words[0]) == RdnaPrefix::Smem &&
-        bitField(words[1], 24, 1))
+    if (target.isGfx1250() && rdnaPrefix(words[0]) == RdnaPrefix::Smem && bitField(words[1], 24, 1))
       inst.flags |= kScaleOffset;
     return decodeRdnaScalar(target, words, inst, 24);
   }

@@ -55,8 +55,14 @@ TEST_CASE("lines are counted that loads do not keep, by each target's bits for i
       {"gfx1201", "global_load_b32 v3, v1, s[2:3] th:TH_LOAD_NT_RT scope:SCOPE_SYS", false},
       {"gfx942", "buffer_load_dword v3, v1, s[8:11], 0 offen nt", true},
       {"gfx942", "buffer_load_dword v3, v1, s[8:11], 0 offen sc0 sc1", false},
-      {"gfx942", "tbuffer_load_format_x v3, v1, s[8:11], 0 format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT] offen nt", true},
-      {"gfx942", "tbuffer_load_format_x v3, v1, s[8:11], 0 format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT] offen sc1", false},
+      {"gfx942",
+       "tbuffer_load_format_x v3, v1, s[8:11], 0 format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT] "
+       "offen nt",
+       true},
+      {"gfx942",
+       "tbuffer_load_format_x v3, v1, s[8:11], 0 format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT] "
+       "offen sc1",
+       false},
       {"gfx90a", "buffer_load_dword v3, v1, s[8:11], 0 offen glc slc", true},
       {"gfx1100", "buffer_load_b32 v3, v1, s[8:11], 0 offen slc dlc", true},
       {"gfx1100", "buffer_load_b32 v3, v1, s[8:11], 0 offen glc dlc", false},
