@@ -5,6 +5,7 @@
 #include "blocks/products/product_rules.h"
 #include "blocks/products/tile_order_rules.h"
 #include "gemm/gemm_table.h"
+#include "gemm/vector_form.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -140,9 +141,11 @@ GemmConfig vectorConfig(const GemmProblem &problem, std::int64_t rows, const Tar
 }
 /// True if it is taken: more than half of the compute units get a block, or K has few steps. With fewer blocks
 /// and a longer K, tiles whose parts of K lie in several blocks are faster. (bench/silicon/README.md has the
-/// estimates.)
+/// estimates.) Any number of rows has it where there are no matrix instructions.
 bool isVector(const GemmProblem &problem, const GemmConfig &config, std::int64_t rows,
               const Target &target) {
+  if (isForVectorsAlone(problem, target))
+    return true;
   const std::int64_t blocks =
                          tilesOf(problem, config, rows) * std::max<std::int64_t>(problem.batch, 1),
                      units = gpuSize(target)->computeUnits;
@@ -187,8 +190,10 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
   std::vector<GemmConfig> all;
   const GpuSize size = *gpuSize(target);
   const std::int64_t rows = std::max<std::int64_t>(m, 1);
-  if (rows <= kMostVectorRows)
+  if (rows <= kMostVectorRows || isForVectorsAlone(problem, target))
     all.push_back(vectorConfig(problem, rows, target));
+  if (isForVectorsAlone(problem, target))
+    return all;
   // What would be taken of each tile comes first: the configurations that are most likely to be quick.
   for (const GemmTile &tile : gemmTiles(target, problem, rows))
     if (fits(tile, problem, rows))

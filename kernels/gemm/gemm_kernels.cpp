@@ -17,6 +17,7 @@
 #include "frame/compile.h"
 #include "gemm/gemm_block.h"
 #include "gemm/gemm_family.h"
+#include "gemm/vector_form.h"
 
 #include <functional>
 
@@ -73,7 +74,7 @@ void finishTile(const GemmProblem &problem, const TileOfC &tile, const Params &p
 /// A tile of few rows without matrix units.
 void vectorTile(const GemmProblem &problem, const GemmConfig &config, const BlockTile &tile,
                 const GemmParams<OnDevice> &p) {
-  const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target()));
+  const LoopShape shape = loopShape(problem, config, *vectorForm(problem, config.tile_k, target()));
   const auto ofThreads = [&](int threads) {
     // The tile of C is 16 rows high, and only the block's rows are stored.
     return TileOfC(target().wave_size(), 16, config.tile_n, threads, problem.n, tile.row,

@@ -7,6 +7,7 @@
 #include "blocks/quant/quant_rules.h"
 #include "gemm/gemm_table.h"
 #include "gemm/narrow_operands.h"
+#include "gemm/vector_form.h"
 #include "weight/weight_family.h"
 
 #include <algorithm>
@@ -382,7 +383,7 @@ Support memoryFits(const GemmProblem &problem, const GemmConfig &config, const L
 /// The same for a loop without matrix instructions.
 Support vectorMemoryFits(const GemmProblem &problem, const GemmConfig &config,
                          const Target &target) {
-  const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target));
+  const LoopShape shape = loopShape(problem, config, *vectorForm(problem, config.tile_k, target));
   const int lds = vectorSumsBytes(shape);
   if (static_cast<std::size_t>(lds) > target.lds_bytes())
     return Support::no("the sums of the waves take " + to_string(lds) +
@@ -612,7 +613,9 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
     const bool hasSingles = singleForm(target, 64, 64).has_value();
     if (isOfSingles(problem) && !hasSingles)
       return Support::no("a and b are of type f32; " + target.name() +
-                         " has no matrix instructions of f32. Give them as f16 or bf16");
+                         " has no matrix instructions of f32, and multiplies them where both lie "
+                         "by rows. Leave b as it lies (OperandLayout::rows), or give both as f16 "
+                         "or bf16");
     const bool ofFour = problem.a == f4E2M1FN || problem.b == f4E2M1FN;
     return Support::no(
         "a is of type " + std::string(problem.a.name()) + " and b of type " +
@@ -633,7 +636,7 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
                                 residualSupported(problem), batchSupported(problem)})
     if (!answer)
       return answer;
-  const auto form = gemmForm(problem, paddedColumns(problem), target);
+  const auto form = vectorForm(problem, paddedColumns(problem), target);
   if (!form)
     return ofTypes();
   if (problem.a_layout == OperandLayout::prepared)
@@ -700,6 +703,10 @@ Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
       return named(answer);
     return orderSupported(config.order);
   }
+  if (isForVectorsAlone(problem, target))
+    return named(Support::no("a and b are of type f32, which " + target.name() +
+                             " multiplies without matrix instructions: loop is "
+                             "GemmLoop::vector"));
   if (const Support answer = tileFits(problem, config, target); !answer)
     return named(answer);
   for (const Support &answer : {mxFits(problem, config), narrowFits(problem, config)})

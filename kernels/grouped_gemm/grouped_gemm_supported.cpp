@@ -5,6 +5,7 @@
 #include "blocks/facts/gpu_size.h"
 #include "gemm/gemm_family.h"
 #include "gemm/gemm_table.h"
+#include "gemm/vector_form.h"
 
 #include <cmath>
 #include <limits>
@@ -68,8 +69,7 @@ std::vector<GemmConfig> tilesFor(const GroupedGemmProblem &problem, std::int64_t
   for (const bool few : {isFew, !isFew}) {
     if (!all.empty())
       break;
-    for (const GemmTile &tile :
-         gemmTiles(target, product, few ? kFewRows : kMostRowsOfCall))
+    for (const GemmTile &tile : gemmTiles(target, product, few ? kFewRows : kMostRowsOfCall))
       if (const GemmConfig config = configOf(product, tile);
           Grouped::supported(problem, config, target))
         all.push_back(config);
@@ -96,7 +96,8 @@ std::int64_t tilesOfLoad(const GroupedGemmProblem &problem, const GemmConfig &co
 /// True for a tile that is not mostly past the rows of an expert, or past the columns of c.
 bool fits(const GroupedGemmProblem &problem, const GemmConfig &config, const Load &load) {
   const std::int64_t columns = productOf(problem).columns();
-  return config.tile_m <= (load.rows + 15) / 16 * 16 && config.tile_n <= (columns + 127) / 128 * 128;
+  return config.tile_m <= (load.rows + 15) / 16 * 16 &&
+         config.tile_n <= (columns + 127) / 128 * 128;
 }
 
 } // namespace
@@ -111,19 +112,21 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const Target &targ
   if (problem.a_rows == GroupedRows::slots)
     return Support::no("a_rows is slots; a's rows are those of places or of tokens");
   if (problem.c_rows == GroupedRows::tokens && problem.scale_c != Scales::none)
-    return Support::no("c_rows is tokens, to whose rows results are added, and scale_c is of results "
-                       "that are stored; c is f32, f16 or bf16 then");
+    return Support::no(
+        "c_rows is tokens, to whose rows results are added, and scale_c is of results "
+        "that are stored; c is f32, f16 or bf16 then");
   for (const Support &answer : {groupsSupported(problem), pairsSupported(problem)})
     if (!answer)
       return answer;
   if (problem.b_layout == OperandLayout::columns)
     return Support::no("b lies by columns; it is prepared or lies by rows");
   if (problem.n % 8 || problem.columns() % 16)
-    return Support::no(is("n", problem.n) + "; an expert's weights have a multiple of 16 rows, and n "
+    return Support::no(is("n", problem.n) +
+                       "; an expert's weights have a multiple of 16 rows, and n "
                        "is a multiple of 8");
   if (problem.scale_a == Scales::per_block && problem.columns() % kScaleBlock)
     return Support::no(is("n", problem.n) + "; with scales of blocks an expert's weights have a "
-                       "multiple of 128 rows");
+                                            "multiple of 128 rows");
   if (const int block = columnsOfScaleC(problem.scale_c); block) {
     const std::string kind = problem.scale_c == Scales::mx ? "mx" : "per_block";
     if (problem.c_rows != GroupedRows::places)
@@ -136,6 +139,10 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const Target &targ
   const Support product = Gemm::supported(productOf(problem), target);
   if (!product)
     return product;
+  if (isForVectorsAlone(productOf(problem), target))
+    return Support::no("a and b are of type f32; " + target.name() +
+                       " has no matrix instructions of f32, by which groups are multiplied. Give "
+                       "them as f16 or bf16");
   if (tilesFor(problem, kMostRowsOfCall, target).empty())
     return Support::no("no tile has as few rows as a unit, or as many as k has room for");
   return {};
@@ -143,6 +150,9 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const Target &targ
 
 Support Grouped::supported(const GroupedGemmProblem &problem, const GemmConfig &config,
                            const Target &target) {
+  if (config.loop == GemmLoop::vector)
+    return Support::no("GemmLoop::vector is GemmPlan's; groups are multiplied by matrix "
+                       "instructions, as loop=ring does");
   if (config.split_k != 1)
     return Support::no("split_k is " + to_string(config.split_k) +
                        "; blocks do not share the K of a group, it is 1");

@@ -55,11 +55,36 @@ TEST_CASE("products of f32, in each loop and layout", "[run]") {
   CHECK(counts.compared == 5);
 }
 
+// Where there are no instructions of f32, each row of b is a wave's: one and more tiles of four rows, a k of
+// less than a step, of many, and one that ends in the middle of a wave.
+TEST_CASE("products of f32 without matrix instructions", "[run]") {
+  if (hasSingles())
+    return;
+  SweepCounts counts;
+  GemmProblem problem = singles(40, 52);
+  problem.b_layout = OperandLayout::rows;
+  problem.bias = true;
+  for (const std::int64_t m : {1, 37})
+    runOnce(problem, fk::choose(problem, m), m, counts);
+  problem = singles(33, 1412, fx::bf16);
+  problem.b_layout = OperandLayout::rows;
+  problem.scale_a = problem.scale_b = Scales::per_row;
+  problem.activation = Activation::silu;
+  runOnce(problem, fk::choose(problem, 6), 6, counts);
+  problem = singles(16, 128);
+  problem.b_layout = OperandLayout::rows;
+  problem.batch = 2;
+  runOnce(problem, fk::choose(problem, 5), 5, counts);
+  CHECK(counts.compared == 4);
+}
+
 // Numbers of 24 bits times powers of two: an instruction that cuts bits off would show.
 TEST_CASE("products of f32 lose no bit of an operand", "[run]") {
-  if (!hasSingles())
-    return;
-  const GemmProblem problem = singles(32, 64);
+  const auto chosen = [](const GemmProblem &of, std::int64_t m) {
+    return hasSingles() ? small(of) : fk::choose(of, m);
+  };
+  GemmProblem problem = singles(32, 64);
+  problem.b_layout = hasSingles() ? OperandLayout::prepared : OperandLayout::rows;
   constexpr std::int64_t m = 64;
   Values values;
   values.a.assign(std::size_t(m * problem.k), 0);
@@ -70,15 +95,16 @@ TEST_CASE("products of f32 lose no bit of an operand", "[run]") {
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < problem.n; ++j)
       expected.push_back(values.b[std::size_t(j * problem.k + i)] * std::exp2(i % 7 - 3));
-  CHECK(product(problem, small(problem), m, values) == expected);
+  CHECK(product(problem, chosen(problem, m), m, values) == expected);
   // And the other way round: the bits of a.
   GemmProblem turned = singles(64, 64);
+  turned.b_layout = problem.b_layout;
   Values back;
   back.a = integers(m * turned.k, 9, -(1 << 24) + 1, (1 << 24) - 1);
   back.b.assign(std::size_t(turned.n * turned.k), 0);
   for (std::int64_t j = 0; j < turned.n; ++j)
     back.b[std::size_t(j * turned.k + j)] = 1;
-  CHECK(product(turned, small(turned), m, back) == back.a);
+  CHECK(product(turned, chosen(turned, m), m, back) == back.a);
 }
 
 TEST_CASE("products of experts in f32", "[run]") {
@@ -96,15 +122,37 @@ TEST_CASE("products of f32 have a tile, or are refused") {
        {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201", "gfx1250"}) {
     const fx::Target target = fx::Target::parse(name);
     if (!hasSingles(target)) {
+      const std::string has =
+          std::string("a and b are of type f32; ") + name + " has no matrix instructions of f32, ";
       CHECK(fk::supported(singles(64, 64), target).why ==
-            std::string("a and b are of type f32; ") + name +
-                " has no matrix instructions of f32. Give them as f16 or bf16");
-      continue;
+            has + "and multiplies them where both lie by rows. Leave b as it lies "
+                  "(OperandLayout::rows), or give both as f16 or bf16");
+      fk::GroupedGemmProblem experts{
+          .a = fx::f32, .b = fx::f32, .c = fx::f32, .experts = 3, .n = 32, .k = 64, .unit = 16};
+      experts.b_layout = OperandLayout::rows;
+      CHECK(fk::supported(experts, target).why ==
+            has + "by which groups are multiplied. Give them as f16 or bf16");
+      experts.a = experts.b = fx::bf16;
+      CHECK(fk::supported(experts,
+                          {.tile_m = 4, .tile_n = 16, .tile_k = 256, .loop = GemmLoop::vector},
+                          target)
+                .why == "GemmLoop::vector is GemmPlan's; groups are multiplied by matrix "
+                        "instructions, as loop=ring does");
+      GemmProblem rows = singles(64, 64);
+      rows.b_layout = OperandLayout::rows;
+      CHECK(fk::supported(rows, {.tile_m = 16, .tile_n = 64, .tile_k = 32, .threads = 128}, target)
+                .why ==
+            std::string("tile 16x64x32 of 128 threads: a and b are of type f32, which ") + name +
+                " multiplies without matrix instructions: loop is GemmLoop::vector");
+      for (const fk::GemmConfig &config : fk::configs(rows, 5000, target))
+        CHECK(config.loop == GemmLoop::vector);
     }
     for (const std::int64_t n : {1, 128, 256, 384})
       for (const std::int64_t k : {4, 2880, 7168})
         for (const OperandLayout layout : {OperandLayout::prepared, OperandLayout::rows})
           for (const std::int64_t m : {1, 64, 5000}) {
+            if (!hasSingles(target) && layout == OperandLayout::prepared)
+              continue;
             GemmProblem problem = singles(n, k);
             problem.b_layout = layout;
             INFO(name << " " << fx::to_config(problem).str() << " m=" << m);
