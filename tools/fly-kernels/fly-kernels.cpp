@@ -36,6 +36,7 @@ struct Options {
   bool drop = false;        ///< of tuned
   bool write = false;       ///< of figures
   bool allFamilies = false; ///< of figures
+  std::size_t every = 0;    ///< of figures: code of every so many configurations; 0: calls
   std::string part; ///< of time, tune, run and figures: a product; empty: the target's default
   std::vector<std::int64_t> rows;  ///< of time
   std::vector<std::string> with;   ///< of time: fields of the configuration
@@ -352,6 +353,22 @@ void setForFigures() {
   setenv("FLYDSL_EMULATOR_MATRIX", "fast", 1);
 }
 
+/// The figures of a problem's code, with every so many of its configurations, from what is chosen on.
+void addCode(const Request &request, std::int64_t m, const fx::Target &target, std::size_t every,
+             const std::string &problem, std::vector<CallFigures> &into) {
+  const std::vector<fx::Config> all = request.family->configs(request.problem, m, target);
+  for (std::size_t i = 0; i < all.size(); i += every) {
+    CallFigures one{.problem =
+                        problem + " | " + shown(all[i], request.family->configEnumerations())};
+    try {
+      one.values =
+          figuresOf({{}, request.family->code(request.problem, all[i], target)}, FiguresOf::code);
+    } catch (const fx::CompileError &) { // as a search drops it
+    }
+    into.push_back(std::move(one));
+  }
+}
+
 /// The figures of a list's problems, compared with those that a file keeps, or written there.
 int figures(const Families &all, const Options &options) {
   setForFigures();
@@ -361,7 +378,8 @@ int figures(const Families &all, const Options &options) {
     throw fx::Error("figures are estimates and counts of the emulator, and the current device is " +
                     device.str() + "; FLYDSL_RUNTIME_KIND=emulator has one");
   const fx::Target target = device.target();
-  KeptFigures now{device.name(), {}};
+  const FiguresOf of = options.every ? FiguresOf::code : FiguresOf::call;
+  KeptFigures now{device.name(), {}, of};
   std::set<std::string> families, problems;
   flydsl::tools::ProgressLine line(flydsl::tools::ProgressLine::Elsewhere::nothing);
   forEachRequest(options.list, all, [&](const Request &request) {
@@ -372,7 +390,12 @@ int figures(const Families &all, const Options &options) {
       if (!problems.insert(call.problem).second)
         throw fx::Error(call.problem + " is in the list twice");
       line.show(call.problem);
-      if (request.family->supported(request.problem, target)) {
+      const bool isSupported(request.family->supported(request.problem, target));
+      if (isSupported && options.every) {
+        addCode(request, m, target, options.every, call.problem, now.calls);
+        continue;
+      }
+      if (isSupported) {
         const RunReport report =
             request.family->run(request.problem, {}, m, LibraryFamily::Against::nothing);
         call.configuration = shown(report.config, request.family->configEnumerations());
@@ -388,7 +411,8 @@ int figures(const Families &all, const Options &options) {
         throw fx::Error(options.list + " has no problem of " + family->name());
   if (options.write) {
     now.write(options.file);
-    std::printf("%s keeps the figures of %zu calls\n", options.file.c_str(), now.calls.size());
+    std::printf("%s keeps the figures of %zu %s\n", options.file.c_str(), now.calls.size(),
+                options.every ? "configurations" : "calls");
     return 0;
   }
   const FigureChanges changes = changesOf(KeptFigures::read(options.file), now);
@@ -396,8 +420,9 @@ int figures(const Families &all, const Options &options) {
     std::printf("worse   %s\n", one.c_str());
   for (const std::string &one : changes.better)
     std::printf("changed %s\n", one.c_str());
-  std::printf("%zu calls on %s: %zu worse, %zu changed otherwise\n", now.calls.size(),
-              now.device.c_str(), changes.worse.size(), changes.better.size());
+  std::printf("%zu %s on %s: %zu worse, %zu changed otherwise\n", now.calls.size(),
+              options.every ? "configurations" : "calls", now.device.c_str(), changes.worse.size(),
+              changes.better.size());
   if (!changes.same())
     std::printf("if that is meant, the same command with --write keeps these figures in %s\n",
                 options.file.c_str());
@@ -494,6 +519,11 @@ int main(int argc, char **argv) {
       ->required();
   keep->add_option("FILE", options.file, "the file that keeps the figures")->required();
   keep->add_flag("--write", options.write, "writes the file");
+  keep->add_option(
+          "--every", options.every,
+          "counts the code of every so many configurations of each problem, the chosen one "
+          "first, instead of running a call")
+      ->check(CLI::PositiveNumber);
   keep->add_flag("--all-families", options.allFamilies,
                  "the list must have a problem of each family");
   takesRows(keep);

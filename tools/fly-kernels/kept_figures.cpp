@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <sstream>
+#include <string_view>
 
 namespace fx = flydsl;
 
@@ -86,6 +88,80 @@ constexpr std::array kKinds = {
     FigureKind{"groups", "workgroups that a multiprocessor holds", fewestGroups, 0, 0, true},
 };
 
+/// The classes of instructions, by the first letters of their names; the first that fits counts.
+struct CodeClass {
+  const char *prefix;
+  const char *name; ///< of a figure; none: not counted, because the scheduler puts them in
+};
+constexpr CodeClass kCodeClasses[] = {
+    {"v_mfma", "matrix"},
+    {"v_smfmac", "matrix"},
+    {"v_wmma", "matrix"},
+    {"v_swmmac", "matrix"},
+    {"v_nop", nullptr},
+    {"v_", "vector"},
+    {"s_nop", nullptr},
+    {"s_wait", nullptr},
+    {"s_delay_alu", nullptr},
+    {"s_clause", nullptr},
+    {"s_code_end", nullptr},
+    {"s_load", "scalar_memory"},
+    {"s_buffer_", "scalar_memory"},
+    {"s_store", "scalar_memory"},
+    {"s_scratch_", "scalar_memory"},
+    {"s_", "scalar"},
+    {"ds_", "lds"},
+    {"global_", "memory"},
+    {"buffer_", "memory"},
+    {"flat_", "memory"},
+    {"scratch_", "memory"},
+    {"tensor_", "memory"},
+    {"cluster_", "memory"},
+    {"image_", "memory"},
+};
+
+/// How many instructions of a class the code of all kernels has.
+template <const char *const &Name> double inCode(Call call) {
+  double count = 0;
+  for (const fx::Executable &code : call.code) {
+    std::istringstream lines(code.isa());
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t first = line.find_first_not_of(" \t");
+      if (first == std::string::npos)
+        continue;
+      const std::string_view name = std::string_view(line).substr(first);
+      const auto at =
+          std::find_if(std::begin(kCodeClasses), std::end(kCodeClasses),
+                       [&](const CodeClass &one) { return name.starts_with(one.prefix); });
+      if (at != std::end(kCodeClasses) && at->name && std::string_view(at->name) == Name)
+        ++count;
+    }
+  }
+  return count;
+}
+constexpr const char *kVector = "vector", *kMatrix = "matrix", *kScalar = "scalar",
+                     *kScalarMemory = "scalar_memory", *kMemory = "memory", *kLds = "lds";
+
+constexpr std::array kCodeKinds = {
+    FigureKind{kVector, "vector instructions besides matrix instructions", inCode<kVector>, kMore,
+               0},
+    FigureKind{kMatrix, "matrix instructions", inCode<kMatrix>, kMore, 0},
+    FigureKind{kScalar, "scalar instructions", inCode<kScalar>, kMore, 0},
+    FigureKind{kScalarMemory, "scalar memory instructions", inCode<kScalarMemory>, kMore, 0},
+    FigureKind{kMemory, "vector memory instructions", inCode<kMemory>, kMore, 0},
+    FigureKind{kLds, "LDS instructions", inCode<kLds>, kMore, 0},
+    FigureKind{"registers", "vector registers of a lane", most<&fx::Executable::registers>, 0, 8},
+    FigureKind{"scalar_registers", "scalar registers of a wave",
+               most<&fx::Executable::scalar_registers>, 0, 8},
+    FigureKind{"lds_bytes", "bytes of LDS of a workgroup", most<&fx::Executable::shared_bytes>, 0,
+               0},
+    FigureKind{"scratch", "bytes of scratch memory of a lane", most<&fx::Executable::scratch_bytes>,
+               0, 0},
+    FigureKind{"spills", "spilled registers", most<&fx::Executable::spills>, 0, 0},
+};
+
+const char *nameOf(FiguresOf of) { return of == FiguresOf::call ? "calls" : "code"; }
+
 std::string text(double value) {
   char buffer[32];
   std::snprintf(buffer, sizeof buffer, "%.10g", value);
@@ -97,38 +173,42 @@ bool isWorse(const FigureKind &kind, double kept, double now) {
   return grown > kind.absolute && grown > kind.share * kept;
 }
 
-Json jsonOf(const CallFigures &call) {
+Json jsonOf(const CallFigures &call, std::span<const FigureKind> kinds) {
   Json row = {{"problem", call.problem}};
   if (call.values.empty()) {
     row["supported"] = false;
     return row;
   }
   row["configuration"] = call.configuration;
-  for (std::size_t i = 0; i < kKinds.size(); ++i)
+  for (std::size_t i = 0; i < kinds.size(); ++i)
     if (call.values[i] == std::floor(call.values[i]))
-      row[kKinds[i].name] = static_cast<std::int64_t>(call.values[i]);
+      row[kinds[i].name] = static_cast<std::int64_t>(call.values[i]);
     else
-      row[kKinds[i].name] = call.values[i];
+      row[kinds[i].name] = call.values[i];
   return row;
 }
 
-CallFigures callOf(const Json &row) {
+CallFigures callOf(const Json &row, std::span<const FigureKind> kinds) {
   CallFigures call{.problem = row.at("problem")};
   if (row.contains("supported"))
     return call;
   call.configuration = row.at("configuration");
-  for (const FigureKind &kind : kKinds)
+  for (const FigureKind &kind : kinds)
     call.values.push_back(row.at(kind.name));
   return call;
 }
 
 } // namespace
 
-std::span<const FigureKind> figureKinds() { return kKinds; }
+std::span<const FigureKind> figureKinds(FiguresOf of) {
+  if (of == FiguresOf::code)
+    return kCodeKinds;
+  return kKinds;
+}
 
-std::vector<double> figuresOf(const CallRecord &call) {
+std::vector<double> figuresOf(const CallRecord &call, FiguresOf of) {
   std::vector<double> values;
-  for (const FigureKind &kind : kKinds)
+  for (const FigureKind &kind : figureKinds(of))
     values.push_back(kind.of(call));
   return values;
 }
@@ -139,9 +219,10 @@ KeptFigures KeptFigures::read(const std::string &path) {
     throw fx::Error("can't read " + path + "; --write makes it");
   try {
     const Json json = Json::parse(file);
-    KeptFigures kept{json.at("device"), {}};
+    const bool isCode = json.value("of", nameOf(FiguresOf::call)) == nameOf(FiguresOf::code);
+    KeptFigures kept{json.at("device"), {}, isCode ? FiguresOf::code : FiguresOf::call};
     for (const Json &row : json.at("calls"))
-      kept.calls.push_back(callOf(row));
+      kept.calls.push_back(callOf(row, figureKinds(kept.of)));
     return kept;
   } catch (const nlohmann::json::exception &error) {
     throw fx::Error(path + " does not have the form of kept figures: " + error.what() +
@@ -150,9 +231,12 @@ KeptFigures KeptFigures::read(const std::string &path) {
 }
 
 void KeptFigures::write(const std::string &path) const {
-  std::string all = "{\n\"device\": " + Json(device).dump() + ",\n\"calls\": [";
+  std::string all = "{\n\"device\": " + Json(device).dump() + ",\n";
+  if (of == FiguresOf::code)
+    all += "\"of\": \"code\",\n";
+  all += "\"calls\": [";
   for (const CallFigures &call : calls) // a line each, for those who compare versions
-    all += (&call == calls.data() ? "\n" : ",\n") + jsonOf(call).dump();
+    all += (&call == calls.data() ? "\n" : ",\n") + jsonOf(call, figureKinds(of)).dump();
   all += "\n]\n}\n";
   std::ofstream file(path, std::ios::trunc);
   file << all;
@@ -168,6 +252,13 @@ FigureChanges changesOf(const KeptFigures &kept, const KeptFigures &now) {
                             ", and the current one is " + now.device);
     return changes;
   }
+  if (kept.of != now.of) {
+    changes.worse.push_back(std::string("the file keeps figures of ") + nameOf(kept.of) +
+                            ", and these are of " + nameOf(now.of) +
+                            ": --every N looks at code alone");
+    return changes;
+  }
+  const std::span<const FigureKind> kinds = figureKinds(now.of);
   const auto find = [](const KeptFigures &all, const std::string &problem) {
     const auto at = std::find_if(all.calls.begin(), all.calls.end(),
                                  [&](const CallFigures &call) { return call.problem == problem; });
@@ -191,17 +282,17 @@ FigureChanges changesOf(const KeptFigures &kept, const KeptFigures &now) {
       continue;
     }
     std::string worse, better;
-    for (std::size_t i = 0; i < kKinds.size(); ++i) {
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
       const double was = before->values[i], is = call.values[i];
       if (was == is)
         continue;
-      std::string change = std::string(kKinds[i].what) + " " + text(was) + " -> " + text(is);
+      std::string change = std::string(kinds[i].what) + " " + text(was) + " -> " + text(is);
       if (was > 0) {
         char percent[32];
         std::snprintf(percent, sizeof percent, " (%+.1f %%)", (is / was - 1) * 100);
         change += percent;
       }
-      std::string &to = isWorse(kKinds[i], was, is) ? worse : better;
+      std::string &to = isWorse(kinds[i], was, is) ? worse : better;
       to += (to.empty() ? "" : ", ") + change;
     }
     std::string chosen;

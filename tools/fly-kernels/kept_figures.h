@@ -1,5 +1,6 @@
 // Figures of problems that are kept in a file, so that a change which makes one worse is seen where
-// no GPU is: estimated times, instructions, registers and memory of a call, summed over its launches.
+// no GPU is: estimated times, instructions, registers and memory of a call, summed over its launches;
+// or instructions, registers and memory of code that is not run.
 #pragma once
 
 #include <flydsl/host/counters.h>
@@ -29,25 +30,29 @@ struct FigureKind {
   bool moreIsBetter = false;
 };
 
-/// All figures, in the order of a file's columns.
-std::span<const FigureKind> figureKinds();
+/// What is looked at: a call that ran, or code alone, whose instructions are counted once each.
+enum class FiguresOf { call, code };
 
-/// The figures of a call with a number of rows.
+/// All figures, in the order of a file's columns.
+std::span<const FigureKind> figureKinds(FiguresOf of = FiguresOf::call);
+
+/// The figures of a call with a number of rows, or of a configuration's code.
 struct CallFigures {
-  std::string problem;             ///< with its rows
+  std::string problem;             ///< with its rows; of code, also with its configuration
   std::string configuration = {};  ///< empty where the target does not support the problem
   std::vector<double> values = {}; ///< as figureKinds(); empty where the problem is not supported
 
   bool operator==(const CallFigures &) const = default;
 };
 
-/// The values of a call, as figureKinds().
-std::vector<double> figuresOf(const CallRecord &call);
+/// The values of a call, as figureKinds(of).
+std::vector<double> figuresOf(const CallRecord &call, FiguresOf of = FiguresOf::call);
 
 /// What a file keeps: the figures of one product.
 struct KeptFigures {
   std::string device; ///< its name, which tells the target and the product
   std::vector<CallFigures> calls;
+  FiguresOf of = FiguresOf::call;
 
   bool operator==(const KeptFigures &) const = default;
 

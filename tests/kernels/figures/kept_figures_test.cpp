@@ -60,8 +60,8 @@ TEST_CASE("each kept figure that becomes worse is named with its problem") {
 }
 
 TEST_CASE("changes within what is allowed are told, and are no error") {
-  KeptFigures file{"device",
-                   {{"norm n=8 m=1", "threads=64", std::vector<double>(figureKinds().size(), 1000)}}};
+  KeptFigures file{
+      "device", {{"norm n=8 m=1", "threads=64", std::vector<double>(figureKinds().size(), 1000)}}};
   for (std::size_t k = 0; k < figureKinds().size(); ++k) {
     const FigureKind &kind = figureKinds()[k];
     const double most = std::floor(std::max(kind.absolute, kind.share * 1000));
@@ -116,6 +116,21 @@ TEST_CASE("a file of kept figures is read as it was written, and another form is
     INFO(text);
     CHECK_THROWS_WITH(KeptFigures::read(path), Catch::Contains("does not have the form"));
   }
+  // Of code, each configuration is a row; a file of calls is another thing.
+  const std::vector<double> counts(figureKinds(FiguresOf::code).size(), 100);
+  KeptFigures code{"device", {{"norm n=8 m=1 | block=64", "", counts}}, FiguresOf::code};
+  code.calls.push_back({"norm n=8 m=1 | block=128"});
+  code.write(path);
+  CHECK(KeptFigures::read(path) == code);
+  KeptFigures more = code;
+  more.calls[0].values[0] += 2;
+  CHECK(changesOf(code, more).worse ==
+        std::vector<std::string>{"norm n=8 m=1 | block=64: vector instructions besides matrix "
+                                 "instructions 100 -> 102 (+2.0 %)"});
+  CHECK(
+      changesOf({"device", {}}, code).worse ==
+      std::vector<std::string>{
+          "the file keeps figures of calls, and these are of code: --every N looks at code alone"});
   fs::remove(path);
   CHECK_THROWS_WITH(KeptFigures::read(path), Catch::Contains("can't read"));
   CHECK_THROWS_WITH(kept()[0].write("/no/such/folder/file.json"), Catch::Contains("can't write"));
