@@ -68,6 +68,7 @@ struct Architecture {
   bool oneMixer = false;
   bool attention = true; ///< there are layers of attention
   bool rotates = true;   ///< heads rotate by their positions
+  bool partial = false;  ///< a part of a head may rotate
   bool gatedMlps = true;
   /// For --check: transformers gives what leaves each layer in the place of what enters it.
   bool hiddenOfResults = false;
@@ -110,6 +111,7 @@ inline constexpr Architecture kArchitectures[] = {
      .headNorms = true,
      .onePlusWeight = true,
      .delta = true,
+     .partial = true,
      .outputGate = true,
      .globalEvery = 4,
      .mixture = Mixture{.inner = "moe_intermediate_size", .gatedShared = true, .someMlps = true}},
@@ -123,6 +125,7 @@ inline constexpr Architecture kArchitectures[] = {
     {.type = "glm4_moe",
      .optionalHeadNorms = true,
      .outputBias = false,
+     .partial = true,
      .mixture = Mixture{.inner = "moe_intermediate_size",
                         .score = fk::GatingScore::sigmoid,
                         .choiceBias = "gate.e_score_correction_bias",
@@ -151,6 +154,7 @@ inline constexpr Architecture kArchitectures[] = {
                         .shared = true}},
     {.type = "minimax_m2",
      .rowNorms = true,
+     .partial = true,
      .mixture = Mixture{.inner = "intermediate_size",
                         .score = fk::GatingScore::sigmoid,
                         .renormalise = true,

@@ -48,6 +48,9 @@ inline constexpr double kRounding = 0.43 * 0x1p-8, kOfLayer = 12 * kRounding * k
                         kOfLastNorm = kRounding * kRounding;
 /// Of embeddings, which are multiplied in f32.
 inline constexpr double kOfEmbedding = 0x1p-40;
+/// Weights that are rounded, because their file has more bits, are as many errors again, and embeddings
+/// one.
+inline constexpr double kOfRoundedWeights = 2, kOfRoundedEmbedding = kRounding * kRounding;
 /// A row of numbers has few sources of errors, such as the weights of a head, and so may be off by
 /// more than most; a logit is one number among many.
 inline constexpr double kDeviationsOfRow = 4, kDeviationsOfLogit = 7, kDeviationsOfGap = 5;
@@ -326,17 +329,17 @@ private:
     const double error = rootMeanSquare(off) / rootMeanSquare(wanted);
 
     auto &squares = prompts_[std::size_t(at.sequence)].squares;
-    double square = kOfEmbedding, swapped = 0, chosen = 0;
+    double square = model_.rounded ? kOfRoundedEmbedding : kOfEmbedding, swapped = 0, chosen = 0;
     if (layer > 0) {
       const std::vector<double> &before = squares[layer - 1];
       const auto seen = std::span(before).first(token + 1);
       const bool isLinear = model_.mixing[layer - 1] == Mixing::delta;
       const double own = before[token],
-                   added = own + kOfLayer +
+                   added = own + kOfLayer * weights_ +
                            (isLinear ? ofStates(layer - 1, seen.size(), groups) : 0) +
                            std::max(meanOf(seen), isLinear ? meanOf(recent(seen)) : 0.0);
       // What the last layer adds is not known: as if it were all of the sum.
-      double ofOwn = 0, ofAdded = 1, ofNorm = kOfLastNorm;
+      double ofOwn = 0, ofAdded = 1, ofNorm = kOfLastNorm * weights_;
       if (layer < std::size_t(model_.layers)) {
         const auto entered = row(expected.hidden[layer - 1], token, model_.width);
         Floats difference(wanted.begin(), wanted.end());
@@ -431,6 +434,7 @@ private:
 
   const Model &model_;
   Engine &engine_;
+  const double weights_ = model_.rounded ? kOfRoundedWeights : 1;
   const std::vector<Expected> &expected_;
   std::vector<Prompt> prompts_;
   std::vector<double> swapped_; ///< of each layer: what it adds as a part of the sum, squared

@@ -156,6 +156,19 @@ public:
       refuse(key, *found, "two numbers from 0 on are expected, the second above the first");
     return {(*found)[0].get<double>(), (*found)[1] == infinity ? 0 : (*found)[1].get<double>()};
   }
+  /// `count` numbers.
+  std::vector<double> reals(const std::string &key, std::size_t count, double least,
+                            double most) const {
+    const nlohmann::json *found = find(key, false);
+    const auto fits = [&](const nlohmann::json &value) {
+      return value.is_number() && value >= least && value <= most;
+    };
+    if (!found->is_array() || found->size() != count || !std::ranges::all_of(*found, fits))
+      refuse(key, *found,
+             std::to_string(count) + " numbers from " + std::to_string(least) + " to " +
+                 std::to_string(most) + " are expected");
+    return found->get<std::vector<double>>();
+  }
   /// Keys of parts that the model does not have.
   void ignore(std::initializer_list<const char *> keys) const {
     for (const char *key : keys)

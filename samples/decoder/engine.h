@@ -97,9 +97,11 @@ public:
     std::vector<std::span<const int>> left(tokens.begin(), tokens.end());
     left.resize(std::size_t(options_.batch));
     std::size_t longest = 0;
+    bool begins = false;
     for (std::size_t i = 0; i < left.size(); ++i) {
       longest = std::max(longest, left[i].size());
       const int length = batch_.sequences().length(int(i));
+      begins |= length == 0 && !left[i].empty();
       if (std::size_t(length) + left[i].size() > std::size_t(options_.context))
         throw std::runtime_error("no room for " + std::to_string(left[i].size()) +
                                  " tokens more of sequence " + std::to_string(i) + ", which has " +
@@ -110,7 +112,7 @@ public:
           throw std::runtime_error("there is no token " + std::to_string(token) +
                                    "; the model has 0 to " + std::to_string(model_.vocabulary - 1));
     }
-    if (longest == 1)
+    if (longest == 1 && !begins)
       return step(left);
     while (std::ranges::any_of(left, [](const auto &of) { return !of.empty(); })) {
       const std::int64_t m = batch_.fill(left);
@@ -237,11 +239,12 @@ private:
     fk::GemmProblem up = productProblem(weights.up.rows, model_.width, fx::bf16);
     up.activation = model_.activation;
     up.gated = weights.gate.has_value();
-    return {
-        weights.up.rows,
-        Product(maker_, up,
-                weights.gate ? std::vector{*weights.gate, weights.up} : std::vector{weights.up}),
-        Product(maker_, productProblem(model_.width, weights.up.rows), {weights.down})};
+    return {weights.up.rows,
+            Product(maker_, up,
+                    weights.gate ? std::vector{*weights.gate, weights.up} : std::vector{weights.up},
+                    weights.upBias),
+            Product(maker_, productProblem(model_.width, weights.up.rows), {weights.down},
+                    weights.downBias)};
   }
 
   //===-- The model -----------------------------------------------------------===//

@@ -67,7 +67,7 @@ public:
     const fx::TensorArg all = call.rows(keysAndValues_), // of each head its value and its key
         made = part(all, 2, 0, latent_.value + latent_.plain),
                         keys = part(latents, 1, 0, latent_.keys),
-                        rotated = part(latents, 1, latent_.keys, latent_.rotary);
+                        rotated = part(latents, 1, latent_.firstRotary(), latent_.rotary);
     expand_({.a = {keys.data(), fx::bf16, fx::Extents{heads_, call.m, latent_.keys},
                    fx::Extents{0, latent_.cached(), 1}},
              .b = weights,

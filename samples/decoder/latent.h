@@ -103,7 +103,7 @@ inline fk::DecodeProblem latentDecode(const Model &model, int context) {
           .head = int(model.latent.cached()),
           .page = model.row.sparse ? 1 : kPage,
           .scale = model.scale,
-          .latent = int(model.latent.keys),
+          .latent = int(model.latent.roomOfKeys()),
           .context = model.row.sparse ? seenTokens(model, context) : context};
 }
 // endregion
@@ -118,8 +118,8 @@ public:
         down_(maker.memory.room(fx::f32, {maker.rows.most(), latent_.queries + latent_.cached()})),
         normalised_(maker.memory.room(fx::bf16, {maker.rows.most(), latent_.queries})),
         q_(maker.memory.room(fx::bf16, {maker.rows.most(), heads_, latent_.head()})),
-        absorbed_(maker.memory.room(fx::bf16, {maker.rows.most(), heads_, latent_.cached()})),
-        values_(maker.memory.room(fx::bf16, {maker.rows.most(), heads_, latent_.keys})),
+        absorbed_(maker.memory.zeros(fx::bf16, {maker.rows.most(), heads_, latent_.cached()})),
+        values_(maker.memory.room(fx::bf16, {maker.rows.most(), heads_, latent_.roomOfKeys()})),
         attended_(maker.memory.room(fx::bf16, {maker.rows.most(), heads_, latent_.value})),
         angles_(maker, maker.model.rope, batch.sequences().context()),
         expandFrom_(expandFrom ? expandFrom : ExpandedAttention::leastTokens(latent_)),
@@ -205,7 +205,7 @@ public:
     absorb_(layer.absorb, part(q, 2, 0, latent_.plain), part(absorbed, 2, 0, latent_.keys),
             batch_.counts.device, call);
     rotateQueries(part(q, 2, latent_.plain, latent_.rotary),
-                  part(absorbed, 2, latent_.keys, latent_.rotary), call);
+                  part(absorbed, 2, latent_.firstRotary(), latent_.rotary), call);
     // Each row is as a sequence that ends with its token, those of prompts too.
     const fx::TensorArg &pages = layer.cache;
     attention_[call.step](

@@ -81,7 +81,7 @@ int run(Options &options) {
   if (folder.empty() || checks == !options.prompts.empty())
     throw std::runtime_error("--check FOLDER, or --model FOLDER with a --prompt or more");
   const Config config = Config::read(folder + "/config.json");
-  const SafeTensors weights = SafeTensors::read(folder + "/model.safetensors");
+  const SafeTensors weights = SafeTensors::readModel(folder);
   const Model model(config, weights);
 
   std::vector<Expected> expected;

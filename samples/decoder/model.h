@@ -64,6 +64,7 @@ struct DeltaWeights {
 struct MlpWeights {
   std::optional<Matrix> gate; ///< gatedMlps
   Matrix up, down;
+  Floats upBias = {}, downBias = {}; ///< empty: none; of gates and then of ups
 };
 /// The weights of a mixture of experts.
 struct ExpertWeights {
@@ -99,6 +100,7 @@ public:
   Matrix embedding, logits; ///< the same one if the file has no other
   Floats finalNorm;
   std::vector<Layer> layer;
+  bool rounded = false; ///< the file's matrices have more bits than BF16
 
   /// Throws FileError as Sizes does, and if the files don't fit each other. The file of weights must
   /// live as long as the model.
@@ -111,6 +113,8 @@ public:
     for (std::int64_t i = 0; i < layers; ++i)
       layer.push_back(row.oneMixer ? readMixer(file, i) : readLayer(file, i));
     file.expectAllUsed();
+    rounded = file.rounded();
+    fillUp();
   }
 
 private:
@@ -189,9 +193,66 @@ private:
     std::optional<Matrix> gate;
     if (row.gatedMlps)
       gate = matrix(file, at + "gate_proj.weight", inner, width);
-    return {.gate = gate,
-            .up = matrix(file, at + "up_proj.weight", inner, width),
-            .down = matrix(file, at + "down_proj.weight", width, inner)};
+    MlpWeights made{.gate = gate,
+                    .up = matrix(file, at + "up_proj.weight", inner, width),
+                    .down = matrix(file, at + "down_proj.weight", width, inner)};
+    if (mlpBias) {
+      if (gate)
+        made.upBias = vector(file, at + "gate_proj.bias", {inner});
+      append(made.upBias, vector(file, at + "up_proj.bias", {inner}));
+      made.downBias = vector(file, at + "down_proj.bias", {width});
+    }
+    return made;
+  }
+  /// Makes the widths inside of MLPs and experts multiples of 16 by zeros, as products of gated pairs
+  /// take them. What these give is 0.
+  void fillUp() {
+    for (Layer &of : layer) {
+      if (of.mlp)
+        fillUp(*of.mlp);
+      if (of.experts && of.experts->apart)
+        fillUp(*of.experts->apart);
+      if (of.experts && experts.inner % kPairs)
+        fillUp(*of.experts);
+    }
+    for (std::int64_t *size : {&inner, &experts.inner, &experts.apart})
+      *size = whole(*size, kPairs);
+  }
+  void fillUp(MlpWeights &of) {
+    const std::int64_t inner = of.up.rows;
+    if (inner % kPairs == 0)
+      return;
+    if (of.gate)
+      of.gate = rowsFilledUp(*of.gate);
+    of.up = rowsFilledUp(of.up);
+    of.down = columnsFilledUp(of.down);
+    of.upBias = filledUp(of.upBias, inner);
+  }
+  void fillUp(ExpertWeights &of) {
+    std::vector<Matrix> rows; // gates and ups by themselves
+    for (const Matrix &both : of.gateUp)
+      for (std::int64_t first = 0; first < both.rows; first += experts.inner)
+        rows.push_back(rowsFilledUp(both.part(first, experts.inner)));
+    of.gateUp = rows;
+    for (Matrix &down : of.down)
+      down = columnsFilledUp(down);
+    of.gateUpBias = filledUp(of.gateUpBias, experts.inner);
+  }
+  static constexpr std::int64_t kPairs = 16;
+  Matrix rowsFilledUp(const Matrix &of) {
+    return block(of, {0, whole(of.rows, kPairs)}, {0, of.columns});
+  }
+  Matrix columnsFilledUp(const Matrix &of) {
+    return block(of, {0, of.rows}, {0, whole(of.columns, kPairs)});
+  }
+  /// Each `each` numbers, and zeros after them.
+  static Floats filledUp(const Floats &of, std::int64_t each) {
+    Floats made;
+    for (auto from = of.begin(); from != of.end(); from += each) {
+      append(made, {from, from + each});
+      made.resize(made.size() + std::size_t(whole(each, kPairs) - each));
+    }
+    return made;
   }
   Layer readLayer(const SafeTensors &file, std::int64_t i) {
     const std::string at = stem_ + "layers." + std::to_string(i) + ".",
@@ -258,16 +319,18 @@ private:
 
   LatentWeights readLatentWeights(const SafeTensors &file, const std::string &at) {
     const bool direct = latent.queries == 0;
-    const Matrix down = matrix(file, at + "kv_a_proj_with_mqa.weight", latent.cached(), width);
+    const std::int64_t ofFile = latent.keys + latent.rotary; // without the cache's zeros
+    const Matrix down = matrix(file, at + "kv_a_proj_with_mqa.weight", ofFile, width);
     LatentWeights made{
-        .down =
-            direct ? std::vector{down}
-                   : std::vector{matrix(file, at + "q_a_proj.weight", latent.queries, width), down},
+        .down = direct ? std::vector<Matrix>()
+                       : std::vector{matrix(file, at + "q_a_proj.weight", latent.queries, width)},
         .q = matrix(file, at + (direct ? "q_proj.weight" : "q_b_proj.weight"),
                     heads * latent.head(), direct ? width : latent.queries),
         .output = matrix(file, at + "o_proj.weight", width, heads * latent.value),
         .qNorm = direct ? Floats() : norm(file, at + "q_a_layernorm", latent.queries),
         .kvNorm = norm(file, at + "kv_a_layernorm", latent.keys)};
+    made.down.push_back(block(down.part(0, latent.keys), {0, latent.firstRotary()}, {0, width}));
+    made.down.push_back(down.part(latent.keys, latent.rotary));
     if (row.sparse) {
       const std::string of = at + "indexer.";
       made.indexer = IndexerWeights{
@@ -280,7 +343,9 @@ private:
     if (bias) {
       if (!direct)
         made.downBias = vector(file, at + "q_a_proj.bias", {latent.queries});
-      append(made.downBias, vector(file, at + "kv_a_proj_with_mqa.bias", {latent.cached()}));
+      Floats ofDown = vector(file, at + "kv_a_proj_with_mqa.bias", {ofFile});
+      ofDown.insert(ofDown.begin() + latent.keys, std::size_t(latent.cached() - ofFile), 0.0f);
+      append(made.downBias, ofDown);
       made.outputBias = vector(file, at + "o_proj.bias", {width});
     }
     // Of each head, keys and then values.

@@ -120,6 +120,8 @@ private:
   }
   static fk::GemmProblem withBias(fk::GemmProblem problem, bool bias) {
     problem.bias = bias;
+    if (bias)
+      problem.bias_type = fx::f32;
     return problem;
   }
 

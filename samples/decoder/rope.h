@@ -27,6 +27,7 @@ struct Rope {
   double factor = 1;
   /// What latent attention multiplies scores by, twice: yarn's mscale_all_dim.
   double scores = 1;
+  std::int64_t longest = 0; ///< tokens of a sequence, at most; 0: as many as the model was made for
 };
 
 namespace rope_scaling {
@@ -82,6 +83,32 @@ inline void yarn(Rope &rope, const RopeConfig &config) {
   rope.scores = scale(ofAll);
 }
 
+/// NTK-aware angles that grow with a text that is longer than max_position_embeddings. Sequences of
+/// this program are not, and then the angles are as they are.
+inline void dynamic(Rope &, const RopeConfig &config) {
+  config.own.real("factor", 1, 1e6);
+  config.own.ignore({"original_max_position_embeddings"});
+}
+
+/// LongRoPE (arXiv 2402.13753): each pair has a factor of its own, one for texts up to the original
+/// length and one for longer ones. A sequence that grows past it would need new keys for all of its
+/// tokens, so sequences end there.
+inline void longrope(Rope &rope, const RopeConfig &config) {
+  const double original = config.original(),
+               factor = config.own.real(
+                   "factor", 1, 1e6,
+                   std::max(1.0, config.model.real("max_position_embeddings", 1, 1e9) / original));
+  const std::vector<double> shorter =
+      config.own.reals("short_factor", rope.frequencies.size(), 1e-6, 1e6);
+  config.own.reals("long_factor", rope.frequencies.size(), 1e-6, 1e6);
+  for (std::size_t i = 0; i < shorter.size(); ++i)
+    rope.frequencies[i] /= shorter[i];
+  rope.factor =
+      config.own.real("attention_factor", 0, 1e3,
+                      std::sqrt(1 + std::log(factor) / std::log(std::max(2.0, original))));
+  rope.longest = std::int64_t(original);
+}
+
 struct Kind {
   std::string_view name;
   void (*apply)(Rope &, const RopeConfig &);
@@ -91,6 +118,8 @@ inline constexpr Kind kKinds[] = {
     {"linear", linear},
     {"llama3", llama3},
     {"yarn", yarn},
+    {"dynamic", dynamic},
+    {"longrope", longrope},
 };
 
 } // namespace rope_scaling
@@ -103,7 +132,8 @@ inline Rope ropeOf(const RopeConfig &config, std::int64_t rotary) {
   const std::string type = config.own.word("rope_type", config.own.word("type", "default"));
   const auto *kind = std::ranges::find(rope_scaling::kKinds, type, &rope_scaling::Kind::name);
   if (kind == std::end(rope_scaling::kKinds))
-    config.own.refuse("rope_type", type, "this program has default, linear, llama3 and yarn");
+    config.own.refuse("rope_type", type,
+                      "this program has default, linear, llama3, yarn, dynamic and longrope");
   kind->apply(rope, config);
   config.own.expectAllKnown();
   return rope;

@@ -15,6 +15,8 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <deque>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -122,6 +124,30 @@ public:
     expectNoOverlap(data);
   }
   static SafeTensors read(const std::string &path) { return {readFile(path), path}; }
+  /// The tensors of a model's folder: those of model.safetensors, or of the files that
+  /// model.safetensors.index.json names, as those of one.
+  static SafeTensors readModel(const std::string &folder) {
+    const std::string one = folder + "/model.safetensors", index = one + ".index.json";
+    if (std::filesystem::exists(one) || !std::filesystem::exists(index))
+      return read(one);
+    const std::vector<std::uint8_t> text = readFile(index);
+    const nlohmann::json entries = parseJson(
+        std::string_view(reinterpret_cast<const char *>(text.data()), text.size()), index);
+    const auto map = entries.find("weight_map");
+    if (map == entries.end() || !map->is_object() || map->empty())
+      throw FileError(index + " has no weight_map, which names the file of each tensor");
+    std::map<std::string, std::set<std::string>> files;
+    for (const auto &[tensor, file] : map->items()) {
+      if (!file.is_string() || file.get<std::string>().find_first_of("/\\") != std::string::npos)
+        throw FileError(index + " has " + tensor + " in " + file.dump() +
+                        "; a file of the same folder is expected");
+      files[file.get<std::string>()].insert(tensor);
+    }
+    SafeTensors all(index);
+    for (const auto &[file, tensors] : files)
+      all.take(read(folder + "/" + file), tensors);
+    return all;
+  }
 
   const std::string &name() const { return name_; }
   bool has(const std::string &tensor) const { return tensors_.contains(tensor); }
@@ -136,16 +162,24 @@ public:
     used_.insert(tensor);
     return found->second;
   }
-  /// The elements of a tensor of BF16, as they are in the file.
+  /// The elements of a tensor in BF16: as they are in the file, or rounded from F32 or F16.
   std::span<const std::uint8_t> bf16(const std::string &name,
                                      std::span<const std::int64_t> shape) const {
-    const StoredTensor &found = tensor(name, shape);
-    if (found.type->name != "BF16")
-      refuse("has " + name + " in " + std::string(found.type->name) +
-             "; this program takes matrices in BF16");
-    return found.bytes;
+    const StoredTensor &stored = tensor(name, shape);
+    if (stored.type->name == "BF16")
+      return stored.bytes;
+    const std::vector<float> values = floats(name, shape);
+    std::vector<std::uint8_t> &made = made_.emplace_back(values.size() * sizeof(fx::bfloat16_t));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const fx::bfloat16_t rounded(values[i]);
+      std::memcpy(&made[i * sizeof(rounded)], &rounded, sizeof(rounded));
+      rounded_ |= float(rounded) != values[i];
+    }
+    return made;
   }
-  /// The elements of a tensor of F32 or BF16.
+  /// Whether bf16 above has given another number than the file has.
+  bool rounded() const { return rounded_; }
+  /// The elements of a tensor of F32, BF16 or F16.
   std::vector<float> floats(const std::string &name, std::span<const std::int64_t> shape) const {
     const StoredTensor &found = tensor(name, shape);
     const auto as = [&]<class T>(T) {
@@ -157,8 +191,10 @@ public:
       return as(float());
     if (found.type->name == "BF16")
       return as(fx::bfloat16_t());
+    if (found.type->name == "F16")
+      return as(fx::half_t());
     refuse("has " + name + " in " + std::string(found.type->name) +
-           "; this program takes vectors in F32 or BF16");
+           "; this program takes weights in BF16, F16 or F32");
   }
   /// Refuses a file with a tensor that no call above asked for: it would be a part of the model
   /// that the program leaves out.
@@ -169,7 +205,20 @@ public:
   }
 
 private:
+  explicit SafeTensors(std::string name) : name_(std::move(name)) {}
   [[noreturn]] void refuse(const std::string &what) const { throw FileError(name_ + " " + what); }
+
+  /// Takes a file's tensors, which are to be these.
+  void take(SafeTensors file, const std::set<std::string> &tensors) {
+    for (const std::string &tensor : tensors)
+      if (!file.has(tensor))
+        refuse("has " + tensor + " in " + file.name_ + ", which does not have it");
+    for (const auto &[tensor, stored] : file.tensors_)
+      if (!tensors.contains(tensor))
+        refuse("does not have " + tensor + " of " + file.name_);
+    tensors_.merge(file.tensors_);
+    files_.push_back(std::move(file.bytes_)); // whose bytes stay where they are
+  }
 
   void add(const std::string &tensor, const nlohmann::json &entry,
            std::span<const std::uint8_t> data) {
@@ -235,9 +284,12 @@ private:
   }
 
   std::vector<std::uint8_t> bytes_;
+  std::vector<std::vector<std::uint8_t>> files_; ///< of several files
   std::string name_;
   std::map<std::string, StoredTensor> tensors_;
   mutable std::set<std::string> used_;
+  mutable std::deque<std::vector<std::uint8_t>> made_; ///< tensors that were rounded
+  mutable bool rounded_ = false;
 };
 
 } // namespace decoder

@@ -10,6 +10,11 @@
 
 namespace decoder {
 
+/// `size`, or the next larger multiple.
+constexpr std::int64_t whole(std::int64_t size, std::int64_t of) {
+  return (size + of - 1) / of * of;
+}
+
 /// The sizes of all mixtures of a model.
 struct Experts {
   std::int64_t count = 0, inner = 0; ///< experts that the router chooses from; their width inside
@@ -40,7 +45,10 @@ struct Latent {
   std::int64_t keys = 0, plain = 0, rotary = 0, value = 0;
 
   std::int64_t head() const { return plain + rotary; }
-  std::int64_t cached() const { return keys + rotary; } ///< elements of a token in the cache
+  /// Elements of a token in the cache: keys, zeros and what rotates; see decode's latent and head.
+  std::int64_t cached() const { return whole(roomOfKeys() + rotary, 64); }
+  std::int64_t roomOfKeys() const { return whole(keys, 128); }
+  std::int64_t firstRotary() const { return cached() - rotary; }
 };
 
 /// The sizes of the indexer of sparse attention: heads of q, one key of the size of a head, and how many
@@ -89,7 +97,7 @@ struct Sizes {
   std::int64_t window = 0; ///< tokens that a layer with a window sees, the query's among them
   fk::Activation activation;
   Rope rope, windowRope; ///< of layers without and with a window
-  bool headNorms, tied, bias;
+  bool headNorms, tied, bias, mlpBias;
   std::int64_t rotary = 2; ///< elements of a head that rotate
   fk::RopeStyle ropeStyle = fk::RopeStyle::neox;
   Experts experts; ///< if the architecture has mixtures
@@ -117,7 +125,7 @@ struct Sizes {
         activation(activationOf(config)),
         headNorms(row.optionalHeadNorms ? config.flag("use_qk_norm", false) : row.headNorms),
         tied(config.flag("tie_word_embeddings", row.tied)),
-        bias(config.flag("attention_bias", false)) {
+        bias(config.flag("attention_bias", false)), mlpBias(config.flag("mlp_bias", false)) {
     if (heads % kvHeads)
       config.refuse("num_key_value_heads", kvHeads,
                     "it divides num_attention_heads, " + std::to_string(heads));
@@ -145,7 +153,8 @@ struct Sizes {
     if (row.mixture &&
         (!row.oneMixer || std::ranges::find(experts.layers, true) != experts.layers.end()))
       readExperts(config, *row.mixture);
-    config.expect("mlp_bias", false);
+    if (row.mixture && !row.mixture->apart)
+      config.expect("mlp_bias", false);
     config.expect("use_bidirectional_attention", false);
     config.expectAllKnown();
   }
@@ -379,6 +388,9 @@ private:
       rotary = config.whole("rotary_dim", 1, head);
     if (rotary < 2 || rotary % 2)
       config.refuse("partial_rotary_factor", rotary, "an even number of elements rotates");
+    if (!row.partial && !row.latent && rotary != head)
+      partial.refuse("partial_rotary_factor", double(rotary) / double(head),
+                     "all elements of " + std::string(row.type) + "'s heads rotate");
     const auto of = [&](const Config &own) { return ropeOf({own, config}, rotary); };
     if (row.twoRopes && given && given->has("full_attention")) {
       rope = of(*given->object("full_attention"));
@@ -391,6 +403,9 @@ private:
     } else {
       rope = windowRope = of(given.value_or(none));
     }
+    for (const Rope &each : {rope, windowRope})
+      if (each.longest)
+        context = std::min(context, each.longest);
     if (!row.latent)
       return;
     if (rotary != latent.rotary)

@@ -95,8 +95,75 @@ TEST_CASE("a file of tensors is read as it was written") {
   CHECK_NOTHROW(tensors.expectAllUsed());
   CHECK_THROWS_WITH(tensors.floats("c", one), "file has no tensor c");
   CHECK_THROWS_WITH(tensors.floats("a", one), "file has a of shape [2, 1]; [1] is expected");
-  CHECK_THROWS_WITH(tensors.bf16("b", one),
-                    "file has b in F32; this program takes matrices in BF16");
+}
+
+TEST_CASE("matrices of more bits are rounded to BF16, and others are refused") {
+  const json header{{"f16", tensor("F16", {2}, {0, 4})},
+                    {"f32", tensor("F32", {2}, {4, 12})},
+                    {"i32", tensor("I32", {1}, {12, 16})}};
+  std::vector<std::uint8_t> bytes = file(header.dump(), 16);
+  const std::uint16_t halves[] = {0x3c00, 0xc100}; // 1 and -2.5
+  const float floats[] = {1.5f, 1 + 0x1.8p-8f};    // the second between two numbers of BF16
+  std::memcpy(bytes.data() + bytes.size() - 16, halves, 4);
+  std::memcpy(bytes.data() + bytes.size() - 12, floats, 8);
+  const SafeTensors tensors(bytes, "file");
+  const auto made = [&](const char *name) {
+    const std::int64_t two[] = {2};
+    const auto of = tensors.bf16(name, two);
+    return std::vector<std::uint8_t>(of.begin(), of.end());
+  };
+  CHECK(made("f16") == std::vector<std::uint8_t>{0x80, 0x3f, 0x20, 0xc0});
+  CHECK(!tensors.rounded());
+  CHECK(made("f32") == std::vector<std::uint8_t>{0xc0, 0x3f, 0x81, 0x3f});
+  CHECK(tensors.rounded());
+  const std::int64_t one[] = {1};
+  CHECK_THROWS_WITH(tensors.bf16("i32", one),
+                    "file has i32 in I32; this program takes weights in BF16, F16 or F32");
+}
+
+TEST_CASE("a model in several files is read as one, and what is wrong with their index is said") {
+  const std::string folder = std::filesystem::temp_directory_path() / "decoder_test_files";
+  const std::string index = folder + "/model.safetensors.index.json";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const auto write = [&](const std::string &name, const std::vector<std::uint8_t> &bytes) {
+    std::ofstream(folder + "/" + name, std::ios::binary)
+        .write(reinterpret_cast<const char *>(bytes.data()), std::streamsize(bytes.size()));
+  };
+  const auto read = [&](const json &text) -> std::string {
+    std::ofstream(index) << text.dump();
+    try {
+      const SafeTensors all = SafeTensors::readModel(folder);
+      const std::int64_t one[] = {1};
+      return all.floats("a", one) == Floats{1} && all.floats("b", one) == Floats{2} ? "right"
+                                                                                    : "wrong";
+    } catch (const FileError &error) {
+      return error.what();
+    }
+  };
+  const auto oneFloat = [&](const char *name, float value) {
+    std::vector<std::uint8_t> bytes = file(json{{name, tensor("F32", {1}, {0, 4})}}.dump(), 4);
+    std::memcpy(bytes.data() + bytes.size() - 4, &value, 4);
+    return bytes;
+  };
+  write("1.safetensors", oneFloat("a", 1));
+  write("2.safetensors", oneFloat("b", 2));
+  const auto map = [](const json &files) { return json{{"weight_map", files}}; };
+  CHECK(read(map({{"a", "1.safetensors"}, {"b", "2.safetensors"}})) == "right");
+  CHECK(read(map({{"a", "2.safetensors"}, {"b", "2.safetensors"}})) ==
+        index + " has a in " + folder + "/2.safetensors, which does not have it");
+  CHECK(read(map({{"b", "2.safetensors"}})) == index + " has no tensor a");
+  write("2.safetensors",
+        file(json{{"b", tensor("F32", {1}, {0, 4})}, {"c", tensor("F32", {0}, {4, 4})}}.dump(), 4));
+  CHECK(read(map({{"a", "1.safetensors"}, {"b", "2.safetensors"}})) ==
+        index + " does not have c of " + folder + "/2.safetensors");
+  CHECK(read(map({{"a", "3.safetensors"}})) == folder + "/3.safetensors: can't be opened");
+  CHECK(read(map({{"a", "../1.safetensors"}})) ==
+        index + " has a in \"../1.safetensors\"; a file of the same folder is expected");
+  CHECK(read(map({{"a", 1}})) == index + " has a in 1; a file of the same folder is expected");
+  CHECK(read(json{{"metadata", 1}}) ==
+        index + " has no weight_map, which names the file of each tensor");
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("what is wrong with a file of tensors is said") {
@@ -162,9 +229,9 @@ TEST_CASE("a header with any changed byte is refused or read, and nothing else h
 
 TEST_CASE("each model of the folder is read") {
   for (const char *model :
-       {"llama", "llama_linear", "llama_llama3", "llama_yarn", "qwen3", "gemma2", "gemma3",
-        "mixtral", "qwen3_moe", "gpt_oss", "glm4_moe", "deepseek_v3", "qwen3_next", "minimax_m2",
-        "mamba2", "nemotron_h", "nemotron_h_moe", "kimi_linear"}) {
+       {"llama", "llama_linear", "llama_llama3", "llama_yarn", "one_token", "qwen3", "gemma2",
+        "gemma3", "mixtral", "qwen3_moe", "gpt_oss", "glm4_moe", "deepseek_v3", "qwen3_next",
+        "minimax_m2", "mamba2", "nemotron_h", "nemotron_h_moe", "kimi_linear"}) {
     INFO(model);
     CHECK(said(model, configOf(model)) == "right");
   }
@@ -176,8 +243,6 @@ TEST_CASE("a model that this program does not have is refused with a sentence") 
   CHECK(saidWith("llama", {{"qk_layernorm", true}}) ==
         "config: qk_layernorm is true; this program does not know the key");
   CHECK(saidWith("llama", {{"qk_layernorm", nullptr}}) == "right");
-  CHECK(saidWith("llama", {{"mlp_bias", true}}) ==
-        "config: mlp_bias is true; this program runs models with false");
   CHECK(saidWith("llama", {{"hidden_act", "relu"}}) ==
         "config: hidden_act is \"relu\"; this program has silu, gelu_pytorch_tanh and "
         "relu2");
@@ -201,10 +266,10 @@ TEST_CASE("a model that this program does not have is refused with a sentence") 
         "config: layer_types is [\"full_attention\"]; 2 texts are expected");
   CHECK(saidWith("qwen3", {{"layer_types", nullptr}, {"use_sliding_window", true}}) ==
         "config: use_sliding_window is true; layer_types says of which layers then");
-  const json rope{{"rope_theta", 1e4}, {"rope_type", "longrope"}};
+  const json rope{{"rope_theta", 1e4}, {"rope_type", "spiral"}};
   CHECK(saidWith("llama", {{"rope_parameters", rope}}) ==
-        "config: rope_parameters: rope_type is \"longrope\"; this program has default, linear, "
-        "llama3 and yarn");
+        "config: rope_parameters: rope_type is \"spiral\"; this program has default, linear, "
+        "llama3, yarn, dynamic and longrope");
   const json unknown{{"rope_theta", 1e4}, {"rope_type", "default"}, {"twist", 3}};
   CHECK(saidWith("llama", {{"rope_parameters", unknown}}) ==
         "config: rope_parameters: twist is 3; this program does not know the key");
@@ -221,6 +286,9 @@ TEST_CASE("a model whose files don't fit each other is refused with a sentence")
                  "expected"));
   CHECK(endsWith(saidWith("llama", {{"attention_bias", true}}),
                  "has no tensor model.layers.0.self_attn.q_proj.bias"));
+  CHECK(endsWith(saidWith("llama", {{"mlp_bias", true}}),
+                 "has no tensor model.layers.0.mlp.gate_proj.bias"));
+  expectRefused("mixtral", "mlp_bias", true, "this program runs models with false");
   CHECK(endsWith(saidWith("llama_llama3", {{"attention_bias", false}}),
                  ".bias, which this program does not use"));
   CHECK(endsWith(saidWith("qwen3", {{"model_type", "llama"}}),
@@ -499,6 +567,42 @@ TEST_CASE("older files name rotations in other keys") {
   const Model two(Config(config, "config"), gemma);
   CHECK(two.rope.frequencies[1] == Approx(std::pow(1e6, -1.0 / 16)));
   CHECK(two.windowRope.frequencies[1] == Approx(std::pow(1e4, -1.0 / 16)));
+}
+
+TEST_CASE("rotations of longer texts, up to where they are those of the model") {
+  const auto model = [](const json &rope) {
+    json config = configOf("llama");
+    config["rope_parameters"] = rope;
+    return Sizes(Config(config, "config"));
+  };
+  const std::vector<double> twos(16, 2), threes(16, 3);
+  const Rope plain = model({{"rope_type", "default"}, {"rope_theta", 1e4}}).rope;
+  const Sizes dynamic = model({{"rope_type", "dynamic"}, {"rope_theta", 1e4}, {"factor", 2.0}});
+  CHECK(dynamic.rope.frequencies == plain.frequencies);
+  CHECK(dynamic.context == 64);
+  const Sizes longer = model({{"rope_type", "longrope"},
+                              {"rope_theta", 1e4},
+                              {"factor", 4.0},
+                              {"original_max_position_embeddings", 16},
+                              {"short_factor", twos},
+                              {"long_factor", threes}});
+  for (std::size_t i = 0; i < 16; ++i)
+    CHECK(longer.rope.frequencies[i] == Approx(plain.frequencies[i] / 2));
+  CHECK(longer.rope.factor == Approx(std::sqrt(1.5))); // 1 + log 4 / log 16
+  CHECK(longer.context == 16);
+  CHECK(saidWith("llama", {{"rope_parameters",
+                            {{"rope_type", "longrope"},
+                             {"rope_theta", 1e4},
+                             {"short_factor", {1.0}},
+                             {"long_factor", threes}}}}) ==
+        "config: rope_parameters: short_factor is [1.0]; 16 numbers from 0.000001 to "
+        "1000000.000000 are expected");
+  CHECK(saidWith(
+            "llama",
+            {{"rope_parameters",
+              {{"rope_type", "default"}, {"rope_theta", 1e4}, {"partial_rotary_factor", 0.5}}}}) ==
+        "config: rope_parameters: partial_rotary_factor is 0.5; all elements of llama's heads "
+        "rotate");
 }
 
 TEST_CASE("sequences share pages, and give them back") {

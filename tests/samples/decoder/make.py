@@ -28,15 +28,17 @@ MODELS = {
     'llama_llama3': ('llama', dict(BASE, num_hidden_layers=1, attention_bias=True,
                                    rope_parameters=dict(rope_type='llama3', rope_theta=500.0, factor=8.0, low_freq_factor=1.0,
                                                         high_freq_factor=4.0, original_max_position_embeddings=32))),
-    'llama_yarn': ('llama', dict(BASE, num_hidden_layers=1,
+    # Of its MLP, widths are no multiples of 16, as of the experts of qwen3_moe.
+    'llama_yarn': ('llama', dict(BASE, num_hidden_layers=1, intermediate_size=40, mlp_bias=True,
                                  rope_parameters=dict(rope_type='yarn', rope_theta=500.0, factor=4.0, original_max_position_embeddings=16,
                                                       beta_fast=4.0, beta_slow=0.5))),
+    'one_token': ('llama', dict(BASE, num_hidden_layers=1)),
     'qwen3': ('qwen3', dict(BASE)),
     'gemma2': ('gemma2', dict(BASE, query_pre_attn_scalar=32, sliding_window=8, attn_logit_softcapping=2.0, final_logit_softcapping=2.0)),
     'gemma3': ('gemma3_text', dict(BASE, **FEW_HEADS, query_pre_attn_scalar=32, sliding_window=8, num_hidden_layers=3,
                                    layer_types=['sliding_attention', 'full_attention', 'sliding_attention'])),
     'mixtral': ('mixtral', dict(BASE, **FEW_HEADS, num_local_experts=4, num_experts_per_tok=2, intermediate_size=32)),
-    'qwen3_moe': ('qwen3_moe', dict(BASE, **FEW_HEADS, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, norm_topk_prob=True)),
+    'qwen3_moe': ('qwen3_moe', dict(BASE, **FEW_HEADS, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=24, norm_topk_prob=True)),
     'gpt_oss': ('gpt_oss', dict(BASE, **FEW_HEADS, num_local_experts=8, num_experts_per_tok=2, intermediate_size=16, sliding_window=8,
                                 swiglu_limit=1.0, max_position_embeddings=131072)),
     'glm4_moe': ('glm4_moe', dict(BASE, **FEW_HEADS, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, n_shared_experts=1,
@@ -50,7 +52,7 @@ MODELS = {
                                                              original_max_position_embeddings=16, beta_fast=4.0, beta_slow=0.5))),
     # Prompts of more tokens than index_topk: later tokens see some of those before them.
     'deepseek_v32': ('deepseek_v32', dict({k: v for k, v in BASE.items() if k != 'head_dim'}, num_attention_heads=2, num_key_value_heads=2,
-                                          q_lora_rank=16, kv_lora_rank=128, qk_nope_head_dim=32, qk_rope_head_dim=64, v_head_dim=32,
+                                          q_lora_rank=16, kv_lora_rank=96, qk_nope_head_dim=32, qk_rope_head_dim=32, v_head_dim=32,
                                           n_routed_experts=8, num_experts_per_tok=2, n_group=2, topk_group=1, moe_intermediate_size=16,
                                           n_shared_experts=1, first_k_dense_replace=1, index_topk=6, index_n_heads=16, index_head_dim=128)),
     'qwen3_next': ('qwen3_next', dict(BASE, **FEW_HEADS, num_hidden_layers=3,
@@ -75,7 +77,7 @@ MODELS = {
                                           num_experts_per_tok=3, n_group=2, topk_group=1, moe_intermediate_size=16, moe_latent_size=16,
                                           moe_shared_expert_intermediate_size=48, routed_scaling_factor=1.5)),
 }
-PROMPT_LENGTHS, STEPS = (19, 5, 1), 4
+PROMPT_LENGTHS, STEPS = {'one_token': (1, 1)}, 4
 
 
 def randomise(model, generator, tied):
@@ -118,7 +120,7 @@ def make(name, out, seed):
             weights[k] = v.to(torch.bfloat16).contiguous() if v.is_floating_point() else v.contiguous()
     save_file(weights, os.path.join(folder, 'model.safetensors'))
     expected, tensors = [], {}
-    for number, length in enumerate(PROMPT_LENGTHS):
+    for number, length in enumerate(PROMPT_LENGTHS.get(name, (19, 5, 1))):
         ids, rows = torch.randint(3, config.vocab_size, (1, length), generator=generator), []
         with torch.no_grad():
             for step in range(STEPS):
