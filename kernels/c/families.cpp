@@ -7,6 +7,7 @@
 #include <flydsl/kernels/operands.h>
 
 #include <bitset>
+#include <cstring>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::c {
@@ -19,7 +20,15 @@ struct Family {
   std::unique_ptr<flydsl_plan> (*make)(std::span<const std::string> fields, const Asked &asked);
 };
 
-DType typeOf(flydsl_dtype type, const char *name) {
+/// The number in an enumeration. C programs may give any; C++ reads none but the enumerators' own.
+template <class Enumeration> int numberIn(const Enumeration &given) {
+  int number = 0;
+  static_assert(sizeof number == sizeof given);
+  std::memcpy(&number, &given, sizeof number);
+  return number;
+}
+
+DType typeOf(int type, const char *name) {
   switch (type) {
   case FLYDSL_F32:
     return f32;
@@ -52,8 +61,7 @@ DType typeOf(flydsl_dtype type, const char *name) {
   case FLYDSL_F4E2M1FN:
     return f4E2M1FN;
   }
-  throw Error(std::string(name) + ": there is no type with the number " +
-              std::to_string(static_cast<int>(type)));
+  throw Error(std::string(name) + ": there is no type with the number " + std::to_string(type));
 }
 
 /// The arguments of a call as fields of a family's Args.
@@ -112,19 +120,19 @@ private:
     return found;
   }
   std::int64_t integer(const flydsl_argument &argument) const {
-    if (argument.kind != FLYDSL_INTEGER)
+    if (numberIn(argument.kind) != FLYDSL_INTEGER)
       fail(std::string(argument.name) + " is a number; its kind is FLYDSL_INTEGER");
     return argument.integer;
   }
   const Group *group(const flydsl_argument &argument) const {
-    if (argument.kind != FLYDSL_GROUP)
+    if (numberIn(argument.kind) != FLYDSL_GROUP)
       fail(std::string(argument.name) + " is a group; its kind is FLYDSL_GROUP");
     if (!argument.data)
       fail(std::string(argument.name) + " is NULL");
     return &static_cast<const flydsl_group *>(argument.data)->group;
   }
   TensorArg tensor(const flydsl_argument &argument) const {
-    if (argument.kind != FLYDSL_TENSOR)
+    if (numberIn(argument.kind) != FLYDSL_TENSOR)
       fail(std::string(argument.name) + " is a tensor; its kind is FLYDSL_TENSOR");
     return memory(argument);
   }
@@ -135,13 +143,13 @@ private:
     if (!argument.shape)
       fail(std::string(argument.name) + " has no shape");
     const auto rank = static_cast<std::size_t>(argument.rank);
-    return TensorArg(argument.data, typeOf(argument.dtype, argument.name), {argument.shape, rank},
-                     argument.strides ? TensorArg::Dims(argument.strides, rank)
-                                      : TensorArg::Dims());
+    return TensorArg(
+        argument.data, typeOf(numberIn(argument.dtype), argument.name), {argument.shape, rank},
+        argument.strides ? TensorArg::Dims(argument.strides, rank) : TensorArg::Dims());
   }
   template <class Field, class P>
   Field operand(const P &problem, const flydsl_argument &argument) const {
-    const bool isPrepared = argument.kind == FLYDSL_PREPARED;
+    const bool isPrepared = numberIn(argument.kind) == FLYDSL_PREPARED;
     if constexpr (std::is_same_v<Field, TensorArg>) {
       return tensor(argument);
     } else if constexpr (std::is_same_v<Field, WeightArg>) {

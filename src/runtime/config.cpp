@@ -1,6 +1,8 @@
 // Configurations: named values that are read by their type and printed as text.
 #include <flydsl/host/autotune.h>
 
+#include <charconv>
+
 FLYDSL_NAMESPACE_BEGIN
 
 const Config::Value &Config::find(const std::string &name) const {
@@ -28,6 +30,12 @@ const std::string &Config::text(const std::string &name) const {
   return typed<std::string>(find(name), name, "text");
 }
 
+/// The shortest text from which the same number is read: an eps of 1e-7 is not 0.000000.
+static std::string shortest(double value) {
+  char digits[32]; // the longest of them has 24
+  return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
+}
+
 std::string Config::str() const {
   std::string all;
   for (const Entry &entry : entries_) {
@@ -37,7 +45,7 @@ std::string Config::str() const {
     else if (const auto *b = std::get_if<bool>(&entry.value))
       all += *b ? "true" : "false";
     else if (const auto *d = std::get_if<double>(&entry.value))
-      all += std::to_string(*d);
+      all += shortest(*d);
     else
       all += std::get<std::string>(entry.value);
   }

@@ -183,7 +183,8 @@ TEST_CASE("configurations are read by name and type") {
   CHECK(config.flag("flag"));
   CHECK(config.real("x") == 0.5);
   CHECK(config.text("mode") == "fast");
-  CHECK(config.str() == "n=3 flag=true x=0.500000 mode=fast");
+  CHECK(config.str() == "n=3 flag=true x=0.5 mode=fast");
+  CHECK(fx::Config{{"eps", 1e-7}, {"scale", 0.1}}.str() == "eps=1e-07 scale=0.1");
   CHECK_THROWS_WITH(config.integer("m"), Contains("no value m in the configuration n=3"));
   CHECK_THROWS_WITH(config.flag("n"), Contains("the value n of a configuration is no flag"));
   CHECK_THROWS_WITH(fx::autotune("none", {}, {}, candidate), Contains("no configurations"));
@@ -254,7 +255,7 @@ struct Tile {
 TEST_CASE("a struct becomes a configuration and comes back") {
   const fx::Config config = fx::to_config(Tile{});
   CHECK(config.str() == "m=128 k=-8 dtype=f16 swizzled=true schedule=direct waves.0=2 waves.1=4 "
-                        "stage.count=2 stage.slack=0.500000 order=5");
+                        "stage.count=2 stage.slack=0.5 order=5");
   Tile other;
   other.m = 64;
   other.dtype = fx::bf16;

@@ -157,7 +157,8 @@ int tune(const Request &request, const Options &options) {
     return std::filesystem::exists(options.into) ? fk::TunedConfigs::read(options.into)
                                                  : fk::TunedConfigs();
   };
-  (void)there(); // a file that is refused is so before the time is spent
+  if (!options.into.empty())
+    there().write(options.into); // a file that can't be read or written is told before the search
   const auto text = [&](const fx::Config &config) {
     return shown(config, request.family->configEnumerations());
   };
