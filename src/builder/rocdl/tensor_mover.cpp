@@ -5,9 +5,9 @@
 #include <flydsl/kernel/copy.h>
 #include <flydsl/rocdl/atoms.h>
 
-#include "builder/atoms/tiling.h"
 #include "builder/trace/facade.h"
 #include "builder/trace/types.h"
+#include "builder/trace/whole_block.h"
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "layout/coord.h"
 
@@ -216,7 +216,7 @@ private:
     if (all && waves > *all)
       refuse(std::to_string(waves) + " waves are to share the tile, and the block has " +
              std::to_string(*all));
-    if (all && waves != *all && !builder::isConditional(tracer_))
+    if (all && waves != *all && builder::isForWholeBlock(tracer_))
       refuse("the tile is for " + std::to_string(waves) + " of the block's " +
              std::to_string(*all) +
              " waves, but all waves get here; leave out .waves, or call it inside fx::if_("

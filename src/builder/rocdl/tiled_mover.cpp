@@ -7,6 +7,7 @@
 #include "builder/trace/facade.h"
 #include "builder/trace/layout_errors.h"
 #include "builder/trace/types.h"
+#include "builder/trace/whole_block.h"
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "dialect/FlyROCDL/IR/TensorMovePlan.h"
@@ -86,13 +87,14 @@ public:
   Partition(const CopyAtom &atom, const IntTuple &wave, const Layout &waves, Loc loc)
       : box_(boxOf(atom, loc)), waves_(wavesOf(waves, loc)), wave_(crd2idx(wave, waves, loc)),
         loc_(loc) {
-    const std::optional<int> all = Tracer::require("tdm_partition", loc).kernel.waves();
+    Tracer &tracer = Tracer::require("tdm_partition", loc);
+    const std::optional<int> all = tracer.kernel.waves();
     if (!all)
       return;
     if (waves_ > *all)
       refuse("the tile is for " + std::to_string(waves_) + " waves, and the block has " +
              std::to_string(*all));
-    if (waves_ < *all && !builder::isConditional(*detail::running()))
+    if (waves_ < *all && builder::isForWholeBlock(tracer))
       refuse("the tile is for " + std::to_string(waves_) + " of the block's " +
              std::to_string(*all) +
              " waves, but all waves get here; make it for all of them, or call this inside "

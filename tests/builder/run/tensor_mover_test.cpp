@@ -151,6 +151,12 @@ TEST_CASE("tensor moves that the mover can't do are refused at the call") {
          tensor_load_to_lds(x, {0, 0}, shared({8, 8}, {8, 1}), {.waves = 1});
        },
        "the tile is for 1 of the block's 4 waves, but all waves get here"},
+      {[&](auto &x) { // a branch that all waves take
+         fx::if_(fx::Int32(fx::block_idx().x) == 0, [&] {
+           tensor_load_to_lds(x, {0, 0}, shared({8, 8}, {8, 1}), {.waves = 1});
+         });
+       },
+       "the tile is for 1 of the block's 4 waves, but all waves get here"},
       {[&](auto &x) {
          tensor_load_to_lds(x, {0, 0}, shared({8, 12}, {16, 1}));
        },
@@ -252,7 +258,8 @@ template <class T> void checkTiled(int m, int n, int pitch, const Tiled &shape) 
 }
 } // namespace
 
-TEST_CASE("atoms made of a tensor and a tile move the boxes of each wave, in and out of range") {
+TEST_CASE(
+    "tensor moves by atoms made of a tensor take the boxes of each wave, in and out of range") {
   if (!hasMover()) {
     CHECK_THAT(errorOf([] { checkTiled<float>(32, 64, 64, {}); }),
                Catch::Contains("there is no make_tiled_tdm_atom on " + target().name() +
@@ -265,7 +272,7 @@ TEST_CASE("atoms made of a tensor and a tile move the boxes of each wave, in and
   checkTiled<std::uint8_t>(50, 100, 112, {.rows = 16, .columns = 64, .gap = 16, .waves = 1});
 }
 
-TEST_CASE("a wave's boxes of a row of tiles go to stages of LDS") {
+TEST_CASE("tensor moves take a wave's boxes of a row of tiles to stages of LDS") {
   if (!hasMover())
     return;
   // LDS in blocks of 16 columns: four boxes for each of two waves; two tiles in two stages.
@@ -303,7 +310,7 @@ TEST_CASE("a wave's boxes of a row of tiles go to stages of LDS") {
   CHECK(y.to_host() == from);
 }
 
-TEST_CASE("atoms made of a tensor and a tile say what does not fit") {
+TEST_CASE("tensor moves by atoms made of a tensor say what does not fit") {
   if (!hasMover())
     return;
   namespace rocdl = fx::rocdl;
@@ -348,6 +355,10 @@ TEST_CASE("atoms made of a tensor and a tile say what does not fit") {
       {[&](auto &x) { part(x, 8, fx::make_layout(8), 0); },
        "the tile is for 8 waves, and the block has 4"},
       {[&](auto &x) { part(x, 2, fx::make_layout(2), 0); },
+       "the tile is for 2 of the block's 4 waves, but all waves get here"},
+      {[&](auto &x) {
+         fx::if_(fx::Int32(fx::block_idx().x) == 0, [&] { part(x, 2, fx::make_layout(2), 0); });
+       },
        "the tile is for 2 of the block's 4 waves, but all waves get here"},
       {[&](auto &x) { part(x, 4, fx::make_layout(4, 2), 0); },
        "the waves of a tile are counted from 0 without gaps"},

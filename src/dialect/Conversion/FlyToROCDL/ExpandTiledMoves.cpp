@@ -181,11 +181,12 @@ LogicalResult expandBarrier(AtomSetValueOp op) {
   return success();
 }
 
-/// The coordinate of element i of a box, whose innermost dimension, the last, is walked first.
+/// The coordinate of element i of a box, whose last dimension is walked first. Coordinates list it
+/// first too.
 std::vector<int64_t> coordinateInBox(ArrayRef<int32_t> box, int64_t i) {
-  std::vector<int64_t> coordinate(box.size());
+  std::vector<int64_t> coordinate;
   for (size_t d = box.size(); d-- > 0; i /= box[d])
-    coordinate[d] = i % box[d];
+    coordinate.push_back(i % box[d]);
   return coordinate;
 }
 
