@@ -106,6 +106,44 @@ MxOperands whole(const GemmProblem &problem, std::int64_t m) {
           scales(problem.n, 4)};
 }
 
+/// A mistake of a loop, as operands by which a loop without it gives the same: bytes `first` and `second` of
+/// an operand are exchanged, or the two elements of a byte.
+struct Mistake {
+  std::vector<std::uint8_t> MxOperands::*of;
+  std::size_t first, second;
+};
+/// Mistakes in one row: the scale of the neighbour group of 32 elements, of the neighbour part of 128 (the
+/// other byte that an instruction may name), of the neighbour row; the neighbour element of 4 bits.
+std::vector<Mistake> mistakesOf(const GemmProblem &problem) {
+  const auto ofRow = std::size_t(problem.k / 32);
+  std::vector<Mistake> all;
+  for (const auto scales : {&MxOperands::scaleA, &MxOperands::scaleB})
+    for (const std::size_t distance : {std::size_t{1}, std::size_t{4}, ofRow})
+      all.push_back({scales, 5 * ofRow + 8, 5 * ofRow + 8 + distance});
+  if (problem.a == fx::f4E2M1FN)
+    all.push_back({&MxOperands::a, 2, 2});
+  if (problem.b == fx::f4E2M1FN)
+    all.push_back({&MxOperands::b, 2, 2});
+  return all;
+}
+/// The operands with a mistake. The two bytes differ, or the two elements, as of those that were drawn.
+MxOperands mistaken(MxOperands operands, const Mistake &mistake) {
+  std::vector<std::uint8_t> &bytes = operands.*mistake.of;
+  if (mistake.first != mistake.second) {
+    // The first of a row whose neighbour has another scale.
+    std::size_t first = mistake.first;
+    while (bytes.at(first) == bytes.at(first + mistake.second - mistake.first))
+      ++first;
+    std::swap(bytes[first], bytes[first + mistake.second - mistake.first]);
+    return operands;
+  }
+  std::size_t at = mistake.first;
+  while ((bytes.at(at) & 15) == bytes[at] >> 4)
+    ++at;
+  bytes[at] = std::uint8_t(bytes[at] << 4 | bytes[at] >> 4);
+  return operands;
+}
+
 /// The types of a and b.
 constexpr std::array kTypes{
     std::pair(fx::f4E2M1FN, fx::f4E2M1FN), std::pair(fx::f8E4M3FN, fx::f4E2M1FN),
@@ -174,6 +212,9 @@ TEST_CASE("sums of integers over powers of two are exact in the microscaling for
     const std::vector<double> expected = exact(problem, m, operands);
     for (const GemmConfig &config : loops(problem))
       CHECK(product(problem, config, m, operands) == expected);
+    // What a loop with a mistake gives is something else.
+    for (const Mistake &mistake : mistakesOf(problem))
+      CHECK(exact(problem, m, mistaken(operands, mistake)) != expected);
   }
 }
 
