@@ -1,12 +1,14 @@
 """Puts the products of mixtures of experts next to the best published time of their stage, by hand.
 
     moe_rows.py TABLE.csv.gz FLY_KERNELS MOST > moe.csv
+    moe_rows.py report < moe.csv
 
 TABLE is aiter's tuned tables of fused mixtures (`tuned_fmoe`): a row has a model's sizes, a number of tokens, and the microseconds of both
-stages. The least time of each stage of a shape is taken, of 256 compute units of gfx950 (MI355X). Of the models below, the numbers of tokens
-that are executed with fewer than MOST multiply-adds, padding included, are estimated: `fly-kernels time` of what `choose` gives for the stage as
+stages, or those of one kernel that does both. The least time of each stage of a shape is taken, of 256 compute units of gfx950 (MI355X); where one kernel for
+both is the best that is published, it stands as the stage "both", next to the sum of the library's two. Of the models below, the numbers of tokens
+that are executed with fewer than MOST multiply-adds, padding included, are estimated, those with the fewest first: `fly-kernels time` of what `choose` gives for the stage as
 a grouped product. Tokens are routed evenly, as in aiter's tests, which draw experts by chance: so many experts have rows as are expected
-to be drawn, with as many rows each. A summary goes to stderr.
+to be drawn, with as many rows each. With `report`, a summary of such a table goes to stderr.
 """
 import csv
 import gzip
@@ -29,14 +31,21 @@ MODELS = {
     "GLM-4.5, TP 4": (5120, 384, 161, 9),
     "gpt-oss": (3072, 3072, 128, 4),
     "MiniMax-M2, TP 4": (3072, 384, 256, 8),
+    "MiniMax-M2": (3072, 1536, 256, 8),
+    "6,144 x 384, 129 experts": (6144, 384, 129, 5),
 }
 MX = "scale_a=mx scale_b=mx scale=f8E8M0FNU"
-# class: types of the table, the operands, and what the first stage adds for its results
+FLOAT8, FLOAT4 = "torch.float8_e4m3fn", "torch.float4_e2m1fn_x2"
+# class: types of the table, the operands, and what the first stage has for its results
 CLASSES = {
-    "fp4": (("torch.float4_e2m1fn_x2", "torch.float4_e2m1fn_x2", "per_1x32"), f"a=f4E2M1FN b=f4E2M1FN {MX}", "c=f4E2M1FN scale_c=mx"),
-    "fp8 by fp4": (("torch.float8_e4m3fn", "torch.float4_e2m1fn_x2", "per_1x32"), f"a=f8E4M3FN b=f4E2M1FN {MX}", "c=f8E4M3FN scale_c=mx"),
-    "fp8 blocks": (("torch.float8_e4m3fn", "torch.float8_e4m3fn", "per_1x128"),
-                   "a=f8E4M3FN b=f8E4M3FN scale_a=per_block scale_b=per_block", "c=f8E4M3FN scale_c=per_block"),
+    "fp4": ((FLOAT4, FLOAT4, "per_1x32"), f"a=f4E2M1FN b=f4E2M1FN {MX}", "c=f4E2M1FN scale_c=mx"),
+    "fp8 by fp4": ((FLOAT8, FLOAT4, "per_1x32"), f"a=f8E4M3FN b=f4E2M1FN {MX}", "c=f8E4M3FN scale_c=mx"),
+    "fp8 MX": ((FLOAT8, FLOAT8, "per_1x32"), f"a=f8E4M3FN b=f8E4M3FN {MX}", "c=f8E4M3FN scale_c=mx"),
+    "fp8 blocks": ((FLOAT8, FLOAT8, "per_1x128"), "a=f8E4M3FN b=f8E4M3FN scale_a=per_block scale_b=per_block", "c=f8E4M3FN scale_c=per_block"),
+    "fp8 rows": ((FLOAT8, FLOAT8, "per_Token"), "a=f8E4M3FN b=f8E4M3FN scale_a=per_row scale_b=per_row", "c=bf16"),
+    "bf16 by fp4": (("torch.bfloat16", FLOAT4, "per_1x32"), "a=bf16 b=f4E2M1FN b_groups.size=32 b_groups.scale=f8E8M0FNU", "c=bf16"),
+    "bf16 by int4": (("torch.bfloat16", "torch.int4", "per_1x32"), "a=bf16 b=i4 b_groups.size=32 b_groups.scale=bf16", "c=bf16"),
+    "bf16": (("torch.bfloat16", "torch.bfloat16", "No"), "a=bf16 b=bf16", "c=bf16"),
 }
 UNITS = (16, 32, 64, 128)
 
@@ -56,31 +65,52 @@ def grouped(model, operands, results, tokens, stage):
     return f"grouped_gemm {operands} {rest} experts={drawn} n={n} k={k} unit={unit} topk={topk}", places, places * width * k
 
 
+def published(rows, sizes, types):
+    """The least time of each number of tokens and stage, with its kernel."""
+    best = {}
+    for row in rows:
+        shape = tuple(int(row[field]) for field in ("model_dim", "inter_dim", "expert", "topk"))
+        if shape != sizes or (row["q_a"], row["q_w"]) != types[:2] or not row["q_type"].endswith(types[2]):
+            continue
+        stages = (1, 2) if float(row["us2"] or 0) > 0 else ("both",)
+        for stage in stages:
+            us, key = float(row["us1" if stage == "both" else f"us{stage}"]), (int(row["token"]), stage)
+            if us > 0 and (key not in best or us < best[key][0]):
+                best[key] = (us, row["kernel1" if stage == "both" else f"kernel{stage}"])
+    for tokens in {tokens for tokens, stage in best}:
+        two = sum(best.get((tokens, stage), (math.inf,))[0] for stage in (1, 2))
+        if best.get((tokens, "both"), (math.inf,))[0] >= two:
+            best.pop((tokens, "both"), None)
+    return best
+
+
 def main(table, program, most):
     rows = [row for row in csv.DictReader(gzip.open(table, "rt")) if row["gfx"] == "gfx950" and row["cu_num"] == "256"]
+    shapes = []
+    for model, sizes in MODELS.items():
+        for name, (types, operands, results) in CLASSES.items():
+            for (tokens, stage), (us, kernel) in published(rows, sizes, types).items():
+                stages = [grouped(sizes, operands, results, tokens, one) for one in ((1, 2) if stage == "both" else (stage,))]
+                work = sum(one[2] for one in stages)
+                if work < most:
+                    shapes.append((work, model, name, tokens, stage, us, kernel, stages))
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(["model", "class", "tokens", "stage", "published_us", "kernel", "estimated_us", "problem", "configuration"])
+    for _, model, name, tokens, stage, us, kernel, stages in sorted(shapes, key=lambda shape: shape[0]):
+        times = [estimate(program, problem, places, "gfx950", "MI355X") for problem, places, _ in stages]
+        out.writerow([model, name, tokens, stage, us, kernel, round(sum(time for time, _ in times), 2),
+                      " | ".join(problem for problem, _, _ in stages), " | ".join(configuration for _, configuration in times)])
+        sys.stdout.flush()
+
+
+def report(file):
     ratios = {}
-    for model, sizes in MODELS.items():
-        for name, ((a, w, kind), operands, results) in CLASSES.items():
-            best = {}
-            for row in rows:
-                shape = tuple(int(row[field]) for field in ("model_dim", "inter_dim", "expert", "topk"))
-                if shape != sizes or row["q_a"] != a or row["q_w"] != w or not row["q_type"].endswith(kind):
-                    continue
-                for stage in (1, 2):
-                    us, key = float(row[f"us{stage}"] or 0), (int(row["token"]), stage)
-                    if us > 0 and (key not in best or us < best[key][0]):
-                        best[key] = (us, row[f"kernel{stage}"])
-            for (tokens, stage), (us, kernel) in sorted(best.items()):
-                problem, places, work = grouped(sizes, operands, results, tokens, stage)
-                if work >= most:
-                    continue
-                estimated, configuration = estimate(program, problem, places, "gfx950", "MI355X")
-                out.writerow([model, name, tokens, stage, us, kernel, estimated, problem, configuration])
-                sys.stdout.flush()
-                ratios.setdefault((name, stage), []).append(estimated / us)
+    for row in sorted(csv.DictReader(file), key=lambda row: (list(CLASSES).index(row["class"]), row["stage"])):
+        ratios.setdefault((row["class"], row["stage"]), []).append(float(row["estimated_us"]) / float(row["published_us"]))
     summary(("class", "stage", "shapes"), ratios)
 
 
-main(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+if sys.argv[1] == "report":
+    report(sys.stdin)
+else:
+    main(sys.argv[1], sys.argv[2], float(sys.argv[3]))

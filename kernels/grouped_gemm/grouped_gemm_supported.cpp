@@ -14,6 +14,9 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
+/// The fewest bytes of a row of a step that the loop of few rows is given: one load of 16 bytes by eight lanes.
+constexpr int kShortestRow = 128;
+
 using Grouped = Family<GroupedGemmProblem>;
 using Gemm = Family<GemmProblem>;
 using std::to_string;
@@ -59,6 +62,23 @@ Support pairsSupported(const GroupedGemmProblem &problem) {
   return {};
 }
 
+/// The tile for a K that is shorter than what its waves take together: a step is no longer than K needs, and
+/// as few waves share K as there are steps. Others would wait for them. (bench/silicon/README.md has the
+/// estimates.)
+GemmConfig withoutIdleWaves(GemmConfig config, const GemmProblem &product) {
+  if (config.loop != GemmLoop::registers)
+    return config;
+  const int shortest = kShortestRow * 8 / product.a.memory_bits();
+  while (config.tile_k / 2 >= std::max<std::int64_t>(product.k, shortest))
+    config.tile_k /= 2;
+  const std::int64_t steps = (product.k + config.tile_k - 1) / config.tile_k;
+  while (config.waves_k > 1 && config.waves_k / 2 >= steps) {
+    config.waves_k /= 2;
+    config.threads /= 2;
+  }
+  return config;
+}
+
 /// The tiles that fit the problem, from the largest to the smallest: of the table for so many rows of
 /// an expert, or of the other one if it has none.
 std::vector<GemmConfig> tilesFor(const GroupedGemmProblem &problem, std::int64_t rows,
@@ -70,9 +90,12 @@ std::vector<GemmConfig> tilesFor(const GroupedGemmProblem &problem, std::int64_t
     if (!all.empty())
       break;
     for (const GemmTile &tile : gemmTiles(target, product, few ? kFewRows : kMostRowsOfCall))
-      if (const GemmConfig config = configOf(product, tile);
-          Grouped::supported(problem, config, target))
-        all.push_back(config);
+      for (const GemmConfig &config :
+           {withoutIdleWaves(configOf(product, tile), product), configOf(product, tile)})
+        if (Grouped::supported(problem, config, target)) {
+          all.push_back(config);
+          break;
+        }
   }
   return all;
 }
