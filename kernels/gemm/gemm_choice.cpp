@@ -140,8 +140,10 @@ GemmConfig vectorConfig(const GemmProblem &problem, std::int64_t rows, const Tar
           .waves_k = problem.k >= 4 * tileK ? 2 : 1};
 }
 /// True if it is taken: more than half of the compute units get a block, or K has few steps. With fewer blocks
-/// and a longer K, tiles whose parts of K lie in several blocks are faster. (bench/silicon/README.md has the
-/// estimates.) Any number of rows has it where there are no matrix instructions.
+/// and a longer K, tiles whose parts of K lie in several blocks are faster, and for three and four rows with a
+/// short K too. Those are taken where weights are streamed and each of their bytes takes few products.
+/// (bench/silicon/README.md has the estimates.) Any number of rows has it where there are no matrix
+/// instructions.
 bool isVector(const GemmProblem &problem, const GemmConfig &config, std::int64_t rows,
               const Target &target) {
   if (isForVectorsAlone(problem, target))
@@ -149,9 +151,11 @@ bool isVector(const GemmProblem &problem, const GemmConfig &config, std::int64_t
   const std::int64_t blocks =
                          tilesOf(problem, config, rows) * std::max<std::int64_t>(problem.batch, 1),
                      units = gpuSize(target)->computeUnits;
-  return rows <= kVectorRows &&
-         (blocks >= units / 2 + 1 || problem.k <= kVectorSteps * config.tile_k) &&
-         bool(Gemm::supported(problem, config, target));
+  const bool spread = blocks >= units / 2 + 1,
+             isFew = rows <= kVectorRows && (spread || problem.k <= kVectorSteps * config.tile_k),
+             isMore = rows <= kMostVectorRows && spread && problem.a.memory_bits() >= 16 &&
+                      target.wave_size() == 64;
+  return (isFew || isMore) && bool(Gemm::supported(problem, config, target));
 }
 
 } // namespace

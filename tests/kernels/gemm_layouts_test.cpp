@@ -97,6 +97,30 @@ TEST_CASE("products of few rows without matrix units", "[run]") {
   expectProduct(problem, fk::choose(problem, 2), 7);
 }
 
+TEST_CASE("which products of few rows are chosen without matrix units") {
+  const auto chosen = [](const char *target, fx::DType type, std::int64_t m, std::int64_t n,
+                         std::int64_t k) {
+    GemmProblem problem = plain(type, OperandLayout::rows, OperandLayout::rows, n, k);
+    problem.c = fx::bf16;
+    return fk::choose(problem, m, fx::Target::parse(target)).loop == fk::GemmLoop::vector;
+  };
+  for (const int m : {1, 2}) {
+    CHECK(chosen("gfx942", fx::bf16, m, 4096, 4096));
+    CHECK(chosen("gfx942", fx::bf16, m, 1024, 2048)); // four steps of K
+    CHECK_FALSE(chosen("gfx942", fx::bf16, m, 1024, 4096));
+    CHECK(chosen("gfx942", fx::i8, m, 4096, 4096));
+    CHECK(chosen("gfx1201", fx::bf16, m, 4096, 4096));
+  }
+  for (const int m : {3, 4}) {
+    CHECK(chosen("gfx942", fx::bf16, m, 4096, 4096));
+    CHECK(chosen("gfx950", fx::f16, m, 2304, 1536));
+    CHECK_FALSE(chosen("gfx942", fx::bf16, m, 1024, 2048));
+    CHECK_FALSE(chosen("gfx942", fx::i8, m, 4096, 4096));    // a byte takes twice as many products
+    CHECK_FALSE(chosen("gfx1201", fx::bf16, m, 4096, 4096)); // loads are not known to gain there
+  }
+  CHECK_FALSE(chosen("gfx942", fx::bf16, 5, 4096, 4096));
+}
+
 TEST_CASE("products of few rows without matrix units: exact sums, weights read once", "[run]") {
   GemmProblem problem = plain(fx::f16, OperandLayout::rows, OperandLayout::rows, 64, 2048);
   problem.c = fx::f32;
