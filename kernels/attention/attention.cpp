@@ -124,6 +124,7 @@ Support typesSupported(const AttentionProblem &problem, const Target &target) {
   const auto ofType = [](const char *name, DType type) {
     return std::string(name) + " is of type " + std::string(type.name()) + "; ";
   };
+  const Support ofResults = problem.o_type ? floatSupported("o_type", problem.o_type) : Support{};
   if (!problem.float8_products) {
     const auto operand = [&](const char *name, DType type) {
       if (type == problem.y || isFloat8(type))
@@ -134,7 +135,7 @@ Support typesSupported(const AttentionProblem &problem, const Target &target) {
     if (problem.y != f16 && problem.y != bf16)
       return Support::no(ofType("y", problem.y) + "f16 and bf16 are supported" +
                          (problem.y == f32 ? ", f32 with float8_products" : ""));
-    return firstRefusal({operand("q", problem.q), operand("kv", problem.kv)});
+    return firstRefusal({operand("q", problem.q), operand("kv", problem.kv), ofResults});
   }
   const auto operand = [&](const char *name, DType type) {
     if (hasFloat8(target, type))
@@ -142,8 +143,8 @@ Support typesSupported(const AttentionProblem &problem, const Target &target) {
     return Support::no(ofType(name, type) + "with float8_products it is a float of 8 bits; " +
                        productTypes(target));
   };
-  return firstRefusal(
-      {operand("q", problem.q), operand("kv", problem.kv), floatSupported("y", problem.y)});
+  return firstRefusal({operand("q", problem.q), operand("kv", problem.kv),
+                       floatSupported("y", problem.y), ofResults});
 }
 
 Support cacheSupported(const AttentionProblem &problem) {
@@ -291,7 +292,7 @@ private:
                       std::to_string(kMostTokens));
     params.q = heads(args_.q, "q", problem_.q, modes, shape, problem_.q_heads, problem_.head,
                      Use::read, false);
-    params.o = heads(args_.o, "o", problem_.y,
+    params.o = heads(args_.o, "o", problem_.type_of_o(),
                      ofTokens("tokens, q_heads, head_v", "batch, queries, q_heads, head_v"), shape,
                      problem_.q_heads, headV(problem_), Use::written, false);
     params.descale.q = descale(args_.q_descale, "q_descale", problem_.q);
@@ -654,7 +655,7 @@ AttentionArgs Attention::args(const AttentionProblem &problem, const AttentionCo
   return {.q = sampler("q", problem.q, ofTokens(m, heads, head), Role::input),
           .k = keys("k", head, {blocks, kv, head / x, page, x}),
           .v = keys("v", head_v, {blocks, kv, page / y, head_v, y}),
-          .o = sampler("o", problem.y, ofTokens(m, heads, head_v), Role::output),
+          .o = sampler("o", problem.type_of_o(), ofTokens(m, heads, head_v), Role::output),
           .q_descale = maybe(isFloat8(problem.q), "q_descale", f32, {1}, Role::equal(2)),
           .k_descale = maybe(isFloat8(problem.kv), "k_descale", f32, {1}, Role::equal(2)),
           .v_descale = maybe(isFloat8(problem.kv), "v_descale", f32, {1}, Role::equal(2)),

@@ -129,7 +129,8 @@ public:
     return row(p_.q, problem_.q, problem_.head, query);
   } // (head)
   RowResult result(const Int32 &query) const override {
-    RowResult result{.values = row(p_.o, problem_.y, headV(problem_), query), .natural = true};
+    RowResult result{.values = row(p_.o, problem_.type_of_o(), headV(problem_), query),
+                     .natural = true};
     if (problem_.lse) {
       const Tensor all = p_.lse.view(
           f32, {p_.size.batch, problem_.q_heads, tokens(), 1}); // (batch, q_heads, tokens, 1)

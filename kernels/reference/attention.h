@@ -37,7 +37,8 @@ public:
                   std::int64_t firstToken, std::int64_t firstKey, std::int64_t query,
                   std::int64_t head)
       : problem_(problem), in_(in), sequence_(std::int64_t(sequence)), firstKey_(firstKey),
-        token_(firstToken + query), head_(head), at_(query + in.keys[sequence] - in.queries[sequence]) {
+        token_(firstToken + query), head_(head),
+        at_(query + in.keys[sequence] - in.queries[sequence]) {
     largest = problem.sink ? in.sink[std::size_t(head)] : -kNone;
     for (std::int64_t key = 0; key < in.keys[sequence]; ++key)
       values.push_back(sees(key) ? score(key) : -kNone);
@@ -88,7 +89,8 @@ private:
       add(in_.bias[std::size_t((head_ * tokens + token_) * columns + key)]);
     }
     if (problem_.alibi)
-      add(-in_.slopes[std::size_t((std::ssize(in_.slopes) > heads ? sequence_ * heads : 0) + head_)] *
+      add(-in_.slopes[std::size_t((std::ssize(in_.slopes) > heads ? sequence_ * heads : 0) +
+                                  head_)] *
           double(std::llabs(at_ - key)));
     error = std::max(error, (double(elements) / 16 + 8) * 0x1p-23 * magnitude + 0x1p-22);
     return value;
@@ -107,7 +109,8 @@ inline Attended attended(const AttentionProblem &problem, const AttentionConfig 
   const std::int64_t heads = problem.q_heads, kv = problem.kv_heads,
                      size = problem.head_v ? problem.head_v : problem.head,
                      tokens = std::int64_t(in.q.size()) / (heads * problem.head);
-  const double u = host::unit(problem.y), least = host::underflow(problem.y);
+  const double u = host::unit(problem.y), ofResult = host::unit(problem.type_of_o()),
+               least = host::underflow(problem.type_of_o());
   // What is lost of exponentials, which are relative to one of at least 1.
   const double rounding = problem.float8_products ? host::unit(f8E4M3FN) : u;
   const double lost = problem.float8_products ? 0x1p-15 : problem.y == f16 ? 0x1p-25 : 0x1p-126;
@@ -139,7 +142,8 @@ inline Attended attended(const AttentionProblem &problem, const AttentionConfig 
         }
         const std::size_t to = std::size_t((token * heads + head) * size + e);
         result.o.values[to] = value;
-        result.o.bound[to] = relative * magnitude + 2 * lost * all + u * std::fabs(value) + least;
+        result.o.bound[to] =
+            relative * magnitude + 2 * lost * all + ofResult * std::fabs(value) + least;
       }
       if (!problem.lse)
         continue;

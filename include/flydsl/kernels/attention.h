@@ -34,7 +34,10 @@ namespace kernels {
 struct FLYDSL_API AttentionProblem {
   DType q = f16;  ///< of q: y, or a float of 8 bits
   DType kv = f16; ///< of k and v: y, or a float of 8 bits
-  DType y = f16;  ///< of o, and of the products: f16 or bf16; with float8_products f32 too
+  DType y = f16;  ///< of the products, and of o: f16 or bf16; with float8_products f32 too
+  /// Of o, if it is not y: f32, f16 or bf16. Results of parts of the keys that are merged by their
+  /// logarithms (merge_states.h) are f32, so that they are rounded once.
+  DType o_type = {};
   bool float8_products = false;
   int q_heads = 0;  ///< a multiple of kv_heads
   int kv_heads = 0; ///< heads of k and v
@@ -66,6 +69,8 @@ struct FLYDSL_API AttentionProblem {
   /// Keys of a sequence, about: for `choose`, `configs` and `tune`, which then share them among blocks
   /// where queries are few. 0: as many as there are queries. The code is right for any.
   int context = 0;
+  /// The type of o.
+  DType type_of_o() const { return o_type ? o_type : y; }
   friend bool operator==(const AttentionProblem &, const AttentionProblem &) = default;
 };
 

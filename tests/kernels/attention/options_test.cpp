@@ -1,6 +1,9 @@
 // Masks of bits, slopes of each sequence, prompts and steps of decoding in one call, and the number of
 // keys by which `choose` shares them.
 #include "support/attention_case.h"
+#include "support/structure.h"
+
+#include <flydsl/kernels/attention/merge_states.h>
 
 using namespace kernel_tests;
 
@@ -80,6 +83,85 @@ TEST_CASE("attention over pages of sequences one after another", "[run]") {
   problem.cache = KvCache::none;
   CHECK(fk::supported(problem, here()).why ==
         "csr is for keys and values in a cache; cache is KvCache::none");
+}
+
+TEST_CASE("o in f32 is what o in the type of the products is rounded from", "[run]") {
+  for (const fx::DType type : {fx::DType(fx::bf16), fx::DType(fx::f16)})
+    for (const int splits : {1, 2}) {
+      AttentionProblem problem = small(type);
+      problem.lse = false;
+      problem.context = 70;
+      AttentionConfig config = fk::choose(problem, 19);
+      config.splits = splits;
+      const auto resultOf = [&](fx::DType o) {
+        problem.o_type = o;
+        Operands<AttentionProblem> operands(problem, config, 19);
+        operands.fill(6);
+        const fx::Stream stream;
+        fk::AttentionPlan(problem, config)(operands.args(), stream);
+        stream.synchronize();
+        return operands.results();
+      };
+      const auto whole = resultOf(fx::f32), rounded = resultOf({});
+      CHECK(whole.size() == rounded.size() * 2);
+      CHECK(fk::host::encode(type, fk::host::decode(fx::f32, whole)) == rounded);
+      CHECK(resultOf(type) == rounded);
+    }
+  AttentionProblem wrong = small();
+  wrong.o_type = fx::i32;
+  CHECK(fk::supported(wrong).why == "o_type is of type i32; f32, f16 and bf16 are supported");
+}
+
+TEST_CASE("parts of the keys in f32 with their logarithms are merged into all of them", "[run]") {
+  // A query's keys in two calls: what an engine does with a prefix that many sequences share.
+  constexpr std::int64_t m = 9, keys = 64, first = 40, heads = 4, head = 64;
+  AttentionProblem problem = small();
+  problem.o_type = fx::f32;
+  problem.context = keys;
+  Operands<AttentionProblem> operands(problem, fk::choose(problem, m), m);
+  operands.fill(8);
+  const fk::AttentionPlan plan(problem, fk::choose(problem, m));
+  const fx::Stream stream;
+  plan(operands.args(), stream);
+  fx::DeviceArray<float> o[2] = {fx::DeviceArray<float>({m, heads, head}),
+                                 fx::DeviceArray<float>({m, heads, head})},
+                         lse[2] = {fx::DeviceArray<float>({heads, m}),
+                                   fx::DeviceArray<float>({heads, m})},
+                         merged({m, heads, head});
+  for (int part = 0; part < 2; ++part) {
+    fk::AttentionArgs args = operands.args();
+    const auto ofPart = [&](const fx::TensorArg &all) {
+      std::vector<std::int64_t> shape(all.shape().begin(), all.shape().end()),
+          strides(all.strides().begin(), all.strides().end());
+      shape[1] = part ? keys - first : first;
+      return fx::TensorArg(static_cast<std::byte *>(all.data()) +
+                               (part ? first * strides[1] * all.dtype().bytes() : 0),
+                           all.dtype(), shape, strides);
+    };
+    args.k = ofPart(args.k);
+    args.v = ofPart(args.v);
+    args.o = fx::TensorArg(o[part].data(), fx::f32, fx::Extents{1, m, heads, head});
+    args.lse = fx::TensorArg(lse[part].data(), fx::f32, fx::Extents{1, heads, m});
+    plan(args, stream);
+  }
+  // (heads, m) are (m, heads) by columns.
+  const auto byTokens = [&](const fx::DeviceArray<float> &of) {
+    return fx::TensorArg(of.data(), fx::f32, fx::Extents{m, heads}, fx::Extents{1, m});
+  };
+  const fk::MergeStatesProblem merge{
+      .x = fx::f32, .y = fx::f32, .heads = int(heads), .head = int(head)};
+  fk::MergeStatesPlan(merge, fk::choose(merge, m))(
+      {.a = o[0], .a_lse = byTokens(lse[0]), .b = o[1], .b_lse = byTokens(lse[1]), .y = merged},
+      stream);
+  stream.synchronize();
+  // Weights are rounded to bf16 in each call, to 2^-9 of themselves: their sum with values of up to one.
+  const std::vector<double> whole = fk::host::decode(fx::f32, operands.results());
+  const std::vector<float> got = merged.to_host();
+  double largest = 0;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    largest = std::max(largest, std::fabs(whole[i] - double(got[i])));
+  CHECK(largest < 2 * 0x1p-8);
+  CHECK(largest > 0);
 }
 
 TEST_CASE("attention shares keys among blocks where a problem says how many there are") {

@@ -351,7 +351,7 @@ TEST_CASE("wrong compositions of the parts of attention are refused while they a
       "the vector of blocks has 2 modes; it is a vector, one for each page");
   refused(
       CHANGE { call.o = fixed(wide); },
-      "o of attention is of type f32, and y of the spec's problem is bf16");
+      "o of attention is of type f32, and o of the spec's problem is bf16");
   refused(
       CHANGE { call.o = fixed(few); }, "o of attention has an extent of 30 in mode 0");
   refused(

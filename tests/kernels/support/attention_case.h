@@ -67,7 +67,7 @@ struct AttentionCase {
     const bool cached = problem.cache != KvCache::none, varlen = problem.varlen;
     const std::int64_t H = problem.q_heads, D = problem.head, kv = problem.kv_heads;
     const Operand Q = rows(problem.q, tokens, H * D, q),
-                  O = Operand::output(problem.y, tokens, H * headV, gap()),
+                  O = Operand::output(problem.type_of_o(), tokens, H * headV, gap()),
                   K = rows(problem.kv, keyTokens, kv * D, k),
                   V = rows(problem.kv, keyTokens, kv * headV, v);
     const Cache cacheK = cached ? cacheOf(k, D, true) : Cache(),
