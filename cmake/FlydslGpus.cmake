@@ -22,10 +22,13 @@ set(FLYDSL_PART_gfx1201 0/2)
 set(FLYDSL_PART_gfx1100 1/2)
 set(FLYDSL_EMULATED_TARGETS_INCLUDE "${PROJECT_BINARY_DIR}/tests/emulated_targets")
 list(JOIN FLYDSL_EMULATED_TARGETS "\", \"" _names)
-set(_header "// Made by cmake/FlydslGpus.cmake from FLYDSL_EMULATED_TARGETS.
+list(JOIN FLYDSL_ALL_TARGETS "\", \"" _all_names)
+set(_header "// Made by cmake/FlydslGpus.cmake from FLYDSL_EMULATED_TARGETS and FLYDSL_ALL_TARGETS.
 #pragma once
 
 /// The targets that tests run on.
 inline constexpr const char *kEmulatedTargets[] = {\"${_names}\"};
+/// These, and those on which whole programs of kernels are long tests.
+inline constexpr const char *kAllTargets[] = {\"${_all_names}\"};
 ")
 file(CONFIGURE OUTPUT "${FLYDSL_EMULATED_TARGETS_INCLUDE}/emulated_targets.h" CONTENT "${_header}" @ONLY)

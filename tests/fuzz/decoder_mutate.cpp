@@ -169,7 +169,8 @@ int main(int argc, char **argv) {
         piece[random() % piece.size()] = random();
       words.insert(words.end(), piece.begin(), piece.end());
     }
-    const auto bytes = input(static_cast<uint8_t>(target + 5 * (random() % 51)), words);
+    const auto bytes =
+        input(static_cast<uint8_t>(target + std::size(fuzz::kTargets) * (random() % 42)), words);
     try {
       fuzz::runCode(bytes.data(), bytes.size());
     } catch (const std::exception &e) {

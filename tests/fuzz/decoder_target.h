@@ -14,6 +14,6 @@ namespace flyemu::fuzz {
 void runCode(const uint8_t *data, size_t size);
 
 /// The processors that the first byte chooses from.
-inline constexpr auto &kTargets = kEmulatedTargets;
+inline constexpr auto &kTargets = kAllTargets;
 
 } // namespace flyemu::fuzz

@@ -163,9 +163,7 @@ unsigned differing(const matrix_layouts::Operand &from, const std::vector<Slot> 
 TEST_CASE("operands are where the sources outside say, of every instruction and element") {
   using matrix_layouts::Step;
   unsigned compared = 0;
-  std::vector<const char *> targets(std::begin(kEmulatedTargets), std::end(kEmulatedTargets));
-  targets.push_back("gfx1250");
-  for (const char *target : targets)
+  for (const char *target : kAllTargets)
     for (const matrix_layouts::Instruction &row : matrix_layouts::instructions())
       for (std::string_view name : row.names) {
         if (!matrix_layouts::has(row, target))

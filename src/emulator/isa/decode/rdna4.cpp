@@ -51,7 +51,9 @@ void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
 const char *decodeRdna4(const Machine &target, const uint32_t *words, Inst &inst) {
   if (decodeRdnaVector(target, words, inst)) {
     // LLVM's FeatureFP8E5M3Insts: of conversions from and to 8 bits, the bit chooses another format.
-    if (target.isGfx1250() && inst.flags & kClamp && inst.op->cost == Cost::Conversion)
+    const std::string_view name = inst.op->name;
+    if (target.isGfx1250() && inst.flags & kClamp && name.starts_with("v_cvt_") &&
+        (name.find("fp8") != name.npos || name.find("bf8") != name.npos))
       return "the clamp bit of a conversion";
     return nullptr;
   }

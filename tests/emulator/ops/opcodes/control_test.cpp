@@ -573,6 +573,11 @@ TEST_CASE("opcodes: scalar loads and stores match the reference") {
             std::memcpy(&want[d], &memory[e.at + 4 * d], 4);
         }
       }
+      if (m.gfx1250 && a.where == 1) { // no source describes its descriptors in scalar memory
+        CHECK(m.run(e.id) ==
+              "scalar memory through a buffer descriptor of gfx1250 is not emulated");
+        continue;
+      }
       CHECK(m.run(e.id) == "");
       CHECK(m.memory == memory);
       CHECK(std::equal(want.begin(), want.end(), m.wave.s + 32));

@@ -47,10 +47,34 @@ private:
   std::unique_ptr<llvm::MCSubtargetInfo> subtarget;
 };
 
+/// The latency of a class in gfx1250's model, whose doubles and integers of 64 bits are of one class.
+std::set<unsigned> expectedOnGfx1250(const OpDef &op) {
+  if (op.isDouble()) // products with a constant, which have no other form, are of the common class
+    return op.cost != Cost::Full         ? std::set<unsigned>{38}
+           : op.literal != Literal::None ? std::set<unsigned>{7}
+                                         : std::set<unsigned>{32};
+  if (op.name.ends_with("_i64") || op.name.ends_with("_u64"))
+    return {5, 7, 32}; // 5: a shift and a sum
+  if (op.name.starts_with("v_s_"))
+    return {8};
+  switch (op.cost) {
+  case Cost::Transcendental:
+    return {7};
+  case Cost::Product:
+    return {11};
+  case Cost::Quarter: // 6: sums of absolute differences
+    return {6, 11};
+  default:
+    return {5, 6, 7};
+  }
+}
+
 /// The latency that LLVM has for a class of the tables. CDNA's models count passes.
 std::set<unsigned> expected(const flyemu::Machine &machine, const OpDef &op) {
   if (machine.encoding == Encoding::Gfx9)
     return {op.cost == Cost::Full || op.cost == Cost::Product ? 1u : 4u};
+  if (machine.isGfx1250())
+    return expectedOnGfx1250(op);
   if (op.isDouble())
     return {op.cost == Cost::Full ? 38u : 40u};
   switch (op.cost) {

@@ -170,7 +170,7 @@ TEST_CASE("opcodes: permutes of rows match the reference") {
       number(m, 4, 2000);
       m.setExec(~u64(0));
       CHECK(m.run(id) == "");
-      for (unsigned lane = 0; lane < 64; ++lane) {
+      for (unsigned lane = 0; lane < m.lanes; ++lane) {
         // The first register's upper rows and the second one's lower rows change places.
         CHECK(m.row(2)[lane] == (lane & rows ? 2000 + lane - rows : 1000 + lane));
         CHECK(m.row(4)[lane] == (lane & rows ? 2000 + lane : 1000 + lane + rows));

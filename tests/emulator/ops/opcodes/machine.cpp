@@ -18,10 +18,10 @@ std::set<std::string> &executedOn(const std::string &target) {
 
 Machine::Machine(const std::string &cpu)
     : target(cpu), gfx9(cpu[3] == '9'), gfx11(cpu.substr(0, 5) == "gfx11"),
-      gfx12(cpu.substr(0, 5) == "gfx12"), gfx940(cpu == "gfx942" || cpu == "gfx950"),
-      gfx950(cpu == "gfx950"), lanes(gfx9 ? 64 : 32), scratch(256 * kLanes),
-      file(static_cast<uint32_t *>(
-          std::aligned_alloc(64, findMachine(target)->fileRows() * kLanes * 4))) {
+      gfx12(cpu.substr(0, 5) == "gfx12"), gfx1250(cpu == "gfx1250"),
+      gfx940(cpu == "gfx942" || cpu == "gfx950"), gfx950(cpu == "gfx950"), lanes(gfx9 ? 64 : 32),
+      scratch(256 * kLanes), file(static_cast<uint32_t *>(std::aligned_alloc(
+                                 64, findMachine(target)->fileRows() * kLanes * 4))) {
   std::fill_n(file.get(), findMachine(target)->fileRows() * kLanes, 0);
   wave.v = file.get();
   wave.lanes = lanes;

@@ -16,7 +16,7 @@
 namespace flyemu::test {
 
 /// The processors that the tables run on.
-inline constexpr auto &kTargets = kEmulatedTargets;
+inline constexpr auto &kTargets = kAllTargets;
 
 /// Base mnemonics of the instructions that any machine of the target has executed.
 std::set<std::string> &executedOn(const std::string &target);
@@ -26,8 +26,9 @@ public:
   explicit Machine(const std::string &target);
 
   const std::string target;
-  const bool gfx9, gfx11, gfx12, gfx940, gfx950; ///< gfx940: gfx942 and gfx950
-  const unsigned lanes;                          ///< of the wave
+  const bool gfx9, gfx11, gfx12, gfx1250; ///< gfx12: gfx1201 and gfx1250
+  const bool gfx940, gfx950;              ///< gfx940: gfx942 and gfx950
+  const unsigned lanes;                   ///< of the wave
 
   /// Adds a snippet, of one line or several; returns its number.
   size_t add(const std::string &text);

@@ -102,12 +102,13 @@ std::vector<Addressing> addressings(const Machine &m) {
       return m.scratch.data() + 256 * lane + at + lane % 8 * 4;
     };
   };
-  all.push_back({"flat", "D, A64",
-                 [](Machine &m) {
-                   for (unsigned lane = 0; lane < 64; ++lane)
-                     setLane64(m, 2, lane, kPrivateAperture + 32 + lane % 8 * 4);
-                 },
-                 scratchAt(32)});
+  if (!m.gfx1250) // whose addresses have the lane in them
+    all.push_back({"flat", "D, A64",
+                   [](Machine &m) {
+                     for (unsigned lane = 0; lane < 64; ++lane)
+                       setLane64(m, 2, lane, kPrivateAperture + 32 + lane % 8 * 4);
+                   },
+                   scratchAt(32)});
   all.push_back({"scratch", "D, A32, off offset:16",
                  [](Machine &m) {
                    for (unsigned lane = 0; lane < 64; ++lane)
@@ -164,6 +165,8 @@ TEST_CASE("opcodes: loads and stores of vector memory match the reference") {
         const std::string data = registers(8, a.bytes);
         std::string operands = w.operands;
         const bool flatFamily = w.family != "buffer";
+        if (m.gfx1250 && !flatFamily) // its descriptors are others
+          continue;
         operands = replaced(operands, "A32", "v2");
         operands = replaced(operands, "A64", "v[2:3]");
         if (a.store && flatFamily) { // the address comes first
@@ -242,8 +245,9 @@ TEST_CASE("opcodes: loads and stores of vector memory match the reference") {
   }
 }
 
+// gfx1250's descriptors are others; tests/emulator/ops/gfx1250/memory_test.cpp has its buffers.
 TEST_CASE("opcodes: buffer loads and stores out of range match the reference") {
-  for (const char *target : kTargets) {
+  for (const char *target : kEmulatedTargets) {
     Machine m(target);
     const std::string zero = m.gfx12 ? "null" : "0";
     const std::string dword = m.gfx9 ? "dword" : "b32", four = m.gfx9 ? "dwordx4" : "b128";
@@ -353,6 +357,8 @@ TEST_CASE("opcodes: atomics of vector memory match the reference") {
           true);
       add("flat_atomic_" + name + " v[2:3], " + data + " offset:8", false);
       add("flat_atomic_" + name + " " + out + ", v[2:3], " + data + " offset:8" + returning, true);
+      if (m.gfx1250) // its descriptors are others
+        continue;
       add("buffer_atomic_" + name + " " + inOut + ", v14, s[16:19], " + zero + " offen offset:8",
           false);
       add("buffer_atomic_" + name + " " + inOut + ", v14, s[16:19], " + zero + " offen offset:8" +
