@@ -64,9 +64,10 @@ Support pairsSupported(const GroupedGemmProblem &problem) {
 
 /// The tile for a K that is shorter than what its waves take together: a step is no longer than K needs, and
 /// as few waves share K as there are steps. Others would wait for them. (bench/silicon/README.md has the
-/// estimates.)
-GemmConfig withoutIdleWaves(GemmConfig config, const GemmProblem &product) {
-  if (config.loop != GemmLoop::registers)
+/// estimates.) On CDNA: gfx1250's tables have longer steps, of which two waves are slower than eight with
+/// shorter ones, and RDNA gains nothing.
+GemmConfig withoutIdleWaves(GemmConfig config, const GemmProblem &product, const Target &target) {
+  if (config.loop != GemmLoop::registers || !target.has(Feature::mfma))
     return config;
   const int shortest = kShortestRow * 8 / product.a.memory_bits();
   while (config.tile_k / 2 >= std::max<std::int64_t>(product.k, shortest))
@@ -91,7 +92,7 @@ std::vector<GemmConfig> tilesFor(const GroupedGemmProblem &problem, std::int64_t
       break;
     for (const GemmTile &tile : gemmTiles(target, product, few ? kFewRows : kMostRowsOfCall))
       for (const GemmConfig &config :
-           {withoutIdleWaves(configOf(product, tile), product), configOf(product, tile)})
+           {withoutIdleWaves(configOf(product, tile), product, target), configOf(product, tile)})
         if (Grouped::supported(problem, config, target)) {
           all.push_back(config);
           break;
