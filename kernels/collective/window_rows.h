@@ -12,6 +12,9 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
+/// In the place of a turn: registered memory, which follows the two turns.
+inline constexpr std::int32_t kRegisteredTurn = 2;
+
 /// Where the windows of this turn are, and what they hold from a byte on.
 class WindowRows {
 public:

@@ -3,6 +3,8 @@
 // A block's role goes by its ticket, which it draws when it starts. So a block that waits for blocks of
 // smaller tickets waits for blocks that run or have ended, in whatever order a device starts blocks and
 // however few of them it holds at a time; if those wait for no larger ticket, all come to their end.
+// Persistent blocks draw another ticket after each, until none are left. What they wait for has smaller
+// tickets still: a block has ended its former ones when it draws.
 #pragma once
 
 #include "collective/work_layout.h"
@@ -32,15 +34,25 @@ public:
   WorkNumbers(const Strided<OnDevice, 0> &memory, const HandOver &order)
       : words_(memory.view(i32, L::kWords)), order_(order) {}
 
-  /// The block's number in the order in which blocks begin. All threads of the block call.
-  Int32 ticket(int launch) {
+  /// Calls `body` with the block's number in the order in which blocks begin; if blocks are persistent,
+  /// with one after another, below `end`, until none are left. All threads of the block call.
+  template <class F>
+  void eachTicket(int launch, bool isPersistent, const Int32 &end, const F &body) {
     const Tensor drawn = shared_.tensor(i32, make_layout(1, 1));
-    if_(thread_idx().x == 0, [&] {
-      drawn(0) = Int32(atomic(AtomicOp::add, word(Int32(L::kTickets[launch])), 1,
-                              MemoryOrder::relaxed, MemoryScope::agent));
-    });
-    gpu::barrier();
-    return gpu::uniform(Int32(drawn(0)));
+    if (!isPersistent)
+      return body(draw(launch, drawn));
+    const Var<Int32> ticket(Int32(0));
+    // A round begins with the draw and ends with a barrier of all threads. If it ended with what thread 0
+    // does alone, LLVM would make two nested loops of it, in whose inner one the other lanes wait for ever.
+    while_(
+        [&] {
+          ticket = draw(launch, drawn);
+          return Boolean(gpu::uniform(ticket.get()) < end);
+        },
+        [&] {
+          body(gpu::uniform(ticket.get()));
+          gpu::barrier(); // what the block has shared for this ticket is free
+        });
   }
 
   /// What the block has written is told: teller `number` has got as far as `far`.
@@ -57,7 +69,7 @@ public:
     await(Int32(number + L::kTold), far);
   }
 
-  /// Counts the block as done. `wrote`: it has written something for others.
+  /// Counts a ticket as done. `wrote`: the block has written something for others.
   void countDone(bool wrote) const {
     if (wrote)
       gather();
@@ -68,8 +80,8 @@ public:
                    MemoryScope::agent);
     });
   }
-  /// Waits until so many blocks are done, and sees what they have written.
-  void awaitDone(const Int32 &blocks) const { await(Int32(L::kDone), blocks); }
+  /// Waits until so many tickets are done, and sees what their blocks have written.
+  void awaitDone(const Int32 &tickets) const { await(Int32(L::kDone), tickets); }
 
   /// Blocks call it before they write what they hand over: see HandOver::dawdles.
   void dawdle() const {
@@ -85,6 +97,14 @@ public:
 
 private:
   static constexpr int kThreadsOfWaves = 64, kNaps = 50;
+  Int32 draw(int launch, const Tensor &drawn) const {
+    if_(thread_idx().x == 0, [&] {
+      drawn(0) = Int32(atomic(AtomicOp::add, word(Int32(L::kTickets[launch])), 1,
+                              MemoryOrder::relaxed, MemoryScope::agent));
+    });
+    gpu::barrier();
+    return gpu::uniform(Int32(drawn(0)));
+  }
   /// The block has written all.
   void gather() const {
     if (order_.gathers)

@@ -209,6 +209,7 @@ DispatchTakeParams<OnHost> launchPlacing(const Call<ExpertDispatchProblem> &call
                           Use::written));
   (void)arguments.workspace(args.workspace, Dispatch::workspaceBytes(problem, config, m));
   expectApart(arguments, args);
+  expectRegistered(arguments, problem, group, args.x, args.scales);
   group.enter(stream, where);
   expectRoom(arguments, group, dispatchWindow(problem).bytes);
 
@@ -246,6 +247,35 @@ DispatchTakeParams<OnHost> launchPlacing(const Call<ExpertDispatchProblem> &call
   const MoeSortProblem ofSorting = sortingOf(problem);
   Sort::launch({ofSorting, config.sort, sorting, launches.from(1), stream, where});
   return take;
+}
+
+void expectRegistered(const Arguments &arguments, const ExpertDispatchProblem &problem,
+                      const Group &group, const TensorArg &x,
+                      const std::optional<TensorArg> &scales) {
+  if (!problem.registered)
+    return;
+  const DispatchWindow window = dispatchWindow(problem);
+  const auto bytes = static_cast<std::int64_t>(group.memory().registered_bytes);
+  if (bytes < window.rows)
+    arguments.fail(std::to_string(window.rows) +
+                   " bytes of tokens do not fit the group's registered memory of " +
+                   std::to_string(bytes) + "; make the group with GroupOptions::registered");
+  const auto expectAt = [&](const char *name, const TensorArg &rows, std::int64_t first, DType type,
+                            std::int64_t n) {
+    const std::int64_t m = rows.shape()[0], row = windowRowBytes(type, n);
+    const auto *start = static_cast<const std::byte *>(group.registered()) + first;
+    if (m > 0 && rows.data() != start)
+      arguments.fail(std::string(name) + " is not at byte " + std::to_string(first) +
+                     " of Group::registered(), where the other ranks read it; what makes it writes "
+                     "it there, or registered is false");
+    if (m > 1 && rows.strides()[0] * type.memory_bits() != row * 8)
+      arguments.fail("rows of " + std::string(name) + " are " + std::to_string(rows.strides()[0]) +
+                     " elements apart; in registered memory they are " + std::to_string(row) +
+                     " bytes apart (expert_dispatch_registered)");
+  };
+  expectAt("x", x, 0, problem.x, problem.n);
+  if (problem.scale)
+    expectAt("scales", *scales, window.scales, problem.scale, problem.scales);
 }
 
 ExpertDispatchArgs Dispatch::args(const ExpertDispatchProblem &problem,
@@ -287,6 +317,17 @@ std::int64_t expert_dispatch_places(const ExpertDispatchProblem &problem) {
   if (const Support answer = exchangeSupported(problem); !answer)
     throw Error("expert_dispatch: " + answer.why);
   return moe_sort_places(sortingOf(problem), problem.ranks * problem.tokens);
+}
+
+ExpertDispatchRegistered expert_dispatch_registered(const ExpertDispatchProblem &problem) {
+  using namespace impl;
+  if (const Support answer = exchangeSupported(problem); !answer)
+    throw Error("expert_dispatch: " + answer.why);
+  const DispatchWindow window = dispatchWindow(problem);
+  return {.row = windowRowBytes(problem.x, problem.n),
+          .scales_at = window.scales,
+          .scale_row = problem.scale ? windowRowBytes(problem.scale, problem.scales) : 0,
+          .bytes = window.rows};
 }
 
 FLYDSL_KERNEL_FAMILY(ExpertDispatchProblem)

@@ -23,8 +23,9 @@ public:
     meeting_.ifGoing([&] {
       if (order_.looksAhead)
         takeSlots();
-      giveRows(p_.x, problem_.x, 0, rowShape(problem_));
-      if (problem_.scale)
+      if (!problem_.registered)
+        giveRows(p_.x, problem_.x, 0, rowShape(problem_));
+      if (problem_.scale && !problem_.registered)
         giveRows(p_.scales, problem_.scale, window_.scales, scaleShape(problem_));
       giveSlots();
       meeting_.meet(1);
@@ -118,12 +119,13 @@ private:
   WindowRows windows_;
 };
 
-/// Takes the row of each place out of the window of its token's rank.
+/// Takes the row of each place out of the window, or the registered memory, of its token's rank.
 class DispatchTake {
 public:
   DispatchTake(const DispatchTakeParams<OnDevice> &params, const Spec<ExpertDispatchProblem> &spec)
       : p_(params), problem_(spec.problem), config_(spec.config), window_(dispatchWindow(problem_)),
-        windows_(p_.group, problem_.ranks, Meeting::turnOfEnded(p_.group)) {}
+        windows_(p_.group, problem_.ranks,
+                 problem_.registered ? Int32{kRegisteredTurn} : Meeting::turnOfEnded(p_.group)) {}
 
   void run() const {
     const RowThread thread(rowShape(problem_), config_.rows, p_.places);

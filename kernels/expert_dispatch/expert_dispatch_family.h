@@ -40,15 +40,17 @@ inline constexpr KernelOf<DispatchTakeParams> kDispatchTake{"expert_dispatch_tak
 inline std::int64_t slotsOfRank(const ExpertDispatchProblem &problem) {
   return problem.tokens * problem.topk;
 }
-/// Where a window has what a rank gives, in bytes.
+/// Where a window has what a rank gives, in bytes. Rows of tokens and of scales are in the first
+/// `rows` bytes, or in those of registered memory; then the window begins with the ids.
 struct DispatchWindow {
-  std::int64_t scales, ids, weights, bytes;
+  std::int64_t scales, rows, ids, weights, bytes;
 };
 inline DispatchWindow dispatchWindow(const ExpertDispatchProblem &problem) {
   const std::int64_t scaleBytes = problem.scale ? windowRowBytes(problem.scale, problem.scales) : 0;
   DispatchWindow window{};
   window.scales = problem.tokens * windowRowBytes(problem.x, problem.n);
-  window.ids = window.scales + problem.tokens * scaleBytes;
+  window.rows = window.scales + problem.tokens * scaleBytes;
+  window.ids = problem.registered ? 0 : window.rows;
   window.weights = window.ids + windowBytes(slotsOfRank(problem) * 4);
   window.bytes = window.weights + (problem.weights ? windowBytes(slotsOfRank(problem) * 4) : 0);
   return window;
@@ -74,8 +76,13 @@ inline GroupParams<OnHost> dispatchGroup(const ExpertDispatchProblem &problem,
                      {kKind, config.rows.threads, config.rows.block, config.blocks,
                       static_cast<std::int64_t>(problem.x.kind()), problem.n, problem.experts,
                       problem.topk, problem.tokens, problem.weights,
-                      static_cast<std::int64_t>(problem.scale.kind()), problem.scales});
+                      static_cast<std::int64_t>(problem.scale.kind()), problem.scales,
+                      problem.registered});
 }
+/// Refuses x and scales that are not where the other ranks read them.
+void expectRegistered(const Arguments &arguments, const ExpertDispatchProblem &problem,
+                      const Group &group, const TensorArg &x,
+                      const std::optional<TensorArg> &scales);
 
 template <>
 struct Family<ExpertDispatchProblem>

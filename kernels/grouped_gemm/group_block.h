@@ -22,12 +22,10 @@ struct SlotRows {
 /// The work of a block.
 class GroupBlock {
 public:
-  /// Block `number` of the product; it leaves the kernel if it has no tile, after `leaving`.
   GroupBlock(const GroupedGemmParams<OnDevice> &p, const GroupedGemmProblem &problem,
-             const GemmConfig &config, const Int32 &number, std::function<void()> leaving = {})
-      : p_(p), problem_(problem), config_(config), product_(productOf(problem)),
-        at_(GroupTiles(problem, config, p, std::move(leaving)).at(number)), own_(ofExpert()),
-        place_(tileOfC(product_, config, product_.n, at_.tile)) {}
+             const GemmConfig &config, const GroupTile &at)
+      : p_(p), problem_(problem), config_(config), product_(productOf(problem)), at_(at),
+        own_(ofExpert()), place_(tileOfC(product_, config, product_.n, at_.tile)) {}
 
   const BlockTile &tile() const { return at_.tile; }
   void run() const {

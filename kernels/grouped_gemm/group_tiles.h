@@ -1,7 +1,7 @@
 // Which tile a block of a grouped product computes: an expert's, of those of its places that exist.
 //
 // How many tiles there are, the device alone knows. The grid is an upper bound, and blocks past the
-// end leave at once. Numbers in memory that are wrong lead to no tile, or to places that exist.
+// end leave at once, or go on to what else they have. Numbers in memory that are wrong lead to no tile, or to places that exist.
 #pragma once
 
 #include "gemm/gemm_block.h"
@@ -21,31 +21,35 @@ struct GroupTile {
 
 class GroupTiles {
 public:
-  /// `leaving`: what a block without a tile does before it leaves, if anything.
+  /// `otherwise`: what a block without a tile does. Without it such a block leaves the kernel, and the
+  /// tiles are asked for outside of loops and branches.
   GroupTiles(const GroupedGemmProblem &problem, const GemmConfig &config,
-             const GroupedGemmParams<OnDevice> &p, std::function<void()> leaving = {})
+             const GroupedGemmParams<OnDevice> &p, std::function<void()> otherwise = {})
       : problem_(problem), p_(p), grid_(tileGrid(productOf(problem), config)),
-        experts_(static_cast<int>(problem.experts)), leaving_(std::move(leaving)) {}
+        experts_(static_cast<int>(problem.experts)), otherwise_(std::move(otherwise)) {}
 
-  /// The tile of block `block`. Threads of a block without a tile leave the kernel.
-  GroupTile at(const Int32 &block) const {
+  /// What is done with a tile.
+  using Body = std::function<void(const GroupTile &tile)>;
+  /// Calls `body` with the tile of block `block`, if it has one.
+  void at(const Int32 &block, const Body &body) const {
     switch (problem_.groups) {
     case GroupLayout::units:
-      return ofUnits(block);
+      return ofUnits(block, body);
     case GroupLayout::masked:
-      return ofMasked(block);
+      return ofMasked(block, body);
     case GroupLayout::offsets:
-      return ofOffsets(block);
+      return ofOffsets(block, body);
     }
     throw Error("a layout of groups of no kind");
   }
 
 private:
-  /// The threads of a block have the condition in common.
-  void leaveIf(const Boolean &without) const {
-    if (leaving_)
-      if_(without, leaving_);
+  /// Goes on with `rest` unless the block has no tile. The threads of a block have the condition in common.
+  template <class F> void unless(const Boolean &without, const F &rest) const {
+    if (otherwise_)
+      return if_(without, otherwise_, rest);
     exit_if(without);
+    rest();
   }
   int tileM() const { return grid_.tileM; }
   Tensor offsets() const { return p_.offsets.view(i32, experts_ + 1); } // (experts + 1)
@@ -56,58 +60,67 @@ private:
   }
   /// The first place after those of all experts.
   Int32 end() const { return within(offsets()(experts_), p_.places); }
-  /// The place of a block in the walk over `down` rows of tiles.
-  BlockTile walk(const Int32 &block, const Int32 &down) const {
-    leaveIf(block >= down * static_cast<std::int32_t>(grid_.across()));
-    return TileScheduler<Int32>(grid_, down * tileM()).at(block);
+  /// Calls `body` with the place of a block in the walk over `down` rows of tiles.
+  template <class F> void walk(const Int32 &block, const Int32 &down, const F &body) const {
+    unless(block >= down * static_cast<std::int32_t>(grid_.across()),
+           [&] { body(TileScheduler<Int32>(grid_, down * tileM()).at(block)); });
   }
-  /// The tile from a place on, with so many rows; there is none if it has no rows.
-  GroupTile withRows(const BlockTile &tile, const Int32 &place, const Int32 &expert,
-                     const Int32 &rows) const {
-    leaveIf(rows <= 0);
-    return {.tile = {tile.number, tile.m, tile.n, tile.part, place, tile.column,
+  /// Calls `body` with the tile from a place on, with so many rows; there is none if it has no rows.
+  void withRows(const BlockTile &tile, const Int32 &place, const Int32 &expert, const Int32 &rows,
+                const Body &body) const {
+    unless(rows <= 0, [&] {
+      body({.tile = {tile.number, tile.m, tile.n, tile.part, place, tile.column,
                      Int32(min(rows, tileM()))},
-            .expert = expert};
+            .expert = expert});
+    });
   }
 
-  GroupTile ofUnits(const Int32 &block) const {
-    const BlockTile tile = walk(block, end() / tileM());
-    const Tensor experts = p_.unitExperts.view(i32, p_.places / problem_.unit); // (units)
-    const Int32 expert(experts(tile.row / problem_.unit));
-    leaveIf((expert < 0) | (expert >= experts_));
-    return withRows(tile, tile.row, expert, Int32(offsets()(expert) + counts()(expert)) - tile.row);
+  void ofUnits(const Int32 &block, const Body &body) const {
+    walk(block, end() / tileM(), [&](const BlockTile &tile) {
+      const Tensor experts = p_.unitExperts.view(i32, p_.places / problem_.unit); // (units)
+      const Int32 expert(experts(tile.row / problem_.unit));
+      unless((expert < 0) | (expert >= experts_), [&] {
+        withRows(tile, tile.row, expert, Int32(offsets()(expert) + counts()(expert)) - tile.row,
+                 body);
+      });
+    });
   }
-  GroupTile ofMasked(const Int32 &block) const {
+  void ofMasked(const Int32 &block, const Body &body) const {
     const auto capacity = static_cast<std::int32_t>(problem_.capacity);
-    const BlockTile tile = walk(block, p_.places / tileM());
-    const Int32 expert = tile.row / capacity;
-    return withRows(tile, tile.row, expert,
-                    within(counts()(expert), capacity) - (tile.row - expert * capacity));
+    walk(block, p_.places / tileM(), [&](const BlockTile &tile) {
+      const Int32 expert = tile.row / capacity;
+      withRows(tile, tile.row, expert,
+               within(counts()(expert), capacity) - (tile.row - expert * capacity), body);
+    });
   }
   /// The rows of tiles of expert e have the numbers from first(e) = offsets[e] / tileM + e on: that
   /// leaves each expert as many as it has, and rises from expert to expert.
-  GroupTile ofOffsets(const Int32 &block) const {
-    const BlockTile tile = walk(block, end() / tileM() + experts_);
-    const auto start = [&](const Int32 &expert) { return within(offsets()(expert), p_.places); };
-    const auto first = [&](const Int32 &expert) { return Int32(start(expert) / tileM() + expert); };
-    const Var<Int32> low(Int32(0)), high(Int32{experts_});
-    for (int left = experts_; left > 1; left = (left + 1) / 2) {
-      const Int32 middle = (low + high) / 2;
-      const Boolean isAfter(first(middle) > tile.m);
-      high = select(isAfter, middle, high.get());
-      low = select(isAfter, low.get(), middle);
-    }
-    const Int32 expert = low.get(), number = tile.m - first(expert);
-    leaveIf(number < 0);
-    const Int32 place = start(expert) + number * tileM();
-    return withRows(tile, place, expert, start(expert + 1) - place);
+  void ofOffsets(const Int32 &block, const Body &body) const {
+    walk(block, end() / tileM() + experts_, [&](const BlockTile &tile) {
+      const auto start = [&](const Int32 &expert) { return within(offsets()(expert), p_.places); };
+      const auto first = [&](const Int32 &expert) {
+        return Int32(start(expert) / tileM() + expert);
+      };
+      const Var<Int32> low(Int32(0)), high(Int32{experts_});
+      for (int left = experts_; left > 1; left = (left + 1) / 2) {
+        const Int32 middle = (low + high) / 2;
+        const Boolean isAfter(first(middle) > tile.m);
+        high = select(isAfter, middle, high.get());
+        low = select(isAfter, low.get(), middle);
+      }
+      const Int32 expert = low.get(), number = tile.m - first(expert);
+      unless(number < 0, [&] {
+        const Int32 place = start(expert) + number * tileM();
+        withRows(tile, place, expert, start(expert + 1) - place, body);
+      });
+    });
   }
 
   GroupedGemmProblem problem_;
   const GroupedGemmParams<OnDevice> &p_;
   TileGrid grid_;
   int experts_;
-  std::function<void()> leaving_;
+  std::function<void()> otherwise_;
 };
 
 } // namespace kernels::impl

@@ -6,11 +6,13 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-const FamilyKernel groupedGemm{
-    kGroupedGemm,
-    [](const GroupedGemmParams<OnDevice> &p, const Constexpr<Spec<GroupedGemmProblem>> &spec) {
-      GroupBlock(p, spec->problem, spec->config, Int32(block_idx().x)).run();
-    }};
+const FamilyKernel groupedGemm{kGroupedGemm, [](const GroupedGemmParams<OnDevice> &p,
+                                                const Constexpr<Spec<GroupedGemmProblem>> &spec) {
+                                 GroupTiles(spec->problem, spec->config, p)
+                                     .at(Int32(block_idx().x), [&](const GroupTile &tile) {
+                                       GroupBlock(p, spec->problem, spec->config, tile).run();
+                                     });
+                               }};
 
 } // namespace
 

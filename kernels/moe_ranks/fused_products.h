@@ -37,21 +37,26 @@ public:
       : p_(params), config_(config), parts_(parts), order_(order), work_(p_.work, order.local) {}
 
   void run() {
-    const Int32 ticket = work_.ticket(0);
-    const Boolean copies(ticket < config_.copiers);
-    if_(copies, [&] { copyRows(ticket); });
-    exit_if(copies);
-    const GroupedGemmParams<OnDevice> product = p_.product;
-    GroupBlock block(product, parts_.first, config_.first, Int32(ticket - config_.copiers));
-    if (order_.between.looksAhead)
-      lookAhead(block.tile());
-    // Tiles do not reach over units.
-    const Int32 unit = block.tile().row / config_.unit;
-    work_.awaitTold(Int32(unit % config_.copiers), Int32(unit / config_.copiers + 1));
-    block.run();
+    work_.eachTicket(0, config_.persistent != 0, Int32(p_.tiles + config_.copiers),
+                     [&](const Int32 &ticket) {
+                       if_(
+                           Boolean(ticket < config_.copiers), [&] { copyRows(ticket); },
+                           [&] { multiply(Int32(ticket - config_.copiers)); });
+                     });
   }
 
 private:
+  void multiply(const Int32 &number) {
+    const GroupedGemmParams<OnDevice> product = p_.product;
+    GroupTiles(parts_.first, config_.first, product, [] {}).at(number, [&](const GroupTile &at) {
+      if (order_.between.looksAhead)
+        lookAhead(at.tile);
+      // Tiles do not reach over units.
+      const Int32 unit = at.tile.row / config_.unit;
+      work_.awaitTold(Int32(unit % config_.copiers), Int32(unit / config_.copiers + 1));
+      GroupBlock(product, parts_.first, config_.first, at).run();
+    });
+  }
   /// Copier c brings the rows of the units c, c + copiers, and so on.
   void copyRows(const Int32 &copier) const {
     const DispatchTakeParams<OnDevice> params = p_.take;
@@ -96,30 +101,37 @@ public:
       : p_(params), config_(config), parts_(parts), order_(order), work_(p_.work, order.local) {}
 
   void run() {
-    const Int32 ticket = work_.ticket(1);
-    const Boolean combines(ticket >= p_.tiles);
-    if_(combines, [&] { sumUp(Int32(ticket - p_.tiles)); });
-    exit_if(combines);
+    work_.eachTicket(1, config_.persistent != 0, Int32(p_.tiles + p_.combiners),
+                     [&](const Int32 &ticket) {
+                       if_(
+                           Boolean(ticket < p_.tiles), [&] { multiply(ticket); },
+                           [&] { sumUp(Int32(ticket - p_.tiles)); });
+                     });
+  }
+
+private:
+  void multiply(const Int32 &number) {
     const GroupedGemmParams<OnDevice> product = p_.product;
     const ExpertCombineParams<OnDevice> combine = p_.combine;
     const ExpertCombineProblem &results = parts_.combine;
     const WindowRows windows(combine.group, results.ranks, Meeting::turnOfCall(combine.group));
     const auto tokens = static_cast<std::int32_t>(results.tokens);
-    GroupBlock block(product, parts_.second, config_.second, ticket,
-                     [&] { work_.countDone(false); });
-    block.run(
-        {Int32(tokens * results.ranks), results.topk, [&](const Int32 &token, const Int32 &slot) {
-           work_.dawdle();
-           const Int32 row = token % tokens * results.topk + slot;
-           return Pointer(windows
-                              .rows(Int32(token / tokens), results.x, 0,
-                                    results.tokens * results.topk, rowShape(results))(row, _)
-                              .iter());
-         }});
-    work_.countDone(true);
+    GroupTiles(parts_.second, config_.second, product, [&] {
+      work_.countDone(false);
+    }).at(number, [&](const GroupTile &at) {
+      GroupBlock(product, parts_.second, config_.second, at)
+          .run({Int32(tokens * results.ranks), results.topk,
+                [&](const Int32 &token, const Int32 &slot) {
+                  work_.dawdle();
+                  const Int32 row = token % tokens * results.topk + slot;
+                  return Pointer(windows
+                                     .rows(Int32(token / tokens), results.x, 0,
+                                           results.tokens * results.topk, rowShape(results))(row, _)
+                                     .iter());
+                }});
+      work_.countDone(true);
+    });
   }
-
-private:
   void sumUp(const Int32 &number) const {
     work_.awaitDone(Int32(p_.tiles));
     const ExpertCombineParams<OnDevice> combine = p_.combine;

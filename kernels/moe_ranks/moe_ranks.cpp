@@ -2,9 +2,14 @@
 #include "moe_ranks/moe_ranks_family.h"
 
 #include "blocks/common/expert_ids.h"
+#include "blocks/facts/gpu_size.h"
 #include "gemm/gemm_family.h"
 #include "moe_forward/mixture_checks.h"
 #include "moe_forward/mixture_parts.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -90,6 +95,8 @@ template <class... Ask> Support firstRefusalOf(const Ask &...ask) {
 
 /// The LDS that roles of blocks take besides a product's own: a ticket, and whether all ranks came.
 constexpr std::int64_t kLdsOfRoles = 64;
+/// Persistent blocks of a launch: more than any device holds at a time.
+constexpr int kMostPersistent = 1 << 16;
 
 /// Whether the products can move rows meanwhile.
 Support fusedSupported(const MoeRanksProblem &problem, const MoeRanksConfig &config,
@@ -98,10 +105,11 @@ Support fusedSupported(const MoeRanksProblem &problem, const MoeRanksConfig &con
     return Support::no(
         "fused is true, and wire is given; the second product writes results as they "
         "are. Take fused = false");
-  if (const Support copiers =
-          rangeSupported("copiers", config.copiers, 1, WorkLayout::kMostTellers);
-      !copiers)
-    return copiers;
+  if (const Support numbers =
+          firstRefusal({rangeSupported("copiers", config.copiers, 1, WorkLayout::kMostTellers),
+                        rangeSupported("persistent", config.persistent, 0, kMostPersistent)});
+      !numbers)
+    return numbers;
   const RankParts parts = partsOf(problem, config.unit);
   if (const Support rows = ofPart("dispatch with the block of the first product",
                                   kernels::supported(parts.dispatch, copiersOf(config), target));
@@ -140,7 +148,8 @@ RankParts partsOf(const MoeRanksProblem &problem, int unit) {
                                .unit = unit,
                                .capacity = problem.capacity,
                                .scale = hasBlocks ? mixture.scale : DType(),
-                               .scales = scalesOfRow(mixture, mixture.hidden)},
+                               .scales = scalesOfRow(mixture, mixture.hidden),
+                               .registered = problem.registered},
                   .first = ofRank.first,
                   .second = ofRank.second,
                   .combine = {.x = mixture.expert_type(),
@@ -242,6 +251,13 @@ Support Ranks::supported(const MoeRanksProblem &problem, const MoeRanksConfig &c
       // A product of fixed slots does not know the units, and its rows come a unit at a time.
       [&] { return insideUnits("the first product", config.first); },
       [&] { return insideUnits("the second product", config.second); },
+      [&] {
+        return !config.fused && config.persistent
+                   ? Support::no(is("persistent", config.persistent) +
+                                 ", and fused is false; the blocks of separate launches have a "
+                                 "tile each. Take fused = true, or persistent = 0")
+                   : Support{};
+      },
       [&] { return config.fused ? fusedSupported(problem, config, target) : Support{}; });
 }
 
@@ -257,8 +273,13 @@ std::vector<MoeRanksConfig> Ranks::candidates(const MoeRanksProblem &problem, st
       all.push_back(configOf(problem, unit, m, target));
       MoeRanksConfig fused = all.back();
       fused.fused = true;
-      if (fusedSupported(problem, fused, target))
+      if (!fusedSupported(problem, fused, target))
+        continue;
+      all.push_back(fused);
+      if (const std::optional<GpuSize> size = gpuSize(target)) {
+        fused.persistent = 2 * size->computeUnits;
         all.push_back(fused);
+      }
     }
   return all;
 }
@@ -277,11 +298,22 @@ std::vector<Ranks::IndexRow> Ranks::indexRows(const MoeRanksProblem &problem,
 
 namespace {
 
+/// The blocks of a launch that has so many tickets.
+std::int64_t blocksFor(const Arguments &arguments, const MoeRanksConfig &config,
+                       std::int64_t tickets) {
+  if (tickets > std::numeric_limits<std::int32_t>::max())
+    arguments.fail(
+        "a launch has " + to_string(tickets) +
+        " pieces of work; they are counted in 32 bits. Take fewer places, or larger tiles");
+  return config.persistent ? std::min<std::int64_t>(config.persistent, tickets) : tickets;
+}
+
 /// Launches what follows the router, where the products move rows meanwhile.
 void launchFused(const Call<MoeRanksProblem> &call, const RankParts &parts,
                  const ExpertDispatchArgs &dispatch, const MixtureRows &rows,
                  const ExpertCombineArgs &combine, const TensorArg &work) {
   const MoeRanksConfig &config = call.config;
+  const Arguments arguments(FamilyOf<MoeRanksProblem>::name, call.where);
   const auto callOf = [&]<class Q>(const Q &problem, const ConfigOf<Q> &own, const ArgsOf<Q> &args,
                                    std::size_t first) {
     return Call<Q>{problem, own, args, call.launches.from(first), call.stream, call.where};
@@ -307,9 +339,11 @@ void launchFused(const Call<MoeRanksProblem> &call, const RankParts &parts,
   TakeProductParams<OnHost> taking{};
   taking.take = take;
   taking.product = first.params;
+  taking.tiles = static_cast<std::int32_t>(first.blocks);
   taking.work = operandOf<0>(work);
-  call.launches.at(next, kTakeProduct)(call.on(config.copiers + first.blocks, config.first.threads),
-                                       call.where, taking);
+  call.launches.at(next, kTakeProduct)(
+      call.on(blocksFor(arguments, config, config.copiers + first.blocks), config.first.threads),
+      call.where, taking);
 
   const ExpertCombineConfig combiners = combinersOf(config);
   ProductCombineParams<OnHost> combining{};
@@ -321,7 +355,9 @@ void launchFused(const Call<MoeRanksProblem> &call, const RankParts &parts,
       meetingBlocks(combiners.rows, combiners.blocks, parts.combine.tokens));
   combining.work = taking.work;
   call.launches.at(next + 1, kProductCombine)(
-      call.on(second.blocks + combining.combiners, config.second.threads), call.where, combining);
+      call.on(blocksFor(arguments, config, second.blocks + combining.combiners),
+              config.second.threads),
+      call.where, combining);
 }
 
 } // namespace
@@ -346,6 +382,8 @@ void Ranks::launch(const Call<MoeRanksProblem> &call) {
   arguments.disjoint(*args.workspace, "workspace", args.logits, "logits");
   expectRoom(arguments, group,
              std::max(dispatchWindow(parts.dispatch).bytes, combineBytes(parts.combine)));
+  expectRegistered(arguments, parts.dispatch, group, args.x,
+                   parts.dispatch.scale ? args.scale_x : std::nullopt);
   group.enter(call.stream, call.where);
 
   const Memory memory = memoryOf(problem, config);

@@ -40,14 +40,15 @@ inline ExpertCombineConfig combinersOf(const MoeRanksConfig &config) {
 template <class Side> struct TakeProductParams {
   Param<Side, DispatchTakeParams<OnDevice>> take;
   Param<Side, GroupedGemmParams<OnDevice>> product;
-  Strided<Side, 0> work; // (WorkLayout::kWords)
+  Param<Side, Int32> tiles; // tickets after the copiers'
+  Strided<Side, 0> work;    // (WorkLayout::kWords)
 };
 /// The second product of a fused call: its last blocks sum up. The ids of its places lead to the slots
 /// of tokens.
 template <class Side> struct ProductCombineParams {
   Param<Side, GroupedGemmParams<OnDevice>> product;
   Param<Side, ExpertCombineParams<OnDevice>> combine;
-  Param<Side, Int32> tiles, combiners; // blocks of each kind
+  Param<Side, Int32> tiles, combiners; // tickets of each kind
   Strided<Side, 0> work;               // (WorkLayout::kWords)
 };
 /// The two as a part of the family.

@@ -36,6 +36,9 @@ struct FLYDSL_API GroupOptions {
   /// How long a rank is waited for: by the others when the group is made, and by kernels in a call.
   /// It must exceed the time by which one rank's call may come after another's. Up to 2^31 - 1.
   std::chrono::milliseconds timeout{30'000};
+  /// Bytes of each rank's memory that all ranks read and the rank itself writes, by kernels of its own:
+  /// Group::registered. Calls that take operands of it make no copy of them. Up to 2^36.
+  std::size_t registered = 0;
 };
 
 /// What the kernels of a group work on, for those who write some.
@@ -52,6 +55,8 @@ struct FLYDSL_API GroupMemory {
   /// Where the windows of all ranks are in this process, for kernels of this rank's device.
   std::array<void *, most_ranks> windows = {};
   std::size_t turn_bytes = 0; ///< of each turn: twice the capacity, up to whole lines
+  /// Registered memory follows the two turns.
+  std::size_t registered_bytes = 0;
   /// In the host's memory, i32: 0; 1 + the rank that did not come in time; `other_call` + the rank
   /// that came with another call; `no_places`; `no_places` + 1 + the rank that had none; or
   /// `overlapping`. A kernel that finds another number than 0 does nothing.
@@ -96,6 +101,9 @@ public:
   Device device() const;
   /// The bytes of the largest operand of a call.
   std::size_t capacity() const;
+  /// The rank's registered memory (GroupOptions::registered), 0 at first; null if it has none. It is
+  /// freed with the window.
+  void *registered() const;
 
   /// Throws RuntimeError if a kernel of this rank has waited in vain for another rank, which has died or
   /// makes fewer calls, if that made another call at this rank's place, if this rank or one that it

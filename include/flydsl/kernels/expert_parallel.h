@@ -22,17 +22,21 @@ namespace kernels {
 /// products have GroupLayout::masked. More slots than there are places are an error of the group
 /// (Group::check), and nothing is written outside of y.
 struct FLYDSL_API ExpertDispatchProblem {
-  DType x = bf16;           ///< f32, f16, bf16, i8, an 8-bit float, or f4E2M1FN
-  std::int64_t n = 0;       ///< elements of a token
-  std::int64_t experts = 0; ///< of all ranks: a multiple of `ranks`, 1 to 2048 on each
-  int topk = 1;             ///< slots of a token, 1 to 64
-  int ranks = 2;            ///< 2, 4 or 8
-  std::int64_t tokens = 0;  ///< the most tokens of a rank; the ranks' numbers may differ
-  int unit = 32;            ///< places of a unit, 1 to 256
+  DType x = bf16;            ///< f32, f16, bf16, i8, an 8-bit float, or f4E2M1FN
+  std::int64_t n = 0;        ///< elements of a token
+  std::int64_t experts = 0;  ///< of all ranks: a multiple of `ranks`, 1 to 2048 on each
+  int topk = 1;              ///< slots of a token, 1 to 64
+  int ranks = 2;             ///< 2, 4 or 8
+  std::int64_t tokens = 0;   ///< the most tokens of a rank; the ranks' numbers may differ
+  int unit = 32;             ///< places of a unit, 1 to 256
   std::int64_t capacity = 0; ///< places of each expert, a multiple of `unit`; 0: compact slots
   bool weights = true;       ///< the weights of slots go along
   DType scale = {};          ///< of the scales that go along: f32 or f8E8M0FNU. None without scales
   std::int64_t scales = 0;   ///< of a token
+  /// What made the tokens has written x and scales into the rank's registered memory (Group::registered),
+  /// where expert_dispatch_registered has their places: the other ranks read them there, and the call
+  /// makes no copy. They stay as they are until the next call of the group on the rank's stream has ended.
+  bool registered = false;
 
   /// The experts of a rank.
   std::int64_t local() const { return experts / ranks; }
@@ -42,14 +46,15 @@ struct FLYDSL_API ExpertDispatchProblem {
 /// How the work is shared. All ranks of a group have the same.
 struct FLYDSL_API ExpertDispatchConfig {
   RowConfig rows = {};
-  int blocks = 64; ///< the most blocks that meet those of other ranks, 1 to GroupMemory::most_blocks
+  int blocks =
+      64; ///< the most blocks that meet those of other ranks, 1 to GroupMemory::most_blocks
   MoeSortConfig sort = {}; ///< of the slots of all ranks
   friend bool operator==(const ExpertDispatchConfig &, const ExpertDispatchConfig &) = default;
 };
 
 /// The tensors of a rank's call, for its m tokens; those that the problem does not have are left out.
 /// Those that are no rows are contiguous. A rank without tokens calls, too. A window of the group has
-/// room for x, ids, weights and scales of `tokens` tokens.
+/// room for x, ids, weights and scales of `tokens` tokens, without x and scales if they are registered.
 struct FLYDSL_API ExpertDispatchArgs {
   TensorArg x;                           ///< (m, n), contiguous rows
   TensorArg ids;                         ///< (m, topk), i32: the expert of each slot, or -1
@@ -77,6 +82,18 @@ template <> struct FamilyOf<ExpertDispatchProblem> {
   static constexpr std::string_view name = "expert_dispatch";
 };
 using ExpertDispatchPlan = Plan<ExpertDispatchProblem>;
+
+/// Where a rank's registered memory has the operands of a dispatch with `registered`, in bytes. x begins
+/// where the memory begins.
+struct FLYDSL_API ExpertDispatchRegistered {
+  std::int64_t row = 0;       ///< from a row of x to the next: a multiple of 16
+  std::int64_t scales_at = 0; ///< the first row of scales
+  std::int64_t scale_row = 0; ///< from a row of scales to the next; 0 without scales
+  std::int64_t bytes = 0;     ///< of all: GroupOptions::registered has at least as many
+};
+/// Throws Error for a problem that is not supported.
+FLYDSL_API ExpertDispatchRegistered
+expert_dispatch_registered(const ExpertDispatchProblem &problem);
 
 /// The fewest places that hold the slots of all ranks, whatever their experts are. Fewer are enough as
 /// a rule: that many if all tokens go to one rank. Throws Error for a problem that is not supported.

@@ -17,6 +17,7 @@ namespace {
 /// Lines of caches, of which each belongs to one turn alone.
 constexpr std::size_t kLine = 256;
 constexpr std::size_t kMostCapacity = std::size_t(1) << 32;
+constexpr std::size_t kMostRegistered = std::size_t(1) << 36;
 /// 24 days. The ticks of a much longer time, and the deadline of a meeting, would not fit 64 bits.
 constexpr std::chrono::milliseconds kLongestTimeout{0x7fffffff};
 /// The constant clock counts 100 million a second on every processor (LLVM, AMDGPUUsage,
@@ -36,6 +37,10 @@ void expectRank(int rank, int size, const GroupOptions &options,
     throw RuntimeError("a group's capacity is " + std::to_string(options.capacity) +
                            " bytes; it is 1 to 2^32",
                        0, where);
+  if (options.registered > kMostRegistered)
+    throw RuntimeError("a group's registered memory is " + std::to_string(options.registered) +
+                           " bytes; it is up to 2^36",
+                       0, where);
   if (options.timeout.count() <= 0)
     throw RuntimeError("a group's timeout is " + std::to_string(options.timeout.count()) +
                            " ms; it is above 0, because a rank that dies would never be noticed",
@@ -50,7 +55,7 @@ std::size_t turnBytes(const GroupOptions &options) {
   return (2 * options.capacity + kLine - 1) / kLine * kLine;
 }
 std::size_t windowBytes(const GroupOptions &options) {
-  return GroupMemory::turns_at + 2 * turnBytes(options);
+  return GroupMemory::turns_at + 2 * turnBytes(options) + options.registered;
 }
 
 } // namespace runtime
@@ -60,6 +65,7 @@ Group::State::State(int rank, int size, Device device, const GroupOptions &optio
     : rank(rank), size(size), device(device), options(options),
       status(sizeof(std::int32_t), where) {
   memory.turn_bytes = turnBytes(options);
+  memory.registered_bytes = options.registered;
   memory.status = status.data(where);
   memory.timeout_ticks = options.timeout.count() * kTicksOfMillisecond;
 }
@@ -98,6 +104,11 @@ int Group::rank() const { return state_->rank; }
 int Group::size() const { return state_->size; }
 Device Group::device() const { return state_->device; }
 std::size_t Group::capacity() const { return state_->options.capacity; }
+void *Group::registered() const {
+  const GroupMemory &memory = state_->memory;
+  auto *window = static_cast<std::byte *>(memory.windows[static_cast<std::size_t>(state_->rank)]);
+  return memory.registered_bytes ? window + GroupMemory::turns_at + 2 * memory.turn_bytes : nullptr;
+}
 const GroupMemory &Group::memory() const { return state_->memory; }
 
 void Group::check(std::source_location where) const {

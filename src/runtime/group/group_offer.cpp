@@ -17,7 +17,7 @@ using namespace flydsl::runtime;
 
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31707267'796c6f66; // "folygrp1": the layout of OfferBytes
+constexpr std::uint64_t kMagic = 0x32707267'796c6f66; // "folygrp2": the layout of OfferBytes
 
 /// Tells processes apart, also those that have the same number in different containers.
 std::uint64_t thisProcess() {
@@ -69,6 +69,11 @@ void expectFits(const OfferBytes &offer, const OfferBytes &own, int rank,
     refuse(rank,
            "its capacity is " + std::to_string(offer.capacity) + " bytes, here it is " +
                std::to_string(own.capacity),
+           where);
+  if (offer.registered != own.registered)
+    refuse(rank,
+           "its registered memory is " + std::to_string(offer.registered) + " bytes, here it is " +
+               std::to_string(own.registered),
            where);
   if (offer.machine != own.machine)
     refuse(rank, "it is of another machine; between machines the engine's own library carries data",
@@ -191,6 +196,7 @@ GroupOffer::GroupOffer(int rank, int size, const GroupOptions &options,
                          .process = thisProcess(),
                          .nonce = support::random64(),
                          .capacity = options.capacity,
+                         .registered = options.registered,
                          .window = reinterpret_cast<std::uint64_t>(window->data(where)),
                          .rank = rank,
                          .size = size,

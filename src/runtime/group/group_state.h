@@ -24,14 +24,14 @@ struct OfferBytes {
   std::uint64_t machine; ///< of the machine's present run
   std::uint64_t process; ///< random: of the process
   std::uint64_t nonce;   ///< random: of the offer
-  std::uint64_t capacity;
+  std::uint64_t capacity, registered;
   std::uint64_t window; ///< its address in the process
   std::int32_t rank, size;
   std::int32_t device; ///< its ordinal in the process
   std::int32_t pid;
   MemoryHandle handle;
 };
-static_assert(sizeof(OfferBytes) == 6 * 8 + 4 * 4 + sizeof(MemoryHandle));
+static_assert(sizeof(OfferBytes) == 7 * 8 + 4 * 4 + sizeof(MemoryHandle));
 
 } // namespace runtime
 

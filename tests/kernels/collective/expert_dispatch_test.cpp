@@ -28,12 +28,30 @@ public:
   }
   void fill(std::uint64_t seed) {
     all = tokensOf(problem_, m_, seed);
-    for (std::size_t rank = 0; rank < all.size(); ++rank)
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
       operands[rank].fill(all[rank]);
+      if (!problem_.registered)
+        continue;
+      const fk::ExpertDispatchRegistered places = fk::expert_dispatch_registered(problem_);
+      const fx::Group &group = ranks.group(static_cast<int>(rank));
+      copyRows(group, 0, places.row, all[rank].x, all[rank].m);
+      if (problem_.scale)
+        copyRows(group, places.scales_at, places.scale_row, all[rank].scales, all[rank].m);
+    }
   }
-  void call(int rank, const fx::Stream &stream) const {
-    plan(operands[at(rank)].args(ranks.group(rank)), stream);
+  fk::ExpertDispatchArgs args(int rank) const {
+    const fx::Group &group = ranks.group(rank);
+    fk::ExpertDispatchArgs args = operands[at(rank)].args(group);
+    if (problem_.registered) {
+      const fk::ExpertDispatchRegistered places = fk::expert_dispatch_registered(problem_);
+      args.x = registeredRows(group, 0, problem_.x, m_[at(rank)], problem_.n, places.row);
+      if (problem_.scale)
+        args.scales = registeredRows(group, places.scales_at, problem_.scale, m_[at(rank)],
+                                     problem_.scales, places.scale_row);
+    }
+    return args;
   }
+  void call(int rank, const fx::Stream &stream) const { plan(args(rank), stream); }
   void run() const {
     ranks.run([&](int rank, const fx::Stream &stream) { call(rank, stream); });
   }
@@ -58,10 +76,18 @@ public:
   std::vector<DispatchOperands> operands;
 };
 
+/// A group whose registered memory has just enough bytes.
+fx::GroupOptions optionsFor(const ExpertDispatchProblem &problem) {
+  fx::GroupOptions options{.capacity = 1 << 16};
+  if (problem.registered)
+    options.registered = static_cast<std::size_t>(fk::expert_dispatch_registered(problem).bytes);
+  return options;
+}
 void expectRight(const ExpertDispatchProblem &problem, const ExpertDispatchConfig &config,
                  const std::vector<std::int64_t> &m, std::int64_t places = 0, int calls = 3) {
   INFO(fx::to_config(problem).str() << " " << fx::to_config(config).str());
-  Dispatch dispatch(problem, config, m, places ? places : fk::expert_dispatch_places(problem));
+  Dispatch dispatch(problem, config, m, places ? places : fk::expert_dispatch_places(problem),
+                    optionsFor(problem));
   for (int call = 0; call < calls; ++call) {
     dispatch.fill(static_cast<std::uint64_t>(call) + 5);
     dispatch.run();
@@ -81,6 +107,61 @@ template <class F> ExpertDispatchProblem with(const F &change) {
 TEST_CASE("dispatch to two ranks", "[run]") {
   expectRight(kTwo, kSmall, {9, 4});
   expectRight(with([](auto &p) { p.capacity = 32; }), kSmall, {5, 9}, 3 * 32);
+}
+
+TEST_CASE("dispatch of tokens in registered memory, which no call copies", "[run]") {
+  const ExpertDispatchProblem whole = with([](auto &p) { p.registered = true; });
+  expectRight(whole, kSmall, {9, 4}, 0, 2);
+  const ExpertDispatchProblem scaled = with([](auto &p) {
+    p.registered = true;
+    p.x = fx::f8E4M3FN;
+    p.n = 40; // rows begin at multiples of 16 bytes
+    p.scale = fx::f32;
+    p.scales = 5;
+  });
+  CHECK(fk::expert_dispatch_registered(scaled).row == 48);
+  CHECK(fk::expert_dispatch_registered(scaled).scale_row == 32);
+  CHECK(fk::expert_dispatch_registered(scaled).scales_at == 9 * 48);
+  CHECK(fk::expert_dispatch_registered(scaled).bytes == 9 * (48 + 32));
+  expectRight(scaled, kSmall, {0, 9}, 0, 2);
+}
+
+TEST_CASE("dispatch of registered tokens: what is refused") {
+  const ExpertDispatchProblem problem = with([](auto &p) {
+    p.registered = true;
+    p.scale = fx::f32;
+    p.scales = 4;
+  });
+  const std::int64_t places = fk::expert_dispatch_places(problem);
+  const Dispatch dispatch(problem, kSmall, {9, 9}, places, optionsFor(problem));
+  const auto told = [&](auto change) {
+    fk::ExpertDispatchArgs args = dispatch.args(0);
+    change(args);
+    return messageOf([&] { dispatch.plan(args, dispatch.ranks.stream(0)); });
+  };
+  const fx::TensorArg elsewhere = dispatch.operands[0].args(dispatch.ranks.group(0)).x;
+  expectPart(told([&](auto &a) { a.x = elsewhere; }), "x is not at byte 0 of Group::registered()");
+  expectPart(
+      told([&](auto &a) { a.x = registeredRows(*a.group, 0, problem.x, 9, problem.n, 160); }),
+      "rows of x are 80 elements apart; in registered memory they are 144 bytes apart");
+  expectPart(told([&](auto &a) { a.scales = registeredRows(*a.group, 0, fx::f32, 9, 4, 16); }),
+             "scales is not at byte 1296 of Group::registered()");
+  dispatch.ranks.group(0).check(); // no launch waits for the other rank
+  const Dispatch few(problem, kSmall, {9, 9}, places, {.capacity = 1 << 16, .registered = 64});
+  expectPart(messageOf([&] { few.plan(few.args(0), few.ranks.stream(0)); }),
+             "1440 bytes of tokens do not fit the group's registered memory of 64");
+  const Dispatch none(problem, kSmall, {9, 9}, places);
+  CHECK(none.ranks.group(0).registered() == nullptr);
+  expectPart(messageOf([&] {
+               fk::ExpertDispatchArgs args = none.operands[0].args(none.ranks.group(0));
+               none.plan(args, none.ranks.stream(0));
+             }),
+             "registered memory of 0; make the group with GroupOptions::registered");
+  expectPart(messageOf([] {
+               (void)fx::Group::of({fx::Device(0), fx::Device(1)},
+                                   {.registered = (std::size_t(1) << 36) + 1});
+             }),
+             "a group's registered memory is 68719476737 bytes; it is up to 2^36");
 }
 
 TEST_CASE("dispatch of all types, with scales") {

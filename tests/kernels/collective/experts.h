@@ -3,6 +3,7 @@
 
 #include "collective/ranks.h"
 
+#include <flydsl/host/copy.h>
 #include <flydsl/kernels/expert_parallel.h>
 
 #include <algorithm>
@@ -122,6 +123,27 @@ template <class T> fx::DeviceArray<T> numbers(std::int64_t count) {
 }
 template <class T> fx::TensorArg shaped(const fx::DeviceArray<T> &of, const fx::Extents &shape) {
   return {const_cast<T *>(of.data()), fx::dtype_of<T>, shape};
+}
+
+/// Rows of a rank's registered memory from a byte on, each `row` bytes after the one before.
+inline fx::TensorArg registeredRows(const fx::Group &group, std::int64_t first, fx::DType type,
+                                    std::int64_t count, std::int64_t n, std::int64_t row) {
+  return {static_cast<std::byte *>(group.registered()) + first, type, fx::Extents{count, n},
+          fx::Extents{row * 8 / type.memory_bits(), 1}};
+}
+/// Copies rows there, whose bytes follow one another.
+inline void copyRows(const fx::Group &group, std::int64_t first, std::int64_t row,
+                     const Bytes &from, std::int64_t count) {
+  if (count == 0)
+    return;
+  const std::int64_t size = std::ssize(from) / count;
+  Bytes rows(at(count * row));
+  for (std::int64_t i = 0; i < count; ++i)
+    std::copy_n(from.begin() + i * size, size, rows.begin() + i * row);
+  const fx::Stream stream(group.device());
+  fx::copy_async(static_cast<std::byte *>(group.registered()) + first, rows.data(), rows.size(),
+                 stream);
+  stream.synchronize();
 }
 
 /// A rank's operands of a dispatch, on its device.

@@ -29,7 +29,10 @@ struct Planted {
 const fx::Kernel plantedGive{
     "planted_give",
     [](impl::DispatchGiveParams<fx::OnDevice> params, fx::Constexpr<Planted> planted) {
-      impl::DispatchGive(params, {planted->parts.dispatch, planted->config.dispatch}).run();
+      impl::DispatchGive(params, {planted->parts.dispatch, planted->config.dispatch},
+                         planted->parts.dispatch.registered ? planted->order.between
+                                                            : impl::CollectiveOrder{})
+          .run();
     }};
 const fx::Kernel plantedTake{
     "planted_take_product",
@@ -53,13 +56,17 @@ fk::GroupedGemmProblem product(std::int64_t n, std::int64_t k) {
           .k = k,
           .unit = kUnit};
 }
-Planted planted(const impl::FusedOrder &order) {
+/// Blocks of a launch that take one ticket after another: fewer than there are tickets.
+constexpr int kPersistent = 4;
+
+Planted planted(const impl::FusedOrder &order, int persistent = 0, bool registered = false) {
   const ExpertDispatchProblem dispatch{.n = kHidden,
                                        .experts = kExperts,
                                        .topk = kTopk,
                                        .ranks = 2,
                                        .tokens = kTokens,
-                                       .unit = kUnit};
+                                       .unit = kUnit,
+                                       .registered = registered};
   const ExpertCombineProblem combine{.x = fx::f32,
                                      .y = fx::f32,
                                      .n = kHidden,
@@ -77,7 +84,8 @@ Planted planted(const impl::FusedOrder &order) {
            .second = tile,
            .combine = {.rows = kRows, .blocks = 2},
            .fused = true,
-           .copiers = 3},
+           .copiers = 3,
+           .persistent = persistent},
           order};
 }
 
@@ -156,11 +164,14 @@ std::vector<RankTokens> tokensOfCall(const Planted &all, int call) {
 }
 
 /// How many of some calls gave each rank the products of its experts' rows.
-int rightTakes(const impl::FusedOrder &order, int calls) {
-  const Planted all = planted(order);
+int rightTakes(const impl::FusedOrder &order, int calls, int persistent = 0,
+               bool registered = false) {
+  const Planted all = planted(order, persistent, registered);
   const std::int64_t places = fk::expert_dispatch_places(all.parts.dispatch),
                      slots = impl::slotsOfRank(all.parts.dispatch);
-  const GroupRanks ranks(2);
+  const GroupRanks ranks(
+      2, {.capacity = 1 << 16,
+          .registered = registered ? std::size_t(kTokens * kHidden * 2) : std::size_t(0)});
   std::vector<Places> own;
   std::vector<DispatchOperands> operands;
   std::vector<fx::DeviceArray<std::int32_t>> tables;
@@ -197,6 +208,10 @@ int rightTakes(const impl::FusedOrder &order, int calls) {
     }
     ranks.run([&](int rank, const fx::Stream &stream) {
       const fk::ExpertDispatchArgs args = operands[at(rank)].args(ranks.group(rank));
+      // What makes registered tokens runs on the rank's stream before.
+      if (registered)
+        fx::copy_async(ranks.group(rank).registered(), args.x.data(),
+                       std::size_t(kTokens * kHidden * 2), stream);
       impl::DispatchGiveParams<fx::OnHost> give{};
       give.x = fx::strided<1>(args.x);
       give.ids = fx::strided<0>(args.ids);
@@ -215,10 +230,12 @@ int rightTakes(const impl::FusedOrder &order, int calls) {
       take.take.places = static_cast<std::int32_t>(places);
       take.take.group = give.group;
       take.product = own[at(rank)].product(places);
+      take.tiles = static_cast<std::int32_t>(tilesOf(all, places));
       take.work = give.work;
-      plantedTake(take, all).launch({.grid = all.config.copiers + tilesOf(all, places),
-                                     .block = all.config.first.threads,
-                                     .stream = stream});
+      plantedTake(take, all).launch(
+          {.grid = persistent ? persistent : all.config.copiers + tilesOf(all, places),
+           .block = all.config.first.threads,
+           .stream = stream});
     });
     bool same = true;
     for (int rank = 0; rank < 2; ++rank)
@@ -229,8 +246,8 @@ int rightTakes(const impl::FusedOrder &order, int calls) {
 }
 
 /// How many of some calls gave each rank the sums of its tokens' results.
-int rightCombines(const impl::FusedOrder &order, int calls) {
-  const Planted all = planted(order);
+int rightCombines(const impl::FusedOrder &order, int calls, int persistent = 0) {
+  const Planted all = planted(order, persistent);
   const std::int64_t places = fk::expert_dispatch_places(all.parts.dispatch);
   const GroupRanks ranks(2);
   std::vector<Places> own;
@@ -278,7 +295,7 @@ int rightCombines(const impl::FusedOrder &order, int calls) {
       params.combiners = 2;
       params.work = fx::strided<0>(own[at(rank)].work.tensor());
       plantedCombine(params, all)
-          .launch({.grid = tilesOf(all, places) + 2,
+          .launch({.grid = persistent ? persistent : tilesOf(all, places) + 2,
                    .block = all.config.second.threads,
                    .stream = stream});
     });
@@ -311,11 +328,22 @@ TEST_CASE("a product whose rows come meanwhile needs each of the accesses that o
   CHECK(rightTakes({.local = {.acquires = false, .dawdles = true}, .between = {.looksAhead = true}},
                    4) < 4);
   expectWaits([](const impl::HandOver &local) { return rightTakes({.local = local}, 4); });
+  expectWaits(
+      [](const impl::HandOver &local) { return rightTakes({.local = local}, 4, kPersistent); });
   if (!releasesWriteBack())
     return;
   CHECK(rightTakes({.local = {.releases = false}}, 4) < 4);
   CHECK(rightTakes({.local = {.scope = fx::MemoryScope::block}, .between = {.looksAhead = true}},
                    4) < 4);
+}
+
+// The meeting of the ranks before it: a rank's tokens are there when another one reads them.
+TEST_CASE("tokens in registered memory need the meeting of the ranks", "[.weak]") {
+  const auto right = [](const impl::CollectiveOrder &give) {
+    return rightTakes({.between = give}, 4, kPersistent, true);
+  };
+  CHECK(right({}) == 4);
+  CHECK(right({.waits = false}) < 4);
 }
 
 TEST_CASE("a product that gives its results needs each of the accesses that order them",
@@ -327,6 +355,8 @@ TEST_CASE("a product that gives its results needs each of the accesses that orde
   // What a combiner acquires of the tiles shows nowhere: it acquires again after it has met the others.
   // LLVM's model asks for it, so that what it releases to them is what the tiles have written.
   expectWaits([](const impl::HandOver &local) { return rightCombines({.local = local}, 4); });
+  expectWaits(
+      [](const impl::HandOver &local) { return rightCombines({.local = local}, 4, kPersistent); });
   if (!releasesWriteBack())
     return;
   CHECK(rightCombines({.local = {.releases = false}}, 4) < 4);

@@ -1,6 +1,7 @@
 // Whole mixtures of experts over the ranks of a group by one plan, bit by bit against the plan of one
 // device.
 #include "collective/experts.h"
+#include "support/float8_of.h"
 
 #include <flydsl/host/autotune.h>
 #include <flydsl/kernels/compile.h>
@@ -189,11 +190,16 @@ public:
     for (std::size_t rank = 0; rank < m_.size(); ++rank) {
       tokens[rank] = Tokens(problem_.mixture, m_[rank], 1000 * seed + 10 * rank);
       operands[rank].fill(tokens[rank]);
+      if (problem_.registered)
+        copyRows(ranks.group(static_cast<int>(rank)), 0, rowOfX(), tokens[rank].x, m_[rank]);
     }
   }
   fk::MoeRanksArgs args(int rank) const {
     auto args = operands[at(rank)].args<fk::MoeRanksArgs>();
     args.group = &ranks.group(rank);
+    if (problem_.registered)
+      args.x = registeredRows(*args.group, 0, problem_.mixture.x, m_[at(rank)],
+                              problem_.mixture.hidden, rowOfX());
     return args;
   }
   void run() const {
@@ -240,20 +246,24 @@ public:
   std::vector<Operands> operands;
 
 private:
+  /// Of tokens in whole pieces of 16 bytes, without scales.
+  std::int64_t rowOfX() const { return rowBytes(problem_.mixture.x, problem_.mixture.hidden); }
   MoeRanksProblem problem_;
   std::vector<std::int64_t> m_;
 };
 
-MoeRanksConfig fused(const MoeRanksProblem &problem, int copiers = 3) {
+MoeRanksConfig fused(const MoeRanksProblem &problem, int copiers = 3, int persistent = 0) {
   MoeRanksConfig config = fk::choose(problem, problem.tokens);
   config.fused = true;
   config.copiers = copiers;
+  config.persistent = persistent;
   return config;
 }
 void expectRight(const MoeRanksProblem &problem, const std::vector<std::int64_t> &m, int calls = 2,
                  const std::optional<MoeRanksConfig> &config = {}) {
   INFO(fx::to_config(problem).str());
-  Mixture mixture(problem, config ? *config : fk::choose(problem, problem.tokens), m);
+  Mixture mixture(problem, config ? *config : fk::choose(problem, problem.tokens), m,
+                  {.capacity = 1 << 16, .registered = problem.registered ? 1u << 16 : 0u});
   for (int call = 0; call < calls; ++call) {
     mixture.fill(std::uint64_t(call) + 1);
     mixture.run();
@@ -276,6 +286,24 @@ TEST_CASE("products that move rows meanwhile give the bits of one device", "[run
   expectRight(kTwo, {9, 5}, 3, fused(kTwo));
 }
 
+TEST_CASE("persistent blocks and registered tokens give the bits of one device", "[run]") {
+  const MoeRanksProblem registered = with([](auto &p) { p.registered = true; });
+  expectRight(registered, {9, 5}, 2);                          // separate launches
+  expectRight(registered, {9, 5}, 3, fused(registered, 3, 2)); // fewer blocks than copiers
+  expectRight(kTwo, {0, 9}, 1, fused(kTwo, 2, 1));             // one block does all
+}
+
+TEST_CASE("persistent blocks over more ranks, in fixed slots, with more blocks than work") {
+  const MoeRanksProblem four = with([](auto &p) {
+    p.mixture.router.experts = 8;
+    p.ranks = 4;
+    p.tokens = 8;
+    p.capacity = 32;
+  });
+  expectRight(four, {8, 3, 0, 8}, 1, fused(four, 3, 5));
+  expectRight(four, {8, 3, 0, 8}, 1, fused(four, 3, 1 << 16));
+}
+
 TEST_CASE("fused products over more ranks, of other types, with more copiers than units") {
   const MoeRanksProblem four = with([](auto &p) {
     p.mixture.router.experts = 8;
@@ -294,8 +322,10 @@ TEST_CASE("fused products over more ranks, of other types, with more copiers tha
     p.places = 48;
   });
   expectRight(one, {9, 9}, 1, fused(one, 1));
+  if (!kernel_tests::float8Of(fx::Device(0).target()))
+    return; // gfx90a
   const MoeRanksProblem blocks = with([](auto &p) {
-    p.mixture.x = fx::f8E4M3FNUZ; // the type of gfx942's products
+    p.mixture.x = kernel_tests::float8Of(fx::Device(0).target());
     p.mixture.scales = fk::Scales::per_block;
     p.mixture.hidden = 256;
     p.mixture.inner = 128;
@@ -346,6 +376,13 @@ TEST_CASE("fused products: what is refused") {
   CHECK(why(kTwo, none).empty());
   expectPart(why(kTwo, [](auto &c) { c.copiers = 0; }), "copiers is 0; it is 1 to 128");
   expectPart(why(kTwo, [](auto &c) { c.copiers = 129; }), "copiers is 129");
+  expectPart(why(kTwo, [](auto &c) { c.persistent = -1; }), "persistent is -1; it is 0 to 65536");
+  expectPart(why(kTwo,
+                 [](auto &c) {
+                   c.persistent = 4;
+                   c.fused = false;
+                 }),
+             "persistent is 4, and fused is false");
   expectPart(why(with([](auto &p) { p.wire = fx::f8E4M3FN; }), none),
              "fused is true, and wire is given");
 }
@@ -374,8 +411,10 @@ TEST_CASE("mixtures over more ranks, with biases, with weights of the input, wit
 }
 
 TEST_CASE("mixtures over ranks in 8 bits with scales of blocks") {
+  if (!kernel_tests::float8Of(fx::Device(0).target()))
+    return; // gfx90a
   expectRight(with([](auto &p) {
-                p.mixture.x = fx::f8E4M3FNUZ; // the type of gfx942's products
+                p.mixture.x = kernel_tests::float8Of(fx::Device(0).target());
                 p.mixture.scales = fk::Scales::per_block;
                 p.mixture.hidden = 256;
                 p.mixture.inner = 128;
@@ -531,6 +570,12 @@ TEST_CASE("a mixture over ranks: what is refused, before anything is launched") 
   };
   expectPart(told([](auto &) {}), "bytes do not fit the group's windows of 1024");
   expectPart(told([](auto &a) { a.group = nullptr; }), "moe_ranks: group is null");
+  const MoeRanksProblem registered = with([](auto &p) { p.registered = true; });
+  const fk::MoeRanksPlan ofRegistered(registered, fk::choose(registered, 9));
+  const Mixture wide(kTwo, fk::choose(kTwo, 9), {9, 9});
+  expectPart(messageOf([&] { ofRegistered(wide.args(0), wide.ranks.stream(0)); }),
+             "do not fit the group's registered memory of 0");
+  wide.ranks.group(0).check();
   expectPart(told([](auto &a) { a.w2 = a.w1; }), "w2");
   expectPart(told([](auto &a) { a.workspace.reset(); }), "workspace");
   expectPart(told([](auto &a) { a.bias1 = a.x; }), "bias1 is given");

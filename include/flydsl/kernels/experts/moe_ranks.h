@@ -29,6 +29,9 @@ struct FLYDSL_API MoeRanksProblem {
   /// of the group. 0: compact slots.
   std::int64_t capacity = 0;
   DType wire = {}; ///< of results on their way back, as ExpertCombineProblem has it
+  /// x and its scales lie in registered memory, as ExpertDispatchProblem has it. They may be written anew
+  /// after the call on the rank's stream.
+  bool registered = false;
 
   /// Those of all ranks.
   std::int64_t experts() const { return mixture.router.experts; }
@@ -60,6 +63,10 @@ struct FLYDSL_API MoeRanksConfig {
   /// product's block if there are more.
   bool fused = false;
   int copiers = 64; ///< with fused: 1 to 128
+  /// With fused: the blocks of each of the two launches, which take one piece of work after another, by
+  /// a counter, until none is left: copiers' units, tiles, and sums. Up to 65536. 0: a block for each
+  /// piece. The results are the same.
+  int persistent = 0;
   friend bool operator==(const MoeRanksConfig &, const MoeRanksConfig &) = default;
 };
 
