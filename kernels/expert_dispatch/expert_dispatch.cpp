@@ -269,9 +269,9 @@ void expectRegistered(const Arguments &arguments, const ExpertDispatchProblem &p
                      " of Group::registered(), where the other ranks read it; what makes it writes "
                      "it there, or registered is false");
     if (m > 1 && rows.strides()[0] * type.memory_bits() != row * 8)
-      arguments.fail("rows of " + std::string(name) + " are " + std::to_string(rows.strides()[0]) +
-                     " elements apart; in registered memory they are " + std::to_string(row) +
-                     " bytes apart (expert_dispatch_registered)");
+      arguments.fail("rows of " + std::string(name) + " have a stride of " +
+                     std::to_string(rows.strides()[0]) + " elements; in registered memory it is " +
+                     std::to_string(row) + " bytes (expert_dispatch_registered)");
   };
   expectAt("x", x, 0, problem.x, problem.n);
   if (problem.scale)

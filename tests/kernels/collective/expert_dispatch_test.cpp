@@ -143,7 +143,7 @@ TEST_CASE("dispatch of registered tokens: what is refused") {
   expectPart(told([&](auto &a) { a.x = elsewhere; }), "x is not at byte 0 of Group::registered()");
   expectPart(
       told([&](auto &a) { a.x = registeredRows(*a.group, 0, problem.x, 9, problem.n, 160); }),
-      "rows of x are 80 elements apart; in registered memory they are 144 bytes apart");
+      "rows of x have a stride of 80 elements; in registered memory it is 144 bytes");
   expectPart(told([&](auto &a) { a.scales = registeredRows(*a.group, 0, fx::f32, 9, 4, 16); }),
              "scales is not at byte 1296 of Group::registered()");
   dispatch.ranks.group(0).check(); // no launch waits for the other rank
