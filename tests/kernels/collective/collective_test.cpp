@@ -5,6 +5,8 @@
 
 #include <flydsl/host/peers.h>
 
+#include <thread>
+
 using namespace collective_tests;
 
 namespace {
@@ -180,6 +182,32 @@ TEST_CASE("a group's calls go into one stream") {
   other.synchronize();
   ranks.synchronize();
   CHECK(ranks.isRight(values));
+}
+
+// As engines do that have a thread for each device: a rank's thread calls and waits for its own stream, while
+// the other's may have made no call yet.
+TEST_CASE("each rank calls from a thread of its own and waits there") {
+  const CollectiveProblem problem{.type = fx::bf16, .ranks = 2};
+  Ranks ranks(problem, 8 * 100, {.capacity = 1 << 20, .timeout = std::chrono::seconds(20)});
+  const fk::CollectivePlan plan(problem, kSmall);
+  for (int call = 0; call < 8; ++call) {
+    const std::vector<Bytes> values = ranks.fill(static_cast<std::uint64_t>(call));
+    std::vector<std::string> told(2);
+    {
+      std::vector<std::jthread> threads;
+      for (int rank = 0; rank < 2; ++rank)
+        threads.emplace_back([&, rank] {
+          told[static_cast<std::size_t>(rank)] = messageOf([&] {
+            ranks.group(rank).device().make_current();
+            plan(ranks.args(rank), ranks.stream(rank));
+            ranks.stream(rank).synchronize();
+            ranks.group(rank).check();
+          });
+        });
+    }
+    REQUIRE(told == std::vector<std::string>(2, "no error"));
+    REQUIRE(ranks.isRight(values));
+  }
 }
 
 // The emulator tells of the streams that nothing orders, so the case has a run of its own.
