@@ -14,17 +14,6 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-/// The entries of a configuration as words, from which the same values are read.
-std::string wordsOf(const Config &config, const text::Enumerations &enumerations) {
-  std::string words;
-  for (const Config::Entry &entry : config.entries()) {
-    const auto *real = std::get_if<double>(&entry.value); // Config::str() has 6 digits of it
-    words += (words.empty() ? "" : " ") + (real ? entry.name + "=" + text::shortest(*real)
-                                                : text::shown(Config({entry}), enumerations));
-  }
-  return words;
-}
-
 /// A word for each field: those of a file were written by a library with the same ones.
 void expectAllFields(std::span<const std::string> words, const Config &config) {
   for (const Config::Entry &entry : config.entries())
@@ -66,8 +55,8 @@ template <class P> TunedRead readOf(std::span<const std::string> words, const Tu
   TunedEntry whole = entry;
   whole.target = target.name();
   whole.problem =
-      std::string(FamilyOf<P>::name) + " " + wordsOf(to_config(read.problem), ofProblem);
-  whole.config = wordsOf(to_config(read.config), ofConfig);
+      std::string(FamilyOf<P>::name) + " " + text::shown(to_config(read.problem), ofProblem);
+  whole.config = text::shown(to_config(read.config), ofConfig);
   return {std::move(whole), FamilyOf<P>::name,
           [read = std::move(read)] { tunedEntries<P>().push_back(read); }};
 }
@@ -86,8 +75,8 @@ const std::vector<Row> &rows() {
       made.push_back(
           {FamilyOf<P>::name, &readOf<P>, [](const Config &problem, const Config &config) {
              return TunedEntry{.problem = std::string(FamilyOf<P>::name) + " " +
-                                          wordsOf(problem, text::enumerationsOf<P>()),
-                               .config = wordsOf(config, text::enumerationsOf<ConfigOf<P>>())};
+                                          text::shown(problem, text::enumerationsOf<P>()),
+                               .config = text::shown(config, text::enumerationsOf<ConfigOf<P>>())};
            }});
     });
     return made;
