@@ -301,7 +301,8 @@ namespace {
 /// The blocks of a launch that has so many tickets.
 std::int64_t blocksFor(const Arguments &arguments, const MoeRanksConfig &config,
                        std::int64_t tickets) {
-  if (tickets > std::numeric_limits<std::int32_t>::max())
+  // A persistent block draws one ticket more than it has work for.
+  if (tickets > std::numeric_limits<std::int32_t>::max() - config.persistent)
     arguments.fail(
         "a launch has " + to_string(tickets) +
         " pieces of work; they are counted in 32 bits. Take fewer places, or larger tiles");
