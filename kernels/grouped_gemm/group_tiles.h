@@ -1,7 +1,8 @@
 // Which tile a block of a grouped product computes: an expert's, of those of its places that exist.
 //
 // How many tiles there are, the device alone knows. The grid is an upper bound, and blocks past the
-// end leave at once, or go on to what else they have. Numbers in memory that are wrong lead to no tile, or to places that exist.
+// end leave at once, or go on to what else they have. Numbers in memory that are wrong lead to no tile,
+// or to places that exist.
 #pragma once
 
 #include "gemm/gemm_block.h"

@@ -64,7 +64,7 @@ Support pairsSupported(const GroupedGemmProblem &problem) {
 
 /// The tile for a K that is shorter than what its waves take together: a step is no longer than K needs, and
 /// as few waves share K as there are steps. Others would wait for them. (bench/silicon/README.md has the
-/// estimates.) On CDNA: gfx1250's tables have longer steps, of which two waves are slower than eight with
+/// estimates.) On CDNA: gfx1250's tables have longer steps, with which two waves are slower than eight are with
 /// shorter ones, and RDNA gains nothing.
 GemmConfig withoutIdleWaves(GemmConfig config, const GemmProblem &product, const Target &target) {
   if (config.loop != GemmLoop::registers || !target.has(Feature::mfma))

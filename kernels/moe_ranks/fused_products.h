@@ -1,7 +1,7 @@
 // Products that move rows between the ranks while they multiply.
 //
 // Blocks of a launch have roles, which go by their tickets (collective/work_numbers.h), so that nothing
-// depends on how many blocks a device holds at a time:
+// depends on how many blocks a device holds at a time. Persistent blocks have one role after another:
 //
 //   launch                 smaller tickets               larger tickets
 //   first product          copiers bring the rows        a tile waits for the copier of its rows

@@ -100,9 +100,9 @@ public:
   }
 
 private:
-  /// How B is read, whose rows no other block reads: it need not take the room of what is read again. On
-  /// targets with waves of 32 nobody has measured what that gains, and a last cache that holds a small
-  /// model's weights would lose them.
+  /// How B is read. If one tile has all rows of A, as where `choose` takes this loop on CDNA, no other block
+  /// reads its rows: it need not take the room of what is read again. On targets with waves of 32 nobody has
+  /// measured what that gains, and a last cache that holds a small model's weights would lose them.
   static CachePolicy readOnce() {
     return target().wave_size() == 64 ? CachePolicy::non_temporal : CachePolicy::cached;
   }
