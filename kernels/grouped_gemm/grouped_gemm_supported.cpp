@@ -160,13 +160,13 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const Target &targ
       return Support::no(is("n", problem.n) + "; with scales of blocks of c it is a multiple of " +
                          to_string(block));
   }
-  const Support product = Gemm::supported(productOf(problem), target);
-  if (!product)
-    return product;
   if (isForVectorsAlone(productOf(problem), target))
     return Support::no("a and b are of type f32; " + target.name() +
                        " has no matrix instructions of f32, by which groups are multiplied. Give "
                        "them as f16 or bf16");
+  const Support product = Gemm::supported(productOf(problem), target);
+  if (!product)
+    return product;
   if (tilesFor(problem, kMostRowsOfCall, target).empty())
     return Support::no("no tile has as few rows as a unit, or as many as k has room for");
   return {};

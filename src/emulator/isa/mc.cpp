@@ -105,7 +105,7 @@ uint16_t findEffects(const llvm::MCInstrDesc &d, const llvm::MCRegisterInfo &reg
 } // namespace
 
 struct McTarget::Impl {
-  bool gfx9 = false, gfx12 = false; ///< the generation by LLVM's features
+  bool gfx9 = false, gfx12 = false, gfx1250 = false; ///< the generation by LLVM's features
   llvm::Triple triple{"amdgcn-amd-amdhsa"};
   llvm::MCTargetOptions options;
   std::unique_ptr<llvm::MCRegisterInfo> registers;
@@ -199,6 +199,15 @@ bool hasCrashingConstant(const uint32_t *words, bool gfx9) {
   return (opcode == first || opcode == first + 1) && words[1] == kCrashingConstant;
 }
 
+/// The scales of gfx1250's matrix instructions, which leave their third source unused. LLVM writes v0 for it since
+/// pull request 167777 of November 2025, and LLVM 22 decodes nothing else. Before that it wrote the constant 0, and
+/// FlyDSL 0.4.2 does so; LLVM takes any value since pull request 176140.
+void nameUnusedSource(uint32_t *words) {
+  constexpr uint32_t kScales = 0xcc35, kScales16 = 0xcc3a, kThird = 511u << 18, kV0 = 256u << 18;
+  if (words[0] >> 16 == kScales || words[0] >> 16 == kScales16)
+    words[1] = (words[1] & ~kThird) | kV0;
+}
+
 } // namespace
 
 llvm::MCDisassembler::DecodeStatus McTarget::Impl::decode(const void *code, size_t bytes,
@@ -215,6 +224,10 @@ llvm::MCDisassembler::DecodeStatus McTarget::Impl::decode(const void *code, size
            : gfx12 && namesNoBarrier(words[0]);
   if (given < 4 || crashes)
     return llvm::MCDisassembler::Fail;
+  if (gfx1250) {
+    nameUnusedSource(words);
+    std::memcpy(padded, words, sizeof words);
+  }
   // Another constant is decoded in its place, and the instruction gets its own back.
   const bool isOther = hasCrashingConstant(words, gfx9);
   if (isOther)
@@ -252,6 +265,7 @@ McTarget::McTarget(std::string_view cpu, std::string_view features)
                                     llvm::StringRef(features.data(), features.size())));
   i.gfx9 = i.subtarget->checkFeatures("+gfx9");
   i.gfx12 = i.subtarget->checkFeatures("+gfx12");
+  i.gfx1250 = i.subtarget->checkFeatures("+gfx1250-insts");
   i.context = std::make_unique<llvm::MCContext>(i.triple, i.asmInfo.get(), i.registers.get(),
                                                 i.subtarget.get());
   i.disassembler.reset(target->createMCDisassembler(*i.subtarget, *i.context));

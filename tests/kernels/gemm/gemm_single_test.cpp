@@ -129,9 +129,11 @@ TEST_CASE("products of f32 have a tile, or are refused") {
                   "(OperandLayout::rows), or give both as f16 or bf16");
       fk::GroupedGemmProblem experts{
           .a = fx::f32, .b = fx::f32, .c = fx::f32, .experts = 3, .n = 32, .k = 64, .unit = 16};
-      experts.b_layout = OperandLayout::rows;
-      CHECK(fk::supported(experts, target).why ==
-            has + "by which groups are multiplied. Give them as f16 or bf16");
+      for (const OperandLayout layout : {experts.b_layout, OperandLayout::rows}) {
+        experts.b_layout = layout; // no layout helps
+        CHECK(fk::supported(experts, target).why ==
+              has + "by which groups are multiplied. Give them as f16 or bf16");
+      }
       experts.a = experts.b = fx::bf16;
       CHECK(fk::supported(experts,
                           {.tile_m = 4, .tile_n = 16, .tile_k = 256, .loop = GemmLoop::vector},
