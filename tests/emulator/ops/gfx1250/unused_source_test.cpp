@@ -1,5 +1,5 @@
 // The third source of scales, which they do not have: compilers write v0 or the constant 0 into its field.
-#include "wave_test.h"
+#include "assemble.h"
 
 #include "emulator/ops/decode_program.h"
 
