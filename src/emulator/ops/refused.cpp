@@ -48,6 +48,8 @@ constexpr Refusal kRefusals[] = {
     {"v_wmma_scale_f32_32x16x128_", isGfx1250, "FlyDSL and rocjitsu have different layouts of it"},
     {"v_wmma_scale16_f32_32x16x128_", isGfx1250,
      "FlyDSL and rocjitsu have different layouts of it"},
+    {"v_wmma_ld_scale", isGfx1250,
+     "scales without the matrix instruction that they are a part of: compilers write both as one"},
     {"v_wmma_bf16_16x16x16_", isGfx1250, "a shape of RDNA4, which no description of gfx1250 has"},
     {"v_wmma_f16_16x16x16_", isGfx1250, "a shape of RDNA4, which no description of gfx1250 has"},
     {"v_wmma_f32_16x16x16_", isGfx1250, "a shape of RDNA4, which no description of gfx1250 has"},
