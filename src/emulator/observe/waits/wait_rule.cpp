@@ -3,6 +3,8 @@
 #include "emulator/isa/disassembler.h"
 #include "emulator/isa/op.h"
 
+#include <algorithm>
+
 namespace flyemu {
 
 std::string registerName(const Machine &machine, unsigned number) {
@@ -52,9 +54,12 @@ bool storesHalf(const Inst &i, const RegisterRange &read) {
          i.src[0].index != i.src[1].index;
 }
 
-/// Calls `visit` with the number of each register that LLVM calls `r`: it names those of bank 0.
+/// Calls `visit` with the number of each register that LLVM calls `r`: it names those of bank 0. `reads` is how
+/// many vector operands LLVM lists as read: memory instructions have fields for more, which name registers that
+/// a load does not read.
 template <class Visit>
-void eachInBanks(const Program &program, const Inst &inst, const McRegisters &r, Visit visit) {
+void eachInBanks(const Program &program, const Inst &inst, const McRegisters &r, unsigned reads,
+                 Visit visit) {
   bool found = false;
   const unsigned rows = program.target->vectorRows();
   auto compare = [&](const Operand &o) {
@@ -79,6 +84,8 @@ void eachInBanks(const Program &program, const Inst &inst, const McRegisters &r,
       compare(half.scaleB);
       return;
     }
+    if (reads == 1 && (isVectorMemory(half) || half.op->cls == Class::Lds))
+      return compare(half.src[half.op->cls == Class::VmemWrite]); // data without an address
     for (const Operand &o : half.src)
       compare(o);
   };
@@ -101,6 +108,10 @@ void findRegisters(const Program &program, const Inst &inst, WaitRule &rule) {
                          program.bytes - at * 4);
   }
   const bool half = loadsHalf(inst);
+  const auto reads =
+      static_cast<unsigned>(std::count_if(all.begin(), all.end(), [](const McRegisters &r) {
+        return r.file == McRegisters::File::Vector && !r.written && !r.tied;
+      }));
   for (const McRegisters &r : all) {
     const unsigned base = r.file == McRegisters::File::Vector         ? kVectorRows
                           : r.file == McRegisters::File::Accumulation ? kVectorRows + kAccRow
@@ -112,7 +123,7 @@ void findRegisters(const Program &program, const Inst &inst, WaitRule &rule) {
     // LLVM lists the half that is kept as a register that is read.
     if (half && r.tied)
       continue;
-    eachInBanks(program, inst, r, [&](unsigned first) {
+    eachInBanks(program, inst, r, reads, [&](unsigned first) {
       RegisterRange range{static_cast<uint16_t>(base + first), r.count, r.halves};
       const RegisterPart part = inst.op->transfer.part;
       if (half && r.written)

@@ -281,23 +281,39 @@ TEST_CASE("gfx1250: a workgroup that was not launched in a cluster is told so") 
              Catch::Contains("the barrier of a cluster, in a launch without clusters"));
 }
 
+namespace {
+/// What the wait check says of an instruction after `load`, which is in bank 1.
+std::string findingsAfter(const std::string &load, const std::string &use) {
+  WaveRun w("gfx1250");
+  w.lds = 1024;
+  w.v = {{0, iota(0, 4)}, {1, iota(0, 4)}, {2, iota(7)}, {3, iota(9)}};
+  w.checks = kCheckWait;
+  w.landLate = true;
+  w.run("s_set_vgpr_msb 0x40\n" + load + "\ns_set_vgpr_msb 0x00\n" + use +
+        "s_set_vgpr_msb 0x00\n"
+        "s_wait_dscnt 0\n");
+  std::string all;
+  for (const Finding &f : w.result.findings)
+    all += f.message + "\n";
+  return all;
+}
+} // namespace
+
+// The fields for data of a load name v0, in whichever bank the second and third operands are.
+TEST_CASE("gfx1250: the wait check takes no data of a load for what it reads") {
+  const auto found = [](const std::string &use) {
+    return findingsAfter("ds_load_b32 v0, v1", use); // v256
+  };
+  CHECK(found("s_set_vgpr_msb 0x04\nds_load_b32 v4, v0\n") == "");
+  CHECK(found("s_set_vgpr_msb 0x10\nds_load_b32 v4, v0\n") == "");
+  const std::string read = "v256 is read before the load into it has landed";
+  CHECK_THAT(found("s_set_vgpr_msb 0x01\nds_load_b32 v4, v0\n"), Catch::Contains(read));
+  CHECK_THAT(found("s_set_vgpr_msb 0x04\nds_store_b32 v1, v0\n"), Catch::Contains(read));
+}
+
 TEST_CASE("gfx1250: the wait check knows the banks of both halves of a dual instruction") {
   const auto found = [](const std::string &use) {
-    WaveRun w("gfx1250");
-    w.lds = 1024;
-    w.v = {{1, iota(0, 4)}, {2, iota(7)}, {3, iota(9)}};
-    w.checks = kCheckWait;
-    w.landLate = true;
-    w.run("s_set_vgpr_msb 0x40\n"
-          "ds_load_b32 v5, v1\n" // v261
-          "s_set_vgpr_msb 0x00\n" +
-          use +
-          "s_set_vgpr_msb 0x00\n"
-          "s_wait_dscnt 0\n");
-    std::string all;
-    for (const Finding &f : w.result.findings)
-      all += f.message + "\n";
-    return all;
+    return findingsAfter("ds_load_b32 v5, v1", use); // v261
   };
   CHECK(found("v_dual_mov_b32 v4, v2 :: v_dual_mov_b32 v5, v3\n") == ""); // v5, not v261
   CHECK_THAT(found("s_set_vgpr_msb 0x40\nv_dual_mov_b32 v4, v2 :: v_dual_mov_b32 v5, v3\n"),
