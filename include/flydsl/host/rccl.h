@@ -17,7 +17,7 @@ FLYDSL_NAMESPACE_BEGIN
 ///
 /// librccl is that of the process: what the program is linked with, or has loaded; `library` is the
 /// path of another one. Nothing is loaded if there is none. Throws RuntimeError if librccl is not
-/// there, lacks a function or is none of version 2; if RCCL reports an error; if the communicator has
+/// there, lacks a function, or is older than 2.9 or not of version 2; if RCCL reports an error; if the communicator has
 /// another number of ranks than 2, 4 or 8, or another device than the current one; if ranks are on
 /// several machines (`ncclCommSplit` makes a communicator of those of each); if a rank does not call
 /// within `options.timeout`; and as GroupOffer does.

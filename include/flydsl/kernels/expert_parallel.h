@@ -46,8 +46,8 @@ struct FLYDSL_API ExpertDispatchProblem {
 /// How the work is shared. All ranks of a group have the same.
 struct FLYDSL_API ExpertDispatchConfig {
   RowConfig rows = {};
-  int blocks =
-      64; ///< the most blocks that meet those of other ranks, 1 to GroupMemory::most_blocks
+  /// The most blocks that meet those of other ranks, 1 to GroupMemory::most_blocks.
+  int blocks = 64;
   MoeSortConfig sort = {}; ///< of the slots of all ranks
   friend bool operator==(const ExpertDispatchConfig &, const ExpertDispatchConfig &) = default;
 };

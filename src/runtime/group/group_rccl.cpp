@@ -1,7 +1,7 @@
 // Groups over a communicator of RCCL: its ranks exchange their offers by one all-gather.
 //
 // The functions and the number of ncclUint8 are those of NCCL's API of version 2 (nccl.h; RCCL's rccl.h
-// has the same), which is C's and stable since 2.9 counts versions as 10000 * major + 100 * minor.
+// has the same). It is an API of C, and stable. Since 2.9 a version is 10000 * major + 100 * minor + patch.
 #include <flydsl/host/rccl.h>
 
 #include "runtime/group/group_state.h"
@@ -73,8 +73,7 @@ private:
       if (void *handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD))
         return handle;
     fail("this process has no librccl, so that the communicator is of no library that is known: "
-         "give "
-         "the path of the library that made it, or exchange GroupOffer::bytes() by messages");
+         "give the path of the library that made it, or exchange GroupOffer::bytes() by messages");
   }
   template <class Function> void bind(void *handle, const char *name, Function &into) const {
     into = reinterpret_cast<Function>(dlsym(handle, name));

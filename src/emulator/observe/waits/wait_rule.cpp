@@ -54,12 +54,28 @@ bool storesHalf(const Inst &i, const RegisterRange &read) {
          i.src[0].index != i.src[1].index;
 }
 
-/// Calls `visit` with the number of each register that LLVM calls `r`: it names those of bank 0. `reads` is how
-/// many vector operands LLVM lists as read: memory instructions have fields for more, which name registers that
-/// a load does not read.
+/// The source that a memory instruction reads alone, or null if it reads more or is no such instruction. Its
+/// fields name registers for the others, which it does not read.
+const Operand *onlySource(const Inst &inst, const std::vector<McRegisters> &all) {
+  const auto isSource = [](const McRegisters &r) {
+    return r.file == McRegisters::File::Vector && !r.written && !r.tied;
+  };
+  if (!(isVectorMemory(inst) || inst.op->cls == Class::Lds) ||
+      std::count_if(all.begin(), all.end(), isSource) != 1)
+    return nullptr;
+  // An atomic operation that returns has its data where the result goes, and reads the address besides.
+  const bool tiesData =
+      std::any_of(all.begin(), all.end(), [](const McRegisters &r) { return r.tied; });
+  const bool isData =
+      inst.op->has(Trait::NoAddress) || (inst.op->cls == Class::VmemWrite && !tiesData);
+  return &inst.src[isData ? 1 : 0];
+}
+
+/// Calls `visit` with the number of each register that LLVM calls `r`: it names those of bank 0. `only` is
+/// onlySource.
 template <class Visit>
-void eachInBanks(const Program &program, const Inst &inst, const McRegisters &r, unsigned reads,
-                 Visit visit) {
+void eachInBanks(const Program &program, const Inst &inst, const McRegisters &r,
+                 const Operand *only, Visit visit) {
   bool found = false;
   const unsigned rows = program.target->vectorRows();
   auto compare = [&](const Operand &o) {
@@ -84,8 +100,8 @@ void eachInBanks(const Program &program, const Inst &inst, const McRegisters &r,
       compare(half.scaleB);
       return;
     }
-    if (reads == 1 && (isVectorMemory(half) || half.op->cls == Class::Lds))
-      return compare(half.src[half.op->cls == Class::VmemWrite]); // data without an address
+    if (only)
+      return compare(*only);
     for (const Operand &o : half.src)
       compare(o);
   };
@@ -108,10 +124,7 @@ void findRegisters(const Program &program, const Inst &inst, WaitRule &rule) {
                          program.bytes - at * 4);
   }
   const bool half = loadsHalf(inst);
-  const auto reads =
-      static_cast<unsigned>(std::count_if(all.begin(), all.end(), [](const McRegisters &r) {
-        return r.file == McRegisters::File::Vector && !r.written && !r.tied;
-      }));
+  const Operand *only = onlySource(inst, all);
   for (const McRegisters &r : all) {
     const unsigned base = r.file == McRegisters::File::Vector         ? kVectorRows
                           : r.file == McRegisters::File::Accumulation ? kVectorRows + kAccRow
@@ -123,7 +136,7 @@ void findRegisters(const Program &program, const Inst &inst, WaitRule &rule) {
     // LLVM lists the half that is kept as a register that is read.
     if (half && r.tied)
       continue;
-    eachInBanks(program, inst, r, reads, [&](unsigned first) {
+    eachInBanks(program, inst, r, only, [&](unsigned first) {
       RegisterRange range{static_cast<uint16_t>(base + first), r.count, r.halves};
       const RegisterPart part = inst.op->transfer.part;
       if (half && r.written)

@@ -309,6 +309,13 @@ TEST_CASE("gfx1250: the wait check takes no data of a load for what it reads") {
   const std::string read = "v256 is read before the load into it has landed";
   CHECK_THAT(found("s_set_vgpr_msb 0x01\nds_load_b32 v4, v0\n"), Catch::Contains(read));
   CHECK_THAT(found("s_set_vgpr_msb 0x04\nds_store_b32 v1, v0\n"), Catch::Contains(read));
+  // Data alone, and an atomic operation whose data is where its result goes.
+  CHECK_THAT(found("s_set_vgpr_msb 0x04\ns_mov_b32 m0, 0\nds_store_addtid_b32 v0\n"),
+             Catch::Contains(read));
+  CHECK_THAT(found("s_set_vgpr_msb 0x01\n"
+                   "buffer_atomic_add_u32 v4, v0, s[4:7], null offen th:TH_ATOMIC_RETURN\n"
+                   "s_wait_loadcnt 0\n"),
+             Catch::Contains(read));
 }
 
 TEST_CASE("gfx1250: the wait check knows the banks of both halves of a dual instruction") {
