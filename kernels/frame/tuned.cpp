@@ -41,9 +41,9 @@ std::string digestOf(std::string_view text) {
 }
 
 std::string lineOf(const TunedEntry &entry) {
-  return entry.target + " units=" + std::to_string(entry.compute_units) +
-         " m=" + std::to_string(entry.rows) + " us=" + text::shortest(entry.microseconds) + " " +
-         entry.problem + " | " + entry.config;
+  const Config measured{
+      {"units", entry.compute_units}, {"m", entry.rows}, {"us", entry.microseconds}};
+  return entry.target + " " + measured.str() + " " + entry.problem + " | " + entry.config;
 }
 
 /// The value of the word NAME=VALUE that stands next. Throws Error if another one does.

@@ -1,7 +1,6 @@
 #include "text/fields.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <sstream>
 
@@ -58,11 +57,6 @@ Config changed(const Config &config, const Enumerations &enumerations,
     field->value = valueOf(*field, enumerations, word.substr(equal + 1));
   }
   return Config(std::move(entries));
-}
-
-std::string shortest(double value) {
-  char digits[32]; // the longest of them has 24
-  return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }
 
 std::vector<std::string> wordsOf(const std::string &text) {

@@ -16,9 +16,6 @@ std::int64_t numberOf(const std::string &field, const std::string &text);
 Config changed(const Config &config, const Enumerations &enumerations,
                std::span<const std::string> words);
 
-/// The shortest text from which the same number is read.
-std::string shortest(double value);
-
 /// The words of a text, which white space separates.
 std::vector<std::string> wordsOf(const std::string &text);
 
