@@ -23,6 +23,8 @@ struct Sustained {
   /// In 10^9 bytes a second, what the cache in front of memory gives of lines that an L2 asks for
   /// again; 0: not known.
   int lastLevelGigabytes = 0;
+  /// Of the peak bandwidth, by kernels that only read, with loads that keep no lines (nt); 0: not known.
+  int streamPercent = 0;
 };
 
 /// A GPU as HIP shows one: of a product that is two devices, one of them.

@@ -101,8 +101,8 @@ public:
 
 private:
   /// How B is read. If one tile has all rows of A, as where `choose` takes this loop on CDNA, no other block
-  /// reads its rows: it need not take the room of what is read again. On targets with waves of 32 nobody has
-  /// measured what that gains, and a last cache that holds a small model's weights would lose them.
+  /// reads its rows: it need not take the room of what is read again. What that gains was not
+  /// measured on targets with waves of 32, where a last cache that holds a small model's weights would lose them.
   static CachePolicy readOnce() {
     return target().wave_size() == 64 ? CachePolicy::non_temporal : CachePolicy::cached;
   }

@@ -2,8 +2,6 @@
 
 #include "target/processors.h"
 
-#include <string_view>
-
 namespace flyemu {
 
 namespace {
@@ -13,16 +11,6 @@ namespace {
 //
 // L2: RRZE's gpu-cache reads 27.5 TB/s on MI300X (its kin and MI350 are taken to do as well) and 5.13 on
 // MI210, of the 34.4 and 7.0 that their channels move; on an RX 6900 XT 5.05 of 5.2.
-//
-// Loads that keep no lines: the benchmarks of the product's own row in target/products.cpp, of which the
-// figure of ordinary loads is taken. MI325X: 4.9 of 6.0 TB/s; MI308X: 4.33 of 5.3; MI350: 6.9 of 8. What MI300X
-// and MI300A gain by them was not found, and RDNA's reads are at 93 % with ordinary ones.
-struct StreamRow {
-  std::string_view product;
-  int percent;
-};
-constexpr StreamRow kStreamed[] = {{"MI325X", 82}, {"MI308X", 82}, {"MI350X", 86}, {"MI355X", 86}};
-
 constexpr MemoryTimes kCdna2{346, 0, 74}, kCdna3{420, 218, 80}, kRdna{150, 150, 97};
 } // namespace
 
@@ -40,10 +28,8 @@ const MemoryTimes &memoryTimes(const flydsl::detail::ProductRow &product) {
 }
 
 int streamPercent(const flydsl::detail::ProductRow &product) {
-  for (const StreamRow &row : kStreamed)
-    if (row.product == product.name)
-      return row.percent;
-  return product.sustained.readPercent;
+  const auto &sustained = product.sustained;
+  return sustained.streamPercent ? sustained.streamPercent : sustained.readPercent;
 }
 
 unsigned memoryLatency(const flydsl::detail::ProductRow &product, bool warm) {
