@@ -88,40 +88,43 @@ constexpr std::array kKinds = {
     FigureKind{"groups", "workgroups that a multiprocessor holds", fewestGroups, 0, 0, true},
 };
 
-/// The classes of instructions, by the first letters of their names; the first that fits counts.
-struct CodeClass {
-  const char *prefix;
-  const char *name; ///< of a figure; none: not counted, because the scheduler puts them in
+/// Classes of instructions; `scheduling` is not counted, because the scheduler puts them in.
+enum class CodeClass { matrix, vector, scalar, scalar_memory, memory, lds, scheduling };
+
+/// The class of an instruction, by the first letters of its name; the first row that fits counts.
+struct CodePrefix {
+  std::string_view prefix;
+  CodeClass of;
 };
-constexpr CodeClass kCodeClasses[] = {
-    {"v_mfma", "matrix"},
-    {"v_smfmac", "matrix"},
-    {"v_wmma", "matrix"},
-    {"v_swmmac", "matrix"},
-    {"v_nop", nullptr},
-    {"v_", "vector"},
-    {"s_nop", nullptr},
-    {"s_wait", nullptr},
-    {"s_delay_alu", nullptr},
-    {"s_clause", nullptr},
-    {"s_code_end", nullptr},
-    {"s_load", "scalar_memory"},
-    {"s_buffer_", "scalar_memory"},
-    {"s_store", "scalar_memory"},
-    {"s_scratch_", "scalar_memory"},
-    {"s_", "scalar"},
-    {"ds_", "lds"},
-    {"global_", "memory"},
-    {"buffer_", "memory"},
-    {"flat_", "memory"},
-    {"scratch_", "memory"},
-    {"tensor_", "memory"},
-    {"cluster_", "memory"},
-    {"image_", "memory"},
+constexpr CodePrefix kCodePrefixes[] = {
+    {"v_mfma", CodeClass::matrix},
+    {"v_smfmac", CodeClass::matrix},
+    {"v_wmma", CodeClass::matrix},
+    {"v_swmmac", CodeClass::matrix},
+    {"v_nop", CodeClass::scheduling},
+    {"v_", CodeClass::vector},
+    {"s_nop", CodeClass::scheduling},
+    {"s_wait", CodeClass::scheduling},
+    {"s_delay_alu", CodeClass::scheduling},
+    {"s_clause", CodeClass::scheduling},
+    {"s_code_end", CodeClass::scheduling},
+    {"s_load", CodeClass::scalar_memory},
+    {"s_buffer_", CodeClass::scalar_memory},
+    {"s_store", CodeClass::scalar_memory},
+    {"s_scratch_", CodeClass::scalar_memory},
+    {"s_", CodeClass::scalar},
+    {"ds_", CodeClass::lds},
+    {"global_", CodeClass::memory},
+    {"buffer_", CodeClass::memory},
+    {"flat_", CodeClass::memory},
+    {"scratch_", CodeClass::memory},
+    {"tensor_", CodeClass::memory},
+    {"cluster_", CodeClass::memory},
+    {"image_", CodeClass::memory},
 };
 
 /// How many instructions of a class the code of all kernels has.
-template <const char *const &Name> double inCode(Call call) {
+template <CodeClass Of> double inCode(Call call) {
   double count = 0;
   for (const fx::Executable &code : call.code) {
     std::istringstream lines(code.isa());
@@ -131,25 +134,23 @@ template <const char *const &Name> double inCode(Call call) {
         continue;
       const std::string_view name = std::string_view(line).substr(first);
       const auto at =
-          std::find_if(std::begin(kCodeClasses), std::end(kCodeClasses),
-                       [&](const CodeClass &one) { return name.starts_with(one.prefix); });
-      if (at != std::end(kCodeClasses) && at->name && std::string_view(at->name) == Name)
-        ++count;
+          std::find_if(std::begin(kCodePrefixes), std::end(kCodePrefixes),
+                       [&](const CodePrefix &one) { return name.starts_with(one.prefix); });
+      count += at != std::end(kCodePrefixes) && at->of == Of;
     }
   }
   return count;
 }
-constexpr const char *kVector = "vector", *kMatrix = "matrix", *kScalar = "scalar",
-                     *kScalarMemory = "scalar_memory", *kMemory = "memory", *kLds = "lds";
 
 constexpr std::array kCodeKinds = {
-    FigureKind{kVector, "vector instructions besides matrix instructions", inCode<kVector>, kMore,
-               0},
-    FigureKind{kMatrix, "matrix instructions", inCode<kMatrix>, kMore, 0},
-    FigureKind{kScalar, "scalar instructions", inCode<kScalar>, kMore, 0},
-    FigureKind{kScalarMemory, "scalar memory instructions", inCode<kScalarMemory>, kMore, 0},
-    FigureKind{kMemory, "vector memory instructions", inCode<kMemory>, kMore, 0},
-    FigureKind{kLds, "LDS instructions", inCode<kLds>, kMore, 0},
+    FigureKind{"vector", "vector instructions besides matrix instructions",
+               inCode<CodeClass::vector>, kMore, 0},
+    FigureKind{"matrix", "matrix instructions", inCode<CodeClass::matrix>, kMore, 0},
+    FigureKind{"scalar", "scalar instructions", inCode<CodeClass::scalar>, kMore, 0},
+    FigureKind{"scalar_memory", "scalar memory instructions", inCode<CodeClass::scalar_memory>,
+               kMore, 0},
+    FigureKind{"memory", "vector memory instructions", inCode<CodeClass::memory>, kMore, 0},
+    FigureKind{"lds", "LDS instructions", inCode<CodeClass::lds>, kMore, 0},
     FigureKind{"registers", "vector registers of a lane", most<&fx::Executable::registers>, 0, 8},
     FigureKind{"scalar_registers", "scalar registers of a wave",
                most<&fx::Executable::scalar_registers>, 0, 8},
