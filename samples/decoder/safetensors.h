@@ -184,7 +184,8 @@ public:
     const StoredTensor &found = tensor(name, shape);
     const auto as = [&]<class T>(T) {
       std::vector<T> values(found.bytes.size() / sizeof(T));
-      std::memcpy(values.data(), found.bytes.data(), found.bytes.size());
+      std::ranges::copy(std::as_bytes(found.bytes),
+                        std::as_writable_bytes(std::span(values)).data());
       return std::vector<float>(values.begin(), values.end());
     };
     if (found.type->name == "F32")

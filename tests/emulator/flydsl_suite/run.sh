@@ -62,7 +62,10 @@ for row in 90a:9010 942:9402 950:9500 1100:11000 1200:12000 1201:12001; do
     -c "$here/../hip/isa_version.cl" -o "$work/rocm/amdgcn/bitcode/oclc_isa_version_${row%%:*}.bc" || exit 1
 done
 torch=$("$python" -c 'import torch, os; print(os.path.dirname(torch.__file__))') || exit 1
-"${clang%/*}/$(basename "$clang" | sed 's/^clang/clang++/')" -std=c++20 -O1 -fPIC -shared ${FLYDSL_SUITE_GRANULE:+-DFLYDSL_SUITE_GRANULE=$FLYDSL_SUITE_GRANULE} \
+# clang++ has clang's version in its name, or, in LLVM's own folder, none.
+compiler=${clang%/*}/$(basename "$clang" | sed 's/^clang/clang++/')
+[ -x "$compiler" ] || compiler=${clang%/*}/clang++
+"$compiler" -std=c++20 -O1 -fPIC -shared ${FLYDSL_SUITE_GRANULE:+-DFLYDSL_SUITE_GRANULE=$FLYDSL_SUITE_GRANULE} \
   "$here/allocator.cpp" "-I$torch/include" "-L$torch/lib" -lc10 -o "$work/lib/allocator.so" || exit 1
 
 export LD_LIBRARY_PATH=$work/lib ROCM_PATH=$work/rocm PYTHONPATH=$here:$source FLYDSL_SUITE_ALLOCATOR=$work/lib/allocator.so
