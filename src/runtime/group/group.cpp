@@ -58,6 +58,13 @@ std::size_t windowBytes(const GroupOptions &options) {
   return GroupMemory::turns_at + 2 * turnBytes(options) + options.registered;
 }
 
+void keepToTheEnd(std::shared_ptr<const void> memory) {
+  static std::mutex mutex;
+  static auto &kept = *new std::vector<std::shared_ptr<const void>>; // never destroyed
+  const std::lock_guard lock(mutex);
+  kept.push_back(std::move(memory));
+}
+
 } // namespace runtime
 
 Group::State::State(int rank, int size, Device device, const GroupOptions &options,

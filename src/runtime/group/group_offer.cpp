@@ -17,8 +17,6 @@ using namespace flydsl::runtime;
 
 namespace {
 
-constexpr std::uint64_t kMagic = 0x32707267'796c6f66; // "folygrp2": the layout of OfferBytes
-
 /// Tells processes apart, also those that have the same number in different containers.
 std::uint64_t thisProcess() {
   static std::uint64_t number = 0;
@@ -55,7 +53,11 @@ void expectState(const std::unique_ptr<State> &state, const std::source_location
 /// Throws if an offer is none of a group.
 void expectFits(const OfferBytes &offer, const OfferBytes &own, int rank,
                 const std::source_location &where) {
-  if (offer.magic != kMagic)
+  if (offer.magic == kMagicOfRefusal)
+    refuse(rank, "it has refused to take part, and its own error says why", where);
+  if (offer.magic == 0)
+    refuse(rank, "its bytes are 0, because nothing of it has come", where);
+  if (offer.magic != kMagicOfOffers)
     refuse(rank, "it is not GroupOffer::bytes() of this version of the library", where);
   if (offer.rank != rank)
     refuse(rank, "it is of rank " + std::to_string(offer.rank) + "; ranks stand in their order",
@@ -80,11 +82,29 @@ void expectFits(const OfferBytes &offer, const OfferBytes &own, int rank,
            where);
   if (rank == own.rank && offer.nonce != own.nonce)
     refuse(rank, "it is not what this rank has offered", where);
-  if (rank != own.rank && offer.process == own.process && offer.device == own.device)
-    refuse(rank,
-           "it has device " + std::to_string(offer.device) + " of this process, as rank " +
-               std::to_string(own.rank) + " does; each rank has a device of its own",
-           where);
+}
+
+/// Throws if two ranks have one device. Each rank looks at all of them, so that all refuse.
+void expectOwnDevices(const std::vector<OfferBytes> &offers, const std::source_location &where) {
+  for (std::size_t rank = 0; rank < offers.size(); ++rank)
+    for (std::size_t before = 0; before < rank; ++before)
+      if (offers[before].process == offers[rank].process &&
+          offers[before].device == offers[rank].device)
+        refuse(static_cast<int>(rank),
+               "it has device " + std::to_string(offers[rank].device) +
+                   " of its process, as rank " + std::to_string(before) +
+                   " does; each rank has a device of its own",
+               where);
+}
+
+/// The window of a rank of another process.
+std::unique_ptr<OpenedMemory> openedWindow(const OfferBytes &offer,
+                                           const std::source_location &where) {
+  try {
+    return std::make_unique<OpenedMemory>(offer.handle, where);
+  } catch (const RuntimeError &error) {
+    refuse(offer.rank, error.what(), where);
+  }
 }
 
 /// A folder's files by which ranks find each other: an offer of each rank, and what each has seen.
@@ -162,7 +182,7 @@ private:
         offers_[rank] = found;
       const OfferBytes &offer = offers_[rank];
       // An offer that was read stays, because its rank removes it when all have seen it.
-      if (offer.magic != kMagic || !support::isAlive(offer.pid))
+      if (offer.magic != kMagicOfOffers || !support::isAlive(offer.pid))
         support::appendItem(missing, std::to_string(rank));
     }
     return missing;
@@ -191,7 +211,7 @@ GroupOffer::GroupOffer(int rank, int size, const GroupOptions &options,
   expectRank(rank, size, options, where);
   const Device device = Device::current(where);
   auto window = std::make_shared<SharedMemory>(windowBytes(options), where);
-  const OfferBytes bytes{.magic = kMagic,
+  const OfferBytes bytes{.magic = kMagicOfOffers,
                          .machine = thisMachine(),
                          .process = thisProcess(),
                          .nonce = support::random64(),
@@ -228,27 +248,29 @@ Group GroupOffer::join(std::span<const std::byte> all, std::source_location wher
   std::memcpy(static_cast<void *>(offers.data()), all.data(), all.size());
   for (std::size_t rank = 0; rank < size; ++rank)
     expectFits(offers[rank], own, static_cast<int>(rank), where);
+  expectOwnDevices(offers, where);
 
-  const DeviceScope scope(offer->device.ordinal());
-  auto state =
-      std::make_shared<Group::State>(own.rank, own.size, offer->device, offer->options, where);
-  state->windows.push_back(offer->window);
-  for (std::size_t rank = 0; rank < size; ++rank) {
-    const OfferBytes &peer = offers[rank];
-    void *&window = state->memory.windows[rank];
-    if (peer.process == own.process) {
-      enable_access(offer->device, Device(peer.device, where), where);
-      window = reinterpret_cast<void *>(peer.window);
-      continue;
+  try {
+    const DeviceScope scope(offer->device.ordinal());
+    auto state =
+        std::make_shared<Group::State>(own.rank, own.size, offer->device, offer->options, where);
+    state->windows.push_back(offer->window);
+    for (std::size_t rank = 0; rank < size; ++rank) {
+      const OfferBytes &peer = offers[rank];
+      void *&window = state->memory.windows[rank];
+      if (peer.process == own.process) {
+        enable_access(offer->device, Device(peer.device, where), where);
+        window = reinterpret_cast<void *>(peer.window);
+        continue;
+      }
+      state->opened.push_back(openedWindow(peer, where));
+      window = state->opened.back()->data(where);
     }
-    try {
-      state->opened.push_back(std::make_unique<OpenedMemory>(peer.handle, where));
-    } catch (const RuntimeError &error) {
-      refuse(static_cast<int>(rank), error.what(), where);
-    }
-    window = state->opened.back()->data(where);
+    return Group(std::move(state));
+  } catch (...) {
+    keepToTheEnd(offer->window); // the other ranks may have joined
+    throw;
   }
-  return Group(std::move(state));
 }
 
 Group Group::join(const std::filesystem::path &file, int rank, int size,

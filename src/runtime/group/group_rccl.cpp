@@ -1,7 +1,8 @@
 // Groups over a communicator of RCCL: its ranks exchange their offers by one all-gather.
 //
-// The functions and the number of ncclUint8 are those of NCCL's API of version 2 (nccl.h; RCCL's rccl.h
-// has the same). It is an API of C, and stable. Since 2.9 a version is 10000 * major + 100 * minor + patch.
+// The functions and the numbers of ncclUint8 and ncclInProgress are those of NCCL's API of version 2
+// (nccl.h; RCCL's rccl.h has the same). It is an API of C, and stable. Since 2.9 a version is
+// 10000 * major + 100 * minor + patch.
 #include <flydsl/host/rccl.h>
 
 #include "runtime/group/group_state.h"
@@ -10,11 +11,15 @@
 
 #include <flydsl/host/device_array.h>
 
+#include <chrono>
+#include <cstring>
 #include <dlfcn.h>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
 using namespace flydsl::runtime;
@@ -22,7 +27,18 @@ using namespace flydsl::runtime;
 namespace {
 
 constexpr const char *kNames[] = {"librccl.so.1", "librccl.so"};
-constexpr int kFirstVersion = 20900, kEndOfVersions = 30000, kUint8 = 1;
+constexpr int kFirstVersion = 20900, kEndOfVersions = 30000, kUint8 = 1, kInProgress = 7;
+using Deadline = std::chrono::steady_clock::time_point;
+
+/// Asks `came` until it says so. Returns false if it does not in time.
+template <class F> bool comes(const F &came, Deadline deadline) {
+  while (!came()) {
+    if (std::chrono::steady_clock::now() >= deadline)
+      return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
+}
 
 class Rccl {
 public:
@@ -33,6 +49,7 @@ public:
     bind(handle, "ncclCommCount", commCount_);
     bind(handle, "ncclCommUserRank", commUserRank_);
     bind(handle, "ncclCommCuDevice", commCuDevice_);
+    bind(handle, "ncclCommGetAsyncError", getAsyncError_);
     bind(handle, "ncclAllGather", allGather_);
     int version = 0;
     check(getVersion_(&version), "asking for RCCL's version");
@@ -51,10 +68,22 @@ public:
   int device(ncclComm *communicator) const {
     return asked(commCuDevice_, communicator, "asking for a communicator's device");
   }
-  void allGather(const void *from, void *to, std::size_t bytes, ncclComm *communicator,
-                 const Stream &stream) const {
-    check(allGather_(from, to, bytes, kUint8, communicator, stream.native(where_)),
-          "exchanging the offers of a group");
+  /// Puts an all-gather into a stream. A communicator that does not block does so later: returns false
+  /// if it has not by the deadline.
+  bool allGather(const void *from, void *to, std::size_t bytes, ncclComm *communicator,
+                 const Stream &stream, Deadline deadline) const {
+    constexpr const char *kWhat = "exchanging the offers of a group";
+    int code = allGather_(from, to, bytes, kUint8, communicator, stream.native(where_));
+    const bool came = comes(
+        [&] {
+          if (code == kInProgress)
+            check(getAsyncError_(communicator, &code), kWhat);
+          return code != kInProgress;
+        },
+        deadline);
+    if (came)
+      check(code, kWhat);
+    return came;
   }
   [[noreturn]] void fail(const std::string &why) const { throw RuntimeError(why, 0, where_); }
 
@@ -84,6 +113,9 @@ private:
   void check(int code, const char *what) const {
     if (code == 0) // ncclSuccess
       return;
+    if (code == kInProgress)
+      fail("RCCL is still at work while " + std::string(what) +
+           ": wait until ncclCommGetAsyncError gives ncclSuccess for the communicator");
     const char *text = getErrorString_(code);
     fail("RCCL reports an error while " + std::string(what) + ": " +
          (text ? text : "code " + std::to_string(code)));
@@ -98,27 +130,72 @@ private:
   int (*getVersion_)(int *) = nullptr;
   const char *(*getErrorString_)(int) = nullptr;
   Ask commCount_ = nullptr, commUserRank_ = nullptr, commCuDevice_ = nullptr;
+  int (*getAsyncError_)(ncclComm *, int *) = nullptr;
   int (*allGather_)(const void *, void *, std::size_t, int, ncclComm *, ihipStream_t *) = nullptr;
 };
 
-/// The memory of an exchange. It is not freed while RCCL may still write it.
+/// What an exchange works on.
 struct Exchange {
+  std::unique_ptr<GroupOffer> offer; ///< none if the rank refuses
   DeviceArray<std::uint8_t> own, all;
   Stream stream;
   Event done;
+  bool isUnderWay = false;
   Exchange(std::int64_t bytes, int size, Device device)
       : own({bytes}), all({bytes * size}), stream(device) {}
 };
-
-/// Whether an event comes within a time.
-bool comes(const Event &event, std::chrono::milliseconds timeout) {
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
-  while (!event.reached()) {
-    if (std::chrono::steady_clock::now() >= deadline)
-      return false;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+/// Holds an exchange. Of one that is under way RCCL may still write the memory, and a rank that comes
+/// late may still use the window: it is kept.
+class HeldExchange {
+public:
+  HeldExchange(int size, Device device)
+      : exchange_(std::make_shared<Exchange>(sizeof(OfferBytes), size, device)) {}
+  ~HeldExchange() {
+    if (exchange_->isUnderWay)
+      keepToTheEnd(exchange_);
   }
-  return true;
+  HeldExchange(const HeldExchange &) = delete;
+  HeldExchange &operator=(const HeldExchange &) = delete;
+  Exchange *operator->() const { return exchange_.get(); }
+  Exchange &operator*() const { return *exchange_; }
+
+private:
+  std::shared_ptr<Exchange> exchange_;
+};
+
+OfferBytes bytesOf(const GroupOffer &offer, const std::source_location &where) {
+  OfferBytes bytes;
+  std::memcpy(static_cast<void *>(&bytes), offer.bytes(where).data(), sizeof bytes);
+  return bytes;
+}
+
+/// Sends the bytes of this rank, and returns those of all.
+std::vector<std::byte> exchanged(const Rccl &rccl, Exchange &exchange, const OfferBytes &own,
+                                 ncclComm *communicator, int rank, int size,
+                                 std::chrono::milliseconds timeout,
+                                 const std::source_location &where) {
+  const auto *first = reinterpret_cast<const std::uint8_t *>(&own);
+  exchange.own.copy_from(std::vector<std::uint8_t>(first, first + sizeof own));
+  exchange.all.fill(0);
+  const Deadline deadline = std::chrono::steady_clock::now() + timeout;
+  exchange.isUnderWay = true;
+  bool came = rccl.allGather(exchange.own.data(), exchange.all.data(), sizeof own, communicator,
+                             exchange.stream, deadline);
+  if (came) {
+    exchange.done.record(exchange.stream, where);
+    came = comes([&] { return exchange.done.reached(where); }, deadline);
+  }
+  if (!came)
+    rccl.fail("rank " + std::to_string(rank) + " of a communicator of " + std::to_string(size) +
+              " has waited " + std::to_string(timeout.count()) +
+              " ms for the others in vain: they have died, or make no group");
+  const std::vector<std::uint8_t> all = exchange.all.to_host();
+  if (std::memcmp(all.data() + static_cast<std::size_t>(rank) * sizeof own, &own, sizeof own) != 0)
+    rccl.fail("RCCL's all-gather has not brought the rank's own bytes; between ncclGroupStart and "
+              "ncclGroupEnd it waits for the latter: make the group outside of them");
+  exchange.isUnderWay = false;
+  const auto bytes = std::as_bytes(std::span(all));
+  return {bytes.begin(), bytes.end()};
 }
 
 } // namespace
@@ -129,39 +206,36 @@ Group group_of_communicator(ncclComm *communicator, const GroupOptions &options,
   if (!communicator)
     rccl.fail("the communicator of a group is null");
   const int size = rccl.count(communicator), rank = rccl.rank(communicator),
-            device = rccl.device(communicator);
-  expectRank(rank, size, options, where); // all ranks have the same size and options
-  // A rank that can't offer takes part with zeros, so that the others refuse and do not wait.
-  std::unique_ptr<GroupOffer> offer;
+            device = rccl.device(communicator), current = Device::current(where).ordinal();
+  expectRank(rank, size, {}, where); // all ranks have the same numbers, but each its own options
+  const DeviceScope scope(device);
+  const HeldExchange exchange(size, Device(device, where));
+  // A rank that can't offer takes part all the same, so that the others refuse and do not wait.
+  OfferBytes own{};
+  own.magic = kMagicOfRefusal;
   std::exception_ptr refusal;
-  std::vector<std::uint8_t> bytes(sizeof(OfferBytes), 0);
   try {
-    if (const int current = Device::current(where).ordinal(); current != device)
+    if (current != device)
       rccl.fail("the communicator has device " + std::to_string(device) +
                 ", and the current device is " + std::to_string(current) +
                 "; make the communicator's current");
-    offer = std::make_unique<GroupOffer>(rank, size, options, where);
-    const auto *own = reinterpret_cast<const std::uint8_t *>(offer->bytes(where).data());
-    bytes.assign(own, own + sizeof(OfferBytes));
+    exchange->offer = std::make_unique<GroupOffer>(rank, size, options, where);
+    own = bytesOf(*exchange->offer, where);
   } catch (...) {
     refusal = std::current_exception();
   }
-  const DeviceScope scope(device);
-  auto exchange = std::make_unique<Exchange>(std::ssize(bytes), size, Device(device, where));
-  exchange->own.copy_from(bytes);
-  rccl.allGather(exchange->own.data(), exchange->all.data(), bytes.size(), communicator,
-                 exchange->stream);
-  exchange->done.record(exchange->stream);
-  if (!comes(exchange->done, options.timeout)) {
-    (void)exchange.release();
-    rccl.fail("rank " + std::to_string(rank) + " of a communicator of " + std::to_string(size) +
-              " has waited " + std::to_string(options.timeout.count()) +
-              " ms for the others in vain: they have died, or make no group");
+  // The timeout may be what is wrong.
+  const auto timeout = refusal ? GroupOptions{}.timeout : options.timeout;
+  try {
+    const std::vector<std::byte> all =
+        exchanged(rccl, *exchange, own, communicator, rank, size, timeout, where);
+    if (!refusal)
+      return std::move(*exchange->offer).join(all, where);
+  } catch (...) {
+    if (!refusal)
+      throw;
   }
-  if (refusal)
-    std::rethrow_exception(refusal);
-  const std::vector<std::uint8_t> all = exchange->all.to_host();
-  return std::move(*offer).join(std::as_bytes(std::span(all)), where);
+  std::rethrow_exception(refusal);
 }
 
 FLYDSL_NAMESPACE_END

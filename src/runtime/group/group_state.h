@@ -6,6 +6,7 @@
 #include <flydsl/host/peers.h>
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -17,6 +18,13 @@ void expectRank(int rank, int size, const GroupOptions &options, const std::sour
 /// The bytes of a turn, and of a whole window.
 std::size_t turnBytes(const GroupOptions &options);
 std::size_t windowBytes(const GroupOptions &options);
+/// Keeps until the process ends what other ranks, or a library, may still use.
+void keepToTheEnd(std::shared_ptr<const void> memory);
+
+/// "folygrp2": the layout of OfferBytes.
+inline constexpr std::uint64_t kMagicOfOffers = 0x32707267'796c6f66;
+/// "folygrno": the number of a rank that has refused and tells the others so; nothing else of its bytes counts.
+inline constexpr std::uint64_t kMagicOfRefusal = 0x6f6e7267'796c6f66;
 
 /// The bytes of an offer, as they are sent: there are none between the members.
 struct OfferBytes {
