@@ -89,11 +89,14 @@ std::vector<Combine::IndexRow> Combine::indexRows(const ExpertCombineProblem &pr
            }}};
 }
 
-void Combine::launch(const Call<ExpertCombineProblem> &call) {
+void Combine::launch(const Call<ExpertCombineProblem> &call) { launch(call, prepare(call)); }
+
+void Combine::launch(const Call<ExpertCombineProblem> &call,
+                     const ExpertCombineParams<OnHost> &params) {
   const RowConfig &rows = call.config.rows;
   call.launches.at(0, kExpertCombine)(
       call.on(meetingBlocks(rows, call.config.blocks, call.problem.tokens), rows.block), call.where,
-      prepare(call));
+      params);
 }
 
 ExpertCombineParams<OnHost> Combine::prepare(const Call<ExpertCombineProblem> &call, bool givesX) {

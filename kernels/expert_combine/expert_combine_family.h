@@ -76,6 +76,7 @@ struct Family<ExpertCombineProblem> : FamilyDefaults<ExpertCombineProblem, &Expe
   /// Checks the arguments of a call, and gives those of its kernel. Without `givesX`, all rows are in the
   /// windows before it sums up, and the call has no x.
   static ExpertCombineParams<OnHost> prepare(const Call<P> &call, bool givesX = true);
+  static void launch(const Call<P> &call, const ExpertCombineParams<OnHost> &params);
 };
 
 } // namespace kernels::impl

@@ -26,11 +26,14 @@ template <class P> class PartLaunches {
 public:
   explicit PartLaunches(const Call<P> &call) : call_(call) {}
 
-  /// Launches the next part, whose problem and configuration are those that eachPart visits.
-  template <class Q>
-  void operator()(const Q &problem, const ConfigOf<Q> &config, const ArgsOf<Q> &args) {
+  /// Launches the next part, whose problem and configuration are those that eachPart visits; with what
+  /// the part's `prepare` gave for the arguments, if that was called before.
+  template <class Q, class... Prepared>
+  void operator()(const Q &problem, const ConfigOf<Q> &config, const ArgsOf<Q> &args,
+                  const Prepared &...prepared) {
     Family<Q>::launch(
-        {problem, config, args, call_.launches.from(first_), call_.stream, call_.where});
+        {problem, config, args, call_.launches.from(first_), call_.stream, call_.where},
+        prepared...);
     first_ += Family<Q>::kernels(problem, config).size();
   }
 

@@ -255,8 +255,9 @@ Sample sampleOf(const GroupedGemmProblem &problem, std::int64_t m) {
 
 } // namespace
 
-void Grouped::launch(const Call<GroupedGemmProblem> &call) {
-  const Work work = prepare(call);
+void Grouped::launch(const Call<GroupedGemmProblem> &call) { launch(call, prepare(call)); }
+
+void Grouped::launch(const Call<GroupedGemmProblem> &call, const Work &work) {
   if (work.blocks)
     call.launches.at(0, kGroupedGemm)(call.on(work.blocks, call.config.threads), call.where,
                                       work.params);

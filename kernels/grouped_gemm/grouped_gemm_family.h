@@ -86,6 +86,7 @@ struct Family<GroupedGemmProblem> : FamilyDefaults<GroupedGemmProblem, &GroupedG
   /// Checks the arguments of a call. Without `storesC`, its kernel stores its results elsewhere, and the
   /// call has no c.
   static Work prepare(const Call<P> &call, bool storesC = true);
+  static void launch(const Call<P> &call, const Work &work);
 };
 
 } // namespace kernels::impl

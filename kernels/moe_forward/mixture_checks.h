@@ -9,23 +9,25 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// Checks a contiguous operand that is there if `has` says so, and only then.
+/// Checks an operand that is there if `has` says so, and only then. Its first `free` modes have any
+/// stride, and it is contiguous otherwise.
 inline void checkVector(const Arguments &arguments, bool has,
                         const std::optional<TensorArg> &tensor, const char *name, DType dtype,
-                        const Shape &shape, std::int64_t align = 1) {
+                        const Shape &shape, std::int64_t align = 1, int free = 0) {
   arguments.checkIf(has, tensor,
                     {.name = name,
                      .dtype = dtype,
                      .shape = shape,
+                     .free = free,
                      .align = align,
                      .reason = "as many of a row are moved at a time"});
 }
 
 /// Checks all operands that mixtures share, for m tokens. `problem` has the experts whose weights are
-/// here.
+/// here. The first `freeOfScaleX` modes of scale_x have any stride.
 template <class Args>
 void checkMixture(const Arguments &arguments, const MoeForwardProblem &problem,
-                  const MoeParts &parts, const Args &args, std::int64_t m) {
+                  const MoeParts &parts, const Args &args, std::int64_t m, int freeOfScaleX = 0) {
   const std::int64_t experts = problem.experts_here(), topk = problem.topk(),
                      hidden = problem.hidden, inner = problem.inner;
   arguments.check(args.logits, {.name = "logits",
@@ -76,11 +78,11 @@ void checkMixture(const Arguments &arguments, const MoeForwardProblem &problem,
   scalesOf(args.scale2, "scale2",
            isMx ? "experts, hidden, inner / 32" : "experts, hidden / 128, inner / 128", hidden,
            inner);
-  vector(problem.scales != Scales::none, args.scale_x, "scale_x", problem.scale,
-         hasBlocks
-             ? Shape{isMx ? "m, hidden / 32" : "m, hidden / 128", m, scalesOfRow(problem, hidden)}
-             : Shape{"1", 1},
-         together(hidden));
+  checkVector(arguments, problem.scales != Scales::none, args.scale_x, "scale_x", problem.scale,
+              hasBlocks ? Shape{isMx ? "m, hidden / 32" : "m, hidden / 128", m,
+                                scalesOfRow(problem, hidden)}
+                        : Shape{"1", 1},
+              together(hidden), freeOfScaleX);
   vector(problem.scales == Scales::per_tensor, args.scale_h, "scale_h", f32, {"1", 1});
   const ScaleGroups &groups = problem.w_groups;
   const auto ofGroups = [&](bool has, const std::optional<TensorArg> &tensor, const char *name,

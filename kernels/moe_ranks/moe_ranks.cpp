@@ -16,6 +16,8 @@ namespace kernels::impl {
 namespace {
 
 using Ranks = Family<MoeRanksProblem>;
+using Grouped = Family<GroupedGemmProblem>;
+using Combine = Family<ExpertCombineProblem>;
 using std::to_string;
 
 std::int64_t placesOf(const MoeRanksProblem &problem, const RankParts &parts) {
@@ -86,6 +88,11 @@ MoeRanksConfig configOf(const MoeRanksProblem &problem, int unit, std::int64_t m
           .combine = Family<ExpertCombineProblem>::choose(parts.combine, m, target)};
 }
 
+/// The LDS that roles of blocks take besides a product's own: a ticket, and whether all ranks came.
+constexpr std::int64_t kLdsOfRoles = 64;
+/// Persistent blocks of a launch: more than any device holds at a time.
+constexpr int kMostPersistent = 1 << 16;
+
 /// The first answer that is no, of the parts one after another: each is asked if those before it agree.
 template <class... Ask> Support firstRefusalOf(const Ask &...ask) {
   Support answer;
@@ -93,10 +100,39 @@ template <class... Ask> Support firstRefusalOf(const Ask &...ask) {
   return answer;
 }
 
-/// The LDS that roles of blocks take besides a product's own: a ticket, and whether all ranks came.
-constexpr std::int64_t kLdsOfRoles = 64;
-/// Persistent blocks of a launch: more than any device holds at a time.
-constexpr int kMostPersistent = 1 << 16;
+/// The tiles of a product.
+std::int64_t tilesOf(const GroupedGemmProblem &product, const GemmConfig &config,
+                     std::int64_t places) {
+  return tilesDown(product, config, places) * tilesAcross(productOf(product), config);
+}
+/// The blocks that sum up in a fused call.
+std::int64_t combinersIn(const RankParts &parts, const MoeRanksConfig &config) {
+  const ExpertCombineConfig combiners = combinersOf(config);
+  return meetingBlocks(combiners.rows, combiners.blocks, parts.combine.tokens);
+}
+/// Whether 32 bits count the blocks of each product, and the tickets of a fused one.
+Support countsSupported(const MoeRanksProblem &problem, const MoeRanksConfig &config) {
+  const RankParts parts = partsOf(problem, config.unit);
+  const std::int64_t places = placesOf(problem, parts);
+  const auto counted = [&](const char *part, std::int64_t tiles, std::int64_t others) {
+    // A persistent block draws one ticket more than it has work for.
+    const std::int64_t all = config.fused ? tiles + others + config.persistent : tiles;
+    return all <= std::numeric_limits<std::int32_t>::max()
+               ? Support{}
+               : ofPart(part, Support::no("its launch has " + to_string(all) +
+                                          " pieces of work, which are counted in 32 bits; take "
+                                          "fewer places, or larger tiles"));
+  };
+  return firstRefusalOf(
+      [&] {
+        return counted("the first product", tilesOf(parts.first, config.first, places),
+                       config.copiers);
+      },
+      [&] {
+        return counted("the second product", tilesOf(parts.second, config.second, places),
+                       config.fused ? combinersIn(parts, config) : 0);
+      });
+}
 
 /// Whether the products can move rows meanwhile.
 Support fusedSupported(const MoeRanksProblem &problem, const MoeRanksConfig &config,
@@ -258,7 +294,8 @@ Support Ranks::supported(const MoeRanksProblem &problem, const MoeRanksConfig &c
                                  "tile each. Take fused = true, or persistent = 0")
                    : Support{};
       },
-      [&] { return config.fused ? fusedSupported(problem, config, target) : Support{}; });
+      [&] { return config.fused ? fusedSupported(problem, config, target) : Support{}; },
+      [&] { return countsSupported(problem, config); });
 }
 
 MoeRanksConfig Ranks::choose(const MoeRanksProblem &problem, std::int64_t m, const Target &target) {
@@ -298,67 +335,67 @@ std::vector<Ranks::IndexRow> Ranks::indexRows(const MoeRanksProblem &problem,
 
 namespace {
 
-/// The blocks of a launch that has so many tickets.
-std::int64_t blocksFor(const Arguments &arguments, const MoeRanksConfig &config,
-                       std::int64_t tickets) {
-  // A persistent block draws one ticket more than it has work for.
-  if (tickets > std::numeric_limits<std::int32_t>::max() - config.persistent)
-    arguments.fail(
-        "a launch has " + to_string(tickets) +
-        " pieces of work; they are counted in 32 bits. Take fewer places, or larger tiles");
-  return config.persistent ? std::min<std::int64_t>(config.persistent, tickets) : tickets;
+/// What is ready before the first launch of a call.
+struct Prepared {
+  Grouped::Work first, second;
+  ExpertCombineParams<OnHost> combine;
+};
+/// Checks the parts after the dispatch.
+Prepared prepared(const Call<MoeRanksProblem> &call, const RankParts &parts,
+                  const ProductArgs &products, const ExpertCombineArgs &combine) {
+  const MoeRanksConfig &config = call.config;
+  const auto callOf = [&]<class Q>(const Q &problem, const ConfigOf<Q> &own,
+                                   const ArgsOf<Q> &args) {
+    return Call<Q>{problem, own, args, call.launches, call.stream, call.where};
+  };
+  const ExpertCombineConfig combiners = config.fused ? combinersOf(config) : config.combine;
+  return {.first = Grouped::prepare(callOf(parts.first, config.first, products.first)),
+          .second =
+              Grouped::prepare(callOf(parts.second, config.second, products.second), !config.fused),
+          .combine = Combine::prepare(callOf(parts.combine, combiners, combine), !config.fused)};
 }
 
 /// Launches what follows the router, where the products move rows meanwhile.
 void launchFused(const Call<MoeRanksProblem> &call, const RankParts &parts,
-                 const ExpertDispatchArgs &dispatch, const MixtureRows &rows,
-                 const ExpertCombineArgs &combine, const TensorArg &work) {
+                 const ExpertDispatchArgs &dispatch, const Prepared &ready, const TensorArg &work) {
   const MoeRanksConfig &config = call.config;
-  const Arguments arguments(FamilyOf<MoeRanksProblem>::name, call.where);
-  const auto callOf = [&]<class Q>(const Q &problem, const ConfigOf<Q> &own, const ArgsOf<Q> &args,
-                                   std::size_t first) {
-    return Call<Q>{problem, own, args, call.launches.from(first), call.stream, call.where};
-  };
   std::size_t next =
       Family<TopkGatingProblem>::kernels(call.problem.mixture.router, config.router).size();
   const DispatchTakeParams<OnHost> take =
-      launchPlacing(callOf(parts.dispatch, config.dispatch, dispatch, next), work);
+      launchPlacing({parts.dispatch, config.dispatch, dispatch, call.launches.from(next),
+                     call.stream, call.where},
+                    work);
   next +=
       1 + Family<MoeSortProblem>::kernels(sortingOf(parts.dispatch), config.dispatch.sort).size();
-
-  using Grouped = Family<GroupedGemmProblem>;
-  const ProductArgs products = argsOfProducts(parts, call.args, rows);
-  Grouped::Work first = Grouped::prepare(callOf(parts.first, config.first, products.first, next)),
-                second = Grouped::prepare(
-                    callOf(parts.second, config.second, products.second, next), false);
   // The sorted numbers are read where the sorting wrote them.
-  for (Grouped::Work *product : {&first, &second}) {
-    product->params.unitExperts = take.unitExperts;
-    product->params.weights = take.sortedWeights;
-    product->params.sortedIds = take.sortedIds;
-  }
+  const auto sorted = [&](GroupedGemmParams<OnHost> product) {
+    product.unitExperts = take.unitExperts;
+    product.weights = take.sortedWeights;
+    product.sortedIds = take.sortedIds;
+    return product;
+  };
+  const auto blocksFor = [&](std::int64_t tickets) { // countsSupported has the limit
+    return config.persistent ? std::min<std::int64_t>(config.persistent, tickets) : tickets;
+  };
   TakeProductParams<OnHost> taking{};
   taking.take = take;
-  taking.product = first.params;
-  taking.tiles = static_cast<std::int32_t>(first.blocks);
+  taking.product = sorted(ready.first.params);
+  taking.tiles = static_cast<std::int32_t>(ready.first.blocks);
   taking.work = operandOf<0>(work);
   call.launches.at(next, kTakeProduct)(
-      call.on(blocksFor(arguments, config, config.copiers + first.blocks), config.first.threads),
-      call.where, taking);
+      call.on(blocksFor(config.copiers + ready.first.blocks), config.first.threads), call.where,
+      taking);
 
-  const ExpertCombineConfig combiners = combinersOf(config);
+  const std::int64_t combiners = combinersIn(parts, config);
   ProductCombineParams<OnHost> combining{};
-  combining.product = second.params;
-  combining.combine =
-      Family<ExpertCombineProblem>::prepare(callOf(parts.combine, combiners, combine, next), false);
-  combining.tiles = static_cast<std::int32_t>(second.blocks);
-  combining.combiners = static_cast<std::int32_t>(
-      meetingBlocks(combiners.rows, combiners.blocks, parts.combine.tokens));
+  combining.product = sorted(ready.second.params);
+  combining.combine = ready.combine;
+  combining.tiles = static_cast<std::int32_t>(ready.second.blocks);
+  combining.combiners = static_cast<std::int32_t>(combiners);
   combining.work = taking.work;
   call.launches.at(next + 1, kProductCombine)(
-      call.on(blocksFor(arguments, config, second.blocks + combining.combiners),
-              config.second.threads),
-      call.where, combining);
+      call.on(blocksFor(ready.second.blocks + combiners), config.second.threads), call.where,
+      combining);
 }
 
 } // namespace
@@ -375,8 +412,10 @@ void Ranks::launch(const Call<MoeRanksProblem> &call) {
   const Group &group = expectGroup(arguments, args.group, problem.ranks);
   const std::int64_t m = arguments.rows(args.x, "x"), experts = problem.local(),
                      topk = problem.topk(), hidden = mixture.hidden, inner = mixture.inner;
+  const bool hasBlocks = columnsOfScaleC(mixture.scales) != 0;
   expectTokens(arguments, problem, m);
-  checkMixture(arguments, mixture, partsOf(mixture, config.unit), args, m);
+  // A dispatch moves scales row by row.
+  checkMixture(arguments, mixture, partsOf(mixture, config.unit), args, m, hasBlocks ? 1 : 0);
   (void)arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
   arguments.disjoint(args.y, "y", *args.workspace, "workspace");
   arguments.disjoint(*args.workspace, "workspace", args.x, "x");
@@ -392,7 +431,7 @@ void Ranks::launch(const Call<MoeRanksProblem> &call) {
   const auto piece = [&](std::int64_t first, DType dtype, const Extents &shape) {
     return pieceOfWorkspace(*args.workspace, first, dtype, shape);
   };
-  const bool isGiven = mixture.router.given, hasBlocks = columnsOfScaleC(mixture.scales) != 0;
+  const bool isGiven = mixture.router.given;
   const auto scales = [&](std::int64_t first, std::int64_t columns) {
     return hasBlocks
                ? std::optional(piece(first, mixture.scale, {places, scalesOfRow(mixture, columns)}))
@@ -417,9 +456,6 @@ void Ranks::launch(const Call<MoeRanksProblem> &call) {
   const std::optional<TensorArg> rowScales = scales(memory.rowScales, hidden),
                                  insideScales =
                                      hasBlocks ? scales(memory.insideScales, inner) : args.scale_h;
-  PartLaunches launch(call);
-  launch(mixture.router, config.router,
-         {.logits = args.logits, .weights = weights, .ids = ids, .bias = args.router_bias});
   const ExpertDispatchArgs dispatch{.x = args.x,
                                     .ids = ids,
                                     .weights = weights,
@@ -446,12 +482,18 @@ void Ranks::launch(const Call<MoeRanksProblem> &call) {
                             .sortedWeights = sortedWeights};
   const ExpertCombineArgs combine{
       .x = results, .slot_places = slotPlaces, .ids = ids, .y = args.y, .group = &group};
+  const ProductArgs products = argsOfProducts(parts, args, between);
+  // A rank that refused one of these after the dispatch would leave the others waiting.
+  const Prepared ready = prepared(call, parts, products, combine);
+  PartLaunches launch(call);
+  launch(mixture.router, config.router,
+         {.logits = args.logits, .weights = weights, .ids = ids, .bias = args.router_bias});
   if (config.fused)
-    return launchFused(call, parts, dispatch, between, combine,
-                       piece(memory.work, i32, {WorkLayout::kWords}));
+    return launchFused(call, parts, dispatch, ready, piece(memory.work, i32, {WorkLayout::kWords}));
   launch(parts.dispatch, config.dispatch, dispatch);
-  launchProducts(launch, parts, config, args, between);
-  launch(parts.combine, config.combine, combine);
+  launch(parts.first, config.first, products.first, ready.first);
+  launch(parts.second, config.second, products.second, ready.second);
+  launch(parts.combine, config.combine, combine, ready.combine);
 }
 
 MoeRanksArgs Ranks::args(const MoeRanksProblem &problem, const MoeRanksConfig &config,
@@ -493,6 +535,14 @@ MoeRanksArgs Ranks::args(const MoeRanksProblem &problem, const MoeRanksConfig &c
 } // namespace kernels::impl
 
 namespace kernels {
+
+ExpertDispatchRegistered moe_ranks_registered(const MoeRanksProblem &problem) {
+  using namespace impl;
+  if (const Support answer = ranksSupported(problem.ranks); !answer)
+    throw Error(std::string(FamilyOf<MoeRanksProblem>::name) + ": " + answer.why);
+  return expert_dispatch_registered(partsOf(problem, kMixtureUnits[0]).dispatch);
+}
+
 FLYDSL_KERNEL_FAMILY(MoeRanksProblem)
 } // namespace kernels
 FLYDSL_NAMESPACE_END

@@ -177,8 +177,7 @@ public:
       .n = kN, .experts = 8, .topk = 2, .ranks = 2, .tokens = kTokens, .weights = true};
 
   // The first rank that needs a kernel compiles it, and no other one waits for that in a call.
-  Exchange()
-      : give_(kGive, fk::choose(kGive, kTokens)), take_(kTake, fk::choose(kTake, kTokens)) {}
+  Exchange() : give_(kGive, fk::choose(kGive, kTokens)), take_(kTake, fk::choose(kTake, kTokens)) {}
 
   bool run(const fx::Group &group, const fx::Stream &stream, std::uint64_t seed) const {
     const std::vector<std::int64_t> m{kTokens, 5};

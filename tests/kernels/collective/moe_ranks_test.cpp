@@ -190,16 +190,25 @@ public:
     for (std::size_t rank = 0; rank < m_.size(); ++rank) {
       tokens[rank] = Tokens(problem_.mixture, m_[rank], 1000 * seed + 10 * rank);
       operands[rank].fill(tokens[rank]);
-      if (problem_.registered)
-        copyRows(ranks.group(static_cast<int>(rank)), 0, rowOfX(), tokens[rank].x, m_[rank]);
+      if (!problem_.registered)
+        continue;
+      const fx::Group &group = ranks.group(static_cast<int>(rank));
+      const fk::ExpertDispatchRegistered at = fk::moe_ranks_registered(problem_);
+      copyRows(group, 0, at.row, tokens[rank].x, m_[rank]);
+      copyRows(group, at.scales_at, at.scale_row, tokens[rank].scales, m_[rank]);
     }
   }
   fk::MoeRanksArgs args(int rank) const {
     auto args = operands[at(rank)].args<fk::MoeRanksArgs>();
     args.group = &ranks.group(rank);
-    if (problem_.registered)
-      args.x = registeredRows(*args.group, 0, problem_.mixture.x, m_[at(rank)],
-                              problem_.mixture.hidden, rowOfX());
+    if (!problem_.registered)
+      return args;
+    const MoeForwardProblem &p = problem_.mixture;
+    const fk::ExpertDispatchRegistered places = fk::moe_ranks_registered(problem_);
+    args.x = registeredRows(*args.group, 0, p.x, m_[at(rank)], p.hidden, places.row);
+    if (scaledTogether(p))
+      args.scale_x = registeredRows(*args.group, places.scales_at, p.scale, m_[at(rank)],
+                                    scalesOfRow(p, p.hidden), places.scale_row);
     return args;
   }
   void run() const {
@@ -246,8 +255,6 @@ public:
   std::vector<Operands> operands;
 
 private:
-  /// Of tokens in whole pieces of 16 bytes, without scales.
-  std::int64_t rowOfX() const { return rowBytes(problem_.mixture.x, problem_.mixture.hidden); }
   MoeRanksProblem problem_;
   std::vector<std::int64_t> m_;
 };
@@ -262,8 +269,10 @@ MoeRanksConfig fused(const MoeRanksProblem &problem, int copiers = 3, int persis
 void expectRight(const MoeRanksProblem &problem, const std::vector<std::int64_t> &m, int calls = 2,
                  const std::optional<MoeRanksConfig> &config = {}) {
   INFO(fx::to_config(problem).str());
-  Mixture mixture(problem, config ? *config : fk::choose(problem, problem.tokens), m,
-                  {.capacity = 1 << 16, .registered = problem.registered ? 1u << 16 : 0u});
+  Mixture mixture(
+      problem, config ? *config : fk::choose(problem, problem.tokens), m,
+      {.capacity = 1 << 16,
+       .registered = problem.registered ? at(fk::moe_ranks_registered(problem).bytes) : 0});
   for (int call = 0; call < calls; ++call) {
     mixture.fill(std::uint64_t(call) + 1);
     mixture.run();
@@ -413,13 +422,19 @@ TEST_CASE("mixtures over more ranks, with biases, with weights of the input, wit
 TEST_CASE("mixtures over ranks in 8 bits with scales of blocks") {
   if (!kernel_tests::float8Of(fx::Device(0).target()))
     return; // gfx90a
-  expectRight(with([](auto &p) {
-                p.mixture.x = kernel_tests::float8Of(fx::Device(0).target());
-                p.mixture.scales = fk::Scales::per_block;
-                p.mixture.hidden = 256;
-                p.mixture.inner = 128;
-              }),
-              {7, 9}, 1);
+  MoeRanksProblem problem = with([](auto &p) {
+    p.mixture.x = kernel_tests::float8Of(fx::Device(0).target());
+    p.mixture.scales = fk::Scales::per_block;
+    p.mixture.hidden = 256;
+    p.mixture.inner = 128;
+  });
+  expectRight(problem, {7, 9}, 1);
+  // In registered memory rows of two scales lie 16 bytes from each other.
+  problem.registered = true;
+  CHECK(fk::moe_ranks_registered(problem).scale_row == 16);
+  CHECK(fk::moe_ranks_registered(problem).bytes == 9 * (256 + 16));
+  expectRight(problem, {7, 9}, 2);
+  expectRight(problem, {7, 9}, 2, fused(problem));
 }
 
 // On the targets that multiply these formats: tokens of 4 and of 8 bits under weights of 4.
@@ -439,8 +454,11 @@ TEST_CASE("mixtures over ranks in the microscaling formats, their products apart
       expectPart(answer.why, "the mixture: ");
       continue;
     }
-    const MoeRanksConfig config = x == fx::f4E2M1FN ? fused(problem) : fk::choose(problem, 9);
-    expectRight(problem, {7, 9}, 1, config);
+    MoeRanksProblem registered = problem;
+    registered.registered = true;
+    const bool isFour = x == fx::f4E2M1FN;
+    expectRight(problem, {7, 9}, 1, isFour ? fused(problem) : fk::choose(problem, 9));
+    expectRight(registered, {7, 9}, 1, isFour ? fk::choose(registered, 9) : fused(registered));
   }
 }
 
@@ -576,6 +594,9 @@ TEST_CASE("a mixture over ranks: what is refused, before anything is launched") 
   expectPart(messageOf([&] { ofRegistered(wide.args(0), wide.ranks.stream(0)); }),
              "do not fit the group's registered memory of 0");
   wide.ranks.group(0).check();
+  CHECK(fk::moe_ranks_registered(registered).bytes == 9 * 64 * 2);
+  expectPart(messageOf([] { (void)fk::moe_ranks_registered(with([](auto &p) { p.ranks = 3; })); }),
+             "moe_ranks: ranks is 3; it is 2, 4 or 8");
   expectPart(told([](auto &a) { a.w2 = a.w1; }), "w2");
   expectPart(told([](auto &a) { a.workspace.reset(); }), "workspace");
   expectPart(told([](auto &a) { a.bias1 = a.x; }), "bias1 is given");
@@ -593,6 +614,16 @@ TEST_CASE("a mixture over ranks: what is refused, before anything is launched") 
   expectPart(why([](auto &p) { p.tokens = 0; }), "tokens is 0");
   expectPart(why([](auto &p) { p.places = 20; }), "places is 20; they are units of 16");
   expectPart(why([](auto &p) { p.places = 1 << 20; }), "are enough for any choice of experts");
+  // Nearly 2^30 places, and 2^17 columns of the first product.
+  const MoeRanksProblem large = with([](auto &p) {
+    p.mixture.router.experts = 64;
+    p.mixture.router.topk = 64;
+    p.mixture.inner = 1 << 16;
+    p.tokens = (1 << 23) - 1;
+  });
+  const std::string counted = "pieces of work, which are counted in 32 bits; take fewer places";
+  expectPart(fk::supported(large, fk::choose(large, 9)).why, counted);
+  expectPart(fk::supported(large, fused(large)).why, counted);
   MoeRanksConfig config = fk::choose(kTwo, 9);
   config.dispatch.blocks = 0;
   expectPart(fk::supported(kTwo, config).why, "dispatch: blocks is 0");

@@ -79,7 +79,7 @@ struct FLYDSL_API MoeRanksArgs {
   std::optional<TensorArg> ids = {};         ///< (m, topk), i32, contiguous: router.given
   TensorArg x;           ///< (m, hidden), contiguous rows that start at multiples of 16 bytes
   PreparedWeight w1, w2; ///< of problem.of_rank().weight1() and weight2()
-  /// These as MoeForwardArgs has them; scales of blocks of x are contiguous.
+  /// These as MoeForwardArgs has them, but scale_x of blocks is a matrix of contiguous rows at any stride.
   std::optional<TensorArg> scale_x = {}, scale_h = {};
   std::optional<TensorArg> scale1 = {}, scale2 = {};
   std::optional<TensorArg> group_scales1 = {}, group_scales2 = {}, group_zeros1 = {},
@@ -96,6 +96,10 @@ template <> struct FamilyOf<MoeRanksProblem> {
   static constexpr std::string_view name = "moe_ranks";
 };
 using MoeRanksPlan = Plan<MoeRanksProblem>;
+
+/// Where a rank's registered memory has x and scale_x of a call with `registered`: those of its dispatch
+/// (expert_dispatch_registered). Throws Error if that is not supported.
+FLYDSL_API ExpertDispatchRegistered moe_ranks_registered(const MoeRanksProblem &problem);
 
 } // namespace kernels
 FLYDSL_NAMESPACE_END
