@@ -150,9 +150,9 @@ public:
         waitingTurns_ = 0;
         waitsSince_.reset();
       } else if (++waitingTurns_ > slots_.size()) { // what they wait for is not this thread's
-        std::this_thread::yield();
         waitingTurns_ = 0;
         passTime();
+        giveWay();
       }
     }
     std::lock_guard lock(launch_.mutex);
@@ -352,6 +352,15 @@ private:
           wave.clockBase += static_cast<uint64_t>(std::chrono::nanoseconds(now - passed_).count());
     }
     passed_ = now;
+  }
+
+  /// Leaves the processor to what the waves wait for. A thread that only yields takes its share of the
+  /// processor from that, such as the launch of another rank; so one that has waited for long sleeps.
+  void giveWay() const {
+    if (passed_ - *waitsSince_ >= kPatience)
+      std::this_thread::sleep_for(kNap);
+    else
+      std::this_thread::yield();
   }
 
   /// Lets the host answer the requests of waves. A workgroup that waited for an answer runs next.
@@ -586,6 +595,7 @@ private:
   std::vector<unsigned> order_; ///< of the waves in the current turn
   size_t waitingTurns_ = 0;     ///< in a row
   static constexpr std::chrono::milliseconds kPatience{20};
+  static constexpr std::chrono::microseconds kNap{200};
   std::optional<std::chrono::steady_clock::time_point> waitsSince_; ///< none: some wave goes on
   std::chrono::steady_clock::time_point passed_; ///< up to then the clocks have the host's time
 };
