@@ -25,18 +25,44 @@ TEST_CASE("a known coordinate past a known extent is refused") {
       {[&] { fx::slice(tile(), fx::make_coord(_, -2)); }, "-2 of mode 1 is negative"},
       {[&] { identity()(0, 4); }, "4 of mode 1"},
       {[&] { identity()(4, _); }, "4 of mode 0"},
-      {[&] { fx::make_layout({4, 8}, {8, 1})(4, 0); }, "4 of mode 0"},
-      {[&] { fx::make_layout({4, 8}, {8, 1})(_, 8); }, "8 of mode 1"},
-      {[&] { fx::make_layout({4, 8}, {8, 1})(32); }, "32 is not below the extent 32"},
+      {[&] {
+         fx::make_layout({4, 8}, {8, 1})(4, 0);
+       },
+       "4 of mode 0"},
+      {[&] {
+         fx::make_layout({4, 8}, {8, 1})(_, 8);
+       },
+       "8 of mode 1"},
+      {[&] {
+         fx::make_layout({4, 8}, {8, 1})(32);
+       },
+       "32 is not below the extent 32"},
       // a nested mode, as one number and as a tuple
-      {[&] { fx::make_layout({{2, 4}, 8})(8, 0); }, "8 of mode 0 is not below the extent 8"},
-      {[&] { fx::make_layout({{2, 4}, 8})(fx::make_coord(2, 0), 0); }, "2 of mode 0.0"},
-      {[&] { fx::make_composed_layout(fx::Swizzle(2, 0, 3), fx::make_layout({8, 8}))(8, 0); },
+      {[&] {
+         fx::make_layout({{2, 4}, 8})(8, 0);
+       },
+       "8 of mode 0 is not below the extent 8"},
+      {[&] {
+         fx::make_layout({{2, 4}, 8})(fx::make_coord(2, 0), 0);
+       },
+       "2 of mode 0.0"},
+      {[&] {
+         fx::make_composed_layout(fx::Swizzle(2, 0, 3), fx::make_layout({8, 8}))(8, 0);
+       },
        "8 of mode 0"},
-      {[&] { fx::crd2idx(fx::make_coord(0, 9), fx::make_layout({4, 8})); }, "9 of mode 1"},
+      {[&] {
+         fx::crd2idx(fx::make_coord(0, 9), fx::make_layout({4, 8}));
+       },
+       "9 of mode 1"},
       // the other way round
-      {[&] { fx::idx2crd(32, fx::make_layout({4, 8})); }, "the index 32 is none of"},
-      {[&] { fx::get_1d_coord(-1, fx::make_layout({4, 8})); }, "the index -1 is none of"},
+      {[&] {
+         fx::idx2crd(32, fx::make_layout({4, 8}));
+       },
+       "the index 32 is none of"},
+      {[&] {
+         fx::get_1d_coord(-1, fx::make_layout({4, 8}));
+       },
+       "the index -1 is none of"},
       // other memories, and vectors
       {[&] { fx::SharedAllocator().allocate<fx::Array<fx::Float32, 64>>().view()(64) = 1.0f; },
        "64 is not below the extent 64"},
@@ -116,6 +142,14 @@ TEST_CASE("a plain thread index is sliced in a block of as many threads") {
                                     Contains("in a block of 128") && Contains("left out"));
   CHECK_THAT(sliced(one, 256), Contains("a tiled mma of 64 threads"));
   CHECK_THAT(sliced(copy64, 16, 4), Contains("in a block of 16"));
+  // A branch that the whole block takes keeps no thread away.
+  CHECK_THAT(errorOf(
+                 [] {
+                   fx::if_(fx::block_idx().x == 0,
+                           [&] { copyBy(8, 8).get_slice(fx::thread_idx().x); });
+                 },
+                 {}, {{128, 1, 1}, "gfx942"}),
+             Contains("a tiled copy of 64 threads") && Contains("in a block of 128"));
 }
 
 TEST_CASE("threads that the kernel chooses are its own business") {

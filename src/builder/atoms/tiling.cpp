@@ -3,11 +3,10 @@
 #include "builder/atoms/specs.h"
 #include "builder/trace/layout_errors.h"
 #include "builder/trace/types.h"
+#include "builder/trace/whole_block.h"
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "layout/coord.h"
 #include "layout/tile.h"
-
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <algorithm>
 
@@ -47,14 +46,6 @@ bool isInjective(const layout::Layout &layout) {
 
 } // namespace
 
-bool isConditional(Tracer &t) {
-  mlir::Operation *op = t.builder().getInsertionBlock()->getParentOp();
-  for (; op; op = op->getParentOp())
-    if (mlir::isa<mlir::scf::IfOp>(op))
-      return true;
-  return false;
-}
-
 void expectThread(Tracer *running, const char *what, const detail::Handle &thread,
                   std::int64_t threads, Loc loc) {
   detail::HostValue view = hostView(running, thread, loc);
@@ -69,7 +60,8 @@ void expectThread(Tracer *running, const char *what, const detail::Handle &threa
   if (dimension < 0 || !running || !running->kernel.knowsBlock())
     return;
   const std::int64_t given = running->kernel.blockSize(static_cast<unsigned>(dimension));
-  if (given == threads || (given > threads && isConditional(*running)))
+  // A branch that not all take may be that of the threads that have a part.
+  if (given == threads || (given > threads && isInBranchOfSome(*running)))
     return;
   const std::string index = std::string("thread_idx().") + static_cast<char>('x' + dimension);
   const std::string wanted = std::to_string(threads);

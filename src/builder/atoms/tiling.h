@@ -13,12 +13,10 @@ class Tracer;
 
 /// A TraceError where a tiled operation of `threads` threads is sliced by a number that is none of
 /// them, or by a plain index of the block's threads where these are known to be another number.
-/// What is computed from an index is the kernel's business, as is what stands inside an fx::if_.
+/// What is computed from an index is the kernel's business, as is what stands inside an fx::if_ that
+/// not all threads of the block may take.
 void expectThread(Tracer *running, const char *what, const detail::Handle &thread,
                   std::int64_t threads, Loc loc);
-
-/// Whether an fx::if_ stands around what is traced now.
-bool isConditional(Tracer &tracer);
 
 /// A TraceError where a layout does not count from 0 without gaps.
 void expectCounting(const char *what, const layout::Layout &layout, Loc loc);

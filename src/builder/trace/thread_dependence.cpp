@@ -1,5 +1,6 @@
 #include "builder/trace/thread_dependence.h"
 
+#include "builder/trace/thread_values.h"
 #include "dialect/Fly/IR/FlyOps.h"
 #include "dialect/Fly/Interfaces/VendorInterface.h"
 
@@ -9,15 +10,11 @@
 
 namespace flydsl::builder {
 
-namespace {
-
 bool isThreadNumber(mlir::Operation *op) {
   return mlir::isa<mlir::gpu::ThreadIdOp, mlir::gpu::LaneIdOp>(op) ||
          mlir::fly::vendorOperation(op).isThreadNumber;
 }
 
-/// True for operations whose result is no longer the thread's own: what comes out of memory, or out
-/// of the first lane.
 bool hidesThread(mlir::Operation *op) {
   return op->getNumRegions() != 0 ||
          mlir::isa<mlir::fly::MemRefLoadOp, mlir::fly::MemRefLoadVecOp, mlir::fly::PtrLoadOp,
@@ -25,8 +22,6 @@ bool hidesThread(mlir::Operation *op) {
          mlir::fly::vendorOperation(op).hidesThread;
 }
 
-/// The branch of an && or || of which one side is computed only where the other does not decide;
-/// null for other operations.
 mlir::scf::IfOp shortCircuitOf(mlir::Operation *op) {
   auto branch = mlir::dyn_cast<mlir::scf::IfOp>(op);
   if (!branch || branch.getNumResults() != 1 || branch.getElseRegion().empty())
@@ -38,6 +33,8 @@ mlir::scf::IfOp shortCircuitOf(mlir::Operation *op) {
   });
   return isDecided && branch.getResult(0).getType().isInteger(1) ? branch : mlir::scf::IfOp();
 }
+
+namespace {
 
 /// What a value is in a thread; null where it is made of more than the thread's number.
 mlir::Attribute valueIn(mlir::Value value, const Thread &thread) {

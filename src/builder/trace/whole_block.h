@@ -5,9 +5,11 @@
 
 namespace flydsl::builder {
 
-/// Whether the operation that is traced next is where all threads of the block come, or none: each
-/// branch around it is on what is made of constants, arguments of the kernel and the block's number
-/// alone, by arithmetic. False where that is not known.
+/// Whether the operation that is traced next is where all threads of the block come, or none, equally
+/// often: each branch and each loop around it is by what is made of constants, arguments of the kernel and
+/// the block's number alone, by arithmetic, && and ||. False where that is not known.
 bool isForWholeBlock(Tracer &tracer);
+/// Whether a branch around it may be one that some threads of the block do not take.
+bool isInBranchOfSome(Tracer &tracer);
 
 } // namespace flydsl::builder

@@ -43,11 +43,13 @@ public:
     return nullptr;
   }
   uint16_t effectsOf(const Inst &inst) const { return effects[entryOf(inst)]; }
-  /// Whether it reads and writes one place of memory, in one step. (A load to LDS reads and writes
-  /// two.)
+  /// Whether it reads and writes one place of memory, in one step. (A copy between memory and LDS reads
+  /// and writes two.)
   bool isAtomic(const Inst &inst) const {
     const unsigned both = kLoads | kStores;
-    return inst.op && inst.op->cls != Class::VmemRead && (effectsOf(inst) & both) == both;
+    const bool copies = inst.op && (inst.op->cls == Class::VmemRead || inst.op->transfer.isAsync ||
+                                    inst.enc == Enc::Tensor);
+    return inst.op && !copies && (effectsOf(inst) & both) == both;
   }
 
   /// The disassembled text of the instruction at index `i`.

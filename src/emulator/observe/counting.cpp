@@ -71,11 +71,13 @@ public:
           written_.insert(line);
         if (isRead)
           (streams ? streamed_ : read_).insert(line);
+        if (streams) { // it is not there for the next load
+          ready = std::max(ready, std::min(ofGroup_.arrivalIfKept(line), fetched));
+          continue;
+        }
         uint64_t &arrives = ofGroup_.arrival(line);
-        const uint64_t arrival = std::min(arrives, fetched);
-        if (!streams) // otherwise it is not there for the next load
-          arrives = arrival;
-        ready = std::max(ready, arrival);
+        arrives = std::min(arrives, fetched);
+        ready = std::max(ready, arrives);
       }
       sampler_.touched(lines_, clock_.now(w), writes_, streams);
       writes_ = false;

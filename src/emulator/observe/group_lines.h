@@ -35,6 +35,11 @@ public:
     }
     return entry.arrives;
   }
+  /// The same of a line that the workgroup does not keep: none is added.
+  uint64_t arrivalIfKept(uint64_t line) {
+    const Entry &entry = place(line);
+    return entry.key == keyOf(line) ? entry.arrives : std::numeric_limits<uint64_t>::max();
+  }
 
   size_t size() const { return size_; }
 

@@ -157,6 +157,14 @@ TEST_CASE("tensor moves that the mover can't do are refused at the call") {
          });
        },
        "the tile is for 1 of the block's 4 waves, but all waves get here"},
+      {[&](auto &
+               x) { // two conditions, the second only where the first holds, in a loop of all waves
+         for (fx::Int32 i : fx::range(0, fx::Int32(fx::block_idx().y) + 1))
+           fx::if_(fx::Int32(fx::block_idx().x) == 0 && i == 0, [&] {
+             tensor_load_to_lds(x, {0, 0}, shared({8, 8}, {8, 1}), {.waves = 1});
+           });
+       },
+       "the tile is for 1 of the block's 4 waves, but all waves get here"},
       {[&](auto &x) {
          tensor_load_to_lds(x, {0, 0}, shared({8, 12}, {16, 1}));
        },
@@ -188,6 +196,26 @@ TEST_CASE("tensor moves that the mover can't do are refused at the call") {
   fx::DeviceArray<float> rows({8, 2, 4});
   CHECK_THAT(errorOf([&] { pairs(rows).launch({.grid = 1, .block = kBlock}); }),
              Catch::Contains("a store leaves out the gap after each row"));
+}
+
+TEST_CASE("tensor moves in loops that some waves run are for these waves") {
+  if (!hasMover())
+    return;
+  const fx::Kernel kernel("loop_of_some", [&](fx::Tensor x, fx::Tensor y) {
+    auto tile = fx::SharedAllocator().tensor(fx::f32, fx::make_layout({8, 8}, {8, 1}));
+    for (fx::Int32 i : fx::range(0, fx::select(fx::rocdl::wave_id() < 1, 2, 0))) {
+      fx::rocdl::tensor_load_to_lds(x, {i, 0}, tile, {.waves = 1});
+      fx::rocdl::s_wait_tensorcnt(0);
+      fx::rocdl::tensor_store_from_lds(tile, y, {i, 0}, {.waves = 1});
+      fx::rocdl::s_wait_tensorcnt(0);
+    }
+  });
+  const auto x = fx::DeviceArray<float>::random({16, 8}, 1);
+  fx::DeviceArray<float> y({16, 8});
+  fx::Stream stream;
+  kernel(x, y).launch({.grid = 1, .block = kBlock, .stream = stream});
+  stream.synchronize();
+  CHECK(y.to_host() == x.to_host());
 }
 
 namespace {

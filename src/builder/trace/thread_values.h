@@ -1,0 +1,18 @@
+// What operations do with the thread's number: the facts by which values are followed to it.
+#pragma once
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace flydsl::builder {
+
+bool isThreadNumber(mlir::Operation *op);
+
+/// True for operations whose result is no longer the thread's own: what comes out of memory, or out
+/// of the first lane.
+bool hidesThread(mlir::Operation *op);
+
+/// The branch of an && or || of which one side is computed only where the other does not decide;
+/// null for other operations.
+mlir::scf::IfOp shortCircuitOf(mlir::Operation *op);
+
+} // namespace flydsl::builder
