@@ -73,6 +73,10 @@ inline std::optional<MatrixForm> gemmForm(const GemmProblem &problem, const Gemm
                                           const Target &target) {
   return gemmForm(problem, config.tile_k, target);
 }
+/// Whether tiles of the ring come by a tensor data mover, where others have LDS's own loads.
+inline bool hasMover(const GemmConfig &config, const Target &target) {
+  return config.dma && target.has(Feature::tensor_mover);
+}
 /// The loop of a block, over its part of K. Its K counts units of A.
 inline LoopShape loopShape(const GemmProblem &problem, const GemmConfig &config,
                            const MatrixForm &form) {
@@ -88,6 +92,7 @@ inline LoopShape loopShape(const GemmProblem &problem, const GemmConfig &config,
           .sliced = config.loop != GemmLoop::registers && config.loop != GemmLoop::vector,
           .stages = config.stages,
           .dma = config.dma || config.loop == GemmLoop::groups,
+          .mover = hasMover(config, form.instruction.target),
           .ringB = problem.b_layout != OperandLayout::prepared};
 }
 /// The same loop with the units of B, if they are other elements of K than those of A.

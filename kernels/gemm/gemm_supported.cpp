@@ -264,8 +264,9 @@ Support loopFits(const GemmProblem &problem, const GemmConfig &config, const Tar
   if (config.stages != 2 && !(config.dma && config.stages > 2 && config.stages <= kMostStages))
     return Support::no("stages is " + to_string(config.stages) + "; it is 2, or with dma 2 to " +
                        to_string(kMostStages));
-  if (config.dma && !target.has(Feature::buffer_to_lds_wide))
-    return Support::no("dma: " + target.name() + " has no loads of 16 bytes to LDS");
+  if (config.dma && !target.has(Feature::buffer_to_lds_wide) && !hasMover(config, target))
+    return Support::no("dma: " + target.name() +
+                       " has neither loads of 16 bytes to LDS nor a tensor data mover");
   if (config.dma &&
       (problem.a_layout == OperandLayout::columns || problem.b_layout == OperandLayout::columns))
     return Support::no("dma takes operands that lie by rows");
@@ -315,17 +316,33 @@ Support columnsFit(int rows, int rowBytes, int threads, const Target &target) {
   return {};
 }
 
+/// Whether the waves of a block move equal parts of `rows` rows of the operand `name` each.
+Support movesWhole(const char *name, int rows, int waves) {
+  if (!std::has_single_bit(static_cast<unsigned>(waves)))
+    return Support::no("dma: a power of two of waves moves a tile of " + std::string(name) +
+                       ", and the block has " + to_string(waves));
+  if (rows % waves)
+    return Support::no("dma: the tile of " + std::string(name) + ", " + to_string(rows) +
+                       " rows, is no multiple of the " + to_string(waves) +
+                       " waves that move a part of it each");
+  return {};
+}
+
 /// How the threads of a block load the tiles that go through LDS.
 Support loadsFit(const GemmProblem &problem, const GemmConfig &config, const Target &target) {
   const int threads = config.threads, rowBytes = rowBytesOf(problem, config);
   if (config.loop == GemmLoop::groups)
     if (const Support answer = groupsFit(problem, config, target); !answer)
       return answer;
+  const auto comesWhole = [&](const char *name, int rows) {
+    return hasMover(config, target) ? movesWhole(name, rows, threads / target.wave_size())
+                                    : loadsWhole(name, rows, rowBytes, threads);
+  };
   if (config.loop == GemmLoop::ring)
-    if (const Support answer = loadsWhole("a", config.tile_m, rowBytes, threads); !answer)
+    if (const Support answer = comesWhole("a", config.tile_m); !answer)
       return answer;
   if (problem.b_layout != OperandLayout::prepared)
-    if (const Support answer = loadsWhole("b", config.tile_n, rowBytes, threads); !answer)
+    if (const Support answer = comesWhole("b", config.tile_n); !answer)
       return answer;
   for (const auto &[layout, rows] :
        {std::pair(problem.a_layout, config.tile_m), std::pair(problem.b_layout, config.tile_n)})

@@ -186,6 +186,10 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const GemmConfig &
   if (problem.groups == GroupLayout::masked && problem.capacity % std::max(config.tile_m, 1))
     return Support::no(is("tile_m", config.tile_m) + "; it divides the capacity, " +
                        to_string(problem.capacity));
+  if (hasMover(config, target) && problem.a_rows == GroupedRows::tokens)
+    return Support::no(
+        "dma: rows of tokens are gathered, which a ring of the tensor data mover of " +
+        target.name() + " does not do; dma=false takes them");
   if (const int block = columnsOfScaleC(problem.scale_c);
       block && problem.gated == GatedPairs::interleaved) {
     const int waves =

@@ -270,6 +270,9 @@ Mainloop::Mainloop(const GemmSpec &spec, const WorkTile &tile, const Operand &a,
   const TileOperands operands(inside_->spec, inside_->tile);
   if (a.indices_)
     Checks("the indices of gathered rows", a.loc_).rows(*a.indices_, tile);
+  if (a.indices_ && impl::hasMover(config, target()))
+    ofA.fail(" is gathered, which a ring of the tensor data mover does not do; dma of the spec's "
+             "configuration is false");
   const impl::LoopShape &shape = operands.shape();
   const TiledMma mma = impl::weightsFirst(shape.form, shape.waves, shape.wavesM, shape.slices());
   std::unique_ptr<impl::Sums> sums =

@@ -35,8 +35,10 @@ struct LoopShape {
   int wavesK = 1;      ///< that share K
   bool sliced = false; ///< they share the K of each step; otherwise they take the steps in turn
   int stages = 2;      ///< tiles of the ring
-  bool dma = false;    ///< tiles of the ring are loaded by LDS's own loads
-  bool ringB = false;  ///< B goes through the ring, too
+  bool dma = false;    ///< tiles of the ring come to LDS without registers
+  /// With dma: a tensor data mover brings them (gfx1250), otherwise LDS's own loads do.
+  bool mover = false;
+  bool ringB = false; ///< B goes through the ring, too
 
   /// Threads of the waves that multiply the same elements of K.
   int threads() const { return waves * wavesM * form.lanes; }
@@ -60,9 +62,13 @@ struct LoopShape {
   bool endsInRound(int step) const {
     return step == steps() - 1 && slices() > 1 && k % round() != 0;
   }
-  /// Bytes of a row of A's tile, and of the ring.
+  /// Bytes of a row of A's tile, and what follows each row in LDS, where it lies in other banks than
+  /// the row before it: the mover puts gaps there, because it knows no swizzle.
   int rowBytes() const { return tileK * form.bytes(); }
-  int ringBytes() const { return stages * (tileM + (ringB ? tileN : 0)) * rowBytes(); }
+  int gapBytes() const { return mover ? kPieceBytes : 0; }
+  int ringBytes() const {
+    return stages * (tileM + (ringB ? tileN : 0)) * (rowBytes() + gapBytes());
+  }
   /// Bytes of shared memory for the sums of waves that share K, but for the first of them.
   int slicesBytes() const { return (wavesK - 1) * tileM * tileN * form.acc.bytes(); }
   /// Bytes of shared memory of the loop and what follows it. Tiles that came by registers make

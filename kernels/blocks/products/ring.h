@@ -5,9 +5,10 @@
 // A step multiplies a tile of `tileK` columns, in parts. Prepared weights are fetched one step
 // ahead. Tiles of the ring are fetched two steps ahead; those that come by registers spend the
 // second step there until their place in the ring is free, those that are loaded by LDS's own loads
-// are on their way for as many steps as the ring has stages less one. The fragments of a part are
-// read from shared memory during the multiplications of the part before it, so that nothing waits
-// for them. The barrier stands before the last part, so that it has multiplications on both sides.
+// or moved by a tensor data mover are on their way for as many steps as the ring has stages less one.
+// The fragments of a part are read from shared memory during the multiplications of the part before
+// it, so that nothing waits for them. The barrier stands before the last part, so that it has
+// multiplications on both sides.
 //
 // Waves may share the K of a step (slices): each multiplies its part of each
 // round of parts, so that it reads fewer fragments for as many products. Their
@@ -52,12 +53,18 @@ private:
   const RingOperand &operand_;
 };
 
+/// Loads or moves by which each wait for a tile is weaker than it has to be, for tests of checks.
+struct RingWaits {
+  int first = 0, later = 0;
+};
+
 /// Runs the loop over the operands of the ring; A comes first.
 class Ring {
 public:
   Ring(const LoopShape &shape, std::vector<std::unique_ptr<RingOperand>> operands,
-       std::unique_ptr<FragmentsOfB> b, const Sums &sums)
-      : shape_(shape), operands_(std::move(operands)), b_(std::move(b)), sums_(sums) {}
+       std::unique_ptr<FragmentsOfB> b, const Sums &sums, const RingWaits &weaker = {})
+      : shape_(shape), operands_(std::move(operands)), b_(std::move(b)), sums_(sums),
+        weaker_(weaker) {}
 
   /// Adds all products to the sums.
   void run() const { runRing<Int32>(shape_, *this); }
@@ -83,8 +90,8 @@ public:
     write(0);
   }
   void meetFirst() const {
-    meet((std::min(shape_.stages, shape_.steps()) - 1) * ringLoads() +
-         otherLoads(shape_.partsOf(0)));
+    meet({std::min(shape_.stages, shape_.steps()) - 1, otherLoads(shape_.partsOf(0))},
+         weaker_.first);
     read(0, 0);
   }
   template <class Body> static void turns(int end, int stride, const Body &body) {
@@ -97,8 +104,10 @@ public:
     using Kind = Interleave::Kind;
     const int stage = step.stage, next = (stage + 1) % shape_.stages, set = step.number % 2,
               parts = step.parts, following = step.following,
-              underWay = this->underWay(step.number, step.later) - otherLoads(shape_.parts()) +
-                         otherLoads(following);
+              ofSteps = std::min(shape_.stages - 1, step.number + 2);
+    // Before the first steps less was fetched straight into registers.
+    const UnderWay underWay{step.later,
+                            (ofSteps - 1) * otherLoads(shape_.parts()) + otherLoads(following)};
     std::vector<Interleave> orders;
     if (following)
       fetchB(Int32(number + 1), set ^ 1, following, step.guarded);
@@ -113,15 +122,16 @@ public:
         // Registers are free for the next tile once they are written; LDS is once all have met.
         write(next);
         if (shape_.dma)
-          meet(underWay);
+          meet(underWay, weaker_.later);
         else
           order.add(Kind::ldsWrite, ringLoads());
         if (ahead) {
           ahead();
-          order.add(Kind::vectorMemory, ringLoads());
+          if (!shape_.mover)
+            order.add(Kind::vectorMemory, ringLoads());
         }
         if (!shape_.dma)
-          meet(underWay);
+          meet(underWay, weaker_.later);
         read(next, 0);
         order.then().add(Kind::ldsRead, reads());
       }
@@ -134,20 +144,24 @@ public:
   }
 
 private:
+  /// What may follow the tile that is waited for: later tiles of the ring, and loads of a thread
+  /// straight into registers.
+  struct UnderWay {
+    int tiles, loads;
+  };
   void write(int stage) const {
     for (const auto &operand : operands_)
       operand->write(stage);
   }
-  /// Loads of a thread for the ring, and for what is fetched straight into registers.
+  /// Loads of a thread for a tile of the ring (or moves of a wave), and for what is fetched straight
+  /// into registers.
   int ringLoads() const {
     int sum = 0;
     for (const auto &operand : operands_)
       sum += operand->loads();
     return sum;
   }
-  int otherLoads(int parts) const {
-    return b_->loads(parts) + sums_.loads(parts);
-  }
+  int otherLoads(int parts) const { return b_->loads(parts) + sums_.loads(parts); }
   int reads() const { return shape_.reads() + b_->reads(); }
   void read(int stage, int part) const {
     for (const auto &operand : operands_)
@@ -158,18 +172,15 @@ private:
       sums_.add(half, set, part, parts, b_->fragment(stage, set, part, half),
                 operands_[0]->fragment(stage, part));
   }
-  /// The loads of a thread that follow those of the tile of step k + 1, when step k ends: of
-  /// `tiles` later tiles of the ring, and of what each step since has fetched straight into
-  /// registers. Before the first steps less was fetched.
-  int underWay(int k, int tiles) const {
-    return tiles * ringLoads() + std::min(shape_.stages - 1, k + 2) * otherLoads(shape_.parts());
-  }
   /// Lets the waves go on when the next stage is filled and the reads of this one are over. Loads
-  /// that write LDS end in their order, so that `underWay` later ones need not be over; those into
-  /// registers are the thread's own. A barrier of all memory would wait for them on RDNA, whose waves
-  /// of a block may have two caches.
-  void meet(int underWay) const {
-    gpu::wait_for({.loads = shape_.dma ? std::optional(underWay) : std::nullopt, .reads = 0});
+  /// that write LDS end in their order, so that those after them need not be over, and so do moves of
+  /// tiles; those into registers are the thread's own. A barrier of all memory would wait for them on
+  /// RDNA, whose waves of a block may have two caches.
+  void meet(const UnderWay &left, int weaker) const {
+    const int moves = left.tiles * ringLoads() + weaker, loads = moves + left.loads;
+    if (shape_.mover)
+      return MovedRows::meet(moves);
+    gpu::wait_for({.loads = shape_.dma ? std::optional(loads) : std::nullopt, .reads = 0});
     gpu::meet();
   }
 
@@ -177,6 +188,7 @@ private:
   std::vector<std::unique_ptr<RingOperand>> operands_;
   std::unique_ptr<FragmentsOfB> b_;
   const Sums &sums_;
+  RingWaits weaker_;
 };
 
 } // namespace kernels::impl

@@ -5,11 +5,14 @@
 //   GatheredRows             the same of rows that indices name
 //   ColumnsThroughRegisters  columns along K, which are turned in registers on their way
 //   RowsByDma                rows along K, also gathered, by loads that write LDS themselves (gfx950)
+//   RowsByMover              rows along K, by moves of whole tiles (gfx1250)
 //
-// In LDS a tile is always the same: rows along K, swizzled against conflicts of banks.
+// In LDS a tile is always rows along K. Against conflicts of banks they are swizzled, or by the mover
+// have gaps between them.
 #pragma once
 
 #include "blocks/facts/lds_layout.h"
+#include "blocks/products/moved_rows.h"
 #include "blocks/products/register_operand.h"
 
 #include <flydsl/flydsl.h>
@@ -32,11 +35,7 @@ public:
       : shape_(shape), size_(size), atom_(make_copy_atom(UniversalCopy128b(), dtype)),
         slice_(toFragments.get_slice(thread_idx().x)), fragments_(std::move(fragments)) {
     for (int stage = 0; stage < shape.stages; ++stage) {
-      stages_.push_back(
-          shared.tensor(dtype,
-                        make_composed_layout(swizzle().swizzle(),
-                                             make_ordered_layout({size, shape.tileK}, {1, 0})),
-                        kPieceBytes)); // (size, tileK)
+      stages_.push_back(stageIn(shared, dtype)); // (size, tileK)
       read_.push_back(slice_.partition_S(stages_.back()));
     }
   }
@@ -58,8 +57,8 @@ public:
   const Tensor &fragment(int stage, int part) const {
     return fragments_[at(stage * shape_.parts() + part) % fragments_.size()];
   }
-  /// Loads of a tile for each thread.
-  int loads() const { return shape_.loadsOf(size_); }
+  /// Loads of a tile for each thread, or moves of it by each wave.
+  int loads() const { return shape_.mover ? 1 : shape_.loadsOf(size_); }
 
 protected:
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
@@ -91,6 +90,19 @@ protected:
   }
 
 private:
+  /// A tile of the ring.
+  Tensor stageIn(SharedAllocator &shared, DType dtype) const {
+    if (shape_.mover)
+      return shared.tensor(
+          dtype,
+          make_layout({size_, shape_.tileK}, {shape_.tileK + shape_.gapBytes() / bytes(), 1}),
+          kPieceBytes);
+    return shared.tensor(dtype,
+                         make_composed_layout(swizzle().swizzle(),
+                                              make_ordered_layout({size_, shape_.tileK}, {1, 0})),
+                         kPieceBytes);
+  }
+
   LoopShape shape_;
   int size_; ///< rows
   CopyAtom atom_;
@@ -195,9 +207,8 @@ public:
         tile_(tile), neighbours_(std::min(loads(), piece())),
         slice_(byColumns().get_slice(thread_idx().x)), buffer_(buffer(Int32(0)).iter()),
         bytesAlongK_(Int32((Int64(tile.tile.stride()[1]) * bytes()).to(i32))),
-        from_(slice_.partition_S(
-            make_view(IntTuple(0),
-                      make_layout({tile.size(), shape.tileK}, {bytes(), bytesAlongK_})))),
+        from_(slice_.partition_S(make_view(
+            IntTuple(0), make_layout({tile.size(), shape.tileK}, {bytes(), bytesAlongK_})))),
         fetched_(make_rmem_tensor({neighbours_, piece(), loads() / neighbours_}, tile.dtype())),
         turned_(make_rmem_tensor({piece(), neighbours_, loads() / neighbours_}, tile.dtype())) {
     for (int number = 0; number < shape.stages; ++number)
@@ -309,6 +320,21 @@ private:
   std::vector<Int32> columns_, places_; // of each pass; places are bytes of the buffer
 };
 
+/// Whole tiles by a tensor data mover.
+class RowsByMover final : public RingOperand {
+public:
+  RowsByMover(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
+              const TiledCopy &toFragments, std::vector<Tensor> fragments)
+      : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
+        rows_(shape, tile) {}
+
+  void fetch(const Int32 &step, int stage) const override { rows_.fetch(step, this->stage(stage)); }
+  void fetchLast(int stage) const override { rows_.fetchLast(this->stage(stage)); }
+
+private:
+  MovedRows rows_;
+};
+
 /// The operand of the tile's layout.
 inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const OperandTile &tile,
                                                 SharedAllocator &shared,
@@ -317,6 +343,8 @@ inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const Op
   if (tile.layout == OperandLayout::columns)
     return std::make_unique<ColumnsThroughRegisters>(shape, tile, shared, toFragments,
                                                      std::move(fragments));
+  if (shape.mover)
+    return std::make_unique<RowsByMover>(shape, tile, shared, toFragments, std::move(fragments));
   if (shape.dma)
     return std::make_unique<RowsByDma>(shape, tile, shared, toFragments, std::move(fragments));
   return std::make_unique<RowsThroughRegisters>(shape, tile, shared, toFragments,
@@ -326,6 +354,8 @@ inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const Ga
                                                 SharedAllocator &shared,
                                                 const TiledCopy &toFragments,
                                                 std::vector<Tensor> fragments) {
+  if (shape.mover)
+    throw Error("a ring of the tensor data mover has no gathered rows"); // supported() refuses them
   if (shape.dma)
     return std::make_unique<RowsByDma>(shape, tile, shared, toFragments, std::move(fragments));
   return std::make_unique<GatheredRows>(shape, tile, shared, toFragments, std::move(fragments));
