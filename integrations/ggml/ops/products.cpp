@@ -1,5 +1,6 @@
 // Products of matrices for all types, strides and repetitions: a wave takes a row or two of weights and a
 // few columns, and its lanes share the sums.
+#include "ops/column_plans.h"
 #include "ops/expert_plans.h"
 #include "ops/formulas.h"
 #include "ops/fusion.h"
@@ -163,7 +164,7 @@ void mulMat(const Run &run, const ggml_tensor *op, const Then &then) {
   });
 }
 void runMulMat(const Run &run, const ggml_tensor *op) {
-  if (!mulMatByPlan(run, op))
+  if (!mulMatByPlan(run, op) && !columnByPlan(run, op))
     mulMat(run, op, {op});
 }
 
@@ -237,6 +238,8 @@ bool mulMatThenAdd(const Run &run, const ggml_tensor *product, const ggml_tensor
 }
 bool mulMatsThenGlu(const Run &run, const ggml_tensor *gate, const ggml_tensor *up,
                     const ggml_tensor *glu) {
+  if (gatedColumnByPlan(run, gate, up, glu))
+    return true;
   const ggml_tensor *w = gate->src[0], *other = up->src[0];
   const bool alike = gate->src[1] == up->src[1] && w->type == other->type &&
                      ggml_are_same_shape(w, other) && ggml_are_same_stride(w, other);
