@@ -34,6 +34,18 @@ std::int64_t packedStride(const Expected &expected, int mode) {
 
 constexpr const char *kCopy = "; pass a contiguous copy";
 
+/// Whether elements follow one another, so that no copy spans less.
+bool isPacked(const TensorArg &tensor) {
+  std::int64_t elements = 1;
+  for (int mode = tensor.rank() - 1; mode >= 0; --mode) {
+    const auto at = static_cast<std::size_t>(mode);
+    if (tensor.shape()[at] > 1 && tensor.strides()[at] != elements)
+      return false;
+    elements *= tensor.shape()[at];
+  }
+  return true;
+}
+
 /// What is wrong with a stride, after "x has the shape (4, 64) and the strides (65, 1); ".
 std::string wrongStride(const TensorArg &tensor, const Expected &expected, Finding finding) {
   const std::string stride =
@@ -61,7 +73,8 @@ std::string wrongStride(const TensorArg &tensor, const Expected &expected, Findi
         steps += (steps.empty() ? "" : " and ") + std::to_string(count) + " along " +
                  modeName(expected.shape, mode);
     return std::string(expected.reach.what) + ", that is " + steps + ", spans less than " +
-           std::to_string(expected.reach.bytes >> 30) + " GiB" + kCopy;
+           std::to_string(expected.reach.bytes >> 30) + " GiB" +
+           (isPacked(tensor) ? "; give each call a part of the tensor" : kCopy);
   }
   default:
     return "";

@@ -201,8 +201,10 @@ TEST_CASE("depthwise conv says what it does not support") {
              }),
              "as many channels are moved at a time");
   // Images whose pixels the offsets of a block do not reach.
-  expectPart(message([](A &a) {
-               a.x = fx::tensor(a.x.data(), fx::bf16, {1, 8192, 8192, 16});
-             }),
-             "the images of a tile of y");
+  expectPart(
+      message([](A &a) {
+        a.x = fx::tensor(a.x.data(), fx::bf16, {1, 8192, 8192, 16});
+      }),
+      "the images of a tile of y, that is 1 along n and 8192 along h and 8192 along w, spans "
+      "less than 1 GiB; give each call a part of the tensor");
 }
