@@ -8,6 +8,8 @@
 //                                          is rows_rows, rows_columns, columns_rows or
 //                                          columns_columns
 //   bench_kernel_products blocks M [PART]  the same with scales of blocks
+//   bench_kernel_products conv [PART]      shapes of FlyDSL's convolutions: the choice, and tiles of
+//                                          128 rows and 128 columns as FlyDSL's are
 //
 // `loops` before these words prints the instructions of the hot loops instead, without a run.
 // FLYDSL_EMULATOR_ARCH names the target; PART is a part of the names of the rows to print.
@@ -17,6 +19,7 @@
 
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/compile.h>
+#include <flydsl/kernels/conv.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/operands.h>
 
@@ -30,11 +33,8 @@ namespace fk = flydsl::kernels;
 
 namespace {
 
-void row(const std::string &what, const fk::GemmProblem &problem, const fk::GemmConfig &config,
-         std::int64_t m) {
-  const fk::GemmPlan plan(problem, config);
-  kernel_tests::ZeroOperands zeros;
-  const auto args = fk::make_args(problem, config, m, zeros.sampler());
+template <class P>
+void row(const std::string &what, const fk::Plan<P> &plan, const fk::ArgsOf<P> &args) {
   const fx::Stream stream;
   const auto launches = fx::Device::current().count_launches([&] {
     plan(args, stream);
@@ -55,6 +55,12 @@ void row(const std::string &what, const fk::GemmProblem &problem, const fk::Gemm
               thousands("SQ_INSTS_VALU") - thousands("SQ_INSTS_MFMA"),
               thousands("SQ_LDS_BANK_CONFLICT"), microseconds);
   std::fflush(stdout);
+}
+
+void row(const std::string &what, const fk::GemmProblem &problem, const fk::GemmConfig &config,
+         std::int64_t m) {
+  kernel_tests::ZeroOperands zeros;
+  row(what, fk::GemmPlan(problem, config), fk::make_args(problem, config, m, zeros.sampler()));
 }
 
 /// The instructions of a round of the hot loop, which is as many steps as the ring has stages.
@@ -155,6 +161,71 @@ void choices(const fk::GemmProblem &problem, std::int64_t m, bool loops, const s
   }
 }
 
+/// A shape of FlyDSL's tests of convolutions (tests/kernels/test_conv3d_implicit.py): x (n, d, h, w, c).
+struct ConvShape {
+  const char *name;
+  fx::DType type;
+  std::int64_t images, depth, height, width;
+  fk::ConvProblem problem;
+};
+void convolutions(const std::string &part) {
+  const fk::ConvAxis one = {}, three{.kernel = 3, .before = 1, .after = 1},
+                     half{.kernel = 3, .stride = 2, .before = 1, .after = 1};
+  const ConvShape shapes[] = {
+      {"3x3x3 taps, 2 of 6x18x18, 64 to 192",
+       fx::bf16,
+       2,
+       6,
+       18,
+       18,
+       {.channels = 64, .filters = 192, .depth = three, .height = three, .width = three}},
+      {"3x3 taps, stride 2, 1 of 32x32, 128 to 128",
+       fx::bf16,
+       1,
+       1,
+       32,
+       32,
+       {.channels = 128, .filters = 128, .depth = one, .height = half, .width = half}},
+      {"3x3x3 taps, 1 of 6x18x18, 64 to 128",
+       fx::f8E4M3FN,
+       1,
+       6,
+       18,
+       18,
+       {.channels = 64, .filters = 128, .depth = three, .height = three, .width = three}}};
+  for (const ConvShape &shape : shapes) {
+    fk::ConvProblem problem = shape.problem;
+    problem.rank = 3;
+    problem.x = problem.weight = shape.type;
+    const std::int64_t d = problem.depth.outputs(shape.depth),
+                       h = problem.height.outputs(shape.height),
+                       w = problem.width.outputs(shape.width), m = shape.images * d * h * w;
+    const fk::GemmConfig choice = fk::choose(problem, m);
+    for (const fk::GemmConfig &config : fk::configs(problem, m)) {
+      const bool isTheirs = config.tile_m == 128 && config.tile_n == 128 && config.split_k == 1 &&
+                            config.order == choice.order;
+      const std::string name =
+          std::string(shape.name) + ": " + nameOf(shape.type, config) + formOf(config);
+      if ((config != choice && !isTheirs) || name.find(part) == std::string::npos)
+        continue;
+      kernel_tests::ZeroOperands zeros;
+      const auto tensor = [&, sampler = zeros.sampler()](fx::DType type,
+                                                         std::vector<std::int64_t> extents) {
+        return sampler("", type, extents, fk::Role::input);
+      };
+      const fk::ConvPlan plan(problem, config);
+      row(name, plan,
+          {.x = tensor(shape.type,
+                       {shape.images, shape.depth, shape.height, shape.width, problem.channels}),
+           .weight =
+               tensor(shape.type, {problem.filters, problem.depth.kernel, problem.height.kernel,
+                                   problem.width.kernel, problem.channels}),
+           .y = tensor(problem.y, {shape.images, d, h, w, problem.filters}),
+           .workspace = tensor(fx::u8, {std::int64_t(plan.workspace_bytes(m))})});
+    }
+  }
+}
+
 } // namespace
 
 int main(int count, char **arguments) {
@@ -167,7 +238,8 @@ int main(int count, char **arguments) {
     std::fprintf(stderr, "bench_kernel_products loops: a form and a number of rows follow\n");
     return 2;
   }
-  const std::size_t at = form ? 2 : 0;
+  const bool isConv = !loops && !words.empty() && words[0] == "conv";
+  const std::size_t at = form ? 2 : isConv ? 1 : 0;
   const std::string part = words.size() > at ? words[at] : "";
   const fx::Target target = fx::Device::current().target();
   std::printf("%s\n\n", fx::Device::current().str().c_str());
@@ -176,6 +248,10 @@ int main(int count, char **arguments) {
                       "waits | other vector | scalar |\n|---|---|---|---|---|---|---|---|---|---|"
                     : "| product | registers | MFMA | LDS | memory | other vector | conflicts "
                       "| us |\n|---|---|---|---|---|---|---|---|");
+  if (isConv) {
+    convolutions(part);
+    return 0;
+  }
   const fx::DType float8 = target.has(fx::feature::ocp_fp8) ? fx::f8E4M3FN : fx::f8E4M3FNUZ;
   for (fx::DType type : {fx::DType(target.has(fx::feature::ocp_fp8) ? fx::bf16 : fx::f16), float8})
     if (const fk::GemmProblem problem = problemOf(type, form.value_or(Form{}));
