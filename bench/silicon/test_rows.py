@@ -8,7 +8,9 @@ import os
 import flydsl.compiler as flyc
 import pytest
 import torch
-from kernels.gemm.gemm_a16w16_gfx950 import gemm_a16w16
+from kernels.common.tensor_shim import _run_compiled
+from kernels.gemm.hgemm_splitk import get_semaphore, hgemm_splitk_
+from kernels.gemm.splitk_hgemm import compile_hgemm_kernel
 from kernels.gemm.preshuffle_gemm import compile_preshuffle_gemm
 
 with open(os.environ["SILICON_ROWS"]) as file:
@@ -30,22 +32,23 @@ def fp8(m, n, k, tile_m, tile_n, tile_k, stages, asynchronous, waves, dies):
     return lambda: flyc.compile(build, *arguments)  # compiles and launches
 
 
-def bf16(m, n, k, stages, tile_m, tile_n, tile_k, split_k, waves_m, waves_n, waves_k):
-    a, b = zeros(m, k, dtype=torch.bfloat16), zeros(n, k, dtype=torch.bfloat16).t()
+def bf16(m, n, k, stages, tile_m, tile_n, tile_k, split_k, waves_m, waves_n, waves_k, has_waves_k):
+    a, b = zeros(m, k, dtype=torch.bfloat16), zeros(n, k, dtype=torch.bfloat16)
     c = zeros(m, n, dtype=torch.bfloat16)
-    options = dict(block_m=tile_m, block_n=tile_n, block_k=tile_k, stages=stages, split_k=split_k, m_waves=waves_m,
-                   n_waves=waves_n, k_waves=waves_k, use_half_tile_interleaved=False, group_m=0)
-
-    def launch():
-        gemm_a16w16(a, b, c, user_kwargs=options, layout="nt")
-
-    launch()  # the first call compiles, and launches nothing if the kernel is new
-    return launch
+    options = dict(TILE_M=tile_m, TILE_N=tile_n, TILE_K=tile_k, SPLIT_K=split_k, BLOCK_M_WARPS=waves_m, BLOCK_N_WARPS=waves_n,
+                   B_TO_LDS=True)
+    stream = torch.cuda.current_stream()
+    if has_waves_k:
+        return lambda: hgemm_splitk_(c, a, b, None, dict(options, STAGES=stages, BLOCK_K_WARPS=waves_k), stream)
+    build = compile_hgemm_kernel("bf16", n, k, **options)
+    return lambda: _run_compiled(build, c, a, b, a, m, *get_semaphore(stream, a.device), stream)
 
 
 @pytest.mark.parametrize("i", range(len(ROWS)))
 def test_row(i):
-    kind, m, n, k, _, _, *configuration = ROWS[i]
+    kind, m, n, k, _, name, *configuration = ROWS[i]
+    if kind == "bf16":
+        configuration.append("block_k_warp" in name)
     launch = {"fp8": fp8, "bf16": bf16}[kind](int(m), int(n), int(k), *map(int, configuration))
     torch.cuda.synchronize()
     os.write(2, f"ROW {i} BEGIN\n".encode())

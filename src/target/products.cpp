@@ -35,12 +35,14 @@ constexpr std::size_t kMib = std::size_t(1) << 20;
 // peak and over 0.92, stand for the clocks of the rest: MI325X bf16 831, fp8 1,408 TFLOPS (the same
 // page), MI355X bf16 1,610, fp8 3,378 (HipKittens), fp4 5,806 (aiter). MI308X's peak clock is that of
 // its measurements. Of MI200's and RDNA's clocks under load nothing is known here. Lines that the last
-// cache gives again: RRZE reads a buffer of up to 270 MB by all of MI300X at 5.3 TB/s and more (its
-// kin are taken to do as well), FlyDSL's softmax backward reaches 1.6 TB/s inside of gfx1201's cache
-// (RDNA3 is taken to do as well); of MI350 no figure was found.
-constexpr Sustained kMi200{84, 83, 100, 100, 100}, kMi300x{79, 77, 58, 53, 53, 5300},
-    kMi325x{74, 69, 69, 59, 59, 5300, 82}, kMi300a{72, 72, 58, 53, 53, 5300},
-    kMi308x{74, 63, 100, 100, 100, 5300, 82}, kMi350{78, 72, 70, 73, 63, 0, 86},
+// cache gives again: AMD's roofline benchmark reads 6,423 GB/s of MI300X (ROCm/rocm-amdgpu-bench, issue 22),
+// 6,466 of MI325X (rocprofiler-compute's documentation) and 4,937 of MI300A; RRZE, by all units of MI300X on
+// one buffer, 8 TB/s of 40 MB to 5.3 of 270. MI308X has RRZE's least. Of MI350 no figure was found, and it is
+// taken to do as well as MI325X. FlyDSL's softmax backward reaches 1.6 TB/s inside of gfx1201's cache
+// (RDNA3 is taken to do as well).
+constexpr Sustained kMi200{84, 83, 100, 100, 100}, kMi300x{79, 77, 58, 53, 53, 6423},
+    kMi325x{74, 69, 69, 59, 59, 6466, 82}, kMi300a{72, 72, 58, 53, 53, 4937},
+    kMi308x{74, 63, 100, 100, 100, 5300, 82}, kMi350{78, 72, 70, 73, 63, 6466, 86},
     kRdna{93, 79, 100, 100, 100, 1600};
 
 // The figures are those of AMD's data sheets and product pages; of caches, those of its white

@@ -42,6 +42,8 @@ namespace flyemu {
   X(globalWriteFootprint, "bytes of those of them that it wrote")                                  \
   X(globalStreamFootprint,                                                                         \
     "bytes of those of them that it read by loads alone that keep no lines")                       \
+  X(globalAtomicBytes,                                                                             \
+    "bytes of the cache lines that atomic instructions touched, for each instruction anew")        \
   X(ldsBytes, "bytes that lanes moved from and to LDS")                                            \
   X(matrixFlops, "multiply-adds of matrix instructions, times two; sparse ones as dense")
 

@@ -63,7 +63,8 @@ public:
       if (!std::is_sorted(lines_.begin(), lines_.end()))
         std::sort(lines_.begin(), lines_.end());
       lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
-      const bool isRead = !writes_ || program_.isAtomic(inst); // an atomic reads what it writes
+      const bool isAtomic = writes_ && program_.isAtomic(inst);
+      const bool isRead = !writes_ || isAtomic; // an atomic reads what it writes
       const bool streams = !writes_ && inst.flags & kStreams;
       const uint64_t fetched = clock_.fetched(w);
       for (uint64_t line : lines_) {
@@ -84,6 +85,8 @@ public:
       touchedLines = lines_.size();
       if (touchedLines == 1)
         clock_.looked(w, lines_.front());
+      if (isAtomic)
+        c_.globalAtomicBytes += touchedLines * kLine;
       c_.TCP_TOTAL_CACHE_ACCESSES += touchedLines;
       c_.TCP_MINIMUM_CACHE_ACCESSES += (accessBytes_ + kLine - 1) / kLine;
       lines_.clear();

@@ -86,11 +86,23 @@ double memoryCycles(const Counters &counters, const Reuse &reuse, const DeviceFi
                                            (reuse.fetches() - reuse.memoryFetches()) / again));
 }
 
-/// The 4-norm of the parts, of which those at the engine's clock take so many times longer.
+/// What atomic operations take where dies meet. No L2 has what another die adds, so that each instruction's
+/// lines are taken to be read and written behind them, every time, at the bandwidth of copies. A single
+/// die's L2 does it in place, which is in what its lines take.
+double atomicCycles(const Counters &counters, const DeviceFigures &info) {
+  const flydsl::detail::ProductRow &product = *info.product;
+  if (product.dies < 2)
+    return 0;
+  const double copies = product.memoryGigabytes / 100. * product.sustained.copyPercent;
+  return info.clockKhz * 1e-6 * 2 * static_cast<double>(counters.globalAtomicBytes) / copies;
+}
+
+/// The 4-norm of the parts that overlap, of which those at the engine's clock take so many times longer.
 double normOf(std::span<const EstimatePart> parts, double slower) {
   double sum = 0;
   for (const EstimatePart &part : parts)
-    sum += std::pow(part.cycles * (std::string_view(part.name) == "memory" ? 1 : slower), 4);
+    if (std::string_view(part.name) != "atomics")
+      sum += std::pow(part.cycles * (std::string_view(part.name) == "memory" ? 1 : slower), 4);
   return std::pow(sum, 0.25);
 }
 
@@ -121,6 +133,10 @@ Estimate estimate(const Counters &counters, const Timing &timing,
                                   .l2Bytes = product.l2Bytes,
                                   .lastLevelBytes = product.lastLevelBytes});
 
+  // Workgroups add what they have summed up when they end, and so in the last round nothing is left that
+  // could hide it. What those before them add meets with loads of the next ones.
+  const double rounds = std::ceil(share / together), atomics = atomicCycles(counters, info);
+
   result.parts = {{
       {"vector", static_cast<double>(timing.valuCycles) * ofUnit / busySimds},
       {"matrix", static_cast<double>(timing.matrixCycles) * ofUnit / busySimds},
@@ -129,20 +145,23 @@ Estimate estimate(const Counters &counters, const Timing &timing,
       {"l1", lineBytes * ofUnit / kL1BytesPerClock},
       {"l2", lineBytes * result.reuse.shareOfL2() /
                  (info.l2BytesPerClock * (memoryTimes(product).l2Percent / 100.))},
-      {"memory", memoryCycles(counters, result.reuse, info, warm)},
-      {"latency", static_cast<double>(timing.groupCycles) / groups * std::ceil(share / together)},
+      {"memory", memoryCycles(counters, result.reuse, info, warm) + atomics * (1 - 1 / rounds)},
+      {"latency", static_cast<double>(timing.groupCycles) / groups * rounds},
+      {"atomics", atomics / rounds},
   }};
   const EstimatePart *most = result.parts.data();
   for (const EstimatePart &part : result.parts)
     if (part.cycles > most->cycles)
       most = &part;
-  result.cycles = normOf(result.parts, 1);
+  const double last = result.parts.back().cycles;
+  result.cycles = normOf(result.parts, 1) + last;
   // The clock falls with the part of the time that the matrix units are busy, because power does.
   // That of memory stays.
   const double busy = result.cycles ? result.parts[1].cycles / result.cycles : 0;
   const double slower = 1 + busy * (1 / clockOfMatrix(counters, product.sustained) - 1);
-  result.microseconds = kDispatchMicroseconds +
-                        (coldCycles(info) + normOf(result.parts, slower)) * 1e3 / info.clockKhz;
+  result.microseconds =
+      kDispatchMicroseconds +
+      (coldCycles(info) + normOf(result.parts, slower) + last) * 1e3 / info.clockKhz;
   result.bound = most->name;
   result.groupsPerUnit = static_cast<unsigned>(resident);
   result.wavesPerSimd = resident * waves / simds;

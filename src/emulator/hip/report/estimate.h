@@ -13,7 +13,7 @@ namespace flyemu::hip {
 
 /// What a launch's time is made of.
 struct EstimatePart {
-  /// "vector", "matrix", "scalar", "lds", "l1", "l2", "memory" or "latency"
+  /// "vector", "matrix", "scalar", "lds", "l1", "l2", "memory", "latency" or "atomics"
   const char *name = "";
   double cycles = 0; ///< if there were no other part
 };
@@ -22,7 +22,7 @@ struct Estimate {
   double cycles = 0; ///< of the engine clock, the launch itself left out
   /// With what a launch takes before and after its kernel, and at the clock that power leaves.
   double microseconds = 0;
-  std::array<EstimatePart, 8> parts;
+  std::array<EstimatePart, 9> parts;
   Reuse reuse;                ///< of the lines that were sampled
   const char *bound = "";     ///< the name of the largest part
   unsigned groupsPerUnit = 0; ///< workgroups resident on a multiprocessor at a time
@@ -34,7 +34,8 @@ struct Estimate {
 /// latencies included, is divided by the number that are resident. The parts overlap, but not
 /// wholly, so the result is the 4-norm of these times. (RRZE's gpu-stream on MI210 reads with more and more
 /// threads. From a quarter of the most on, the 4-norm of the time that the loads on their way allow and of
-/// the time at full bandwidth is within 5 % of what it measures.)
+/// the time at full bandwidth is within 5 % of what it measures.) What the last round of workgroups adds by
+/// atomic operations comes after them.
 /// `sample` says which caches serve what; without it, every line comes from memory once, and from L2
 /// each time. `warm`: the cache in front of memory has what the launch touches, if that is no more than it
 /// holds.

@@ -86,6 +86,8 @@ TEST_CASE("lines are counted that loads do not keep, by each target's bits for i
     w.run("s_mov_b64 s[8:9], s[2:3]\n" + std::string(c.code));
     const uint64_t lanes = findMachine(c.target)->encoding == Encoding::Gfx9 ? 64 : 32;
     CHECK(w.result.counters.globalStreamFootprint == (c.streams ? lanes * 4 : 0));
+    const bool adds = std::string_view(c.code).starts_with("global_atomic");
+    CHECK(w.result.counters.globalAtomicBytes == (adds ? lanes * 4 : 0));
   }
 }
 
