@@ -358,6 +358,9 @@ void setForFigures() {
 void addCode(const Request &request, std::int64_t m, const fx::Target &target, std::size_t every,
              const std::string &problem, std::vector<CallFigures> &into) {
   const std::vector<fx::Config> all = request.family->configs(request.problem, m, target);
+  if (all.empty())
+    throw fx::Error(problem + " is supported on " + target.name() +
+                    ", and the family gives no configuration of it");
   for (std::size_t i = 0; i < all.size(); i += every) {
     CallFigures one{.problem =
                         problem + " | " + shown(all[i], request.family->configEnumerations())};

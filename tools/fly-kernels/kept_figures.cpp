@@ -88,9 +88,6 @@ constexpr std::array kKinds = {
     FigureKind{"groups", "workgroups that a multiprocessor holds", fewestGroups, 0, 0, true},
 };
 
-/// Classes of instructions; `scheduling` is not counted, because the scheduler puts them in.
-enum class CodeClass { matrix, vector, scalar, scalar_memory, memory, lds, scheduling };
-
 /// The class of an instruction, by the first letters of its name; the first row that fits counts.
 struct CodePrefix {
   std::string_view prefix;
@@ -123,10 +120,10 @@ constexpr CodePrefix kCodePrefixes[] = {
     {"image_", CodeClass::memory},
 };
 
-/// How many instructions of a class the code of all kernels has.
-template <CodeClass Of> double inCode(Call call) {
-  double count = 0;
-  for (const fx::Executable &code : call.code) {
+/// How many instructions of each class the code of all kernels has.
+CodeCounts countsOf(const std::vector<fx::Executable> &kernels) {
+  CodeCounts counts{};
+  for (const fx::Executable &code : kernels) {
     std::istringstream lines(code.isa());
     for (std::string line; std::getline(lines, line);) {
       const std::size_t first = line.find_first_not_of(" \t");
@@ -136,10 +133,14 @@ template <CodeClass Of> double inCode(Call call) {
       const auto at =
           std::find_if(std::begin(kCodePrefixes), std::end(kCodePrefixes),
                        [&](const CodePrefix &one) { return name.starts_with(one.prefix); });
-      count += at != std::end(kCodePrefixes) && at->of == Of;
+      if (at != std::end(kCodePrefixes))
+        ++counts[static_cast<std::size_t>(at->of)];
     }
   }
-  return count;
+  return counts;
+}
+template <CodeClass Of> double inCode(Call call) {
+  return static_cast<double>(call.counts[static_cast<std::size_t>(Of)]);
 }
 
 constexpr std::array kCodeKinds = {
@@ -162,6 +163,14 @@ constexpr std::array kCodeKinds = {
 };
 
 const char *nameOf(FiguresOf of) { return of == FiguresOf::call ? "calls" : "code"; }
+
+/// What a file keeps by its own word; one without a word keeps calls.
+FiguresOf ofNamed(const std::string &path, const std::string &name) {
+  for (const FiguresOf of : {FiguresOf::call, FiguresOf::code})
+    if (name == nameOf(of))
+      return of;
+  throw fx::Error(path + " keeps figures of \"" + name + "\"; \"calls\" and \"code\" are known");
+}
 
 std::string text(double value) {
   char buffer[32];
@@ -208,9 +217,12 @@ std::span<const FigureKind> figureKinds(FiguresOf of) {
 }
 
 std::vector<double> figuresOf(const CallRecord &call, FiguresOf of) {
+  CallRecord counted = call;
+  if (of == FiguresOf::code) // a disassembly is what takes the time: one for all classes
+    counted.counts = countsOf(call.code);
   std::vector<double> values;
   for (const FigureKind &kind : figureKinds(of))
-    values.push_back(kind.of(call));
+    values.push_back(kind.of(counted));
   return values;
 }
 
@@ -220,8 +232,7 @@ KeptFigures KeptFigures::read(const std::string &path) {
     throw fx::Error("can't read " + path + "; --write makes it");
   try {
     const Json json = Json::parse(file);
-    const bool isCode = json.value("of", nameOf(FiguresOf::call)) == nameOf(FiguresOf::code);
-    KeptFigures kept{json.at("device"), {}, isCode ? FiguresOf::code : FiguresOf::call};
+    KeptFigures kept{json.at("device"), {}, ofNamed(path, json.value("of", "calls"))};
     for (const Json &row : json.at("calls"))
       kept.calls.push_back(callOf(row, figureKinds(kept.of)));
     return kept;

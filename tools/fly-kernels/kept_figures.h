@@ -6,6 +6,7 @@
 #include <flydsl/host/counters.h>
 #include <flydsl/host/executable.h>
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -13,10 +14,16 @@
 
 namespace fly_kernels {
 
+/// Classes of instructions; those of `scheduling` are no figure, because the scheduler puts them in.
+enum class CodeClass { matrix, vector, scalar, scalar_memory, memory, lds, scheduling };
+/// How many instructions of each class there are.
+using CodeCounts = std::array<std::size_t, static_cast<std::size_t>(CodeClass::scheduling) + 1>;
+
 /// What a call did: its launches, and the code that they ran.
 struct CallRecord {
   std::vector<flydsl::LaunchCounters> launches;
   std::vector<flydsl::Executable> code;
+  CodeCounts counts = {}; ///< of the code; figuresOf fills them in
 };
 
 /// A figure of a call: how it is named in a file and in messages, and by how much it may grow. It is

@@ -116,6 +116,9 @@ TEST_CASE("a file of kept figures is read as it was written, and another form is
     INFO(text);
     CHECK_THROWS_WITH(KeptFigures::read(path), Catch::Contains("does not have the form"));
   }
+  std::ofstream(path) << R"({"device": "d", "of": "cod", "calls": []})";
+  CHECK_THROWS_WITH(KeptFigures::read(path),
+                    Catch::Contains("keeps figures of \"cod\"; \"calls\" and \"code\" are known"));
   // Of code, each configuration is a row; a file of calls is another thing.
   const std::vector<double> counts(figureKinds(FiguresOf::code).size(), 100);
   KeptFigures code{"device", {{"norm n=8 m=1 | block=64", "", counts}}, FiguresOf::code};
