@@ -1,6 +1,7 @@
 // Values of a row as numbers that are compared and added up without an error.
 #pragma once
 
+#include "blocks/common/logarithms.h"
 #include "blocks/rows/key_search.h"
 #include "sampling/sampling_row.h"
 
@@ -9,7 +10,8 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl::sampling {
 
-inline constexpr float kLog2E = 1.44269504088896341f, kLn2 = 0.693147180559945309f;
+inline constexpr auto kLog2E = static_cast<float>(impl::kLog2E),
+                      kLn2 = static_cast<float>(impl::kLn2);
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity(),
                        kNaN = std::numeric_limits<float>::quiet_NaN();
 /// The largest probability of a row is 2 to this power; half of the bits are made at a time, because

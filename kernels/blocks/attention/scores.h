@@ -13,6 +13,7 @@
 #pragma once
 
 #include "blocks/common/host_or_traced.h"
+#include "blocks/common/logarithms.h"
 
 #include <functional>
 #include <limits>
@@ -21,9 +22,6 @@
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
-
-/// Log2(e): exponentials are computed as powers of 2.
-inline constexpr double kLog2E = 1.4426950408889634;
 
 /// What scores are, as constants of the code: for query i and key j,
 ///   s = scale * (q_i . k_j), then cap * tanh(s / cap), then + bias - slope * |at - j|,

@@ -1,6 +1,8 @@
 // e to a power, and functions that are made of it, for softmaxes, scores and gates.
 #pragma once
 
+#include "blocks/common/logarithms.h"
+
 #include <flydsl/flydsl.h>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -8,17 +10,15 @@ namespace kernels::impl {
 
 /// e to the power of x by the hardware's exp2, whose results below 2^-126 are 0.
 template <class X> X exponential(const X &x) {
-  constexpr float kLog2E = 1.44269504088896341f;
   const FastMathScope approximate(FastMath::afn);
-  return math::exp2(x * kLog2E);
+  return math::exp2(x * static_cast<float>(kLog2E));
 }
 
 /// log(1 + t) of t from 0 to 1: what rounds off 1 + t is made good by the last factor (Kahan).
 inline Numeric logOfOneMore(const Numeric &t) {
-  constexpr float kLn2 = 0.693147180559945309f;
   const FastMathScope approximate(FastMath::afn);
   const Numeric one = t + 1.0f, rest = one - 1.0f;
-  return select(rest == 0.0f, t, math::log2(one) * kLn2 * (t / rest));
+  return select(rest == 0.0f, t, math::log2(one) * static_cast<float>(kLn2) * (t / rest));
 }
 /// log(1 + e^x), without an overflow.
 inline Numeric softplus(const Numeric &x) {

@@ -1,6 +1,8 @@
 // Activations of f32 values, by the hardware's exponential and reciprocal.
 #pragma once
 
+#include "blocks/common/logarithms.h"
+
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/activation.h>
 
@@ -9,9 +11,8 @@ namespace kernels::impl {
 
 /// x / (1 + exp(-scale x)). Below -88 / scale the exponential is infinite and the result 0.
 inline Vector sigmoidTimes(const Vector &x, const Vector &scaled) {
-  constexpr float kLog2E = 1.44269504088896341f;
   const FastMathScope approximate(FastMath::afn | FastMath::arcp | FastMath::contract);
-  return x * (1.0f / (1.0f + math::exp2(scaled * -kLog2E)));
+  return x * (1.0f / (1.0f + math::exp2(scaled * -static_cast<float>(kLog2E))));
 }
 
 /// The activation of each element.
