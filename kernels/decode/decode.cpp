@@ -362,23 +362,29 @@ private:
                                         .dtype = f32,
                                         .shape = {"blocks, page, kv_heads", blocks, page, kv},
                                         .free = 3});
-      const auto [address, stride] =
-          tensorScales(has && problem_.scales == KvScales::tensor, tensor, name);
+      const auto [address, stride] = givenScales(has && scalesHeads(problem_), tensor, name,
+                                                 problem_.scales == KvScales::head);
       return {.address = address, .stride = {stride[0], 0, stride[1]}};
     };
     params.kScale = scale(true, args_.k_scale, "k_scale");
     params.vScale = scale(!problem_.latent, args_.v_scale, "v_scale");
-    params.qScale = tensorScales(scalesQueries(problem_), args_.q_scale, "q_scale");
+    params.qScale = givenScales(scalesQueries(problem_), args_.q_scale, "q_scale",
+                                args_.q_scale && args_.q_scale->rank() == 2);
   }
-  /// Checks scales of KvScales::tensor: one number, or one for each sequence and head.
-  Strided<OnHost, 2> tensorScales(bool has, const std::optional<TensorArg> &tensor,
-                                  const char *name) const {
+  /// Checks scales: one number, or one for each sequence and head.
+  Strided<OnHost, 2> givenScales(bool has, const std::optional<TensorArg> &tensor, const char *name,
+                                 bool ofHeads) const {
     if (!arguments_.given(tensor, name, has))
       return {};
-    if (tensor->rank() == 2)
+    if (ofHeads)
       return arguments_.operand<2>(
           *tensor,
           {.name = name, .dtype = f32, .shape = {"n, kv_heads", n_, problem_.kv_heads}, .free = 2});
+    if (tensor->rank() == 2)
+      arguments_.fail(
+          std::string(name) +
+          " has 2 modes, as scales of sequences and heads have; scales is tensor, which "
+          "takes one number, and KvScales::head takes these");
     return arguments_.operand<2>(*tensor, {.name = name, .dtype = f32, .shape = {"1", 1}});
   }
 
@@ -571,12 +577,14 @@ DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config
                      each = (problem.context + page - 1) / page, blocks = n * each,
                      kv = problem.kv_heads, head = problem.head, value = valueOf(problem),
                      heads = problem.q_heads, x = problem.pack, y = vPackOf(problem);
-  const bool packed = problem.cache == KvCache::packed,
-             perToken = problem.scales == KvScales::token;
+  const bool packed = problem.cache == KvCache::packed;
   const Extents queries{tokens, heads, head}, results{tokens, heads, value},
       pages{blocks, page, kv, head}, pagesV{blocks, page, kv, value},
       packedK{blocks, kv, head / x, page, x}, packedV{blocks, kv, page / y, value, y},
-      tables{n, each}, ofBlocks{blocks}, sequences{n}, one{1}, scales{blocks, page, kv},
+      tables{n, each}, ofBlocks{blocks}, sequences{n}, one{1},
+      scales = problem.scales == KvScales::token  ? Extents{blocks, page, kv}
+               : problem.scales == KvScales::head ? Extents{n, kv}
+                                                  : one,
       bytes{static_cast<std::int64_t>(workspaceBytes(problem, config, tokens))}, lse{tokens, heads},
       bias{heads, tokens, problem.context}, ofHeads{heads},
       mask{tokens, (problem.queries + 31) / 32}, starts{n + 1};
@@ -595,9 +603,8 @@ DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config
                                    Role::equal(problem.context - (each - 1) * page)),
       .cu_seqlens_q = sampleIf(problem.varlen, sampler, "cu_seqlens_q", i32, starts,
                                Role::steps(problem.queries)),
-      .k_scale = sampleIf(scaled, sampler, "k_scale", f32, perToken ? scales : one),
-      .v_scale =
-          sampleIf(scaled && !problem.latent, sampler, "v_scale", f32, perToken ? scales : one),
+      .k_scale = sampleIf(scaled, sampler, "k_scale", f32, scales),
+      .v_scale = sampleIf(scaled && !problem.latent, sampler, "v_scale", f32, scales),
       .q_scale = sampleIf(scalesQueries(problem), sampler, "q_scale", f32, one),
       .bias = sampleIf(problem.bias, sampler, "bias", problem.bias_type, bias),
       .alibi_slopes = sampleIf(problem.alibi, sampler, "alibi_slopes", f32, ofHeads),

@@ -30,7 +30,8 @@ template <class Side> struct DecodeParams {
   Strided<Side, 2> q, y; // (m, q_heads, head), (m, q_heads, value)
   /// The strides of blocks, of places in a block, which KvCache::packed does not have, and of heads.
   Strided<Side, 3> k, v;
-  // (blocks, page, kv_heads); KvScales::tensor: (n, 1, kv_heads), at strides of 0 if there is one.
+  // (blocks, page, kv_heads); KvScales::head: (n, 1, kv_heads);
+  // KvScales::tensor: the same at strides of 0.
   Strided<Side, 3> kScale, vScale;
   Strided<Side, 2> qScale;   // (n, kv_heads), the same
   Strided<Side, 1> tables;   // (n, blocks)
@@ -62,6 +63,10 @@ inline bool narrowProducts(const DecodeProblem &problem) { return operandOf(prob
 inline bool roundsQueries(const DecodeProblem &problem) { return operandOf(problem) != problem.q; }
 inline bool scalesQueries(const DecodeProblem &problem) {
   return problem.q.bits() == 8 && problem.scales != KvScales::none;
+}
+/// Whether all keys of a sequence's head have one scale, and all its values.
+inline bool scalesHeads(const DecodeProblem &problem) {
+  return problem.scales == KvScales::tensor || problem.scales == KvScales::head;
 }
 /// Whether values have scales that weights of 8 bits take part in, see DecodeWave::step.
 inline bool scalesWeights(const DecodeProblem &problem) {

@@ -16,10 +16,10 @@ namespace kernels::impl {
 
 using DecodeTraced = DecodeParams<OnDevice>;
 
-/// The scale of a sequence's head, of KvScales::tensor.
-inline Numeric tensorScale(const DecodeProblem &problem, const DecodeTraced &p,
-                           const Strided<OnDevice, 3> &of, const Int32 &sequence,
-                           const Int32 &kvHead) {
+/// The scale of a sequence's head, see scalesHeads.
+inline Numeric headScale(const DecodeProblem &problem, const DecodeTraced &p,
+                         const Strided<OnDevice, 3> &of, const Int32 &sequence,
+                         const Int32 &kvHead) {
   const Tensor all = of.view(f32, {p.sequences, 1, problem.kv_heads}); // (n, 1, kv_heads)
   return gpu::uniform_load(all, {sequence, 0, kvHead});
 }
@@ -27,8 +27,8 @@ inline Numeric tensorScale(const DecodeProblem &problem, const DecodeTraced &p,
 inline std::optional<Numeric> scoreScale(const DecodeProblem &problem, const DecodeTraced &p,
                                          const Int32 &sequence, const Int32 &kvHead) {
   std::optional<Numeric> scale;
-  if (problem.scales == KvScales::tensor)
-    scale.emplace(tensorScale(problem, p, p.kScale, sequence, kvHead));
+  if (scalesHeads(problem))
+    scale.emplace(headScale(problem, p, p.kScale, sequence, kvHead));
   if (!scalesQueries(problem))
     return scale;
   const Tensor all = p.qScale.view(f32, {p.sequences, problem.kv_heads}); // (n, kv_heads)

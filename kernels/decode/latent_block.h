@@ -81,8 +81,8 @@ public:
         scores_(problem, p, rows_, part, queries_, visibility_),
         source_({.cache = KvCache::pages, .page = problem.page}, cacheOf(problem, p),
                 cacheOf(problem, p), tableOf(problem, p, part.sequence)) {
-    if (problem.scales == KvScales::tensor) {
-      scale_.emplace(tensorScale(problem, p, p.kScale, part.sequence, Int32(0)));
+    if (scalesHeads(problem)) {
+      scale_.emplace(headScale(problem, p, p.kScale, part.sequence, Int32(0)));
       scoreScale_.emplace(*scoreScale(problem, p, part.sequence, Int32(0)));
     }
   }

@@ -96,8 +96,8 @@ public:
                 valuesOfHead(kvLayout(problem), p.v, kvHead_), tableOf(problem, p, part.sequence)) {
     if (const auto scale = scoreScale(problem, p, part.sequence, kvHead_))
       kScale_.emplace(*scale);
-    if (problem.scales == KvScales::tensor) {
-      vScale_.emplace(tensorScale(problem, p, p.vScale, part.sequence, kvHead_));
+    if (scalesHeads(problem)) {
+      vScale_.emplace(headScale(problem, p, p.vScale, part.sequence, kvHead_));
     }
   }
 

@@ -185,6 +185,7 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
         const auto factor = [&](const char *name, std::int64_t j) {
           return problem.scales == KvScales::none     ? 1
                  : problem.scales == KvScales::tensor ? *at(inputs, name, 0)
+                 : problem.scales == KvScales::head   ? *at(inputs, name, s * kv + h / group)
                                                       : *at(inputs, name, place(j));
         };
         const std::int64_t token = s * problem.queries + i,

@@ -74,8 +74,11 @@ void addCache(Outputs &outputs, const RopeProblem &problem, std::int64_t m, cons
                        heads.error[from] + std::fabs(heads.values[from]) * worst / (scale * most),
                        scale);
         else if (quantised)
-          addQuantised(one, problem.cached, true, heads.values[from], heads.error[from],
-                       inputs.at(scaleName)[0]);
+          addQuantised(
+              one, problem.cached, true, heads.values[from], heads.error[from],
+              inputs.at(
+                  scaleName)[problem.cache_scales == KvScales::head ? static_cast<std::size_t>(h)
+                                                                    : 0]);
         else
           add(one, problem.cached, heads.values[from], heads.error[from]);
         cache.values[place] = one.values[0];

@@ -53,9 +53,11 @@ Support cacheSupported(const RopeProblem &problem) {
   if (!quantisesCache(problem) && !floatSupported("cached", problem.cached))
     return Support::no("cached is of type " + std::string(problem.cached.name()) +
                        "; f32, f16, bf16, i8 and floats of 8 bits are supported");
-  if (!quantisesCache(problem) && problem.cache_scales == KvScales::token)
-    return Support::no("cache_scales is token, and cached of type " +
-                       std::string(problem.cached.name()) + "; caches of 8 bits have scales");
+  const bool byHead = problem.cache_scales == KvScales::head;
+  if (!quantisesCache(problem) && (byHead || problem.cache_scales == KvScales::token))
+    return Support::no(std::string("cache_scales is ") + (byHead ? "head" : "token") +
+                       ", and cached of type " + std::string(problem.cached.name()) +
+                       "; caches of 8 bits have scales");
   if (quantisesCache(problem) && problem.cache_scales == KvScales::none)
     return Support::no("cache_scales is none, and cached of type " +
                        std::string(problem.cached.name()) + "; a cache of 8 bits has scales");
@@ -274,10 +276,15 @@ private:
            .shape = {"blocks, page, kv_heads", params.places / page, page, kv},
            .free = 3,
            .use = Use::written});
-    const bool isOne = tensor && tensor->rank() == 1 && tensor->shape()[0] == 1;
+    if (problem_.cache_scales == KvScales::tensor && tensor && kv > 1 && tensor->rank() == 1 &&
+        tensor->shape()[0] == kv)
+      arguments_.fail(std::string(name) + " has " + std::to_string(kv) +
+                      " numbers, one of each head; cache_scales is tensor, which takes one, and "
+                      "KvScales::head takes these");
+    const Shape shape =
+        problem_.cache_scales == KvScales::head ? Shape{"kv_heads", kv} : Shape{"1", 1};
     const Strided<OnHost, 1> given = arguments_.operandIf<1>(
-        needed, tensor,
-        {.name = name, .dtype = f32, .shape = isOne ? Shape{"1", 1} : Shape{"kv_heads", kv}, .free = 1});
+        needed, tensor, {.name = name, .dtype = f32, .shape = shape, .free = 1});
     return {.address = given.address, .stride = {0, 0, given.stride[0]}};
   }
   void caches(bool needed, bool v) {
@@ -444,7 +451,9 @@ RopeArgs Rope::args(const RopeProblem &problem, const RopeConfig &, std::int64_t
   const DType scale = fixed ? f32 : problem.scale;
   const Role role = fixed ? Role::input : Role::output;
   const bool byToken = problem.cache_scales == KvScales::token;
-  const Extents ofScales = byToken ? Extents{blocks, page, kv} : one;
+  const Extents ofScales = byToken                                  ? Extents{blocks, page, kv}
+                           : problem.cache_scales == KvScales::head ? Extents{kv}
+                                                                    : one;
   const Role roleOfScales = byToken ? Role::output : Role::input;
   return {
       .q = maybe(q, "q", problem.x, ofQ, Role::input),

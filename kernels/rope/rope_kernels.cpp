@@ -22,6 +22,7 @@ struct HeadKind {
   Heads heads;
   HeadValues weight = {};                                  ///< HeadNorm::weighted
   std::optional<Numeric> fixedScale = {};                  ///< if it is given
+  std::optional<Numeric> cacheScale = {};                  ///< KvScales::tensor
 };
 
 /// Heads of a token, one for each group of lanes.
@@ -30,7 +31,7 @@ struct Round {
   std::optional<Boolean> inside;       ///< whether there is such a head; none: always
   std::vector<const HeadKind *> kinds; ///< that these heads may be of
   HeadValues raw;                      ///< as they are in memory
-  /// What a cache's numbers of each kind are multiplied by, if that is given.
+  /// KvScales::head: what a cache's numbers of each kind are multiplied by.
   std::vector<std::optional<Numeric>> cacheScales = {};
 };
 
@@ -135,7 +136,7 @@ private:
         if (quantisesCache(problem_) && problem_.cache_scales == KvScales::token)
           cacheWithScale(row, inF32(values), (*kind.heads.cacheScale)(place, _), head);
         else
-          cache(row, values, round.cacheScales[number]);
+          cache(row, values, kind.cacheScale ? kind.cacheScale : round.cacheScales[number]);
       });
     };
     if (kind.heads.of == HeadOf::v)
@@ -160,6 +161,8 @@ private:
                 : Vector::splat(0, lane_.shape().vector, heads.weight->dtype()));
     if (heads.fixedScale)
       kind.fixedScale.emplace((*heads.fixedScale)(0));
+    if (heads.cacheScale && problem_.cache_scales == KvScales::tensor)
+      kind.cacheScale.emplace((*heads.cacheScale)(0));
   }
   /// Loads what a cache's numbers of a round's heads are multiplied by. A head that is of another kind
   /// loads that of the kind's nearest head.
@@ -167,7 +170,7 @@ private:
     for (const HeadKind *kind : round.kinds) {
       const Heads &heads = kind->heads;
       round.cacheScales.emplace_back();
-      if (heads.cacheScale && problem_.cache_scales == KvScales::tensor)
+      if (heads.cacheScale && problem_.cache_scales == KvScales::head)
         round.cacheScales.back().emplace((*heads.cacheScale)(
             min(max(round.head - heads.begin, 0), heads.end - heads.begin - 1)));
     }

@@ -25,7 +25,7 @@ struct Heads {
   std::optional<Tensor> fixedScale = {};  // (1)
   std::optional<Tensor> groupScales = {}; // (m, heads, groups)
   std::optional<Tensor> cache = {};       // (places, heads, head)
-  std::optional<Tensor> cacheScale = {};  // (heads); KvScales::token: (places, heads)
+  std::optional<Tensor> cacheScale = {};  // (1), (heads) or (places, heads), as KvScales says
 };
 
 class RopeOperands {
@@ -108,7 +108,10 @@ private:
       return {};
     const int kv = problem_.kv_heads;
     if (problem_.cache_scales == KvScales::tensor)
-      return Strided<OnDevice, 1>{.address = of.address, .stride = {of.stride[2]}}.view(f32, kv);
+      return Strided<OnDevice, 0>{.address = of.address, .stride = {}}.view(f32, 1); // (1)
+    if (problem_.cache_scales == KvScales::head)
+      return Strided<OnDevice, 1>{.address = of.address, .stride = {of.stride[2]}}.view(
+          f32, kv);                                                 // (heads)
     const Tensor all = of.view(f32, {blocks(), problem_.page, kv}); // (blocks, page, heads)
     return group(select(all, {1, 0, 2}), 0, 2);                     // ((page, blocks), heads)
   }

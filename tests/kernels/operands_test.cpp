@@ -71,16 +71,14 @@ constexpr ByContents kByContents[] = {
     {"mqa_logits", "logits", 1, 0}, {"top_k", "tables", 0, 0},   {"top_k", "tables", 1, 0},
 };
 /// Extents with which a call means something else: a sequence whose slot is past the state is left out,
-/// and so is a pair of rows whose number is past the last one; one scale is that of all heads; a row has
-/// other elements.
+/// and so is a pair of rows whose number is past the last one; a row has other elements.
 struct OtherMeaning {
   const char *family, *operand;
   std::size_t mode = 0;
 };
 constexpr OtherMeaning kOtherMeaning[] = {
-    {"delta_rule", "state"},   {"causal_conv", "state"}, {"rope", "k_cache_scale"},
-    {"rope", "v_cache_scale"}, {"copy_rows", "x"},       {"copy_rows", "y"},
-    {"top_k", "x", 1},
+    {"delta_rule", "state"}, {"causal_conv", "state"}, {"copy_rows", "x"},
+    {"copy_rows", "y"},      {"top_k", "x", 1},
 };
 bool hasOtherMeaning(std::string_view family, std::string_view operand) {
   return std::ranges::any_of(kOtherMeaning, [&](const OtherMeaning &row) {
@@ -416,6 +414,7 @@ void expectRules(const Share &share) {
                              p.cache = KvCache::packed;
                              p.pack = 8;
                              p.cached = fx::i8;
+                             p.cache_scales = KvScales::head;
                              p.style = RopeStyle::gptj;
                            }),
                            rope([](RopeProblem &p) {

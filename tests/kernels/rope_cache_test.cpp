@@ -66,6 +66,9 @@ TEST_CASE("a cache of 8 bits whose heads have scales of their own", "[run]") {
       problem.k_norm = fk::HeadNorm::plain;
       problem.rotary = 0;
       runOnce(problem, fk::choose(problem, 6), 6, counts);
+      // Given ones.
+      problem.cache_scales = fk::KvScales::head;
+      runOnce(problem, fk::choose(problem, 6), 6, counts);
     }
   CHECK(counts.compared == counts.runs);
 }

@@ -51,6 +51,8 @@ TEST_CASE("rope says what it does not support") {
         "supported");
   CHECK(with([](RopeProblem &p) { p.cache_scales = fk::KvScales::token; }) ==
         "cache_scales is token, and cached of type f16; caches of 8 bits have scales");
+  CHECK(with([](RopeProblem &p) { p.cache_scales = fk::KvScales::head; }) ==
+        "cache_scales is head, and cached of type f16; caches of 8 bits have scales");
   CHECK(with([](RopeProblem &p) {
           p.cached = fx::i8;
           p.cache_scales = fk::KvScales::none;
@@ -198,7 +200,11 @@ TEST_CASE("rope refuses arguments that do not fit its problem") {
   refused([&](Args &a) { a.q_scale = of(fx::f32, {1}); },
           "rope: q_scale is given, and the problem does not have it");
   refused([&](Args &a) { a.k_cache_scale = of(fx::f32, {3}); },
-          "rope: k_cache_scale has the shape (3); (kv_heads) = (2) is expected");
+          "rope: k_cache_scale has the shape (3); (1) = (1) is expected");
+  refused(
+      [&](Args &a) { a.v_cache_scale = of(fx::f32, {2}); },
+      "rope: v_cache_scale has 2 numbers, one of each head; cache_scales is tensor, which takes "
+      "one, and KvScales::head takes these");
   refused([&](Args &a) { a.v_cache_scale.reset(); },
           "rope: v_cache_scale is missing; the problem has it");
 

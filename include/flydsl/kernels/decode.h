@@ -102,8 +102,8 @@ struct FLYDSL_API DecodeArgs {
   std::int32_t before = -1; ///< with a window: tokens that a query sees before its own; -1: all
   /// varlen: where the queries of sequences start, and the end: (n + 1), i32.
   std::optional<TensorArg> cu_seqlens_q = {};
-  /// f32. KvScales::tensor: (1), or (n, kv_heads), for each sequence and head. KvScales::token:
-  /// (blocks, page, kv_heads). Each at any distance.
+  /// f32. KvScales::tensor: (1). KvScales::head: (n, kv_heads), for each sequence and head; a stride of
+  /// 0 gives all sequences those of one. KvScales::token: (blocks, page, kv_heads). Each at any distance.
   std::optional<TensorArg> k_scale = {}, v_scale = {};
   /// With q of 8 bits and scales: (1) or (n, kv_heads), f32, what q's numbers are multiplied by.
   std::optional<TensorArg> q_scale = {};

@@ -17,10 +17,9 @@ enum class KvCache : std::uint8_t {
 /// What a quantised cache's numbers are multiplied by.
 enum class KvScales : std::uint8_t {
   none,
-  /// A number for all keys, and one for all values; or one of each for each head, or for each sequence
-  /// and head.
-  tensor,
-  token, ///< a number for each key and each value of a head
+  tensor, ///< a number for all keys, and one for all values
+  token,  ///< a number for each key and each value of a head
+  head,   ///< a number for all keys of a head, and one for all its values
 };
 
 } // namespace kernels

@@ -61,9 +61,9 @@ struct FLYDSL_API RopeProblem {
   /// Quantisation::row: f32; or f8E8M0FNU, whose scales are powers of two: BlockScale::ceil of
   /// QuantiseProblem. y is then a float of 8 bits.
   DType scale = f32;
-  /// Of a cache of 8 bits. KvScales::tensor: scales are given, one for each of k and v or for each of
-  /// their heads, Quantisation::fixed. KvScales::token: each head of a token has one, which is written,
-  /// by the rule of Quantisation::row.
+  /// Of a cache of 8 bits. KvScales::tensor and KvScales::head: scales are given, one for each of k and v,
+  /// or one for each of their heads, Quantisation::fixed. KvScales::token: each head of a token has one,
+  /// which is written, by the rule of Quantisation::row.
   KvScales cache_scales = KvScales::tensor;
   /// A power of two: every head of all operands, of the cache too, starts at a multiple of so many
   /// elements, up to 16 bytes. 0: the largest up to 16 that divides `head`.
@@ -96,8 +96,8 @@ struct FLYDSL_API RopeArgs {
   /// Of q_out and k_out. Quantisation::fixed: (1), f32, read. Quantisation::row, written and
   /// compact: (m, q_heads, head / group) and (m, kv_heads, head / group).
   std::optional<TensorArg> q_scale = {}, k_scale = {};
-  /// f32, of a quantised cache. KvScales::tensor: (1) or (kv_heads), read. KvScales::token: (blocks,
-  /// page, kv_heads), written where tokens are. Each at any distance.
+  /// f32, of a quantised cache. KvScales::tensor: (1), read. KvScales::head: (kv_heads), read.
+  /// KvScales::token: (blocks, page, kv_heads), written where tokens are. Each at any distance.
   std::optional<TensorArg> k_cache_scale = {}, v_cache_scale = {};
 };
 

@@ -29,14 +29,12 @@ struct Form {
   KvCache layout = KvCache::pages;
   fx::DType type = fx::bf16;
   KvScales scales = KvScales::none;
-  bool ofHeads = false; ///< KvScales::tensor: a scale for each head
   std::int64_t heads = kKv, head = kHead;
   bool values = true;
 
   std::string str() const {
     return std::string(layout == KvCache::pages ? "pages" : "packed") + " of " +
-           std::string(type.name()) + " scales " + std::to_string(int(scales)) +
-           (ofHeads ? " of heads" : "");
+           std::string(type.name()) + " scales " + std::to_string(int(scales));
   }
 };
 
@@ -51,7 +49,7 @@ public:
       memory[half].poison();
       std::vector<float> given;
       for (std::int64_t i = 0; i < scalesOf(form); ++i)
-        given.push_back(form.scales == KvScales::tensor
+        given.push_back(form.scales != KvScales::token
                             ? std::ldexp(1.0f, int(i % 2) - (form.type == fx::i8 ? 6 : 8))
                             : std::nanf(""));
       scales[half].copy_from(given);
@@ -80,7 +78,7 @@ public:
   }
   /// The same for sequences, which decode and attention take.
   std::optional<fx::TensorArg> scaleOfSequences(int of) const {
-    if (form.scales != KvScales::tensor || !form.ofHeads)
+    if (form.scales != KvScales::head)
       return scale(of);
     return fx::TensorArg(const_cast<float *>(scales[of].data()), fx::f32,
                          fx::Extents{std::ssize(kLengths), form.heads}, fx::Extents{0, 1});
@@ -106,7 +104,7 @@ public:
         const double scale = form.scales == KvScales::none ? 1
                              : form.scales == KvScales::token
                                  ? ofScales[std::size_t(slot * form.heads + h)]
-                                 : ofScales[std::size_t(form.ofHeads ? h : 0)];
+                                 : ofScales[std::size_t(form.scales == KvScales::head ? h : 0)];
         all.push_back(numbers[std::size_t(place)] * scale);
       }
     return all;
@@ -132,7 +130,7 @@ private:
   static std::int64_t scalesOf(const Form &form) {
     if (form.scales == KvScales::token)
       return BlockTables(kLengths, kPage).blocks * kPage * form.heads;
-    return form.ofHeads ? form.heads : 1;
+    return form.scales == KvScales::head ? form.heads : 1;
   }
 };
 
@@ -164,7 +162,7 @@ void expectHeld(const Cache &cache, int of, const std::vector<double> &values) {
       const double scale = cache.form.scales == KvScales::none ? 1
                            : cache.form.scales == KvScales::token
                                ? ofScales[std::size_t(cache.slots[t] * cache.form.heads) + h]
-                               : ofScales[cache.form.ofHeads ? h : 0];
+                               : ofScales[cache.form.scales == KvScales::head ? h : 0];
       const double rounding = cache.form.type == fx::i8
                                   ? 0.5 * scale
                                   : std::max(std::fabs(value) * unit(cache.form.type),
@@ -451,18 +449,12 @@ TEST_CASE("what is written into caches of 16 bits is read", "[run]") {
 
 TEST_CASE("what is written into caches of 8 bits is read", "[run]") {
   for (const KvCache layout : {KvCache::pages, KvCache::packed}) {
-    Form form{.layout = layout, .type = hardwareFp8(), .scales = KvScales::tensor};
-    for (const bool ofHeads : {false, true}) {
-      form.ofHeads = ofHeads;
+    for (const KvScales scales : {KvScales::tensor, KvScales::head, KvScales::token}) {
+      const Form form{.layout = layout, .type = hardwareFp8(), .scales = scales};
       expectPair("rope", writeByRope, form);
       expectPair("copy", writeByCopy, form);
       expectPair("permute", writeByPermute, form);
     }
-    form.ofHeads = false;
-    form.scales = KvScales::token;
-    expectPair("rope", writeByRope, form);
-    expectPair("copy", writeByCopy, form);
-    expectPair("permute", writeByPermute, form);
   }
   expectPair("chain", writeByChain, {.type = hardwareFp8(), .scales = KvScales::token});
 }

@@ -55,11 +55,9 @@ TEST_CASE("decoding with all that scores can have, by parts and by workers", "[r
   // Slopes, and scales of the cache, of each sequence and head.
   DecodeProblem quantised = problem;
   quantised.kv = fx::f8E4M3FNUZ;
-  quantised.scales = KvScales::tensor;
+  quantised.scales = KvScales::head;
   Inputs scaled = random(quantised, {3, 150, 40, 64}, 45);
   scaled.slopes = uniform(fx::f32, 4 * 4, 7, 0.25);
-  scaled.kScale = {uniform(fx::f32, 4 * 2, 8)};
-  scaled.vScale = {uniform(fx::f32, 4 * 2, 9)};
   expectDecode(quantised, scaled, inParts(1));
 }
 

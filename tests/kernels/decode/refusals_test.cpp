@@ -118,6 +118,19 @@ TEST_CASE("decode says what it does not support") {
               fx::tensor(k.data(), k.dtype(), {k.shape()[0], 16, 1, 32}, {1 << 30, 1 << 26, 32, 1});
         }).find("a block, that is 16 along page, spans less than 2 GiB; pass a contiguous copy") !=
         std::string::npos);
+  // Scales of heads where the code has one for all of them.
+  DecodeProblem scaled = problem;
+  scaled.kv = fx::f8E4M3FN;
+  scaled.scales = KvScales::tensor;
+  const fk::DecodePlan ofTensor(scaled, plan.config());
+  const Operands<DecodeProblem> given(scaled, plan.config(), 4);
+  fk::DecodeArgs args = given.args();
+  args.v_scale = fx::tensor(args.v_scale->data(), fx::f32, {2, 1});
+  CHECK(
+      messageOf([&] { ofTensor(args); })
+          .find(
+              "v_scale has 2 modes, as scales of sequences and heads have; scales is tensor, which "
+              "takes one number, and KvScales::head takes these") != std::string::npos);
 }
 
 TEST_CASE("decode refuses terms of scores that do not fit its problem") {

@@ -91,6 +91,11 @@ inline Inputs random(const DecodeProblem &problem, std::vector<int> contexts, in
       inputs.vScale.push_back(uniform(fx::f32, context * problem.kv_heads, seed++));
     }
   }
+  if (problem.scales == KvScales::head) {
+    const std::int64_t count = std::ssize(contexts) * problem.kv_heads;
+    inputs.kScale.push_back(uniform(fx::f32, count, seed++));
+    inputs.vScale.push_back(problem.latent ? inputs.kScale[0] : uniform(fx::f32, count, seed++));
+  }
   if (problem.scales == KvScales::tensor) {
     inputs.kScale.push_back({0.75});
     inputs.vScale.push_back({problem.latent ? 0.75 : -1.5});
