@@ -127,8 +127,7 @@ private:
     if (problem_.group) {
       const QuantGroups groups = Family<HadamardProblem>::groups(problem_);
       const int lanes = groups.lanes(row_);
-      const Tensor scales =
-          p_.scale.view(writtenScale(groups.scale), {p_.m, row_.n / groups.size}); // (m, n / group)
+      const Tensor scales = scalesOfGroups(groups, p_.scale, p_.m, row_.n); // (m, n / group)
       for (int number = 0; number < shape_.slots; ++number) {
         const auto [written, scale] =
             quantisedGroup(values[static_cast<std::size_t>(number)], lanes, groups, problem_.y);

@@ -40,8 +40,8 @@ inline NormOperands normOperands(const NormProblem &problem, const NormParams<On
                               : std::nullopt;
   };
   const auto scale = [&]() -> std::optional<Tensor> {
-    if (const int group = problem.group)
-      return p.scale.view(writtenScale(problem.group_scale), {p.m, problem.n / group});
+    if (problem.group)
+      return scalesOfGroups(Family<NormProblem>::groups(problem), p.scale, p.m, problem.n);
     const Strided<OnDevice, 0> one{.address = p.scale.address, .stride = {}};
     return numbers(problem.quantise != Quantisation::none, one,
                    fixed ? IntTuple(1) : IntTuple(p.m));

@@ -64,8 +64,7 @@ void quantiseGroups(const QuantiseProblem &problem, const RowConfig &config,
                     const Tensor &q, const std::optional<Tensor> &smooth) {
   const RowShape shape = rowShape(problem);
   const QuantGroups groups = Family<QuantiseProblem>::groups(problem);
-  const Tensor scales =
-      p.scale.view(writtenScale(groups.scale), {p.m, problem.n / groups.size}); // (m, n / group)
+  const Tensor scales = scalesOfGroups(groups, p.scale, p.m, problem.n); // (m, n / group)
   const RowThread thread(shape, config, m);
   const int lanes = groups.lanes(shape);
   const auto group = [&](const Cursor &at, const Vector &raw) {

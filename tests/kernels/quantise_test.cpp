@@ -257,6 +257,20 @@ TEST_CASE("quantised rows that are the longest to stay in registers spill none")
   expectNoSpills<QuantiseProblem>({{.x = fx::bf16, .q = fx::i8, .n = 65536}});
 }
 
+TEST_CASE("scales of a row that span 2 GiB are refused") {
+  const QuantiseProblem problem{.x = fx::f32, .q = fx::f8E4M3FN, .n = 256, .scale = ScaleOf::block};
+  const Operand x = Operand::input(fx::f32, 2, 256, std::vector<double>(512)),
+                q = Operand::output(fx::u8, 2, 256), scale = Operand::output(fx::u8, 2, 8);
+  const auto call = [&](std::int64_t stride) {
+    quantise(problem, fk::choose(problem, 2), x.tensor(),
+             fx::tensor(q.tensor().data(), problem.q, {2, 256}),
+             fx::tensor(scale.tensor().data(), fx::f8E8M0FNU, {2, 8}, {1, stride}));
+  };
+  call(2); // by columns
+  CHECK_THROWS_WITH(call(std::int64_t(1) << 28),
+                    Catch::Contains("a row, that is 8 along n / 32, spans less than 2 GiB"));
+}
+
 TEST_CASE("quantise says what it does not support") {
   const fx::Target target = fx::Target::parse("gfx942");
   const auto why = [&](const QuantiseProblem &problem) {

@@ -1,16 +1,14 @@
 // What problems of attention mean where they leave a number open.
 #pragma once
 
+#include "blocks/common/near_bytes.h"
+
 #include <flydsl/kernels/plan.h>
 
 #include <cmath>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
-
-/// A tile of keys or values, and a block of a cache, span less than so many bytes: the offsets of
-/// their tokens have 32 bits.
-inline constexpr std::int64_t kNearBytes = std::int64_t(1) << 31;
 
 /// Tokens of v that lie together in a packed cache: all of a page where `v_pack` is 0.
 template <class P> int vPackOf(const P &problem) {

@@ -10,6 +10,7 @@
 
 #include "blocks/attention/csr_pages.h"
 #include "blocks/attention/head_rules.h"
+#include "blocks/common/near_bytes.h"
 #include "blocks/products/views.h"
 
 #include <flydsl/flydsl.h>

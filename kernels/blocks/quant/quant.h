@@ -1,6 +1,7 @@
 // Quantisation in a kernel: the largest magnitude, the scale, and the conversion.
 #pragma once
 
+#include "blocks/common/near_bytes.h"
 #include "blocks/quant/group_rules.h"
 #include "blocks/rows/row.h"
 
@@ -94,6 +95,17 @@ inline QuantisedGroup quantisedGroup(const Vector &values, int lanes, const Quan
 
 /// The type in which a kernel writes scales of this type.
 inline DType writtenScale(DType scale) { return scale == f32 ? DType(f32) : DType(u8); }
+
+/// The scales that a kernel writes for the groups of m rows of n elements. Those of a row span less
+/// than kNearBytes, as the host has checked.
+inline Tensor scalesOfGroups(const QuantGroups &groups, const Strided<OnDevice, 2> &operand,
+                             const Int32 &m, int n) {
+  const DType type = writtenScale(groups.scale);
+  const int count = n / groups.size;
+  const Int64 &stride = operand.stride[1];
+  assume(Boolean((stride >= 0) & (stride <= kNearBytes / (std::int64_t(count) * type.bytes()))));
+  return operand.view(type, {m, count}); // (m, n / group)
+}
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -238,10 +238,14 @@ public:
   /// its threads; a row of `to` has one element for each group.
   void storeGroup(const Tensor &to, int lanes, const Numeric &value) const {
     const Int32 &lane = thread_.lane_;
+    const Tensor row = to(thread_.row_, _); // (groups)
+    const int threads = thread_.config_.threads, ofSlot = threads / lanes,
+              count = static_cast<int>(flydsl::size(row).value());
+    const Layout slots = make_layout({ofSlot, (count + ofSlot - 1) / ofSlot}, {1, ofSlot});
+    const Tensor own = composition(row, slots)(_, slot_.first / threads); // (groups of a slot)
     thread_.ifInside([&] {
       const Boolean first(lane % lanes == 0);
-      if_(slot_.valid ? Boolean(first & *slot_.valid) : first,
-          [&] { to(thread_.row_, slot_.first / lanes + lane / lanes) = value; });
+      if_(slot_.valid ? Boolean(first & *slot_.valid) : first, [&] { own(lane / lanes) = value; });
     });
   }
   /// The values where they are in the row, otherwise `fill`.

@@ -1,6 +1,7 @@
 // What families over rows have in common: their configurations, and how their rows are launched.
 #pragma once
 
+#include "blocks/common/near_bytes.h"
 #include "blocks/quant/group_rules.h"
 #include "blocks/rows/row_rules.h"
 #include "frame/arguments.h"
@@ -56,7 +57,8 @@ inline Expected writtenScales(const QuantGroups &groups, bool ofRow, std::int64_
           .dtype = groups.scale,
           .shape = {modes, m, n / groups.size},
           .free = 2,
-          .use = Use::written};
+          .use = Use::written,
+          .reach = {.counts = {0, n / groups.size}, .bytes = kNearBytes, .what = "a row"}};
 }
 
 /// The parameters of a launch for m rows.
