@@ -24,6 +24,7 @@ enum class Trait : uint8_t {
   NumberSource,   ///< the code of the last source is itself the operand
   ComparesToExec, ///< a comparison whose result goes to EXEC
   SetsBanks,      ///< sets the banks of the vector registers of what follows
+  ClampIsFormat,  ///< gfx1250's clamp bit chooses E5M3 in place of E4M3
   // For the checks:
   Orders,             ///< orders memory between workgroups: cache control, grid barriers
   WritesBack,         ///< cache control that writes back what a cache keeps

@@ -51,9 +51,7 @@ void buffer(const Machine &target, const uint32_t *words, Inst &inst) {
 const char *decodeRdna4(const Machine &target, const uint32_t *words, Inst &inst) {
   if (decodeRdnaVector(target, words, inst)) {
     // LLVM's FeatureFP8E5M3Insts: of conversions from and to 8 bits, the bit chooses another format.
-    const std::string_view name = inst.op->name;
-    if (target.isGfx1250() && inst.flags & kClamp && name.starts_with("v_cvt_") &&
-        (name.find("fp8") != name.npos || name.find("bf8") != name.npos))
+    if (target.isGfx1250() && inst.flags & kClamp && inst.op->has(Trait::ClampIsFormat))
       return "the clamp bit of a conversion";
     return nullptr;
   }

@@ -292,20 +292,48 @@ constexpr OpDef kOps[] = {
     dot4<false, true>("v_dot4_f32_fp8_bf8"),
     dot4<true, false>("v_dot4_f32_bf8_fp8"),
     dot4<true, true>("v_dot4_f32_bf8_bf8"),
-    fp8Op("v_cvt_pk_fp8_f32", packFp8<false>, Type::B32, Type::F32).costs(Cost::Conversion),
-    fp8Op("v_cvt_pk_bf8_f32", packFp8<true>, Type::B32, Type::F32).costs(Cost::Conversion),
-    fp8Op("v_cvt_sr_fp8_f32", stochasticFp8<false>, Type::B32, Type::B32).costs(Cost::Conversion),
-    fp8Op("v_cvt_sr_bf8_f32", stochasticFp8<true>, Type::B32, Type::B32).costs(Cost::Conversion),
-    fp8Op("v_cvt_f32_fp8", unpackFp8<false>, Type::F32).costs(Cost::Conversion),
-    fp8Op("v_cvt_f32_bf8", unpackFp8<true>, Type::F32).costs(Cost::Conversion),
-    fp8Op("v_cvt_pk_f32_fp8", unpackFp8Pair<false>, Type::B64).costs(Cost::Conversion),
-    fp8Op("v_cvt_pk_f32_bf8", unpackFp8Pair<true>, Type::B64).costs(Cost::Conversion),
-    halfOp("v_cvt_f16_fp8", unpackFp8ToHalf<false, false>, Type::B16).costs(Cost::Conversion),
-    halfOp("v_cvt_f16_bf8", unpackFp8ToHalf<true, false>, Type::B16).costs(Cost::Conversion),
-    halfOp("v_cvt_pk_f16_fp8", unpackFp8ToHalf<false, true>, Type::B32).costs(Cost::Conversion),
-    halfOp("v_cvt_pk_f16_bf8", unpackFp8ToHalf<true, true>, Type::B32).costs(Cost::Conversion),
-    halfOp("v_cvt_pk_fp8_f16", packFp8OfHalves<false>, Type::B16).costs(Cost::Conversion),
-    halfOp("v_cvt_pk_bf8_f16", packFp8OfHalves<true>, Type::B16).costs(Cost::Conversion),
+    fp8Op("v_cvt_pk_fp8_f32", packFp8<false>, Type::B32, Type::F32)
+        .costs(Cost::Conversion)
+        .with(Trait::ClampIsFormat),
+    fp8Op("v_cvt_pk_bf8_f32", packFp8<true>, Type::B32, Type::F32)
+        .costs(Cost::Conversion)
+        .with(Trait::ClampIsFormat),
+    fp8Op("v_cvt_sr_fp8_f32", stochasticFp8<false>, Type::B32, Type::B32)
+        .costs(Cost::Conversion)
+        .with(Trait::ClampIsFormat),
+    fp8Op("v_cvt_sr_bf8_f32", stochasticFp8<true>, Type::B32, Type::B32)
+        .costs(Cost::Conversion)
+        .with(Trait::ClampIsFormat),
+    fp8Op("v_cvt_f32_fp8", unpackFp8<false>, Type::F32)
+        .costs(Cost::Conversion)
+        .with(Trait::ClampIsFormat),
+    fp8Op("v_cvt_f32_bf8", unpackFp8<true>, Type::F32)
+        .costs(Cost::Conversion)
+        .with(Trait::ClampIsFormat),
+    fp8Op("v_cvt_pk_f32_fp8", unpackFp8Pair<false>, Type::B64)
+        .costs(Cost::Conversion)
+        .with(Trait::ClampIsFormat),
+    fp8Op("v_cvt_pk_f32_bf8", unpackFp8Pair<true>, Type::B64)
+        .costs(Cost::Conversion)
+        .with(Trait::ClampIsFormat),
+    halfOp("v_cvt_f16_fp8", unpackFp8ToHalf<false, false>, Type::B16)
+        .costs(Cost::Conversion)
+        .with(Trait::ClampIsFormat),
+    halfOp("v_cvt_f16_bf8", unpackFp8ToHalf<true, false>, Type::B16)
+        .costs(Cost::Conversion)
+        .with(Trait::ClampIsFormat),
+    halfOp("v_cvt_pk_f16_fp8", unpackFp8ToHalf<false, true>, Type::B32)
+        .costs(Cost::Conversion)
+        .with(Trait::ClampIsFormat),
+    halfOp("v_cvt_pk_f16_bf8", unpackFp8ToHalf<true, true>, Type::B32)
+        .costs(Cost::Conversion)
+        .with(Trait::ClampIsFormat),
+    halfOp("v_cvt_pk_fp8_f16", packFp8OfHalves<false>, Type::B16)
+        .costs(Cost::Conversion)
+        .with(Trait::ClampIsFormat),
+    halfOp("v_cvt_pk_bf8_f16", packFp8OfHalves<true>, Type::B16)
+        .costs(Cost::Conversion)
+        .with(Trait::ClampIsFormat),
 };
 } // namespace
 
