@@ -1,5 +1,5 @@
-// The plan takes queries of 16 bits and gives such results; both are converted here, and so are keys and
-// values in blocks. The mask is the plan's bias.
+// The plan takes queries of 16 bits, which are converted here, and so are keys and values in blocks. Its
+// results are the op's, in f32. The mask is the plan's bias.
 #include "ops/attention_plans.h"
 
 #include "ops/elementwise.h"
@@ -82,6 +82,7 @@ std::optional<Attention> attentionOf(const ggml_tensor *op, const fx::Target &ta
   found.problem = {.q = y,
                    .kv = y,
                    .y = y,
+                   .o_type = fx::f32,
                    .q_heads = folded ? kvHeads : static_cast<int>(q->ne[2]),
                    .kv_heads = kvHeads,
                    .head = static_cast<int>(k->ne[0]),
@@ -146,8 +147,17 @@ bool attentionByPlan(const Run &run, const ggml_tensor *op) {
                      headK = a.k->ne[0], headV = a.v->ne[0];
   const Numbers q = numbersOf(run, a.q, a.type), k = numbersOf(run, a.k, a.type),
                 v = numbersOf(run, a.v, a.type);
-  const std::int64_t o = reinterpret_cast<std::intptr_t>(
-      run.scratch->take(static_cast<std::size_t>(ggml_nelements(op)) * ggml_type_size(a.type)));
+  // The same elements in the same order: the result's own memory, if it has no gaps.
+  const bool direct =
+      ggml_is_contiguous(op) && reinterpret_cast<std::uintptr_t>(op->data) % 16 == 0;
+  Element results = elementOf(op);
+  if (!direct) {
+    results.memory.address = reinterpret_cast<std::intptr_t>(
+        run.scratch->take(static_cast<std::size_t>(ggml_nelements(op)) * sizeof(float)));
+    results.memory.stride[0] = sizeof(float);
+    for (std::size_t d = 1; d < 4; ++d)
+      results.memory.stride[d] = results.memory.stride[d - 1] * op->ne[d - 1];
+  }
   // (batch, queries, heads, elements); the result's heads and queries lie as ggml has them.
   const std::int64_t ofQuery = a.folded ? q.strides[2] : q.strides[1],
                      ofHead = a.folded ? group * q.strides[2] : q.strides[2];
@@ -158,7 +168,8 @@ bool attentionByPlan(const Run &run, const ggml_tensor *op) {
                                        {strideOf(a.k, k, 3), k.strides[1], k.strides[2], 1}),
                          .v = tensorAt(v.address, type, {batch, keys, kvHeads, headV},
                                        {strideOf(a.v, v, 3), v.strides[1], v.strides[2], 1}),
-                         .o = tensorAt(o, type, {batch, queries, heads, headV},
+                         .o = tensorAt(results.memory.address, fx::f32,
+                                       {batch, queries, heads, headV},
                                        {row * a.q->ne[1], a.folded ? headV : row,
                                         a.folded ? group * headV : headV, 1})};
   if (a.mask) {
@@ -174,11 +185,8 @@ bool attentionByPlan(const Run &run, const ggml_tensor *op) {
   if (const std::size_t bytes = fk::workspace_bytes(a.problem, config, queries * batch))
     args.workspace = workspaceOf(run, bytes);
   planOf(a.problem, config, run.target)(args, run.stream);
-  Element results{a.type, operandOf(op)}; // the same elements in the same order
-  results.memory.address = o;
-  results.memory.stride[0] = static_cast<std::int64_t>(ggml_type_size(a.type));
-  for (std::size_t d = 1; d < 4; ++d)
-    results.memory.stride[d] = results.memory.stride[d - 1] * op->ne[d - 1];
+  if (direct)
+    return true;
   const Element sources[] = {results};
   elementwise(run, "copy", elementOf(op), sources, nullptr);
   return true;

@@ -5,8 +5,9 @@
 
 namespace flydsl_ggml {
 
-/// Threads of a row.
-inline int threadsOf(std::int64_t n) { return n > 1024 ? 256 : 64; }
+/// Threads of a row. Each takes its elements one after another and waits for each, so that a row of many
+/// wants many threads: RMS_NORM of a row of 4096 is estimated at 8 us with 1024 and at 17 with 256.
+inline int threadsOf(std::int64_t n) { return n > 1024 ? 1024 : n > 256 ? 256 : 64; }
 
 /// The row of a block: the blocks of a grid are the rows of a tensor.
 struct Row {
