@@ -205,7 +205,8 @@ TEST_CASE("products say which tiles do not fit") {
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .stages = 4}) ==
         "tile 32x64x64 of 256 threads: stages is 4; it is 2, or with dma 2 to 8");
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 64, .dma = true}) ==
-        "tile 32x64x64 of 256 threads: dma: gfx942 has no loads of 16 bytes to LDS");
+        "tile 32x64x64 of 256 threads: dma: gfx942 has neither loads of 16 bytes to LDS nor a "
+        "tensor data mover");
   CHECK(why({.n = 64, .k = 64, .gated = true}, {.tile_m = 32, .tile_n = 64, .tile_k = 64}) ==
         "tile 32x64x64 of 256 threads: tile_n is a multiple of 32 for each wave, 16 gates "
         "and 16 ups, up to 512");

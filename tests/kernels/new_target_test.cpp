@@ -7,6 +7,7 @@
 
 #include <flydsl/host/product.h>
 #include <flydsl/kernels/attention.h>
+#include <flydsl/kernels/attention/merge_states.h>
 #include <flydsl/kernels/causal_conv.h>
 #include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/decode.h>
@@ -15,7 +16,6 @@
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
 #include <flydsl/kernels/grouped_gemm.h>
-#include <flydsl/kernels/attention/merge_states.h>
 #include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
@@ -160,8 +160,7 @@ TEST_CASE("every family answers for a target that was added") {
   expectAnswers(GgmlGemmProblem{.n = 4096, .k = 4096});
   expectAnswers(GgmlRowsProblem{.n = 64, .k = 4096});
   expectAnswers(GroupedGemmProblem{.experts = 8, .n = 64, .k = 256});
-  expectAnswers(MoeForwardProblem{
-      .router = {.experts = 8, .topk = 2}, .hidden = 64, .inner = 64});
+  expectAnswers(MoeForwardProblem{.router = {.experts = 8, .topk = 2}, .hidden = 64, .inner = 64});
   expectAnswers(MergeStatesProblem{});
   expectAnswers(MoeReduceProblem{.n = 4096, .topk = 8});
   expectAnswers(MoeSortProblem{.experts = 64, .topk = 8});
@@ -194,7 +193,8 @@ TEST_CASE("what is chosen follows from the rows, not from the processors that we
   // Features that its row does not have.
   GemmConfig dma = fk::choose(problem, 8192, madeUp());
   dma.dma = true;
-  CHECK_THAT(fk::supported(problem, dma, madeUp()).why, Catch::Contains("gfx9ff has no loads"));
+  CHECK_THAT(fk::supported(problem, dma, madeUp()).why,
+             Catch::Contains("gfx9ff has neither loads"));
   // Compute units: a wider GPU shares K among more blocks.
   const auto partsOf = [&](const fx::Target &target) {
     return fk::choose(GemmProblem{.n = 512, .k = 16384}, 16, target).split_k;
