@@ -5,7 +5,7 @@
 // transposed convolution's phase are some of the taps of each filter.
 #pragma once
 
-#include "blocks/products/ring_operand.h"
+#include "blocks/products/dma_operand.h"
 #include "conv/images.h"
 #include "conv/taps.h"
 
@@ -222,12 +222,14 @@ private:
 inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const WindowTile &tile,
                                                 SharedAllocator &shared,
                                                 const TiledCopy &toFragments,
+                                                const WavesOfOperand &,
                                                 std::vector<Tensor> fragments) {
   return std::make_unique<RowsOfWindow>(shape, tile, shared, toFragments, std::move(fragments));
 }
 inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const PhaseTile &tile,
                                                 SharedAllocator &shared,
                                                 const TiledCopy &toFragments,
+                                                const WavesOfOperand &,
                                                 std::vector<Tensor> fragments) {
   return std::make_unique<PhaseFilters>(shape, tile, shared, toFragments, std::move(fragments));
 }

@@ -194,7 +194,7 @@ std::unique_ptr<Mainloop> mainloopOver(const RowsOfA &a, const GemmProblem &prob
     sums = std::make_unique<Sums>(shape, mma);
   const auto columns = [&] {
     OperandTile b = tileOfB(problem, shape, tile, p);
-    b.far = config.loop == GemmLoop::ring && hasFarColumns(problem, config);
+    b.far = hasFarColumns(problem, config);
     return b;
   };
   return makeMainloop(

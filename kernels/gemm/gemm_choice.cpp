@@ -35,6 +35,10 @@ TileOrder orderOf(int tileM, std::int64_t rows, const Target &target) {
   const GpuSize size = *gpuSize(target);
   return {.group = size.group, .xcds = size.xcds};
 }
+/// True if an operand lies by columns, whose ring by LDS's own loads is for `configs` and tuning.
+bool hasColumns(const GemmProblem &problem) {
+  return problem.a_layout == OperandLayout::columns || problem.b_layout == OperandLayout::columns;
+}
 /// True for a tile that is not mostly past the end of C.
 bool fits(const GemmTile &tile, const GemmProblem &problem, std::int64_t m) {
   const auto whole = [](std::int64_t size, int unit) { return (size + unit - 1) / unit * unit; };
@@ -109,11 +113,20 @@ std::int64_t unitsForTile(const GemmProblem &problem, const GemmTile &tile, std:
   return isLarge || isLongFor(tile, problem) ? units / 2 + 1 : units;
 }
 
+/// True if prepared weights are multiplied by groups of waves that take turns: each compute unit has a tile.
+bool isForGroups(const GemmProblem &problem, std::int64_t rows, const Target &target) {
+  const GemmConfig config = configOf(problem, kPreparedGroups);
+  return problem.b_layout == OperandLayout::prepared && fits(kPreparedGroups, problem, rows) &&
+         tilesOf(problem, config, rows) * std::max<std::int64_t>(problem.batch, 1) >=
+             gpuSize(target)->computeUnits &&
+         Gemm::supported(problem, config, target);
+}
+
 /// What is taken of a tile's configurations.
 GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
                   const Target &target) {
   GemmConfig config = configOf(problem, tile, orderOf(tile.m, rows, target));
-  if ((problem.a.memory_bits() + 7) / 8 <= tile.dmaBytes)
+  if (!hasColumns(problem) && (problem.a.memory_bits() + 7) / 8 <= tile.dmaBytes)
     for (int stages : {kDmaStages, 2})
       if (const GemmConfig dma = byDma(config, stages); Gemm::supported(problem, dma, target)) {
         config = dma;
@@ -165,6 +178,8 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
   if (const GemmConfig config = vectorConfig(problem, rows, target);
       isVector(problem, config, rows, target))
     return config;
+  if (isForGroups(problem, rows, target))
+    return ofTile(problem, kPreparedGroups, rows, target);
   const GemmTile *last = nullptr, *larger = nullptr;
   for (const GemmTile &tile : gemmTiles(target, problem, rows)) {
     if (!supported(problem, configOf(problem, tile), target))
@@ -239,6 +254,9 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
           all.back().parts_sum = sum;
         }
   }
+  // Prepared weights by groups of waves that take turns.
+  if (problem.b_layout == OperandLayout::prepared && fits(kPreparedGroups, problem, rows))
+    all.push_back(configOf(problem, kPreparedGroups, orderOf(kPreparedGroups.m, rows, target)));
   return all;
 }
 

@@ -93,7 +93,8 @@ inline LoopShape loopShape(const GemmProblem &problem, const GemmConfig &config,
           .stages = config.stages,
           .dma = config.dma || config.loop == GemmLoop::groups,
           .mover = hasMover(config, form.instruction.target),
-          .ringB = problem.b_layout != OperandLayout::prepared};
+          .ringB = problem.b_layout != OperandLayout::prepared || config.loop == GemmLoop::groups,
+          .preparedB = problem.b_layout == OperandLayout::prepared};
 }
 /// The same loop with the units of B, if they are other elements of K than those of A.
 inline std::optional<LoopShape> loopShapeOfB(const GemmProblem &problem, const LoopShape &shape) {

@@ -67,7 +67,7 @@ std::vector<Kept> keptBy(const GemmProblem &problem, const GemmConfig &config,
   };
   // Columns are turned on their way, which takes as many registers again, and a few.
   const auto turned = [&](OperandLayout layout, int rows) {
-    return layout == OperandLayout::columns ? 4 * shape.loadsOf(rows) + 4 : 0;
+    return layout == OperandLayout::columns && !shape.dma ? 4 * shape.loadsOf(rows) + 4 : 0;
   };
   const bool ringA = config.loop == GemmLoop::ring, ringB = shape.ringB;
   const int loadsOfB = loopShapeOfB(problem, shape).value_or(shape).loadsB();
@@ -196,8 +196,9 @@ Support groupsFit(const GemmProblem &problem, const GemmConfig &config, const Ta
   const auto no = [](const std::string &why) { return Support::no("GemmLoop::groups " + why); };
   if (!target.has(Feature::buffer_to_lds_wide))
     return no("needs loads of 16 bytes to LDS, which " + target.name() + " does not have");
-  if (problem.a_layout != OperandLayout::rows || problem.b_layout != OperandLayout::rows)
-    return no("takes operands that lie by rows");
+  if (problem.narrow())
+    return no(
+        "takes weights of a's bits: narrow ones go straight into registers, by GemmLoop::ring");
   if (hasBlockScales(problem) || hasMxScales(problem))
     return no("takes no scales of blocks or of 32 elements of k");
   if (config.threads != 8 * target.wave_size() || config.waves_m != 2 || config.waves_k != 1)
@@ -267,7 +268,7 @@ Support loopFits(const GemmProblem &problem, const GemmConfig &config, const Tar
   if (config.dma && !target.has(Feature::buffer_to_lds_wide) && !hasMover(config, target))
     return Support::no("dma: " + target.name() +
                        " has neither loads of 16 bytes to LDS nor a tensor data mover");
-  if (config.dma &&
+  if (hasMover(config, target) &&
       (problem.a_layout == OperandLayout::columns || problem.b_layout == OperandLayout::columns))
     return Support::no("dma takes operands that lie by rows");
   return {};
@@ -315,6 +316,18 @@ Support columnsFit(int rows, int rowBytes, int threads, const Target &target) {
                        to_string(4 * lds_banks(target)) + " bytes, as many as LDS has banks for");
   return {};
 }
+/// The same for loads of LDS's own, whose tiles are turned by the reads of LDS; `rows` are those of half of
+/// a tile with GemmLoop::groups.
+Support dmaColumnsFit(int rows, const Target &target) {
+  if (!target.has(Feature::lds_transpose_read))
+    return Support::no("dma: " + target.name() + " has no reads of LDS that turn columns");
+  if (!std::has_single_bit(static_cast<unsigned>(rows)))
+    return Support::no(
+        "an operand that lies by columns comes by loads of LDS's own in tiles of a power of "
+        "two of columns, here " +
+        to_string(rows));
+  return {};
+}
 
 /// Whether the waves of a block move equal parts of `rows` rows of the operand `name` each.
 Support movesWhole(const char *name, int rows, int waves) {
@@ -347,7 +360,10 @@ Support loadsFit(const GemmProblem &problem, const GemmConfig &config, const Tar
   for (const auto &[layout, rows] :
        {std::pair(problem.a_layout, config.tile_m), std::pair(problem.b_layout, config.tile_n)})
     if (layout == OperandLayout::columns)
-      if (const Support answer = columnsFit(rows, rowBytes, threads, target); !answer)
+      if (const Support answer = config.loop == GemmLoop::groups ? dmaColumnsFit(rows / 2, target)
+                                 : config.dma                    ? dmaColumnsFit(rows, target)
+                                              : columnsFit(rows, rowBytes, threads, target);
+          !answer)
         return answer;
   return {};
 }

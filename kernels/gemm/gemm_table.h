@@ -45,6 +45,8 @@ inline constexpr GemmTile kCdnaTiles[] = {
     {32, 128, 256, 256, 0, 1, 1},  {32, 64, 512, 256, 0, 1, 0, 2, 1, false, 8},
     {16, 128, 256, 256},           {16, 64, 512, 256},
 };
+/// Groups of waves that take turns, over prepared weights (gfx950), where each compute unit has such a tile.
+inline constexpr GemmTile kPreparedGroups = {256, 256, 128, 512, 0, 2, 0, 1, 1, true};
 /// Sums take twice as many registers of a lane in waves of 32 lanes, of which an instruction can
 /// name 256: tiles are smaller.
 inline constexpr GemmTile kRdnaTiles[] = {
@@ -90,10 +92,9 @@ inline constexpr GemmTile kRdnaUnprepared[] = {
     {128, 64, 64, 128, 0, 2},  {64, 64, 128, 128, 0, 2},  {32, 64, 128, 64, 0, 1},
     {32, 32, 128, 32, 0, 1},   {16, 64, 128, 128, 0, 1}};
 /// Tiles of narrow weights, whose steps are whole blocks of 128 elements of 4 bits.
-inline constexpr GemmTile kCdnaNarrow[] = {{128, 128, 256, 256}, {64, 256, 256, 256},
-                                           {64, 128, 256, 256},  {64, 64, 256, 256},
-                                           {32, 128, 256, 256},  {32, 64, 256, 256},
-                                           {16, 128, 256, 256},  {16, 64, 256, 256}};
+inline constexpr GemmTile kCdnaNarrow[] = {
+    {128, 128, 256, 256}, {64, 256, 256, 256}, {64, 128, 256, 256}, {64, 64, 256, 256},
+    {32, 128, 256, 256},  {32, 64, 256, 256},  {16, 128, 256, 256}, {16, 64, 256, 256}};
 inline constexpr GemmTile kRdnaNarrow[] = {{64, 128, 256, 128}, {64, 64, 256, 128},
                                            {32, 128, 256, 128}, {32, 64, 256, 128},
                                            {16, 128, 256, 128}, {16, 64, 256, 128}};
@@ -117,18 +118,17 @@ inline constexpr GemmTile kGfx1250FewRows[] = {
 /// Tiles of operands with scales of 32 elements of K: an instruction takes scales from the first 256
 /// registers alone, so that tiles of four waves with more sums spill. The first is for weights of 4 bits.
 inline constexpr GemmTile kGfx1250Mx[] = {
-    {128, 256, 128, 256, 0, 2}, {128, 128, 128, 256, 0, 2}, {64, 128, 128, 128},
-    {64, 64, 256, 128},         {32, 128, 256, 128},        {32, 64, 256, 128},
-    {16, 128, 256, 128},        {16, 64, 256, 128},
+    {128, 256, 128, 256, 0, 2}, {128, 128, 128, 256, 0, 2}, {64, 128, 128, 128}, {64, 64, 256, 128},
+    {32, 128, 256, 128},        {32, 64, 256, 128},         {16, 128, 256, 128}, {16, 64, 256, 128},
 };
 inline constexpr GemmTile kGfx1250Narrow[] = {
-    {128, 256, 256, 128}, {128, 128, 256, 128}, {64, 256, 256, 128}, {64, 128, 256, 128},
-    {64, 64, 256, 128},   {32, 128, 256, 128},  {32, 64, 256, 128},  {16, 128, 256, 128},
-    {16, 64, 256, 128},
+    {128, 256, 256, 128}, {128, 128, 256, 128}, {64, 256, 256, 128},
+    {64, 128, 256, 128},  {64, 64, 256, 128},   {32, 128, 256, 128},
+    {32, 64, 256, 128},   {16, 128, 256, 128},  {16, 64, 256, 128},
 };
 inline constexpr GemmTile kGfx1250NarrowFewRows[] = {
-    {32, 64, 256, 128, 4}, {32, 32, 256, 128, 4},  {16, 64, 256, 128, 4}, {16, 32, 256, 128, 4},
-    {16, 16, 256, 128, 4}, {16, 128, 256, 128}, {16, 64, 256, 128},
+    {32, 64, 256, 128, 4}, {32, 32, 256, 128, 4}, {16, 64, 256, 128, 4}, {16, 32, 256, 128, 4},
+    {16, 16, 256, 128, 4}, {16, 128, 256, 128},   {16, 64, 256, 128},
 };
 /// The same for narrow weights that are 8-bit floats: conversions read the first 128 registers alone, so
 /// that waves with more columns spill.
@@ -137,7 +137,7 @@ inline constexpr GemmTile kGfx1250NarrowFloats[] = {
     {32, 64, 256, 128},  {16, 128, 256, 128}, {16, 64, 256, 128},
 };
 inline constexpr GemmTile kGfx1250NarrowFloatsFewRows[] = {
-    {32, 128, 256, 128},   {32, 64, 256, 128},     {16, 32, 256, 128, 4},
+    {32, 128, 256, 128},   {32, 64, 256, 128}, {16, 32, 256, 128, 4},
     {16, 16, 256, 128, 4}, {16, 64, 256, 128},
 };
 inline constexpr GemmTile kGfx1250Unprepared[] = {
@@ -149,10 +149,9 @@ inline constexpr GemmTile kGfx1250Unprepared[] = {
 inline constexpr GemmTile kCdnaBlocksOfC[] = {{64, 256, 128, 256}, {64, 128, 128, 256},
                                               {32, 256, 128, 256}, {32, 128, 128, 256},
                                               {16, 256, 256, 256}, {16, 128, 256, 256}};
-inline constexpr GemmTile kRdnaBlocksOfC[] = {{32, 256, 128, 128}, {64, 128, 64, 128},
-                                              {32, 128, 128, 128}, {16, 256, 128, 128},
-                                              {16, 128, 128, 128}, {32, 256, 128, 256},
-                                              {16, 256, 256, 256}};
+inline constexpr GemmTile kRdnaBlocksOfC[] = {
+    {32, 256, 128, 128}, {64, 128, 64, 128},  {32, 128, 128, 128}, {16, 256, 128, 128},
+    {16, 128, 128, 128}, {32, 256, 128, 256}, {16, 256, 256, 256}};
 /// The most rows of A of a product without matrix instructions, which each wave keeps in registers, and
 /// up to how many rows it is chosen.
 inline constexpr int kMostVectorRows = 4, kVectorRows = 2;

@@ -517,8 +517,11 @@ TEST_CASE("waves of a product share k, and take turns, where that is estimated f
   CHECK(chosen(rows, 4096, narrow) == std::array{128, 128, 1, 2});
   CHECK(chosen(rows, 4096, wide) == std::array{256, 256, 1, 2});
   CHECK(fk::choose(rows, 4096, wide).loop == fk::GemmLoop::groups);
+  CHECK(fk::choose(prepared, 4096, wide).loop == fk::GemmLoop::groups);
+  CHECK(fk::choose(prepared, 4096, narrow).loop == fk::GemmLoop::ring);
+  CHECK(fk::choose(prepared, 2048, wide).loop == fk::GemmLoop::ring);
   rows.b_layout = OperandLayout::columns;
-  CHECK(fk::choose(rows, 4096, wide).loop == fk::GemmLoop::ring);
+  CHECK(fk::choose(rows, 4096, wide).loop == fk::GemmLoop::groups);
   CHECK(chosen(rows, 256, narrow)[2] == 2);
   CHECK(chosen(rows, 256, wide)[2] == 1);
 }

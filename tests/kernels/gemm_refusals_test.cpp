@@ -220,9 +220,13 @@ TEST_CASE("products say which tiles do not fit how operands lie") {
                                 const char *target = "gfx950") {
     return why({.a_layout = a, .b_layout = b, .n = 64, .k = 64}, config, target);
   };
+  CHECK(layoutsWhyNot(columns, prepared,
+                      {.tile_m = 32, .tile_n = 64, .tile_k = 128, .dma = true}) == "");
   CHECK(
-      layoutsWhyNot(columns, prepared, {.tile_m = 32, .tile_n = 64, .tile_k = 128, .dma = true}) ==
-      "tile 32x64x128 of 256 threads: dma takes operands that lie by rows");
+      layoutsWhyNot(columns, prepared, {.tile_m = 48, .tile_n = 64, .tile_k = 128, .dma = true}) ==
+      "tile 48x64x128 of 256 threads: an operand that lies by columns comes by loads of LDS's own "
+      "in "
+      "tiles of a power of two of columns, here 48");
   CHECK(
       layoutsWhyNot(rows, rows,
                     {.tile_m = 16, .tile_n = 64, .tile_k = 64, .loop = fk::GemmLoop::registers}) ==

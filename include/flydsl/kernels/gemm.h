@@ -145,7 +145,7 @@ enum class GemmLoop : std::uint8_t {
   ring,      ///< a through a ring of two tiles in shared memory, b straight into registers
   registers, ///< both straight into registers: for few rows, where reading b is all the work
   /// Both through shared memory by its own loads, in halves of tiles; two groups of waves take
-  /// turns at the matrix units. On gfx950, for operands that lie by rows.
+  /// turns at the matrix units. On gfx950, for operands without scales of blocks; not for narrow weights.
   groups,
   /// No matrix unit: lanes multiply pieces of rows of both operands in f32, or of i8 in i32, and a wave
   /// adds their sums. For 1 to 4 rows of a, where reading b is all the work, and b lies by rows.

@@ -1,10 +1,12 @@
-// The main loop of gfx950 for large tiles of operands that lie by rows, in which the waves of a
-// block are two groups that take turns at the matrix units. FlyDSL calls it half-tile interleaving.
+// The main loop of gfx950 for large tiles, in which the waves of a block are two groups that take turns
+// at the matrix units. FlyDSL calls it half-tile interleaving. Operands lie by rows or columns, and
+// weights may be prepared.
 //
 // A block has eight waves, two on each SIMD, one of each group; a group is a row of
 // waves along M. The tiles of A and B come by halves, and a wave's sums are four
 // quadrants. A step has four phases, each of which reads a half from LDS, meets,
-// multiplies the halves of a quadrant, and meets again:
+// multiplies the halves of a quadrant, and meets again (where pairs are gated, the halves of B are gates
+// and ups):
 //
 //   phase   reads                  multiplies   sends for, two steps ahead
 //   0       A0                     A0 B0        B0
@@ -24,9 +26,9 @@
 // reads has landed, and all waves meet before any of them reads it. Six halves are on their way then.
 #pragma once
 
+#include "blocks/products/dma_operand.h"
 #include "blocks/products/loop_schedule.h"
 #include "blocks/products/product_sums.h"
-#include "blocks/products/ring_operand.h"
 #include "blocks/products/wave_groups.h"
 
 #include <flydsl/flydsl.h>
@@ -48,20 +50,21 @@ struct HalfTileWaits {
 
 class HalfTiles {
 public:
-  /// `a` is an OperandTile or a GatheredTile.
-  template <class A>
-  HalfTiles(const LoopShape &shape, const TiledMma &mma, const A &a, const OperandTile &b,
+  /// `a` is an OperandTile or a GatheredTile, `b` an OperandTile or a PreparedTile.
+  template <class A, class B>
+  HalfTiles(const LoopShape &shape, const TiledMma &mma, const A &a, const B &b,
             SharedAllocator &shared, const Sums &sums, const HalfTileWaits &weaker = {})
       : shape_(shape), sums_(sums), weaker_(weaker),
         second_(gpu::uniform(thread_idx().x / (shape.loaders() / 2)) == 1) {
     LoopShape half = shape;
     half.tileM /= 2;
     half.tileN /= 2;
+    half.halves = 1;
     for (int number = 0; number < 2; ++number) {
       halves_[at(b0 + 2 * number)] =
-          ringOperandB(half, mma, b.half(number), shared, shape.parts());
+          ringOperandB(half, mma, b.half(number, half.tileN), shared, shape.parts());
       halves_[at(a0 + 2 * number)] =
-          ringOperandA(half, mma, a.half(number), shared, shape.parts());
+          ringOperandA(half, mma, a.half(number, half.tileM), shared, shape.parts());
     }
   }
 
@@ -129,14 +132,17 @@ private:
   }
   /// Adds the products of half `m` of A and half `n` of B.
   void multiply(int m, int n, int stage) const {
-    const int tilesM = shape_.tilesM() / 2, tilesN = shape_.tilesOfHalf() / 2;
+    const bool gated = shape_.halves > 1;
+    const int tilesM = shape_.tilesM() / 2,
+              tilesN = gated ? shape_.tilesOfHalf() : shape_.tilesOfHalf() / 2,
+              half = gated ? n : 0, first = gated ? 0 : n * tilesN;
     for (int part = 0; part < shape_.parts(); ++part) {
       const Tensor &b = halves_[at(b0 + 2 * n)]->fragment(stage, part),
                    &a = halves_[at(a0 + 2 * m)]->fragment(stage, part);
       for (int product = 0; product < shape_.form.products(); ++product)
         for (int i = 0; i < tilesM; ++i)
           for (int j = 0; j < tilesN; ++j)
-            sums_.addTile(n * tilesN + j, m * tilesM + i, b(_, j, product), a(_, i, product));
+            sums_.addTile(half, first + j, m * tilesM + i, b(_, j, product), a(_, i, product));
     }
   }
 

@@ -38,7 +38,8 @@ struct LoopShape {
   bool dma = false;    ///< tiles of the ring come to LDS without registers
   /// With dma: a tensor data mover brings them (gfx1250), otherwise LDS's own loads do.
   bool mover = false;
-  bool ringB = false; ///< B goes through the ring, too
+  bool ringB = false;     ///< B goes through the ring, too
+  bool preparedB = false; ///< B is prepared weights
 
   /// Threads of the waves that multiply the same elements of K.
   int threads() const { return waves * wavesM * form.lanes; }

@@ -84,8 +84,8 @@ inline std::unique_ptr<FragmentsOfB> fragmentsOfWeights(const LoopShape &shape, 
 /// family's own, of which `ringOperand` makes an operand of the ring.
 template <class A, class B> class RingLoop final : public Mainloop {
 public:
-  RingLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums,
-           const A &a, const B &b)
+  RingLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums, const A &a,
+           const B &b)
       : Mainloop(shape, mma, std::move(sums)), a_(a), b_(b) {}
 
   void run(const std::function<void(const Sums &)> &finish) override {
@@ -110,8 +110,7 @@ public:
 
 private:
   using Operands = std::vector<std::unique_ptr<RingOperand>>;
-  template <class Tile>
-  std::unique_ptr<Ring> makeRing(const Tile &b, SharedAllocator &from) const {
+  template <class Tile> std::unique_ptr<Ring> makeRing(const Tile &b, SharedAllocator &from) const {
     Operands operands;
     operands.push_back(ringOperandA(shape(), mma(), a_, from));
     operands.push_back(ringOperandB(shape(), mma(), b, from));
@@ -129,10 +128,11 @@ private:
   B b_;
 };
 
-class HalfTileLoop final : public Mainloop {
+/// B is an OperandTile or a PreparedTile.
+template <class B> class HalfTileLoop final : public Mainloop {
 public:
   HalfTileLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums,
-               const RowsOfA &a, const OperandTile &b)
+               const RowsOfA &a, const B &b)
       : Mainloop(shape, mma, std::move(sums)), a_(a), b_(b) {}
 
   void run(const std::function<void(const Sums &)> &finish) override {
@@ -143,7 +143,7 @@ public:
 
 private:
   RowsOfA a_;
-  OperandTile b_;
+  B b_;
 };
 
 class FewRowsLoop final : public Mainloop {
@@ -184,7 +184,10 @@ std::unique_ptr<Mainloop> makeMainloop(GemmLoop loop, const LoopShape &shape, co
   case GemmLoop::registers:
     return std::make_unique<FewRowsLoop>(shape, mma, std::move(sums), a, weights());
   case GemmLoop::groups:
-    return std::make_unique<HalfTileLoop>(shape, mma, std::move(sums), a, columns());
+    if (shape.preparedB)
+      return std::make_unique<HalfTileLoop<PreparedTile>>(shape, mma, std::move(sums), a,
+                                                          weights());
+    return std::make_unique<HalfTileLoop<OperandTile>>(shape, mma, std::move(sums), a, columns());
   case GemmLoop::ring:
     return std::visit(ring, a);
   case GemmLoop::vector: // VectorRows

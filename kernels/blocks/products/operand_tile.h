@@ -27,9 +27,8 @@ struct OperandTile {
 
   DType dtype() const { return tile.dtype(); }
   int size() const { return static_cast<int>(flydsl::size(tile, 0).value()); }
-  /// Half of it.
-  OperandTile half(int number) const {
-    const int rows = size() / 2;
+  /// Half of it, `rows` rows.
+  OperandTile half(int number, int rows) const {
     const Tensor halves = flat_divide(tile, {rows, flydsl::size(tile, 1)}); // (size / 2, K, 2, 1)
     return {halves(_, _, number, 0), Int32(exist - number * rows), layout, far};
   }
@@ -47,9 +46,8 @@ struct GatheredTile {
 
   DType dtype() const { return matrix.dtype(); }
   int size() const { return static_cast<int>(flydsl::size(indices).value()); }
-  /// Half of it.
-  GatheredTile half(int number) const {
-    const int ofHalf = size() / 2;
+  /// Half of it, `ofHalf` rows.
+  GatheredTile half(int number, int ofHalf) const {
     return {matrix, rows, tileFrom(indices, number * ofHalf, ofHalf), // (size / 2)
             Int32(exist - number * ofHalf), mask};
   }
@@ -74,6 +72,16 @@ struct NarrowTile {
   int group = 0; ///< elements of K that share one
 };
 
+/// Rows of prepared weights, a whole number of blocks, over the block's part of K.
+struct PreparedRows {
+  Preshuffled weights;
+  Tensor from;  // ((16, blocks), (piece, 4, k)): from their start on
+  Int32 blocks; ///< of 16 rows that exist from there on
+  int size;     ///< rows
+
+  DType dtype() const { return from.dtype(); }
+};
+
 /// Prepared weights of a block's tile; of narrow ones, `weights` is the matrix of their bytes.
 struct PreparedTile {
   Preshuffled weights;
@@ -84,6 +92,17 @@ struct PreparedTile {
   std::optional<LoopShape> shape = {};
 
   DType dtype() const { return halves.front().dtype(); }
+  /// Half of the tile's rows, of `size`: gates or ups where pairs are gated.
+  PreparedRows half(int number, int size) const {
+    if (halves.size() > 1)
+      return {weights, halves[static_cast<std::size_t>(number)], blocks, size};
+    const int first = number * (size / Preshuffled::kRows);
+    const Tensor &all = halves.front();
+    return {weights,
+            make_view(all.iter() + all.layout()(make_coord(0, first), make_coord(0, 0, 0)),
+                      all.layout()),
+            Int32(blocks - first), size};
+  }
 };
 
 /// The tile of the first step, as a buffer of all steps': they follow along K. It may be that none

@@ -46,9 +46,9 @@ public:
                    const Tensor &a) const {
     multiply(of(half), b, a);
   }
-  /// Adds the product of one instruction to tile (j, i) of 16 x 16.
-  void addTile(int j, int i, const Tensor &b, const Tensor &a) const {
-    const Tensor sums = of(0)(_, j, i);
+  /// Adds the product of one instruction to tile (j, i) of 16 x 16 of a half.
+  void addTile(int half, int j, int i, const Tensor &b, const Tensor &a) const {
+    const Tensor sums = of(half)(_, j, i);
     mma_atom_call(unscaledAtom(shape_.form), sums, b, a, sums);
   }
   /// The groups of a half as an epilogue takes them.

@@ -20,6 +20,7 @@
 
 #include "blocks/products/fragments_of_b.h"
 #include "blocks/products/loop_schedule.h"
+#include "blocks/products/moved_rows.h"
 #include "blocks/products/product_sums.h"
 #include "blocks/products/ring_operand.h"
 #include "blocks/products/schedule.h"

@@ -4,15 +4,13 @@
 //   RowsThroughRegisters     rows along K, by registers
 //   GatheredRows             the same of rows that indices name
 //   ColumnsThroughRegisters  columns along K, which are turned in registers on their way
-//   RowsByDma                rows along K, also gathered, by loads that write LDS themselves (gfx950)
-//   RowsByMover              rows along K, by moves of whole tiles (gfx1250)
 //
-// In LDS a tile is always rows along K. Against conflicts of banks they are swizzled, or by the mover
-// have gaps between them.
+// and those of dma_operand.h, whose tiles are brought by loads that write LDS themselves (gfx950) or by
+// a tensor data mover (gfx1250). In LDS the tiles of the classes above are the same: rows along K,
+// swizzled against conflicts of banks.
 #pragma once
 
 #include "blocks/facts/lds_layout.h"
-#include "blocks/products/moved_rows.h"
 #include "blocks/products/register_operand.h"
 
 #include <flydsl/flydsl.h>
@@ -20,7 +18,7 @@
 #include <flydsl/kernels/gemm.h>
 
 #include <cstdint>
-#include <memory>
+#include <utility>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -32,12 +30,14 @@ public:
   /// part, which take turns.
   RingOperand(const LoopShape &shape, DType dtype, int size, SharedAllocator &shared,
               const TiledCopy &toFragments, std::vector<Tensor> fragments)
-      : shape_(shape), size_(size), atom_(make_copy_atom(UniversalCopy128b(), dtype)),
-        slice_(toFragments.get_slice(thread_idx().x)), fragments_(std::move(fragments)) {
-    for (int stage = 0; stage < shape.stages; ++stage) {
-      stages_.push_back(stageIn(shared, dtype)); // (size, tileK)
-      read_.push_back(slice_.partition_S(stages_.back()));
-    }
+      : RingOperand(shape, dtype, size, std::move(fragments)) {
+    if (shape.mover) // It knows no swizzle: gaps lie between the rows.
+      allocate(shared, toFragments,
+               make_layout({size, shape.tileK}, {shape.tileK + shape.gapBytes() / bytes(), 1}));
+    else
+      allocate(shared, toFragments,
+               make_composed_layout(swizzle().swizzle(),
+                                    make_ordered_layout({size, shape.tileK}, {1, 0})));
   }
   virtual ~RingOperand() = default;
   RingOperand(const RingOperand &) = delete;
@@ -50,19 +50,37 @@ public:
   virtual void write(int stage) const {}
 
   /// Reads a part of a stage's tile into its fragment.
-  void read(int stage, int part) const {
-    copy(atom_, read_[at(stage)](_, _, part), slice_.retile(fragment(stage, part))(_, _, 0));
+  virtual void read(int stage, int part) const {
+    copy(atom_, read_[at(stage)](_, _, part), filled_[numberOf(stage, part)]);
   }
   /// Fragments take turns from part to part, over the steps too.
-  const Tensor &fragment(int stage, int part) const {
-    return fragments_[at(stage * shape_.parts() + part) % fragments_.size()];
-  }
+  const Tensor &fragment(int stage, int part) const { return fragments_[numberOf(stage, part)]; }
   /// Loads of a tile for each thread, or moves of it by each wave.
   int loads() const { return shape_.mover ? 1 : shape_.loadsOf(size_); }
 
 protected:
+  /// Without tiles, which `allocate` makes.
+  RingOperand(const LoopShape &shape, DType dtype, int size, std::vector<Tensor> fragments)
+      : shape_(shape), dtype_(dtype), size_(size),
+        atom_(make_copy_atom(UniversalCopy128b(), dtype)), fragments_(std::move(fragments)) {}
+  /// The tiles as a layout of theirs, which the class reads itself.
+  template <class TileLayout> void allocate(SharedAllocator &shared, const TileLayout &layout) {
+    for (int stage = 0; stage < shape_.stages; ++stage)
+      stages_.push_back(shared.tensor(dtype_, layout, kPieceBytes));
+  }
+  /// As (size, tileK), which `toFragments` reads.
+  template <class TileLayout>
+  void allocate(SharedAllocator &shared, const TiledCopy &toFragments, const TileLayout &layout) {
+    allocate(shared, layout);
+    const ThrCopy slice = toFragments.get_slice(thread_idx().x);
+    for (const Tensor &stage : stages_)
+      read_.push_back(slice.partition_S(stage));
+    for (const Tensor &fragment : fragments_)
+      filled_.push_back(slice.retile(fragment)(_, _, 0));
+  }
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   const LoopShape &shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
   int size() const { return size_; }
   const CopyAtom &atom() const { return atom_; }
   const Tensor &stage(int number) const { return stages_[at(number)]; }
@@ -90,25 +108,16 @@ protected:
   }
 
 private:
-  /// A tile of the ring.
-  Tensor stageIn(SharedAllocator &shared, DType dtype) const {
-    if (shape_.mover)
-      return shared.tensor(
-          dtype,
-          make_layout({size_, shape_.tileK}, {shape_.tileK + shape_.gapBytes() / bytes(), 1}),
-          kPieceBytes);
-    return shared.tensor(dtype,
-                         make_composed_layout(swizzle().swizzle(),
-                                              make_ordered_layout({size_, shape_.tileK}, {1, 0})),
-                         kPieceBytes);
+  std::size_t numberOf(int stage, int part) const {
+    return at(stage * shape_.parts() + part) % fragments_.size();
   }
 
   LoopShape shape_;
+  DType dtype_;
   int size_; ///< rows
   CopyAtom atom_;
-  ThrCopy slice_;
-  std::vector<Tensor> stages_, read_; // (size, tileK), (V, m, parts)
-  std::vector<Tensor> fragments_;
+  std::vector<Tensor> stages_, read_;      // (size, tileK), (V, m, parts)
+  std::vector<Tensor> fragments_, filled_; // (V, m, k), (V, m) as reads fill it
 };
 
 class RowsThroughRegisters final : public RingOperand {
@@ -276,107 +285,6 @@ private:
   Tensor turned_;          // (k, neighbour, pass)
   std::vector<Tensor> to_; // ((neighbour, k), pass, 1)
 };
-
-/// The hardware writes the lanes' pieces one after another. So the swizzle is in the choice of what
-/// a lane loads.
-class RowsByDma final : public RingOperand {
-public:
-  /// `tile` is an OperandTile or a GatheredTile.
-  template <class Tile>
-  RowsByDma(const LoopShape &shape, const Tile &tile, SharedAllocator &shared,
-            const TiledCopy &toFragments, std::vector<Tensor> fragments)
-      : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
-        rows_(shape, tile), wave_(gpu::uniform(thread_idx().x / shape.form.lanes)) {
-    for (int pass = 0; pass < loads(); ++pass) {
-      const Int32 index = swizzled((thread_idx().x + pass * shape.loaders()) * piece());
-      columns_.push_back(Int32(index % shape.tileK));
-      places_.push_back(Int32(rows_.at(index / shape.tileK, columns_.back()) * bytes()));
-    }
-  }
-
-  void fetch(const Int32 &step, int stage) const override {
-    for (int pass = 0; pass < loads(); ++pass)
-      load(step, stage, pass, places_[at(pass)]);
-  }
-  void fetchLast(int stage) const override {
-    const int last = shape().steps() - 1;
-    if (lastColumns() >= shape().tileK)
-      return fetch(last, stage);
-    for (int pass = 0; pass < loads(); ++pass)
-      load(last, stage, pass,
-           select(columns_[at(pass)] < static_cast<std::int32_t>(lastColumns()), places_[at(pass)],
-                  kPastTheEnd));
-  }
-
-private:
-  void load(const Int32 &step, int stage, int pass, const Int32 &place) const {
-    const Int32 first = (wave_ * shape().form.lanes + pass * shape().loaders()) * piece();
-    bounded_load_to_shared(rows_.buffer().iter(), {place, step * (shape().tileK * bytes())},
-                           this->stage(stage).iter() + first, kPieceBytes);
-  }
-
-  RowPlaces rows_;
-  Int32 wave_;
-  std::vector<Int32> columns_, places_; // of each pass; places are bytes of the buffer
-};
-
-/// Whole tiles by a tensor data mover.
-class RowsByMover final : public RingOperand {
-public:
-  RowsByMover(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
-              const TiledCopy &toFragments, std::vector<Tensor> fragments)
-      : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
-        rows_(shape, tile) {}
-
-  void fetch(const Int32 &step, int stage) const override { rows_.fetch(step, this->stage(stage)); }
-  void fetchLast(int stage) const override { rows_.fetchLast(this->stage(stage)); }
-
-private:
-  MovedRows rows_;
-};
-
-/// The operand of the tile's layout.
-inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const OperandTile &tile,
-                                                SharedAllocator &shared,
-                                                const TiledCopy &toFragments,
-                                                std::vector<Tensor> fragments) {
-  if (tile.layout == OperandLayout::columns)
-    return std::make_unique<ColumnsThroughRegisters>(shape, tile, shared, toFragments,
-                                                     std::move(fragments));
-  if (shape.mover)
-    return std::make_unique<RowsByMover>(shape, tile, shared, toFragments, std::move(fragments));
-  if (shape.dma)
-    return std::make_unique<RowsByDma>(shape, tile, shared, toFragments, std::move(fragments));
-  return std::make_unique<RowsThroughRegisters>(shape, tile, shared, toFragments,
-                                                std::move(fragments));
-}
-inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const GatheredTile &tile,
-                                                SharedAllocator &shared,
-                                                const TiledCopy &toFragments,
-                                                std::vector<Tensor> fragments) {
-  if (shape.mover)
-    throw Error("a ring of the tensor data mover has no gathered rows"); // supported() refuses them
-  if (shape.dma)
-    return std::make_unique<RowsByDma>(shape, tile, shared, toFragments, std::move(fragments));
-  return std::make_unique<GatheredRows>(shape, tile, shared, toFragments, std::move(fragments));
-}
-/// Those of A and of B, with so many fragments of a part.
-template <class Tile>
-std::unique_ptr<RingOperand> ringOperandA(const LoopShape &shape, const TiledMma &mma,
-                                          const Tile &tile, SharedAllocator &shared,
-                                          int fragments = 2) {
-  return ringOperand(shape, tile, shared,
-                     make_tiled_copy_B(make_copy_atom(UniversalCopy128b(), tile.dtype()), mma),
-                     partsOfA(shape, mma, fragments));
-}
-template <class Tile>
-std::unique_ptr<RingOperand> ringOperandB(const LoopShape &shape, const TiledMma &mma,
-                                          const Tile &tile, SharedAllocator &shared,
-                                          int fragments = 2) {
-  return ringOperand(shape, tile, shared,
-                     make_tiled_copy_A(make_copy_atom(UniversalCopy128b(), tile.dtype()), mma),
-                     partsOfB(shape, mma, fragments));
-}
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -1,0 +1,329 @@
+// Operands of a product whose tiles are brought to the ring in shared memory (LDS) by loads that write
+// LDS themselves (gfx950), and the choice among all operands of the ring:
+//
+//   RowsByDma      rows along K, also gathered
+//   ColumnsByDma   columns along K, as they lie: they are turned by the reads of LDS
+//   PreparedByDma  prepared weights, whose blocks come as they lie
+//   RowsByMover    rows along K, by moves of whole tiles (gfx1250)
+//
+// The hardware writes the lanes' pieces of 16 bytes one after another. So a swizzle is in the choice of
+// what a lane loads.
+#pragma once
+
+#include "blocks/products/moved_rows.h"
+#include "blocks/products/ring_operand.h"
+
+#include <flydsl/flydsl.h>
+#include <flydsl/kernel/bounded.h>
+#include <flydsl/kernel/wave_memory.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+FLYDSL_NAMESPACE_BEGIN
+namespace kernels::impl {
+
+/// The waves of a block that have different rows of an operand, the number of this one among them, and
+/// of those that share K.
+struct WavesOfOperand {
+  int count;
+  Int32 number, slice;
+
+  static WavesOfOperand ofA(const LoopShape &shape) {
+    return {shape.wavesM, Int32(thread_idx().x / (shape.form.lanes * shape.waves) % shape.wavesM),
+            sliceOf(shape)};
+  }
+  static WavesOfOperand ofB(const LoopShape &shape) {
+    return {shape.waves, Int32(thread_idx().x / shape.form.lanes % shape.waves), sliceOf(shape)};
+  }
+
+private:
+  static Int32 sliceOf(const LoopShape &shape) {
+    return shape.slices() > 1 ? Int32(thread_idx().x / shape.threads()) : Int32(0);
+  }
+};
+
+/// The copies of a tile by LDS's own loads: pass by pass, each thread has a piece of 16 bytes.
+class DmaPasses {
+public:
+  DmaPasses(const LoopShape &shape, int passes)
+      : shape_(shape), wave_(gpu::uniform(thread_idx().x / shape.form.lanes)), passes_(passes) {}
+  int count() const { return passes_; }
+  /// The number of the thread's piece in a pass.
+  Int32 piece(int pass) const { return thread_idx().x + pass * shape_.loaders(); }
+  /// Loads the piece at `place`, bytes of the buffer, to a stage.
+  void load(const Tensor &buffer, const Int32 &place, const Int32 &ofStep, const Tensor &stage,
+            int pass) const {
+    const Int32 first = (wave_ * shape_.form.lanes + pass * shape_.loaders()) * shape_.form.piece();
+    bounded_load_to_shared(buffer.iter(), {place, ofStep}, stage.iter() + first, kPieceBytes);
+  }
+
+private:
+  LoopShape shape_;
+  Int32 wave_;
+  int passes_;
+};
+
+class RowsByDma final : public RingOperand {
+public:
+  /// `tile` is an OperandTile or a GatheredTile.
+  template <class Tile>
+  RowsByDma(const LoopShape &shape, const Tile &tile, SharedAllocator &shared,
+            const TiledCopy &toFragments, std::vector<Tensor> fragments)
+      : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
+        rows_(shape, tile), passes_(shape, loads()) {
+    for (int pass = 0; pass < loads(); ++pass) {
+      const Int32 index = swizzled(passes_.piece(pass) * piece());
+      columns_.push_back(Int32(index % shape.tileK));
+      places_.push_back(Int32(rows_.at(index / shape.tileK, columns_.back()) * bytes()));
+    }
+  }
+
+  void fetch(const Int32 &step, int stage) const override {
+    for (int pass = 0; pass < loads(); ++pass)
+      load(step, stage, pass, places_[at(pass)]);
+  }
+  void fetchLast(int stage) const override {
+    const int last = shape().steps() - 1;
+    if (lastColumns() >= shape().tileK)
+      return fetch(last, stage);
+    for (int pass = 0; pass < loads(); ++pass)
+      load(last, stage, pass,
+           select(columns_[at(pass)] < static_cast<std::int32_t>(lastColumns()), places_[at(pass)],
+                  kPastTheEnd));
+  }
+
+private:
+  void load(const Int32 &step, int stage, int pass, const Int32 &place) const {
+    passes_.load(rows_.buffer(), place, step * (shape().tileK * bytes()), this->stage(stage), pass);
+  }
+
+  RowPlaces rows_;
+  DmaPasses passes_;
+  std::vector<Int32> columns_, places_; // of each pass; places are bytes of the buffer
+};
+
+/// Elements of two bytes whose columns along K lie together in memory, and in LDS: a tile is
+/// (tileK, size) there. An instruction reads four rows of 16 neighbours and gives each of 16 lanes a
+/// column of four elements of K; two of them make a piece (`ds_read_b64_tr_b16`).
+///
+/// The lanes that LDS serves together, 32 of them, read rows k to k + 3 and k + 8 to k + 11, of 32 bytes
+/// each. So that these are eight rows one after another, the rows of a tile lie in the order in which bits 2
+/// and 3 of their number are exchanged; and the low bits of a row's place are xored into the number of its
+/// 32 bytes.
+class ColumnsByDma final : public RingOperand {
+public:
+  ColumnsByDma(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
+               const WavesOfOperand &waves, std::vector<Tensor> fragments)
+      : RingOperand(shape, tile.dtype(), tile.size(), std::move(fragments)), tile_(tile),
+        passes_(shape, loads()), buffer_(buffer(Int32(0))),
+        bytesAlongK_(Int32((Int64(tile.tile.stride()[1]) * bytes()).to(i32))),
+        transpose_(make_copy_atom(TransposedCopyFromShared(8 * bytes(), 64), tile.dtype())) {
+    if (bytes() != 2 || shape.form.run != piece())
+      throw Error("columns are turned by reads of LDS for pieces of eight elements of K");
+    allocate(shared, make_layout(size() * shape.tileK));
+    for (int pass = 0; pass < loads(); ++pass) {
+      const Int32 index = swizzle()(passes_.piece(pass) * piece()), column = index % size();
+      rows_.push_back(rowAt(Int32(index / size())));
+      places_.push_back(select(column < tile.exist,
+                               Int32(rows_.back() * bytesAlongK_ + column * bytes()), kPastTheEnd));
+    }
+    const Int32 lane = thread_idx().x % shape.form.lanes, group = lane / 16,
+                row = lane % 16 / kPiecesOfRow + group * piece() + waves.slice * shape.form.part(),
+                column = lane % kPiecesOfRow * kRun;
+    for (int tiles = 0; tiles < size() / 16 / waves.count; ++tiles)
+      read_.push_back(swizzle()(
+          Int32(placeOf(row) * size() + column + (waves.number + waves.count * tiles) * 16)));
+  }
+
+  void fetch(const Int32 &step, int stage) const override { fetchRows(step, stage, false); }
+  void fetchLast(int stage) const override {
+    fetchRows(shape().steps() - 1, stage, lastColumns() < shape().tileK);
+  }
+  void read(int stage, int part) const override {
+    const Tensor &to = fragment(stage, part); // (V, n, 1)
+    for (int tile = 0; tile < static_cast<int>(read_.size()); ++tile)
+      for (int run = 0; run < piece() / kRun; ++run) {
+        // Bit 2 of K is bit 3 of a row's place, above what is xored.
+        const int rows = part * shape().round() + run * 2 * kRun;
+        const Tensor from = make_view(this->stage(stage).iter() + read_[at(tile)] + rows * size(),
+                                      make_layout(kRun)); // (run)
+        copy_atom_call(transpose_, from, flat_divide(to(_, tile, 0), make_tile(kRun))(_, run));
+      }
+  }
+
+private:
+  /// Elements of K that an instruction gives a lane, and pieces of them in a row that it reads.
+  static constexpr int kRun = 4, kPiecesOfRow = 4;
+  /// The place of a row of K in the tile, and the other way round.
+  static Int32 rowAt(const Int32 &row) { return (row & ~12) | ((row & 4) << 1) | ((row & 8) >> 1); }
+  static Int32 placeOf(const Int32 &row) { return rowAt(row); }
+  XorSwizzle swizzle() const {
+    const int chunks = std::bit_width(static_cast<unsigned>(size() / 16)) - 1;
+    return {std::min(chunks, 3), 4, std::max(chunks, 3)};
+  }
+  /// The tile of a step: of the first one, with all steps' columns, or of a far one, with its own.
+  Tensor buffer(const Int32 &step) const {
+    const Tensor &all = tile_.tile; // (size, K)
+    const int tileK = shape().tileK;
+    const Int32 exist = min(tile_.exist, size());
+    if (!tile_.far)
+      return bufferOf(tileFrom(all, {0, 0}, {size(), tileK}), {exist, shape().k},
+                      tile_.exist > 0); // (size, tileK)
+    const Int32 left = Int32(static_cast<std::int32_t>(shape().k)) - step * tileK;
+    return bufferOf(flat_divide(all, {size(), tileK})(_, _, 0, step), {exist, min(left, tileK)},
+                    tile_.exist > 0); // (size, tileK)
+  }
+  void fetchRows(const Int32 &step, int stage, bool guarded) const {
+    const Tensor buffer = tile_.far ? this->buffer(step) : buffer_;
+    const Int32 ofStep = tile_.far ? Int32(0) : Int32(step * (shape().tileK * bytesAlongK_));
+    for (int pass = 0; pass < loads(); ++pass) {
+      const Int32 &place = places_[at(pass)];
+      passes_.load(buffer,
+                   guarded
+                       ? Int32(select(rows_[at(pass)] < static_cast<std::int32_t>(lastColumns()),
+                                      place, kPastTheEnd))
+                       : place,
+                   ofStep, this->stage(stage), pass);
+    }
+  }
+
+  OperandTile tile_;
+  DmaPasses passes_;
+  Tensor buffer_; // (size, tileK)
+  Int32 bytesAlongK_;
+  CopyAtom transpose_;
+  std::vector<Int32> rows_, places_; // of each pass: the row along K, and bytes of the buffer
+  std::vector<Int32> read_; // of each tile of 16 columns: where the lane's reads of a stage begin
+};
+
+/// Prepared weights: blocks of 16 rows by 64 bytes, which a wave loads and reads as they lie, a kilobyte
+/// at a time.
+class PreparedByDma final : public RingOperand {
+public:
+  PreparedByDma(const LoopShape &shape, const PreparedRows &tile, SharedAllocator &shared,
+                const TiledCopy &toFragments, std::vector<Tensor> fragments)
+      : RingOperand(shape, tile.dtype(), tile.size, std::move(fragments)), weights_(tile.weights),
+        padded_(paddedPart(shape, tile.weights)), passes_(shape, loads()),
+        buffer_(buffer(shape, tile)) {
+    const Preshuffled ofTile{size(), shape.tileK, weights_.bytes};
+    allocate(shared, toFragments, preshuffledTile(ofTile, size(), shape.tileK));
+    const int across = shape.tileK / weights_.blockK(),
+              ofBlock = Preshuffled::kRows * Preshuffled::kPieces;
+    for (int pass = 0; pass < loads(); ++pass) {
+      const Int32 number = passes_.piece(pass), block = number / ofBlock;
+      columns_.push_back(Int32(block % across * weights_.blockK()));
+      places_.push_back(Int32(buffer_.layout()(make_coord(0, Int32(block / across)),
+                                               make_coord(0, 0, Int32(block % across))) *
+                                  bytes() +
+                              number % ofBlock * kPieceBytes));
+    }
+  }
+
+  void fetch(const Int32 &step, int stage) const override {
+    for (int pass = 0; pass < loads(); ++pass)
+      load(step, stage, pass, places_[at(pass)]);
+  }
+  /// What lies past the end of a part of K are other columns, or other rows.
+  void fetchLast(int stage) const override {
+    const int last = shape().steps() - 1;
+    const std::int64_t left = padded_ - std::int64_t{last} * shape().tileK;
+    if (left >= shape().tileK)
+      return fetch(last, stage);
+    for (int pass = 0; pass < loads(); ++pass)
+      load(last, stage, pass,
+           select(columns_[at(pass)] < static_cast<std::int32_t>(left), places_[at(pass)],
+                  kPastTheEnd));
+  }
+
+private:
+  /// The tile of the first step. Those of the next ones follow along K. It may be that none of its rows
+  /// exist.
+  static Tensor buffer(const LoopShape &shape, const PreparedRows &tile) {
+    const Int32 exist = min(tile.blocks, tile.size / Preshuffled::kRows);
+    return bufferOf(
+        make_view(tile.from.iter(), preshuffledTile(tile.weights, tile.size, shape.tileK)),
+        preshuffledShape(tile.weights, exist, paddedPart(shape, tile.weights)),
+        tile.blocks > 0); // (size, tileK)
+  }
+  void load(const Int32 &step, int stage, int pass, const Int32 &place) const {
+    passes_.load(buffer_, place, step * (Preshuffled::kRows * shape().tileK * bytes()),
+                 this->stage(stage), pass);
+  }
+
+  Preshuffled weights_;
+  std::int64_t padded_; // columns of the block's part of K
+  DmaPasses passes_;
+  Tensor buffer_;
+  std::vector<Int32> columns_, places_; // of each pass; places are bytes of the buffer
+};
+
+/// Whole tiles by a tensor data mover.
+class RowsByMover final : public RingOperand {
+public:
+  RowsByMover(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
+              const TiledCopy &toFragments, std::vector<Tensor> fragments)
+      : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
+        rows_(shape, tile) {}
+
+  void fetch(const Int32 &step, int stage) const override { rows_.fetch(step, this->stage(stage)); }
+  void fetchLast(int stage) const override { rows_.fetchLast(this->stage(stage)); }
+
+private:
+  MovedRows rows_;
+};
+
+/// The operand of the tile's layout.
+inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const OperandTile &tile,
+                                                SharedAllocator &shared,
+                                                const TiledCopy &toFragments,
+                                                const WavesOfOperand &waves,
+                                                std::vector<Tensor> fragments) {
+  if (tile.layout == OperandLayout::columns && shape.dma)
+    return std::make_unique<ColumnsByDma>(shape, tile, shared, waves, std::move(fragments));
+  if (tile.layout == OperandLayout::columns)
+    return std::make_unique<ColumnsThroughRegisters>(shape, tile, shared, toFragments,
+                                                     std::move(fragments));
+  if (shape.mover)
+    return std::make_unique<RowsByMover>(shape, tile, shared, toFragments, std::move(fragments));
+  if (shape.dma)
+    return std::make_unique<RowsByDma>(shape, tile, shared, toFragments, std::move(fragments));
+  return std::make_unique<RowsThroughRegisters>(shape, tile, shared, toFragments,
+                                                std::move(fragments));
+}
+inline std::unique_ptr<RingOperand>
+ringOperand(const LoopShape &shape, const GatheredTile &tile, SharedAllocator &shared,
+            const TiledCopy &toFragments, const WavesOfOperand &, std::vector<Tensor> fragments) {
+  if (shape.dma)
+    return std::make_unique<RowsByDma>(shape, tile, shared, toFragments, std::move(fragments));
+  return std::make_unique<GatheredRows>(shape, tile, shared, toFragments, std::move(fragments));
+}
+inline std::unique_ptr<RingOperand>
+ringOperand(const LoopShape &shape, const PreparedRows &tile, SharedAllocator &shared,
+            const TiledCopy &toFragments, const WavesOfOperand &, std::vector<Tensor> fragments) {
+  return std::make_unique<PreparedByDma>(shape, tile, shared, toFragments, std::move(fragments));
+}
+/// Those of A and of B, with so many fragments of a part.
+template <class Tile>
+std::unique_ptr<RingOperand> ringOperandA(const LoopShape &shape, const TiledMma &mma,
+                                          const Tile &tile, SharedAllocator &shared,
+                                          int fragments = 2) {
+  return ringOperand(shape, tile, shared,
+                     make_tiled_copy_B(make_copy_atom(UniversalCopy128b(), tile.dtype()), mma),
+                     WavesOfOperand::ofA(shape), partsOfA(shape, mma, fragments));
+}
+template <class Tile>
+std::unique_ptr<RingOperand> ringOperandB(const LoopShape &shape, const TiledMma &mma,
+                                          const Tile &tile, SharedAllocator &shared,
+                                          int fragments = 2) {
+  return ringOperand(shape, tile, shared,
+                     make_tiled_copy_A(make_copy_atom(UniversalCopy128b(), tile.dtype()), mma),
+                     WavesOfOperand::ofB(shape), partsOfB(shape, mma, fragments));
+}
+
+} // namespace kernels::impl
+FLYDSL_NAMESPACE_END
