@@ -64,7 +64,7 @@ TEST_CASE("products by groups of prepared weights, of pairs and of columns", "[g
   for (GemmProblem problem : typed()) {
     problem.n = 140;
     // One step, a tail that ends inside of a block of weights, the loop.
-    for (std::int64_t bytes : {16, 272, 656}) {
+    for (std::int64_t bytes : {16, 272, 448, 656}) {
       problem.k = bytes / problem.a.bytes();
       expectProduct(problem, inGroups(problem), bytes % 3 ? 40 : 150, {.a = 16, .c = 4});
     }
