@@ -203,7 +203,7 @@ public:
                                 .o = fx::tensor(attended_.data(), {m, shape_.heads, kHead}),
                                 .cu_seqlens_q = batch.starts,
                                 .max_seqlen_q = batch.longest,
-                                .seqlens_kv = batch.lengths,
+                                .seq_lens = batch.lengths,
                                 .block_table = batch.blocks};
     if (attentionBytes_)
       attention.workspace = workspace_;

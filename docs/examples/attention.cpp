@@ -29,7 +29,7 @@ TEST_CASE("attention of two prompts of different lengths") {
              k = fx::DeviceArray<fx::bfloat16_t>::random({tokens, 2, 64}, 2),
              v = fx::DeviceArray<fx::bfloat16_t>::random({tokens, 2, 64}, 3);
   fx::DeviceArray<fx::bfloat16_t> o({tokens, 8, 64});
-  fx::DeviceArray<float> lse({8, tokens});
+  fx::DeviceArray<float> lse({tokens, 8});
   fx::DeviceArray<int> places({3});
   places.copy_from(starts);
   const fx::Stream stream;
@@ -60,7 +60,7 @@ TEST_CASE("attention of two prompts of different lengths") {
         for (std::size_t e = 0; e < 64; ++e)
           result[e] += std::exp(score) * double(float(hostV[(key * 2 + head / 4) * 64 + e]));
       }
-      CHECK(std::fabs(double(sums[head * 60 + token]) - std::log(total)) < 0.01);
+      CHECK(std::fabs(double(sums[token * 8 + head]) - std::log(total)) < 0.01);
       for (std::size_t e = 0; e < 64; ++e)
         if (std::fabs(double(float(got[(token * 8 + head) * 64 + e])) - result[e] / total) > 0.02)
           FAIL("element " << e << " of head " << head << " of token " << token);
@@ -73,6 +73,7 @@ TEST_CASE("attention with products of 8 bits") {
   const fk::AttentionProblem problem{.q = fx::f8E4M3FNUZ,
                                      .kv = fx::f8E4M3FNUZ,
                                      .y = fx::bf16,
+                                     .scales = fk::KvScales::tensor,
                                      .float8_products = true,
                                      .q_heads = 8,
                                      .kv_heads = 2,
@@ -82,17 +83,17 @@ TEST_CASE("attention with products of 8 bits") {
              k = fx::DeviceArray<fx::float8_e4m3fnuz_t>::random({1, 60, 2, 64}, 2),
              v = fx::DeviceArray<fx::float8_e4m3fnuz_t>::random({1, 60, 2, 64}, 3);
   fx::DeviceArray<fx::bfloat16_t> o({1, 60, 8, 64});
-  fx::DeviceArray<float> descales({3});
-  descales.copy_from(std::vector<float>{2, 0.5f, 0.25f});
+  fx::DeviceArray<float> scales({3});
+  scales.copy_from(std::vector<float>{2, 0.5f, 0.25f});
   const fx::Stream stream;
   const fk::AttentionPlan plan(problem, fk::choose(problem, 60));
   plan({.q = q,
         .k = k,
         .v = v,
         .o = o,
-        .q_descale = fx::tensor(descales.data(), {1}),
-        .k_descale = fx::tensor(descales.data() + 1, {1}),
-        .v_descale = fx::tensor(descales.data() + 2, {1})},
+        .q_scale = fx::tensor(scales.data(), {1}),
+        .k_scale = fx::tensor(scales.data() + 1, {1}),
+        .v_scale = fx::tensor(scales.data() + 2, {1})},
        stream);
   // endregion
   stream.synchronize();

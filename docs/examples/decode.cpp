@@ -23,17 +23,17 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
                                   .page = 16,
                                   .context = 512}; // about so many tokens a sequence
   const fk::DecodeConfig config = fk::choose(problem, sequences * problem.queries); // tokens of q
-  const fk::DecodePlan plan(problem, config); // once, for any number of sequences and any contexts
+  const fk::DecodePlan plan(problem, config); // once, for any number of sequences and any lengths
   // endregion
 
   const auto q = fx::DeviceArray<fx::bfloat16_t>::random({sequences, 16, 128}, 1),
              keys = fx::DeviceArray<fx::bfloat16_t>::random({blocks, page, 2, 128}, 2),
              values = fx::DeviceArray<fx::bfloat16_t>::random({blocks, page, 2, 128}, 3);
-  fx::DeviceArray<fx::bfloat16_t> y({sequences, 16, 128});
-  fx::DeviceArray<int> tables({sequences, 3}), contexts({sequences});
+  fx::DeviceArray<fx::bfloat16_t> o({sequences, 16, 128});
+  fx::DeviceArray<int> block_table({sequences, 3}), seq_lens({sequences});
   const std::vector<int> numbers{4, 1, 3, 5, -1, -1}, tokens{40, 7};
-  tables.copy_from(numbers);
-  contexts.copy_from(tokens);
+  block_table.copy_from(numbers);
+  seq_lens.copy_from(tokens);
   const fx::Stream stream;
 
   // region: call
@@ -41,41 +41,41 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
   const std::int64_t m = sequences * problem.queries;
   fx::DeviceArray<std::uint8_t> workspace({std::int64_t(plan.workspace_bytes(m))});
   plan({.q = q,
-        .k_cache = keys,
-        .v_cache = values,
-        .tables = tables,     // (sequences, 3): numbers of blocks
-        .contexts = contexts, // tokens of each sequence, its query among them
-        .workspace = workspace, // one that the call does not need is taken, too
-        .y = y},
+        .k = keys,
+        .v = values,
+        .o = o,
+        .seq_lens = seq_lens,       // tokens of each sequence, its query among them
+        .block_table = block_table, // (sequences, 3): numbers of blocks
+        .workspace = workspace},    // one that the call does not need is taken, too
        stream);
   // endregion
   stream.synchronize();
 
-  const auto hostY = y.to_host();
+  const auto hostO = o.to_host();
   // region: worklist
   const fk::DecodeConfig shared{.block = 256, .rows = 16, .workers = 8, .unit = 32};
   const fk::WorklistProblem lists = fk::worklist_of(problem, shared);
   const fk::WorklistPlan makeList(lists, fk::choose(lists, sequences));
   fx::DeviceArray<int> worklist({sequences + 1 + shared.workers});
-  makeList({.contexts = contexts, .worklist = worklist}, stream); // once a step
+  makeList({.seq_lens = seq_lens, .worklist = worklist}, stream); // once a step
   // endregion
   stream.synchronize();
   CHECK(worklist.to_host() == fk::make_worklist(lists, tokens));
   const fk::DecodePlan sharing(problem, shared);
   fx::DeviceArray<std::uint8_t> parts({std::int64_t(sharing.workspace_bytes(m))});
   sharing({.q = q,
-           .k_cache = keys,
-           .v_cache = values,
-           .tables = tables,
-           .contexts = contexts,
+           .k = keys,
+           .v = values,
+           .o = o,
+           .seq_lens = seq_lens,
+           .block_table = block_table,
            .worklist = worklist,
-           .workspace = parts,
-           .y = y},
+           .workspace = parts},
           stream);
   stream.synchronize();
-  const auto byWorkers = y.to_host();
-  for (std::size_t i = 0; i < hostY.size(); ++i)
-    CHECK(std::fabs(float(hostY[i]) - float(byWorkers[i])) < 0.01f);
+  const auto byWorkers = o.to_host();
+  for (std::size_t i = 0; i < hostO.size(); ++i)
+    CHECK(std::fabs(float(hostO[i]) - float(byWorkers[i])) < 0.01f);
 
   // region: varlen
   // Sequences with 1, 3 and 12 queries, in one call.
@@ -91,24 +91,24 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
   starts.copy_from(std::vector<int>{0, 1, 2});
   fx::DeviceArray<std::uint8_t> room({std::int64_t(step.workspace_bytes(2))});
   step({.q = q,
-        .k_cache = keys,
-        .v_cache = values,
-        .tables = tables,
-        .contexts = contexts,
+        .k = keys,
+        .v = values,
+        .o = o,
         .cu_seqlens_q = starts,
-        .workspace = room,
-        .y = y},
+        .seq_lens = seq_lens,
+        .block_table = block_table,
+        .workspace = room},
        stream);
   stream.synchronize();
-  const auto byStarts = y.to_host();
-  for (std::size_t i = 0; i < hostY.size(); ++i)
-    CHECK(std::fabs(float(hostY[i]) - float(byStarts[i])) < 0.01f);
+  const auto byStarts = o.to_host();
+  for (std::size_t i = 0; i < hostO.size(); ++i)
+    CHECK(std::fabs(float(hostO[i]) - float(byStarts[i])) < 0.01f);
 
-  // region: mask
+  // region: tree_mask
   // A root with two children, and the first of these has a child: 0, 1 and 2 after it, 3 after 1.
   const std::vector<int> rows{0b0001, 0b0011, 0b0101, 0b1011};
   const fk::DecodeProblem tree{
-      .q_heads = 16, .kv_heads = 2, .queries = 4, .mask = true, .context = 512};
+      .q_heads = 16, .kv_heads = 2, .queries = 4, .tree_mask = true, .context = 512};
   // endregion
   CHECK(fk::supported(tree, fx::Target::parse("gfx942")));
   CHECK(std::ssize(rows) == tree.queries);
@@ -137,7 +137,7 @@ TEST_CASE("a step of decoding: queries over the keys of a paged cache") {
   CHECK(fk::supported(rounded, fx::Target::parse("gfx942")));
 
   const auto hostQ = q.to_host(), hostK = keys.to_host(), hostV = values.to_host(),
-             got = y.to_host();
+             got = o.to_host();
   for (std::size_t s = 0; s < 2; ++s)
     for (std::size_t head : {0u, 7u, 8u, 15u}) {
       const auto at = [&](std::size_t token, std::size_t element) {
@@ -176,7 +176,7 @@ TEST_CASE("results of two parts of the keys become one") {
   // region: merge
   const fk::MergeStatesProblem two{.x = fx::bf16, .y = fx::bf16, .heads = 16, .head = 128};
   const fk::MergeStatesPlan merge(two, fk::choose(two, tokens));
-  merge({.a = prefix,        // (tokens, heads, head): y of one call
+  merge({.a = prefix,        // (tokens, heads, head): o of one call
          .a_lse = prefixLse, // (tokens, heads): its lse
          .b = suffix,
          .b_lse = suffixLse,

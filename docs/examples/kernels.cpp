@@ -146,33 +146,33 @@ TEST_CASE("a checked plan") {
   const auto q = fx::DeviceArray<fx::half_t>::random({2, 1, 32}, 1);
   const auto k = fx::DeviceArray<fx::half_t>::random({8, 16, 1, 32}, 2);
   const auto v = fx::DeviceArray<fx::half_t>::random({8, 16, 1, 32}, 3);
-  fx::DeviceArray<fx::half_t> y({2, 1, 32});
-  fx::DeviceArray<std::int32_t> tables({2, 4}), contexts({2});
-  tables.copy_from(std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7});
-  contexts.copy_from(std::vector<std::int32_t>{64, 70});
-  y.poison();
-  const fk::DecodeArgs args{.q = q, .k_cache = k, .v_cache = v, .tables = tables,
-                            .contexts = contexts, .y = y};
+  fx::DeviceArray<fx::half_t> o({2, 1, 32});
+  fx::DeviceArray<std::int32_t> block_table({2, 4}), seq_lens({2});
+  block_table.copy_from(std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7});
+  seq_lens.copy_from(std::vector<std::int32_t>{64, 70});
+  o.poison();
+  const fk::DecodeArgs args{.q = q, .k = k, .v = v, .o = o, .seq_lens = seq_lens,
+                            .block_table = block_table};
   const fx::Stream stream;
   std::string log;
   // region: told
-  plan(args, stream); // contexts[1] is 70, and a row of tables has room for 64 tokens
+  plan(args, stream); // seq_lens[1] is 70, and a row of block_table has room for 64 tokens
   try {
     plan.check(stream); // waits for the stream
   } catch (const fk::IndexError &error) {
-    // "decode: contexts[1] is 70; it is from 0 to 64, the tokens that a row of tables has room for;
+    // "decode: seq_lens[1] is 70; it is from 0 to 64, the tokens that a row of block_table has room for;
     // the call wrote nothing"
     log = error.what();
-    CHECK(error.place().argument == "contexts");
+    CHECK(error.place().argument == "seq_lens");
     CHECK(error.place().index == std::vector<std::int64_t>{1});
     CHECK(error.place().value == 70);
   }
   // endregion
-  CHECK(log.find("decode: contexts[1] is 70; it is from 0 to 64, the tokens that a row of tables "
+  CHECK(log.find("decode: seq_lens[1] is 70; it is from 0 to 64, the tokens that a row of block_table "
                  "has room for; the call wrote nothing") != std::string::npos);
-  CHECK(std::isnan(float(y.to_host()[0])));
-  contexts.copy_from(std::vector<std::int32_t>{64, 60});
+  CHECK(std::isnan(float(o.to_host()[0])));
+  seq_lens.copy_from(std::vector<std::int32_t>{64, 60});
   plan(args, stream);
   plan.check(stream);
-  CHECK_FALSE(std::isnan(float(y.to_host()[0])));
+  CHECK_FALSE(std::isnan(float(o.to_host()[0])));
 }

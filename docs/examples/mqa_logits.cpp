@@ -68,7 +68,7 @@ TEST_CASE("the keys with the largest logits, as places in a cache") {
   // Of each token the 2 keys with the largest logits, as places in a cache with pages of 64 tokens.
   const fk::TopKProblem choice{.k = 2, .slots = true, .page = 64, .n = keys};
   const fk::TopKPlan choose(choice, fk::choose(choice, tokens));
-  choose({.x = logits, .indices = indices, .slots = slots, .tables = tables, .counts = counts},
+  choose({.x = logits, .indices = indices, .slots = slots, .block_table = tables, .counts = counts},
          stream);
   // endregion
   stream.synchronize();

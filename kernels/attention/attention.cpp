@@ -124,27 +124,41 @@ Support typesSupported(const AttentionProblem &problem, const Target &target) {
   const auto ofType = [](const char *name, DType type) {
     return std::string(name) + " is of type " + std::string(type.name()) + "; ";
   };
-  const Support ofResults = problem.o_type ? floatSupported("o_type", problem.o_type) : Support{};
+  if (const Support fits = floatSupported("y", problem.y); !fits)
+    return fits;
+  if (problem.scales == KvScales::token && !isFloat8(problem.kv))
+    return Support::no(ofType("kv", problem.kv) +
+                       "scales of tokens belong to keys and values of 8 bits");
+  if (problem.scales != KvScales::none && !isFloat8(problem.q) && !isFloat8(problem.kv))
+    return Support::no("scales belong to operands of 8 bits; " + ofType("q", problem.q) +
+                       "kv of type " + std::string(problem.kv.name()));
   if (!problem.float8_products) {
-    const auto operand = [&](const char *name, DType type) {
-      if (type == problem.y || isFloat8(type))
-        return Support{};
-      return Support::no(ofType(name, type) + "y, which is " + std::string(problem.y.name()) +
-                         ", and floats of 8 bits are supported");
-    };
-    if (problem.y != f16 && problem.y != bf16)
-      return Support::no(ofType("y", problem.y) + "f16 and bf16 are supported" +
-                         (problem.y == f32 ? ", f32 with float8_products" : ""));
-    return firstRefusal({operand("q", problem.q), operand("kv", problem.kv), ofResults});
+    const auto has16 = [](DType type) { return type == f16 || type == bf16; };
+    for (const auto &[name, type] : {std::pair{"q", problem.q}, std::pair{"kv", problem.kv}})
+      if (!has16(type) && !isFloat8(type))
+        return Support::no(ofType(name, type) + "f16, bf16 and floats of 8 bits are supported");
+    if (has16(problem.q) && has16(problem.kv) && problem.q != problem.kv)
+      return Support::no(ofType("kv", problem.kv) + "it has the type of q, " +
+                         std::string(problem.q.name()) + ", or is a float of 8 bits");
+    const DType wide = problem.type_of_products();
+    if (!has16(wide))
+      return Support::no("q, kv and y say no type of the products: " + ofType("products", wide) +
+                         "it is f16 or bf16");
+    if (problem.products && problem.products != wide)
+      return Support::no(ofType("products", problem.products) + "q and kv say " +
+                         std::string(wide.name()));
+    return {};
   }
+  if (problem.products)
+    return Support::no(ofType("products", problem.products) +
+                       "with float8_products they have the types of q and kv");
   const auto operand = [&](const char *name, DType type) {
     if (hasFloat8(target, type))
       return Support{};
     return Support::no(ofType(name, type) + "with float8_products it is a float of 8 bits; " +
                        productTypes(target));
   };
-  return firstRefusal({operand("q", problem.q), operand("kv", problem.kv),
-                       floatSupported("y", problem.y), ofResults});
+  return firstRefusal({operand("q", problem.q), operand("kv", problem.kv)});
 }
 
 Support cacheSupported(const AttentionProblem &problem) {
@@ -183,10 +197,11 @@ Support groupsSupported(const AttentionProblem &problem, const AttentionShape &s
   for (int elements : {shape.keyElements, shape.valueElements})
     if (elements != 64 && elements != 128)
       return no("take heads of 64 and 128 elements; one has " + std::to_string(elements));
-  if (!problem.float8_products && problem.kv != problem.y)
-    return no("take keys and values of type y, " + std::string(problem.y.name()) + "; kv is " +
-              std::string(problem.kv.name()) +
-              (isFloat8(problem.kv) ? ", and float8_products is false" : ""));
+  if (!problem.float8_products && isFloat8(problem.kv))
+    return no("take keys and values of 16 bits, or float8_products; kv is " +
+              std::string(problem.kv.name()) + ", and float8_products is false");
+  if (problem.scales == KvScales::token)
+    return no("take no scales of tokens");
   if (problem.cache == KvCache::packed)
     return no("take keys and values side by side or in KvCache::pages");
   for (const DmaTile &tile : {shape.keyTile(), shape.valueTile()})
@@ -292,10 +307,11 @@ private:
                       std::to_string(kMostTokens));
     params.q = heads(args_.q, "q", problem_.q, modes, shape, problem_.q_heads, problem_.head,
                      Use::read, false);
-    params.o = heads(args_.o, "o", problem_.type_of_o(),
+    params.o = heads(args_.o, "o", problem_.y,
                      ofTokens("tokens, q_heads, head_v", "batch, queries, q_heads, head_v"), shape,
                      problem_.q_heads, headV(problem_), Use::written, false);
-    params.descale.q = descale(args_.q_descale, "q_descale", problem_.q);
+    params.descale.q = descale(args_.q_scale, "q_scale", scalesQueries(problem_),
+                               args_.q_scale && args_.q_scale->rank() == 2);
   }
   /// The queries of a sequence for which there are blocks: of the longest one, or without that
   /// number, which has to be at least 0, of an average one.
@@ -333,7 +349,7 @@ private:
     params.csr = csrPages(arguments_, problem_.csr, args_.kv_indptr, args_.kv_indices,
                           args_.kv_last_page_len, batch);
     params.sequences.lengthsKv = arguments_.operandIf<0>(
-        table, args_.seqlens_kv, {.name = "seqlens_kv", .dtype = i32, .shape = {"batch", batch}});
+        table, args_.seq_lens, {.name = "seq_lens", .dtype = i32, .shape = {"batch", batch}});
     if (arguments_.given(args_.block_table, "block_table", table)) {
       const std::int64_t blocks =
           args_.block_table->rank() == 2 ? args_.block_table->shape()[1] : 0;
@@ -348,8 +364,14 @@ private:
                         " keys for a sequence; there are less than " + std::to_string(kMostTokens) +
                         " keys");
     }
-    params.descale.k = descale(args_.k_descale, "k_descale", problem_.kv);
-    params.descale.v = descale(args_.v_descale, "v_descale", problem_.kv);
+    if (problem_.scales == KvScales::token) {
+      params.tokenScale.k = tokenScale(args_.k_scale, "k_scale");
+      params.tokenScale.v = tokenScale(args_.v_scale, "v_scale");
+    } else {
+      const bool ofHeads = problem_.scales == KvScales::head;
+      params.descale.k = descale(args_.k_scale, "k_scale", scalesKeys(problem_), ofHeads);
+      params.descale.v = descale(args_.v_scale, "v_scale", scalesKeys(problem_), ofHeads);
+    }
     if (cache)
       return caches();
     const char *modes = ofTokens("tokens, kv_heads, head", "batch, keys, kv_heads, head");
@@ -369,17 +391,43 @@ private:
                      ofTokens("tokens, kv_heads, head_v", "batch, keys, kv_heads, head_v"), shape,
                      problem_.kv_heads, headV(problem_), Use::read, true);
   }
-  /// Checks the factors of an operand, which there are if the operand has 8 bits.
-  Strided<OnHost, 2> descale(const std::optional<TensorArg> &tensor, const char *name,
-                             DType type) const {
-    if (!arguments_.given(tensor, name, isFloat8(type)))
+  /// Checks the factors of tokens: as k without its last mode, of a packed cache too.
+  Strided<OnHost, 3> tokenScale(const std::optional<TensorArg> &tensor, const char *name) const {
+    if (!arguments_.given(tensor, name, true))
       return {};
-    if (tensor->rank() == 2)
+    const std::int64_t heads = problem_.kv_heads;
+    if (problem_.cache != KvCache::none) {
+      const std::int64_t blocks = args_.k.shape()[0];
+      return arguments_.operand<3>(
+          *tensor, {.name = name,
+                    .dtype = f32,
+                    .shape = {"blocks, page, kv_heads", blocks, problem_.page, heads},
+                    .free = 3});
+    }
+    const TensorArg::Dims k = args_.k.shape();
+    return ofBatch(*tensor,
+                   {.name = name,
+                    .dtype = f32,
+                    .shape = problem_.varlen ? Shape{"tokens, kv_heads", k[0], heads}
+                                             : Shape{"batch, keys, kv_heads", k[0], k[1], heads},
+                    .free = problem_.varlen ? 2 : 3});
+  }
+  /// Checks the factors of an operand, if there are some: one, or one of each sequence and head.
+  Strided<OnHost, 2> descale(const std::optional<TensorArg> &tensor, const char *name, bool has,
+                             bool ofHeads) const {
+    if (!arguments_.given(tensor, name, has))
+      return {};
+    if (ofHeads)
       return arguments_.operand<2>(
           *tensor, {.name = name,
                     .dtype = f32,
                     .shape = {"batch, kv_heads", params.size.batch, problem_.kv_heads},
                     .free = 2});
+    if (tensor->rank() == 2)
+      arguments_.fail(
+          std::string(name) +
+          " has 2 modes, as scales of sequences and heads have; scales is tensor, which "
+          "takes one number, and KvScales::head takes these");
     return arguments_.operand<2>(*tensor, {.name = name, .dtype = f32, .shape = {"1", 1}});
   }
   void caches() {
@@ -435,8 +483,8 @@ private:
                            {.name = "lse",
                             .dtype = f32,
                             .shape = problem_.varlen
-                                         ? Shape{"q_heads, tokens", heads, tokens}
-                                         : Shape{"batch, q_heads, queries", batch, heads, queries},
+                                         ? Shape{"tokens, q_heads", tokens, heads}
+                                         : Shape{"batch, queries, q_heads", batch, queries, heads},
                             .free = problem_.varlen ? 2 : 3,
                             .use = Use::written});
     const auto ofHeads = [&](bool has, const std::optional<TensorArg> &tensor, const char *name) {
@@ -472,13 +520,13 @@ private:
     const bool own = problem_.varlen || problem_.cache != KvCache::none;
     const std::int64_t bytes =
         mask.rank() > 0 ? mask.shape()[static_cast<std::size_t>(mask.rank() - 1)] : 0;
-    const Expected expected{
-        .name = "mask",
-        .dtype = u8,
-        .shape = problem_.varlen ? Shape{"tokens, bytes", params.size.tokens, bytes}
-                                 : Shape{"batch, queries, bytes", params.size.batch,
-                                         params.size.queries, bytes},
-        .free = problem_.varlen ? 1 : 2};
+    const Expected expected{.name = "mask",
+                            .dtype = u8,
+                            .shape = problem_.varlen
+                                         ? Shape{"tokens, bytes", params.size.tokens, bytes}
+                                         : Shape{"batch, queries, bytes", params.size.batch,
+                                                 params.size.queries, bytes},
+                            .free = problem_.varlen ? 1 : 2};
     const std::int64_t least = own ? 1 : (params.size.keys + 7) / 8;
     if (problem_.varlen) {
       const auto [address, stride] = arguments_.operand<1>(mask, expected);
@@ -528,13 +576,13 @@ private:
 Support Attention::supported(const AttentionProblem &problem, const Target &target) {
   if (!gpuSize(target))
     return Support::no("attention has no configurations for this target");
-  if (const Support fits =
-          firstRefusal({typesSupported(problem, target), headsSupported(problem),
-                        scoresSupported(problem), cacheSupported(problem)});
+  if (const Support fits = firstRefusal({typesSupported(problem, target), headsSupported(problem),
+                                         scoresSupported(problem), cacheSupported(problem)});
       !fits)
     return fits;
   // Of large heads, the tile that needs the least has to fit.
-  const Support least = supported(problem, configOf(problem, leastTile(problem, target), target), target);
+  const Support least =
+      supported(problem, configOf(problem, leastTile(problem, target), target), target);
   if (!least)
     return Support::no(is("head", problem.head) + " and " + is("head_v", headV(problem)) + " on " +
                        target.name() + "; " + least.why);
@@ -636,8 +684,8 @@ AttentionArgs Attention::args(const AttentionProblem &problem, const AttentionCo
   const bool cache = problem.cache != KvCache::none, packed = problem.cache == KvCache::packed;
   const std::int64_t heads = problem.q_heads, kv = problem.kv_heads, head = problem.head,
                      head_v = headV(problem), page = cache ? problem.page : 1,
-                     k = keysOf(problem, m), blocks = (k + page - 1) / page, x = packed ? problem.pack : 1,
-                     y = packed ? vPackOf(problem) : 1;
+                     k = keysOf(problem, m), blocks = (k + page - 1) / page,
+                     x = packed ? problem.pack : 1, y = packed ? vPackOf(problem) : 1;
   const auto ofTokens = [&](std::int64_t tokens, std::int64_t count, std::int64_t elements) {
     return problem.varlen ? Extents{tokens, count, elements} : Extents{1, tokens, count, elements};
   };
@@ -651,19 +699,26 @@ AttentionArgs Attention::args(const AttentionProblem &problem, const AttentionCo
                          Role role = Role::input) {
     return sampleIf(has, sampler, name, dtype, shape, role);
   };
+  const auto scale = [&](const char *name) {
+    if (problem.scales != KvScales::token)
+      return maybe(scalesKeys(problem), name, f32,
+                   problem.scales == KvScales::head ? Extents{1, kv} : Extents{1}, Role::equal(2));
+    const Extents tokens = problem.varlen ? Extents{k, kv} : Extents{1, k, kv};
+    return maybe(true, name, f32, cache ? Extents{blocks, page, kv} : tokens, Role::equal(2));
+  };
   const std::size_t workspace = workspaceBytes(problem, config, m);
   return {.q = sampler("q", problem.q, ofTokens(m, heads, head), Role::input),
           .k = keys("k", head, {blocks, kv, head / x, page, x}),
           .v = keys("v", head_v, {blocks, kv, page / y, head_v, y}),
-          .o = sampler("o", problem.type_of_o(), ofTokens(m, heads, head_v), Role::output),
-          .q_descale = maybe(isFloat8(problem.q), "q_descale", f32, {1}, Role::equal(2)),
-          .k_descale = maybe(isFloat8(problem.kv), "k_descale", f32, {1}, Role::equal(2)),
-          .v_descale = maybe(isFloat8(problem.kv), "v_descale", f32, {1}, Role::equal(2)),
+          .o = sampler("o", problem.y, ofTokens(m, heads, head_v), Role::output),
+          .q_scale = maybe(scalesQueries(problem), "q_scale", f32, {1}, Role::equal(2)),
+          .k_scale = scale("k_scale"),
+          .v_scale = scale("v_scale"),
           .cu_seqlens_q = maybe(problem.varlen, "cu_seqlens_q", i32, {2}, Role::steps(m)),
           .cu_seqlens_kv =
               maybe(problem.varlen && !cache, "cu_seqlens_kv", i32, {2}, Role::steps(k)),
           .max_seqlen_q = m,
-          .seqlens_kv = maybe(cache && !problem.csr, "seqlens_kv", i32, {1}, Role::equal(k)),
+          .seq_lens = maybe(cache && !problem.csr, "seq_lens", i32, {1}, Role::equal(k)),
           .block_table = maybe(cache && !problem.csr, "block_table", i32, {1, blocks}, Role::index),
           .kv_indptr = maybe(problem.csr, "kv_indptr", i32, {2}, Role::steps(blocks)),
           .kv_indices = maybe(problem.csr, "kv_indices", i32, {blocks}, Role::index),
@@ -676,7 +731,7 @@ AttentionArgs Attention::args(const AttentionProblem &problem, const AttentionCo
           .mask = maybe(problem.mask, "mask", u8,
                         problem.varlen ? Extents{m, (k + 7) / 8} : Extents{1, m, (k + 7) / 8}),
           .lse = maybe(problem.lse, "lse", f32,
-                       problem.varlen ? Extents{heads, m} : Extents{1, heads, m}, Role::output),
+                       problem.varlen ? Extents{m, heads} : Extents{1, m, heads}, Role::output),
           .workspace = maybe(workspace > 0, "workspace", u8, {workspace}, Role::workspace)};
 }
 

@@ -43,23 +43,23 @@ Family<AttentionProblem>::indexRows(const AttentionProblem &problem,
                                          .end = args.q.shape()[0] + 1};
                     }});
   if (problem.varlen && !cache)
-    rows.push_back({.rule = {.argument = "cu_seqlens_kv",
-                             .kind = IndexKind::rising,
-                             .meaning = meaning(
-                                 problem,
-                                 {"the tokens of k",
-                                  "the tokens of k, and no more of a sequence than the bias has "
-                                  "columns",
-                                  "the tokens of k, and no more of a sequence than the mask has "
-                                  "bits",
-                                  "the tokens of k, and no more of a sequence than the bias has "
-                                  "columns and the mask has bits"})},
-                    .values = [](const P &p, const A &args) {
-                      return IndexValues{.address = address(args.cu_seqlens_kv),
-                                         .count = args.cu_seqlens_kv->shape()[0],
-                                         .end = args.k.shape()[0] + 1,
-                                         .most = mostKeys(p, args)};
-                    }});
+    rows.push_back(
+        {.rule = {.argument = "cu_seqlens_kv",
+                  .kind = IndexKind::rising,
+                  .meaning = meaning(
+                      problem, {"the tokens of k",
+                                "the tokens of k, and no more of a sequence than the bias has "
+                                "columns",
+                                "the tokens of k, and no more of a sequence than the mask has "
+                                "bits",
+                                "the tokens of k, and no more of a sequence than the bias has "
+                                "columns and the mask has bits"})},
+         .values = [](const P &p, const A &args) {
+           return IndexValues{.address = address(args.cu_seqlens_kv),
+                              .count = args.cu_seqlens_kv->shape()[0],
+                              .end = args.k.shape()[0] + 1,
+                              .most = mostKeys(p, args)};
+         }});
   if (problem.csr)
     for (const IndexRow &row :
          csrRows<AttentionProblem, AttentionArgs, blocksOfCall, mostKeys>(problem))
@@ -67,22 +67,22 @@ Family<AttentionProblem>::indexRows(const AttentionProblem &problem,
   if (!cache || problem.csr)
     return rows;
   // A length past its row would read the next sequence's.
-  rows.push_back({.rule = {.argument = "seqlens_kv",
-                           .meaning = meaning(
-                               problem,
-                               {"the keys that a row of block_table has room for",
-                                "the keys that a row of block_table and a row of the bias have room "
-                                "for",
-                                "the keys that a row of block_table and a row of the mask have room "
-                                "for",
-                                "the keys that rows of block_table, of the bias and of the mask have "
-                                "room for"})},
-                  .values = [](const P &p, const A &args) {
-                    const std::int64_t room = args.block_table->shape()[1] * p.page;
-                    return IndexValues{.address = address(args.seqlens_kv),
-                                       .count = args.seqlens_kv->shape()[0],
-                                       .end = std::min(room, mostKeys(p, args)) + 1};
-                  }});
+  rows.push_back(
+      {.rule = {.argument = "seq_lens",
+                .meaning = meaning(
+                    problem, {"the keys that a row of block_table has room for",
+                              "the keys that a row of block_table and a row of the bias have room "
+                              "for",
+                              "the keys that a row of block_table and a row of the mask have room "
+                              "for",
+                              "the keys that rows of block_table, of the bias and of the mask have "
+                              "room for"})},
+       .values = [](const P &p, const A &args) {
+         const std::int64_t room = args.block_table->shape()[1] * p.page;
+         return IndexValues{.address = address(args.seq_lens),
+                            .count = args.seq_lens->shape()[0],
+                            .end = std::min(room, mostKeys(p, args)) + 1};
+       }});
   rows.push_back({.rule = {.argument = "block_table",
                            .kind = IndexKind::pages,
                            .meaning = "the blocks of k",
@@ -91,11 +91,11 @@ Family<AttentionProblem>::indexRows(const AttentionProblem &problem,
                            .window = problem.window},
                   .values = [](const P &p, const A &args) {
                     return IndexValues{.address = address(args.block_table),
-                                       .count = args.seqlens_kv->shape()[0],
+                                       .count = args.seq_lens->shape()[0],
                                        .end = args.k.shape()[0],
                                        .stride = args.block_table->strides()[0],
                                        .columns = args.block_table->shape()[1],
-                                       .lengths = address(args.seqlens_kv),
+                                       .lengths = address(args.seq_lens),
                                        .starts = address(args.cu_seqlens_q),
                                        .queries = p.varlen ? 0 : args.q.shape()[1],
                                        .before = args.window_left};

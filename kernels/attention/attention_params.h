@@ -13,16 +13,19 @@ template <class Side> struct AttentionBias {
   Param<Side, Int64> columns;
 };
 template <class Side> struct AttentionMask {
-  Strided<Side, 2> rows; ///< the strides of sequences and queries
+  Strided<Side, 2> rows;    ///< the strides of sequences and queries
   Param<Side, Int64> bytes; ///< of a query
 };
 /// Where sequences are among all tokens, and how many keys they have in a cache.
 template <class Side> struct AttentionSequences {
   Strided<Side, 0> startsQ, startsKv; ///< (batch + 1): cu_seqlens_q, cu_seqlens_kv
-  Strided<Side, 0> lengthsKv;         ///< (batch): seqlens_kv
+  Strided<Side, 0> lengthsKv;         ///< (batch): seq_lens
 };
 /// Factors of operands of 8 bits: (batch, kv_heads), or one.
 template <class Side> struct AttentionDescales { Strided<Side, 2> q, k, v; };
+/// KvScales::token: the strides of blocks, of tokens and of heads; without a cache of sequences (varlen:
+/// 0), tokens and heads.
+template <class Side> struct AttentionTokenScales { Strided<Side, 3> k, v; };
 template <class Side> struct AttentionSizes {
   Param<Side, Int64> queries; ///< of a sequence; varlen: the largest number
   Param<Side, Int64> keys;    ///< of a sequence, where all have the same
@@ -45,14 +48,15 @@ template <class Side> struct AttentionParams {
   /// and KvCache::packed has no stride of tokens.
   Strided<Side, 3> q, k, v, o;
   AttentionBias<Side> bias;
-  Strided<Side, 3> lse; ///< the strides of sequences, heads and queries
+  Strided<Side, 3> lse; ///< the strides of sequences, queries and heads
   AttentionSequences<Side> sequences;
-  Strided<Side, 1> table;        ///< (batch, blocks)
-  CsrPages<Side> csr;            ///< in place of it and of the lengths
-  Strided<Side, 1> slopes;       ///< (batch, q_heads)
-  Strided<Side, 0> sink;         ///< (q_heads)
+  Strided<Side, 1> table;  ///< (batch, blocks)
+  CsrPages<Side> csr;      ///< in place of it and of the lengths
+  Strided<Side, 1> slopes; ///< (batch, q_heads)
+  Strided<Side, 0> sink;   ///< (q_heads)
   AttentionMask<Side> mask;
   AttentionDescales<Side> descale;
+  AttentionTokenScales<Side> tokenScale;
   AttentionParts<Side> parts;
   AttentionSizes<Side> size;
   AttentionWindow<Side> window;

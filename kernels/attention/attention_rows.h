@@ -129,12 +129,11 @@ public:
     return row(p_.q, problem_.q, problem_.head, query);
   } // (head)
   RowResult result(const Int32 &query) const override {
-    RowResult result{.values = row(p_.o, problem_.type_of_o(), headV(problem_), query),
-                     .natural = true};
+    RowResult result{.values = row(p_.o, problem_.y, headV(problem_), query), .natural = true};
     if (problem_.lse) {
       const Tensor all = p_.lse.view(
-          f32, {p_.size.batch, problem_.q_heads, tokens(), 1}); // (batch, q_heads, tokens, 1)
-      result.lse.emplace(all(place_.sequence, place_.head, token(query), _));
+          f32, {p_.size.batch, tokens(), problem_.q_heads, 1}); // (batch, tokens, q_heads, 1)
+      result.lse.emplace(all(place_.sequence, token(query), place_.head, _));
     }
     return result;
   }
@@ -154,18 +153,39 @@ public:
     return Numeric(ofHead(p_.sink) * static_cast<float>(kLog2E));
   }
   /// The factor of an operand, if it has one.
-  std::optional<Numeric> descale(const Strided<OnDevice, 2> &of, DType type) const {
-    if (!isFloat8(type))
+  std::optional<Numeric> descale(const Strided<OnDevice, 2> &of, bool has) const {
+    if (!has)
       return std::nullopt;
     const Tensor factors = of.view(f32, {p_.size.batch, problem_.kv_heads}); // (batch, kv_heads)
     return gpu::uniform_load(factors, {place_.sequence, kvHead()});
   }
   std::optional<Numeric> scoreDescale() const override {
-    const auto q = descale(p_.descale.q, problem_.q), k = descale(p_.descale.k, problem_.kv);
+    const auto q = descale(p_.descale.q, scalesQueries(problem_)),
+               k = descale(p_.descale.k, scalesKeys(problem_));
     return q && k ? std::optional<Numeric>(*q * *k) : q ? q : k;
   }
   std::optional<Numeric> valueDescale() const override {
-    return descale(p_.descale.v, problem_.kv);
+    return descale(p_.descale.v, scalesKeys(problem_));
+  }
+  /// Keys after the last one have that one's.
+  std::function<TokenScales(const Int32 &)> tokenScales() const override {
+    if (problem_.scales != KvScales::token)
+      return nullptr;
+    return [this, source = source()](const Int32 &key) {
+      const Int32 token = min(key, place_.keys - 1);
+      const auto scale = [&](const Strided<OnDevice, 3> &of) -> Numeric {
+        if (problem_.cache == KvCache::none) {
+          const Tensor all = of.view(
+              f32, {p_.size.batch, p_.size.keys, problem_.kv_heads}); // (batch, keys, kv_heads)
+          return all(place_.sequence, place_.startK + token, kvHead());
+        }
+        const KvPlace at = source.place(token);
+        const Tensor all = of.view(
+            f32, {kAnyBlocks, problem_.page, problem_.kv_heads}); // (blocks, page, kv_heads)
+        return all(at.block, at.inside, kvHead());
+      };
+      return TokenScales{scale(p_.tokenScale.k), scale(p_.tokenScale.v)};
+    };
   }
   Numeric ofHead(const Strided<OnDevice, 0> &of) const {
     return gpu::uniform_load(of.view(f32, problem_.q_heads), place_.head);

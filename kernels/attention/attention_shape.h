@@ -17,8 +17,16 @@ namespace kernels::impl {
 inline int headV(const AttentionProblem &problem) {
   return problem.head_v ? problem.head_v : problem.head;
 }
-/// Whether an operand of a type has a descale.
+/// Whether an operand of a type has a scale.
 inline bool isFloat8(DType type) { return matrixKind(type) == MatrixKind::float8; }
+/// Whether q has a scale; and k and v have some that are the same for all tokens of a head.
+inline bool scalesQueries(const AttentionProblem &problem) {
+  return isFloat8(problem.q) && problem.scales != KvScales::none;
+}
+inline bool scalesKeys(const AttentionProblem &problem) {
+  return isFloat8(problem.kv) &&
+         (problem.scales == KvScales::tensor || problem.scales == KvScales::head);
+}
 /// Neighbours of a head that are moved together, of q, k, v or o in a type; strides are multiples of it.
 inline int elementsTogether(const AttentionProblem &problem, DType type) {
   return problem.float8_products && isFloat8(type) ? 16 : 8;
@@ -26,7 +34,7 @@ inline int elementsTogether(const AttentionProblem &problem, DType type) {
 /// The type to which probabilities are rounded.
 inline DType probabilityType(const AttentionProblem &problem) {
   if (!problem.float8_products)
-    return problem.y;
+    return problem.type_of_products();
   const bool fnuz = problem.kv == f8E4M3FNUZ || problem.kv == f8E5M2FNUZ;
   return fnuz ? f8E4M3FNUZ : f8E4M3FN;
 }
@@ -50,8 +58,8 @@ inline int valueInTile(const AttentionProblem &problem) {
 inline std::optional<MatrixForm> scoresForm(const AttentionProblem &problem, const Target &target) {
   const bool bytes = problem.float8_products;
   const int head = keyInTile(problem, target);
-  return matrixForm(target, bytes ? problem.q : problem.y, bytes ? problem.kv : problem.y, head,
-                    head);
+  const DType wide = problem.type_of_products();
+  return matrixForm(target, bytes ? problem.q : wide, bytes ? problem.kv : wide, head, head);
 }
 inline double scaleOf(const AttentionProblem &problem) {
   return scaleOr(problem.scale, problem.head);
@@ -91,10 +99,10 @@ inline constexpr Keep kKeeps[] = {
      .queries = false}};
 /// A block's tiles, and the memory that they take.
 struct AttentionShape {
-  MatrixForm form;   ///< of keys and queries
-  MatrixForm second; ///< of values and probabilities
-  DType kv;          ///< of keys and values in memory
-  int head, headV;   ///< elements of a key and of a block's values in the tiles
+  MatrixForm form;                ///< of keys and queries
+  MatrixForm second;              ///< of values and probabilities
+  DType kv;                       ///< of keys and values in memory
+  int head, headV;                ///< elements of a key and of a block's values in the tiles
   int keyElements, valueElements; ///< of a key and of a value in memory
   int tileQ, tileK, threads;
   int banks; ///< of LDS
@@ -124,8 +132,7 @@ struct AttentionShape {
                           config.threads,
                           lds_banks(target),
                           config.loop,
-                          problem.bias || problem.alibi || problem.mask ||
-                              problem.soft_cap > 0,
+                          problem.bias || problem.alibi || problem.mask || problem.soft_cap > 0,
                           problem.cache == KvCache::pages,
                           problem.cache == KvCache::packed,
                           keep};

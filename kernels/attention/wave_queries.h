@@ -42,19 +42,21 @@ public:
                             .soft_cap = problem.soft_cap,
                             .bias = problem.bias,
                             .alibi = problem.alibi,
+                            .descaled = problem.scales == KvScales::token,
                             .staged = staged,
                             .causal = problem.causal,
                             .window = problem.window},
-        visibility_{problem.causal,
-                    problem.window,
-                    place.queries,
-                    place.keys,
-                    window.left,
-                    window.right},
+        visibility_{problem.causal, problem.window, place.queries,
+                    place.keys,     window.left,    window.right},
         runs_(RunsOfEight::of(shape.form)), descale_(rows.scoreDescale()),
         softmax_(shape.repeats(), factor(), probabilityType(problem), overLanes(16),
-                 config.loop != AttentionLoop::groups) {
+                 config.loop != AttentionLoop::groups && problem.scales != KvScales::token) {
+    tokenScales_ = rows.tokenScales();
+    if (tokenScales_ && !descale_)
+      descale_.emplace(Float32(1.0f));
     rules_.descaled = rules_.changed() && descale_;
+    if (tokenScales_)
+      sumOfWeights_.emplace(shape.repeats(), factor(), DType(f32), overLanes(16));
     const Int32 thread = threadOf(shape, shape.keep.acrossTiles);
     for (int r = 0; r < shape.repeats(); ++r)
       queries_.push_back(place.first + r * shape.queriesAtOnce() + thread / shape.form.lanes * 16 +
@@ -79,9 +81,10 @@ public:
     const int piece = shape_.form.piece(), lanes = shape_.form.across;
     if ((i + 1) * piece * lanes > shape_.keyElements)
       return pieceOrZeros(rows_.q(query), lane + i * lanes, piece);
-    const Tensor pieces = composition(
-        rows_.q(query),
-        make_layout({piece, lanes, shape_.keyElements / (piece * lanes)})); // (piece, lanes, pieces)
+    const Tensor pieces =
+        composition(rows_.q(query),
+                    make_layout({piece, lanes,
+                                 shape_.keyElements / (piece * lanes)})); // (piece, lanes, pieces)
     return pieces(_, lane, i).load();
   }
 
@@ -103,12 +106,20 @@ public:
           gpu::schedule_fence();
       }
     };
+    // Those of the lane's keys, which are the same in each repeat. A factor of a value is part of the
+    // power, c 2^s = 2^(s + log2 c), and rows are relative to their largest product of both: what is
+    // lost is small beside what counts. The sum that divides a result has none.
+    std::vector<Numeric> ofValues;
+    for (int i = 0; i < all && tokenScales_; ++i) {
+      const HeadRows::TokenScales scales = tokenScales_(keys.base + keys.offset(i));
+      for (const Tensor &each : scores)
+        each(i) = each(i) * scales.key;
+      ofValues.push_back(scales.value);
+    }
     for (std::size_t r = 0; r < scores.size() && rules_.changed(); ++r) {
       const Int32 query = min(queries_[r], place_.queries - 1);
       const ScoreTerms terms{.bias = problem_.bias ? rows_.bias(query) : nullptr,
-                             .slope = problem_.alibi
-                                          ? std::optional(rows_.slope())
-                                          : std::nullopt,
+                             .slope = problem_.alibi ? std::optional(rows_.slope()) : std::nullopt,
                              .descale = descale_,
                              .at = query + (place_.keys - place_.queries),
                              .stage = rules_.staged ? rows_.stage(query) : nullptr};
@@ -132,6 +143,15 @@ public:
           maskRun(scores[r], i, Int32(bits(Int32((of.base + of.offset(i)) / 8))));
       });
     }
+    if (sumOfWeights_) {
+      sumOfWeights_->add(scores, [](int, const Numeric &) {});
+      for (int i = 0; i < all; ++i) {
+        const FastMathScope approximate(FastMath::afn);
+        const Numeric power = math::log2(ofValues[std::size_t(i)]);
+        for (const Tensor &each : scores)
+          each(i) = each(i) + power;
+      }
+    }
     return softmax_.add(scores, rescale);
   }
 
@@ -143,8 +163,9 @@ public:
     for (std::size_t r = 0; r < queries_.size(); ++r) {
       const int repeat = static_cast<int>(r);
       const std::optional<Numeric> sink = parts ? std::nullopt : rows_.sink();
-      const SoftmaxEnd end =
-          sums ? softmax_.finishWith(repeat, sums(repeat), sink) : softmax_.finish(repeat, sink);
+      const SoftmaxEnd end = sumOfWeights_ ? finishScaled(repeat, sink)
+                             : sums        ? softmax_.finishWith(repeat, sums(repeat), sink)
+                                           : softmax_.finish(repeat, sink);
       const Numeric factor = descale ? Numeric(end.inverse * *descale) : end.inverse;
       if_(queries_[r] < place_.queries, [&] {
         const RowResult row =
@@ -168,6 +189,12 @@ public:
   }
 
 private:
+  /// The end of a row whose values have factors of their own.
+  SoftmaxEnd finishScaled(int row, const std::optional<Numeric> &sink) const {
+    const SoftmaxEnd end = sumOfWeights_->finish(row, sink);
+    const Numeric power = softmax_.baseOf(row) - sumOfWeights_->baseOf(row);
+    return {select(Boolean(end.inverse == 0.0f), 0.0f, end.inverse * powerOf2(power)), end.lse};
+  }
   /// From a score to its power of 2. With a descale of 0 all scores are 0, but masked ones stay
   /// -infinity, for which the factor has to be positive.
   Float32 factor() const {
@@ -200,8 +227,10 @@ private:
   Visibility<Int32> visibility_;
   RunsOfEight runs_;
   std::optional<Numeric> descale_; ///< of the scores
+  std::function<HeadRows::TokenScales(const Int32 &)> tokenScales_;
   OnlineSoftmax softmax_;
-  std::vector<Int32> queries_; // of the lane, for each repeat
+  std::optional<OnlineSoftmax> sumOfWeights_; ///< of values with factors of their own
+  std::vector<Int32> queries_;                // of the lane, for each repeat
 };
 
 } // namespace kernels::impl

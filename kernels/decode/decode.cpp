@@ -195,7 +195,7 @@ public:
       arguments_.fail("q has " + std::to_string(m_) + " tokens; " + std::to_string(kMostTokens) +
                       " are the most");
     if (!problem_.varlen && (m_ % problem_.queries || m_ / problem_.queries != n_))
-      arguments_.fail("q has " + std::to_string(m_) + " tokens and contexts " + std::to_string(n_) +
+      arguments_.fail("q has " + std::to_string(m_) + " tokens and seq_lens " + std::to_string(n_) +
                       " sequences; each sequence has " + std::to_string(problem_.queries));
     params.q = arguments_.operand<2>(
         args_.q, {.name = "q",
@@ -204,7 +204,7 @@ public:
                   .free = 2,
                   .align = queryAlign(problem_),
                   .reason = kPieces});
-    params.y = arguments_.operand<2>(args_.y, {.name = "y",
+    params.o = arguments_.operand<2>(args_.o, {.name = "o",
                                                .dtype = problem_.y,
                                                .shape = {problem_.latent   ? "m, q_heads, latent"
                                                          : problem_.head_v ? "m, q_heads, head_v"
@@ -221,9 +221,12 @@ public:
                                           .dtype = f32,
                                           .shape = {"m, q_heads", m_, problem_.q_heads},
                                           .use = Use::written});
-    if (!problem_.window && args_.before != -1)
-      arguments_.fail("before is given, and the problem has no window");
-    params.before = args_.before;
+    if (!problem_.window && args_.window_left != -1)
+      arguments_.fail("window_left is given, and the problem has no window");
+    if (args_.window_left < -1 || args_.window_left >= kMostTokens)
+      arguments_.fail(is("window_left", args_.window_left) +
+                      "; it is a number of tokens, or -1 for all");
+    params.windowLeft = args_.window_left;
     params.starts =
         arguments_.operandIf<0>(problem_.varlen, args_.cu_seqlens_q,
                                 {.name = "cu_seqlens_q", .dtype = i32, .shape = {"n + 1", n_ + 1}});
@@ -233,10 +236,17 @@ public:
     if (args_.worklist) {
       if (!config.workers)
         arguments_.fail("worklist is given, and the configuration has no workers");
+      if (problem_.csr)
+        arguments_.fail("worklist is given; with csr the plan makes its own from kv_indptr and "
+                        "kv_last_page_len");
       arguments_.check(*args_.worklist, {.name = "worklist",
                                          .dtype = i32,
                                          .shape = {"n + 1 + workers", n_ + 1 + config.workers}});
     }
+    if (config.workers && problem_.varlen && !args_.worklist && any())
+      arguments_.fail("worklist is missing; with varlen a plan makes none of its own, because its "
+                      "workspace has no room for any number of sequences; WorklistPlan and "
+                      "make_worklist make that of worklist_of(problem, config)");
     if (hasParts(config) && m_ > 0) {
       params.parts.values.address =
           arguments_.workspace(args_.workspace, Decode::workspaceBytes(problem_, config, m_));
@@ -259,21 +269,21 @@ private:
 
   /// The sequences of the call: the numbers of the vector that has one for each.
   std::int64_t sequencesOf() const {
-    const char *name = problem_.csr ? "kv_last_page_len" : "contexts";
-    const auto &lengths = problem_.csr ? args_.kv_last_page_len : args_.contexts;
+    const char *name = problem_.csr ? "kv_last_page_len" : "seq_lens";
+    const auto &lengths = problem_.csr ? args_.kv_last_page_len : args_.seq_lens;
     arguments_.given(lengths, name, true);
     return lengths->rank() > 0 ? lengths->shape()[0] : 0;
   }
   /// Checks where the tokens of sequences are.
   void pages() {
     const bool csr = problem_.csr;
-    params.contexts = arguments_.operandIf<0>(
-        !csr, args_.contexts, {.name = "contexts", .dtype = i32, .shape = {"n", n_}});
+    params.seqLens = arguments_.operandIf<0>(
+        !csr, args_.seq_lens, {.name = "seq_lens", .dtype = i32, .shape = {"n", n_}});
     const std::int64_t blocks =
-        args_.tables && args_.tables->rank() == 2 ? args_.tables->shape()[1] : 0;
-    params.tables = arguments_.operandIf<1>(
-        !csr, args_.tables,
-        {.name = "tables", .dtype = i32, .shape = {"n, blocks", n_, blocks}, .free = 1});
+        args_.block_table && args_.block_table->rank() == 2 ? args_.block_table->shape()[1] : 0;
+    params.blockTable = arguments_.operandIf<1>(
+        !csr, args_.block_table,
+        {.name = "block_table", .dtype = i32, .shape = {"n, blocks", n_, blocks}, .free = 1});
     params.csr =
         csrPages(arguments_, csr, args_.kv_indptr, args_.kv_indices, args_.kv_last_page_len, n_);
   }
@@ -302,28 +312,27 @@ private:
     }
     params.terms.sink = arguments_.operandIf<0>(
         problem_.sink, args_.sink, {.name = "sink", .dtype = f32, .shape = {"q_heads", heads}});
-    if (arguments_.given(args_.mask, "mask", problem_.mask)) {
-      const std::int64_t words = args_.mask->rank() == 2 ? args_.mask->shape()[1] : 0;
+    if (arguments_.given(args_.tree_mask, "tree_mask", problem_.tree_mask)) {
+      const std::int64_t words = args_.tree_mask->rank() == 2 ? args_.tree_mask->shape()[1] : 0;
       params.terms.mask = arguments_.operand<1>(
-          *args_.mask, {.name = "mask", .dtype = i32, .shape = {"m, words", m_, words}, .free = 1});
+          *args_.tree_mask,
+          {.name = "tree_mask", .dtype = i32, .shape = {"m, words", m_, words}, .free = 1});
       const std::int64_t least = problem_.varlen ? 1 : (problem_.queries + 31) / 32;
       if (words < least && any())
-        arguments_.fail("mask has " + std::to_string(words) + " words of 32 bits for a query; " +
-                        std::to_string(least) + " are the fewest that have a bit for each query" +
-                        " of a sequence");
+        arguments_.fail("tree_mask has " + std::to_string(words) +
+                        " words of 32 bits for a query; " + std::to_string(least) +
+                        " are the fewest that have a bit for each query" + " of a sequence");
       params.terms.words = words;
     }
   }
 
   void caches() {
-    const std::int64_t blocks = args_.k_cache.shape()[0], page = problem_.page,
-                       kv = problem_.kv_heads, head = problem_.head, x = problem_.pack,
-                       y = vPackOf(problem_), value = valueOf(problem_),
-                       align = cacheAlign(problem_);
+    const std::int64_t blocks = args_.k.shape()[0], page = problem_.page, kv = problem_.kv_heads,
+                       head = problem_.head, x = problem_.pack, y = vPackOf(problem_),
+                       value = valueOf(problem_), align = cacheAlign(problem_);
     if (blocks > kMostTokens / page)
-      arguments_.fail("k_cache has " + std::to_string(blocks) + " blocks of " +
-                      std::to_string(page) + " tokens; a cache has at most " +
-                      std::to_string(kMostTokens) + " tokens");
+      arguments_.fail("k has " + std::to_string(blocks) + " blocks of " + std::to_string(page) +
+                      " tokens; a cache has at most " + std::to_string(kMostTokens) + " tokens");
     const auto cache = [&](const TensorArg &tensor, const char *name, const Shape &pages,
                            const Shape &packed) -> Strided<OnHost, 3> {
       if (problem_.cache == KvCache::pages)
@@ -343,12 +352,11 @@ private:
                                 .reason = kPieces});
       return {.address = address(tensor), .stride = {strideOf(tensor, 0), 0, strideOf(tensor, 1)}};
     };
-    params.k =
-        cache(args_.k_cache, "k_cache", {"blocks, page, kv_heads, head", blocks, page, kv, head},
-              {"blocks, kv_heads, head / pack, page, pack", blocks, kv, head / x, page, x});
-    if (arguments_.given(args_.v_cache, "v_cache", !problem_.latent))
+    params.k = cache(args_.k, "k", {"blocks, page, kv_heads, head", blocks, page, kv, head},
+                     {"blocks, kv_heads, head / pack, page, pack", blocks, kv, head / x, page, x});
+    if (arguments_.given(args_.v, "v", !problem_.latent))
       params.v =
-          cache(*args_.v_cache, "v_cache",
+          cache(*args_.v, "v",
                 problem_.head_v ? Shape{"blocks, page, kv_heads, head_v", blocks, page, kv, value}
                                 : Shape{"blocks, page, kv_heads, head", blocks, page, kv, value},
                 {problem_.head_v ? "blocks, kv_heads, page / v_pack, head_v, v_pack"
@@ -473,14 +481,11 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
     return Support::no(is("splits", config.splits) + "; a sequence has 1 to " +
                        std::to_string(kMostSplits));
   if (config.workers) {
-    if (problem.csr)
-      return Support::no(is("workers", config.workers) +
-                         "; with csr it is 0, because worklists are made of contexts; splits share "
-                         "the keys of sequences");
-    if (problem.varlen)
-      return Support::no(is("workers", config.workers) +
-                         "; with varlen it is 0, because the workspace of workers has room for as "
-                         "many queries of each sequence; splits share its keys");
+    if (problem.csr && problem.varlen)
+      return Support::no(
+          is("workers", config.workers) +
+          "; with csr and varlen it is 0: a worklist of csr is made in the workspace, "
+          "which has no room for any number of sequences; splits share their keys");
     if (config.splits > 1)
       return Support::no(is("workers", config.workers) + " and " + is("splits", config.splits) +
                          "; a worklist makes the parts, and splits is 1");
@@ -530,8 +535,8 @@ std::vector<DecodeConfig> Decode::candidates(const DecodeProblem &problem, std::
   for (int waves : {1, 2, 4, 8, 16})
     for (int splits : {chosen.splits / 2, chosen.splits, chosen.splits * 2})
       all.push_back({.block = waves * target.wave_size(), .rows = chosen.rows, .splits = splits});
-  if (problem.csr || problem.varlen)
-    return all; // no worklists
+  if (problem.varlen)
+    return all; // worklists are given
   // As many workers as the GPU runs at a time, once, twice and three times.
   const int heads = problem.kv_heads * rowBlocks(problem, chosen);
   for (int times : {1, 2, 3})
@@ -545,7 +550,8 @@ std::size_t Decode::workspaceBytes(const DecodeProblem &problem, const DecodeCon
                                    std::int64_t m) {
   if (!hasParts(config))
     return 0;
-  const std::int64_t list = config.workers ? m / problem.queries + 1 + config.workers : 0;
+  const bool ownList = config.workers && !problem.varlen;
+  const std::int64_t list = ownList ? m / problem.queries + 1 + config.workers : 0;
   return static_cast<std::size_t>((partsOf(problem, config, m) * (valueOf(problem) + 1) + list) *
                                   4);
 }
@@ -591,29 +597,27 @@ DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config
   const bool scaled = problem.scales != KvScales::none;
   DecodeArgs args{
       .q = sampler("q", problem.q, queries, Role::input),
-      .k_cache = sampler("k_cache", problem.kv, packed ? packedK : pages, Role::input),
-      .v_cache =
-          sampleIf(!problem.latent, sampler, "v_cache", problem.kv, packed ? packedV : pagesV),
-      .tables = sampleIf(!problem.csr, sampler, "tables", i32, tables, Role::index),
-      .contexts =
-          sampleIf(!problem.csr, sampler, "contexts", i32, sequences, Role::equal(problem.context)),
+      .k = sampler("k", problem.kv, packed ? packedK : pages, Role::input),
+      .v = sampleIf(!problem.latent, sampler, "v", problem.kv, packed ? packedV : pagesV),
+      .o = sampler("o", problem.y, results, Role::output),
+      .q_scale = sampleIf(scalesQueries(problem), sampler, "q_scale", f32, one),
+      .k_scale = sampleIf(scaled, sampler, "k_scale", f32, scales),
+      .v_scale = sampleIf(scaled && !problem.latent, sampler, "v_scale", f32, scales),
+      .cu_seqlens_q = sampleIf(problem.varlen, sampler, "cu_seqlens_q", i32, starts,
+                               Role::steps(problem.queries)),
+      .seq_lens =
+          sampleIf(!problem.csr, sampler, "seq_lens", i32, sequences, Role::equal(problem.context)),
+      .block_table = sampleIf(!problem.csr, sampler, "block_table", i32, tables, Role::index),
       .kv_indptr = sampleIf(problem.csr, sampler, "kv_indptr", i32, starts, Role::steps(each)),
       .kv_indices = sampleIf(problem.csr, sampler, "kv_indices", i32, ofBlocks, Role::index),
       .kv_last_page_len = sampleIf(problem.csr, sampler, "kv_last_page_len", i32, sequences,
                                    Role::equal(problem.context - (each - 1) * page)),
-      .cu_seqlens_q = sampleIf(problem.varlen, sampler, "cu_seqlens_q", i32, starts,
-                               Role::steps(problem.queries)),
-      .k_scale = sampleIf(scaled, sampler, "k_scale", f32, scales),
-      .v_scale = sampleIf(scaled && !problem.latent, sampler, "v_scale", f32, scales),
-      .q_scale = sampleIf(scalesQueries(problem), sampler, "q_scale", f32, one),
       .bias = sampleIf(problem.bias, sampler, "bias", problem.bias_type, bias),
       .alibi_slopes = sampleIf(problem.alibi, sampler, "alibi_slopes", f32, ofHeads),
       .sink = sampleIf(problem.sink, sampler, "sink", f32, ofHeads),
-      .mask = sampleIf(problem.mask, sampler, "mask", i32, mask),
-      .workspace = sampleIf(hasParts(config), sampler, "workspace", u8, bytes, Role::workspace),
-      .y = sampler("y", problem.y, results, Role::output),
+      .tree_mask = sampleIf(problem.tree_mask, sampler, "tree_mask", i32, mask),
       .lse = sampleIf(problem.lse, sampler, "lse", f32, lse, Role::output),
-  };
+      .workspace = sampleIf(hasParts(config), sampler, "workspace", u8, bytes, Role::workspace)};
   return args;
 }
 

@@ -27,23 +27,23 @@ template <class Side> struct DecodeTerms {
 };
 /// What all kernels take.
 template <class Side> struct DecodeParams {
-  Strided<Side, 2> q, y; // (m, q_heads, head), (m, q_heads, value)
+  Strided<Side, 2> q, o; // (m, q_heads, head), (m, q_heads, value)
   /// The strides of blocks, of places in a block, which KvCache::packed does not have, and of heads.
   Strided<Side, 3> k, v;
   // (blocks, page, kv_heads); KvScales::head: (n, 1, kv_heads);
   // KvScales::tensor: the same at strides of 0.
   Strided<Side, 3> kScale, vScale;
-  Strided<Side, 2> qScale;   // (n, kv_heads), the same
-  Strided<Side, 1> tables;   // (n, blocks)
-  Strided<Side, 0> contexts; // (n)
-  Param<Side, Int64> before;
+  Strided<Side, 2> qScale;     // (n, kv_heads), the same
+  Strided<Side, 1> blockTable; // (n, blocks)
+  Strided<Side, 0> seqLens;    // (n)
+  Param<Side, Int64> windowLeft;
   Strided<Side, 0> starts; // varlen: (n + 1)
   DecodeTerms<Side> terms;
   Strided<Side, 0> lse; // (m, q_heads)
   DecodeParts<Side> parts;
   Strided<Side, 0> worklist;            // (n + 1 + workers)
   Param<Side, Int64> tokens, sequences; // m, n
-  CsrPages<Side> csr;                   // in place of tables and contexts
+  CsrPages<Side> csr;                   // in place of block_table and seq_lens
 };
 inline constexpr KernelOf<DecodeParams> kDecodeWorklistKernel{"decode_worklist"}, kDecode{"decode"},
     kDecodeCombine{"decode_combine"};
@@ -166,8 +166,8 @@ struct DecodeStep {
       step.shares = std::max(head, value) > 256 ? 4 : 2;
     const int bytes = operandOf(problem).bytes(), tiles = rows / 16,
               row = head * bytes / form.across / 4,
-              sums = tiles * (value / step.shares) / 16 * form.sums(),
-              queries = tiles * row, keys = form.lanes / 32 * form.runsOfEight() * row,
+              sums = tiles * (value / step.shares) / 16 * form.sums(), queries = tiles * row,
+              keys = form.lanes / 32 * form.runsOfEight() * row,
               // With two waves on a SIMD.
         most = form.accumulates()  ? 256
                : form.replicated() ? 176

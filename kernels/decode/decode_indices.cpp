@@ -15,7 +15,7 @@ namespace {
 using P = DecodeProblem;
 using A = DecodeArgs;
 
-std::int64_t blocksOfCall(const A &args) { return args.k_cache.shape()[0]; }
+std::int64_t blocksOfCall(const A &args) { return args.k.shape()[0]; }
 /// The tokens that a sequence may have: columns of the bias.
 std::int64_t mostTokens(const P &problem, const A &args) {
   return problem.bias ? args.bias->shape()[2] : INT64_C(1) << 31;
@@ -23,15 +23,15 @@ std::int64_t mostTokens(const P &problem, const A &args) {
 IndexRowOf<P, A> queriesRow(const P &problem) {
   return {.rule = {.argument = "cu_seqlens_q",
                    .kind = IndexKind::rising,
-                   .meaning = problem.mask ? "the tokens of q, and no more of a sequence "
-                                             "than the mask has bits"
-                                           : "the tokens of q"},
+                   .meaning = problem.tree_mask ? "the tokens of q, and no more of a sequence "
+                                                  "than tree_mask has bits"
+                                                : "the tokens of q"},
           .values = [](const P &p, const A &args) {
             IndexValues values{.address = address(args.cu_seqlens_q),
                                .count = args.cu_seqlens_q->shape()[0],
                                .end = args.q.shape()[0] + 1};
-            if (p.mask)
-              values.most = args.mask->shape()[1] * 32;
+            if (p.tree_mask)
+              values.most = args.tree_mask->shape()[1] * 32;
             return values;
           }};
 }
@@ -46,37 +46,38 @@ Family<DecodeProblem>::indexRows(const DecodeProblem &problem, const DecodeConfi
       rows.push_back(queriesRow(problem));
     return rows;
   }
-  const char *room = problem.bias ? "the tokens that a row of tables and a row of the bias have "
-                                    "room for"
-                                  : "the tokens that a row of tables has room for";
+  const char *room = problem.bias
+                         ? "the tokens that a row of block_table and a row of the bias have "
+                           "room for"
+                         : "the tokens that a row of block_table has room for";
   std::vector<IndexRow> rows{
       // A length past its row would read the next sequence's.
-      {.rule = {.argument = "contexts", .meaning = room},
+      {.rule = {.argument = "seq_lens", .meaning = room},
        .values =
            [](const P &p, const A &args) {
-             const std::int64_t tokens = args.tables->shape()[1] * p.page;
-             return IndexValues{.address = address(args.contexts),
-                                .count = args.contexts->shape()[0],
+             const std::int64_t tokens = args.block_table->shape()[1] * p.page;
+             return IndexValues{.address = address(args.seq_lens),
+                                .count = args.seq_lens->shape()[0],
                                 .end = (p.bias ? std::min(tokens, args.bias->shape()[2]) : tokens) +
                                        1};
            }},
-      {.rule = {.argument = "tables",
+      {.rule = {.argument = "block_table",
                 .kind = IndexKind::pages,
-                .meaning = "the blocks of k_cache",
+                .meaning = "the blocks of k",
                 .page = problem.page,
                 .align = kKeyAlign,
                 .window = problem.window},
        .values =
            [](const P &p, const A &args) {
-             return IndexValues{.address = address(args.tables),
-                                .count = args.contexts->shape()[0],
-                                .end = args.k_cache.shape()[0],
-                                .stride = args.tables->strides()[0],
-                                .columns = args.tables->shape()[1],
-                                .lengths = address(args.contexts),
+             return IndexValues{.address = address(args.block_table),
+                                .count = args.seq_lens->shape()[0],
+                                .end = args.k.shape()[0],
+                                .stride = args.block_table->strides()[0],
+                                .columns = args.block_table->shape()[1],
+                                .lengths = address(args.seq_lens),
                                 .starts = address(args.cu_seqlens_q),
                                 .queries = p.queries,
-                                .before = args.before};
+                                .before = args.window_left};
            }},
   };
   if (problem.varlen)
@@ -91,9 +92,10 @@ Family<DecodeProblem>::indexRows(const DecodeProblem &problem, const DecodeConfi
                              .queries = problem.queries},
                     .values = [](const P &, const A &args) {
                       return IndexValues{.address = address(args.worklist),
-                                         .count = args.contexts->shape()[0],
-                                         .lengths = address(args.contexts),
-                                         .before = args.before};
+                                         .count = args.seq_lens->shape()[0],
+                                         .lengths = address(args.seq_lens),
+                                         .starts = address(args.cu_seqlens_q),
+                                         .before = args.window_left};
                     }});
   return rows;
 }

@@ -49,6 +49,23 @@ const FamilyKernel decode{kDecode,
                             });
                           }};
 
+/// The sequence of a token that has one.
+Int32 sequenceOf(const DecodeProblem &problem, const DecodeTraced &p, const Int32 &token) {
+  if (!problem.varlen)
+    return token / problem.queries;
+  const Int32 n = p.sequences.to<Int32>();
+  const Tensor starts = p.starts.view(i32, n + 1); // (n + 1)
+  const Var<Int32> low(Int32(0)), high(n); // the last sequence that does not begin after the token
+  while_([&] { return Boolean(high - low > 1); },
+         [&] {
+           const Int32 middle = (low + high) / 2;
+           const Boolean beyond(starts(middle) > token);
+           low = select(beyond, low.get(), middle);
+           high = select(beyond, middle, high.get());
+         });
+  return low.get();
+}
+
 const FamilyKernel combineRows{
     kDecodeCombine, [](const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec) {
       const auto &[problem, config] = spec.value();
@@ -83,13 +100,15 @@ const FamilyKernel combineRows{
         return write(Int32(config.splits), config.splits,
                      [&](const Int32 &split) { return rows.ofSplit(row.to<Int32>(), split); });
       const DecodeWorklist list(config, p);
-      const Int32 sequence = token / problem.queries;
+      const Int32 sequence = sequenceOf(problem, p, token);
+      const DecodeRows own(problem, config, p, sequence, Int32(0));
+      exit_if(own.queryOf(token) >= problem.queries); // a worker had all of their keys
       const auto parts = SequenceParts<Int32>::of(list.deal, list.unitsBefore(sequence),
                                                   list.unitsBefore(sequence + 1));
       if_(parts.count > 1, [&] {
         write(parts.count, 0, [&](const Int32 &i) {
-          return rows.ofWorker(token, head,
-                               select(i == 0, parts.firstPart, parts.secondPart + (i - 1) * 2));
+          return own.ofWorker(token, head,
+                              select(i == 0, parts.firstPart, parts.secondPart + (i - 1) * 2));
         });
       });
     }};
@@ -97,8 +116,12 @@ const FamilyKernel combineRows{
 const FamilyKernel worklist{
     kDecodeWorklistKernel, [](const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec) {
       const auto &[problem, config] = spec.value();
-      makeWorklist(worklist_of(problem, config), kWorklistThreads, p.contexts, p.worklist,
-                   p.sequences.to<Int32>(), p.before.to<Int32>());
+      const WorklistProblem list = worklist_of(problem, config);
+      makeWorklist(list, kWorklistThreads,
+                   SequencesOfList(
+                       list, [&](const Int32 &sequence) { return contextOf(problem, p, sequence); },
+                       p.starts, p.sequences.to<Int32>()),
+                   p.worklist, p.windowLeft.to<Int32>());
     }};
 
 } // namespace

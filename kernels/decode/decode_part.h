@@ -73,9 +73,9 @@ inline LaneQuery laneQuery(const DecodeProblem &problem, const ProductLane &lane
 class DecodeRows {
 public:
   DecodeRows(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p,
-             const Int32 &sequence, const Int32 &kvHead)
+             const Int32 &sequence, const Int32 &kvHead, const std::optional<Int32> &endRow = {})
       : problem_(problem), config_(config), p_(p), tokens_(tokensOf(problem, p, sequence)),
-        firstHead_(kvHead * groupOf(problem)) {}
+        firstHead_(kvHead * groupOf(problem)), endRow_(endRow) {}
 
   /// The tokens of a sequence's queries.
   static Span<Int32> tokensOf(const DecodeProblem &problem, const DecodeTraced &p,
@@ -87,12 +87,19 @@ public:
             Int32(gpu::uniform_load(starts, sequence + 1))};
   }
 
-  /// The sequence's queries, and its rows.
+  /// The sequence's queries, and its rows, or those before `endRow`.
   Int32 queries() const {
     return problem_.varlen ? Int32(tokens_.end - tokens_.first) : Int32(problem_.queries);
   }
-  Int32 count() const { return queries() * groupOf(problem_); }
+  Int32 count() const {
+    const Int32 all = queries() * groupOf(problem_);
+    return endRow_ ? Int32(min(all, *endRow_)) : all;
+  }
   Int32 query(const Int32 &row) const { return row / groupOf(problem_); }
+  /// The number of a token among the sequence's queries.
+  Int32 queryOf(const Int32 &token) const {
+    return problem_.varlen ? Int32(token - tokens_.first) : Int32(token % problem_.queries);
+  }
   Int32 token(const Int32 &row) const { return tokens_.first + query(row); }
   Int32 head(const Int32 &row) const { return firstHead_ + row % groupOf(problem_); }
   /// The number of a token's head among those of all tokens.
@@ -103,7 +110,7 @@ public:
   Tensor q(const Int32 &row) const {
     const Tensor q = p_.q.view(problem_.q, {p_.tokens, problem_.q_heads, problem_.head},
                                queryAlign(problem_) * problem_.q.bytes()); // (m, q_heads, head)
-    return q(token(row), head(row), _);      // (head)
+    return q(token(row), head(row), _);                                    // (head)
   }
   /// The sink of a head, times log2(e), if there are sinks.
   std::optional<Numeric> sink(const Int32 &head) const {
@@ -115,9 +122,9 @@ public:
   /// The result of a token's head.
   RowResult final(const Int32 &token, const Int32 &head) const {
     const int heads = problem_.q_heads, value = valueOf(problem_);
-    const Tensor y = p_.y.view(problem_.y, {p_.tokens, heads, value},
+    const Tensor o = p_.o.view(problem_.y, {p_.tokens, heads, value},
                                kCombineElements * problem_.y.bytes()); // (m, q_heads, value)
-    RowResult result{.values = y(token, head, _), .natural = true};
+    RowResult result{.values = o(token, head, _), .natural = true};
     if (problem_.lse)
       result.lse.emplace(p_.lse.view(f32, {p_.tokens, heads, 1})(token, head, _)); // (1)
     return result;
@@ -138,7 +145,7 @@ public:
     const Tensor values = p_.parts.values.view(f32, {parts, rows, value},
                                                16),     // (parts, queries q_heads, value)
         lse = p_.parts.lse.view(f32, {parts, rows, 1}); // (parts, queries q_heads, 1)
-    const Int32 row = token % problem_.queries * problem_.q_heads + head;
+    const Int32 row = queryOf(token) * problem_.q_heads + head;
     return {values(part, row, _), lse(part, row, _)};
   }
 
@@ -148,6 +155,7 @@ private:
   const DecodeTraced &p_;
   Span<Int32> tokens_;
   Int32 firstHead_;
+  std::optional<Int32> endRow_;
 };
 
 /// What a block does of a sequence.
@@ -158,20 +166,21 @@ struct DecodePart {
   /// With workers: the part that it leaves, and whether it is the whole sequence instead.
   std::optional<Int32> part = {};
   std::optional<Boolean> whole = {};
+  std::optional<Int32> endRow = {}; ///< the sequence's rows from this one on are not the part's
 };
 
 /// The blocks of a sequence: (blocks).
 inline Tensor tableOf(const DecodeProblem &problem, const DecodeTraced &p, const Int32 &sequence) {
   if (problem.csr)
     return blocksOf(p.csr, p.sequences, sequence);
-  const Tensor tables = p.tables.view(i32, {kAnyBlocks, kAnyBlocks}); // (n, blocks)
+  const Tensor tables = p.blockTable.view(i32, {kAnyBlocks, kAnyBlocks}); // (n, blocks)
   return tables(sequence, _);
 }
 /// Tokens of a sequence.
 inline Int32 contextOf(const DecodeProblem &problem, const DecodeTraced &p, const Int32 &sequence) {
   if (problem.csr)
     return tokensOf(p.csr, problem.page, p.sequences, sequence);
-  return p.contexts.view(i32, p.sequences)(sequence).to<Int32>();
+  return p.seqLens.view(i32, p.sequences)(sequence).to<Int32>();
 }
 inline Visibility<Int32> visibilityOf(const DecodeProblem &problem, const DecodeTraced &p,
                                       const Int32 &sequence, const Int32 &queries) {
@@ -179,7 +188,7 @@ inline Visibility<Int32> visibilityOf(const DecodeProblem &problem, const Decode
           .window = problem.window,
           .queries = queries,
           .keys = contextOf(problem, p, sequence),
-          .left = p.before.to<Int32>(),
+          .left = p.windowLeft.to<Int32>(),
           .right = Int32(0)};
 }
 
@@ -273,31 +282,53 @@ public:
   UnitDeal<Int32> deal;
 };
 
-/// What a worker does for the rows from `firstRow` on: its units, sequence by sequence.
+/// What a worker does for the rows from `firstRow` on: its units, sequence by sequence. A sequence that
+/// has more queries than the problem says has no parts of these: the worker of its first unit takes them
+/// over all of its keys.
 template <class Body>
 void work(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p,
           const Int32 &firstRow, Body body) {
   const DecodeWorklist list(config, p);
   const Int32 worker = block_idx().x, end = list.deal.begin(worker + 1);
   const Var<Int32> unit(list.deal.begin(worker)), sequence(list.firstOf(worker));
-  while_([&] { return Boolean(unit < end); },
-         [&] {
-           const Int32 own = sequence, first = list.unitsBefore(own),
-                       last = list.unitsBefore(own + 1), from = unit, to = min(last, end);
-           const Span<Int32> keys =
-               keysOfSequence(visibilityOf(problem, p, own, Int32(problem.queries)));
-           const Int32 begin = keys.first + (from - first) * config.unit;
-           const Int32 later = min(from - list.deal.begin(worker), 1);
-           body(DecodePart{
-               .sequence = own,
-               .firstRow = firstRow,
-               .keys = Span<Int32>{begin, Int32(min(begin + (to - from) * config.unit, keys.end))},
-               .part = Int32(worker * 2 + later),
-               .whole = Boolean((from == first) & (to == last))});
-           unit = to;
-           sequence = own + 1;
-           gpu::barrier(AddressSpace::shared); // all threads have read what the waves found
-         });
+  while_(
+      [&] { return Boolean(unit < end); },
+      [&] {
+        const Int32 own = sequence, first = list.unitsBefore(own), last = list.unitsBefore(own + 1),
+                    from = unit, to = min(last, end);
+        const Span<Int32> tokens = DecodeRows::tokensOf(problem, p, own);
+        const Int32 queries = tokens.end - tokens.first, rows = queries * groupOf(problem);
+        const Span<Int32> keys = keysOfSequence(visibilityOf(problem, p, own, queries));
+        const Int32 begin = keys.first + (from - first) * config.unit;
+        const Int32 later = min(from - list.deal.begin(worker), 1);
+        const auto part = [&] {
+          body(DecodePart{
+              .sequence = own,
+              .firstRow = firstRow,
+              .keys = Span<Int32>{begin, Int32(min(begin + (to - from) * config.unit, keys.end))},
+              .part = Int32(worker * 2 + later),
+              .whole = Boolean((from == first) & (to == last)),
+              .endRow = problem.varlen ? std::optional(Int32(rowsOf(problem))) : std::nullopt});
+        };
+        if (!problem.varlen) {
+          part();
+        } else {
+          if_(firstRow < min(rows, rowsOf(problem)), part);
+          const int blocks = rowBlocks(problem, config) * config.rows;
+          const Int32 others = select(from == first, firstRow + rowsOf(problem), rows);
+          for (Int32 row : range(others, rows, blocks)) {
+            gpu::barrier(AddressSpace::shared); // all threads have read what the waves found
+            body(DecodePart{.sequence = own,
+                            .firstRow = row,
+                            .keys = keys,
+                            .part = Int32(worker * 2),
+                            .whole = Boolean(row >= 0)});
+          }
+        }
+        unit = to;
+        sequence = own + 1;
+        gpu::barrier(AddressSpace::shared); // all threads have read what the waves found
+      });
 }
 
 } // namespace kernels::impl

@@ -30,7 +30,7 @@ public:
   /// Whether a row of the block does not see all of the `count` keys from `base` on, of those
   /// before `end`.
   Boolean masks(const Int32 &base, int count, const Int32 &end) const {
-    const Int32 seen = problem_.mask ? firstQuery() : visibility_.ofQuery(queries_.first).end,
+    const Int32 seen = problem_.tree_mask ? firstQuery() : visibility_.ofQuery(queries_.first).end,
                 lowEnd = min(seen, end), highFirst = visibility_.ofQuery(queries_.last).first;
     return Boolean((base + count > lowEnd) | (base < highFirst));
   }
@@ -51,7 +51,7 @@ public:
       const Int32 row = rowOf();
       const Span<Int32> seen = visibility_.ofQuery(rows_.query(row));
       maskScores(scores, keys, {seen.first, Int32(min(seen.end, end))});
-      if (problem_.mask)
+      if (problem_.tree_mask)
         maskQueries(scores, row, keys);
     });
   }

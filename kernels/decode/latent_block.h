@@ -22,17 +22,14 @@ public:
   static constexpr int kElements = 64; ///< of a row that a wave writes at a time
 
   LatentMemory(const DecodeProblem &problem, const DecodeConfig &config, const MatrixForm &form)
-      : start_(SharedAllocator().allocate(
-            std::max(latentRowBytes(problem, RunsOfEight::of(form).rows() * form.runsOfEight(),
-                                    target()),
-                     writesByRows(form) ? 0
-                                        : std::int64_t(config.block / form.lanes) * 16 * kDistance *
-                                              4))),
+      : start_(SharedAllocator().allocate(std::max(
+            latentRowBytes(problem, RunsOfEight::of(form).rows() * form.runsOfEight(), target()),
+            writesByRows(form) ? 0
+                               : std::int64_t(config.block / form.lanes) * 16 * kDistance * 4))),
         keys(start_, operandOf(problem), problem.head, latentPlacement(target())) {
     if (latentSharesQueries(problem, form))
-      queries.emplace(
-          SharedAllocator().allocate(latentRowBytes(problem, config.rows, target())),
-          operandOf(problem), problem.head, latentPlacement(target()));
+      queries.emplace(SharedAllocator().allocate(latentRowBytes(problem, config.rows, target())),
+                      operandOf(problem), problem.head, latentPlacement(target()));
   }
   /// Whether a lane has runs of neighbours in its results that are worth a store of their own. The
   /// results of other forms go through shared memory.
@@ -75,7 +72,7 @@ public:
         wave_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
         firstRow_(part.firstRow + wave_ / shares_ * 16),
         firstValue_(wave_ % shares_ * (problem.latent / shares_)),
-        rows_(problem, config, p, part.sequence, Int32(0)),
+        rows_(problem, config, p, part.sequence, Int32(0), part.endRow),
         queries_(BlockQueries::of(problem, config, rows_, part)),
         visibility_(visibilityOf(problem, p, part.sequence, rows_.queries())),
         scores_(problem, p, rows_, part, queries_, visibility_),
@@ -110,34 +107,33 @@ public:
       const Boolean partial = scores_.masks(base, step, part.end);
       // Without rematerialised, the compiler reads queries before the loop, into registers.
       const Int32 shared =
-          memory_.queries
-              ? rematerialised(wave_ / shares_ * 16 + lane_.product().row()).to<Int32>()
-              : row;
-      wave.step([&](int, int piece) {
-                  return memory_.queries
-                             ? memory_.queries->load(shared, shared, group,
-                                                     lane_.product().pieceAt(piece),
-                                                     lane_.product().piece())
-                             : query.pieces[static_cast<std::size_t>(piece)];
-                },
-                [&](int tile, int piece) {
-                  return memory_.keys.load(lane_.key(tile), key, group,
-                                           lane_.product().pieceAt(piece), lane_.product().piece());
-                },
-                [&](int tile) {
-                  return valuesOfRows(lane_, lane_.width(), [&](int i) {
-                    const Int32 own = lane_.valueKey(i);
-                    return memory_.keys.load(own,
-                                             lane_.form().replicated() ? own : lane_.scoreKey(),
-                                             valueLane, lane_.elementOfTile(tile), lane_.width());
-                  });
-                },
-                [&](int, const Tensor &scores) {
-                  if (query.scale)
-                    scores.store(scores.load() * *query.scale);
-                  scores_.finish(scores, [&] { return row; }, lane_, base, part.end, partial);
-                },
-                [](const Vector &probabilities) { return probabilities; });
+          memory_.queries ? rematerialised(wave_ / shares_ * 16 + lane_.product().row()).to<Int32>()
+                          : row;
+      wave.step(
+          [&](int, int piece) {
+            return memory_.queries ? memory_.queries->load(shared, shared, group,
+                                                           lane_.product().pieceAt(piece),
+                                                           lane_.product().piece())
+                                   : query.pieces[static_cast<std::size_t>(piece)];
+          },
+          [&](int tile, int piece) {
+            return memory_.keys.load(lane_.key(tile), key, group, lane_.product().pieceAt(piece),
+                                     lane_.product().piece());
+          },
+          [&](int tile) {
+            return valuesOfRows(lane_, lane_.width(), [&](int i) {
+              const Int32 own = lane_.valueKey(i);
+              return memory_.keys.load(own, lane_.form().replicated() ? own : lane_.scoreKey(),
+                                       valueLane, lane_.elementOfTile(tile), lane_.width());
+            });
+          },
+          [&](int, const Tensor &scores) {
+            if (query.scale)
+              scores.store(scores.load() * *query.scale);
+            scores_.finish(
+                scores, [&] { return row; }, lane_, base, part.end, partial);
+          },
+          [](const Vector &probabilities) { return probabilities; });
     }
     write(wave);
   }
@@ -178,8 +174,7 @@ private:
       const Int32 number = thread_idx().x + at, row = number / across, piece = number % across,
                   own = part_.firstRow + row;
       const auto bring = [&] {
-        const Tensor query =
-            rows_.q(select(own < rows_.count(), own, part_.firstRow)); // (head)
+        const Tensor query = rows_.q(select(own < rows_.count(), own, part_.firstRow)); // (head)
         memory_.queries->store(row, piece * count, pieceOf(query, piece, count).load());
       };
       if (at + threads() > config_.rows * across)
@@ -252,8 +247,7 @@ private:
             const Tensor run = make_rmem_tensor(IntTuple(size), f32);
             for (int k = 0; k < size; ++k)
               run(k) = wave.sums(0, tile + e + k)(v) * factor;
-            const Int32 element =
-                firstValue_ + lane_.element(tile, lane_.product().sumRow(v)) + e;
+            const Int32 element = firstValue_ + lane_.element(tile, lane_.product().sumRow(v)) + e;
             results.write(place, element / size, {run.load(), end.lse});
           }
     });
@@ -302,11 +296,11 @@ private:
                       number = ofWave + row * (width / size) +
                                (lane_.elementOfTile(tile) / size + piece.number % kPieces);
           if_(piece.exists, [&] {
-            results.write(piece.place, number,
-                          {memory_.result(wave_, piece.row, piece.number * size).load(size),
-                           withLse || problem_.sink ? memory_.lse(wave_, piece.row).load()
-                                                    : end.lse},
-                          withLse);
+            results.write(
+                piece.place, number,
+                {memory_.result(wave_, piece.row, piece.number * size).load(size),
+                 withLse || problem_.sink ? memory_.lse(wave_, piece.row).load() : end.lse},
+                withLse);
           });
         }
       }

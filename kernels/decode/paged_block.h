@@ -18,8 +18,7 @@ inline KvLayout kvLayout(const DecodeProblem &problem) {
 
 /// Neighbouring elements of a value that a lane loads; a packed cache has tokens there.
 inline int valueWidth(const DecodeProblem &problem, const DecodeStep &step) {
-  return problem.cache == KvCache::packed ? 1
-                                          : std::min(step.width, cacheAlign(problem));
+  return problem.cache == KvCache::packed ? 1 : std::min(step.width, cacheAlign(problem));
 }
 
 /// Neighbouring tokens of a sequence, those from a multiple of 8 to below the next: in pages of a
@@ -68,8 +67,8 @@ private:
     const RowPlacement placement = RowPlacement::of(target(), RowsRead::neighbours);
     const DType type = operandOf(problem);
     const int head = keyInSteps(problem, form);
-    queries.emplace(SharedAllocator().allocate(placement.bytes(config.rows, head, type)), type, head,
-                    placement);
+    queries.emplace(SharedAllocator().allocate(placement.bytes(config.rows, head, type)), type,
+                    head, placement);
   }
 };
 
@@ -82,13 +81,12 @@ public:
         step_(DecodeStep::of(problem, config.rows, form)),
         lane_(form, keyPiece(problem, form), valueInSteps(problem) / step_.shares,
               valueWidth(problem, step_), step_.repeats),
-        kvHead_(block_idx().y / rowBlocks(problem, config)),
-        firstRow_(part.firstRow),
+        kvHead_(block_idx().y / rowBlocks(problem, config)), firstRow_(part.firstRow),
         number_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
         wave_(number_ / step_.shares),
         firstValue_(number_ % step_.shares * (valueInSteps(problem) / step_.shares)),
         waves_(config.block / form.lanes / step_.shares),
-        rows_(problem, config, p, part.sequence, kvHead_),
+        rows_(problem, config, p, part.sequence, kvHead_, part.endRow),
         queries_(BlockQueries::of(problem, config, rows_, part)),
         visibility_(visibilityOf(problem, p, part.sequence, rows_.queries())),
         scores_(problem, p, rows_, part, queries_, visibility_),
@@ -145,9 +143,8 @@ private:
       if (query.scale)
         scoreScales_.push_back(*query.scale);
     }
-    return [ofTiles](int tile, int piece) {
-      return ofTiles[std::size_t(tile)][std::size_t(piece)];
-    };
+    return
+        [ofTiles](int tile, int piece) { return ofTiles[std::size_t(tile)][std::size_t(piece)]; };
   }
   void shareQueries() const {
     const int count = queryAlign(problem_),
@@ -158,8 +155,9 @@ private:
       const auto bring = [&] {
         const Tensor query = rows_.q(select(own < rows_.count(), own, firstRow_)); // (head)
         memory_.queries->store(row, piece * count,
-                               count * across > problem_.head ? pieceOrZeros(query, piece, count)
-                                                              : pieceOf(query, piece, count).load());
+                               count * across > problem_.head
+                                   ? pieceOrZeros(query, piece, count)
+                                   : pieceOf(query, piece, count).load());
       };
       if (at + config_.block > config_.rows * across)
         if_(number < config_.rows * across, bring);
@@ -233,7 +231,8 @@ private:
             scores.store(scores.load() * scoreScales_[std::size_t(tile)]);
           for (std::size_t i = 0; i < kScales.size(); ++i)
             scores(int(i)) = scores(int(i)) * kScales[i];
-          scores_.finish(scores, [&] { return rowOf(tile); }, lane_, base, part.end, partial);
+          scores_.finish(
+              scores, [&] { return rowOf(tile); }, lane_, base, part.end, partial);
         },
         [&](const Vector &probabilities) {
           if (vScales.empty())

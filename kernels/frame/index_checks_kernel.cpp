@@ -162,14 +162,18 @@ private:
     for (Numeric i : range(thread_.to(i64), sequences, kIndexThreads)) {
       const Var<Int64> expected(Int64(0));
       if_(i > 0, [&] {
+        const Int64 starts = p_.rows[row].starts; // 0: each sequence has as many queries
+        const Var<Int32> queries(Int32(rule.queries));
+        if_(starts != 0,
+            [&] { queries = Int32((numberAt(starts, i) - numberAt(starts, i - 1)).to<Int32>()); });
         const Visibility<Int32> visibility{true,
-                                 rule.window,
-                                 Int32(rule.queries),
-                                 numberAt(p_.rows[row].lengths, i - 1).to<Int32>(),
-                                 p_.rows[row].before.to<Int32>(),
-                                 Int32(0)};
-        expected =
-            Int64(numberAt(address, i - 1) + unitsOf(keysOfSequence(visibility), rule.unit).to(i64));
+                                           rule.window,
+                                           queries.get(),
+                                           numberAt(p_.rows[row].lengths, i - 1).to<Int32>(),
+                                           p_.rows[row].before.to<Int32>(),
+                                           Int32(0)};
+        expected = Int64(numberAt(address, i - 1) +
+                         unitsOf(keysOfSequence(visibility), rule.unit).to(i64));
       });
       const Numeric number = numberAt(address, i);
       note(Boolean(number != expected), wrongKey(row), i, number, expected.get(), expected + 1);

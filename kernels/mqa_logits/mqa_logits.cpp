@@ -80,12 +80,12 @@ static std::int64_t checkPages(const Call<MqaLogitsProblem> &call, const Argumen
   const auto extent = [](const std::optional<TensorArg> &of, int rank, int mode) -> std::int64_t {
     return of && of->rank() == rank ? of->shape()[static_cast<std::size_t>(mode)] : 0;
   };
-  const std::int64_t s = extent(args.contexts, 1, 0), columns = extent(args.tables, 2, 1);
-  params.contexts = arguments.operandIf<0>(paged, args.contexts,
-                                           {.name = "contexts", .dtype = i32, .shape = {"s", s}});
-  params.tables = arguments.operandIf<1>(
-      paged, args.tables,
-      {.name = "tables", .dtype = i32, .shape = {"s, blocks", s, columns}, .free = 1});
+  const std::int64_t s = extent(args.seq_lens, 1, 0), columns = extent(args.block_table, 2, 1);
+  params.seqLens = arguments.operandIf<0>(paged, args.seq_lens,
+                                          {.name = "seq_lens", .dtype = i32, .shape = {"s", s}});
+  params.blockTable = arguments.operandIf<1>(
+      paged, args.block_table,
+      {.name = "block_table", .dtype = i32, .shape = {"s, blocks", s, columns}, .free = 1});
   params.starts = arguments.operandIf<0>(
       paged, args.cu_seqlens_q, {.name = "cu_seqlens_q", .dtype = i32, .shape = {"s + 1", s + 1}});
   params.sequences = static_cast<std::int32_t>(s);
@@ -95,7 +95,7 @@ static std::int64_t checkPages(const Call<MqaLogitsProblem> &call, const Argumen
     return 0;
   }
   if (s > kMostSequences)
-    arguments.fail("contexts has " + std::to_string(s) + " sequences; " +
+    arguments.fail("seq_lens has " + std::to_string(s) + " sequences; " +
                    std::to_string(kMostSequences) + " are the most");
   if (args.max_seqlen_q < 0 || args.max_seqlen_q > m)
     arguments.fail(is("max_seqlen_q", args.max_seqlen_q) + "; q has " + std::to_string(m) +
@@ -186,10 +186,10 @@ MqaLogitsArgs Logits::args(const MqaLogitsProblem &problem, const MqaLogitsConfi
           .first = sampleIf(!paged, sampler, "first", i32, tokens, Role::equal(0)),
           .last = sampleIf(!paged, sampler, "last", i32, tokens, Role::equal(m)),
           .logits = sampler("logits", f32, logits, Role::output),
-          .tables = sampleIf(paged, sampler, "tables", i32, tables, Role::index),
-          .contexts = sampleIf(paged, sampler, "contexts", i32, one, Role::equal(m)),
           .cu_seqlens_q = sampleIf(paged, sampler, "cu_seqlens_q", i32, two, Role::steps(m)),
-          .max_seqlen_q = paged ? m : 0};
+          .max_seqlen_q = paged ? m : 0,
+          .seq_lens = sampleIf(paged, sampler, "seq_lens", i32, one, Role::equal(m)),
+          .block_table = sampleIf(paged, sampler, "block_table", i32, tables, Role::index)};
 }
 
 } // namespace kernels::impl

@@ -18,8 +18,8 @@ template <class Side> struct MqaLogitsParams {
   Param<Side, Int32> m, n;
   Strided<Side, 0> kScale;            // (n)
   Strided<Side, 2> pages, scalePages; // (blocks, page, head), (blocks, page)
-  Strided<Side, 1> tables;            // (s, blocks of a sequence)
-  Strided<Side, 0> contexts, starts;  // (s), (s + 1)
+  Strided<Side, 1> blockTable;        // (s, blocks of a sequence)
+  Strided<Side, 0> seqLens, starts;   // (s), (s + 1)
   Param<Side, Int32> sequences, rowBlocks;
 };
 inline constexpr KernelOf<MqaLogitsParams> kMqaLogits{"mqa_logits"};

@@ -11,37 +11,38 @@ namespace kernels::impl {
 std::vector<Family<MqaLogitsProblem>::IndexRow>
 Family<MqaLogitsProblem>::indexRows(const MqaLogitsProblem &problem, const MqaLogitsConfig &) {
   if (problem.paged)
-    return {{.rule = {.argument = "contexts",
-                      .meaning = "the keys that a row of tables has room for, and logits columns"},
-             .values =
-                 [](const P &p, const A &args) {
-                   return IndexValues{
-                       .address = address(args.contexts),
-                       .count = args.contexts->shape()[0],
-                       .end =
-                           std::min(args.tables->shape()[1] * p.page, args.logits.shape()[1]) + 1};
-                 }},
-            {.rule = {.argument = "tables",
-                      .kind = IndexKind::pages,
-                      .meaning = "the blocks of k",
-                      .page = problem.page},
-             .values =
-                 [](const P &, const A &args) {
-                   return IndexValues{.address = address(args.tables),
-                                      .count = args.contexts->shape()[0],
-                                      .end = args.k.shape()[0],
-                                      .stride = args.tables->strides()[0],
-                                      .columns = args.tables->shape()[1],
-                                      .lengths = address(args.contexts)};
-                 }},
-            {.rule = {.argument = "cu_seqlens_q",
-                      .kind = IndexKind::rising,
-                      .meaning = "the tokens of q"},
-             .values = [](const P &, const A &args) {
-               return IndexValues{.address = address(args.cu_seqlens_q),
-                                  .count = args.cu_seqlens_q->shape()[0],
-                                  .end = args.q.shape()[0] + 1};
-             }}};
+    return {
+        {.rule = {.argument = "seq_lens",
+                  .meaning = "the keys that a row of block_table has room for, and logits columns"},
+         .values =
+             [](const P &p, const A &args) {
+               return IndexValues{
+                   .address = address(args.seq_lens),
+                   .count = args.seq_lens->shape()[0],
+                   .end =
+                       std::min(args.block_table->shape()[1] * p.page, args.logits.shape()[1]) + 1};
+             }},
+        {.rule = {.argument = "block_table",
+                  .kind = IndexKind::pages,
+                  .meaning = "the blocks of k",
+                  .page = problem.page},
+         .values =
+             [](const P &, const A &args) {
+               return IndexValues{.address = address(args.block_table),
+                                  .count = args.seq_lens->shape()[0],
+                                  .end = args.k.shape()[0],
+                                  .stride = args.block_table->strides()[0],
+                                  .columns = args.block_table->shape()[1],
+                                  .lengths = address(args.seq_lens)};
+             }},
+        {.rule = {.argument = "cu_seqlens_q",
+                  .kind = IndexKind::rising,
+                  .meaning = "the tokens of q"},
+         .values = [](const P &, const A &args) {
+           return IndexValues{.address = address(args.cu_seqlens_q),
+                              .count = args.cu_seqlens_q->shape()[0],
+                              .end = args.q.shape()[0] + 1};
+         }}};
   // The kernel compares both with the keys that there are, and reads nothing else; but a window past
   // the keys is the mistake of a caller who counts other keys.
   const auto row = [](const char *argument, IndexValues (*values)(const P &, const A &)) {

@@ -57,8 +57,8 @@ public:
             const Int32 &sequence)
       : page_(problem.page),
         keys_(p.pages.view(problem.x, {kAnyBlocks, problem.page, problem.head}, kPieceBytes)),
-        table_(p.tables.view(i32, {p.sequences, kAnyBlocks})(sequence, _)),
-        context_(gpu::uniform_load(p.contexts.view(i32, p.sequences), sequence)),
+        table_(p.blockTable.view(i32, {p.sequences, kAnyBlocks})(sequence, _)),
+        context_(gpu::uniform_load(p.seqLens.view(i32, p.sequences), sequence)),
         begin_(start(p, sequence)), end_(start(p, Int32(sequence + 1))) {
     if (problem.k_scale)
       scales_.emplace(p.scalePages.view(f32, {kAnyBlocks, problem.page})); // (blocks, page)

@@ -25,6 +25,8 @@ Support supported(const AttentionSpec &spec, const Target &target) {
           std::string(name) +
           " is AttentionPlan's; a kernel of parts has it by score(), sees(), sink(), "
           "store() and by the tensors that it gives");
+  if (problem.scales == KvScales::token)
+    return Support::no("scales of tokens are AttentionPlan's; descale() has one for all tokens");
   if (problem.cache == KvCache::packed)
     return Support::no(
         "KvCache::packed is AttentionPlan's; the parts take keys and values as rows, "
@@ -191,11 +193,11 @@ struct Attention::Inside {
   void checkResults(const Tensor &o, const std::optional<Tensor> &lse, Loc loc) const {
     const Checks ofO("o of attention", loc), ofLse("lse of attention", loc);
     ofO.rank(o, 2, "(queries, head_v), those of a head");
-    ofO.type(o, problem().type_of_o(), "o of the spec's problem is");
+    ofO.type(o, problem().y, "o of the spec's problem is");
     ofO.same(o, 0, extentOf(q, 0), "the number of queries");
     ofO.extent(o, 1, headV(), "head_v");
     ofO.neighbours(o, 1, "the elements of a row");
-    ofO.together(o, impl::elementsTogether(problem(), problem().type_of_o()));
+    ofO.together(o, impl::elementsTogether(problem(), problem().y));
     if (!lse)
       return;
     ofLse.rank(*lse, 1, "a vector, one for each query");
@@ -262,7 +264,7 @@ public:
                    inside_.alignOf(problem.q))(query, _); // (head)
   }
   impl::RowResult result(const Int32 &query) const override {
-    const DType type = inside_.problem().type_of_o();
+    const DType type = inside_.problem().y;
     impl::RowResult result{.values = o_.view(type, {place_.queries, inside_.headV()},
                                              inside_.alignOf(type))(query, _), // (head_v)
                            .natural = true};

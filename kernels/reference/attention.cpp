@@ -18,16 +18,18 @@ Outputs expected(const AttentionProblem &problem, const AttentionConfig &config,
     return found == inputs.end() ? std::vector<double>() : found->second;
   };
   // An operand of 8 bits stands for its values times its descale.
-  const auto scaled = [&](const char *name, const char *descale) {
+  const auto scaled = [&](const char *name, const char *descale, int elements) {
     std::vector<double> all = inputs.at(name);
     const std::vector<double> factor = values(descale);
-    if (!factor.empty())
-      for (double &value : all)
-        value *= factor.at(0);
+    // One, one of each head, or one of each head of a token.
+    for (std::size_t i = 0; i < all.size() && !factor.empty(); ++i)
+      all[i] *= factor[i / static_cast<std::size_t>(elements) % factor.size()];
     return all;
   };
-  const std::vector<double> q = scaled("q", "q_descale"), k = scaled("k", "k_descale"),
-                            v = scaled("v", "v_descale");
+  const std::vector<double> q = scaled("q", "q_scale", problem.head),
+                            k = scaled("k", "k_scale", problem.head),
+                            v = scaled("v", "v_scale",
+                                       problem.head_v ? problem.head_v : problem.head);
   const std::vector<double> bias = values("bias"), slopes = values("alibi_slopes"),
                             sink = values("sink");
   AttentionInputs in{length, keys, -1, -1, q, k, v, bias, slopes, sink};
@@ -104,10 +106,10 @@ Outputs expected(const MergeStatesProblem &problem, const MergeStatesConfig &, s
     if (!problem.lse)
       continue;
     lse.values.push_back(total == 0 ? -kNone : all / unitOfScores);
-    lse.bound.push_back(
-        total == 0 ? 0
-                   : (ofSum + 4 * kRounding * (1 + std::fabs(all) + std::fabs(largest))) /
-                         unitOfScores);
+    lse.bound.push_back(total == 0
+                            ? 0
+                            : (ofSum + 4 * kRounding * (1 + std::fabs(all) + std::fabs(largest))) /
+                                  unitOfScores);
   }
   Outputs outputs{{"y", y}};
   if (problem.lse)

@@ -109,11 +109,16 @@ inline Attended attended(const AttentionProblem &problem, const AttentionConfig 
   const std::int64_t heads = problem.q_heads, kv = problem.kv_heads,
                      size = problem.head_v ? problem.head_v : problem.head,
                      tokens = std::int64_t(in.q.size()) / (heads * problem.head);
-  const double u = host::unit(problem.y), ofResult = host::unit(problem.type_of_o()),
-               least = host::underflow(problem.type_of_o());
+  const DType wide = problem.type_of_products();
+  const double u = host::unit(wide), ofResult = host::unit(problem.y),
+               least = host::underflow(problem.y);
   // What is lost of exponentials, which are relative to one of at least 1.
   const double rounding = problem.float8_products ? host::unit(f8E4M3FN) : u;
-  const double lost = problem.float8_products ? 0x1p-15 : problem.y == f16 ? 0x1p-25 : 0x1p-126;
+  // With scales of tokens, to the largest product of both, which differ by 2^4 here.
+  const double apart = problem.scales == KvScales::token ? 16 : 1;
+  const double lost = apart * (problem.float8_products ? 0x1p-15
+                               : wide == f16           ? 0x1p-25
+                                                       : 0x1p-126);
   Attended result;
   for (Expected *each : {&result.o, &result.lse}) {
     each->values.resize(std::size_t(tokens * heads * (each == &result.o ? size : problem.lse)));
@@ -147,7 +152,7 @@ inline Attended attended(const AttentionProblem &problem, const AttentionConfig 
       }
       if (!problem.lse)
         continue;
-      const std::size_t to = std::size_t(head * tokens + token);
+      const std::size_t to = std::size_t(token * heads + head);
       const double lse = scores.largest + std::log(scores.total);
       result.lse.values[to] = scores.total == 0 ? -ReferenceScores::kNone : lse;
       result.lse.bound[to] =

@@ -122,9 +122,10 @@ Outputs expected(const MqaLogitsProblem &problem, const MqaLogitsConfig &, std::
   Expected logits;
   const std::int64_t heads = problem.heads, head = problem.head;
   const auto place = [&](std::int64_t j) { // of a key
-    return problem.paged ? std::int64_t(*at(inputs, "tables", j / problem.page)) * problem.page +
-                               j % problem.page
-                         : j;
+    return problem.paged
+               ? std::int64_t(*at(inputs, "block_table", j / problem.page)) * problem.page +
+                     j % problem.page
+               : j;
   };
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < m; ++j) {
@@ -153,7 +154,7 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
   if (problem.cache == KvCache::packed)
     return {};
   // All sequences have as many pages, so that both kinds of tables have the same numbers.
-  const char *pages = problem.csr ? "kv_indices" : "tables";
+  const char *pages = problem.csr ? "kv_indices" : "block_table";
   const std::int64_t n = std::max<std::int64_t>(1, m / problem.queries), head = problem.head,
                      value = problem.latent   ? problem.latent
                              : problem.head_v ? problem.head_v
@@ -191,17 +192,17 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
         const std::int64_t token = s * problem.queries + i,
                            first = problem.context - problem.queries; // of the queries
         const auto hidden = [&](std::int64_t j) {
-          if (!problem.mask || j < first)
+          if (!problem.tree_mask || j < first)
             return false;
           const auto word = static_cast<std::uint32_t>(static_cast<std::int64_t>(
-              *at(inputs, "mask", token * ((problem.queries + 31) / 32) + (j - first) / 32)));
+              *at(inputs, "tree_mask", token * ((problem.queries + 31) / 32) + (j - first) / 32)));
           return (word >> (j - first) % 32 & 1) == 0;
         };
         std::vector<double> weights;
         double largest = problem.sink ? *at(inputs, "sink", h) : -HUGE_VAL, error = 0, total = 0;
         const double spread = ofLargest * largestOf(q, head);
         for (std::int64_t j = 0; j <= last; ++j) {
-          const double *key = at(inputs, "k_cache", place(j) * head);
+          const double *key = at(inputs, "k", place(j) * head);
           const Product score = dot(q, key, head);
           const double by = scale * ofQueries * factor("k_scale", j);
           if (hidden(j)) {
@@ -233,7 +234,7 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
           total = std::exp(*at(inputs, "sink", h) - largest);
         for (double &weight : weights)
           total += weight = std::exp(weight - largest);
-        const char *values = problem.latent ? "k_cache" : "v_cache";
+        const char *values = problem.latent ? "k" : "v";
         const double relative =
             std::expm1(2 * error) + 3 * unit(operand) + (double(last) + 40) * 0x1p-23 + 0x1p-21;
         for (std::int64_t e = 0; e < value; ++e) {
@@ -250,7 +251,7 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
         }
         add(lse, f32, largest + std::log(total), error + unit(operand) + 0x1p-20);
       }
-  Outputs outputs{{"y", y}};
+  Outputs outputs{{"o", y}};
   if (problem.lse)
     outputs["lse"] = lse;
   return outputs;
@@ -258,9 +259,9 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
 
 Outputs expected(const WorklistProblem &problem, const WorklistConfig &, std::int64_t,
                  const Inputs &inputs) {
-  const std::vector<double> &contexts = inputs.at("contexts");
+  const std::vector<double> &lengths = inputs.at("seq_lens");
   const std::vector<std::int32_t> list =
-      make_worklist(problem, std::vector<std::int32_t>(contexts.begin(), contexts.end()));
+      make_worklist(problem, std::vector<std::int32_t>(lengths.begin(), lengths.end()));
   return {{"worklist", {{list.begin(), list.end()}, std::vector<double>(list.size())}}};
 }
 

@@ -275,10 +275,11 @@ Outputs expected(const TopKProblem &problem, const TopKConfig &, std::int64_t m,
       const auto element = std::int64_t(has ? order[j] : 0);
       put(indices, has ? double(element) : -1);
       if (problem.slots)
-        put(slots, has ? inputs.at("tables")[std::size_t(row * blocks + element / problem.page)] *
-                                 problem.page +
-                             double(element % problem.page)
-                       : -1);
+        put(slots,
+            has ? inputs.at("block_table")[std::size_t(row * blocks + element / problem.page)] *
+                          problem.page +
+                      double(element % problem.page)
+                : -1);
     }
   }
   Outputs outputs{{"counts", counts}};

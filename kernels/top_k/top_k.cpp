@@ -77,12 +77,12 @@ void TopK::launch(const Call<TopKProblem> &call) {
                                           {.name = "lengths", .dtype = i32, .shape = {"m", m}});
   params.indices = arguments.operandIf<1>(problem.indices, args.indices, chosen("indices"));
   params.slots = arguments.operandIf<1>(problem.slots, args.slots, chosen("slots"));
-  const bool hasTables = args.tables && args.tables->rank() == 2;
-  const std::int64_t s = problem.sequences && hasTables ? args.tables->shape()[0] : m,
-                     blocks = hasTables ? args.tables->shape()[1] : 0;
-  params.tables = arguments.operandIf<1>(
-      problem.slots, args.tables,
-      {.name = "tables",
+  const bool hasTables = args.block_table && args.block_table->rank() == 2;
+  const std::int64_t s = problem.sequences && hasTables ? args.block_table->shape()[0] : m,
+                     blocks = hasTables ? args.block_table->shape()[1] : 0;
+  params.blockTable = arguments.operandIf<1>(
+      problem.slots, args.block_table,
+      {.name = "block_table",
        .dtype = i32,
        .shape = problem.sequences ? Shape{"s, blocks", s, blocks} : Shape{"m, blocks", m, blocks},
        .free = 1});
@@ -92,9 +92,9 @@ void TopK::launch(const Call<TopKProblem> &call) {
   if (m == 0)
     return;
   if (problem.slots && n > blocks * problem.page)
-    arguments.fail("x has " + std::to_string(n) + " elements in a row, and a row of tables has " +
-                   std::to_string(blocks) + " blocks of " + std::to_string(problem.page) +
-                   " tokens");
+    arguments.fail("x has " + std::to_string(n) +
+                   " elements in a row, and a row of block_table has " + std::to_string(blocks) +
+                   " blocks of " + std::to_string(problem.page) + " tokens");
   // A row's block ends while those of other rows still read.
   arguments.disjoint(args.counts, "counts", args.x, "x");
   if (args.indices)
@@ -113,7 +113,7 @@ TopKArgs TopK::args(const TopKProblem &problem, const TopKConfig &, std::int64_t
               sampleIf(problem.lengths, sampler, "lengths", i32, rows, Role::equal(problem.n)),
           .indices = sampleIf(problem.indices, sampler, "indices", i32, chosen, Role::output),
           .slots = sampleIf(problem.slots, sampler, "slots", i32, chosen, Role::output),
-          .tables = sampleIf(problem.slots, sampler, "tables", i32, tables, Role::index),
+          .block_table = sampleIf(problem.slots, sampler, "block_table", i32, tables, Role::index),
           .sequences = sampleIf(problem.sequences, sampler, "sequences", i32, rows, Role::below(m)),
           .counts = sampler("counts", i32, rows, Role::output)};
 }
@@ -129,11 +129,11 @@ std::vector<TopK::IndexRow> TopK::indexRows(const TopKProblem &problem, const To
                     }});
   // Blocks are not looked at: their cache is no operand, and the kernel reads no memory by them.
   if (problem.sequences)
-    rows.push_back({.rule = {.argument = "sequences", .meaning = "the rows of tables"},
+    rows.push_back({.rule = {.argument = "sequences", .meaning = "the rows of block_table"},
                     .values = [](const P &, const A &args) {
                       return IndexValues{.address = address(args.sequences),
                                          .count = args.x.shape()[0],
-                                         .end = args.tables->shape()[0]};
+                                         .end = args.block_table->shape()[0]};
                     }});
   return rows;
 }

@@ -14,7 +14,7 @@ template <class Side> struct TopKParams {
   Param<Side, Int32> m, n;
   Strided<Side, 0> lengths;        // (m)
   Strided<Side, 1> indices, slots; // (m, k)
-  Strided<Side, 1> tables;         // (s, blocks of a sequence)
+  Strided<Side, 1> blockTable;     // (s, blocks of a sequence)
   Strided<Side, 0> sequences;      // (m)
   Param<Side, Int32> tableRows;
 };

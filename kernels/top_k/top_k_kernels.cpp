@@ -115,7 +115,7 @@ public:
       return;
     slots_.emplace(p.slots.view(i32, {p.m, problem.k})(row, _)); // (k)
     const Int32 table = problem.sequences ? sequenceOf(p, row) : row;
-    table_.emplace(p.tables.view(i32, {p.tableRows, kAnyBlocks})(table, _)); // (blocks)
+    table_.emplace(p.blockTable.view(i32, {p.tableRows, kAnyBlocks})(table, _)); // (blocks)
   }
   void put(const Int32 &at, const Int32 &element) const {
     if (indices_)

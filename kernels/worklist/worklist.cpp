@@ -10,6 +10,7 @@ namespace {
 using Worklist = Family<WorklistProblem>;
 
 constexpr int kMostWorkers = 65535, kLargestUnit = 65536;
+constexpr std::int64_t kMostBefore = 0x7fffffff;
 
 Support problemSupported(const WorklistProblem &problem) {
   if (problem.workers < 1 || problem.workers > kMostWorkers)
@@ -47,27 +48,36 @@ std::vector<WorklistConfig> Worklist::candidates(const WorklistProblem &, std::i
 void Worklist::launch(const Call<WorklistProblem> &call) {
   const WorklistArgs &args = call.args;
   const Arguments arguments(FamilyOf<WorklistProblem>::name, call.where);
-  const std::int64_t n = args.contexts.shape()[0];
+  const std::int64_t n = args.seq_lens.shape()[0];
   if (n > 0xffffff)
-    arguments.fail("contexts has " + std::to_string(n) + " sequences; 16777215 are the most");
-  arguments.check(args.contexts, {.name = "contexts", .dtype = i32, .shape = {"n", n}});
+    arguments.fail("seq_lens has " + std::to_string(n) + " sequences; 16777215 are the most");
+  arguments.check(args.seq_lens, {.name = "seq_lens", .dtype = i32, .shape = {"n", n}});
+  const Strided<OnHost, 0> starts =
+      arguments.operandIf<0>(call.problem.varlen, args.cu_seqlens_q,
+                             {.name = "cu_seqlens_q", .dtype = i32, .shape = {"n + 1", n + 1}});
   arguments.check(args.worklist, {.name = "worklist",
                                   .dtype = i32,
                                   .shape = {"n + 1 + workers", n + 1 + call.problem.workers},
                                   .use = Use::written});
-  if (!call.problem.window && args.before != -1)
-    arguments.fail("before is given, and the problem has no window");
+  if (!call.problem.window && args.window_left != -1)
+    arguments.fail("window_left is given, and the problem has no window");
+  if (args.window_left < -1 || args.window_left > kMostBefore)
+    arguments.fail("window_left is " + std::to_string(args.window_left) +
+                   "; it is a number of tokens, or -1 for all");
   call.launches.at(0, kWorklist)(call.on(1, call.config.block), call.where,
-                                 {.contexts = operandOf<0>(args.contexts),
+                                 {.seqLens = operandOf<0>(args.seq_lens),
+                                  .starts = starts,
                                   .worklist = operandOf<0>(args.worklist),
                                   .n = static_cast<std::int32_t>(n),
-                                  .before = args.before});
+                                  .windowLeft = static_cast<std::int32_t>(args.window_left)});
 }
 
 WorklistArgs Worklist::args(const WorklistProblem &problem, const WorklistConfig &, std::int64_t m,
                             const Sampler &sampler) {
   const Extents sequences{m}, worklist{m + 1 + problem.workers};
-  return {.contexts = sampler("contexts", i32, sequences, Role::offsets),
+  return {.seq_lens = sampler("seq_lens", i32, sequences, Role::offsets),
+          .cu_seqlens_q = sampleIf(problem.varlen, sampler, "cu_seqlens_q", i32, Extents{m + 1},
+                                   Role::steps(problem.queries)),
           .worklist = sampler("worklist", i32, worklist, Role::output)};
 }
 
@@ -76,15 +86,23 @@ WorklistArgs Worklist::args(const WorklistProblem &problem, const WorklistConfig
 namespace kernels {
 
 std::vector<std::int32_t> make_worklist(const WorklistProblem &problem,
-                                        std::span<const std::int32_t> contexts,
-                                        std::int32_t before) {
+                                        std::span<const std::int32_t> seq_lens,
+                                        std::int64_t window_left,
+                                        std::span<const std::int32_t> cu_seqlens_q) {
   using namespace impl;
   if (const Support answer = problemSupported(problem); !answer)
     throw Error("worklist: " + answer.why);
+  if (problem.varlen ? cu_seqlens_q.size() != seq_lens.size() + 1 : !cu_seqlens_q.empty())
+    throw Error("worklist: cu_seqlens_q has " + std::to_string(cu_seqlens_q.size()) +
+                " numbers, and seq_lens " + std::to_string(seq_lens.size()) +
+                "; with varlen it has one more, and otherwise none");
   std::vector<std::int32_t> list{0};
-  for (std::int32_t context : contexts) {
-    const Visibility<std::int64_t> visibility{true,    problem.window, problem.queries,
-                                              context, before,         0};
+  for (std::size_t i = 0; i < seq_lens.size(); ++i) {
+    const std::int64_t context = seq_lens[i], queries = problem.varlen
+                                                            ? cu_seqlens_q[i + 1] - cu_seqlens_q[i]
+                                                            : problem.queries;
+    const Visibility<std::int64_t> visibility{true,    problem.window, queries,
+                                              context, window_left,    0};
     list.push_back(list.back() +
                    static_cast<std::int32_t>(unitsOf(keysOfSequence(visibility), problem.unit)));
   }
@@ -94,7 +112,7 @@ std::vector<std::int32_t> make_worklist(const WorklistProblem &problem,
     const std::int64_t begin = deal.begin(worker);
     const auto after = std::upper_bound(starts.begin(), starts.end(), begin);
     list.push_back(begin < starts.back() ? static_cast<std::int32_t>(after - starts.begin() - 1)
-                                         : static_cast<std::int32_t>(contexts.size()));
+                                         : static_cast<std::int32_t>(seq_lens.size()));
   }
   return list;
 }

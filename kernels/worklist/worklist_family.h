@@ -9,14 +9,15 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 template <class Side> struct WorklistParams {
-  Strided<Side, 0> contexts; // (n)
+  Strided<Side, 0> seqLens;  // (n)
+  Strided<Side, 0> starts;   // varlen: (n + 1)
   Strided<Side, 0> worklist; // (n + 1 + workers)
-  Param<Side, Int32> n, before;
+  Param<Side, Int32> n, windowLeft;
 };
 inline constexpr KernelOf<WorklistParams> kWorklist{"worklist"};
 
 template <>
-struct Family<WorklistProblem> : FamilyDefaults<WorklistProblem, &WorklistArgs::contexts> {
+struct Family<WorklistProblem> : FamilyDefaults<WorklistProblem, &WorklistArgs::seq_lens> {
   static Support supported(const P &problem, const Target &target);
   static Support supported(const P &problem, const C &config, const Target &target);
   static C choose(const P &problem, std::int64_t m, const Target &target);

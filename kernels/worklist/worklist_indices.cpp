@@ -7,14 +7,25 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 std::vector<Family<WorklistProblem>::IndexRow>
-Family<WorklistProblem>::indexRows(const WorklistProblem &, const WorklistConfig &) {
+Family<WorklistProblem>::indexRows(const WorklistProblem &problem, const WorklistConfig &) {
   // A cache has less than 2^30 tokens of a sequence (blocks/attention/scores.h).
-  return {{.rule = {.argument = "contexts", .meaning = "the tokens that a sequence may have"},
-           .values = [](const P &, const A &args) {
-             return IndexValues{.address = address(args.contexts),
-                                .count = args.contexts.shape()[0],
-                                .end = INT64_C(1) << 30};
-           }}};
+  std::vector<IndexRow> rows{
+      {.rule = {.argument = "seq_lens", .meaning = "the tokens that a sequence may have"},
+       .values = [](const P &, const A &args) {
+         return IndexValues{.address = address(args.seq_lens),
+                            .count = args.seq_lens.shape()[0],
+                            .end = INT64_C(1) << 30};
+       }}};
+  if (problem.varlen)
+    rows.push_back({.rule = {.argument = "cu_seqlens_q",
+                             .kind = IndexKind::rising,
+                             .meaning = "the queries that a call may have"},
+                    .values = [](const P &, const A &args) {
+                      return IndexValues{.address = address(args.cu_seqlens_q),
+                                         .count = args.cu_seqlens_q->shape()[0],
+                                         .end = INT64_C(1) << 31};
+                    }});
+  return rows;
 }
 
 } // namespace kernels::impl

@@ -9,7 +9,8 @@ namespace {
 const FamilyKernel worklist{
     kWorklist, [](const WorklistParams<OnDevice> &p, const Constexpr<Spec<WorklistProblem>> &spec) {
       const auto &[problem, config] = spec.value();
-      makeWorklist(problem, config.block, p.contexts, p.worklist, p.n, p.before);
+      makeWorklist(problem, config.block, SequencesOfList(problem, p.seqLens, p.starts, p.n),
+                   p.worklist, p.windowLeft);
     }};
 
 } // namespace

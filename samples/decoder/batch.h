@@ -25,13 +25,15 @@ public:
       : rows_(rows.most()), byRow_(heads > 0), sequences_(rows.batch, context, kPage),
         inputs_(std::size_t(3 * rows_ + rows.batch * (3 + pages()) + 1 + heads +
                             std::int64_t(samples::StepInputs::roomOfBytes(rows.batch)) +
-                            (byRow_ ? rows_ * (1 + pages()) : 0))),
+                            (byRow_ ? rows_ * (1 + pages()) + rows.batch + 1 + roomOfKeys() : 0))),
         tokens(inputs_.add({rows_})), positions(inputs_.add({rows_})), slots(inputs_.add({rows_})),
         starts(inputs_.add({rows.batch + 1})), lengths(inputs_.add({rows.batch})),
         tables(inputs_.add({rows.batch, pages()})), stateSlots(inputs_.add({rows.batch})),
         fresh(inputs_.addBytes(rows.batch)), rowLengths(byRow_ ? inputs_.add({rows_}) : lengths),
         rowTables(byRow_ ? inputs_.add({rows_, pages()}) : tables),
-        counts(byRow_ ? inputs_.add({heads}) : lengths) {}
+        counts(byRow_ ? inputs_.add({heads}) : lengths),
+        keyStarts(byRow_ ? inputs_.add({rows.batch + 1}) : starts),
+        keySlots(byRow_ ? inputs_.add({roomOfKeys()}) : slots) {}
 
 private:
   std::int64_t rows_;
@@ -39,7 +41,7 @@ private:
   samples::Sequences sequences_;
   samples::StepInputs inputs_;
   std::vector<Row> called_;
-  std::int64_t longest_ = 0;
+  std::int64_t longest_ = 0, keys_ = 0, pairs_ = 0;
   int pages() const { return sequences_.pagesOfEach(); }
 
 public:
@@ -50,22 +52,27 @@ public:
   /// Of rows, as if each were a sequence of its own that ends with the row's token.
   Input rowLengths, rowTables;
   Input counts; ///< rows of the call, for each head
+  /// Of the sequences that have rows in the call: where the keys of each start among those of all, and
+  /// the place of each key in the cache.
+  Input keyStarts, keySlots;
 
   const samples::Sequences &sequences() const { return sequences_; }
   std::span<const Row> called() const { return called_; } ///< the rows that have a token
   std::int64_t longest() const { return longest_; } ///< rows of a sequence in the call, at most
-  /// Whether all of the call's tokens are those of sequences that begin in it.
-  bool allBegin() const {
-    return !called_.empty() && std::ranges::all_of(called_, [&](const Row &row) {
-      return fresh.host[row.sequence] == 1;
-    });
-  }
+  /// Keys that keySlots has room for: those of a call whose prompts begin in it, but for one that goes
+  /// on.
+  std::int64_t roomOfKeys() const { return rows_ + sequences_.context(); }
+  /// Keys of the sequences that have rows in the call; 0: there are more than there is room for.
+  std::int64_t keys() const { return keys_; }
+  /// Twice as many pairs as these have of a row and a key that it sees, about.
+  std::int64_t pairs() const { return pairs_; }
   std::size_t bytes() const { return inputs_.bytes(); }
 
   /// No row is a sequence's yet; each sequence has `each` rows.
   void prepare(std::int32_t each) {
     called_.clear();
     longest_ = each;
+    keys_ = pairs_ = 0;
     std::fill_n(slots.host, rows_, -1);
     std::fill_n(positions.host, rows_, 0);
     std::fill_n(tokens.host, rows_, 0);
@@ -107,6 +114,8 @@ public:
       starts.host[i + 1] = std::int32_t(row);
       longest_ = std::max(longest_, std::int64_t(count));
     }
+    if (byRow_)
+      listKeys();
     return row;
   }
   /// Brings all of it to the device, for a call with m rows.
@@ -114,6 +123,22 @@ public:
     if (byRow_)
       std::fill_n(counts.host, counts.device.size(), std::int32_t(m));
     inputs_.send();
+  }
+  /// Makes keyStarts and keySlots of the sequences that have rows.
+  void listKeys() {
+    for (std::int32_t i = 0; i + 1 < starts.device.size(); ++i) {
+      const std::int64_t count = starts.host[i + 1] - starts.host[i],
+                         length = count > 0 ? lengths.host[i] : 0;
+      keyStarts.host[i] = std::int32_t(keys_);
+      pairs_ += count * (2 * length - count);
+      for (std::int64_t j = 0; j < length && keys_ + j < roomOfKeys(); ++j)
+        keySlots.host[keys_ + j] =
+            tables.host[i * pages() + j / kPage] * kPage + std::int32_t(j % kPage);
+      keys_ += length;
+    }
+    keyStarts.host[starts.device.size() - 1] = std::int32_t(keys_);
+    if (keys_ > roomOfKeys())
+      keys_ = 0;
   }
   /// Ends a sequence: its number and its pages are free.
   void end(int number) {

@@ -87,6 +87,14 @@ public:
     return found ? std::optional(Config(*found, name_ + ": " + key)) : std::nullopt;
   }
 
+  /// The sizes that the file has, as key=value.
+  std::string sizes() const {
+    std::string all;
+    for (const auto &[key, value] : values_.items())
+      if (value.is_number_integer() && std::ranges::find(kNoMatter, key) == std::end(kNoMatter))
+        all += (all.empty() ? "" : ", ") + key + "=" + value.dump();
+    return all;
+  }
   /// Whether there is a key whose value is not null.
   bool has(const std::string &key) const { return find(key); }
   /// A whole number; without `otherwise` the key must be there.

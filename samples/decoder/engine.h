@@ -1,9 +1,10 @@
 // The engine: a model on a device, and sequences that go on token by token.
 //
-// All plans are made and all memory is allocated when it starts. Sequences share a cache of pages.
-// The tokens of all prompts that begin together are the rows of one call, whatever their lengths; a
-// step of all sequences is a graph that was captured once: its kernels read what changes, such as
-// tokens and positions, from memory.
+// All plans are made and all memory is allocated when it starts. Sequences share a cache of pages. Where
+// a sequence begins, or gets several tokens, the tokens of all sequences are the rows of calls, one
+// sequence after another, so that a call has sequences of any lengths, and a long prompt goes on in the
+// next call. A step, in which each sequence gets one token at most, is a graph that was captured once: its
+// kernels read what changes, such as tokens and positions, from memory.
 #pragma once
 
 #include "common/sampling.h"

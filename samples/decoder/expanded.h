@@ -1,9 +1,12 @@
 // Latent attention of long prompts: keys and values of heads are made of the latent ones by a product,
-// once for each token of the call. A score then takes a head's elements, not a latent key's, which are
-// more; so that this is less work for prompts of more than some hundred tokens.
+// once for each token of the call's sequences. A score then takes a head's elements, not a latent key's,
+// which are more; so that this is less work for prompts of more than some hundred tokens. Of a prompt that
+// goes on, the latent keys of the tokens before come from the cache, as all others do.
 #pragma once
 
 #include "heads.h"
+
+#include <flydsl/kernels/rows/copy_rows.h>
 
 namespace decoder {
 
@@ -15,6 +18,10 @@ inline fk::GemmProblem expandProblem(const Model &model) {
   problem.zeroed_workspace = false;
   problem.batch = model.heads;
   return problem;
+}
+/// The latent keys of sequences, one after another, out of the cache.
+inline fk::CopyRowsProblem gatherProblem(const Model &model) {
+  return {.type = fx::bf16, .n = model.latent.cached(), .gather = true};
 }
 /// What rotates is the same in all heads of k.
 inline fk::RopeProblem repeatProblem(const Model &model) {
@@ -43,11 +50,13 @@ public:
   ExpandedAttention(const Maker &maker, const Batch &batch)
       : latent_(maker.model.latent), heads_(maker.model.heads), batch_(batch),
         workspaces_(maker.workspaces),
-        keysAndValues_(maker.memory.room(fx::bf16, {maker.rows.prompt, heads_, width()})),
+        latents_(maker.memory.room(fx::bf16, {batch.roomOfKeys(), latent_.cached()})),
+        keysAndValues_(maker.memory.room(fx::bf16, {batch.roomOfKeys(), heads_, width()})),
+        gather_(maker.plans(gatherProblem(maker.model), maker.rows.prompt)),
         expand_(maker.plans(expandProblem(maker.model), maker.rows.prompt)),
         repeat_(maker.plans(repeatProblem(maker.model), maker.rows.prompt)),
         attention_(maker.plans(expandedProblem(maker.model), maker.rows.prompt)) {
-    maker.workspaces.require(expand_, maker.rows.prompt);
+    maker.workspaces.require(expand_, batch.roomOfKeys());
     maker.workspaces.require(attention_, maker.rows.prompt);
   }
 
@@ -59,24 +68,31 @@ public:
     }
     return maker.prepared(expand_.problem().weights(heads_), rows);
   }
-  /// `q`: (m, heads, head), rotated. `latents`: (m, cached), normalised and rotated, of sequences that
-  /// begin in the call. `y`: (m, heads, value).
+  /// `q`: (m, heads, head), rotated. `cache`: (pages, kPage, 1, cached), which has the call's latent keys
+  /// too. `y`: (m, heads, value).
   void operator()(const fk::PreparedWeight &weights, const fx::TensorArg &q,
-                  const fx::TensorArg &latents, const fx::TensorArg &y, const Call &call) const {
+                  const fx::TensorArg &cache, const fx::TensorArg &y, const Call &call) const {
     // region: expanded
-    const fx::TensorArg all = call.rows(keysAndValues_), // of each head its value and its key
+    const std::int64_t count = batch_.keys();
+    const fx::TensorArg latents = part(latents_, 0, 0, count),
+                        all =
+                            part(keysAndValues_, 0, 0, count), // of each head its value and its key
         made = part(all, 2, 0, latent_.value + latent_.plain),
                         keys = part(latents, 1, 0, latent_.keys),
                         rotated = part(latents, 1, latent_.firstRotary(), latent_.rotary);
-    expand_({.a = {keys.data(), fx::bf16, fx::Extents{heads_, call.m, latent_.keys},
+    gather_({.x = reshaped(cache, {cache.shape()[0] * kPage, latent_.cached()}),
+             .from = part(batch_.keySlots.device, 0, 0, count),
+             .y = latents},
+            call.stream);
+    expand_({.a = {keys.data(), fx::bf16, fx::Extents{heads_, count, latent_.keys},
                    fx::Extents{0, latent_.cached(), 1}},
              .b = weights,
-             .c = {made.data(), fx::bf16, fx::Extents{heads_, call.m, made.shape()[2]},
+             .c = {made.data(), fx::bf16, fx::Extents{heads_, count, made.shape()[2]},
                    fx::Extents{width(), heads_ * width(), 1}},
              .workspace = workspaces_.of(expand_)},
             call.stream);
     repeat_(
-        {.q = fx::TensorArg(rotated.data(), fx::bf16, fx::Extents{call.m, heads_, latent_.rotary},
+        {.q = fx::TensorArg(rotated.data(), fx::bf16, fx::Extents{count, heads_, latent_.rotary},
                             fx::Extents{latent_.cached(), 0, 1}),
          .q_out = part(all, 2, latent_.value + latent_.plain, latent_.rotary)},
         call.stream);
@@ -85,17 +101,23 @@ public:
                 .v = part(all, 2, 0, latent_.value),
                 .o = y,
                 .cu_seqlens_q = batch_.starts.device,
-                .cu_seqlens_kv = batch_.starts.device,
+                .cu_seqlens_kv = batch_.keyStarts.device,
                 .max_seqlen_q = batch_.longest(),
                 .workspace = workspaces_.all()},
                call.stream);
     // endregion
   }
   /// The tokens of a prompt from which on this is less work: a score and a value of a latent key take so
-  /// many elements more, for about half as many keys as there are tokens.
+  /// many elements more, for about half as many keys as there are tokens. See isLess.
   static std::int64_t leastTokens(const Latent &latent) {
     const std::int64_t more = latent.cached() + latent.keys - latent.head() - latent.value;
     return 2 * latent.keys * (latent.plain + latent.value) / std::max<std::int64_t>(1, more);
+  }
+
+  /// Whether it is for the call's sequences, if `least` are those tokens: prompts that go on have more
+  /// keys for each token, and keys of tokens before that are made anew.
+  bool isLess(std::int64_t least) const {
+    return batch_.keys() > 0 && batch_.pairs() >= least * batch_.keys();
   }
 
 private:
@@ -105,7 +127,8 @@ private:
   std::int64_t heads_;
   const Batch &batch_;
   const Workspaces &workspaces_;
-  fx::TensorArg keysAndValues_;
+  fx::TensorArg latents_, keysAndValues_;
+  fk::CopyRowsPlan gather_;
   fk::GemmPlan expand_;
   fk::RopePlan repeat_;
   fk::AttentionPlan attention_;

@@ -79,10 +79,7 @@ public:
     DeviceExperts made{.gateUp = maker.prepared(gateUp_[0].problem().weight(), weights.gateUp),
                        .down = maker.prepared(down_[0].problem().weight(), weights.down)};
     if (!weights.gateUpBias.empty()) {
-      // As the results of the product, in BF16; the file's have no more bits.
-      const std::vector<fx::bfloat16_t> rounded(weights.gateUpBias.begin(),
-                                                weights.gateUpBias.end());
-      made.gateUpBias = memory.upload(rounded, {experts_.count, 2 * experts_.inner});
+      made.gateUpBias = memory.upload(weights.gateUpBias, {experts_.count, 2 * experts_.inner});
       made.downBias = memory.upload(weights.downBias, {experts_.count, down_[0].problem().n});
     }
     if (!weights.choiceBias.empty())
@@ -139,6 +136,7 @@ private:
             .topk = experts_.slots(),
             .a_rows = fk::GroupedRows::tokens,
             .bias = clamped,
+            .bias_type = clamped ? fx::DType(fx::f32) : fx::DType(),
             .activation = model.activation,
             .gated = model.row.gatedMlps ? fk::GatedPairs::halves : fk::GatedPairs::none,
             .alpha = float(experts_.alpha),

@@ -200,14 +200,14 @@ private:
     const fx::TensorArg q = call.rows(q_), y = call.rows(attended_);
     if (call.step)
       kind.decode({.q = q,
-                   .k_cache = layer.k,
-                   .v_cache = layer.v,
-                   .tables = batch_.tables.device,
-                   .contexts = batch_.lengths.device,
-                   .before = kind.before,
+                   .k = layer.k,
+                   .v = layer.v,
+                   .o = y,
+                   .seq_lens = batch_.lengths.device,
+                   .block_table = batch_.tables.device,
+                   .window_left = kind.before,
                    .sink = layer.sinks,
-                   .workspace = workspaces_.all(),
-                   .y = y},
+                   .workspace = workspaces_.all()},
                   call.stream);
     else
       kind.attention({.q = q,
@@ -216,7 +216,7 @@ private:
                       .o = y,
                       .cu_seqlens_q = batch_.starts.device,
                       .max_seqlen_q = batch_.longest(),
-                      .seqlens_kv = batch_.lengths.device,
+                      .seq_lens = batch_.lengths.device,
                       .block_table = batch_.tables.device,
                       .window_left = kind.before,
                       .sink = layer.sinks,

@@ -121,15 +121,15 @@ public:
                         .k = reshaped(layer.cache, {layer.cache.shape()[0], kPage, indexer_.head}),
                         .weights = part(both, 1, indexer_.head, indexer_.heads),
                         .logits = scores,
-                        .tables = batch_.tables.device,
-                        .contexts = batch_.lengths.device,
                         .cu_seqlens_q = batch_.starts.device,
-                        .max_seqlen_q = batch_.longest()},
+                        .max_seqlen_q = batch_.longest(),
+                        .seq_lens = batch_.lengths.device,
+                        .block_table = batch_.tables.device},
                        call.stream);
     choice_({.x = scores,
              .lengths = call.rows(batch_.rowLengths.device),
              .slots = call.rows(slots_),
-             .tables = call.rows(batch_.rowTables.device),
+             .block_table = call.rows(batch_.rowTables.device),
              .counts = call.rows(counts_)},
             call.stream);
     // endregion

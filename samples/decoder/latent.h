@@ -69,8 +69,7 @@ private:
 // region: problems
 inline constexpr double kLatentEps = 1e-6; // transformers has this one, whatever config.json says
 
-/// `out`: keys are written to memory of the call, too.
-inline fk::RopeProblem latentRope(const Model &model, bool keys, bool out = false) {
+inline fk::RopeProblem latentRope(const Model &model, bool keys) {
   const Latent &latent = model.latent;
   fk::RopeProblem problem{.x = keys ? fx::f32 : fx::bf16,
                           .y = fx::bf16,
@@ -80,7 +79,7 @@ inline fk::RopeProblem latentRope(const Model &model, bool keys, bool out = fals
                           .rotary = int(latent.rotary),
                           .style = model.ropeStyle,
                           .tail = true,
-                          .k_out = out};
+                          .k_out = false};
   if (keys) { // the token's row of the cache; its first elements are the value
     problem.cache = fk::KvCache::pages;
     problem.cached = fx::bf16;
@@ -123,7 +122,7 @@ public:
         attended_(maker.memory.room(fx::bf16, {maker.rows.most(), heads_, latent_.value})),
         angles_(maker, maker.model.rope, batch.sequences().context()),
         expandFrom_(expandFrom ? expandFrom : ExpandedAttention::leastTokens(latent_)),
-        rotateKeys_{maker.plans(latentRope(maker.model, true, expands(maker)), maker.rows.prompt),
+        rotateKeys_{maker.plans(latentRope(maker.model, true), maker.rows.prompt),
                     maker.plans(latentRope(maker.model, true), maker.rows.batch)},
         rotateQueries_(maker.plans(latentRope(maker.model, false), maker.rows.most())),
         absorb_(maker, latent_.keys, latent_.plain),
@@ -138,10 +137,8 @@ public:
                                maker.rows.most());
     if (maker.model.row.sparse)
       indexer_.emplace(maker, batch);
-    if (expands(maker)) {
-      latents_ = maker.memory.room(fx::bf16, {maker.rows.prompt, 1, latent_.cached()});
+    if (expands(maker))
       expanded_.emplace(maker, batch);
-    }
   }
 
   struct Layer {
@@ -192,11 +189,10 @@ public:
       layer.q(x, flat(q), call);
     }
     writeCache(layer, down, call);
-    if (layer.keysAndValues && !call.step && batch_.allBegin() && batch_.longest() >= expandFrom_) {
+    if (layer.keysAndValues && !call.step && expanded_->isLess(expandFrom_)) {
       rotateQueries(part(q, 2, latent_.plain, latent_.rotary),
                     part(q, 2, latent_.plain, latent_.rotary), call);
-      (*expanded_)(*layer.keysAndValues, q,
-                   reshaped(call.rows(*latents_), {call.m, latent_.cached()}), attended, call);
+      (*expanded_)(*layer.keysAndValues, q, layer.cache, attended, call);
       layer.output(flat(attended), y, call);
       return;
     }
@@ -210,12 +206,12 @@ public:
     const fx::TensorArg &pages = layer.cache;
     attention_[call.step](
         {.q = absorbed,
-         .k_cache =
+         .k =
              indexer_ ? reshaped(pages, {pages.shape()[0] * kPage, 1, 1, latent_.cached()}) : pages,
-         .tables = call.rows(indexer_ ? indexer_->slots() : batch_.rowTables.device),
-         .contexts = call.rows(indexer_ ? indexer_->counts() : batch_.rowLengths.device),
-         .workspace = workspaces_.all(),
-         .y = values},
+         .o = values,
+         .seq_lens = call.rows(indexer_ ? indexer_->counts() : batch_.rowLengths.device),
+         .block_table = call.rows(indexer_ ? indexer_->slots() : batch_.rowTables.device),
+         .workspace = workspaces_.all()},
         call.stream);
     expand_(layer.expand, values, attended, batch_.counts.device, call);
     layer.output(flat(attended), y, call);
@@ -247,16 +243,14 @@ private:
   }
   /// Normalises the value, rotates the rest of the key, and writes both, in one kernel.
   void writeCache(const Layer &layer, const fx::TensorArg &down, const Call &call) const {
-    rotateKeys_[call.step](
-        {.k = headsOf(down, latent_.queries, 1, latent_.cached()),
-         .positions = call.rows(batch_.positions.device),
-         .cos = angles_.cos,
-         .sin = angles_.sin,
-         .slots = call.rows(batch_.slots.device),
-         .k_out = call.step || !latents_ ? std::nullopt : std::optional(call.rows(*latents_)),
-         .k_cache = layer.cache,
-         .k_weight = layer.kvNorm},
-        call.stream);
+    rotateKeys_[call.step]({.k = headsOf(down, latent_.queries, 1, latent_.cached()),
+                            .positions = call.rows(batch_.positions.device),
+                            .cos = angles_.cos,
+                            .sin = angles_.sin,
+                            .slots = call.rows(batch_.slots.device),
+                            .k_cache = layer.cache,
+                            .k_weight = layer.kvNorm},
+                           call.stream);
   }
 
   const Latent &latent_;
@@ -269,11 +263,9 @@ private:
   std::optional<fk::NormPlan> queryNorm_;
   fk::RopePlan rotateKeys_[2], rotateQueries_;
   HeadProduct absorb_, expand_;
-  std::optional<IndexerPlans> indexer_; ///< if attention is sparse
-  /// Of long prompts: the keys of their tokens, as they are in the cache, and what is made of them.
-  std::optional<fx::TensorArg> latents_;
-  std::optional<ExpandedAttention> expanded_;
-  fk::DecodePlan attention_[2]; ///< for prompts, and for steps
+  std::optional<IndexerPlans> indexer_;       ///< if attention is sparse
+  std::optional<ExpandedAttention> expanded_; ///< of long prompts
+  fk::DecodePlan attention_[2];               ///< for prompts, and for steps
 };
 
 } // namespace decoder

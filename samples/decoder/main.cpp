@@ -103,7 +103,14 @@ int run(Options &options) {
   options.engine.context = int(longest);
   options.engine.batch = int(checks ? expected.size() : prompts.size());
   samples::Plans plans;
-  Engine engine(model, plans, options.engine);
+  std::optional<Engine> made;
+  try {
+    made.emplace(model, plans, options.engine);
+  } catch (const fx::Error &error) { // of a kernel, by its own names of sizes
+    throw std::runtime_error(error.what() + ("\n" + folder) +
+                             "/config.json, which the sizes are from, has " + config.sizes());
+  }
+  Engine &engine = *made;
   std::printf("%s on %s; %d layers, %zu KB on the device, a step is a graph of %zu kernels\n",
               std::string(model.row.type).c_str(), fx::Device::current().str().c_str(),
               int(model.layers), engine.memory() >> 10, engine.kernels());

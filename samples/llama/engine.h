@@ -131,9 +131,9 @@ public:
                                                     .ranks = group->size()},
                               rows * model.width));
     if (group)
-      sumAndNorm_.emplace(plans(
-          fk::CollectiveNormProblem{.norm = normProblem(model, true), .ranks = group->size()},
-          options.batch));
+      sumAndNorm_.emplace(
+          plans(fk::CollectiveNormProblem{.norm = normProblem(model, true), .ranks = group->size()},
+                options.batch));
     const fx::Extents cache{sequences_.pages(), kPage, model.kvHeads, model.head};
     for (const Layer &layer : model.layer) {
       std::vector<Product> qkv;
@@ -389,18 +389,18 @@ private:
                     .k = layer.k,
                     .v = layer.v,
                     .o = fx::tensor(attended_.data(), fx::f16, {1, m, heads, head}),
-                    .seqlens_kv = part(lengths_.device, 0, *promptOf, 1),
+                    .seq_lens = part(lengths_.device, 0, *promptOf, 1),
                     .block_table = part(tables_.device, 0, *promptOf, 1),
                     .workspace = attentionSpace_},
                    stream_);
       else
         decode_({.q = rows(q_),
-                 .k_cache = layer.k,
-                 .v_cache = layer.v,
-                 .tables = tables_.device,
-                 .contexts = lengths_.device,
-                 .workspace = decodeSpace_,
-                 .y = rows(attended_)},
+                 .k = layer.k,
+                 .v = layer.v,
+                 .o = rows(attended_),
+                 .seq_lens = lengths_.device,
+                 .block_table = tables_.device,
+                 .workspace = decodeSpace_},
                 stream_);
       // endregion
       // region: mlp
@@ -430,10 +430,10 @@ private:
 
   const Model &model_;
   const EngineOptions options_;
-  const std::optional<fx::Group> group_; ///< none: the model is whole
-  std::vector<fk::CollectivePlan> sums_; ///< of a prompt's rows: few, and many
+  const std::optional<fx::Group> group_;             ///< none: the model is whole
+  std::vector<fk::CollectivePlan> sums_;             ///< of a prompt's rows: few, and many
   std::optional<fk::CollectiveNormPlan> sumAndNorm_; ///< of a step's rows
-  const std::int64_t rows_;              ///< of a call, at most
+  const std::int64_t rows_;                          ///< of a call, at most
   double hostSeconds_ = 0;
   fx::Stream stream_;
   samples::DeviceRoom memory_; ///< what TensorArgs point to

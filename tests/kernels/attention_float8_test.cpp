@@ -22,6 +22,7 @@ AttentionProblem bytes(fx::DType x, int head, fx::DType y = fx::bf16) {
   return {.q = x,
           .kv = x,
           .y = y,
+          .scales = fk::KvScales::tensor,
           .float8_products = true,
           .q_heads = 2,
           .kv_heads = 1,
@@ -120,6 +121,60 @@ TEST_CASE("descales of each sequence and head, and descales of 0", "[run]") {
     attention.problem.soft_cap = 2;
     attention.expect(small());
   }
+}
+
+TEST_CASE("keys and values of 8 bits with scales of tokens", "[run]") {
+  // 16 bits widened everywhere, products of 8 bits where the target has them; without a cache, in pages
+  // of sizes that divide no run of keys, and packed; scales of 0, and such as differ by 2^4.
+  for (const bool products : {false, true}) {
+    if (products && !formats())
+      continue;
+    AttentionProblem problem = bytes(formats() ? formats()->precise : fx::DType(fx::f8E4M3FN), 64);
+    problem.scales = fk::KvScales::token;
+    problem.float8_products = products;
+    problem.q_heads = 4;
+    problem.kv_heads = 2;
+    problem.causal = true;
+    if (!products)
+      problem.q = problem.y;
+    AttentionCase(problem, {20, 20}, {70, 70}).expect(small());
+    problem.sink = problem.varlen = true;
+    problem.soft_cap = 3;
+    AttentionCase(problem, {9, 20}, {40, 70}).expect(small(64, 2));
+    problem.varlen = false;
+    for (const int page : {5, 16}) {
+      problem.cache = page == 16 ? KvCache::packed : KvCache::pages;
+      problem.page = problem.pack = 16;
+      if (page == 5)
+        problem.page = page;
+      AttentionCase(problem, {20, 20}, {70, 33}).expect(small());
+    }
+  }
+}
+
+TEST_CASE("operands of 8 bits without scales stand for themselves", "[run]") {
+  AttentionProblem problem = bytes(formats() ? formats()->precise : fx::DType(fx::f8E4M3FN), 64);
+  problem.float8_products = formats().has_value();
+  AttentionCase plain(problem, {20}, {40});
+  plain.problem.scales = fk::KvScales::none;
+  plain.expect(small());
+}
+
+TEST_CASE("scales say what they do not belong to") {
+  const auto why = [](auto change) {
+    AttentionProblem problem = bytes(fx::f8E4M3FN, 64);
+    change(problem);
+    return fk::supported(problem, fx::Target::parse("gfx950")).why;
+  };
+  CHECK(why([](auto &p) { p.scales = fk::KvScales::token; }) == "");
+  CHECK(why([](auto &p) {
+          p.kv = fx::bf16, p.float8_products = false, p.scales = fk::KvScales::token;
+        }) == "kv is of type bf16; scales of tokens belong to keys and values of 8 bits");
+  CHECK(why([](auto &p) { p.q = p.kv = fx::bf16, p.float8_products = false; }) ==
+        "scales belong to operands of 8 bits; q is of type bf16; kv of type bf16");
+  AttentionProblem problem = bytes(fx::f8E4M3FN, 64);
+  problem.scales = fk::KvScales::token;
+  CHECK(fk::choose(problem, 4096, fx::Target::parse("gfx950")).loop != fk::AttentionLoop::groups);
 }
 
 TEST_CASE("products of 8 bits are exact where no probability is rounded", "[run]") {
@@ -290,7 +345,12 @@ TEST_CASE("products of 8 bits say what they do not take") {
   CHECK(why("gfx950", [](auto &p) { p.y = fx::i8; }) ==
         "y is of type i8; f32, f16 and bf16 are supported");
   CHECK(why("gfx950", [](auto &p) { p.float8_products = false, p.y = fx::f32; }) ==
-        "y is of type f32; f16 and bf16 are supported, f32 with float8_products");
+        "q, kv and y say no type of the products: products is of type f32; it is f16 or bf16");
+  CHECK(why("gfx950", [](auto &p) {
+          p.float8_products = false, p.y = fx::f32, p.products = fx::bf16;
+        }) == "");
+  CHECK(why("gfx950", [](auto &p) { p.products = fx::bf16; }) ==
+        "products is of type bf16; with float8_products they have the types of q and kv");
   CHECK(why("gfx950", [](auto &p) { p.cache = KvCache::packed; }) ==
         "pack is 8; it is a multiple of 16 that divides head = 64");
   CHECK(fk::supported(bytes(fx::f8E4M3FN, 64), {.tile_q = 32, .tile_k = 32, .threads = 128},
@@ -311,23 +371,32 @@ TEST_CASE("products of 8 bits refuse arguments that do not fit") {
                            .k = at(problem.kv, {2, 5, 1, 64}),
                            .v = at(problem.kv, {2, 5, 1, 64}),
                            .o = at(problem.y, {2, 3, 2, 64}),
-                           .q_descale = at(fx::f32, {1}),
-                           .k_descale = at(fx::f32, {1}),
-                           .v_descale = at(fx::f32, {2, 1}),
-                           .lse = at(fx::f32, {2, 2, 3})};
+                           .q_scale = at(fx::f32, {1}),
+                           .k_scale = at(fx::f32, {1}),
+                           .v_scale = at(fx::f32, {1}),
+                           .lse = at(fx::f32, {2, 3, 2})};
     change(args);
     const std::string text = messageOf([&] { plan(args); });
     INFO(text);
     CHECK(text.find(part) != std::string::npos);
     CHECK(text.find("attention_float8_test.cpp") != std::string::npos);
   };
-  expect([](auto &a) { a.v_descale.reset(); }, "v_descale is missing; the problem has it");
-  expect([&](auto &a) { a.k_descale = at(fx::f32, {2}); },
-         "k_descale has the shape (2); (1) = (1) is expected");
-  expect([&](auto &a) { a.q_descale = at(fx::f32, {2, 2}); },
-         "q_descale has the shape (2, 2); (batch, kv_heads) = (2, 1) is expected");
-  expect([&](auto &a) { a.q_descale = at(fx::f16, {1}); },
-         "q_descale is of type f16; the problem says f32");
+  expect([](auto &a) { a.v_scale.reset(); }, "v_scale is missing; the problem has it");
+  expect(
+      [&](auto &a) {
+        a.v_scale = at(fx::f32, {2, 1});
+      },
+      "v_scale has 2 modes, as scales of sequences and heads have; scales is tensor, which takes "
+      "one number, and KvScales::head takes these");
+  expect([&](auto &a) { a.k_scale = at(fx::f32, {2}); },
+         "k_scale has the shape (2); (1) = (1) is expected");
+  expect(
+      [&](auto &a) {
+        a.q_scale = at(fx::f32, {2, 2});
+      },
+      "q_scale has the shape (2, 2); (batch, kv_heads) = (2, 1) is expected");
+  expect([&](auto &a) { a.q_scale = at(fx::f16, {1}); },
+         "q_scale is of type f16; the problem says f32");
   expect(
       [&](auto &a) {
         a.k = fx::tensor(memory.tensor().data(), problem.kv, {2, 5, 1, 64}, {360, 72, 64, 1});

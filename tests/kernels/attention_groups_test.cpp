@@ -27,6 +27,7 @@ AttentionProblem heads(fx::DType x, int head, int headV = 0) {
 AttentionProblem bytes(int head, fx::DType x = fx::f8E4M3FN) {
   AttentionProblem problem = heads(fx::bf16, head);
   problem.q = problem.kv = x;
+  problem.scales = fk::KvScales::tensor;
   problem.float8_products = true;
   return problem;
 }
@@ -248,7 +249,8 @@ TEST_CASE("groups of waves say what they do not take") {
   CHECK(with([](auto &p) { p.head_v = 256; }) ==
         of + "take heads of 64 and 128 elements; one has 256");
   CHECK(with([](auto &p) { p.kv = fx::f8E4M3FN; }) ==
-        of + "take keys and values of type y, bf16; kv is f8E4M3FN, and float8_products is false");
+        of + "take keys and values of 16 bits, or float8_products; kv is f8E4M3FN, and "
+             "float8_products is false");
   CHECK(with([](auto &p) { p.cache = KvCache::packed; }) ==
         of + "take keys and values side by side or in KvCache::pages");
   AttentionConfig config = inGroups();

@@ -63,6 +63,7 @@ std::vector<std::uint8_t> attended(const KeepSpec &spec) {
       .sink = {},
       .mask = {},
       .descale = {.q = one, .k = one, .v = one},
+      .tokenScale = {},
       .parts = {},
       .size = {.queries = kQueries, .keys = kKeys, .tokens = kQueries, .batch = 1},
       .window = {.left = 90, .right = 20}};
@@ -97,6 +98,7 @@ std::vector<AttentionProblem> problems() {
   all[1].window = true;
   all[2].cache = KvCache::packed;
   all[2].kv = fx::f8E4M3FN;
+  all[2].scales = fk::KvScales::tensor;
   all[2].causal = true;
   return all;
 }

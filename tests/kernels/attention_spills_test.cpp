@@ -123,6 +123,7 @@ AttentionProblem problemOf(const Types &types, const Heads &heads) {
   return {.q = types.q,
           .kv = types.kv,
           .y = types.y,
+          .scales = types.kv.bits() == 8 ? fk::KvScales::tensor : fk::KvScales::none,
           .float8_products = types.products,
           .q_heads = 8,
           .kv_heads = 2,

@@ -179,18 +179,20 @@ TEST_CASE("attention has a configuration for every problem that it supports") {
 TEST_CASE("attention says what it does not support") {
   const fx::Target target = fx::Target::parse("gfx942");
   const auto why = [&](auto change) { return fk::supported(with(kHeads, change), target).why; };
-  CHECK(why([](auto &p) { p.y = fx::f32; }) ==
-        "y is of type f32; f16 and bf16 are supported, f32 with float8_products");
+  CHECK(why([](auto &p) { p.y = fx::i8; }) == "y is of type i8; f32, f16 and bf16 are supported");
   CHECK(why([](auto &p) { p.q = fx::bf16; }) ==
-        "q is of type bf16; y, which is f16, and floats of 8 bits are supported");
+        "kv is of type f16; it has the type of q, bf16, or is a float of 8 bits");
   CHECK(why([](auto &p) { p.kv = fx::i8; }) ==
-        "kv is of type i8; y, which is f16, and floats of 8 bits are supported");
+        "kv is of type i8; f16, bf16 and floats of 8 bits are supported");
+  CHECK(why([](auto &p) { p.products = fx::bf16; }) ==
+        "products is of type bf16; q and kv say f16");
   CHECK(why([](auto &p) { p.kv_heads = 3; }) ==
         "q_heads is 4 and kv_heads is 3; q_heads is a multiple of kv_heads, from 1 to 65536");
   CHECK(why([](auto &p) { p.q_heads = 0; }) ==
         "q_heads is 0 and kv_heads is 2; q_heads is a multiple of kv_heads, from 1 to 65536");
   CHECK(why([](auto &p) { p.head = 84; }) == "head is 84; it is a multiple of 8 from 8 to 512");
-  CHECK(why([](auto &p) { p.head_v = 520; }) == "head_v is 520; it is a multiple of 8 from 8 to 512");
+  CHECK(why([](auto &p) { p.head_v = 520; }) ==
+        "head_v is 520; it is a multiple of 8 from 8 to 512");
   CHECK(why([](auto &p) { p.scale = -1; }) ==
         "scale is -1.000000; it is a positive number, or 0 for the default");
   CHECK(why([](auto &p) { p.soft_cap = kInfinity; }) ==
@@ -251,12 +253,18 @@ TEST_CASE("attention refuses arguments that do not fit") {
   const auto wrong = [&](const auto &change, const char *part) {
     expect(kHeads, dense, change, part);
   };
-  wrong([&](auto &a) { a.q = at(f16, {3, 4, 64}); },
-        "q has 3 modes; it is (batch, queries, q_heads, head)");
+  wrong(
+      [&](auto &a) {
+        a.q = at(f16, {3, 4, 64});
+      },
+      "q has 3 modes; it is (batch, queries, q_heads, head)");
   wrong([&](auto &a) { a.q = at(f16, {2, 3, 2, 64}); }, "q has the shape (2, 3, 2, 64)");
   wrong([&](auto &a) { a.k = at(f16, {3, 5, 2, 64}); }, "k has 3 sequences, and q has 2");
-  wrong([&](auto &a) { a.k = at(f16, {5, 2, 64}); },
-        "k has 3 modes; it is (batch, keys, kv_heads, head)");
+  wrong(
+      [&](auto &a) {
+        a.k = at(f16, {5, 2, 64});
+      },
+      "k has 3 modes; it is (batch, keys, kv_heads, head)");
   wrong([&](auto &a) { a.v = at(f16, {2, 4, 2, 64}); }, "v has the shape (2, 4, 2, 64)");
   wrong([&](auto &a) { a.o = at(fx::bf16, {2, 3, 4, 64}); }, "o is of type bf16");
   wrong(
@@ -269,12 +277,15 @@ TEST_CASE("attention refuses arguments that do not fit") {
         a.k = fx::tensor(memory.tensor().data(), f16, {2, 5, 2, 64}, {64, 1 << 27, 64, 1});
       },
       "a tile, that is 32 along keys, spans less than 2 GiB; pass a contiguous copy");
-  wrong([&](auto &a) { a.lse = at(f32, {2, 4, 3}); },
-        "lse is given, and the problem does not have it");
-  wrong([&](auto &a) { a.seqlens_kv = at(i32, {2}); },
-        "seqlens_kv is given, and the problem does not have it");
-  wrong([&](auto &a) { a.k_descale = at(f32, {1}); },
-        "k_descale is given, and the problem does not have it");
+  wrong(
+      [&](auto &a) {
+        a.lse = at(f32, {2, 4, 3});
+      },
+      "lse is given, and the problem does not have it");
+  wrong([&](auto &a) { a.seq_lens = at(i32, {2}); },
+        "seq_lens is given, and the problem does not have it");
+  wrong([&](auto &a) { a.k_scale = at(f32, {1}); },
+        "k_scale is given, and the problem does not have it");
   wrong([&](auto &a) { a.window_left = 3; }, "window_left is given, and the problem has no window");
 
   const AttentionProblem options =
@@ -282,7 +293,7 @@ TEST_CASE("attention refuses arguments that do not fit") {
   fk::AttentionArgs all = dense;
   all.bias = at(f32, {2, 4, 3, 5});
   all.alibi_slopes = all.sink = at(f32, {4});
-  all.lse = at(f32, {2, 4, 3});
+  all.lse = at(f32, {2, 3, 4});
   const auto wrongOption = [&](const auto &change, const char *part) {
     expect(options, all, change, part, 2);
   };
@@ -303,7 +314,7 @@ TEST_CASE("attention refuses arguments that do not fit") {
                                 .o = at(f16, {7, 4, 64}),
                                 .cu_seqlens_q = at(i32, {3}),
                                 .max_seqlen_q = 5,
-                                .seqlens_kv = at(i32, {2}),
+                                .seq_lens = at(i32, {2}),
                                 .block_table = at(i32, {2, 2})};
   const auto wrongPage = [&](const auto &change, const char *part) {
     expect(lengths, paged, change, part);
@@ -313,10 +324,16 @@ TEST_CASE("attention refuses arguments that do not fit") {
             "cu_seqlens_q is a vector of the starts of all sequences and the end");
   wrongPage([](auto &a) { a.max_seqlen_q = 8; }, "max_seqlen_q is 8; q has 7 tokens");
   wrongPage([&](auto &a) { a.block_table = at(i32, {3, 2}); }, "block_table has the shape (3, 2)");
-  wrongPage([&](auto &a) { a.k = at(f16, {3, 2, 4, 16, 16}); },
-            "k has the shape (3, 2, 4, 16, 16)");
-  wrongPage([&](auto &a) { a.v = at(f16, {4, 2, 1, 64, 16}); },
-            "v has the shape (4, 2, 1, 64, 16)");
+  wrongPage(
+      [&](auto &a) {
+        a.k = at(f16, {3, 2, 4, 16, 16});
+      },
+      "k has the shape (3, 2, 4, 16, 16)");
+  wrongPage(
+      [&](auto &a) {
+        a.v = at(f16, {4, 2, 1, 64, 16});
+      },
+      "v has the shape (4, 2, 1, 64, 16)");
 
   fk::AttentionArgs inPages = paged;
   inPages.k = inPages.v = at(f16, {3, 16, 2, 64});

@@ -46,16 +46,16 @@ TEST_CASE("checked pages of logits", "[run]") {
   const fk::MqaLogitsProblem problem{
       .x = fx::bf16, .heads = 16, .head = 64, .paged = true, .page = 2};
   // One sequence of five tokens, with three blocks of two.
-  std::vector<Wrong> wrong = outside("contexts", 0, 0, 6);
+  std::vector<Wrong> wrong = outside("seq_lens", 0, 0, 6);
   for (double value : {-1.0, kLeast, 3.0, kHuge})
-    wrong.push_back({"tables", 2, value});
+    wrong.push_back({"block_table", 2, value});
   wrong.push_back({"cu_seqlens_q", 1, 6});
   wrong.push_back({"cu_seqlens_q", 0, -1});
   expectCase<fk::MqaLogitsProblem>(
       {problem,
        chosen(problem, 5),
-       {{"contexts", {5}}, {"tables", {2, 0, 1}}, {"cu_seqlens_q", {0, 5}}},
-       {{"tables", 3}},
+       {{"seq_lens", {5}}, {"block_table", {2, 0, 1}}, {"cu_seqlens_q", {0, 5}}},
+       {{"block_table", 3}},
        wrong},
       5);
 }
@@ -171,29 +171,29 @@ TEST_CASE("checked lengths for a worklist", "[run]") {
   const fk::WorklistProblem problem{.workers = 3, .unit = 32};
   expectCase<fk::WorklistProblem>({problem,
                                    chosen(problem, 4),
-                                   {{"contexts", {0, 40, 1 << 20, 31}}},
+                                   {{"seq_lens", {0, 40, 1 << 20, 31}}},
                                    {},
-                                   outside("contexts", 3, 0, double((1 << 30) + 1))},
+                                   outside("seq_lens", 3, 0, double((1 << 30) + 1))},
                                   4);
 }
 
 TEST_CASE("checked lengths and tables of decoding", "[run]") {
   // Three sequences of up to 5 pages of 8 tokens; those past a length are not looked at.
   const std::map<std::string, std::vector<double>> right{
-      {"contexts", {40, 9, 0}},
-      {"tables", {14, 0, 3, 3, 7, 1, 2, -1, 99, -5, kHuge, -1, -1, -1, kLeast}}};
-  const std::map<std::string, std::int64_t> columns{{"tables", 5}};
-  std::vector<Wrong> wrong = outside("contexts", 2, 0, 41);
+      {"seq_lens", {40, 9, 0}},
+      {"block_table", {14, 0, 3, 3, 7, 1, 2, -1, 99, -5, kHuge, -1, -1, -1, kLeast}}};
+  const std::map<std::string, std::int64_t> columns{{"block_table", 5}};
+  std::vector<Wrong> wrong = outside("seq_lens", 2, 0, 41);
   for (std::size_t at : {0u, 4u, 5u, 6u})
     for (double value : {-1.0, kLeast, 15.0, kHuge})
-      wrong.push_back({"tables", at, value});
-  wrong.push_back({"contexts",
+      wrong.push_back({"block_table", at, value});
+  wrong.push_back({"seq_lens",
                    1,
                    17, // the third page is one that was not in use
-                   "tables[1, 2] is -1; it is from 0 to 14, the blocks of k_cache",
+                   "block_table[1, 2] is -1; it is from 0 to 14, the blocks of k",
                    {{1, 2}},
                    -1,
-                   "tables"});
+                   "block_table"});
   for (const fk::KvCache cache : {fk::KvCache::pages, fk::KvCache::packed})
     for (int splits : {1, 3}) {
       const fk::DecodeProblem problem{
@@ -207,14 +207,14 @@ TEST_CASE("checked lengths and tables of decoding", "[run]") {
 TEST_CASE("checked lengths and tables of latent decoding", "[run]") {
   const fk::DecodeProblem problem{
       .q_heads = 16, .head = 192, .page = 8, .latent = 128, .context = 40};
-  std::vector<Wrong> wrong = outside("contexts", 1, 0, 41);
+  std::vector<Wrong> wrong = outside("seq_lens", 1, 0, 41);
   for (double value : {-1.0, kLeast, 10.0, kHuge})
-    wrong.push_back({"tables", 4, value});
+    wrong.push_back({"block_table", 4, value});
   expectCase<fk::DecodeProblem>(
       {problem,
        chosen(problem, 2),
-       {{"contexts", {40, 9}}, {"tables", {9, 0, 3, 3, 7, 1, 2, -1, 99, -5}}},
-       {{"tables", 5}},
+       {{"seq_lens", {40, 9}}, {"block_table", {9, 0, 3, 3, 7, 1, 2, -1, 99, -5}}},
+       {{"block_table", 5}},
        wrong},
       2);
 }
@@ -232,13 +232,13 @@ TEST_CASE("checked tables of decoding with a window", "[run]") {
   const fk::DecodeConfig config = chosen(problem, 2);
   Named operands;
   fk::DecodeArgs args = fk::make_args(problem, config, 2, operands.sampler());
-  args.before = 38;
+  args.window_left = 38;
   const Case<fk::DecodeProblem> given{
       problem,
       config,
-      {{"contexts", {80}}, {"tables", {-1, -1, 99, -7, 0, 1, 9, 3, 2, 8}}},
-      {{"tables", 10}},
-      {{"tables", 4, -1}, {"tables", 9, 10}}};
+      {{"seq_lens", {80}}, {"block_table", {-1, -1, 99, -7, 0, 1, 9, 3, 2, 8}}},
+      {{"block_table", 10}},
+      {{"block_table", 4, -1}, {"block_table", 9, 10}}};
   Trial<fk::DecodeProblem>(given, operands, args).run();
 }
 
@@ -249,26 +249,26 @@ TEST_CASE("checked queries and lengths of decoding with varlen, a bias and a mas
                                   .page = 8,
                                   .varlen = true,
                                   .bias = true,
-                                  .mask = true,
+                                  .tree_mask = true,
                                   .context = 80};
   const fk::DecodeConfig config = chosen(problem, 3);
   Named operands;
   fk::DecodeArgs args = fk::make_args(problem, config, 60, operands.sampler());
-  args.contexts = operands.make("contexts", fx::i32, {3}, fk::Role::input);
-  args.tables = operands.make("tables", fx::i32, {3, 10}, fk::Role::input);
+  args.seq_lens = operands.make("seq_lens", fx::i32, {3}, fk::Role::input);
+  args.block_table = operands.make("block_table", fx::i32, {3, 10}, fk::Role::input);
   args.cu_seqlens_q = operands.make("cu_seqlens_q", fx::i32, {4}, fk::Role::input);
   args.bias = operands.make("bias", fx::f32, {2, 60, 70}, fk::Role::input); // 70 tokens at most
-  std::vector<Wrong> wrong = outside("contexts", 1, 0, 71);
+  std::vector<Wrong> wrong = outside("seq_lens", 1, 0, 71);
   for (double value : {-1.0, kLeast, 61.0, kHuge})
     wrong.push_back({"cu_seqlens_q", 3, value});
   wrong.push_back({"cu_seqlens_q", 1, 9, "cu_seqlens_q[2] is 7, after 9", {{2}}, 7});
-  wrong.push_back({"cu_seqlens_q", 3, 40, "than the mask has bits"}); // 33 queries, of 32 bits
+  wrong.push_back({"cu_seqlens_q", 3, 40, "than tree_mask has bits"}); // 33 queries, of 32 bits
   const Case<fk::DecodeProblem> given{problem,
                                       config,
-                                      {{"contexts", {70, 9, 40}},
-                                       {"tables", std::vector<double>(30, 5.0)},
+                                      {{"seq_lens", {70, 9, 40}},
+                                       {"block_table", std::vector<double>(30, 5.0)},
                                        {"cu_seqlens_q", {0, 7, 7, 39}}},
-                                      {{"tables", 10}},
+                                      {{"block_table", 10}},
                                       wrong};
   Trial<fk::DecodeProblem>(given, operands, args).run();
 }
@@ -286,10 +286,13 @@ TEST_CASE("checked worklists", "[run]") {
     const auto list = fk::make_worklist(fk::worklist_of(problem, config), lengths);
     return std::vector<double>(list.begin(), list.end());
   };
-  std::map<std::string, std::vector<double>> right{{"contexts", {200, 3, 64}},
-                                                   {"tables", std::vector<double>(75, 5.0)}};
-  Case<fk::DecodeProblem> own{
-      problem, config, right, {{"tables", 25}}, {{"contexts", 1, 201}, {"tables", 0, 75}}};
+  std::map<std::string, std::vector<double>> right{{"seq_lens", {200, 3, 64}},
+                                                   {"block_table", std::vector<double>(75, 5.0)}};
+  Case<fk::DecodeProblem> own{problem,
+                              config,
+                              right,
+                              {{"block_table", 25}},
+                              {{"seq_lens", 1, 201}, {"block_table", 0, 75}}};
   Trial<fk::DecodeProblem>(own, operands, args).run();
 
   // 7, 1 and 2 units.
@@ -303,14 +306,48 @@ TEST_CASE("checked worklists", "[run]") {
   for (double value : {-1.0, 1.0, 3.0, kHuge, kLeast})
     wrong.push_back({"worklist", 7, value, "not the sequence of that worker's first unit"});
   // The list of the step before, when a sequence was shorter by a unit.
-  wrong.push_back({"contexts",
+  wrong.push_back({"seq_lens",
                    1,
                    33,
                    "worklist[2] is 8; for these lengths of sequences it is 9",
                    {{2}},
                    8,
                    "worklist"});
-  Trial<fk::DecodeProblem>({problem, config, right, {{"tables", 25}}, wrong}, operands, args).run();
+  {
+    // Of sequences with different numbers of queries, whose windows begin with the first of them.
+    fk::DecodeProblem ragged = problem;
+    ragged.varlen = ragged.window = true;
+    Named others;
+    fk::DecodeArgs given = fk::make_args(ragged, config, 3, others.sampler());
+    given.window_left = 20;
+    given.worklist = others.make("worklist", fx::i32, {8}, fk::Role::input);
+    given.q = others.make("q", fx::bf16, {70, 2, 64}, fk::Role::input);
+    given.o = others.make("o", fx::bf16, {70, 2, 64}, fk::Role::output);
+    const std::vector<std::int32_t> starts{0, 66, 67, 70};
+    const auto list = fk::make_worklist(fk::worklist_of(ragged, config),
+                                        std::vector<std::int32_t>{200, 3, 64}, 20, starts);
+    CHECK(list[1] ==
+          4); // keys 96 to 199: the first of 66 queries stands at 134 and sees from 114 on
+    Trial<fk::DecodeProblem>({ragged,
+                              config,
+                              {{"seq_lens", {200, 3, 64}},
+                               {"block_table", std::vector<double>(75, 5.0)},
+                               {"cu_seqlens_q", {0, 66, 67, 70}},
+                               {"worklist", std::vector<double>(list.begin(), list.end())}},
+                              {{"block_table", 25}},
+                              {{"worklist", 1, 3, "for these lengths of sequences it is 4"},
+                               {"cu_seqlens_q",
+                                1,
+                                2,
+                                "worklist[1] is 4; for these lengths of sequences it is 2",
+                                {{1}},
+                                4,
+                                "worklist"}}},
+                             others, given)
+        .run();
+  }
+  Trial<fk::DecodeProblem>({problem, config, right, {{"block_table", 25}}, wrong}, operands, args)
+      .run();
 }
 
 TEST_CASE("checked sequences of attention", "[run]") {
@@ -425,7 +462,7 @@ TEST_CASE("checked pages of attention", "[run]") {
           operands.make("o", fx::f16, varlen ? fx::Extents{20, 2, 32} : fx::Extents{1, 20, 2, 32},
                         fk::Role::output);
       args.max_seqlen_q = varlen ? 20 : 0;
-      args.seqlens_kv = operands.make("seqlens_kv", fx::i32, {n}, fk::Role::input);
+      args.seq_lens = operands.make("seq_lens", fx::i32, {n}, fk::Role::input);
       args.block_table = operands.make("block_table", fx::i32, {n, 10}, fk::Role::input);
       if (varlen)
         args.cu_seqlens_q = operands.make("cu_seqlens_q", fx::i32, {4}, fk::Role::input);
@@ -435,16 +472,15 @@ TEST_CASE("checked pages of attention", "[run]") {
       // 50; a tile of 32 keys begins at key 32, page 4.
       const double unread = window ? -1 : 4;
       std::map<std::string, std::vector<double>> right{
-          {"seqlens_kv", {80}},
-          {"block_table", {unread, unread, unread, unread, 0, 9, 2, 3, 1, 7}}};
-      std::vector<Wrong> wrong = outside("seqlens_kv", std::size_t(n - 1), 0, 81);
+          {"seq_lens", {80}}, {"block_table", {unread, unread, unread, unread, 0, 9, 2, 3, 1, 7}}};
+      std::vector<Wrong> wrong = outside("seq_lens", std::size_t(n - 1), 0, 81);
       for (double value : {-1.0, kLeast, 10.0, kHuge}) {
         wrong.push_back({"block_table", 4, value});
         wrong.push_back({"block_table", 9, value});
       }
       if (varlen) {
         right["cu_seqlens_q"] = {0, 7, 7, 20};
-        right["seqlens_kv"] = {80, 0, 13};
+        right["seq_lens"] = {80, 0, 13};
         for (double block : {-1, 99, -1, 99, -1, 99, -1, 99, -1, 99, // no keys
                              6,  5,  -1, -1, -1, -1, -1, -1, -1, -1})
           right["block_table"].push_back(block);

@@ -64,11 +64,14 @@ struct ByContents {
   std::size_t mode, rank; ///< rank: with so many modes alone; 0: any
 };
 constexpr ByContents kByContents[] = {
-    {"decode", "tables", 1, 0},     {"decode", "k_cache", 0, 0}, {"attention", "block_table", 1, 0},
-    {"attention", "bias", 2, 0},    {"attention", "bias", 3, 0}, {"attention", "kv_indices", 0, 0},
-    {"decode", "kv_indices", 0, 0}, {"attention", "mask", 1, 0}, {"attention", "mask", 2, 0},
-    {"moe_reduce", "x", 0, 2},      {"mqa_logits", "k", 0, 3},   {"mqa_logits", "tables", 1, 0},
-    {"mqa_logits", "logits", 1, 0}, {"top_k", "tables", 0, 0},   {"top_k", "tables", 1, 0},
+    {"decode", "block_table", 1, 0},    {"decode", "k", 0, 0},
+    {"attention", "block_table", 1, 0}, {"attention", "bias", 2, 0},
+    {"attention", "bias", 3, 0},        {"attention", "kv_indices", 0, 0},
+    {"decode", "kv_indices", 0, 0},     {"attention", "mask", 1, 0},
+    {"attention", "mask", 2, 0},        {"moe_reduce", "x", 0, 2},
+    {"mqa_logits", "k", 0, 3},          {"mqa_logits", "block_table", 1, 0},
+    {"mqa_logits", "logits", 1, 0},     {"top_k", "block_table", 0, 0},
+    {"top_k", "block_table", 1, 0},
 };
 /// Extents with which a call means something else: a sequence whose slot is past the state is left out,
 /// and so is a pair of rows whose number is past the last one; a row has other elements.
@@ -480,6 +483,7 @@ void expectRules(const Share &share) {
          p.cache = KvCache::pages;
          p.page = 4;
          p.kv = small;
+         p.scales = fk::KvScales::token;
        }),
        attention([](AttentionProblem &p) {
          p.cache = KvCache::packed;

@@ -108,7 +108,8 @@ TEST_CASE("the device makes the host's worklist", "[run]") {
                       list = Operand::output(fx::i32, 1, n + 1 + workers);
         const fx::Stream stream;
         fk::WorklistPlan(problem, {.block = 64})(
-            {.contexts = contexts.vector(), .before = before, .worklist = list.vector()}, stream);
+            {.seq_lens = contexts.vector(), .window_left = before, .worklist = list.vector()},
+            stream);
         stream.synchronize();
         const std::vector<std::int32_t> host = fk::make_worklist(problem, lengths, before);
         const std::vector<double> expected(host.begin(), host.end());
@@ -117,12 +118,41 @@ TEST_CASE("the device makes the host's worklist", "[run]") {
   }
 }
 
+TEST_CASE("worklists of sequences with different numbers of queries", "[run]") {
+  const std::vector<std::int32_t> lengths{700, 3, 90, 0, 400}, starts{0, 9, 10, 10, 10, 300};
+  const Operand ofKeys = Operand::input(fx::i32, 1, 5, std::vector<double>{700, 3, 90, 0, 400}),
+                ofQueries =
+                    Operand::input(fx::i32, 1, 6, std::vector<double>{0, 9, 10, 10, 10, 300}),
+                list = Operand::output(fx::i32, 1, 9);
+  for (std::int32_t before : {-1, 60}) {
+    const WorklistProblem problem{.workers = 3, .unit = 64, .window = before >= 0, .varlen = true};
+    const fx::Stream stream;
+    fk::WorklistPlan(problem, {.block = 64})({.seq_lens = ofKeys.vector(),
+                                              .cu_seqlens_q = ofQueries.vector(),
+                                              .window_left = before,
+                                              .worklist = list.vector()},
+                                             stream);
+    stream.synchronize();
+    const std::vector<std::int32_t> host = fk::make_worklist(problem, lengths, before, starts);
+    CHECK(list.values() == std::vector<double>(host.begin(), host.end()));
+    // The first of 9 queries stands at key 691 and sees those from 631 on; the first of 290 at 110.
+    CHECK(host[1] == (before < 0 ? 11 : 2));
+    CHECK(host[5] - host[4] == (before < 0 ? 7 : 6));
+  }
+  const auto why = [&](const WorklistProblem &problem, std::span<const std::int32_t> of) {
+    return messageOf([&] { (void)fk::make_worklist(problem, lengths, -1, of); });
+  };
+  CHECK(why({.varlen = true}, {}) == "worklist: cu_seqlens_q has 0 numbers, and seq_lens 5; with "
+                                     "varlen it has one more, and otherwise none");
+  CHECK(why({}, starts).find("cu_seqlens_q has 6 numbers") != std::string::npos);
+}
+
 TEST_CASE("a worklist of no sequences", "[run]") {
   const WorklistProblem problem{.workers = 3};
   const Operand list = Operand::output(fx::i32, 1, 4);
   fx::DeviceArray<int> none({0});
   const fx::Stream stream;
-  fk::WorklistPlan(problem, {.block = 64})({.contexts = none, .worklist = list.vector()}, stream);
+  fk::WorklistPlan(problem, {.block = 64})({.seq_lens = none, .worklist = list.vector()}, stream);
   stream.synchronize();
   CHECK(list.values() == std::vector<double>{0, 0, 0, 0});
 }
@@ -166,10 +196,12 @@ TEST_CASE("worklist says what it does not support") {
   const fk::WorklistPlan plan(problem, fk::choose(problem, 2));
   const Operands<WorklistProblem> operands(problem, plan.config(), 2);
   fk::WorklistArgs args = operands.args();
-  args.before = 5;
+  args.window_left = 5;
   CHECK(messageOf([&] { plan(args); }).find("the problem has no window") != std::string::npos);
   args = operands.args();
-  args.worklist = args.contexts;
-  CHECK(messageOf([&] { plan(args); }).find("worklist has the shape (2); (n + 1 + workers) = (5) is expected") !=
+  args.worklist = args.seq_lens;
+  CHECK(messageOf([&] {
+          plan(args);
+        }).find("worklist has the shape (2); (n + 1 + workers) = (5) is expected") !=
         std::string::npos);
 }

@@ -22,8 +22,9 @@ struct FLYDSL_API MqaLogitsProblem {
   int heads = 64;      ///< of q: a multiple of 16, 16 to 128
   int head = 128;      ///< elements of a head: a multiple of 64, 64 to 256
   bool k_scale = true; ///< each key has a scale
-  bool paged = false;  ///< there are tables, contexts and cu_seqlens_q in place of first and last
-  int page = 64;       ///< paged: tokens of a block of the cache, 1 to 65536
+  bool paged =
+      false;     ///< there are cu_seqlens_q, seq_lens and block_table in place of first and last
+  int page = 64; ///< paged: tokens of a block of the cache, 1 to 65536
   friend bool operator==(const MqaLogitsProblem &, const MqaLogitsProblem &) = default;
 };
 
@@ -46,14 +47,14 @@ struct FLYDSL_API MqaLogitsArgs {
   TensorArg weights;                              ///< (m, heads), f32; rows at any distance
   std::optional<TensorArg> first = {}, last = {}; ///< (m), i32: the window of each token
   TensorArg logits;                               ///< (m, n), f32; rows at any distance
-  /// Paged: (s, blocks of a sequence), i32: numbers of blocks; rows at any distance.
-  std::optional<TensorArg> tables = {};
-  std::optional<TensorArg> contexts = {}; ///< paged: (s), i32: keys of each sequence, up to n
   /// Paged: where the tokens of sequences start, and the end: (s + 1), i32; 0 tokens, too.
   std::optional<TensorArg> cu_seqlens_q = {};
   /// Paged: the most tokens of a sequence in the call, for which there are blocks; 0: as an average one
   /// has. Results are right for any number; a sequence that has more takes longer.
   std::int64_t max_seqlen_q = 0;
+  std::optional<TensorArg> seq_lens = {}; ///< paged: (s), i32: keys of each sequence, up to n
+  /// Paged: (s, blocks of a sequence), i32: numbers of blocks; rows at any distance.
+  std::optional<TensorArg> block_table = {};
 };
 
 template <> struct FamilyOf<MqaLogitsProblem> {

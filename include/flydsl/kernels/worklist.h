@@ -11,7 +11,7 @@ namespace kernels {
 
 /// The keys of all sequences, one sequence after another, are cut into units, and each worker gets
 /// a run of neighbouring units; no two workers differ by more than one unit. A sequence has at
-/// least one unit, also if nothing is seen of it. One worklist serves all layers of a step.
+/// least one unit, also if nothing is seen of it or it has no queries. One worklist serves all layers of a step.
 ///
 /// The worklist is a vector of n + 1 + workers numbers: the units before each sequence and those of
 /// all, then for each worker the sequence of its first unit (n if it has none).
@@ -20,6 +20,7 @@ struct FLYDSL_API WorklistProblem {
   int unit = 256;      ///< keys of a unit: a multiple of 32
   int queries = 1;     ///< see DecodeProblem
   bool window = false; ///< see DecodeProblem
+  bool varlen = false; ///< sequences have queries of their own numbers: cu_seqlens_q
   friend bool operator==(const WorklistProblem &, const WorklistProblem &) = default;
 };
 
@@ -31,9 +32,11 @@ struct FLYDSL_API WorklistConfig {
 
 /// The tensors of a call with n sequences.
 struct FLYDSL_API WorklistArgs {
-  TensorArg contexts;       ///< (n), i32: tokens of each sequence
-  std::int32_t before = -1; ///< with a window: see DecodeArgs
-  TensorArg worklist;       ///< (n + 1 + workers), i32
+  TensorArg seq_lens; ///< (n), i32: tokens of each sequence
+  /// varlen: where the queries of sequences start, and the end: (n + 1), i32.
+  std::optional<TensorArg> cu_seqlens_q = {};
+  std::int64_t window_left = -1; ///< with a window: see DecodeArgs
+  TensorArg worklist;            ///< (n + 1 + workers), i32
 };
 
 template <> struct FamilyOf<WorklistProblem> {
@@ -43,10 +46,12 @@ template <> struct FamilyOf<WorklistProblem> {
 };
 using WorklistPlan = Plan<WorklistProblem>;
 
-/// The same worklist, made on the host. Throws Error if the problem is not supported.
+/// The same worklist, made on the host; cu_seqlens_q is that of a problem with varlen. Throws Error if
+/// the problem is not supported, and for numbers that do not fit one another.
 FLYDSL_API std::vector<std::int32_t> make_worklist(const WorklistProblem &problem,
-                                                   std::span<const std::int32_t> contexts,
-                                                   std::int32_t before = -1);
+                                                   std::span<const std::int32_t> seq_lens,
+                                                   std::int64_t window_left = -1,
+                                                   std::span<const std::int32_t> cu_seqlens_q = {});
 
 } // namespace kernels
 FLYDSL_NAMESPACE_END

@@ -81,8 +81,7 @@ std::optional<Attention> attentionOf(const ggml_tensor *op, const fx::Target &ta
   const auto kvHeads = static_cast<int>(k->ne[2]);
   found.problem = {.q = y,
                    .kv = y,
-                   .y = y,
-                   .o_type = fx::f32,
+                   .y = fx::f32,
                    .q_heads = folded ? kvHeads : static_cast<int>(q->ne[2]),
                    .kv_heads = kvHeads,
                    .head = static_cast<int>(k->ne[0]),

@@ -26,6 +26,13 @@ public:
   virtual std::optional<Numeric> scoreDescale() const = 0;
   virtual std::optional<Numeric> valueDescale() const = 0;
 
+  /// The factors of the key and of the value of a key of the sequence, if tokens have factors of their
+  /// own.
+  struct TokenScales {
+    Numeric key, value;
+  };
+  virtual std::function<TokenScales(const Int32 &key)> tokenScales() const { return nullptr; }
+
   // What the rules of scores may ask for.
   /// ALiBi's slope.
   virtual Numeric slope() const = 0;

@@ -54,10 +54,10 @@ void expectLogits(const MqaLogitsProblem &problem, const std::vector<Sequence> &
       .k = fx::tensor(k.tensor().data(), problem.x, {blocks, page, head}, {page * row, row, 1}),
       .weights = weights.tensor(),
       .logits = logits.tensor(),
-      .tables = table.tensor(),
-      .contexts = lengths.vector(),
       .cu_seqlens_q = begins.vector(),
-      .max_seqlen_q = longest};
+      .max_seqlen_q = longest,
+      .seq_lens = lengths.vector(),
+      .block_table = table.tensor()};
   if (problem.k_scale)
     args.k_scale = scale.tensor();
   const fx::Stream stream;
@@ -135,11 +135,11 @@ TEST_CASE("paged logits say what they do not support") {
   CHECK(messageOf([&] { plan(args); }).find("max_seqlen_q is 9; q has 8 tokens") !=
         std::string::npos);
   args = operands.args();
-  args.first = args.contexts;
+  args.first = args.seq_lens;
   CHECK(messageOf([&] { plan(args); }).find("first is given, and the problem does not have it") !=
         std::string::npos);
   args = operands.args();
-  args.tables.reset();
-  CHECK(messageOf([&] { plan(args); }).find("tables is missing; the problem has it") !=
+  args.block_table.reset();
+  CHECK(messageOf([&] { plan(args); }).find("block_table is missing; the problem has it") !=
         std::string::npos);
 }

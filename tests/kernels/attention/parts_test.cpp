@@ -150,7 +150,11 @@ Attended byParts(const AttentionCase &given, const parts::AttentionSpec &spec, S
                .block = spec.config.threads,
                .stream = stream});
   stream.synchronize();
-  return {{o.values(), {}}, {lse.values(), {}}};
+  std::vector<double> sums; // (tokens, q_heads), as the library has them
+  const std::vector<double> byHeads = lse.values();
+  for (std::int64_t i = 0; i < given.tokens * H; ++i)
+    sums.push_back(byHeads[std::size_t(i % H * given.tokens + i / H)]);
+  return {{o.values(), {}}, {sums, {}}};
 }
 
 parts::AttentionSpec specOf(const AttentionCase &given, std::optional<AttentionConfig> config) {

@@ -363,14 +363,14 @@ void readByDecode(const Cache &cache) {
   fx::DeviceArray<std::uint8_t> workspace({std::int64_t(plan.workspace_bytes(n)) + 16});
   const fx::Stream stream;
   plan({.q = heads(q),
-        .k_cache = cache.half(0),
-        .v_cache = cache.half(1),
-        .tables = tables.tensor(),
-        .contexts = contexts,
+        .k = cache.half(0),
+        .v = cache.half(1),
+        .o = heads(y),
         .k_scale = cache.scaleOfSequences(0),
         .v_scale = cache.scaleOfSequences(1),
-        .workspace = workspace,
-        .y = heads(y)},
+        .seq_lens = contexts,
+        .block_table = tables.tensor(),
+        .workspace = workspace},
        stream);
   stream.synchronize();
   expectAttended(y.values(), attended(values, std::vector<int>(kLengths.size(), 1), cache.all(0),
@@ -383,6 +383,7 @@ void readByAttention(const Cache &cache) {
   const fk::AttentionProblem problem{.q = fx::bf16,
                                      .kv = form.type,
                                      .y = fx::bf16,
+                                     .scales = form.scales,
                                      .q_heads = int(kQ),
                                      .kv_heads = int(kKv),
                                      .head = int(kHead),
@@ -409,10 +410,10 @@ void readByAttention(const Cache &cache) {
         .k = cache.half(0),
         .v = cache.half(1),
         .o = heads(o),
-        .k_descale = cache.scaleOfSequences(0),
-        .v_descale = cache.scaleOfSequences(1),
+        .k_scale = cache.scaleOfSequences(0),
+        .v_scale = cache.scaleOfSequences(1),
         .cu_seqlens_q = cuSeqlens,
-        .seqlens_kv = lengths,
+        .seq_lens = lengths,
         .block_table = tables.tensor(),
         .workspace = workspace},
        stream);
@@ -430,9 +431,7 @@ void expectPair(const char *name, Writer write, const Form &form) {
   expectHeld(cache, 0, k.values);
   expectHeld(cache, 1, v.values);
   readByDecode(cache);
-  // Attention takes no scales of tokens.
-  if (form.scales != KvScales::token)
-    readByAttention(cache);
+  readByAttention(cache);
 }
 
 } // namespace
@@ -512,11 +511,11 @@ TEST_CASE("a latent cache that rope writes, and its copy, are read by latent dec
   for (const Cache *of : {&cache, &copied}) {
     const Operand y = Operand::output(fx::bf16, n, heads * latent);
     plan({.q = fx::tensor(q.tensor().data(), fx::bf16, {n, heads, head}),
-          .k_cache = of->half(0),
-          .tables = tables.tensor(),
-          .contexts = contexts,
-          .workspace = workspace,
-          .y = fx::tensor(y.tensor().data(), fx::bf16, {n, heads, latent})},
+          .k = of->half(0),
+          .o = fx::tensor(y.tensor().data(), fx::bf16, {n, heads, latent}),
+          .seq_lens = contexts,
+          .block_table = tables.tensor(),
+          .workspace = workspace},
          stream);
     stream.synchronize();
     expectAttended(y.values(), attended(values, std::vector<int>(kLengths.size(), 1), of->all(0),

@@ -114,6 +114,32 @@ TEST_CASE("decoding of latent attention", "[run]") {
                DecodeConfig{.block = 2 * wave(), .rows = 32, .workers = 4, .unit = 32});
 }
 
+TEST_CASE("a worklist of sequences with different numbers of queries", "[run]") {
+  // Fewer queries than the problem says, none, and so many that blocks go over others; sequences that
+  // workers cut, and that they have whole.
+  DecodeProblem problem{.q_heads = 4,
+                        .kv_heads = 2,
+                        .head = 64,
+                        .queries = 3,
+                        .varlen = true,
+                        .sink = true,
+                        .lse = true};
+  for (int workers : {1, 2, 7}) {
+    expectDecode(problem, random(problem, {130, 20, 64, 90, 33}, -1, {2, 0, 20, 3, 1}),
+                 DecodeConfig{.block = 2 * wave(), .workers = workers, .unit = 32});
+    problem.window = !problem.window;
+    expectDecode(problem, random(problem, {40, 100}, problem.window ? 37 : -1, {9, 1}),
+                 DecodeConfig{.block = wave(), .workers = workers, .unit = 32});
+  }
+  DecodeProblem latent{
+      .q_heads = 16, .head = 192, .queries = 1, .varlen = true, .latent = 128, .lse = true};
+  expectDecode(latent, random(latent, {70, 40, 33}, -1, {1, 3, 0}),
+               DecodeConfig{.block = fk::choose(latent, 4).block,
+                            .rows = fk::choose(latent, 4).rows,
+                            .workers = 3,
+                            .unit = 32});
+}
+
 TEST_CASE("decoding over pages of sequences one after another", "[run]") {
   DecodeProblem problem{.q_heads = 4, .kv_heads = 2, .head = 64, .csr = true, .lse = true};
   for (int page : {1, 16}) {
@@ -121,10 +147,14 @@ TEST_CASE("decoding over pages of sequences one after another", "[run]") {
     expectDecode(problem, random(problem, {48, 33, 0, 1}));
   }
   expectDecode(problem, random(problem, {90, 40}), DecodeConfig{.block = 2 * wave(), .splits = 3});
-  problem.varlen = problem.bias = problem.mask = true;
+  for (int workers : {2, 5})
+    expectDecode(problem, random(problem, {90, 0, 40, 1}),
+                 DecodeConfig{.block = 2 * wave(), .workers = workers, .unit = 32});
+  problem.varlen = problem.bias = problem.tree_mask = true;
   expectDecode(problem, random(problem, {48, 33, 20}, -1, {1, 4, 0}));
   problem = {.q_heads = 16, .head = 192, .csr = true, .latent = 128};
   expectDecode(problem, random(problem, {40, 17}));
-  CHECK(fk::supported(DecodeProblem{.csr = true}, DecodeConfig{.workers = 3}, here())
-            .why.find("with csr it is 0") != std::string::npos);
+  CHECK(
+      fk::supported(DecodeProblem{.csr = true, .varlen = true}, DecodeConfig{.workers = 3}, here())
+          .why.find("with csr and varlen it is 0") != std::string::npos);
 }

@@ -68,7 +68,8 @@ TEST_CASE("decoding by products of 8 bits", "[run]") {
                                .latent = 128,
                                .lse = true};
     expectDecode(latent, random(latent, {2, 70}));
-    expectDecode(latent, random(latent, {65}), DecodeConfig{.block = 4 * wave(), .rows = 64, .splits = 2});
+    expectDecode(latent, random(latent, {65}),
+                 DecodeConfig{.block = 4 * wave(), .rows = 64, .splits = 2});
   }
 }
 
@@ -186,15 +187,14 @@ TEST_CASE("products of 8 bits of keys and values with scales of their own", "[ru
     problem.cache = KvCache::packed;
     problem.pack = 16;
     problem.queries = 3;
-    problem.mask = problem.sink = true;
+    problem.tree_mask = problem.sink = true;
     expectDecode(problem, random(problem, {60, 40}, 25));
   }
 }
 
 TEST_CASE("a value whose scale is large and whose weight is small does not hide others", "[run]") {
   const fx::Target target = here();
-  const fx::DType type =
-      target.has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN;
+  const fx::DType type = target.has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN;
   const DecodeProblem problem{.kv = type,
                               .y = fx::f32,
                               .float8_products = true,

@@ -215,13 +215,13 @@ TEST_CASE("parts of a cache that are decoded apart give what all of it gives", "
         fx::u8, 1,
         std::max<std::int64_t>(1, std::int64_t(fk::workspace_bytes(problem, config, n))));
     plan({.q = fx::tensor(q.tensor().data(), problem.q, {n, heads, head}),
-          .k_cache = k.tensor(true),
-          .v_cache = v.tensor(false),
-          .tables = table.tensor(),
-          .contexts = length.vector(),
-          .workspace = workspace.vector(),
-          .y = ofPart(values, part, {n, heads, head}),
-          .lse = ofPart(lse, part, {n, heads})},
+          .k = k.tensor(true),
+          .v = v.tensor(false),
+          .o = ofPart(values, part, {n, heads, head}),
+          .seq_lens = length.vector(),
+          .block_table = table.tensor(),
+          .lse = ofPart(lse, part, {n, heads}),
+          .workspace = workspace.vector()},
          stream);
     stream.synchronize();
   }

@@ -25,7 +25,7 @@ DecodeProblem everything() {
           .bias_type = fx::f16,
           .alibi = true,
           .sink = true,
-          .mask = true,
+          .tree_mask = true,
           .lse = true};
 }
 DecodeConfig inParts(int splits) { return {.block = 2 * wave(), .splits = splits}; }
@@ -40,7 +40,7 @@ TEST_CASE("decoding with a soft cap, a bias, ALiBi, sinks and masks, each by its
       problem.bias = which == 1;
       problem.alibi = which == 2;
       problem.sink = which == 3;
-      problem.mask = which == 4;
+      problem.tree_mask = which == 4;
       expectDecode(problem, random(problem, {2, 40, 70}), inParts(splits));
     }
 }
@@ -100,7 +100,7 @@ TEST_CASE("decoding of many queries, of a sequence's own prompt, too", "[run]") 
     DecodeProblem problem = small();
     problem.queries = queries;
     expectDecode(problem, random(problem, {queries, 100}), inParts(queries == 33 ? 2 : 1));
-    problem.mask = problem.window = true;
+    problem.tree_mask = problem.window = true;
     expectDecode(problem, random(problem, {queries, 100}, 20),
                  DecodeConfig{.block = wave(), .rows = 32, .workers = queries == 33 ? 3 : 0});
   }
@@ -134,7 +134,7 @@ TEST_CASE("decoding leaves tokens alone that no sequence has", "[run]") {
     const Operand starts = Operand::input(fx::i32, 1, 5, std::vector<double>{1, 1, 2, 2, 3}),
                   y = Operand::output(problem.y, 4 * 2, 32);
     args.cu_seqlens_q = starts.vector();
-    args.y = fx::tensor(y.tensor().data(), problem.y, {4, 2, 32});
+    args.o = fx::tensor(y.tensor().data(), problem.y, {4, 2, 32});
     const std::vector<double> before = y.values();
     plan(args);
     fx::Stream().synchronize();

@@ -71,8 +71,9 @@ TEST_CASE("decode says what it does not support") {
   CHECK(config({.splits = 0}) == "splits is 0; a sequence has 1 to 1024");
   CHECK(config({.splits = 2, .workers = 3}).find("a worklist makes the parts") !=
         std::string::npos);
-  CHECK(fk::supported(DecodeProblem{.varlen = true}, {.workers = 3}, target)
-            .why.find("workers is 3; with varlen it is 0") == 0);
+  CHECK(fk::supported(DecodeProblem{.varlen = true}, {.workers = 3}, target));
+  CHECK(fk::supported(DecodeProblem{.csr = true, .varlen = true}, {.workers = 3}, target)
+            .why.find("workers is 3; with csr and varlen it is 0") == 0);
   CHECK(config({.workers = 3, .unit = 40}) == "unit is 40; it is a multiple of 32 up to 65536");
   // Registers for the waves of a block, and pairs of waves with the same keys.
   CHECK(
@@ -100,21 +101,21 @@ TEST_CASE("decode says what it does not support") {
                                       {fk::workspace_bytes(problem, plan.config(), 2)});
         }).find("workspace_bytes of the call's m: its rows, or tokens of q") != std::string::npos);
   CHECK(message([](fk::DecodeArgs &args) {
-          args.q_scale = args.contexts;
+          args.q_scale = args.seq_lens;
         }).find("q_scale is given, and the problem does not have it") != std::string::npos);
   CHECK(message([](fk::DecodeArgs &args) {
-          args.before = 3;
-        }).find("before is given, and the problem has no window") != std::string::npos);
+          args.window_left = 3;
+        }).find("window_left is given, and the problem has no window") != std::string::npos);
   CHECK(message([](fk::DecodeArgs &args) {
-          args.contexts = args.tables;
-        }).find("contexts has the shape (2, 1)") != std::string::npos);
+          args.seq_lens = args.block_table;
+        }).find("seq_lens has the shape (2, 1)") != std::string::npos);
   CHECK(message([](fk::DecodeArgs &args) {
           args.q = fx::tensor(args.q.data(), args.q.dtype(), {3, 2, 32});
-        }).find("q has 3 tokens and contexts 2 sequences; each sequence has 2") !=
+        }).find("q has 3 tokens and seq_lens 2 sequences; each sequence has 2") !=
         std::string::npos);
   CHECK(message([](fk::DecodeArgs &args) {
-          const fx::TensorArg &k = args.k_cache;
-          args.k_cache =
+          const fx::TensorArg &k = args.k;
+          args.k =
               fx::tensor(k.data(), k.dtype(), {k.shape()[0], 16, 1, 32}, {1 << 30, 1 << 26, 32, 1});
         }).find("a block, that is 16 along page, spans less than 2 GiB; pass a contiguous copy") !=
         std::string::npos);
@@ -133,6 +134,27 @@ TEST_CASE("decode says what it does not support") {
               "takes one number, and KvScales::head takes these") != std::string::npos);
 }
 
+TEST_CASE("decode says which calls a worklist is given to, and what a window is") {
+  const DecodeConfig workers{.block = 64, .workers = 2, .unit = 32};
+  const auto message = [&](const DecodeProblem &problem, const DecodeConfig &config, auto change) {
+    const fk::DecodePlan plan(problem, config);
+    const Operands<DecodeProblem> operands(problem, config, 1);
+    fk::DecodeArgs args = operands.args();
+    change(args);
+    return messageOf([&] { plan(args); });
+  };
+  DecodeProblem problem{.q_heads = 2, .kv_heads = 1, .head = 32, .varlen = true, .context = 8};
+  expectPart(message(problem, workers, [](auto &) {}), "worklist is missing; with varlen");
+  problem.varlen = false;
+  problem.csr = true;
+  expectPart(message(problem, workers, [](auto &args) { args.worklist = args.kv_indices; }),
+             "worklist is given; with csr the plan makes its own");
+  problem.csr = false;
+  problem.window = true;
+  expectPart(message(problem, {.block = 64}, [](auto &args) { args.window_left = -2; }),
+             "window_left is -2; it is a number of tokens, or -1 for all");
+}
+
 TEST_CASE("decode refuses terms of scores that do not fit its problem") {
   const DecodeProblem problem{.q_heads = 2,
                               .kv_heads = 1,
@@ -141,7 +163,7 @@ TEST_CASE("decode refuses terms of scores that do not fit its problem") {
                               .bias = true,
                               .alibi = true,
                               .sink = true,
-                              .mask = true,
+                              .tree_mask = true,
                               .context = 48};
   const fk::DecodePlan plan(problem, {.block = 64});
   const Operands<DecodeProblem> operands(problem, plan.config(), 80);
@@ -152,15 +174,15 @@ TEST_CASE("decode refuses terms of scores that do not fit its problem") {
   };
   expectPart(message([](fk::DecodeArgs &args) { args.sink.reset(); }), "sink is missing");
   expectPart(message([](fk::DecodeArgs &args) { args.bias.reset(); }), "bias is missing");
-  expectPart(message([](fk::DecodeArgs &args) { args.mask.reset(); }), "mask is missing");
+  expectPart(message([](fk::DecodeArgs &args) { args.tree_mask.reset(); }), "tree_mask is missing");
   expectPart(message([](fk::DecodeArgs &args) { args.alibi_slopes.reset(); }),
              "alibi_slopes is missing");
-  expectPart(message([](fk::DecodeArgs &args) { args.cu_seqlens_q = args.contexts; }),
+  expectPart(message([](fk::DecodeArgs &args) { args.cu_seqlens_q = args.seq_lens; }),
              "cu_seqlens_q is given, and the problem does not have it");
   expectPart(message([](fk::DecodeArgs &args) {
-               args.mask = fx::tensor(args.mask->data(), fx::i32, {80, 1});
+               args.tree_mask = fx::tensor(args.tree_mask->data(), fx::i32, {80, 1});
              }),
-             "mask has 1 words of 32 bits for a query; 2 are the fewest");
+             "tree_mask has 1 words of 32 bits for a query; 2 are the fewest");
   expectPart(message([](fk::DecodeArgs &args) {
                args.bias = fx::tensor(args.bias->data(), fx::f32, {2, 80, 0});
              }),
@@ -191,7 +213,7 @@ TEST_CASE("decoding of no sequences launches nothing, in parts and with a worksp
     return fx::TensorArg(of.data(), of.dtype(), std::span(shape).first(std::size_t(of.rank())),
                          of.strides());
   };
-  for (fx::TensorArg *of : {&args.q, &args.y, &*args.tables, &*args.contexts})
+  for (fx::TensorArg *of : {&args.q, &args.o, &*args.block_table, &*args.seq_lens})
     *of = none(*of);
   REQUIRE(args.workspace);
   CHECK(fx::Device::current().count_launches([&] { plan(args); }).empty());

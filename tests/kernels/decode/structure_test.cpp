@@ -32,7 +32,7 @@ TEST_CASE("decode multiplies the steps that a window has", "[run]") {
   const fx::Stream stream;
   const auto products = [&](int before) {
     fk::DecodeArgs args = operands.args();
-    args.before = before;
+    args.window_left = before;
     return fx::Device::current()
         .count_launches([&] {
           plan(args, stream);
@@ -144,7 +144,7 @@ TEST_CASE("decode spills none with heads of all sizes and any number of rows", "
                           .varlen = true,
                           .bias = true,
                           .alibi = true,
-                          .mask = true});
+                          .tree_mask = true});
     problems.push_back({.q_heads = 16, .head = head, .head_v = 320 - head, .soft_cap = 30});
     for (fx::DType kv : {fx::f8E4M3FN, fx::f8E4M3FNUZ})
       for (int rows : {16, 64})

@@ -115,9 +115,10 @@ TEST_CASE("top_k says what it does not support") {
   const fk::TopKPlan plan(problem, fk::choose(problem, 2));
   const Operands<TopKProblem> operands(problem, plan.config(), 2);
   fk::TopKArgs args = operands.args();
-  args.tables = fx::tensor(static_cast<std::int32_t *>(args.tables->data()), {2, 7}, {8, 1});
+  args.block_table =
+      fx::tensor(static_cast<std::int32_t *>(args.block_table->data()), {2, 7}, {8, 1});
   CHECK(messageOf([&] { plan(args); })
-            .find("x has 30 elements in a row, and a row of tables has 7 "
+            .find("x has 30 elements in a row, and a row of block_table has 7 "
                   "blocks of 4 tokens") != std::string::npos);
   args = operands.args();
   args.lengths = args.counts;

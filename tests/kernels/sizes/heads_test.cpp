@@ -7,8 +7,9 @@ using namespace kernel_tests;
 
 namespace {
 
-using fk::AttentionProblem, fk::CausalConvProblem, fk::DecodeProblem, fk::DeltaRuleProblem, fk::GgmlGemmProblem,
-    fk::GgmlRowsProblem, fk::GroupedGemmProblem, fk::MqaLogitsProblem, fk::RopeProblem;
+using fk::AttentionProblem, fk::CausalConvProblem, fk::DecodeProblem, fk::DeltaRuleProblem,
+    fk::GgmlGemmProblem, fk::GgmlRowsProblem, fk::GroupedGemmProblem, fk::MqaLogitsProblem,
+    fk::RopeProblem;
 using Rows = std::vector<std::int64_t>;
 
 fx::DType float8Here() { return here().has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN; }
@@ -45,10 +46,12 @@ void sweepAttention(const SweepShare &share) {
           break;
         case 4:
           problem.q = problem.kv = float8Here();
+          problem.scales = fk::KvScales::tensor;
           problem.float8_products = true;
           break;
         case 5:
           problem.kv = float8Here();
+          problem.scales = head % 64 ? fk::KvScales::tensor : fk::KvScales::token;
           problem.sink = problem.alibi = true;
           break;
         case 6:
@@ -327,9 +330,9 @@ constexpr struct {
   void (*run)(const SweepShare &);
   std::uint64_t every; ///< of a default run
 } kFamilies[] = {
-    {sweepAttention, 1500}, {sweepDecode, 8000},    {sweepMqaLogits, 600}, {sweepDeltaRule, 300},
-    {sweepCausalConv, 400},
-    {sweepRope, 600},       {sweepGgmlGemm, 16000}, {sweepGgmlRows, 150},  {sweepGroupedGemm, 300},
+    {sweepAttention, 1500}, {sweepDecode, 8000},    {sweepMqaLogits, 600},
+    {sweepDeltaRule, 300},  {sweepCausalConv, 400}, {sweepRope, 600},
+    {sweepGgmlGemm, 16000}, {sweepGgmlRows, 150},   {sweepGroupedGemm, 300},
 };
 
 } // namespace

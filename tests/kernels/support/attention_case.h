@@ -47,7 +47,11 @@ struct AttentionCase {
                      seed + 3, 2)),
         slopes(uniform(fx::f32, problem.q_heads, seed + 4, 0.25)),
         sink(uniform(fx::f32, problem.q_heads, seed + 5, 3)),
-        mask(integers(problem.mask ? tokens * maskBytes() * 8 : 0, seed + 6, 0, 1)) {}
+        mask(integers(problem.mask ? tokens * maskBytes() * 8 : 0, seed + 6, 0, 1)),
+        ofKeys(tokenScales(seed + 7)), ofValues(tokenScales(seed + 8)) {
+    if (problem.scales == fk::KvScales::none && (problem.q.bits() == 8 || problem.kv.bits() == 8))
+      this->problem.scales = fk::KvScales::tensor;
+  }
 
   /// The largest number of a sequence.
   static std::int64_t most(const std::vector<std::int64_t> &counts) {
@@ -67,7 +71,7 @@ struct AttentionCase {
     const bool cached = problem.cache != KvCache::none, varlen = problem.varlen;
     const std::int64_t H = problem.q_heads, D = problem.head, kv = problem.kv_heads;
     const Operand Q = rows(problem.q, tokens, H * D, q),
-                  O = Operand::output(problem.type_of_o(), tokens, H * headV, gap()),
+                  O = Operand::output(problem.y, tokens, H * headV, gap()),
                   K = rows(problem.kv, keyTokens, kv * D, k),
                   V = rows(problem.kv, keyTokens, kv * headV, v);
     const Cache cacheK = cached ? cacheOf(k, D, true) : Cache(),
@@ -109,18 +113,19 @@ struct AttentionCase {
                                   : fx::tensor(data, {batch(), problem.kv_heads});
     };
     const std::int64_t Sq = most(queries), Sk = columns();
+    const TokenScales keyScales = scalesOf(ofKeys), valueScales = scalesOf(ofValues);
     fk::AttentionArgs args{
         .q = heads(Q, Sq, H, D),
         .k = cached ? cacheK.tensor : heads(K, most(keys), kv, D),
         .v = cached ? cacheV.tensor : heads(V, most(keys), kv, headV),
         .o = heads(O, Sq, H, headV),
-        .q_descale = maybe(problem.q.bits() == 8, factor(0)),
-        .k_descale = maybe(problem.kv.bits() == 8, factor(1)),
-        .v_descale = maybe(problem.kv.bits() == 8, factor(2)),
+        .q_scale = maybe(problem.q.bits() == 8 && problem.scales != fk::KvScales::none, factor(0)),
+        .k_scale = ofTokens() ? keyScales.tensor : maybe(isScaled(), factor(1)),
+        .v_scale = ofTokens() ? valueScales.tensor : maybe(isScaled(), factor(2)),
         .cu_seqlens_q = maybe(varlen, startsQ.vector()),
         .cu_seqlens_kv = maybe(varlen && !cached, startsK.vector()),
         .max_seqlen_q = varlen ? longest.value_or(Sq) : 0,
-        .seqlens_kv = maybe(cached && !problem.csr, lengths.vector()),
+        .seq_lens = maybe(cached && !problem.csr, lengths.vector()),
         .block_table = maybe(cached && !problem.csr, table.tensor()),
         .kv_indptr = maybe(problem.csr, csr.indptr.vector()),
         .kv_indices = maybe(problem.csr, csr.indices.vector()),
@@ -132,16 +137,17 @@ struct AttentionCase {
                   varlen ? fx::tensor(biasOf.vector().data(), problem.bias_type, {H, tokens, Sk})
                          : fx::tensor(biasOf.vector().data(), problem.bias_type,
                                       {batch(), H, Sq, Sk}, {Sq * Sk, tokens * Sk, Sk, 1})),
-        .alibi_slopes = maybe(problem.alibi, std::ssize(slopes) > H ? slopesOf.tensor()
-                                                                    : slopesOf.vector()),
+        .alibi_slopes =
+            maybe(problem.alibi, std::ssize(slopes) > H ? slopesOf.tensor() : slopesOf.vector()),
         .sink = maybe(problem.sink, sinkOf.vector()),
-        .mask = maybe(problem.mask,
-                      varlen ? maskOf.tensor()
-                             : fx::tensor(maskOf.tensor().data(), fx::u8, {batch(), Sq, maskBytes()},
-                                          {Sq * (maskBytes() + 3), maskBytes() + 3, 1})),
-        .lse = maybe(problem.lse, varlen ? fx::tensor(lse.vector().data(), fx::f32, {H, tokens})
-                                         : fx::tensor(lse.vector().data(), fx::f32,
-                                                      {batch(), H, Sq}, {Sq, tokens, 1})),
+        .mask =
+            maybe(problem.mask,
+                  varlen ? maskOf.tensor()
+                         : fx::tensor(maskOf.tensor().data(), fx::u8, {batch(), Sq, maskBytes()},
+                                      {Sq * (maskBytes() + 3), maskBytes() + 3, 1})),
+        .lse =
+            maybe(problem.lse, varlen ? fx::tensor(lse.vector().data(), fx::f32, {tokens, H})
+                                      : fx::tensor(lse.vector().data(), fx::f32, {batch(), Sq, H})),
         .workspace = maybe(bytes > 0, workspace.vector())};
     const fx::Stream stream;
     fk::AttentionPlan(problem, config)(args, stream);
@@ -165,9 +171,9 @@ struct AttentionCase {
     const std::vector<double> ofQ = descaled(q, problem.q, 0, queries, problem.q_heads),
                               ofK = descaled(k, problem.kv, 1, keys, problem.kv_heads),
                               ofV = descaled(v, problem.kv, 2, keys, problem.kv_heads);
-    return fk::reference::attended(problem, config,
-                                   {queries, keys, left, right, ofQ, ofK, ofV, bias, slopes, sink,
-                                    mask, maskBytes() * 8});
+    return fk::reference::attended(
+        problem, config,
+        {queries, keys, left, right, ofQ, ofK, ofV, bias, slopes, sink, mask, maskBytes() * 8});
   }
 
   AttentionProblem problem;
@@ -179,13 +185,15 @@ struct AttentionCase {
   std::vector<double> q, k, v; ///< (token, head, element), the sequences one behind another
   std::vector<double> bias;    ///< (head, token, key)
   std::vector<double> slopes, sink;
-  std::vector<double> mask; ///< (token, key) with a column for each bit
+  std::vector<double> mask;             ///< (token, key) with a column for each bit
+  std::vector<double> ofKeys, ofValues; ///< KvScales::token: (token, kv_heads)
   /// Gives each sequence slopes of its own.
   void slopeSequences() { slopes = uniform(fx::f32, batch() * problem.q_heads, 77, 0.25); }
   /// Of q, k and v, for those of 8 bits: one each, or one each for each sequence and head of k.
   std::vector<double> descales{0.75, 1.5, 0.375};
   /// Gives each sequence and head of k its own descales.
   void descaleHeads() {
+    problem.scales = fk::KvScales::head;
     descales.clear();
     for (std::int64_t i = 0; i < 3 * batch() * problem.kv_heads; ++i)
       descales.push_back(double(i % 7 + 1) / 4);
@@ -199,14 +207,68 @@ private:
       bytes[i / 8] += std::ldexp(mask[i], int(i % 8));
     return bytes;
   }
+  bool ofTokens() const { return problem.scales == fk::KvScales::token; }
+  bool isScaled() const {
+    return problem.kv.bits() == 8 && problem.scales != fk::KvScales::none && !ofTokens();
+  }
+  /// Powers of 2 of which some are far from the others, and numbers between them.
+  std::vector<double> tokenScales(std::uint64_t seed) const {
+    if (!ofTokens())
+      return {};
+    std::vector<double> all = uniform(fx::f32, keyTokens * problem.kv_heads, seed, 1);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = i % 11 == 5 ? 0 : std::ldexp(1 + std::fabs(all[i]), int(i % 4) - 2);
+    return fk::host::decode(fx::f32, fk::host::encode(fx::f32, all));
+  }
+  struct TokenScales {
+    std::shared_ptr<Operand> memory;
+    std::optional<fx::TensorArg> tensor = {};
+  };
+  /// As the kernel takes them, at strides that are not compact. In a cache NaN where no token is.
+  TokenScales scalesOf(const std::vector<double> &values) const {
+    if (!ofTokens())
+      return {};
+    const std::int64_t kv = problem.kv_heads, page = problem.page, row = kv + 1;
+    const auto operand = [&](std::int64_t rows, const std::vector<double> &all) {
+      return std::make_shared<Operand>(Operand::input(fx::f32, rows, kv, all, 1));
+    };
+    if (problem.cache == KvCache::none) {
+      const auto memory = operand(keyTokens, values);
+      void *data = memory->tensor().data();
+      const std::int64_t each = most(keys);
+      return {memory, problem.varlen
+                          ? fx::tensor(data, fx::f32, {keyTokens, kv}, {row, 1})
+                          : fx::tensor(data, fx::f32, {batch(), each, kv}, {each * row, row, 1})};
+    }
+    std::vector<double> all(std::size_t(batch() * pages() * page * kv), std::nan(""));
+    const std::vector<double> table = tableOf();
+    std::int64_t token = 0;
+    for (std::int64_t s = 0; s < batch(); ++s)
+      for (std::int64_t j = 0; j < keys[std::size_t(s)]; ++j, ++token)
+        for (std::int64_t h = 0; h < kv; ++h) {
+          const std::int64_t block = std::int64_t(table[std::size_t(s * pages() + j / page)]);
+          all[std::size_t((block * page + j % page) * kv + h)] =
+              values[std::size_t(token * kv + h)];
+        }
+    const auto memory = operand(batch() * pages() * page, all);
+    return {memory, fx::tensor(memory->tensor().data(), fx::f32, {batch() * pages(), page, kv},
+                               {page * row, row, 1})};
+  }
   std::int64_t factorsOfEach() const { return std::int64_t(descales.size()) / 3; }
   /// The values of an operand, times its descales if it has some.
   std::vector<double> descaled(const std::vector<double> &values, fx::DType type,
                                std::int64_t operand, const std::vector<std::int64_t> &counts,
                                std::int64_t heads) const {
     std::vector<double> all = values;
-    if (type.bits() != 8)
+    if (type.bits() != 8 || problem.scales == fk::KvScales::none)
       return all;
+    if (ofTokens() && operand > 0) {
+      const std::vector<double> &scales = operand == 1 ? ofKeys : ofValues;
+      const std::size_t row = values.size() / std::max<std::size_t>(1, scales.size());
+      for (std::size_t i = 0; i < all.size(); ++i)
+        all[i] *= scales[i / row];
+      return all;
+    }
     const std::size_t row =
         values.size() / std::size_t(std::max<std::int64_t>(1, sum(counts) * heads));
     std::size_t at = 0;

@@ -76,7 +76,7 @@ inline Inputs random(const DecodeProblem &problem, std::vector<int> contexts, in
     inputs.slopes = uniform(fx::f32, heads, 102, 0.25);
   if (problem.sink)
     inputs.sink = uniform(fx::f32, heads, 103, 3);
-  if (problem.mask)
+  if (problem.tree_mask)
     inputs.mask = integers(m * inputs.words(problem), 104, -(1ll << 31), (1ll << 31) - 1);
   std::uint64_t seed = 2;
   for (int context : contexts) {
@@ -183,7 +183,7 @@ inline Expected reference(const DecodeProblem &problem, const Inputs &inputs,
                                        : std::max<std::int64_t>(0, at - inputs.before);
         const double *q = &queries[std::size_t((token * problem.q_heads + h) * head)];
         const auto hides = [&](std::int64_t j) {
-          if (!problem.mask || j < start)
+          if (!problem.tree_mask || j < start)
             return false;
           const auto word = static_cast<std::uint32_t>(
               std::int64_t(inputs.mask[std::size_t(token * words + (j - start) / 32)]));
@@ -255,7 +255,8 @@ inline Expected reference(const DecodeProblem &problem, const Inputs &inputs,
             mostWeight = std::max(mostWeight, power(scores[j]) / total * std::fabs(by));
           }
           if (operand.bits() == 8 && problem.scales == KvScales::token)
-            most = mostRaw * mostWeight; // what is lost is so beside the largest weight with its scale
+            most =
+                mostRaw * mostWeight; // what is lost is so beside the largest weight with its scale
           const double relative = std::expm1(2 * error) + 0x1p-21 + 3 * u + (n + 32) * 0x1p-23;
           expected.y.push_back(sum);
           expected.yBound.push_back(relative * size + 2 * n * underflow(operand) * most +
@@ -334,9 +335,9 @@ inline void expectDecode(const DecodeProblem &problem, const Inputs &inputs,
                       {heads * row, row, 1});
   };
   fk::DecodeArgs args{.q = headed(q, problem.head, qPad),
-                      .k_cache = k.tensor(true),
-                      .before = inputs.before,
-                      .y = headed(y, value, 8)};
+                      .k = k.tensor(true),
+                      .o = headed(y, value, 8),
+                      .window_left = inputs.before};
   std::vector<std::vector<double>> blocks;
   for (const std::vector<int> &own : tables.ofSequence)
     blocks.emplace_back(own.begin(), own.end());
@@ -346,11 +347,11 @@ inline void expectDecode(const DecodeProblem &problem, const Inputs &inputs,
     args.kv_indices = csr.indices.vector();
     args.kv_last_page_len = csr.lastLengths.vector();
   } else {
-    args.tables = table.tensor();
-    args.contexts = contexts.vector();
+    args.block_table = table.tensor();
+    args.seq_lens = contexts.vector();
   }
   if (!problem.latent)
-    args.v_cache = v.tensor(false);
+    args.v = v.tensor(false);
   if (scaled) {
     const std::int64_t kv = problem.kv_heads;
     args.k_scale = perToken ? three(kScales.tensor(true)) : ofHeads(kScale, inputs.kScale[0], kv);
@@ -369,19 +370,23 @@ inline void expectDecode(const DecodeProblem &problem, const Inputs &inputs,
                             : fx::tensor(slopes.tensor().data(), fx::f32, {n, heads});
   if (problem.sink)
     args.sink = sink.vector();
-  if (problem.mask)
-    args.mask = fx::tensor(mask.tensor().data(), fx::i32, {m, inputs.words(problem)});
+  if (problem.tree_mask)
+    args.tree_mask = fx::tensor(mask.tensor().data(), fx::i32, {m, inputs.words(problem)});
   if (config.splits > 1 || config.workers)
     args.workspace = workspace.vector();
-  // Of workers, the plan makes the worklist for even numbers; others get the host's.
+  // Of workers, the plan makes the worklist for even numbers, and of pages in CSR form; others get the
+  // host's.
   std::vector<double> units;
-  if (config.workers % 2) {
+  const bool listed = config.workers && !problem.csr && (config.workers % 2 || problem.varlen);
+  if (listed) {
+    const std::vector<std::int32_t> ofQueries(starts.begin(), starts.end());
     const auto list =
-        fk::make_worklist(fk::worklist_of(problem, config), inputs.contexts, inputs.before);
+        fk::make_worklist(fk::worklist_of(problem, config), inputs.contexts, inputs.before,
+                          problem.varlen ? std::span(ofQueries) : std::span<const std::int32_t>());
     units.assign(list.begin(), list.end());
   }
   const Operand list = numbers(fx::i32, units);
-  if (config.workers % 2)
+  if (listed)
     args.worklist = list.vector();
   if (problem.lse)
     args.lse = lse.tensor();

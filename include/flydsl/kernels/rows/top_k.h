@@ -15,8 +15,8 @@ namespace kernels {
 /// them are -1.
 ///
 /// With `slots`, elements are the tokens of a sequence in the blocks of a cache, and there are their
-/// places in the cache: of element j, page * tables[s, j / page] + j % page, where s is the row's
-/// sequence. This is the page table of DecodeProblem with pages of one token, and counts its contexts.
+/// places in the cache: of element j, page * block_table[s, j / page] + j % page, where s is the row's
+/// sequence. This is the page table of DecodeProblem with pages of one token, and counts its seq_lens.
 struct FLYDSL_API TopKProblem {
   DType x = f32;          ///< f32, f16 or bf16
   int k = 2048;           ///< 1 to 65536
@@ -47,7 +47,7 @@ struct FLYDSL_API TopKArgs {
   std::optional<TensorArg> slots = {};   ///< (m, k), i32
   /// (m, blocks of a sequence), i32: numbers of blocks, for all of the n elements; with `sequences`
   /// (s, blocks of a sequence).
-  std::optional<TensorArg> tables = {};
+  std::optional<TensorArg> block_table = {};
   std::optional<TensorArg> sequences = {}; ///< (m), i32: 0 to s - 1
   TensorArg counts;                        ///< (m), i32
 };
