@@ -62,6 +62,9 @@ Support pairsSupported(const GroupedGemmProblem &problem) {
   return {};
 }
 
+/// From how many rows on tiles are dealt to the dies.
+constexpr int kOrderedTileM = 64;
+
 /// The tile for a K that is shorter than what its waves take together: a step is no longer than K needs, and
 /// as few waves share K as there are steps. Others would wait for them. (bench/silicon/README.md has the
 /// estimates.) On CDNA: gfx1250's tables have longer steps, with which two waves are slower than eight are with
@@ -116,6 +119,14 @@ std::int64_t tilesOfLoad(const GroupedGemmProblem &problem, const GemmConfig &co
                          const Load &load) {
   return load.experts * ((load.rows + config.tile_m - 1) / config.tile_m) *
          tilesAcross(productOf(problem), config);
+}
+/// Groups of rows of tiles and the dies of the GPU, for large tiles of experts that have several: these
+/// share weights. (bench/silicon/README.md has the estimates.)
+GemmConfig inOrder(GemmConfig config, const Load &load, const Target &target) {
+  if (const GpuSize size = *gpuSize(target);
+      config.tile_m >= kOrderedTileM && load.rows > config.tile_m && size.xcds > 1)
+    config.order = {.group = size.group, .xcds = size.xcds};
+  return config;
 }
 /// True for a tile that is not mostly past the rows of an expert, or past the columns of c.
 bool fits(const GroupedGemmProblem &problem, const GemmConfig &config, const Load &load) {
@@ -218,7 +229,7 @@ GemmConfig Grouped::choose(const GroupedGemmProblem &problem, std::int64_t m,
     if (tilesOfLoad(problem, config, load) >= units)
       break;
   }
-  return best ? *best : tiles.back();
+  return inOrder(best ? *best : tiles.back(), load, target);
 }
 
 std::vector<GemmConfig> Grouped::candidates(const GroupedGemmProblem &problem, std::int64_t m,
