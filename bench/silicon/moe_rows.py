@@ -4,7 +4,7 @@
     moe_rows.py report < moe.csv
 
 TABLE is aiter's tuned tables of fused mixtures (`tuned_fmoe`): a row has a model's sizes, a number of tokens, and the microseconds of both
-stages, or those of one kernel that does both. The least time of each stage of a shape is taken, of 256 compute units of gfx950 (MI355X); where one kernel for
+stages, or those of one kernel that does both. The least time of each stage of a shape is taken, of the products of PARTS; where one kernel for
 both is the best that is published, it stands as the stage "both", next to the sum of the library's two. Of the models below, the numbers of tokens
 that are executed with fewer than MOST multiply-adds, padding included, are estimated, those with the fewest first: `fly-kernels time` of what `choose` gives for the stage as
 a grouped product. Tokens are routed evenly, as in aiter's tests, which draw experts by chance: so many experts have rows as are expected
@@ -45,9 +45,12 @@ CLASSES = {
     "fp8 rows": ((FLOAT8, FLOAT8, "per_Token"), "a=f8E4M3FN b=f8E4M3FN scale_a=per_row scale_b=per_row", "c=bf16"),
     "bf16 by fp4": (("torch.bfloat16", FLOAT4, "per_1x32"), "a=bf16 b=f4E2M1FN b_groups.size=32 b_groups.scale=f8E8M0FNU", "c=bf16"),
     "bf16 by int4": (("torch.bfloat16", "torch.int4", "per_1x32"), "a=bf16 b=i4 b_groups.size=32 b_groups.scale=bf16", "c=bf16"),
+    "fp8 tensors": ((FLOAT8, FLOAT8, "per_Tensor"), "a=f8E4M3FN b=f8E4M3FN scale_a=per_tensor scale_b=per_tensor", "c=bf16"),
     "bf16": (("torch.bfloat16", "torch.bfloat16", "No"), "a=bf16 b=bf16", "c=bf16"),
 }
 UNITS = (16, 32, 64, 128)
+# gfx and cu_num of the table, and the product as which the emulator estimates them
+PARTS = {("gfx950", "256"): "MI355X", ("gfx942", "304"): "MI300X", ("gfx942", "80"): "MI308X"}
 
 
 def grouped(model, operands, results, tokens, stage):
@@ -84,29 +87,36 @@ def published(rows, sizes, types):
     return best
 
 
+def ofTarget(gfx, text):
+    """Names of 8-bit floats as the target has them."""
+    return text.replace("f8E4M3FN", "f8E4M3FNUZ").replace("e4m3fn", "e4m3fnuz") if gfx == "gfx942" else text
+
+
 def main(table, program, most):
-    rows = [row for row in csv.DictReader(gzip.open(table, "rt")) if row["gfx"] == "gfx950" and row["cu_num"] == "256"]
-    shapes = []
-    for model, sizes in MODELS.items():
-        for name, (types, operands, results) in CLASSES.items():
-            for (tokens, stage), (us, kernel) in published(rows, sizes, types).items():
-                stages = [grouped(sizes, operands, results, tokens, one) for one in ((1, 2) if stage == "both" else (stage,))]
-                work = sum(one[2] for one in stages)
-                if work < most:
-                    shapes.append((work, model, name, tokens, stage, us, kernel, stages))
+    rows, shapes = list(csv.DictReader(gzip.open(table, "rt"))), []
+    for (gfx, units), part in PARTS.items():
+        ofPart = [row for row in rows if row["gfx"] == gfx and row["cu_num"] == units]
+        for model, sizes in MODELS.items():
+            for name, (types, operands, results) in CLASSES.items():
+                for (tokens, stage), (us, kernel) in published(ofPart, sizes, tuple(ofTarget(gfx, one) for one in types)).items():
+                    stages = [grouped(sizes, ofTarget(gfx, operands), ofTarget(gfx, results), tokens, one) for one in ((1, 2) if stage == "both" else (stage,))]
+                    work = sum(one[2] for one in stages)
+                    if work < most:
+                        shapes.append((work, gfx, part, model, name, tokens, stage, us, kernel, stages))
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(["model", "class", "tokens", "stage", "published_us", "kernel", "estimated_us", "problem", "configuration"])
-    for _, model, name, tokens, stage, us, kernel, stages in sorted(shapes, key=lambda shape: shape[0]):
-        times = [estimate(program, problem, places, "gfx950", "MI355X") for problem, places, _ in stages]
-        out.writerow([model, name, tokens, stage, us, kernel, round(sum(time for time, _ in times), 2),
+    out.writerow(["part", "model", "class", "tokens", "stage", "published_us", "kernel", "estimated_us", "problem", "configuration"])
+    for _, gfx, part, model, name, tokens, stage, us, kernel, stages in sorted(shapes, key=lambda shape: shape[0]):
+        times = [estimate(program, problem, places, gfx, part) for problem, places, _ in stages]
+        out.writerow([part, model, name, tokens, stage, us, kernel, round(sum(time for time, _ in times), 2),
                       " | ".join(problem for problem, _, _ in stages), " | ".join(configuration for _, configuration in times)])
         sys.stdout.flush()
 
 
 def report(file):
-    ratios = {}
-    for row in sorted(csv.DictReader(file), key=lambda row: (list(CLASSES).index(row["class"]), row["stage"])):
-        ratios.setdefault((row["class"], row["stage"]), []).append(float(row["estimated_us"]) / float(row["published_us"]))
+    ratios, parts = {}, list(PARTS.values())
+    for row in sorted(csv.DictReader(file), key=lambda row: (parts.index(row["part"]), list(CLASSES).index(row["class"]), row["stage"])):
+        name = row["class"] if row["part"] == parts[0] else f"{row['class']}, {row['part']}"
+        ratios.setdefault((name, row["stage"]), []).append(float(row["estimated_us"]) / float(row["published_us"]))
     summary(("class", "stage", "shapes"), ratios)
 
 
