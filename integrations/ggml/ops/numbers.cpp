@@ -7,8 +7,12 @@
 namespace flydsl_ggml {
 namespace {
 
-/// Neighbours of a block that a thread makes numbers of: 16 bytes.
-constexpr int kNeighbours = 8;
+/// Neighbours of a block that a thread makes numbers of: they share the thread's place and the factors of
+/// the block. With 16, 8192 x 4096 of Q4_K is estimated at 26 us, with 8 at 29, as with 32, whose stores
+/// are further apart.
+constexpr int kNeighbours = 16;
+/// Those that are stored together: 16 bytes.
+constexpr int kStored = 8;
 /// Weights of blocks that are in memory as numbers at a time.
 constexpr std::int64_t kPart = std::int64_t{1} << 25;
 
@@ -48,10 +52,13 @@ void numbersOfBlocks(const Run &run, ggml_type from, const HostOperand &blocks, 
                                                p.x[1].stride[0], at[0] * kNeighbours, kNeighbours);
                 const fx::DType dtype = dtypeOf(type);
                 constexpr std::int64_t bytes = 2 * kNeighbours;
-                fx::Pointer::from_address(p.x[0].address + index.to(fx::i64) * bytes, dtype,
-                                          fx::AddressSpace::global, bytes)
-                    .store(
-                        fx::Vector::of({x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]}).to(dtype));
+                const fx::Int64 first = p.x[0].address + index.to(fx::i64) * bytes;
+                for (std::size_t v = 0; v < x.size(); v += kStored)
+                  fx::Pointer::from_address(first + static_cast<std::int64_t>(2 * v), dtype,
+                                            fx::AddressSpace::global, 2 * kStored)
+                      .store(fx::Vector::of({x[v], x[v + 1], x[v + 2], x[v + 3], x[v + 4], x[v + 5],
+                                             x[v + 6], x[v + 7]})
+                                 .to(dtype));
               });
 }
 

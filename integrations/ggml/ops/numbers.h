@@ -24,7 +24,7 @@ inline fx::TensorArg tensorAt(std::int64_t address, fx::DType type, const fx::Ex
 fx::TensorArg workspaceOf(const Run &run, std::size_t bytes);
 
 /// Makes numbers of a tensor's elements, f16 or bf16, in the op's own memory, without gaps and in ggml's
-/// order. The tensor has elements of their own, or blocks whose rows are a multiple of 8 elements. Returns
+/// order. The tensor has elements of their own, or blocks whose rows are a multiple of 16 elements. Returns
 /// the address.
 std::int64_t contiguousNumbers(const Run &run, const ggml_tensor *x, ggml_type type);
 /// The same of a part of a tensor of blocks, which begins at an address, into memory that is there.
