@@ -64,7 +64,7 @@ public:
   std::int64_t roomOfKeys() const { return rows_ + sequences_.context(); }
   /// Keys of the sequences that have rows in the call; 0: there are more than there is room for.
   std::int64_t keys() const { return keys_; }
-  /// Twice as many pairs as these have of a row and a key that it sees, about.
+  /// About twice the number of pairs of a row of the call and a key that it sees.
   std::int64_t pairs() const { return pairs_; }
   std::size_t bytes() const { return inputs_.bytes(); }
 

@@ -20,10 +20,10 @@ FLYDSL_NAMESPACE_BEGIN
 /// lacks a function, or is older than 2.9 or not of version 2; if RCCL reports an error, or the
 /// communicator is still being made; if the communicator has another number of ranks than 2, 4 or 8, or
 /// another device than the current one; if ranks are on several machines (`ncclCommSplit` makes a
-/// communicator of those of each); if another rank refuses; if one does not call within
-/// `options.timeout`, which bounds what RCCL does by itself only of a communicator that does not block;
-/// between ncclGroupStart and ncclGroupEnd; and as GroupOffer does. What RCCL may still write after an
-/// error, and a window that a late rank may still take, stay until the process ends.
+/// communicator of those of each); if another rank refuses; if one does not call within `options.timeout`
+/// (the calls of a communicator that blocks may wait longer, inside of RCCL); between ncclGroupStart and
+/// ncclGroupEnd; and as GroupOffer does. What RCCL may still write after an error, and a window that a late
+/// rank may still take, stay until the process ends.
 FLYDSL_API Group
 group_of_communicator(ncclComm *communicator, const GroupOptions &options = {},
                       const std::filesystem::path &library = {},

@@ -13,7 +13,7 @@
 namespace flydsl_ggml {
 namespace {
 
-/// The functions of GLU that the plan has. What others compute, such as limits, it has not.
+/// The functions of GLU that the plan has. What others compute, such as limits, it does not have.
 std::optional<fk::Activation> activationOf(ggml_glu_op op) {
   switch (op) {
   case GGML_GLU_OP_REGLU:

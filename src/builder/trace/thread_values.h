@@ -5,14 +5,15 @@
 
 namespace flydsl::builder {
 
+/// Whether the result is the number of a thread, or tells lanes apart.
 bool isThreadNumber(mlir::Operation *op);
 
 /// True for operations whose result is no longer the thread's own: what comes out of memory, or out
 /// of the first lane.
 bool hidesThread(mlir::Operation *op);
 
-/// The branch of an && or || of which one side is computed only where the other does not decide;
-/// null for other operations.
+/// The branch of an && or || whose second side is computed only where the first does not decide; null for
+/// other operations.
 mlir::scf::IfOp shortCircuitOf(mlir::Operation *op);
 
 } // namespace flydsl::builder

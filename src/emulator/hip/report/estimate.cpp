@@ -87,7 +87,7 @@ double memoryCycles(const Counters &counters, const Reuse &reuse, const DeviceFi
 }
 
 /// What atomic operations take where dies meet. No L2 has what another die adds, so that each instruction's
-/// lines are taken to be read and written behind them, every time, at the bandwidth of copies. A single
+/// lines are taken to be read from memory and written there, every time, at the bandwidth of copies. A single
 /// die's L2 does it in place, which is in what its lines take.
 double atomicCycles(const Counters &counters, const DeviceFigures &info) {
   const flydsl::detail::ProductRow &product = *info.product;
@@ -97,7 +97,7 @@ double atomicCycles(const Counters &counters, const DeviceFigures &info) {
   return info.clockKhz * 1e-6 * 2 * static_cast<double>(counters.globalAtomicBytes) / copies;
 }
 
-/// The 4-norm of the parts that overlap, of which those at the engine's clock take so many times longer.
+/// The 4-norm of the parts that overlap. Those at the engine's clock take so many times longer.
 double normOf(std::span<const EstimatePart> parts, double slower) {
   double sum = 0;
   for (const EstimatePart &part : parts)
