@@ -127,7 +127,7 @@ GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t
                   const Target &target) {
   GemmConfig config = configOf(problem, tile, orderOf(tile.m, rows, target));
   if (!hasColumns(problem) && (problem.a.memory_bits() + 7) / 8 <= tile.dmaBytes)
-    for (int stages : {kDmaStages, 2})
+    for (int stages : {kDmaStages, fewestDmaStages(target)})
       if (const GemmConfig dma = byDma(config, stages); Gemm::supported(problem, dma, target)) {
         config = dma;
         break;

@@ -22,9 +22,9 @@ namespace kernels::impl {
 /// of their waves share K; 0: a tile of the ring, of which wavesM rows of waves take their part.
 struct GemmTile {
   int m, n, bytesK, threads, wavesK = 0, wavesM = 1;
-  /// The bytes of the largest elements whose tiles LDS loads by itself, where the target has such
-  /// loads of 16 bytes: those that are estimated faster then, in kDmaStages stages, or in two if
-  /// LDS has no room for more (bench/kernels/README.md). 0: none.
+  /// The bytes of the largest elements whose tiles come to LDS without registers, where the target has
+  /// loads of 16 bytes or a mover for it: those that are estimated faster then, in kDmaStages stages, or in
+  /// fewer if LDS has no room for more (bench/kernels/README.md). 0: none.
   int dmaBytes = 0;
   /// Waves of the ring that share K, where the problem and the target let them: if LDS has 32
   /// banks, and if it has 64, gives twice the fragments at a time, and loads the tiles by itself.
@@ -37,6 +37,11 @@ struct GemmTile {
 /// Into how many slices waves of the ring may share K, and the tiles of which they may.
 inline constexpr int kSlices[] = {2, 4}, kMostSlicedM = 64;
 inline constexpr int kDmaStages = 4;
+/// The fewest for which it is taken. Rings of two stages that a mover fills are estimated slower than those
+/// by registers.
+inline int fewestDmaStages(const Target &target) {
+  return target.has(Feature::tensor_mover) ? 3 : 2;
+}
 /// From the largest to the smallest.
 inline constexpr GemmTile kCdnaTiles[] = {
     {128, 256, 128, 256, 0, 1, 1}, {128, 128, 128, 256, 0, 1, 2},
@@ -106,9 +111,10 @@ inline constexpr GemmTile kRdnaNarrowFewRows[] = {
 /// twice, and columns need rows of 256. FlyDSL's tuned tiles for it (256x256x128, 128x256x128,
 /// 64x32x512, 16x64x256 of 8 bits) are of this kind; which is quickest has not been measured here.
 inline constexpr GemmTile kGfx1250Tiles[] = {
-    {256, 256, 128, 256, 0, 2}, {128, 256, 128, 128}, {128, 128, 128, 128}, {64, 256, 128, 128},
-    {64, 128, 128, 128},        {64, 64, 256, 128},   {32, 128, 256, 128},  {32, 64, 256, 128},
-    {16, 128, 256, 128},        {16, 64, 256, 128},
+    {256, 256, 128, 256, 0, 2},   {128, 256, 128, 128},        {128, 128, 128, 128},
+    {64, 256, 128, 128},          {64, 128, 128, 128},         {64, 64, 256, 128, 0, 1, 8},
+    {32, 128, 256, 128, 0, 1, 8}, {32, 64, 256, 128, 0, 1, 8}, {16, 128, 256, 128, 0, 1, 8},
+    {16, 64, 256, 128, 0, 1, 8},
 };
 inline constexpr GemmTile kGfx1250FewRows[] = {
     {32, 64, 512, 128, 4}, {32, 64, 256, 128, 4}, {32, 32, 512, 128, 4},  {32, 32, 256, 128, 4},
@@ -118,8 +124,9 @@ inline constexpr GemmTile kGfx1250FewRows[] = {
 /// Tiles of operands with scales of 32 elements of K: an instruction takes scales from the first 256
 /// registers alone, so that tiles of four waves with more sums spill. The first is for weights of 4 bits.
 inline constexpr GemmTile kGfx1250Mx[] = {
-    {128, 256, 128, 256, 0, 2}, {128, 128, 128, 256, 0, 2}, {64, 128, 128, 128}, {64, 64, 256, 128},
-    {32, 128, 256, 128},        {32, 64, 256, 128},         {16, 128, 256, 128}, {16, 64, 256, 128},
+    {128, 256, 128, 256, 0, 2},   {128, 128, 128, 256, 0, 2},   {64, 128, 128, 128},
+    {64, 64, 256, 128, 0, 1, 8},  {32, 128, 256, 128, 0, 1, 8}, {32, 64, 256, 128, 0, 1, 8},
+    {16, 128, 256, 128, 0, 1, 8}, {16, 64, 256, 128, 0, 1, 8},
 };
 inline constexpr GemmTile kGfx1250Narrow[] = {
     {128, 256, 256, 128}, {128, 128, 256, 128}, {64, 256, 256, 128},
@@ -141,9 +148,9 @@ inline constexpr GemmTile kGfx1250NarrowFloatsFewRows[] = {
     {16, 16, 256, 128, 4}, {16, 64, 256, 128},
 };
 inline constexpr GemmTile kGfx1250Unprepared[] = {
-    {256, 256, 128, 256, 0, 2}, {256, 256, 256, 512, 0, 4}, {128, 128, 128, 128, 0, 2},
-    {128, 128, 256, 256, 0, 2}, {128, 64, 128, 128, 0, 2},  {64, 64, 128, 128, 0, 2},
-    {64, 64, 256, 128, 0, 2},   {32, 64, 256, 128, 0, 1},   {16, 64, 256, 128, 0, 1},
+    {256, 256, 128, 256, 0, 2},  {256, 256, 256, 512, 0, 4},   {128, 128, 128, 128, 0, 2, 8},
+    {128, 128, 256, 256, 0, 2},  {128, 64, 128, 128, 0, 2, 8}, {64, 64, 128, 128, 0, 2, 8},
+    {64, 64, 256, 128, 0, 2, 8}, {32, 64, 256, 128, 0, 1, 8},  {16, 64, 256, 128, 0, 1, 8},
 };
 /// Tiles of whole blocks of 128 columns of C, also where half of a tile's columns are gates.
 inline constexpr GemmTile kCdnaBlocksOfC[] = {{64, 256, 128, 256}, {64, 128, 128, 256},

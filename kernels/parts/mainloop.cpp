@@ -243,13 +243,26 @@ struct Mainloop::Inside {
   }
 };
 
+namespace {
+/// A tensor data mover's ring gathers no rows: they come by registers, through a ring of two tiles.
+GemmSpec specFor(const GemmSpec &spec, bool isGathered) {
+  GemmSpec own = spec;
+  if (isGathered && impl::hasMover(spec.config, target())) {
+    own.config.dma = false;
+    own.config.stages = 2;
+  }
+  return own;
+}
+} // namespace
+
 Mainloop::Mainloop(const GemmSpec &spec, const WorkTile &tile, const Operand &a, const Operand &b,
                    Loc loc)
     : Mainloop(spec, tile, a, b, std::nullopt, loc) {}
 Mainloop::Mainloop(const GemmSpec &spec, const WorkTile &tile, const Operand &a, const Operand &b,
                    const std::optional<BlockScales> &scales, Loc loc)
-    : inside_(std::make_shared<Inside>(Inside{spec, tile, nullptr})) {
-  expectFit(spec, loc);
+    : inside_(
+          std::make_shared<Inside>(Inside{specFor(spec, a.indices_.has_value()), tile, nullptr})) {
+  expectFit(inside_->spec, loc);
   expectThreads(spec.config.threads, loc);
   const GemmProblem &problem = inside_->spec.problem;
   const GemmConfig &config = inside_->spec.config;
@@ -270,9 +283,6 @@ Mainloop::Mainloop(const GemmSpec &spec, const WorkTile &tile, const Operand &a,
   const TileOperands operands(inside_->spec, inside_->tile);
   if (a.indices_)
     Checks("the indices of gathered rows", a.loc_).rows(*a.indices_, tile);
-  if (a.indices_ && impl::hasMover(config, target()))
-    ofA.fail(" is gathered, which a ring of the tensor data mover does not do; dma of the spec's "
-             "configuration is false");
   const impl::LoopShape &shape = operands.shape();
   const TiledMma mma = impl::weightsFirst(shape.form, shape.waves, shape.wavesM, shape.slices());
   std::unique_ptr<impl::Sums> sums =
