@@ -192,7 +192,7 @@ inline Visibility<Int32> visibilityOf(const DecodeProblem &problem, const Decode
           .right = Int32(0)};
 }
 
-/// Where a block's results go: to y, or into the workspace.
+/// Where a block's results go: to o, or into the workspace.
 class DecodeResults {
 public:
   DecodeResults(const DecodeConfig &config, const DecodeRows &rows, const DecodePart &part)
