@@ -1,5 +1,23 @@
 // The kernels of attention. A block takes a tile of queries of one head, and goes over the tiles of
 // keys that they see; each wave has its own queries, and all of them share the keys and the values.
+//
+//   a block                                                              the file
+//   which queries, and which keys they see                               attention_rows.h
+//   Q (tile_q, head): memory -> registers                                wave_queries.h
+//   for each tile of keys:                                               tile_loop.h, group_loop.h
+//     K (tile_k, head), V (tile_k, head_v): memory -> LDS, by all waves  kv_tile.h, dma_tile.h
+//     S^T (tile_k, tile_q) = K Q^T
+//     P = exp(S - largest so far), results so far scaled: in registers   wave_queries.h
+//     O^T (head_v, tile_q) += V^T P^T
+//   O / sum of P, and its logarithm: registers -> memory                 wave_queries.h
+//
+//   kernel             keys of a block   what it does with the results
+//   attention          all               writes them
+//   attention_parts    one of `splits`   writes them and their logarithms to the workspace
+//   attention_combine                    adds up a query's parts, weighed by their logarithms
+//
+// The first kernel is used if splits is 1, the others if it is more. attend.h is the body of the
+// first two; attention_shape.h has the numbers of a configuration that they go by.
 #include "attention/attend.h"
 #include "attention/attention_family.h"
 #include "blocks/attention/combine.h"
@@ -54,7 +72,7 @@ void combineTile(const AttentionTraced &p, const Spec<AttentionProblem> &spec,
 }
 const AttentionKernel attentionCombine{
     kAttentionCombine, [](const AttentionTraced &p, const SpecOf &spec) {
-      BlockPlace::of(spec->problem, spec->config, p, false, 1)
+      BlockPlace::of(spec->problem, spec->config, p, /*parts=*/false, /*valueParts=*/1)
           .eachTile(spec->problem, spec->config,
                     [&](const BlockPlace &place) { combineTile(p, spec.value(), place); });
     }};

@@ -27,7 +27,7 @@ inline Int32 threadOf(const AttentionShape &shape, bool kept) {
   return rematerialised(thread) & static_cast<int>(std::bit_ceil(unsigned(shape.threads)) - 1);
 }
 
-/// Which tile of queries of which head a block has. Numbers are computed where they are asked for.
+/// The head of a block, and its tile of queries. Numbers are computed where they are asked for.
 struct HeadTile {
   GridTile<Int32> block;
   Int32 tile; ///< of the queries of a sequence

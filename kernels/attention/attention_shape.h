@@ -167,7 +167,7 @@ struct AttentionShape {
   int keyRows8() const { return 8 * keyRow() + betweenGroups(); }
   int valueRow() const { return rowOf(tileK); }
   /// Of values of 8 bits a lane reads the 8 bytes of a run, and twice as many neighbouring lanes are
-  /// served at a time: where these are 16 rows, groups begin half a piece apart, otherwise a piece.
+  /// served at a time: where these are 16 rows, half a piece is between groups, otherwise a piece.
   int valueRows8() const {
     if (form.bytes() == 1)
       return 8 * valueRow() + (banks == 32 ? piece() / 2 : piece());

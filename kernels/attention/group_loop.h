@@ -75,9 +75,10 @@ public:
       valuePlaces_.push_back(place(shape.valueTile()));
     }
     for (int r = 0; r < shape.repeats(); ++r) {
-      scores_.push_back(make_rmem_tensor(IntTuple({sums(), shape.tileK / 16}), f32));
-      results_.push_back(make_rmem_tensor(IntTuple({sums(), shape.headV / 16}), f32));
-      weightSums_.push_back(make_rmem_tensor(IntTuple(sums()), f32));
+      scores_.push_back(make_rmem_tensor(IntTuple({sums(), shape.tileK / 16}), f32)); // (V, keys)
+      results_.push_back(
+          make_rmem_tensor(IntTuple({sums(), shape.headV / 16}), f32)); // (V, elements)
+      weightSums_.push_back(make_rmem_tensor(IntTuple(sums()), f32));   // (V)
     }
   }
 

@@ -198,10 +198,10 @@ private:
 
   /// The keys and the elements of a thread's values: which four keys, and which piece of elements.
   /// Neighbouring threads have elements of neighbouring groups of 8,
-  /// which are in different banks of LDS, then neighbouring keys. On CDNA, whose groups begin two
-  /// pieces apart there, the keys of two pieces come first; and because two rows are written by one
+  /// which are in different banks of LDS, then neighbouring keys. On CDNA, where groups have a
+  /// stride of two pieces, keys of two pieces come first; and because two rows are written by one
   /// instruction, the groups that follow are those that begin in other banks than its second row:
-  /// of 32 banks every other one, as rows are two pieces apart like the groups.
+  /// of 32 banks every other one, as the stride of rows is two pieces, like that of the groups.
   struct Quad {
     Int32 keys, piece;
   };

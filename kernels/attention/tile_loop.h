@@ -26,8 +26,8 @@ public:
         readValues_(
             make_tiled_copy_A(runAtom_, valuesMma_).get_slice(threadOf(shape, shape.keep.acrossTiles))) {
     for (int part = 0; part < shape.head / shape.form.part(); ++part)
-      operandQ_.push_back(scoresMma_.make_fragment_B(
-          make_layout({shape.tileQ, shape.form.part()}, {shape.form.part(), 1})));
+      operandQ_.push_back(scoresMma_.make_fragment_B(make_layout(
+          {shape.tileQ, shape.form.part()}, {shape.form.part(), 1}))); // (V, queries, k)
   }
 
   /// Goes over the keys. `parts`: over the block's part of them alone.
@@ -43,10 +43,10 @@ public:
     for (Int32 tile : range(tiles.begin, tiles.end)) {
       gpu::barrier(AddressSpace::shared); // all waves are done with the tile before
       if (ahead)
-        tile_.store();
+        tile_.store(); // registers -> LDS
       else
-        tile_.move(tile * shape_.tileK, keys_);
-      gpu::barrier(AddressSpace::shared);
+        tile_.move(tile * shape_.tileK, keys_); // memory -> LDS
+      gpu::barrier(AddressSpace::shared);       // all waves have written
       if (ahead)
         if_(tile + 1 < tiles.end, [&] { tile_.fetch((tile + 1) * shape_.tileK, keys_); });
       multiplyKeys();
@@ -95,7 +95,8 @@ private:
   void multiplyKeys() const {
     const int width = shape_.form.part();
     const Tensor from = readKeys_.partition_S(tile_.keys()), // (V, keys, parts)
-        operand = scoresMma_.make_fragment_A(make_layout({shape_.tileK, width}, {width, 1}));
+        operand = scoresMma_.make_fragment_A(
+            make_layout({shape_.tileK, width}, {width, 1})); // (V, keys, 1)
     scores_.fill(0);
     for (std::size_t part = 0; part < operandQ_.size(); ++part) {
       if (!shape_.keepsQueries())
@@ -122,9 +123,10 @@ private:
   void multiplyValues(const std::vector<Vector> &weights) const {
     const int width = keysTogether(shape_.second), own = width / runs_.groups;
     const Tensor from = readValues_.partition_S(tile_.values()), // (V, elements, parts)
-        operand = valuesMma_.make_fragment_A(make_layout({shape_.headV, width}, {width, 1})),
-                 operandP =
-                     valuesMma_.make_fragment_B(make_layout({shape_.tileQ, width}, {width, 1}));
+        operand = valuesMma_.make_fragment_A(
+            make_layout({shape_.headV, width}, {width, 1})), // (V, elements, 1)
+        operandP = valuesMma_.make_fragment_B(
+            make_layout({shape_.tileQ, width}, {width, 1})); // (V, queries, 1)
     for (int p = 0; p < shape_.tileK / width; ++p) {
       for (int r = 0; r < shape_.repeats(); ++r)
         giveProbabilities(shape_.second, part(weights[std::size_t(r)], p * own, own),

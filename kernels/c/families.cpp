@@ -234,7 +234,7 @@ private:
   }
 
   Plan<P> plan_;
-  ArgsOf<P> shape_; ///< of which each call replaces all fields
+  ArgsOf<P> shape_; ///< each call replaces all of its fields
 };
 
 template <Problem P>

@@ -116,7 +116,7 @@ private:
     const Strided<OnDevice, 1> bySlot{.address = p_.state.address, .stride = {p_.state.stride[0]}};
     const Tensor all = bySlot.view(problem_.state, {p_.slots, problem_.channels * count},
                                    bytes); // (slots, channels columns)
-    return logical_divide(all(slot, _), size())(_, piece_ * count + number);
+    return logical_divide(all(slot, _), size())(_, piece_ * count + number); // (V)
   }
   Columns loadState(const Numeric &slot) const {
     const int count = columnsOf(problem_);

@@ -18,7 +18,7 @@ using Gemm = Family<GemmProblem>;
 using std::to_string;
 
 /// The rows of an image along each dimension: elements of y; of a transposed convolution those of a
-/// phase, of which images have as many as fill the largest one.
+/// phase; images have as many of them as fill the largest one.
 std::array<std::int64_t, kImageModes> rowsOf(const ImageWork &work, const ImageSizes &sizes) {
   std::array<std::int64_t, kImageModes> rows;
   for (std::size_t axis = 0; axis < rows.size(); ++axis)

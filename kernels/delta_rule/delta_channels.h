@@ -12,7 +12,7 @@
 // and what is nearer to one another without matrix instructions.) Pairs are told apart here by the
 // highest bit in which i and j differ, their level: of level b, R is that of the last token below the
 // bit, and of all of its pairs both factors are e^-|G - R|. So each level is a product of matrices
-// whose rows are scaled by that, of which the pairs of the level are kept.
+// whose rows are scaled by that, and the pairs of the level are kept of it.
 #pragma once
 
 #include "blocks/common/exponential.h"

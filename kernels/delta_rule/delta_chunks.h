@@ -310,7 +310,7 @@ private:
     if (tiles == 2)
       if_(wave_ == all % waves_, [&] { level(1, 0, kLevelsOfTile, false); });
   }
-  /// The pairs of a level of two tiles, the second of which is the first one (`same`) or before it. Pairs
+  /// The pairs of a level of two tiles. The second is the first (`same`) or before it. Pairs
   /// of the other order are 0.
   void level(const Int32 &firstTile, const Int32 &secondTile, const Int32 &number,
              bool same) const {

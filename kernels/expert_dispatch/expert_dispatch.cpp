@@ -16,7 +16,7 @@ using Sort = Family<MoeSortProblem>;
 constexpr DType kTypes[] = {f32, f16, bf16, i8, f8E4M3FN, f8E5M2, f8E4M3FNUZ, f8E5M2FNUZ, f4E2M1FN};
 
 /// The pieces of the workspace, by their first bytes. The sorted order has all places that there may
-/// be, of which y may have fewer.
+/// be; y may have fewer.
 struct Memory {
   std::int64_t places;
   std::int64_t tableIds, tableWeights, sortedIds, sortedWeights, unitExperts, sorting;

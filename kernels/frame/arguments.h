@@ -236,7 +236,7 @@ public:
   }
   /// Whether two tensors are known to share elements. Those whose inner modes are packed, and whose
   /// other modes follow one another at one stride, are taken as matrices with contiguous rows: they
-  /// do if rows that are equally far apart meet, or if neither has gaps and they meet. Parts of the
+  /// do if rows of the same stride meet, or if neither has gaps and they meet. Parts of the
   /// columns of one matrix do not. Of others, those that begin at one place do.
   static bool shareMemory(const TensorArg &a, const TensorArg &b);
 

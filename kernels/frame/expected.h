@@ -47,7 +47,7 @@ struct Expected {
   /// contiguous tensor.
   int free = 0;
   Use use = Use::read;
-  /// The elements of which the start and all free strides are multiples, a power of two.
+  /// The start and all free strides are multiples of so many elements, a power of two.
   std::int64_t align = 1;
   /// Why they are, for the message.
   const char *reason = "the problem's row_align promises it, and a smaller one does not";

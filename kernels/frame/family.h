@@ -124,7 +124,7 @@ template <class P> struct Call {
   LaunchConfig on(Dim3 blocks, Dim3 block) const {
     return {.grid = blocks, .block = block, .stream = stream};
   }
-  /// The same for `items` items, of which each block of `block` threads takes `each`.
+  /// The same for `items` items; each block of `block` threads takes `each` of them.
   LaunchConfig over(std::int64_t items, std::int64_t each, int block) const {
     return on((items + each - 1) / each, block);
   }

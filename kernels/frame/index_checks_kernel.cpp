@@ -194,7 +194,7 @@ private:
     }
   }
 
-  /// Numbers of which none is there twice. The key of a number that is has the number instead of a
+  /// Numbers, none of them there twice. The key of a number that is has the number instead of a
   /// place, so that of several the smallest is reported, whatever the order of threads.
   void expectDistinct(std::size_t row) {
     const Int64 count = p_.rows[row].count, end = p_.rows[row].end;

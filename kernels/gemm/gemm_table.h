@@ -3,8 +3,8 @@
 // The tiles are those that FlyDSL's CI and its commit messages use for its preshuffled product
 // (scripts/run_benchmark.sh: 16x64x512, 32x64x512, 64x256x128 and 128x128x128 of 8 bits; 128x256 by
 // 128 bytes was the fastest of bf16 on gfx950), and sizes between them. FlyDSL leaves the choice to
-// the caller. Here it follows the ladder that FlyDSL has for RDNA3: the largest tile of which there
-// are as many as the GPU has compute units, otherwise the smallest that fits.
+// the caller. Here it follows the ladder that FlyDSL has for RDNA3: the largest tile that gives
+// as many blocks as the GPU has compute units, otherwise the smallest that fits.
 #pragma once
 
 #include "blocks/facts/gpu_size.h"
@@ -19,7 +19,7 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 /// A tile of C, the bytes of a row of A that a step loads, the threads that share it, and how many
-/// of their waves share K; 0: a tile of the ring, of which wavesM rows of waves take their part.
+/// of their waves share K; 0: a tile of the ring, shared by wavesM rows of waves.
 struct GemmTile {
   int m, n, bytesK, threads, wavesK = 0, wavesM = 1;
   /// The bytes of the largest elements whose tiles come to LDS without registers, where the target has
@@ -34,7 +34,7 @@ struct GemmTile {
   /// smaller one reads the weights twice as often; 0: never. (Estimates: bench/silicon/README.md.)
   int longK = 0;
 };
-/// Into how many slices waves of the ring may share K, and the tiles of which they may.
+/// Into how many slices waves of the ring may share K, and the highest tiles whose waves may.
 inline constexpr int kSlices[] = {2, 4}, kMostSlicedM = 64;
 inline constexpr int kDmaStages = 4;
 /// The fewest for which it is taken. Rings of two stages that a mover fills are estimated slower than those
@@ -52,18 +52,18 @@ inline constexpr GemmTile kCdnaTiles[] = {
 };
 /// Groups of waves that take turns, over prepared weights (gfx950), where each compute unit has such a tile.
 inline constexpr GemmTile kPreparedGroups = {256, 256, 128, 512, 0, 2, 0, 1, 1, true};
-/// Sums take twice as many registers of a lane in waves of 32 lanes, of which an instruction can
-/// name 256: tiles are smaller.
+/// Sums take twice as many registers of a lane in waves of 32 lanes, and an instruction can
+/// name 256 of them: tiles are smaller.
 inline constexpr GemmTile kRdnaTiles[] = {
     {64, 128, 64, 128}, {32, 128, 128, 128}, {64, 64, 64, 128},
     {32, 64, 128, 128}, {16, 128, 128, 128}, {16, 64, 256, 128},
 };
 /// Tiles for up to kFewRows rows, where reading the weights is all the work: a tile has all rows,
 /// so that the weights are read once. A wave has a kilobyte or more of them on its way; narrower
-/// tiles are more blocks, of which each reads A.
+/// tiles are more blocks, and each of them reads A.
 inline constexpr int kFewRows = 32;
 /// The same of narrow weights, but for RDNA: tiles of 32 rows without LDS read them twice, and are
-/// estimated up to 1.8 times as fast as those of the ring, of which there are enough for all units only
+/// estimated up to 1.8 times as fast as those of the ring, which are enough for all units only
 /// if they read the weights four times. (17.3 us become 9.5 with 64 rows, 4096 x 4096, MXFP4, MI355X.)
 inline constexpr int kFewRowsOfNarrow = 64;
 inline int fewRowsOf(const GemmProblem &problem, const Target &target) {
@@ -76,7 +76,7 @@ inline constexpr GemmTile kCdnaFewRows[] = {{32, 64, 256, 256, 4}, {32, 32, 256,
 inline constexpr GemmTile kRdnaFewRows[] = {
     {32, 64, 64, 128, 4},  {32, 32, 64, 128, 4},  {32, 32, 128, 128, 4}, {16, 64, 128, 128, 4},
     {16, 32, 128, 128, 4}, {16, 32, 128, 256, 8}, {16, 16, 128, 256, 8}};
-/// Tiles of which both operands go through the ring. Rows of 256 bytes are for columns on gfx950,
+/// Tiles whose operands both go through the ring. Rows of 256 bytes are for columns on gfx950,
 /// which has twice the banks. Those of RDNA are the ladder of FlyDSL's RDNA3 kernel
 /// (rdna3_f16_gemm_autotune.py), and tiles of longer rows for columns.
 inline constexpr GemmTile kCdnaUnprepared[] = {

@@ -27,7 +27,7 @@ template <class T> void plain(Bytes block, int weights, double *out) {
   for (int i = 0; i < weights; ++i)
     out[i] = numberAt<T>(block, i);
 }
-/// 32 codes of 4 bits, of which byte i has number i and 16 + i.
+/// 32 codes of 4 bits; byte i has number i and 16 + i.
 int nibble(Bytes codes, int i) { return codes[i % 16] >> (i / 16 * 4) & 15; }
 /// The bit `number` of a row of bytes.
 int bit(Bytes bits, int number) { return bits[number / 8] >> number % 8 & 1; }

@@ -28,7 +28,7 @@ struct GgmlVectorLimits {
   int rows;     ///< the most rows of a; more are multiplied by matrix instructions
   int together; ///< the most of them that are multiplied together
   int sums;     ///< the most sums of a thread
-  // The most rows of weights of a thread where a has 16 bits, of which eight are loaded at a time
+  // The most rows of weights of a thread where a has 16 bits. Eight units are loaded at a time
   // and widened: each row of units of 64 takes 70 registers then.
   int ofOne16, ofMore16; ///< where one row of a is multiplied, and where more are
 };
@@ -68,7 +68,7 @@ struct GgmlTile {
 };
 constexpr GgmlTile kGgmlTiles[] = {
     {64, 128, 4, 8, 32}, {64, 64, 4, 4, 32}, {32, 64, 4, 4, 64}, {16, 64, 4, 4, 64}};
-/// RDNA's lanes spill with more sums of a tile than these; CDNA has registers for them apart.
+/// RDNA's lanes spill with more sums of a tile than these; CDNA has other registers for them.
 constexpr int kMostSums32 = 32;
 /// Fewer blocks leave most of a GPU without work, and smaller tiles are faster then: estimated for
 /// 64 rows and n of 576 to 2048 on gfx942 and gfx1201, see bench/kernels/README.md.

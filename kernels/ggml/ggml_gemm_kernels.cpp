@@ -51,7 +51,7 @@ public:
       sums_.emplace_back(Float32(0.0f));
   }
 
-  /// The units from `lane` on, `lanes` apart.
+  /// The units from `lane` on, each `lanes` after the one before.
   void run(const Int32 &lane, int lanes) const {
     for (Int32 unit : range(lane, sources_.front().source.unitsOfRow(), lanes))
       addUnit(unit);
@@ -217,7 +217,7 @@ public:
       inside(numberOf(i), piecesA(), [&] {
         const Int32 row = numberOf(i) / piecesOfRow(), piece = numberOf(i) % piecesOfRow();
         const Tensor own = tilesA_(row, _, stage); // (k)
-        store(logical_divide(own, kPieceElements)(_, piece),
+        store(logical_divide(own, kPieceElements)(_, piece), // (V)
               fetched.a[static_cast<std::size_t>(i)].to(problem_.product));
       });
     for (int i = 0; i < rounds(unitsB()); ++i)

@@ -229,8 +229,8 @@ Strided<OnHost, 0> scalesOfC(const Arguments &arguments, const GroupedGemmProble
   return {.address = address(args.scale_c), .stride = {}};
 }
 
-/// What a call that tools and tests make has: experts with as many places each as there may be, the
-/// last of which are padding.
+/// What a call that tools and tests make has: experts with as many places each as there may be; the
+/// last ones are padding.
 struct Sample {
   std::int64_t places, each, experts, taken;
 };

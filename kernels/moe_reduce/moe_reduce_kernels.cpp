@@ -66,7 +66,7 @@ const FamilyKernel reduce{
         const Tensor rows = x(_, IntTuple{_, own});                      // (places, piece)
         return at.load(rows(places[static_cast<std::size_t>(k)], _), 0); // of (piece)
       };
-      // The scale of an access, all of which is in one group.
+      // The scale of an access, which is in one group.
       const auto scaleAt = [&](const Cursor &at, int k) -> Numeric {
         const std::int64_t groups = problem.n / problem.group;
         const Int32 column = own * piece + at.column(), group = column / problem.group,

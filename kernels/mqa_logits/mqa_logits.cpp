@@ -172,7 +172,7 @@ void Logits::launch(const Call<MqaLogitsProblem> &call) {
 
 MqaLogitsArgs Logits::args(const MqaLogitsProblem &problem, const MqaLogitsConfig &, std::int64_t m,
                            const Sampler &sampler) {
-  // As many keys as tokens, all of which every token sees; paged, one sequence that is all prompt.
+  // As many keys as tokens, all seen by every token; paged, one sequence that is all prompt.
   const bool paged = problem.paged;
   const std::int64_t page = problem.page, blocks = (m + page - 1) / page;
   const Extents q{m, problem.heads, problem.head}, k{m, problem.head},

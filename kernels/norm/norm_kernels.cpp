@@ -1,4 +1,13 @@
-// The norms' kernel.
+// The norms' kernel. `threads` threads of a block share a row; a block has block / threads rows.
+//
+//   a row                                                                       the file
+//   x (n), + residual (n): memory -> registers, in f32; the sum is written      norm_row.h
+//   layer norm: mean = sum of x / n, by all threads of the row; x - mean        row_passes.h, row.h
+//   rstd = 1 / sqrt(sum of x^2 / n + eps), by all threads of the row
+//   y = x * rstd * weight + bias, by gates and modulations: in registers        norm_row.h
+//   y, or y over a scale of the row or of groups: registers -> memory           quant.h
+//
+// Rows too long for registers are read again in each pass: RowPasses knows which.
 #include "frame/compile.h"
 #include "norm/norm_row.h"
 
@@ -12,7 +21,7 @@ void normRows(const NormProblem &problem, const RowConfig &config, const NormPar
     const RowThread thread(shape, config, m);
     RowReduce reduce(config);
     normRow(problem, config, normOperands(problem, p), thread, reduce,
-            {rowsOf(p.x, problem.x, p.m, shape)},
+            {rowsOf(p.x, problem.x, p.m, shape)}, // (m, n)
             [](const std::vector<Vector> &x) { return x[0].to(f32); });
   });
 }

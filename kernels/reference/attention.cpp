@@ -53,7 +53,7 @@ Outputs expected(const MergeStatesProblem &problem, const MergeStatesConfig &, s
                  const Inputs &inputs) {
   const std::int64_t heads = problem.heads, head = problem.head,
                      states = problem.states ? problem.states : 2;
-  // Place `number` of an operand (m, states, ...), of which two states have one each.
+  // Place `number` of an operand (m, states, ...); two states have an operand each.
   const auto at = [&](std::int64_t token, std::int64_t state, std::int64_t of,
                       const std::string &suffix) -> double {
     const std::int64_t width = suffix.empty() ? heads * head : heads;

@@ -57,7 +57,7 @@ inline double exponentUpTo(double magnitude) {
   return magnitude < 0x1p-127 ? 0x1p-127 : std::ldexp(1.0, std::ilogb(magnitude));
 }
 /// Adds values over scales of their own, one for each group of neighbours, and the scales, in f32 or as
-/// powers of two. Values err, and so does their largest magnitude, of which a scale is made. Where that
+/// powers of two. Values err, and so does their largest magnitude, which gives a scale. Where that
 /// leaves two powers of two, nothing is said of the group.
 inline void addInGroups(Expected &to, Expected &scales, DType dtype,
                         const impl::QuantGroups &groups, Row values, Row errors) {

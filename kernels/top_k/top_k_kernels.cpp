@@ -87,7 +87,7 @@ public:
 private:
   Int32 first(const Int32 &round) const { return round * elementsOfRound() + thread_ * vector_; }
   Vector load(const Int32 &at) const {
-    return logical_divide(elements_, vector_)(_, Int32(at / vector_)).load();
+    return logical_divide(elements_, vector_)(_, Int32(at / vector_)).load(); // (V)
   }
   std::vector<Numeric> valuesOf(const Vector &loaded) const {
     const Vector wide = loaded.to(f32);

@@ -104,7 +104,7 @@ Int max(const Int &a, const Int &b);
 Int exactDiv(const Int &a, const Int &b);
 /// The quotient rounded up, for b > 0. `a` may have basis modes.
 Int ceilDiv(const Int &a, const Int &b);
-/// The quotient, rounded up, of two shapes, one of which must divide the other; it is an error if
+/// The quotient, rounded up, of two shapes. One must divide the other; it is an error if
 /// static shapes do not.
 Int shapeDiv(const Int &a, const Int &b);
 

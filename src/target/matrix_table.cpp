@@ -56,7 +56,7 @@ constexpr ThreadValues mfmaResult(int m, int n, int blocks) {
           .value_modes = blocks > 1 ? 3 : 2};
 }
 
-/// C and D of 16x16 doubles: the rows of a lane are four apart, 4 * v + l / 16.
+/// C and D of 16x16 doubles: the rows of a lane have a stride of four, 4 * v + l / 16.
 constexpr ThreadValues kDoubleResult{
     .lanes = {Mode{16, 16}, Mode{4, 1}}, .values = {Mode{4, 4}}, .value_modes = 1};
 

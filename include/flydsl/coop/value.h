@@ -204,7 +204,7 @@ template <class T, std::size_t N> struct ItemsOf<std::array<T, N>> {
   }
 };
 
-/// The values of which items of type C consist.
+/// The values that make up an item of type C.
 template <class C> using ItemOf = typename ItemsOf<std::remove_cvref_t<C>>::Item;
 /// How one such value is taken: of a Numeric, a host number too, which gets its type.
 template <class C>

@@ -7,7 +7,7 @@ FLYDSL_NAMESPACE_BEGIN
 namespace coop {
 
 /// A collective of groups of `width` neighbouring lanes, a power of two up to the wave
-/// (0: the wave), each of which works alone. Its storage has a part for each group of
+/// (0: the wave); each group works alone. Its storage has a part for each group of
 /// the block, and a call needs no barrier: the accesses of a wave to shared memory
 /// happen in their order. Two calls of one collective with the same storage need none
 /// between them either; a call of another one does.

@@ -149,7 +149,7 @@ template <detail::PlainStruct T> Config to_config(const T &configuration) {
   return Config(std::move(entries));
 }
 
-/// The struct of which to_config makes `config`. Throws Error for a field that is missing or of
+/// The struct whose to_config is `config`. Throws Error for a field that is missing or of
 /// another type, a number that the field does not hold, and a value that is no field's.
 template <detail::PlainStruct T> T from_config(const Config &config) {
   T configuration{};

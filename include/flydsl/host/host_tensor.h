@@ -1,5 +1,5 @@
 // A tensor as the host passes it to a kernel: a device pointer with an element type, a shape and
-// strides, some of which are compiled into the kernel.
+// strides. Some of these are compiled into the kernel.
 #pragma once
 
 #include <flydsl/dtype.h>

@@ -45,7 +45,7 @@ public:
   Numeric load(Loc loc = Loc::current()) const {
     return Numeric(detail::pointerLoad(handle_, loc));
   }
-  /// Reads `size` elements, the first of which it points at.
+  /// Reads `size` elements. It points at the first one.
   Vector load(std::int64_t size, Loc loc = Loc::current()) const {
     return Vector(detail::pointerLoadVector(handle_, size, loc));
   }

@@ -70,7 +70,7 @@ struct FLYDSL_API ConvArgs {
   TensorArg weight;                   ///< (filters, [[kd,] kh,] kw, channels / groups), contiguous
   std::optional<TensorArg> bias = {}; ///< (filters)
   /// (n, [[od,] oh,] ow, filters), contiguous: extents as ConvAxis::outputs says. Transposed: any
-  /// extents of which ConvAxis::outputs says those of x, that is ConvAxis::inputs and up to stride - 1
+  /// extents whose ConvAxis::outputs are those of x, that is ConvAxis::inputs and up to stride - 1
   /// more (torch's output_padding).
   TensorArg y;
   std::optional<TensorArg> workspace = {}; ///< u8, plan.workspace_bytes(m) or more

@@ -1,4 +1,4 @@
-// The block formats in which GGUF files keep weights, of which ggml is the source.
+// The block formats in which GGUF files keep weights. Their source is ggml.
 #pragma once
 
 #include <flydsl/host/host_tensor.h>

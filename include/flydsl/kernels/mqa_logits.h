@@ -37,7 +37,7 @@ struct FLYDSL_API MqaLogitsConfig {
   friend bool operator==(const MqaLogitsConfig &, const MqaLogitsConfig &) = default;
 };
 
-/// The tensors of a call with m tokens and n keys; paged, of s sequences, none of which has more keys.
+/// The tensors of a call with m tokens and n keys; paged, of s sequences that have n keys at most.
 struct FLYDSL_API MqaLogitsArgs {
   TensorArg q; ///< (m, heads, head); tokens and heads at any distance
   /// (n, head), rows at any distance; paged (blocks, page, head), blocks and places at any distance.

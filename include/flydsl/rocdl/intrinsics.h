@@ -271,7 +271,7 @@ FLYDSL_API Vector mfma(const char *instruction, const Vector &a, const Vector &b
                        const MfmaModifiers &modifiers = {}, Loc loc = Loc::current());
 /// An operand of a scaled matrix instruction (gfx950), "f32_16x16x128_f8f6f4" or
 /// "f32_32x32x64_f8f6f4". `format` is the number of the element type (0 e4m3, 1 e5m2, 2 e2m3, 3
-/// e3m2, 4 e2m1). `scale` contains 4 exponents, one of which `opsel` selects.
+/// e3m2, 4 e2m1). `scale` contains 4 exponents, and `opsel` selects one.
 struct ScaledOperand {
   Vector values;
   int format;

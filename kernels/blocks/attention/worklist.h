@@ -54,7 +54,7 @@ template <class Int> struct UnitDeal {
 /// The parts of a sequence that has the units from `first` to below `end`; one: it is final.
 template <class Int> struct SequenceParts {
   Int count;
-  Int firstPart, secondPart; ///< the others follow the second one, two apart
+  Int firstPart, secondPart; ///< the others follow the second one at a stride of two
 
   static SequenceParts of(const UnitDeal<Int> &deal, const Int &first, const Int &end) {
     const Int from = deal.workerOf(first), to = deal.workerOf(end - 1);

@@ -1,5 +1,5 @@
-// Values of f32 as integers that have their order, and a value with its place as one number, of which
-// a maximum finds the largest value and, of equal ones, the first place.
+// Values of f32 as integers that have their order, and a value with its place as one number: the
+// maximum of such numbers is the largest value and, of equal ones, the first place.
 #pragma once
 
 #include <flydsl/flydsl.h>

@@ -20,8 +20,8 @@ inline constexpr int kPieceBytes = 16;
 /// A product of 16 x 16 elements by a wave. The weights, of type b, are the instruction's A.
 struct MatrixForm {
   rocdl::MatrixProduct instruction;
-  /// The instruction by whose layouts operands are moved: the same, or of elements of 4 bits one of
-  /// bytes, each of which is two of them. `a`, `b`, `k` and what follows from its layouts are its.
+  /// The instruction by whose layouts operands are moved: the same, or of elements of 4 bits one
+  /// of bytes: a byte is two of them. `a`, `b`, `k` and what follows from its layouts are its.
   rocdl::MatrixProduct moved;
   DType a, b;  ///< types of the elements
   DType acc;   ///< f32 or i32

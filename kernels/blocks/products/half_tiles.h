@@ -4,7 +4,7 @@
 //
 // A block has eight waves, two on each SIMD, one of each group; a group is a row of
 // waves along M. The tiles of A and B come by halves, and a wave's sums are four
-// quadrants. A step has four phases, each of which reads a half from LDS, meets,
+// quadrants. A step has four phases. Each reads a half from LDS, meets,
 // multiplies the halves of a quadrant, and meets again (where pairs are gated, the halves of B are gates
 // and ups):
 //

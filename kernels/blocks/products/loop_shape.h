@@ -53,7 +53,7 @@ struct LoopShape {
   int steps() const { return static_cast<int>((k + tileK - 1) / tileK); }
   /// The parts of a step that a wave multiplies.
   int parts() const { return tileK / round(); }
-  /// The parts of a step, of which the last step may have fewer.
+  /// The parts of a step; the last step may have fewer.
   int partsOf(int step) const {
     const std::int64_t left = k - static_cast<std::int64_t>(step) * tileK;
     return left >= tileK ? parts() : static_cast<int>((left + round() - 1) / round());

@@ -81,7 +81,7 @@ inline std::unique_ptr<FragmentsOfB> fragmentsOfWeights(const LoopShape &shape, 
 }
 
 /// A is an OperandTile or a GatheredTile, B an OperandTile or a PreparedTile; or either is a tile of a
-/// family's own, of which `ringOperand` makes an operand of the ring.
+/// family's own, from which `ringOperand` makes an operand of the ring.
 template <class A, class B> class RingLoop final : public Mainloop {
 public:
   RingLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums, const A &a,

@@ -54,7 +54,7 @@ inline Tile::Mode alongK(const MatrixForm &form, int slices = 1) {
 
 /// The product of `waves` waves side by side along N, and `wavesM` rows of them along M; `slices`
 /// such groups of waves share K. Its tile is (16 waves, 16 wavesM, part slices): in K, each lane
-/// takes pieces of 16 bytes, each of which serves several instructions if they are short.
+/// takes pieces of 16 bytes. A piece serves several instructions if they are short.
 inline TiledMma weightsFirst(const MatrixForm &form, int waves, int wavesM = 1, int slices = 1) {
   const Layout sideBySide = make_layout(
       {waves, wavesM, slices}, {1, wavesM > 1 ? waves : 0, slices > 1 ? waves * wavesM : 0});

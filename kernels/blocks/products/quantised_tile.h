@@ -58,7 +58,7 @@ private:
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   const Vector &values(int i, int j) const { return values_[at(i * tile_.tilesN() + j)]; }
   bool isPacked() const { return type_.bits() < 8; }
-  /// Values over their scale, of which `inverse` is one over it.
+  /// Values over their scale; `inverse` is one over it.
   Vector elements(const Vector &values, const Numeric &inverse) const {
     return isPacked() ? blockValues(values, {.byte = inverse, .inverse = inverse}, type_)
                       : quantised(values, inverse, type_, true);

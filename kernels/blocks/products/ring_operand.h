@@ -206,8 +206,8 @@ private:
 ///
 /// As many threads take pieces side by side along K as a thread has neighbours; then come the next
 /// neighbours, so that what a wave loads lies together. The pieces that lanes write at a time meet
-/// no bank twice: the swizzle exchanges pieces by the low bits of a row's number, of which the
-/// neighbours are the lowest.
+/// no bank twice: the swizzle exchanges pieces by the low bits of a row's number, and the
+/// lowest of these tell neighbours from one another.
 class ColumnsThroughRegisters final : public RingOperand {
 public:
   ColumnsThroughRegisters(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,

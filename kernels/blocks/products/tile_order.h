@@ -22,7 +22,7 @@ template <class Int> struct TilePlace {
   Int m, n;
 };
 
-/// Deals `count` numbers back to `xcds` dies, of which die i % xcds has number i: each die gets a
+/// Deals `count` numbers back to `xcds` dies, where die i % xcds has number i: each die gets a
 /// run of neighbours, and the first dies one more if the runs are not equal.
 template <class Int> Int dealtBack(const Int &i, const Int &count, int xcds) {
   const Int die = i % xcds, longer = count % xcds;

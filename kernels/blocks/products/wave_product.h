@@ -84,7 +84,7 @@ public:
     sums.fill(0);
     return sums;
   }
-  /// sums += first second^T over the elements of a piece, of which each vector has a lane's.
+  /// sums += first second^T over the elements of a piece; each vector has those of a lane.
   /// `first` has the type form.b, `second` form.a.
   void add(const Tensor &sums, const Vector &first, const Vector &second) const {
     const Tensor a = held(first), b = held(second);

@@ -16,7 +16,7 @@ struct QuantGroups {
   BlockScale block = BlockScale::ceil; ///< of f8E8M0FNU
   explicit operator bool() const { return size != 0; }
 
-  /// The threads of a group, each of which has one access.
+  /// The threads of a group; each has one access.
   int lanes(const RowShape &row) const { return size / row.vector; }
 };
 

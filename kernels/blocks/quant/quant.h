@@ -18,7 +18,7 @@ inline Numeric scaleOf(const Numeric &largestBits, DType type) {
   return select(scale.bitcast(u32) < UInt32(0x00800000u), Float32(1.0f), scale);
 }
 
-/// Values over their scale, of which `inverse` is 1 / scale, in the type; NaNs stay where the type
+/// Values over their scale, where `inverse` is 1 / scale, in the type; NaNs stay where the type
 /// has them and `keepNan` asks for it.
 inline Vector quantised(const Vector &values, const Numeric &inverse, DType type, bool keepNan) {
   const Vector scaled = values * inverse;

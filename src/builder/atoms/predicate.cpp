@@ -34,7 +34,7 @@ public:
     return perCall_ > 1 && !(extent_.isDivisibleBy(perCall_) && startsAtMultiples());
   }
 
-  /// What is missing for calls of which none straddles: "mode 1 of the shape (?,?) ...".
+  /// What is missing for a copy whose calls never straddle: "mode 1 of the shape (?,?) ...".
   std::string whyItMayStraddle() const {
     const std::string times = " is not known to be a multiple of " + std::to_string(perCall_);
     const std::string mode = "mode " + std::to_string(axis_.front());

@@ -7,7 +7,7 @@ namespace coop {
 
 using namespace impl;
 
-/// Values of which each thread has one: the lasts, or whatever is sent alone, and the firsts.
+/// One value of each thread: the lasts, or whatever is sent alone, and the firsts.
 static Plan planOf(const ValueType &type, int threads) {
   Plan plan;
   plan.add(type, threads);

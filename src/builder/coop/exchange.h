@@ -14,7 +14,7 @@ public:
   SharedTile(int threads, int items) : threads_(threads), items_(items) {}
 
   int threads() const { return threads_; }
-  /// Places that the tile takes, some of which keep threads off one another's banks.
+  /// Places that the tile takes. Some of them keep threads off one another's banks.
   std::int64_t places() const;
   /// The number in the sequence of a thread's item `item`.
   Expr position(Order order, const Thread &thread, int item) const;

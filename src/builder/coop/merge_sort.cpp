@@ -104,7 +104,7 @@ struct Merge {
   }
 
   /// A thread's part of two neighbouring sorted runs merged, each of the items of `run` threads (a
-  /// power of two), of which none are past place `end` of the tile: the items from the thread's own
+  /// power of two). None of these are past place `end` of the tile: the items from the thread's own
   /// place on. What is past the end is any value.
   Items merged(const Thread &thread, const Expr &run, const Expr &end, int count) const {
     const Expr first = (thread.number() & ~(run * 2 - 1)) * items;
@@ -172,7 +172,7 @@ struct Merge {
            loc);
   }
 
-  /// The whole sort of the items of `threads` threads, of which each `lanes` are lanes of a wave,
+  /// The whole sort of the items of `threads` threads, where each `lanes` are lanes of a wave,
   /// or of the first `valid` of them.
   Sorted sorted(const Items &keys, const Items *values, const IntTuple *valid, const Thread &thread,
                 int lanes, int threads) const {

@@ -9,7 +9,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace coop::impl {
 
-/// A Reduction combines numbers, of which booleans are none.
+/// A Reduction combines numbers. Booleans are none.
 static void expectReducible(const Operator &op, const std::vector<DType> &types, Loc loc) {
   if (op.reduction && std::find(types.begin(), types.end(), boolean) != types.end())
     throw TraceError("an fx::Reduction combines numbers, not booleans; .to(fx::i32) counts them, "

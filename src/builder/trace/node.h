@@ -58,7 +58,7 @@ struct TracedContent {
   bool isVector = false;
   /// Of a kernel's tensor: it spans 4 GiB or more.
   bool isLarge = false;
-  /// Of a kernel's parameter, which has no place of its own: which one it is, of which kernel.
+  /// Of a kernel's parameter, which has no place of its own: the kernel, and which parameter it is.
   std::string parameter = {};
 };
 

@@ -499,7 +499,7 @@ std::optional<FloatStrips> MatrixPlan::findFloatStrips() const {
       op_.m % 16 || op_.n % 16)
     return std::nullopt;
   bool found = true;
-  // The 16 elements from `first` on, `step` apart, if they are those of neighbouring lanes.
+  // The 16 elements from `first` on, in steps of `step`, if they are those of neighbouring lanes.
   auto strip = [&](const std::vector<Slot> &slots, size_t first, size_t step, Elem elem) {
     const Slot &begin = slots[first];
     for (unsigned lane = 1; lane < 16; ++lane) {

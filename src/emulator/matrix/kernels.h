@@ -63,7 +63,7 @@ struct Kernels {
   /// `bits` bits, XF32 19 of them.
   void (*floats)(const Strips &strips, unsigned bits, const FloatFormat &format, float *values);
   /// d[row] = c[row] + the tile's row, by one fused multiply-add for each k where the level has
-  /// them. Strips are `step` places apart; c and d may be the same.
+  /// them. The stride of strips is `step` places; c and d may be the same.
   void (*multiplyFloats)(const FloatTile &tile, const Strips &c, unsigned step, uint32_t *d);
   /// The exponents of values as `decode` gives them for a format whose least is `least`. Returns
   /// false if one is NaN or infinite.

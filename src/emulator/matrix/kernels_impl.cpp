@@ -163,7 +163,7 @@ struct Aligned {
   Int sum, exponent;
 };
 
-/// The sum of `Count` products, `Step` apart.
+/// The sum of `Count` products at a stride of `Step`.
 template <unsigned Count, unsigned Step>
 inline Aligned alignedSum(const GroupStrip &strip, unsigned first) {
   Int exponents[Count];
@@ -269,7 +269,7 @@ template <unsigned Count> struct GroupColumns {
   Int exponents[Count];
 };
 
-/// As alignedSum, of a row that is given by its first value and exponent, StepA apart. A product of
+/// As alignedSum, of a row given by its first value and exponent, in steps of StepA. A product of
 /// values is exact, and so is its scaling, after which a conversion truncates it. Elements of `bad`
 /// become other than 0 where this may not hold: products that are not far below all others have to
 /// be in the range of normal numbers.

@@ -412,7 +412,7 @@ private:
       known_->mark(address, bytes);
   }
 
-  /// A scalar load of memory of which no byte was ever written. Of one that is written in part, as
+  /// A scalar load of memory that was never written. Of one that is written in part, as
   /// compilers load a byte with the dword around it and three dwords as four, the rest of the
   /// registers becomes undefined.
   void checkScalarLoad(Wave &w, const Inst &i, uint64_t address, unsigned bytes) {
@@ -725,7 +725,7 @@ private:
   std::vector<uint16_t> facts_; ///< of each instruction: Fact
   const Inst *lastAccess_ = nullptr;
   bool lastIsAtomic_ = false;
-  bool lastAsks_ = false; ///< an atomic operation of which something depends on the old value
+  bool lastAsks_ = false; ///< an atomic operation whose old value something depends on
   std::vector<Pending> pending_;
   std::vector<Suspect> suspects_; ///< of the instruction that runs
   InitCheck init_;

@@ -20,7 +20,7 @@ public:
   /// The number of a workgroup that starts, from 1.
   uint32_t beginGroup(const Group &group);
 
-  /// Notes a finding: what, at which instruction of which wave, in which lanes (0: the whole wave).
+  /// Notes a finding: what, the instruction, its wave, and its lanes (0: the whole wave).
   /// One is kept for each pair of instruction and kind: loops and lanes repeat it.
   void add(Check check, const std::string &what, const Wave &wave, const Inst &inst,
            uint64_t lanes);

@@ -23,7 +23,7 @@ struct Touch {
 
   /// Atomic operations, and accesses of a wide scope.
   static constexpr uint32_t kAtomic = 1u << 16;
-  /// Loads of a wide scope that may see the store of one, of which nothing can be told.
+  /// Loads of a wide scope that may see the store of one: nothing can be told of them.
   static constexpr uint32_t kExpectsWrites = 1u << 17;
 
   static uint32_t of(unsigned wave, unsigned lane, uint32_t kind, unsigned shift) {
@@ -118,8 +118,8 @@ public:
     History *first;
     unsigned shift;
   };
-  /// The places of [from, from + bytes), where bytes is a power of two up to 16, of which `from` is
-  /// a multiple.
+  /// The places of [from, from + bytes), where bytes is a power of two up to 16, and `from` is
+  /// a multiple of it.
   Pieces pieces(uint64_t from, unsigned bytes) {
     Line &line = lines_[from / kLine];
     split(line, static_cast<unsigned>(std::countr_zero(bytes)));

@@ -8,7 +8,7 @@ FLYDSL_NAMESPACE_BEGIN
 
 namespace {
 
-/// One counter: a count, or a time, of which Prometheus wants seconds.
+/// One counter: a count, or a time, which Prometheus wants in seconds.
 struct Metric {
   std::string_view name, help;
   std::uint64_t Stats::*count = nullptr;

@@ -14,7 +14,7 @@ using namespace flydsl::runtime;
 
 namespace runtime {
 namespace {
-/// Lines of caches, of which each belongs to one turn alone.
+/// Lines of caches; each belongs to one turn alone.
 constexpr std::size_t kLine = 256;
 constexpr std::size_t kMostCapacity = std::size_t(1) << 32;
 constexpr std::size_t kMostRegistered = std::size_t(1) << 36;

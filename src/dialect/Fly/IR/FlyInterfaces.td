@@ -88,8 +88,8 @@ def Fly_StatefulOpTypeInterface : TypeInterface<"StatefulOpTypeInterface"> {
         instruction has no such field.
       }], "::std::optional<unsigned>", "getStateFieldIndex", (ins "::llvm::StringRef":$name)>,
     InterfaceMethod<[{
-        Whether `name` is set by a tuple or a pointer, of which a pass of the instruction's dialect
-        makes the numbers that the atom carries.
+        Whether `name` is set by a tuple or a pointer, and a pass of the instruction's dialect
+        makes of it the numbers that the atom carries.
       }], "bool", "isCompoundField", (ins "::llvm::StringRef":$name), "", "return false;">,
     InterfaceMethod<"The types of the values that the atom carries, in the order of their indices.",
       "::llvm::SmallVector<::mlir::Type>", "getStateFieldTypes", (ins)>,

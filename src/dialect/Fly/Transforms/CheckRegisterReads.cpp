@@ -279,7 +279,7 @@ public:
     run(body, state);
     return reported_.none();
   }
-  /// The memories of which something is read that not every path has written.
+  /// The memories with something that is read and that not every path has written.
   SmallVector<Root> partlyWritten() const {
     SmallVector<Root> roots;
     for (unsigned root : partly_.set_bits())

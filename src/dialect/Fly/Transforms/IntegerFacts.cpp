@@ -89,7 +89,7 @@ private:
     return launchLimits().blockSize;
   }
 
-  /// The same with the bounds that the kernel assumes, of values of which nothing else is known. An
+  /// The same with the bounds that the kernel assumes, for values without other known bounds. An
   /// assumption counts where it stands in the block that has the value: wherever that is used, the
   /// block runs to its end.
   static ExprRef assumed(Value value, const ExprRef &e) {
@@ -272,7 +272,7 @@ private:
       return within(range, swapped(predicate), of(compare.getLhs(), depth - 1)->range());
     return range;
   }
-  /// The value of which this one is the extension with its sign: the same number.
+  /// The value that was extended with its sign to this one: the same number.
   static Value numberOf(Value value) {
     auto extended = value.getDefiningOp<arith::ExtSIOp>();
     return extended && !extended.getIn().getType().isInteger(1) ? extended.getIn() : value;

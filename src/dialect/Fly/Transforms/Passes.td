@@ -57,7 +57,7 @@ def FlyIntSwizzleSimplifyPass : Pass<"fly-int-swizzle-simplify"> {
 def FlyCheckRegisterReadsPass : Pass<"fly-check-register-reads"> {
   let summary = "Refuse reads of register memory that nothing can have written";
   let description = [{
-    An error for each register memory of which an element is read that no path has written by then;
+    An error for each register memory with an element that is read before any path has written it;
     the first round of a loop counts. Changes nothing unless `unwritten` is given. Runs where layouts
     are lowered.
   }];

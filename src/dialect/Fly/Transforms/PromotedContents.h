@@ -11,7 +11,7 @@ namespace mlir::fly::promotion {
 /// The elements of a vector; 1 for a scalar.
 int64_t elementCount(Type type);
 
-/// What a promoted memory contains: `whole`, and over it pieces, scalars or vectors, none of which
+/// What a promoted memory contains: `whole`, and over it pieces, scalars or vectors that do not
 /// overlap. Most stores are read back as they are; as pieces they need no insertion into a vector
 /// that is many times their size. Without `asPieces` every store makes a new vector, as FlyDSL has
 /// it.

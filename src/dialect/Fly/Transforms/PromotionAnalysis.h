@@ -1,4 +1,4 @@
-// Which register memories can be values, and what part of which each access is.
+// Which register memories can be values, and the part of them that each access is.
 #pragma once
 
 #include "dialect/Fly/IR/FlyOps.h"

@@ -61,7 +61,7 @@ private:
     case TypesText::Operands:
       return finish(row, name, rest, statement, operandText, statement.types, {});
     case TypesText::Result:
-      // A range of an id is a promise of which nothing depends.
+      // A range of an id is a promise that nothing depends on.
       return finish(row, name, rest, statement, row.arguments.empty() ? "" : operandText, row.types,
                     result);
     case TypesText::Function: {

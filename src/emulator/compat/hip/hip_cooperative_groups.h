@@ -3,7 +3,7 @@
 // whose HIP has part of them. Groups of several devices are left out: the launches that they need
 // are not there either.
 //
-// A tile or a coalesced group lies within one wave. Its lanes are a mask of 64 bits, of which a wave
+// A tile or a coalesced group lies within one wave. Its lanes are a mask of 64 bits; a wave
 // of 32 has the low half.
 #pragma once
 

@@ -54,7 +54,7 @@ std::string where(const ConflictSide &side) {
          placeText(side.by->function->kernel->ready(), side.inst);
 }
 
-/// What would have ordered two operations, the first of which was submitted first.
+/// What would have ordered two operations; the first was submitted first.
 std::string remedy(const Position &a, const Position &b) {
   if (a.submission == b.submission)
     return "no edge of the graph leads from one to the other: hipGraphAddDependencies, or in a "

@@ -1,4 +1,4 @@
-// The check of streams: operations of which nothing says the order, and which touch the same bytes,
+// The check of streams: operations whose order nothing says, and which touch the same bytes,
 // at least one of them by a write.
 //
 // The order is what the program asks for, not how its operations happened to run. It is made of

@@ -82,7 +82,7 @@ void decodeScaledMatrix(const Machine &target, const uint32_t *words, Inst &inst
   vop3pFields(target, inst, words[2], words[3], 0);
 }
 
-// The fields of image instructions, of which the addresses are scalar registers here.
+// The fields of image instructions, whose addresses are scalar registers here.
 const char *decodeTensor(const Machine &target, const uint32_t *words, Inst &inst) {
   inst.enc = Enc::Tensor;
   inst.flags |= scopeFlags(bitField(words[1], 18, 2)) | temporalFlags(bitField(words[1], 20, 3));

@@ -124,7 +124,7 @@ private:
                       const Report &report) const;
   void end(WaveState &state, CountedOperation &operation);
   void land(Wave &wave, const CountedOperation &operation);
-  /// Calls rows(place, count) for registers in a row of which a load writes all lanes wholly, and
+  /// Calls rows(place, count) for registers in a row whose lanes a load writes wholly, and
   /// visit(place, mask) for each other register's lane, or dword of LDS, that it writes.
   template <class Rows, class Visit>
   void eachValue(Wave &wave, const CountedOperation &operation, Rows rows, Visit visit) const;

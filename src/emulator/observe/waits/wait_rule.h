@@ -38,7 +38,7 @@ struct WaitRule {
   bool waits = false;
   bool toLds = false; ///< a load whose data goes to LDS
   /// The counters that count it after it has been issued. Before gfx12, Ds and Km are one counter
-  /// (lgkmcnt), of which either counts a part. Stores with a counter of their own are not counted:
+  /// (lgkmcnt), and either counts a part of it. Stores with a counter of their own are not counted:
   /// nothing of a wave depends on them.
   WaitCounterSet counters;
   /// Those of them whose operations it ends among in the order of issue.

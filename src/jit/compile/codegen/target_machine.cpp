@@ -27,7 +27,7 @@ namespace flydsl::jit {
 namespace {
 
 /// How many machines wait for the next compile. There is one for each target, level and set of
-/// LLVM's options, of which a loop that tunes may try any number, and for each thread that compiles
+/// LLVM's options (a loop that tunes may try any number), and for each thread that compiles
 /// at the same time. A machine takes 6 MB.
 std::size_t mostFree() {
   static const std::size_t most = std::max(8u, 2 * std::thread::hardware_concurrency());

@@ -35,7 +35,7 @@ State &only() {
 thread_local unsigned contextsHere = 0;
 constinit std::atomic<bool> lost{false};
 
-/// MLIR keeps caches that belong to a thread. They die with the thread's own objects, of which
+/// MLIR keeps caches that belong to a thread. They die with the thread's own objects, and
 /// exit() destroys those of its thread first.
 thread_local bool cachesGone = false;
 

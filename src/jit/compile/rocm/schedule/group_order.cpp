@@ -100,7 +100,7 @@ struct PlacedPipeline {
   }
 };
 
-/// Adds all orders, those of the nearest groups first, most of which imply the others. False if two
+/// Adds all orders, those of the nearest groups first: most of them imply the others. False if two
 /// contradict each other.
 bool addNearestFirst(Reachability &graph, const std::vector<PlacedPipeline> &pipelines,
                      std::vector<Edge> &edges) {
