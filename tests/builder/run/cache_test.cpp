@@ -84,6 +84,25 @@ TEST_CASE("a copy that is not temporal has the bits of LLVM's guide on each targ
   }
 }
 
+TEST_CASE("two branches may load alike with different policies") {
+  for (const char *target : allTargets) {
+    INFO(target);
+    const fx::Executable both = compiled(
+        [](fx::Tensor x, fx::Tensor y) {
+          const fx::Tensor from = fx::rocdl::make_buffer_tensor(x);
+          fx::if_(
+              fx::block_idx().x == 0,
+              [&] { move(fx::rocdl::BufferCopy(128, fx::CachePolicy::non_temporal), from, y); },
+              [&] { move(fx::rocdl::BufferCopy(128, fx::CachePolicy::cached), from, y); });
+        },
+        target);
+    const std::string isa = both.isa();
+    const auto first = isa.find("buffer_load");
+    REQUIRE(first != std::string::npos);
+    CHECK(isa.find("buffer_load", first + 1) != std::string::npos);
+  }
+}
+
 TEST_CASE("copies without a policy have no bits") {
   for (const char *target : allTargets) {
     INFO(target);

@@ -130,4 +130,13 @@ def LowerMemorySpacesPass : Pass<"fly-lower-memory-spaces"> {
   let dependentDialects = ["::mlir::gpu::GPUDialect"];
 }
 
+def PinImmediatesPass : Pass<"fly-pin-immediates"> {
+  let summary = "Keep apart operations whose constant operands differ";
+  let description = [{
+    MLIR merges two branches that do alike into one block, and what differs becomes a value that the branch chooses. LLVM demands
+    constants as some operands of AMD's operations, such as the cache policy of a buffer load. Constants of an operation become an attribute
+    of it, too: operations with different constants are then different ones, and their blocks stay two.
+  }];
+}
+
 #endif // FLYDSL_DIALECT_CONVERSION_FLYTOROCDL_PASSES
