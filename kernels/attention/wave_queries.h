@@ -108,7 +108,7 @@ public:
     };
     // Those of the lane's keys, which are the same in each repeat. A factor of a value is part of the
     // power, c 2^s = 2^(s + log2 c), and rows are relative to their largest product of both: what is
-    // lost is small beside what counts. The sum that divides a result has none.
+    // lost is small compared with what counts. The sum that divides a result has none.
     std::vector<Numeric> ofValues;
     for (int i = 0; i < all && tokenScales_; ++i) {
       const HeadRows::TokenScales scales = tokenScales_(keys.base + keys.offset(i));

@@ -126,7 +126,7 @@ inline PreparedTile preparedTile(const Tensor &memory, const Preshuffled &weight
 class ColumnsOfB {
 public:
   /// `thread` counts those of the waves that share a step. In each half of B there is a tile (tileN
-  /// / halves, K), from the start of the block's part of K on; `blocks` blocks of its 16 rows
+  /// / halves, K), from the start of the block's part of K on; `blocks` blocks of 16 rows
   /// exist.
   ColumnsOfB(const LoopShape &shape, const Preshuffled &weights, const TiledMma &mma,
              const Int32 &thread, const std::vector<Tensor> &halves, const Int32 &blocks)

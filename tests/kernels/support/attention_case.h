@@ -211,7 +211,7 @@ private:
   bool isScaled() const {
     return problem.kv.bits() == 8 && problem.scales != fk::KvScales::none && !ofTokens();
   }
-  /// Powers of 2 of which some are far from the others, and numbers between them.
+  /// Powers of 2, some of them far from the others, and numbers between them.
   std::vector<double> tokenScales(std::uint64_t seed) const {
     if (!ofTokens())
       return {};
