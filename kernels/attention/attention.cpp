@@ -364,6 +364,9 @@ private:
                         " keys for a sequence; there are less than " + std::to_string(kMostTokens) +
                         " keys");
     }
+    const char *modes = ofTokens("tokens, kv_heads, head", "batch, keys, kv_heads, head");
+    if (!cache)
+      rank(args_.k, "k", modes);
     if (problem_.scales == KvScales::token) {
       params.tokenScale.k = tokenScale(args_.k_scale, "k_scale");
       params.tokenScale.v = tokenScale(args_.v_scale, "v_scale");
@@ -374,8 +377,6 @@ private:
     }
     if (cache)
       return caches();
-    const char *modes = ofTokens("tokens, kv_heads, head", "batch, keys, kv_heads, head");
-    rank(args_.k, "k", modes);
     const TensorArg::Dims shape = args_.k.shape();
     const std::int64_t keys = problem_.varlen ? shape[0] : shape[1];
     if (keys >= kMostTokens)
