@@ -175,8 +175,8 @@ struct FLYDSL_API GemmConfig {
   /// waves lie side by side along n.
   int waves_m = 1;
   int stages = 2; ///< tiles of the ring: 2, or with dma 2 to 8
-  /// Tiles of the ring come to LDS without a way through registers, of operands that lie by rows: on
-  /// gfx950 by LDS's own loads, on gfx1250 by its tensor data mover.
+  /// Tiles of the ring come to LDS without a way through registers: on gfx950 by LDS's own loads, on
+  /// gfx1250 by its tensor data mover, for operands that lie by rows.
   bool dma = false;
   /// Blocks that share K for a tile of c. If there are several, sums go through a workspace, where
   /// `parts_sum` adds them. K is a multiple of split_k * tile_k then.

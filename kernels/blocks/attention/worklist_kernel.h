@@ -8,6 +8,7 @@
 #include <flydsl/kernels/worklist.h>
 
 #include <functional>
+#include <utility>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
