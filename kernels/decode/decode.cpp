@@ -56,8 +56,8 @@ Support cacheSupported(const DecodeProblem &problem) {
 Support latentSupported(const DecodeProblem &problem) {
   if (problem.kv_heads != 1 || problem.cache != KvCache::pages || problem.scales == KvScales::token)
     return Support::no(is("latent", problem.latent) +
-                       "; kv_heads is 1 then, the cache KvCache::pages, and a cache of 8 bits has "
-                       "one scale or none");
+                       "; kv_heads is 1 then, the cache KvCache::pages, and scales are "
+                       "KvScales::tensor, KvScales::head or none");
   if (problem.head_v)
     return Support::no(is("head_v", problem.head_v) + " and " + is("latent", problem.latent) +
                        "; with latent a value is the start of its key, and head_v is 0");
@@ -221,11 +221,9 @@ public:
                                           .dtype = f32,
                                           .shape = {"m, q_heads", m_, problem_.q_heads},
                                           .use = Use::written});
-    if (!problem_.window && args_.window_left != -1)
-      arguments_.fail("window_left is given, and the problem has no window");
-    if (args_.window_left < -1 || args_.window_left >= kMostTokens)
-      arguments_.fail(is("window_left", args_.window_left) +
-                      "; it is a number of tokens, or -1 for all");
+    if (const std::string what = problemWithWindow(problem_.window, args_.window_left);
+        !what.empty())
+      arguments_.fail(what);
     params.windowLeft = args_.window_left;
     params.starts =
         arguments_.operandIf<0>(problem_.varlen, args_.cu_seqlens_q,

@@ -316,16 +316,16 @@ Support columnsFit(int rows, int rowBytes, int threads, const Target &target) {
                        to_string(4 * lds_banks(target)) + " bytes, as many as LDS has banks for");
   return {};
 }
-/// The same for loads of LDS's own, whose tiles are turned by the reads of LDS; `rows` are those of half of
-/// a tile with GemmLoop::groups.
-Support dmaColumnsFit(int rows, const Target &target) {
+
+/// The same for loads of LDS's own, whose tiles are turned by the reads of LDS: `tiles` of so many
+/// rows. GemmLoop::groups has halves of tiles.
+Support dmaColumnsFit(const char *tiles, int rows, const Target &target) {
   if (!target.has(Feature::lds_transpose_read))
     return Support::no("dma: " + target.name() + " has no reads of LDS that turn columns");
   if (!std::has_single_bit(static_cast<unsigned>(rows)))
-    return Support::no(
-        "an operand that lies by columns comes by loads of LDS's own in tiles of a power of "
-        "two of columns, here " +
-        to_string(rows));
+    return Support::no("an operand that lies by columns comes by loads of LDS's own in " +
+                       std::string(tiles) + " of a power of two of columns, here " +
+                       to_string(rows));
   return {};
 }
 
@@ -360,8 +360,9 @@ Support loadsFit(const GemmProblem &problem, const GemmConfig &config, const Tar
   for (const auto &[layout, rows] :
        {std::pair(problem.a_layout, config.tile_m), std::pair(problem.b_layout, config.tile_n)})
     if (layout == OperandLayout::columns)
-      if (const Support answer = config.loop == GemmLoop::groups ? dmaColumnsFit(rows / 2, target)
-                                 : config.dma                    ? dmaColumnsFit(rows, target)
+      if (const Support answer = config.loop == GemmLoop::groups
+                                     ? dmaColumnsFit("halves of tiles", rows / 2, target)
+                                 : config.dma ? dmaColumnsFit("tiles", rows, target)
                                               : columnsFit(rows, rowBytes, threads, target);
           !answer)
         return answer;

@@ -260,8 +260,11 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
 Outputs expected(const WorklistProblem &problem, const WorklistConfig &, std::int64_t,
                  const Inputs &inputs) {
   const std::vector<double> &lengths = inputs.at("seq_lens");
+  std::vector<std::int32_t> starts;
+  if (problem.varlen)
+    starts.assign(inputs.at("cu_seqlens_q").begin(), inputs.at("cu_seqlens_q").end());
   const std::vector<std::int32_t> list =
-      make_worklist(problem, std::vector<std::int32_t>(lengths.begin(), lengths.end()));
+      make_worklist(problem, std::vector<std::int32_t>(lengths.begin(), lengths.end()), -1, starts);
   return {{"worklist", {{list.begin(), list.end()}, std::vector<double>(list.size())}}};
 }
 

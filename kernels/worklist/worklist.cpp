@@ -10,7 +10,6 @@ namespace {
 using Worklist = Family<WorklistProblem>;
 
 constexpr int kMostWorkers = 65535, kLargestUnit = 65536;
-constexpr std::int64_t kMostBefore = 0x7fffffff;
 
 Support problemSupported(const WorklistProblem &problem) {
   if (problem.workers < 1 || problem.workers > kMostWorkers)
@@ -59,11 +58,9 @@ void Worklist::launch(const Call<WorklistProblem> &call) {
                                   .dtype = i32,
                                   .shape = {"n + 1 + workers", n + 1 + call.problem.workers},
                                   .use = Use::written});
-  if (!call.problem.window && args.window_left != -1)
-    arguments.fail("window_left is given, and the problem has no window");
-  if (args.window_left < -1 || args.window_left > kMostBefore)
-    arguments.fail("window_left is " + std::to_string(args.window_left) +
-                   "; it is a number of tokens, or -1 for all");
+  if (const std::string what = problemWithWindow(call.problem.window, args.window_left);
+      !what.empty())
+    arguments.fail(what);
   call.launches.at(0, kWorklist)(call.on(1, call.config.block), call.where,
                                  {.seqLens = operandOf<0>(args.seq_lens),
                                   .starts = starts,
@@ -96,11 +93,21 @@ std::vector<std::int32_t> make_worklist(const WorklistProblem &problem,
     throw Error("worklist: cu_seqlens_q has " + std::to_string(cu_seqlens_q.size()) +
                 " numbers, and seq_lens " + std::to_string(seq_lens.size()) +
                 "; with varlen it has one more, and otherwise none");
+  if (const std::string what = problemWithWindow(problem.window, window_left); !what.empty())
+    throw Error("worklist: " + what);
   std::vector<std::int32_t> list{0};
   for (std::size_t i = 0; i < seq_lens.size(); ++i) {
-    const std::int64_t context = seq_lens[i], queries = problem.varlen
-                                                            ? cu_seqlens_q[i + 1] - cu_seqlens_q[i]
-                                                            : problem.queries;
+    const std::int64_t context = seq_lens[i],
+                       queries = problem.varlen
+                                     ? std::int64_t(cu_seqlens_q[i + 1]) - cu_seqlens_q[i]
+                                     : problem.queries;
+    if (context < 0)
+      throw Error("worklist: seq_lens[" + std::to_string(i) + "] is " + std::to_string(context) +
+                  "; it is a number of keys");
+    if (queries < 0)
+      throw Error("worklist: cu_seqlens_q[" + std::to_string(i + 1) + "] is " +
+                  std::to_string(cu_seqlens_q[i + 1]) + ", below the number before it, " +
+                  std::to_string(cu_seqlens_q[i]));
     const Visibility<std::int64_t> visibility{true,    problem.window, queries,
                                               context, window_left,    0};
     list.push_back(list.back() +

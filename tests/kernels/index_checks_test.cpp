@@ -628,6 +628,7 @@ TEST_CASE("the operands that tools and tuning take are right") {
   check(fk::TopkGatingProblem{.experts = 9, .topk = 2, .given = true}, 5);
   check(fk::SamplingProblem{.vocabulary = 40, .temperature = true, .draft = fk::Draft::token}, 4);
   check(fk::WorklistProblem{.workers = 3, .unit = 32}, 4);
+  check(fk::WorklistProblem{.workers = 3, .unit = 32, .varlen = true}, 4);
 }
 
 TEST_CASE("plans without indices, and plans that are not checked, have the same code") {

@@ -333,7 +333,8 @@ void expectRules(const Share &share) {
                                  {.experts = 12, .topk = 3, .given = true}},
                                 share);
   expectRule<WeightProblem>({{.n = 24, .k = 40}}, share);
-  expectRule<WorklistProblem>({{.workers = 3, .unit = 32}}, share);
+  expectRule<WorklistProblem>(
+      {{.workers = 3, .unit = 32}, {.workers = 3, .unit = 32, .varlen = true}}, share);
   expectRule<GgmlRowsProblem>({{.n = 6, .k = 64}}, share);
   expectRule<GgmlGemmProblem>(
       {{.n = 20, .k = 64}, {.n = 20, .k = 64, .activation = Activation::silu, .gated = true}},

@@ -145,6 +145,18 @@ TEST_CASE("worklists of sequences with different numbers of queries", "[run]") {
   CHECK(why({.varlen = true}, {}) == "worklist: cu_seqlens_q has 0 numbers, and seq_lens 5; with "
                                      "varlen it has one more, and otherwise none");
   CHECK(why({}, starts).find("cu_seqlens_q has 6 numbers") != std::string::npos);
+  std::vector<std::int32_t> falling(starts.begin(), starts.end());
+  falling[3] = falling[2] - 1;
+  CHECK(why({.varlen = true}, falling).find("worklist: cu_seqlens_q[3] is ") != std::string::npos);
+  const std::vector<std::int32_t> negative{4, -1};
+  CHECK(messageOf([&] { (void)fk::make_worklist({}, negative); }) ==
+        "worklist: seq_lens[1] is -1; it is a number of keys");
+  CHECK(messageOf([&] { (void)fk::make_worklist({}, lengths, 5); }) ==
+        "worklist: window_left is given, and the problem has no window");
+  for (const std::int64_t left : {std::int64_t(-2), std::int64_t(1) << 30})
+    CHECK(messageOf([&] {
+            (void)fk::make_worklist({.window = true}, lengths, left);
+          }).find("it is a number of tokens below 2^30, or -1 for all") != std::string::npos);
 }
 
 TEST_CASE("a worklist of no sequences", "[run]") {

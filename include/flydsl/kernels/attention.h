@@ -45,8 +45,8 @@ struct FLYDSL_API AttentionProblem {
   bool float8_products = false;
   int q_heads = 0;  ///< a multiple of kv_heads
   int kv_heads = 0; ///< heads of k and v
-  int head =
-      0; ///< elements of a head of q and k, a multiple of 8 up to 512; float8_products: of 16
+  /// Elements of a head of q and k, a multiple of 8 up to 512; float8_products: of 16
+  int head = 0;
   int head_v = 0;   ///< of v and o, the same; 0: as many as `head`
   double scale = 0; ///< positive; 0: 1 / sqrt(head)
   double soft_cap = 0;

@@ -43,8 +43,8 @@ struct FLYDSL_API DecodeProblem {
   int queries = 1;
   double scale = 0;    ///< 0: 1 / sqrt(head)
   double soft_cap = 0; ///< positive; 0: none
-  bool window =
-      false; ///< there is the argument `window_left`; otherwise a query sees all before it
+  /// There is the argument `window_left`; otherwise a query sees all before it
+  bool window = false;
   /// Sequences have different numbers of queries, 0 too: cu_seqlens_q says where they are. Results
   /// are right for any numbers; blocks are made for `queries` of each sequence, and those of one
   /// that has more go over its other queries after these, which takes longer.

@@ -22,8 +22,8 @@ struct FLYDSL_API MqaLogitsProblem {
   int heads = 64;      ///< of q: a multiple of 16, 16 to 128
   int head = 128;      ///< elements of a head: a multiple of 64, 64 to 256
   bool k_scale = true; ///< each key has a scale
-  bool paged =
-      false;     ///< there are cu_seqlens_q, seq_lens and block_table in place of first and last
+  /// There are cu_seqlens_q, seq_lens and block_table in place of first and last
+  bool paged = false;
   int page = 64; ///< paged: tokens of a block of the cache, 1 to 65536
   friend bool operator==(const MqaLogitsProblem &, const MqaLogitsProblem &) = default;
 };

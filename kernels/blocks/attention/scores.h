@@ -18,6 +18,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -55,6 +56,17 @@ template <class Int> struct TileSpan { Int first, end, whole, wholeEnd; };
 
 /// More keys than there may be: a window without a limit.
 inline constexpr std::int32_t kNoLimit = 1 << 30;
+
+/// Why a call with `left` keys of a window before each query is refused, or nothing: larger windows
+/// would leave the numbers of 32 bits that places of keys have.
+inline std::string problemWithWindow(bool window, std::int64_t left) {
+  if (!window && left != -1)
+    return "window_left is given, and the problem has no window";
+  if (left < -1 || left >= kNoLimit)
+    return "window_left is " + std::to_string(left) +
+           "; it is a number of tokens below 2^30, or -1 for all";
+  return {};
+}
 
 /// Which keys the queries of a sequence see. Lengths are below 2^30.
 template <class Int> struct Visibility {

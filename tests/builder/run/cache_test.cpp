@@ -89,11 +89,12 @@ TEST_CASE("two branches may load alike with different policies") {
     INFO(target);
     const fx::Executable both = compiled(
         [](fx::Tensor x, fx::Tensor y) {
-          const fx::Tensor from = fx::rocdl::make_buffer_tensor(x);
+          const fx::Tensor from = fx::rocdl::make_buffer_tensor(x),
+                           to = fx::rocdl::make_buffer_tensor(y);
           fx::if_(
               fx::block_idx().x == 0,
-              [&] { move(fx::rocdl::BufferCopy(128, fx::CachePolicy::non_temporal), from, y); },
-              [&] { move(fx::rocdl::BufferCopy(128, fx::CachePolicy::cached), from, y); });
+              [&] { move(fx::rocdl::BufferCopy(128, fx::CachePolicy::non_temporal), from, to); },
+              [&] { move(fx::rocdl::BufferCopy(128, fx::CachePolicy::cached), from, to); });
         },
         target);
     const std::string isa = both.isa();

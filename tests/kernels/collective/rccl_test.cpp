@@ -283,7 +283,7 @@ TEST_CASE("an exchange that RCCL goes on with keeps its memory when its rank has
   CHECK(two.endsWell(0));
 }
 
-TEST_CASE("ranks of which nothing has come are told so") {
+TEST_CASE("ranks that have sent nothing are told so") {
   fx::GroupOffer offer(0, 2, kOptions);
   const std::span<const std::byte> own = offer.bytes();
   std::vector<std::byte> all(2 * own.size());

@@ -280,7 +280,7 @@ TEST_CASE("a prefix and what comes after it are merged as attention of both", "[
   std::vector<Operand> values, lse;
   for (const bool ofPrefix : {true, false}) {
     values.push_back(Operand::output(fx::bf16, queries, heads * head));
-    lse.push_back(Operand::output(fx::f32, heads, queries));
+    lse.push_back(Operand::output(fx::f32, queries, heads));
     const fk::AttentionProblem &problem = ofPrefix ? prefix : suffix;
     const std::int64_t first = ofPrefix ? 0 : before, count = ofPrefix ? before : queries;
     fk::AttentionPlan(problem, fk::choose(problem, queries))(
@@ -288,18 +288,18 @@ TEST_CASE("a prefix and what comes after it are merged as attention of both", "[
          .k = keys(K, first, count),
          .v = keys(V, first, count),
          .o = fx::tensor(values.back().tensor().data(), fx::bf16, {1, queries, heads, head}),
-         .lse = fx::tensor(lse.back().tensor().data(), fx::f32, {1, heads, queries})},
+         .lse = fx::tensor(lse.back().tensor().data(), fx::f32, {1, queries, heads})},
         stream);
     stream.synchronize();
   }
   const MergeStatesProblem merge{.heads = 4, .head = 64, .lse = true};
   const Operand y = Operand::output(fx::bf16, queries, heads * head),
-                ofAll = Operand::output(fx::f32, heads, queries);
+                ofAll = Operand::output(fx::f32, queries, heads);
   const auto rows = [&](const Operand &of) {
     return fx::tensor(of.tensor().data(), fx::bf16, {queries, heads, head});
   };
   const auto byTokens = [&](const Operand &of) {
-    return fx::tensor(of.tensor().data(), fx::f32, {queries, heads}, {1, queries});
+    return fx::tensor(of.tensor().data(), fx::f32, {queries, heads});
   };
   fk::MergeStatesPlan(merge, fk::choose(merge, queries))({.a = rows(values[0]),
                                                           .a_lse = byTokens(lse[0]),

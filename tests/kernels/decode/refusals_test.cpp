@@ -152,7 +152,9 @@ TEST_CASE("decode says which calls a worklist is given to, and what a window is"
   problem.csr = false;
   problem.window = true;
   expectPart(message(problem, {.block = 64}, [](auto &args) { args.window_left = -2; }),
-             "window_left is -2; it is a number of tokens, or -1 for all");
+             "window_left is -2; it is a number of tokens below 2^30, or -1 for all");
+  expectPart(message(problem, {.block = 64}, [](auto &args) { args.window_left = 1 << 30; }),
+             "window_left is 1073741824; it is a number of tokens below 2^30");
 }
 
 TEST_CASE("decode refuses terms of scores that do not fit its problem") {

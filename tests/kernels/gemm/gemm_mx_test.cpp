@@ -178,6 +178,8 @@ TEST_CASE("products of the microscaling formats", "[run]") {
 
 TEST_CASE("products of the microscaling formats: rows of b, parts of K, LDS's own loads", "[run]") {
   SweepCounts counts;
+  const bool hasDma =
+      here().has(fx::feature::buffer_to_lds_wide) || here().has(fx::feature::tensor_mover);
   for (const fx::DType type : {fx::DType(fx::f4E2M1FN), fx::DType(fx::f8E4M3FN)}) {
     GemmProblem problem = mx(type, type, 72, type == fx::f4E2M1FN ? 1056 : 1152);
     problem.b_layout = OperandLayout::rows;
@@ -188,7 +190,7 @@ TEST_CASE("products of the microscaling formats: rows of b, parts of K, LDS's ow
                                .waves_m = 2};
     runOnce(problem, config, 70, counts);
     GemmConfig dma = config;
-    if (here().has(fx::feature::buffer_to_lds_wide)) {
+    if (hasDma) {
       dma.dma = true;
       dma.stages = 4;
       runOnce(problem, dma, 70, counts);
@@ -201,7 +203,7 @@ TEST_CASE("products of the microscaling formats: rows of b, parts of K, LDS's ow
     dma.stages = 2;
     runOnce(problem, dma, 20, counts);
   }
-  CHECK(counts.compared == (here().has(fx::feature::buffer_to_lds_wide) ? 6 : 4));
+  CHECK(counts.compared == (hasDma ? 6 : 4));
 }
 
 TEST_CASE("sums of integers over powers of two are exact in the microscaling formats", "[run]") {

@@ -1,5 +1,5 @@
 // Two branches whose buffer loads differ in their cache policies stay two: the policy has to be a constant.
-// RUN: fly-opt %s --pass-pipeline='builtin.module(gpu.module(convert-scf-to-cf,fly-pin-immediates,convert-gpu-to-rocdl{chipset=gfx942}))' | FileCheck %s
+// RUN: fly-opt %s --pass-pipeline='builtin.module(gpu.module(convert-scf-to-cf,fly-pin-immediates,convert-vector-to-llvm,convert-gpu-to-rocdl{chipset=gfx942}))' | FileCheck %s
 
 gpu.module @kernels {
   // CHECK-LABEL: @policies

@@ -25,7 +25,8 @@ public:
   static Operand prepared(const Tensor &weights, Loc loc = Loc::current());
   /// a alone: row i of the product is row `indices(i)` of the matrix (rows, K), and zeros where
   /// `indices(i)` is no row of it. `indices` is a vector of i32, one for each row of c. All of the
-  /// matrix spans less than 1 GiB; the kernel traps otherwise. Every loop takes it.
+  /// matrix spans less than 1 GiB; the kernel traps otherwise. Every loop takes it: a ring that the
+  /// tensor data mover fills (gfx1250) is one of two stages by registers then.
   static Operand gathered(const Tensor &matrix, const Tensor &indices, Loc loc = Loc::current());
 
 private:

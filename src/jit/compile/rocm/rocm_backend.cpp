@@ -115,7 +115,7 @@ public:
         options.target.name() + "},fly-convert-native-math,fly-lower-shuffles{chipset=" +
         options.target.name() + "},fly-lower-later-intrinsics{chipset=" + options.target.name() +
         "},cse,fly-lower-memory-spaces,"
-        "convert-vector-to-llvm,fly-pin-immediates,"
+        "fly-pin-immediates,convert-vector-to-llvm,"
         "convert-gpu-to-rocdl{chipset=" +
         options.target.name() +
         " index-bitwidth=0 runtime=OpenCL use-bare-ptr-memref-call-conv=true},"
