@@ -131,7 +131,7 @@ def LowerMemorySpacesPass : Pass<"fly-lower-memory-spaces"> {
 }
 
 def PinImmediatesPass : Pass<"fly-pin-immediates"> {
-  let summary = "Keep apart operations whose constant operands differ";
+  let summary = "Keep operations whose constant operands differ from becoming one";
   let description = [{
     MLIR merges two branches that do alike into one block, and what differs becomes a value that the branch chooses. LLVM demands
     constants as some operands of AMD's operations, such as the cache policy of a buffer load. Constants of an operation become an attribute
