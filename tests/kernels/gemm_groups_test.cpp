@@ -206,7 +206,9 @@ TEST_CASE("products by groups say what they do not take") {
   CHECK(why("gfx950", problem, ring) == "tile 96x64x64 of 256 threads: an operand that lies by "
                                         "columns comes by loads of LDS's own in "
                                         "tiles of a power of two of columns, here 96");
-  CHECK(with([](auto &c) { c.tile_m = 192; }) ==
+  GemmConfig halves = inGroups(problem);
+  halves.tile_m = 192;
+  CHECK(why("gfx950", problem, halves) ==
         "tile 192x128x64 of 512 threads: an operand that lies by columns comes by loads of LDS's "
         "own in halves of tiles of a power of two of columns, here 96");
   const char *rows = "has two rows of four waves: threads is 512, waves_m 2 and waves_k 1";
