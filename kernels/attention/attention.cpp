@@ -1,6 +1,7 @@
 #include "attention/attention_family.h"
 
 #include "blocks/attention/csr_rules.h"
+#include "blocks/attention/scale_rules.h"
 #include "blocks/facts/gpu_size.h"
 #include "blocks/facts/matrix_form.h"
 #include "blocks/products/tile_order_rules.h"
@@ -416,20 +417,8 @@ private:
   /// Checks the factors of an operand, if there are some: one, or one of each sequence and head.
   Strided<OnHost, 2> descale(const std::optional<TensorArg> &tensor, const char *name, bool has,
                              bool ofHeads) const {
-    if (!arguments_.given(tensor, name, has))
-      return {};
-    if (ofHeads)
-      return arguments_.operand<2>(
-          *tensor, {.name = name,
-                    .dtype = f32,
-                    .shape = {"batch, kv_heads", params.size.batch, problem_.kv_heads},
-                    .free = 2});
-    if (tensor->rank() == 2)
-      arguments_.fail(
-          std::string(name) +
-          " has 2 modes, as scales of sequences and heads have; scales is tensor, which "
-          "takes one number, and KvScales::head takes these");
-    return arguments_.operand<2>(*tensor, {.name = name, .dtype = f32, .shape = {"1", 1}});
+    return givenScales(arguments_, has, tensor, name, ofHeads,
+                       {"batch, kv_heads", params.size.batch, problem_.kv_heads});
   }
   void caches() {
     const std::int64_t blocks = args_.k.shape()[0], page = problem_.page, kv = problem_.kv_heads,

@@ -2,6 +2,7 @@
 #include "attention/attention_family.h"
 
 #include "blocks/attention/csr_rules.h"
+#include "blocks/attention/sequence_rows.h"
 #include "frame/arguments.h"
 
 #include <algorithm>
@@ -34,14 +35,7 @@ Family<AttentionProblem>::indexRows(const AttentionProblem &problem,
   std::vector<IndexRow> rows;
   const bool cache = problem.cache != KvCache::none;
   if (problem.varlen)
-    rows.push_back({.rule = {.argument = "cu_seqlens_q",
-                             .kind = IndexKind::rising,
-                             .meaning = "the tokens of q"},
-                    .values = [](const P &, const A &args) {
-                      return IndexValues{.address = address(args.cu_seqlens_q),
-                                         .count = args.cu_seqlens_q->shape()[0],
-                                         .end = args.q.shape()[0] + 1};
-                    }});
+    rows.push_back(queriesRow<P, A>());
   if (problem.varlen && !cache)
     rows.push_back(
         {.rule = {.argument = "cu_seqlens_kv",
@@ -90,15 +84,11 @@ Family<AttentionProblem>::indexRows(const AttentionProblem &problem,
                            .align = config.tile_k,
                            .window = problem.window},
                   .values = [](const P &p, const A &args) {
-                    return IndexValues{.address = address(args.block_table),
-                                       .count = args.seq_lens->shape()[0],
-                                       .end = args.k.shape()[0],
-                                       .stride = args.block_table->strides()[0],
-                                       .columns = args.block_table->shape()[1],
-                                       .lengths = address(args.seq_lens),
-                                       .starts = address(args.cu_seqlens_q),
-                                       .queries = p.varlen ? 0 : args.q.shape()[1],
-                                       .before = args.window_left};
+                    IndexValues values = blockTableValues(args);
+                    values.starts = address(args.cu_seqlens_q);
+                    values.queries = p.varlen ? 0 : args.q.shape()[1];
+                    values.before = args.window_left;
+                    return values;
                   }});
   return rows;
 }

@@ -1,6 +1,7 @@
 #include "decode/decode_family.h"
 
 #include "blocks/attention/csr_rules.h"
+#include "blocks/attention/scale_rules.h"
 #include "blocks/attention/worklist.h"
 #include "blocks/facts/gpu_size.h"
 #include "blocks/quant/quant_rules.h"
@@ -368,30 +369,20 @@ private:
                                         .dtype = f32,
                                         .shape = {"blocks, page, kv_heads", blocks, page, kv},
                                         .free = 3});
-      const auto [address, stride] = givenScales(has && scalesHeads(problem_), tensor, name,
-                                                 problem_.scales == KvScales::head);
+      const auto [address, stride] =
+          scales(has && scalesHeads(problem_), tensor, name, problem_.scales == KvScales::head);
       return {.address = address, .stride = {stride[0], 0, stride[1]}};
     };
     params.kScale = scale(true, args_.k_scale, "k_scale");
     params.vScale = scale(!problem_.latent, args_.v_scale, "v_scale");
-    params.qScale = givenScales(scalesQueries(problem_), args_.q_scale, "q_scale",
-                                args_.q_scale && args_.q_scale->rank() == 2);
+    params.qScale = scales(scalesQueries(problem_), args_.q_scale, "q_scale",
+                           args_.q_scale && args_.q_scale->rank() == 2);
   }
   /// Checks scales: one number, or one for each sequence and head.
-  Strided<OnHost, 2> givenScales(bool has, const std::optional<TensorArg> &tensor, const char *name,
-                                 bool ofHeads) const {
-    if (!arguments_.given(tensor, name, has))
-      return {};
-    if (ofHeads)
-      return arguments_.operand<2>(
-          *tensor,
-          {.name = name, .dtype = f32, .shape = {"n, kv_heads", n_, problem_.kv_heads}, .free = 2});
-    if (tensor->rank() == 2)
-      arguments_.fail(
-          std::string(name) +
-          " has 2 modes, as scales of sequences and heads have; scales is tensor, which "
-          "takes one number, and KvScales::head takes these");
-    return arguments_.operand<2>(*tensor, {.name = name, .dtype = f32, .shape = {"1", 1}});
+  Strided<OnHost, 2> scales(bool has, const std::optional<TensorArg> &tensor, const char *name,
+                            bool ofHeads) const {
+    return givenScales(arguments_, has, tensor, name, ofHeads,
+                       {"n, kv_heads", n_, problem_.kv_heads});
   }
 
   const DecodeProblem &problem_;

@@ -2,6 +2,7 @@
 #include "decode/decode_family.h"
 
 #include "blocks/attention/csr_rules.h"
+#include "blocks/attention/sequence_rows.h"
 #include "blocks/attention/worklist.h"
 #include "frame/arguments.h"
 
@@ -20,16 +21,14 @@ std::int64_t blocksOfCall(const A &args) { return args.k.shape()[0]; }
 std::int64_t mostTokens(const P &problem, const A &args) {
   return problem.bias ? args.bias->shape()[2] : INT64_C(1) << 31;
 }
-IndexRowOf<P, A> queriesRow(const P &problem) {
+IndexRowOf<P, A> queriesOf(const P &problem) {
   return {.rule = {.argument = "cu_seqlens_q",
                    .kind = IndexKind::rising,
                    .meaning = problem.tree_mask ? "the tokens of q, and no more of a sequence "
                                                   "than tree_mask has bits"
                                                 : "the tokens of q"},
           .values = [](const P &p, const A &args) {
-            IndexValues values{.address = address(args.cu_seqlens_q),
-                               .count = args.cu_seqlens_q->shape()[0],
-                               .end = args.q.shape()[0] + 1};
+            IndexValues values = queriesValues(args);
             if (p.tree_mask)
               values.most = args.tree_mask->shape()[1] * 32;
             return values;
@@ -43,7 +42,7 @@ Family<DecodeProblem>::indexRows(const DecodeProblem &problem, const DecodeConfi
   if (problem.csr) {
     std::vector<IndexRow> rows = csrRows<P, A, blocksOfCall, mostTokens>(problem);
     if (problem.varlen)
-      rows.push_back(queriesRow(problem));
+      rows.push_back(queriesOf(problem));
     return rows;
   }
   const char *room = problem.bias
@@ -69,19 +68,15 @@ Family<DecodeProblem>::indexRows(const DecodeProblem &problem, const DecodeConfi
                 .window = problem.window},
        .values =
            [](const P &p, const A &args) {
-             return IndexValues{.address = address(args.block_table),
-                                .count = args.seq_lens->shape()[0],
-                                .end = args.k.shape()[0],
-                                .stride = args.block_table->strides()[0],
-                                .columns = args.block_table->shape()[1],
-                                .lengths = address(args.seq_lens),
-                                .starts = address(args.cu_seqlens_q),
-                                .queries = p.queries,
-                                .before = args.window_left};
+             IndexValues values = blockTableValues(args);
+             values.starts = address(args.cu_seqlens_q);
+             values.queries = p.queries;
+             values.before = args.window_left;
+             return values;
            }},
   };
   if (problem.varlen)
-    rows.push_back(queriesRow(problem));
+    rows.push_back(queriesOf(problem));
   // Without the argument, the plan makes a worklist of its own.
   if (config.workers)
     rows.push_back({.rule = {.argument = "worklist",

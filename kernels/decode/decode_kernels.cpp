@@ -1,6 +1,7 @@
 // The kernels of attention over a paged cache: the blocks that go over keys, the one that combines
 // their parts, and the one that makes a worklist.
 #include "blocks/attention/worklist_kernel.h"
+#include "blocks/common/sorted_search.h"
 #include "decode/latent_block.h"
 #include "decode/paged_block.h"
 #include "frame/compile.h"
@@ -55,15 +56,7 @@ Int32 sequenceOf(const DecodeProblem &problem, const DecodeTraced &p, const Int3
     return token / problem.queries;
   const Int32 n = p.sequences.to<Int32>();
   const Tensor starts = p.starts.view(i32, n + 1); // (n + 1)
-  const Var<Int32> low(Int32(0)), high(n); // the last sequence that does not begin after the token
-  while_([&] { return Boolean(high - low > 1); },
-         [&] {
-           const Int32 middle = (low + high) / 2;
-           const Boolean beyond(starts(middle) > token);
-           low = select(beyond, low.get(), middle);
-           high = select(beyond, middle, high.get());
-         });
-  return low.get();
+  return lastNotAbove(starts, n, token); // the last sequence that does not begin after the token
 }
 
 const FamilyKernel combineRows{

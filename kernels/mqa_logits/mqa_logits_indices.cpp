@@ -1,7 +1,7 @@
 // The numbers that say which keys a token's logits are computed of.
 #include "mqa_logits/mqa_logits_family.h"
 
-#include "frame/arguments.h"
+#include "blocks/attention/sequence_rows.h"
 
 #include <algorithm>
 
@@ -26,23 +26,8 @@ Family<MqaLogitsProblem>::indexRows(const MqaLogitsProblem &problem, const MqaLo
                   .kind = IndexKind::pages,
                   .meaning = "the blocks of k",
                   .page = problem.page},
-         .values =
-             [](const P &, const A &args) {
-               return IndexValues{.address = address(args.block_table),
-                                  .count = args.seq_lens->shape()[0],
-                                  .end = args.k.shape()[0],
-                                  .stride = args.block_table->strides()[0],
-                                  .columns = args.block_table->shape()[1],
-                                  .lengths = address(args.seq_lens)};
-             }},
-        {.rule = {.argument = "cu_seqlens_q",
-                  .kind = IndexKind::rising,
-                  .meaning = "the tokens of q"},
-         .values = [](const P &, const A &args) {
-           return IndexValues{.address = address(args.cu_seqlens_q),
-                              .count = args.cu_seqlens_q->shape()[0],
-                              .end = args.q.shape()[0] + 1};
-         }}};
+         .values = [](const P &, const A &args) { return blockTableValues(args); }},
+        queriesRow<P, A>()};
   // The kernel compares both with the keys that there are, and reads nothing else; but a window past
   // the keys is the mistake of a caller who counts other keys.
   const auto row = [](const char *argument, IndexValues (*values)(const P &, const A &)) {

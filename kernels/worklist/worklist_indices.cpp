@@ -1,6 +1,7 @@
 // The numbers by which worklists are made: lengths of sequences.
 #include "worklist/worklist_family.h"
 
+#include "blocks/attention/scores.h"
 #include "frame/arguments.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -8,13 +9,11 @@ namespace kernels::impl {
 
 std::vector<Family<WorklistProblem>::IndexRow>
 Family<WorklistProblem>::indexRows(const WorklistProblem &problem, const WorklistConfig &) {
-  // A cache has less than 2^30 tokens of a sequence (blocks/attention/scores.h).
   std::vector<IndexRow> rows{
       {.rule = {.argument = "seq_lens", .meaning = "the tokens that a sequence may have"},
        .values = [](const P &, const A &args) {
-         return IndexValues{.address = address(args.seq_lens),
-                            .count = args.seq_lens.shape()[0],
-                            .end = INT64_C(1) << 30};
+         return IndexValues{
+             .address = address(args.seq_lens), .count = args.seq_lens.shape()[0], .end = kNoLimit};
        }}};
   if (problem.varlen)
     rows.push_back({.rule = {.argument = "cu_seqlens_q",

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "blocks/attention/worklist.h"
+#include "blocks/common/sorted_search.h"
 
 #include <flydsl/flydsl.h>
 #include <flydsl/kernels/worklist.h>
@@ -71,15 +72,7 @@ inline void makeWorklist(const WorklistProblem &problem, int block,
   for (Int32 worker : range(thread, Int32(problem.workers), block)) {
     // The last sequence that does not begin after the worker's first unit.
     const Int32 begin = deal.begin(worker);
-    const Var<Int32> low(Int32(0)), high(n);
-    while_([&] { return Boolean(high - low > 1); },
-           [&] {
-             const Int32 middle = (low + high) / 2;
-             const Boolean beyond(list(middle) > begin);
-             low = select(beyond, low.get(), middle);
-             high = select(beyond, middle, high.get());
-           });
-    firsts(worker) = select(begin < total, low.get(), n);
+    firsts(worker) = select(begin < total, lastNotAbove(list, n, begin), n);
   }
 }
 
