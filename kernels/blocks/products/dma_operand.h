@@ -50,22 +50,36 @@ private:
 /// The copies of a tile by LDS's own loads: pass by pass, each thread has a piece of 16 bytes.
 class DmaPasses {
 public:
-  DmaPasses(const LoopShape &shape, int passes)
-      : shape_(shape), wave_(gpu::uniform(thread_idx().x / shape.form.lanes)), passes_(passes) {}
-  int count() const { return passes_; }
-  /// The number of the thread's piece in a pass.
-  Int32 piece(int pass) const { return thread_idx().x + pass * shape_.loaders(); }
-  /// Loads the piece at `place`, bytes of the buffer, to a stage.
-  void load(const Tensor &buffer, const Int32 &place, const Int32 &ofStep, const Tensor &stage,
-            int pass) const {
-    const Int32 first = (wave_ * shape_.form.lanes + pass * shape_.loaders()) * shape_.form.piece();
-    bounded_load_to_shared(buffer.iter(), {place, ofStep}, stage.iter() + first, kPieceBytes);
+  explicit DmaPasses(const LoopShape &shape)
+      : shape_(shape), wave_(gpu::uniform(thread_idx().x / shape.form.lanes)) {}
+  /// The number of the thread's piece in the next pass.
+  Int32 piece() const {
+    return thread_idx().x + static_cast<int>(places_.size()) * shape_.loaders();
+  }
+  /// Adds that piece: the number along K of a step where it begins, and its place, bytes of the buffer.
+  void add(const Int32 &alongK, const Int32 &place) {
+    alongK_.push_back(alongK);
+    places_.push_back(place);
+  }
+  /// Loads all pieces to a stage. Of a step that has only `left` numbers along K, pieces that begin at
+  /// these or after them are zeros.
+  void load(const Tensor &buffer, const Int32 &ofStep, const Tensor &stage,
+            std::int64_t left) const {
+    for (std::size_t pass = 0; pass < places_.size(); ++pass) {
+      const Int32 place = left < shape_.tileK
+                              ? Int32(select(alongK_[pass] < static_cast<std::int32_t>(left),
+                                             places_[pass], kPastTheEnd))
+                              : places_[pass];
+      const Int32 first = (wave_ * shape_.form.lanes + static_cast<int>(pass) * shape_.loaders()) *
+                          shape_.form.piece();
+      bounded_load_to_shared(buffer.iter(), {place, ofStep}, stage.iter() + first, kPieceBytes);
+    }
   }
 
 private:
   LoopShape shape_;
   Int32 wave_;
-  int passes_;
+  std::vector<Int32> alongK_, places_; // of each pass
 };
 
 class RowsByDma final : public RingOperand {
@@ -75,36 +89,23 @@ public:
   RowsByDma(const LoopShape &shape, const Tile &tile, SharedAllocator &shared,
             const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
-        rows_(shape, tile), passes_(shape, loads()) {
+        rows_(shape, tile), passes_(shape) {
     for (int pass = 0; pass < loads(); ++pass) {
-      const Int32 index = swizzled(passes_.piece(pass) * piece());
-      columns_.push_back(Int32(index % shape.tileK));
-      places_.push_back(Int32(rows_.at(index / shape.tileK, columns_.back()) * bytes()));
+      const Int32 index = swizzled(passes_.piece() * piece()), column = index % shape.tileK;
+      passes_.add(column, Int32(rows_.at(index / shape.tileK, column) * bytes()));
     }
   }
 
-  void fetch(const Int32 &step, int stage) const override {
-    for (int pass = 0; pass < loads(); ++pass)
-      load(step, stage, pass, places_[at(pass)]);
-  }
-  void fetchLast(int stage) const override {
-    const int last = shape().steps() - 1;
-    if (lastColumns() >= shape().tileK)
-      return fetch(last, stage);
-    for (int pass = 0; pass < loads(); ++pass)
-      load(last, stage, pass,
-           select(columns_[at(pass)] < static_cast<std::int32_t>(lastColumns()), places_[at(pass)],
-                  kPastTheEnd));
-  }
+  void fetch(const Int32 &step, int stage) const override { load(step, stage, shape().tileK); }
+  void fetchLast(int stage) const override { load(shape().steps() - 1, stage, lastColumns()); }
 
 private:
-  void load(const Int32 &step, int stage, int pass, const Int32 &place) const {
-    passes_.load(rows_.buffer(), place, step * (shape().tileK * bytes()), this->stage(stage), pass);
+  void load(const Int32 &step, int stage, std::int64_t left) const {
+    passes_.load(rows_.buffer(), step * (shape().tileK * bytes()), this->stage(stage), left);
   }
 
   RowPlaces rows_;
   DmaPasses passes_;
-  std::vector<Int32> columns_, places_; // of each pass; places are bytes of the buffer
 };
 
 /// Elements of two bytes whose columns along K lie together in memory, and in LDS: a tile is
@@ -120,17 +121,17 @@ public:
   ColumnsByDma(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
                const WavesOfOperand &waves, std::vector<Tensor> fragments)
       : RingOperand(shape, tile.dtype(), tile.size(), std::move(fragments)), tile_(tile),
-        passes_(shape, loads()), buffer_(buffer(Int32(0))),
+        passes_(shape), buffer_(buffer(Int32(0))),
         bytesAlongK_(Int32((Int64(tile.tile.stride()[1]) * bytes()).to(i32))),
         transpose_(make_copy_atom(TransposedCopyFromShared(8 * bytes(), 64), tile.dtype())) {
     if (bytes() != 2 || shape.form.run != piece())
       throw Error("columns are turned by reads of LDS for pieces of eight elements of K");
     allocate(shared, make_layout(size() * shape.tileK));
     for (int pass = 0; pass < loads(); ++pass) {
-      const Int32 index = swizzle()(passes_.piece(pass) * piece()), column = index % size();
-      rows_.push_back(rowAt(Int32(index / size())));
-      places_.push_back(select(column < tile.exist,
-                               Int32(rows_.back() * bytesAlongK_ + column * bytes()), kPastTheEnd));
+      const Int32 index = swizzle()(passes_.piece() * piece()), column = index % size(),
+                  row = rowAt(Int32(index / size()));
+      passes_.add(row, select(column < tile.exist, Int32(row * bytesAlongK_ + column * bytes()),
+                              kPastTheEnd));
     }
     const Int32 lane = thread_idx().x % shape.form.lanes, group = lane / 16,
                 row = lane % 16 / kPiecesOfRow + group * piece() + waves.slice * shape.form.part(),
@@ -140,10 +141,8 @@ public:
           Int32(placeOf(row) * size() + column + (waves.number + waves.count * tiles) * 16)));
   }
 
-  void fetch(const Int32 &step, int stage) const override { fetchRows(step, stage, false); }
-  void fetchLast(int stage) const override {
-    fetchRows(shape().steps() - 1, stage, lastColumns() < shape().tileK);
-  }
+  void fetch(const Int32 &step, int stage) const override { load(step, stage, shape().tileK); }
+  void fetchLast(int stage) const override { load(shape().steps() - 1, stage, lastColumns()); }
   void read(int stage, int part) const override {
     const Tensor &to = fragment(stage, part); // (V, n, 1)
     for (int tile = 0; tile < static_cast<int>(read_.size()); ++tile)
@@ -178,18 +177,10 @@ private:
     return bufferOf(flat_divide(all, {size(), tileK})(_, _, 0, step), {exist, min(left, tileK)},
                     tile_.exist > 0); // (size, tileK)
   }
-  void fetchRows(const Int32 &step, int stage, bool guarded) const {
+  void load(const Int32 &step, int stage, std::int64_t left) const {
     const Tensor buffer = tile_.far ? this->buffer(step) : buffer_;
     const Int32 ofStep = tile_.far ? Int32(0) : Int32(step * (shape().tileK * bytesAlongK_));
-    for (int pass = 0; pass < loads(); ++pass) {
-      const Int32 &place = places_[at(pass)];
-      passes_.load(buffer,
-                   guarded
-                       ? Int32(select(rows_[at(pass)] < static_cast<std::int32_t>(lastColumns()),
-                                      place, kPastTheEnd))
-                       : place,
-                   ofStep, this->stage(stage), pass);
-    }
+    passes_.load(buffer, ofStep, this->stage(stage), left);
   }
 
   OperandTile tile_;
@@ -197,7 +188,6 @@ private:
   Tensor buffer_; // (size, tileK)
   Int32 bytesAlongK_;
   CopyAtom transpose_;
-  std::vector<Int32> rows_, places_; // of each pass: the row along K, and bytes of the buffer
   std::vector<Int32> read_; // of each tile of 16 columns: where the lane's reads of a stage begin
 };
 
@@ -208,36 +198,26 @@ public:
   PreparedByDma(const LoopShape &shape, const PreparedRows &tile, SharedAllocator &shared,
                 const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, tile.dtype(), tile.size, std::move(fragments)), weights_(tile.weights),
-        padded_(paddedPart(shape, tile.weights)), passes_(shape, loads()),
-        buffer_(buffer(shape, tile)) {
+        padded_(paddedPart(shape, tile.weights)), passes_(shape), buffer_(buffer(shape, tile)) {
     const Preshuffled ofTile{size(), shape.tileK, weights_.bytes};
     allocate(shared, toFragments, preshuffledTile(ofTile, size(), shape.tileK));
     const int across = shape.tileK / weights_.blockK(),
               ofBlock = Preshuffled::kRows * Preshuffled::kPieces;
     for (int pass = 0; pass < loads(); ++pass) {
-      const Int32 number = passes_.piece(pass), block = number / ofBlock;
-      columns_.push_back(Int32(block % across * weights_.blockK()));
-      places_.push_back(Int32(buffer_.layout()(make_coord(0, Int32(block / across)),
-                                               make_coord(0, 0, Int32(block % across))) *
-                                  bytes() +
-                              number % ofBlock * kPieceBytes));
+      const Int32 number = passes_.piece(), block = number / ofBlock;
+      passes_.add(Int32(block % across * weights_.blockK()),
+                  Int32(buffer_.layout()(make_coord(0, Int32(block / across)),
+                                         make_coord(0, 0, Int32(block % across))) *
+                            bytes() +
+                        number % ofBlock * kPieceBytes));
     }
   }
 
-  void fetch(const Int32 &step, int stage) const override {
-    for (int pass = 0; pass < loads(); ++pass)
-      load(step, stage, pass, places_[at(pass)]);
-  }
+  void fetch(const Int32 &step, int stage) const override { load(step, stage, shape().tileK); }
   /// What lies past the end of a part of K are other columns, or other rows.
   void fetchLast(int stage) const override {
     const int last = shape().steps() - 1;
-    const std::int64_t left = padded_ - std::int64_t{last} * shape().tileK;
-    if (left >= shape().tileK)
-      return fetch(last, stage);
-    for (int pass = 0; pass < loads(); ++pass)
-      load(last, stage, pass,
-           select(columns_[at(pass)] < static_cast<std::int32_t>(left), places_[at(pass)],
-                  kPastTheEnd));
+    load(last, stage, padded_ - std::int64_t{last} * shape().tileK);
   }
 
 private:
@@ -250,16 +230,15 @@ private:
         preshuffledShape(tile.weights, exist, paddedPart(shape, tile.weights)),
         tile.blocks > 0); // (size, tileK)
   }
-  void load(const Int32 &step, int stage, int pass, const Int32 &place) const {
-    passes_.load(buffer_, place, step * (Preshuffled::kRows * shape().tileK * bytes()),
-                 this->stage(stage), pass);
+  void load(const Int32 &step, int stage, std::int64_t left) const {
+    passes_.load(buffer_, step * (Preshuffled::kRows * shape().tileK * bytes()), this->stage(stage),
+                 left);
   }
 
   Preshuffled weights_;
   std::int64_t padded_; // columns of the block's part of K
   DmaPasses passes_;
   Tensor buffer_;
-  std::vector<Int32> columns_, places_; // of each pass; places are bytes of the buffer
 };
 
 /// Whole tiles by a tensor data mover.
