@@ -101,9 +101,16 @@ double atomicCycles(const Counters &counters, const DeviceFigures &info) {
 double normOf(std::span<const EstimatePart> parts, double slower) {
   double sum = 0;
   for (const EstimatePart &part : parts)
-    if (std::string_view(part.name) != "atomics")
-      sum += std::pow(part.cycles * (std::string_view(part.name) == "memory" ? 1 : slower), 4);
+    if (part.time != PartTime::exposed)
+      sum += std::pow(part.cycles * (part.time == PartTime::memory ? 1 : slower), 4);
   return std::pow(sum, 0.25);
+}
+double exposedOf(std::span<const EstimatePart> parts) {
+  double sum = 0;
+  for (const EstimatePart &part : parts)
+    if (part.time == PartTime::exposed)
+      sum += part.cycles;
+  return sum;
 }
 
 } // namespace
@@ -145,15 +152,16 @@ Estimate estimate(const Counters &counters, const Timing &timing,
       {"l1", lineBytes * ofUnit / kL1BytesPerClock},
       {"l2", lineBytes * result.reuse.shareOfL2() /
                  (info.l2BytesPerClock * (memoryTimes(product).l2Percent / 100.))},
-      {"memory", memoryCycles(counters, result.reuse, info, warm) + atomics * (1 - 1 / rounds)},
+      {"memory", memoryCycles(counters, result.reuse, info, warm) + atomics * (1 - 1 / rounds),
+       PartTime::memory},
       {"latency", static_cast<double>(timing.groupCycles) / groups * rounds},
-      {"atomics", atomics / rounds},
+      {"atomics", atomics / rounds, PartTime::exposed},
   }};
   const EstimatePart *most = result.parts.data();
   for (const EstimatePart &part : result.parts)
     if (part.cycles > most->cycles)
       most = &part;
-  const double last = result.parts.back().cycles;
+  const double last = exposedOf(result.parts);
   result.cycles = normOf(result.parts, 1) + last;
   // The clock falls with the part of the time that the matrix units are busy, because power does.
   // That of memory stays.

@@ -8,14 +8,23 @@
 #include "emulator/observe/reuse.h"
 
 #include <array>
+#include <cstdint>
 
 namespace flyemu::hip {
+
+/// How a part of a launch's time goes with the others.
+enum class PartTime : std::uint8_t {
+  engine,  ///< beside the others, at the engine's clock
+  memory,  ///< beside the others, at a clock of its own
+  exposed, ///< after the others
+};
 
 /// What a launch's time is made of.
 struct EstimatePart {
   /// "vector", "matrix", "scalar", "lds", "l1", "l2", "memory", "latency" or "atomics"
   const char *name = "";
   double cycles = 0; ///< if there were no other part
+  PartTime time = PartTime::engine;
 };
 
 struct Estimate {

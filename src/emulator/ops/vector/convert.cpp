@@ -201,11 +201,15 @@ template <bool A, bool B> void dot4Fp8(Wave &w, const Inst &i) {
 template <bool A, bool B> constexpr OpDef dot4(const char *name) {
   return {name, dot4Fp8<A, B>, Class::Valu, Type::F32, {Type::B32, Type::B32, Type::F32}};
 }
-constexpr OpDef fp8Op(const char *name, Handler fn, Type dst, Type s1 = Type::None) {
-  return {name, fn, Class::Valu, dst, {Type::F32, s1, Type::None}};
+/// Conversions of floats of 8 bits, whose clamp bit chooses the format on gfx1250.
+consteval OpDef fp8Op(const char *name, Handler fn, Type dst, Type s1 = Type::None,
+                      Type s0 = Type::F32) {
+  return OpDef{name, fn, Class::Valu, dst, {s0, s1, Type::None}}
+      .costs(Cost::Conversion)
+      .with(Trait::ClampIsFormat);
 }
-constexpr OpDef halfOp(const char *name, Handler fn, Type dst) {
-  return {name, fn, Class::Valu, dst, {Type::B32, Type::None, Type::None}};
+consteval OpDef halfOp(const char *name, Handler fn, Type dst) {
+  return fp8Op(name, fn, dst, Type::None, Type::B32);
 }
 
 constexpr OpDef kOps[] = {
@@ -292,48 +296,20 @@ constexpr OpDef kOps[] = {
     dot4<false, true>("v_dot4_f32_fp8_bf8"),
     dot4<true, false>("v_dot4_f32_bf8_fp8"),
     dot4<true, true>("v_dot4_f32_bf8_bf8"),
-    fp8Op("v_cvt_pk_fp8_f32", packFp8<false>, Type::B32, Type::F32)
-        .costs(Cost::Conversion)
-        .with(Trait::ClampIsFormat),
-    fp8Op("v_cvt_pk_bf8_f32", packFp8<true>, Type::B32, Type::F32)
-        .costs(Cost::Conversion)
-        .with(Trait::ClampIsFormat),
-    fp8Op("v_cvt_sr_fp8_f32", stochasticFp8<false>, Type::B32, Type::B32)
-        .costs(Cost::Conversion)
-        .with(Trait::ClampIsFormat),
-    fp8Op("v_cvt_sr_bf8_f32", stochasticFp8<true>, Type::B32, Type::B32)
-        .costs(Cost::Conversion)
-        .with(Trait::ClampIsFormat),
-    fp8Op("v_cvt_f32_fp8", unpackFp8<false>, Type::F32)
-        .costs(Cost::Conversion)
-        .with(Trait::ClampIsFormat),
-    fp8Op("v_cvt_f32_bf8", unpackFp8<true>, Type::F32)
-        .costs(Cost::Conversion)
-        .with(Trait::ClampIsFormat),
-    fp8Op("v_cvt_pk_f32_fp8", unpackFp8Pair<false>, Type::B64)
-        .costs(Cost::Conversion)
-        .with(Trait::ClampIsFormat),
-    fp8Op("v_cvt_pk_f32_bf8", unpackFp8Pair<true>, Type::B64)
-        .costs(Cost::Conversion)
-        .with(Trait::ClampIsFormat),
-    halfOp("v_cvt_f16_fp8", unpackFp8ToHalf<false, false>, Type::B16)
-        .costs(Cost::Conversion)
-        .with(Trait::ClampIsFormat),
-    halfOp("v_cvt_f16_bf8", unpackFp8ToHalf<true, false>, Type::B16)
-        .costs(Cost::Conversion)
-        .with(Trait::ClampIsFormat),
-    halfOp("v_cvt_pk_f16_fp8", unpackFp8ToHalf<false, true>, Type::B32)
-        .costs(Cost::Conversion)
-        .with(Trait::ClampIsFormat),
-    halfOp("v_cvt_pk_f16_bf8", unpackFp8ToHalf<true, true>, Type::B32)
-        .costs(Cost::Conversion)
-        .with(Trait::ClampIsFormat),
-    halfOp("v_cvt_pk_fp8_f16", packFp8OfHalves<false>, Type::B16)
-        .costs(Cost::Conversion)
-        .with(Trait::ClampIsFormat),
-    halfOp("v_cvt_pk_bf8_f16", packFp8OfHalves<true>, Type::B16)
-        .costs(Cost::Conversion)
-        .with(Trait::ClampIsFormat),
+    fp8Op("v_cvt_pk_fp8_f32", packFp8<false>, Type::B32, Type::F32),
+    fp8Op("v_cvt_pk_bf8_f32", packFp8<true>, Type::B32, Type::F32),
+    fp8Op("v_cvt_sr_fp8_f32", stochasticFp8<false>, Type::B32, Type::B32),
+    fp8Op("v_cvt_sr_bf8_f32", stochasticFp8<true>, Type::B32, Type::B32),
+    fp8Op("v_cvt_f32_fp8", unpackFp8<false>, Type::F32),
+    fp8Op("v_cvt_f32_bf8", unpackFp8<true>, Type::F32),
+    fp8Op("v_cvt_pk_f32_fp8", unpackFp8Pair<false>, Type::B64),
+    fp8Op("v_cvt_pk_f32_bf8", unpackFp8Pair<true>, Type::B64),
+    halfOp("v_cvt_f16_fp8", unpackFp8ToHalf<false, false>, Type::B16),
+    halfOp("v_cvt_f16_bf8", unpackFp8ToHalf<true, false>, Type::B16),
+    halfOp("v_cvt_pk_f16_fp8", unpackFp8ToHalf<false, true>, Type::B32),
+    halfOp("v_cvt_pk_f16_bf8", unpackFp8ToHalf<true, true>, Type::B32),
+    halfOp("v_cvt_pk_fp8_f16", packFp8OfHalves<false>, Type::B16),
+    halfOp("v_cvt_pk_bf8_f16", packFp8OfHalves<true>, Type::B16),
 };
 } // namespace
 
