@@ -115,10 +115,10 @@ inline Attended attended(const AttentionProblem &problem, const AttentionConfig 
   // What is lost of exponentials, which are relative to one of at least 1.
   const double rounding = problem.float8_products ? host::unit(f8E4M3FN) : u;
   // With scales of tokens, to the largest product of both, which differ by 2^4 here.
-  const double apart = problem.scales == KvScales::token ? 16 : 1;
-  const double lost = apart * (problem.float8_products ? 0x1p-15
-                               : wide == f16           ? 0x1p-25
-                                                       : 0x1p-126);
+  const double spread = problem.scales == KvScales::token ? 16 : 1;
+  const double lost = spread * (problem.float8_products ? 0x1p-15
+                                : wide == f16           ? 0x1p-25
+                                                        : 0x1p-126);
   Attended result;
   for (Expected *each : {&result.o, &result.lse}) {
     each->values.resize(std::size_t(tokens * heads * (each == &result.o ? size : problem.lse)));

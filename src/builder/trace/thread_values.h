@@ -5,7 +5,7 @@
 
 namespace flydsl::builder {
 
-/// Whether the result is the number of a thread, or tells lanes apart.
+/// Whether the result is the number of a thread, or differs from lane to lane otherwise.
 bool isThreadNumber(mlir::Operation *op);
 
 /// True for operations whose result is no longer the thread's own: what comes out of memory, or out
