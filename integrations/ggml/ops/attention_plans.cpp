@@ -147,8 +147,7 @@ bool attentionByPlan(const Run &run, const ggml_tensor *op) {
   const Numbers q = numbersOf(run, a.q, a.type), k = numbersOf(run, a.k, a.type),
                 v = numbersOf(run, a.v, a.type);
   // The same elements in the same order: the result's own memory, if it has no gaps.
-  const bool direct =
-      ggml_is_contiguous(op) && reinterpret_cast<std::uintptr_t>(op->data) % 16 == 0;
+  const bool direct = ggml_is_contiguous(op) && beginsAligned(op);
   Element results = elementOf(op);
   if (!direct) {
     results.memory.address = reinterpret_cast<std::intptr_t>(

@@ -27,8 +27,6 @@ std::optional<fk::Activation> activationOf(ggml_glu_op op) {
   }
 }
 
-bool isAligned(const ggml_tensor *x) { return reinterpret_cast<std::uintptr_t>(x->data) % 16 == 0; }
-
 /// None where the library has no such product. The plan computes in f32, so that it serves models that ask
 /// for it, too.
 std::optional<fk::GgmlGemmProblem> problemOf(const Run &run, const ggml_tensor *op) {
@@ -40,7 +38,7 @@ std::optional<fk::GgmlGemmProblem> problemOf(const Run &run, const ggml_tensor *
     return std::nullopt;
   // Blocks of MXFP4 with the largest exponents have finite weights in ggml, and none in the library.
   if (!format || format == fk::GgmlFormat::mxfp4 || !arePlanWeights(w) ||
-      ggml_nrows(w) != w->ne[1] || ggml_nrows(x) != 1 || !rowsFollow(x) || !isAligned(x))
+      ggml_nrows(w) != w->ne[1] || ggml_nrows(x) != 1 || !rowsFollow(x) || !beginsAligned(x))
     return std::nullopt;
   const fk::GgmlGemmProblem problem{
       .format = *format, .a = dtypeOf(x->type), .n = w->ne[1], .k = w->ne[0]};
@@ -69,7 +67,7 @@ void multiply(const Run &run, const fk::GgmlGemmProblem &problem, const ggml_ten
 
 bool columnByPlan(const Run &run, const ggml_tensor *op) {
   const auto problem = problemOf(run, op);
-  if (!problem || !ggml_is_contiguous(op) || !isAligned(op))
+  if (!problem || !ggml_is_contiguous(op) || !beginsAligned(op))
     return false;
   multiply(run, *problem, op, nullptr, op);
   return true;
@@ -80,7 +78,7 @@ bool gatedColumnByPlan(const Run &run, const ggml_tensor *gate, const ggml_tenso
   const auto activation = activationOf(ggml_get_glu_op(glu));
   auto problem = problemOf(run, gate);
   if (!activation || !problem || problemOf(run, up) != problem || gate->src[1] != up->src[1] ||
-      !isF32(glu) || !ggml_is_contiguous(glu) || !isAligned(glu))
+      !isF32(glu) || !ggml_is_contiguous(glu) || !beginsAligned(glu))
     return false;
   problem->activation = *activation;
   problem->gated = true;

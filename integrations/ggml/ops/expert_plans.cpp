@@ -64,8 +64,8 @@ std::optional<Experts> expertsOf(const Run &run, const ggml_tensor *op) {
   const bool shared = x->ne[1] == 1, own = x->ne[1] == slots;
   const bool fits = !exact && arePlanWeights(w) && w->ne[3] == 1 && x->ne[2] == count &&
                     x->ne[3] == 1 && (shared || own) && ggml_is_contiguous(op) &&
-                    reinterpret_cast<std::uintptr_t>(op->data) % 16 == 0 &&
-                    slots * count < kMostTokens && slots * count >= kFewestSlots * experts;
+                    beginsAligned(op) && slots * count < kMostTokens &&
+                    slots * count >= kFewestSlots * experts;
   if (!fits)
     return std::nullopt;
   const Experts found{w,

@@ -20,7 +20,7 @@ constexpr std::int64_t kPart = std::int64_t{1} << 25;
 
 bool arePlanWeights(const ggml_tensor *weights) {
   return weights->op == GGML_OP_NONE && !weights->view_src && ggml_is_contiguous(weights) &&
-         reinterpret_cast<std::uintptr_t>(weights->data) % 16 == 0;
+         beginsAligned(weights);
 }
 ggml_type typeOfNumbers(const ggml_tensor *weights) {
   return weights->type == GGML_TYPE_F16 ? GGML_TYPE_F16 : GGML_TYPE_BF16;

@@ -5,6 +5,10 @@
 
 namespace flydsl_ggml {
 
+/// Whether a tensor begins where plans take memory: at a multiple of 16 bytes.
+inline bool beginsAligned(const ggml_tensor *x) {
+  return reinterpret_cast<std::uintptr_t>(x->data) % 16 == 0;
+}
 /// Weights that a plan may be compiled for: leaves of the graph without gaps, at a multiple of 16 bytes.
 /// Caches of keys, whose views grow, would make many plans.
 bool arePlanWeights(const ggml_tensor *weights);

@@ -27,8 +27,7 @@ struct Product {
 std::optional<Product> productOf(const ggml_tensor *op) {
   const ggml_tensor *w = op->src[0], *x = op->src[1];
   const bool exact = w->type == GGML_TYPE_F32 || intParam(op, 0) == GGML_PREC_F32;
-  const bool aligned = reinterpret_cast<std::uintptr_t>(op->data) % 16 == 0;
-  if (!arePlanWeights(w) || w->ne[2] * w->ne[3] != 1 || exact || !aligned ||
+  if (!arePlanWeights(w) || w->ne[2] * w->ne[3] != 1 || exact || !beginsAligned(op) ||
       ggml_nrows(x) < kFewest)
     return std::nullopt;
   return Product{w, x, op, w->ne[1], w->ne[0], ggml_nrows(x), typeOfNumbers(w)};
