@@ -1,6 +1,7 @@
 #include "ir_target.h"
 
 #include "Registry.h"
+#include "jit/compile/module/module_text.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -68,6 +69,8 @@ void run(const char *pipeline, mlir::ModuleOp module) {
 } // namespace
 
 void runIR(std::string_view text) {
+  if (jit::problemWithText(text)) // the library shows MLIR no such text
+    return;
   mlir::MLIRContext &ctx = context();
   mlir::ScopedDiagnosticHandler quiet(&ctx, [](mlir::Diagnostic &) { return mlir::success(); });
   auto module = mlir::parseSourceString<mlir::ModuleOp>(llvm::StringRef(text), &ctx);

@@ -97,6 +97,23 @@ TEST_CASE("What nests without end is refused before it is parsed, and deep code 
   compilesStill();
 }
 
+TEST_CASE("Numbers of results for which there is no memory are refused before they are parsed") {
+  const auto module = [](const std::string &value, const std::string &name = "many") {
+    return "module {\n  %" + name + " = arith.constant 1 : i64\n  %sum = arith.addi " + value +
+           ", %" + name + " : i64\n}";
+  };
+  CHECK_THROWS_WITH(
+      read(module("%many#2147483648")),
+      Catch::Contains("foreign:3: %many#2147483648: an operation has no more than 65536 results"));
+  CHECK_THROWS_WITH(read("module {\n  %a:99999999999 = arith.constant 1 : i64 }"),
+                    Catch::Contains("foreign:2: %a:99999999999: an operation has no more than"));
+  // Smaller numbers are MLIR's to judge; names, strings and comments have any.
+  CHECK_THROWS_WITH(read(module("%many#65536")), !Catch::Contains("no more than"));
+  CHECK_NOTHROW(read(module("%n.2147483648", "n.2147483648")));
+  CHECK_NOTHROW(read("module attributes {fly.x = \"%a#2147483648\"} { // %a#2147483648\n}"));
+  compilesStill();
+}
+
 TEST_CASE("Thousands of damaged texts are read or refused, and nothing crashes") {
   const std::string good = test::scaleKernel();
   std::mt19937 random(20240611);
@@ -148,7 +165,8 @@ TEST_CASE("Bytecode of unknown origin is read by a process of its own, and is th
 
 TEST_CASE("A host that waits for any child, or for none, reads bytecode") {
   const std::string bytes = bytecodeOf(test::scaleKernel());
-  struct sigaction ignore{}, before;
+  struct sigaction ignore {
+  }, before;
   ignore.sa_handler = SIG_IGN; // children are not waited for
   sigaction(SIGCHLD, &ignore, &before);
   CHECK_NOTHROW(read(bytecodeAsText(bytes, "bytes", 60)));

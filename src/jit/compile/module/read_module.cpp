@@ -1,9 +1,10 @@
-// Text is checked for its depth before MLIR's recursive parser sees it.
+// Text is checked before MLIR's parser sees it (module_text.h).
 #include "jit/compile/module/read_module.h"
 
 #include "jit/compile/backends/backends.h"
 #include "jit/compile/module/guarded_work.h"
 #include "jit/compile/module/inline_calls.h"
+#include "jit/compile/module/module_text.h"
 
 #include <flydsl/error.h>
 
@@ -17,55 +18,12 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <memory>
+#include <optional>
 
 namespace flydsl::jit {
 
 bool isMlirBytecode(std::string_view bytes) {
   return mlir::isBytecode(llvm::MemoryBufferRef({bytes.data(), bytes.size()}, "module"));
-}
-
-/// The line where brackets nest too deep, or 0. Strings and comments count for nothing.
-static unsigned tooDeepAt(std::string_view text) {
-  unsigned depth = 0, line = 1;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char next = i + 1 < text.size() ? text[i + 1] : '\0';
-    switch (text[i]) {
-    case '\n':
-      ++line;
-      break;
-    case '"':
-      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
-        i += text[i] == '\\';
-      --i; // what ends it is looked at again; a quote would open the next string
-      if (i + 1 < text.size() && text[i + 1] == '"')
-        ++i;
-      break;
-    case '/':
-      if (next == '/')
-        while (i + 1 < text.size() && text[i + 1] != '\n')
-          ++i;
-      break;
-    case '-': // an arrow
-      i += next == '>';
-      break;
-    case '(':
-    case '[':
-    case '{':
-    case '<':
-      if (++depth > kMaxNesting)
-        return line;
-      break;
-    case ')':
-    case ']':
-    case '}':
-    case '>':
-      depth -= depth > 0;
-      break;
-    default:
-      break;
-    }
-  }
-  return 0;
 }
 
 namespace {
@@ -126,9 +84,8 @@ struct Reading {
 mlir::OwningOpRef<mlir::ModuleOp> readModule(std::string_view bytes, const std::string &name,
                                              mlir::MLIRContext &context, unsigned timeoutSeconds) {
   if (!isMlirBytecode(bytes))
-    if (unsigned line = tooDeepAt(bytes))
-      throw CompileError(name + ":" + std::to_string(line) + ": brackets nest deeper than " +
-                         std::to_string(kMaxNesting));
+    if (const std::optional<TextProblem> problem = problemWithText(bytes))
+      throw CompileError(name + ":" + std::to_string(problem->line) + ": " + problem->what);
   auto reading = std::make_shared<Reading>();
   reading->text = std::string(bytes);
   reading->name = name;

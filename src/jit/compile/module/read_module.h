@@ -17,12 +17,9 @@ namespace flydsl::jit {
 /// Whether the bytes begin as MLIR bytecode does.
 bool isMlirBytecode(std::string_view bytes);
 
-/// How deep brackets may nest in text. Reading, printing and copying recurse with them.
-inline constexpr unsigned kMaxNesting = 512;
-
 /// Parses and verifies under the guard (see guard.h), for `timeoutSeconds` at most. Throws
-/// CompileError, with `name`, line and what is wrong, for what is no module, nests deeper than
-/// `maxNesting`, or crashes MLIR; `context` is then abandoned. Damaged bytecode may write over the
+/// CompileError, with `name`, line and what is wrong, for what is no module, is refused by
+/// problemWithText, or crashes MLIR; `context` is then abandoned. Damaged bytecode may write over the
 /// heap, which no guard undoes: it comes from a trusted source, or as text (see bytecode_reader.h).
 mlir::OwningOpRef<mlir::ModuleOp> readModule(std::string_view bytes, const std::string &name,
                                              mlir::MLIRContext &context,
