@@ -5,6 +5,7 @@
 #include "trace_text.h"
 
 #include <flydsl/kernel/clock.h>
+#include <flydsl/kernel/dot.h>
 #include <flydsl/kernel/wave_memory.h>
 
 #include <catch2/catch.hpp>
@@ -169,6 +170,17 @@ TEST_CASE("bytes of two words are permuted by an instruction, and named from 0 t
                     Contains("byte 2 of permute_bytes' selector names byte 8 of two words, which "
                              "have 0 to 7") &&
                         Contains("vendor_test.cpp"));
+}
+
+TEST_CASE("products of four bytes are the target's instruction for them") {
+  using Catch::Contains;
+  const auto dot = [](const char *target) {
+    return trace([](auto, const fx::Int32 &n) { (void)fx::dot4(n, n + 1, n); }, target);
+  };
+  for (const char *target : {"gfx90a", "gfx942", "gfx950"})
+    CHECK_THAT(dot(target), Contains("llvm.amdgcn.sdot4"));
+  for (const char *target : {"gfx1100", "gfx1201", "gfx1250"})
+    CHECK_THAT(dot(target), Contains("llvm.amdgcn.sudot4"));
 }
 
 namespace {

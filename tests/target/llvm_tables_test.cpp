@@ -45,6 +45,8 @@ struct Counterpart {
 // DPP's moves between rows to gfx9 (and gfx8), and v_permlanex16 to gfx10 and what came later.
 const std::vector<Counterpart> counterparts = {
     {Feature::mfma, {"mai-insts"}},
+    {Feature::mfma, {"dot1-insts"}}, // v_dot4_i32_i8
+    {Feature::wmma, {"dot8-insts"}}, // v_dot4_i32_iu8
     {Feature::accumulation_registers, {"mai-insts"}},
     {Feature::xf32, {"xf32-insts"}},
     {Feature::mfma_scale, {"gfx950-insts"}},

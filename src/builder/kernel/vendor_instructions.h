@@ -1,5 +1,5 @@
-// The seam between the functions of flydsl/kernel/gpu.h, bounded.h and wave_memory.h that no neutral
-// dialect has an operation for, and the instructions of a vendor's targets.
+// The seam between the functions of flydsl/kernel/gpu.h, bounded.h, dot.h and wave_memory.h that no
+// neutral dialect has an operation for, and the instructions of a vendor's targets.
 #pragma once
 
 #include "builder/kernel/lane_moves.h"
@@ -16,6 +16,8 @@ namespace flydsl::builder {
 
 /// permute_bytes by shifts, for vendors that have no instruction for it.
 Int32 bytesByShifts(const Int32 &high, const Int32 &low, const Int32 &selector, Loc loc);
+/// The same for dot4.
+Int32 dotByShifts(const Int32 &a, const Int32 &b, const Int32 &sum, Loc loc);
 
 /// What a vendor's targets do for these functions; see flydsl/kernel/gpu.h for what each means. They create
 /// operations in the running trace. Arguments are checked already.
@@ -45,6 +47,9 @@ public:
   virtual Int32 permuteBytes(const Int32 &high, const Int32 &low, const Int32 &selector,
                              Loc loc) const {
     return bytesByShifts(high, low, selector, loc);
+  }
+  virtual Int32 dot4(const Int32 &a, const Int32 &b, const Int32 &sum, Loc loc) const {
+    return dotByShifts(a, b, sum, loc);
   }
   /// How values move among lanes: by shuffles, unless the vendor has other instructions for it.
   virtual std::unique_ptr<const LaneMoves> laneMoves(const LaneGroup &group) const {

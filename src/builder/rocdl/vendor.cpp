@@ -88,6 +88,16 @@ public:
                      Loc loc) const override {
     return rocdl::perm_b32(high, low, selector, loc);
   }
+  // LLVM's features dot1-insts and dot8-insts, which tests/target compares with these.
+  Int32 dot4(const Int32 &a, const Int32 &b, const Int32 &sum, Loc loc) const override {
+    const Target &target = Tracer::require("dot4", loc).kernel.targetFor("dot4", loc);
+    const rocdl::IntrinsicArg yes(true, loc), no(false, loc); // the last one saturates the sum
+    if (target.has(Feature::mfma))
+      return Int32(rocdl::intrinsic("llvm.amdgcn.sdot4", i32, {a, b, sum, no}, loc));
+    if (target.has(Feature::wmma)) // which is told of each word whether its bytes have a sign
+      return Int32(rocdl::intrinsic("llvm.amdgcn.sudot4", i32, {yes, a, yes, b, sum, no}, loc));
+    return dotByShifts(a, b, sum, loc);
+  }
   std::unique_ptr<const LaneMoves> laneMoves(const LaneGroup &group) const override {
     return amdLaneMoves(group);
   }

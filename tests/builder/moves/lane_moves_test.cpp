@@ -4,6 +4,7 @@
 #include "builder/vendors/vendors.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/dot.h>
 
 #include <catch2/catch.hpp>
 
@@ -183,6 +184,41 @@ TEST_CASE("bytes of two words are permuted as their numbers say, by an instructi
   std::vector<std::int32_t> expected;
   for (std::int32_t word : {0x77336622, 0, 0x11223344})
     expected.insert(expected.end(), 4, word);
+  CHECK(out.to_host() == expected);
+}
+
+TEST_CASE("four products of bytes are added to a sum, by an instruction and by shifts") {
+  struct Words {
+    std::int32_t a, b, sum, expected;
+  };
+  // Computed by hand: the ends of the bytes' range, signs that differ, a sum that wraps around.
+  const std::vector<Words> cases = {
+      {0x04030201, 0x01010101, 0, 10},
+      {std::int32_t(0x80808080), std::int32_t(0x80808080), 0, 4 * 128 * 128},
+      {std::int32_t(0x80808080), 0x7f7f7f7f, 5, 5 - 4 * 128 * 127},
+      {std::int32_t(0xff01ff01), 0x10203040, -7, -7 - 16 + 32 - 48 + 64},
+      {0x00000001, 0x00000001, INT32_MAX, INT32_MIN},
+      {0x7f000000, std::int32_t(0xff000000), 0, -127}};
+  const fx::Kernel kernel{"products", [&](fx::Tensor out) {
+                            const fx::Loc loc = fx::Loc::current();
+                            int at = 0;
+                            for (const Words &words : cases) {
+                              // Numbers that the compiler does not know.
+                              const auto unknown = [](std::int32_t word) {
+                                return fx::Int32(fx::rematerialised(fx::Int32(word)));
+                              };
+                              const fx::Int32 a = unknown(words.a), b = unknown(words.b),
+                                              sum = unknown(words.sum);
+                              out(at++) = fx::dot4(a, b, sum);
+                              out(at++) = fx::builder::dotByShifts(a, b, sum, loc);
+                            }
+                          }};
+  fx::DeviceArray<std::int32_t> out({std::int64_t(2 * cases.size())});
+  out.poison();
+  kernel(out).launch({.grid = 1, .block = 1});
+  std::vector<std::int32_t> expected;
+  for (const Words &words : cases)
+    expected.insert(expected.end(), 2, words.expected);
   CHECK(out.to_host() == expected);
 }
 
