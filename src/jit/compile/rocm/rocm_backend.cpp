@@ -165,6 +165,7 @@ public:
   }
 
   void finish(llvm::Module &module, llvm::TargetMachine &machine) const override {
+    divideShortNumbers(module);
     showNarrowFactors(module);
     keepMinimaUniform(module, machine);
     keepScaledProducts(module);

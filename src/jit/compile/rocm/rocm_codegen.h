@@ -36,6 +36,9 @@ void hideDppFromWideOperands(llvm::Module &module);
 /// registers one instruction too early there.
 void pauseBeforeBarriers(llvm::TargetPassConfig &passes);
 
+/// After LLVM's middle end: divides integers of up to 32 bits, of which LLVM makes code that is wrong for some.
+void divideShortNumbers(llvm::Module &module);
+
 /// Shows instruction selection, after LLVM's middle end, which factors of 64-bit products have 32 bits.
 void showNarrowFactors(llvm::Module &module);
 
