@@ -3,7 +3,6 @@
 #include "ggml/ggml_formats.h"
 
 #include "blocks/common/groups.h"
-#include "blocks/quant/codes.h"
 
 #include <iterator>
 #include <utility>
@@ -55,14 +54,14 @@ struct F32 {
     return {block.words(block.body)};
   }
   static std::vector<GgmlGroup> groups(const GgmlRaw &raw, const Int32 &) {
-    return {{{raw[0].bitcast(f32)}, {}, {}}};
+    return {{{{raw[0].bitcast(f32)}, {}}, {}, {}}};
   }
 };
 
 template <bool IsF16> struct Plain16 : F32 {
   static std::vector<GgmlGroup> groups(const GgmlRaw &raw, const Int32 &) {
     const Vector all = raw[0].bitcast(IsF16 ? f16 : bf16);
-    return {{{part(all, 0, 4).to(f32), part(all, 4, 4).to(f32)}, {}, {}}};
+    return {{{{part(all, 0, 4).to(f32), part(all, 4, 4).to(f32)}, {}}, {}, {}}};
   }
 };
 
@@ -75,19 +74,20 @@ struct Of32 {
 struct Q8_0 : Of32 {
   static std::vector<GgmlGroup> groups(const GgmlRaw &raw, const Int32 &) {
     const Numeric d = half(raw[1]);
-    return {{codesOf(raw[0] ^ 0x80808080u), d, d * -128.0f}};
+    return {{GgmlCodes::of(raw[0] ^ 0x80808080u), d, d * -128.0f}};
   }
 };
 struct Q4_0 : Of32 {
   static std::vector<GgmlGroup> groups(const GgmlRaw &raw, const Int32 &) {
     const Numeric d = half(raw[1]), offset = d * -8.0f;
-    return {{codesOf(nibbles(raw[0], 0)), d, offset}, {codesOf(nibbles(raw[0], 4)), d, offset}};
+    return {{GgmlCodes::of(nibbles(raw[0], 0)), d, offset},
+            {GgmlCodes::of(nibbles(raw[0], 4)), d, offset}};
   }
 };
 struct Q4_1 : Of32 {
   static std::vector<GgmlGroup> groups(const GgmlRaw &raw, const Int32 &) {
     const Numeric d = half(raw[1], 0), m = half(raw[1], 1);
-    return {{codesOf(nibbles(raw[0], 0)), d, m}, {codesOf(nibbles(raw[0], 4)), d, m}};
+    return {{GgmlCodes::of(nibbles(raw[0], 0)), d, m}, {GgmlCodes::of(nibbles(raw[0], 4)), d, m}};
   }
 };
 
@@ -101,8 +101,8 @@ protected:
   static std::vector<GgmlGroup> of(const Vector &numbers, const Numeric &scale) {
     constexpr int least = kIq4Values[0];
     const Numeric offset = scale * static_cast<float>(least);
-    return {{codesOf(lookedUp(nibbles(numbers, 0), kIq4Values, least)), scale, offset},
-            {codesOf(lookedUp(nibbles(numbers, 4), kIq4Values, least)), scale, offset}};
+    return {{GgmlCodes::of(lookedUp(nibbles(numbers, 0), kIq4Values, least)), scale, offset},
+            {GgmlCodes::of(lookedUp(nibbles(numbers, 4), kIq4Values, least)), scale, offset}};
   }
 };
 struct Iq4Xs : Iq4Nl {
@@ -125,8 +125,8 @@ struct Mxfp4 {
     const Numeric scale = select(e < 2u, UInt32(0x00200000u) << e, (e - 1u) << 23u).bitcast(f32);
     constexpr int least = kFp4Halves[15];
     const Numeric offset = scale * static_cast<float>(least);
-    return {{codesOf(lookedUp(nibbles(raw[0], 0), kFp4Halves, least)), scale, offset},
-            {codesOf(lookedUp(nibbles(raw[0], 4), kFp4Halves, least)), scale, offset}};
+    return {{GgmlCodes::of(lookedUp(nibbles(raw[0], 0), kFp4Halves, least)), scale, offset},
+            {GgmlCodes::of(lookedUp(nibbles(raw[0], 4), kFp4Halves, least)), scale, offset}};
   }
 };
 
@@ -140,7 +140,7 @@ template <bool HasMinimum> struct FiveBits {
   static std::vector<GgmlGroup> groups(const GgmlRaw &raw, const Int32 &) {
     const Numeric d = half(raw[1]), offset = HasMinimum ? half(raw[1], 1) : Numeric(d * -16.0f);
     const auto group = [&](int g) -> GgmlGroup {
-      return {codesOf(nibbles(raw[0], 4 * g) | fifthBits(raw[2].at(0), 16 * g)), d, offset};
+      return {GgmlCodes::of(nibbles(raw[0], 4 * g) | fifthBits(raw[2].at(0), 16 * g)), d, offset};
     };
     return {group(0), group(1)};
   }
@@ -161,7 +161,7 @@ protected:
   static GgmlGroup group(const GgmlRaw &raw, const Int32 &unit, int g, const Vector &codes) {
     const Numeric d = half(raw[1], 0), dmin = half(raw[1], 1);
     const auto [scale, minimum] = sixBits(raw[1], unit * 2 + g);
-    return {codesOf(codes), d * scale, -(dmin * minimum)};
+    return {GgmlCodes::of(codes), d * scale, -(dmin * minimum)};
   }
 };
 
@@ -199,7 +199,7 @@ struct Q2_K {
     std::vector<GgmlGroup> all;
     for (int g = 0; g < 4; ++g) {
       const Numeric both = (raw[1].at(g / 2) >> OfHalf(unit).shift(g)) & 255u;
-      all.push_back({codesOf((raw[0] >> (2 * g)) & 0x03030303u), d * (both & 15u).to(f32),
+      all.push_back({GgmlCodes::of((raw[0] >> (2 * g)) & 0x03030303u), d * (both & 15u).to(f32),
                      -(dmin * (both >> 4u).to(f32))});
     }
     return all;
@@ -227,8 +227,8 @@ struct Q3_K {
                         << 4u;
       const Numeric code = ((low | upper) >> at.shift(g)) & 255u;
       const Numeric scale = d * (code.to(f32) - 32.0f);
-      all.push_back(
-          {codesOf(((raw[0] >> (2 * g)) & 0x03030303u) | bitOf(high, g, 2)), scale, scale * -4.0f});
+      all.push_back({GgmlCodes::of(((raw[0] >> (2 * g)) & 0x03030303u) | bitOf(high, g, 2)), scale,
+                     scale * -4.0f});
     }
     return all;
   }
@@ -252,7 +252,7 @@ struct Q6_K {
       // Four scales of a half are a word; byte g % 2 * 2 of it, or the one after that.
       const Numeric shift = (unit % 2 + g % 2 * 2) * 8;
       const Numeric scale = ((raw[3].at(g / 2).bitcast(i32) << (24 - shift)) >> 24).to(f32) * d;
-      all.push_back({codesOf(bytes), scale, scale * -32.0f});
+      all.push_back({GgmlCodes::of(bytes), scale, scale * -32.0f});
     }
     return all;
   }

@@ -5,6 +5,7 @@
 // word. Signed codes become unsigned by an offset: q + 128 in Q8_0.
 #pragma once
 
+#include "blocks/quant/codes.h"
 #include "ggml/ggml_rules.h"
 
 #include <flydsl/flydsl.h>
@@ -15,16 +16,25 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
+/// Codes of neighbouring weights.
+struct GgmlCodes {
+  std::vector<Vector> numbers; ///< of four weights each, in f32
+  std::optional<Vector> words; ///< the same as bytes, u32; none if they are the weights
+
+  /// The bytes of words, lowest first.
+  static GgmlCodes of(const Vector &words) { return {codesOf(words), words}; }
+};
+
 /// Neighbouring weights that share their factors.
 struct GgmlGroup {
-  std::vector<Vector> codes;            ///< of four weights each, in f32: codes, or the weights
+  GgmlCodes codes;                      ///< or the weights
   std::optional<Numeric> scale, offset; ///< f32; none if the codes are the weights
 
   /// Four weights.
   Vector weights(std::size_t word) const {
     if (!scale)
-      return codes[word];
-    return math::fma(codes[word], *scale, *offset);
+      return codes.numbers[word];
+    return math::fma(codes.numbers[word], *scale, *offset);
   }
 };
 

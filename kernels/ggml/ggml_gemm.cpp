@@ -38,10 +38,20 @@ constexpr GgmlVectorLimits kVectorLimits[] = {{32, 64, 1, 1, 4, 2, 2},
                                               {64, 32, kMostVectorRows, 8, 16, 4, 2},
                                               {0, 0, kMostVectorRows, 8, 16, 16, 16}};
 
-const GgmlVectorLimits &vectorLimits(GgmlFormat format, const Target &target) {
+/// The same with a in Q8_1, which no thread has in registers, and with which CDNA's waves are faster
+/// than matrix instructions for twice as many rows.
+constexpr GgmlVectorLimits kQ8Limits32{32, 0, kMostVectorRows, 8, 16, 16, 16},
+    kQ8Limits64{64, 0, 2 * kMostVectorRows, 4, 8, 8, 8};
+/// Blocks of a compute unit whose rows of a in Q8_1 are to be in shared memory. RDNA's compute units
+/// have twice what a block may have.
+constexpr int kQ8Blocks32 = 1, kQ8Blocks64 = 2;
+
+const GgmlVectorLimits &vectorLimits(const GgmlGemmProblem &problem, const Target &target) {
+  if (problem.q8_1)
+    return target.wave_size() == 32 ? kQ8Limits32 : kQ8Limits64;
   const auto *limits = std::begin(kVectorLimits);
-  while (limits->wave &&
-         (limits->wave != target.wave_size() || ggmlRow(format).unitWeights() < limits->unit))
+  while (limits->wave && (limits->wave != target.wave_size() ||
+                          ggmlRow(problem.format).unitWeights() < limits->unit))
     ++limits;
   return *limits;
 }
@@ -52,8 +62,9 @@ const GgmlVectorLimits &vectorLimits(GgmlFormat format, const Target &target) {
 constexpr int kMostLanes = 32;
 constexpr std::int64_t kManyBlocks = 256;
 
-/// How often the vector form may read the weights and still be worth measuring.
-constexpr int kMostPasses = 2;
+/// How often the vector form may read the weights and still be worth measuring, with numbers of a as
+/// they are and in Q8_1.
+constexpr int kMostPasses = 2, kMostPassesOfQ8 = 4;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
@@ -91,6 +102,15 @@ bool fitsRegisters(const GgmlGemmProblem &problem, const GgmlTile &tile, const T
                                       ggmlRow(problem.format).unitWeights() <= tile.unit32);
 }
 
+/// Whether a block's rows of a have room in shared memory.
+Support q8Fits(int rows, std::int64_t k, const Target &target) {
+  const std::int64_t bytes = q8Bytes(rows, k), most = static_cast<std::int64_t>(target.lds_bytes());
+  return bytes <= most
+             ? Support{}
+             : Support::no("k is " + text(k) + "; the rows of a of a tile take " + text(bytes) +
+                           " bytes of LDS in Q8_1, and there are " + text(most));
+}
+
 /// The threads of a row of weights: as many as still have work most of the time.
 int lanesOf(const GgmlGemmProblem &problem, const Target &target) {
   const std::int64_t units = problem.k / ggmlRow(problem.format).unitWeights();
@@ -108,7 +128,7 @@ GgmlGemmConfig vectorConfig(const GgmlGemmProblem &problem, int m, int rows, con
 
 } // namespace
 
-Support GgmlGemm::supported(const GgmlGemmProblem &problem, const Target &) {
+Support GgmlGemm::supported(const GgmlGemmProblem &problem, const Target &target) {
   const Support basic =
       firstRefusal({ggmlSupported(problem.weight()), floatSupported("a", problem.a),
                     floatSupported("c", problem.c)});
@@ -122,7 +142,12 @@ Support GgmlGemm::supported(const GgmlGemmProblem &problem, const Target &) {
                        std::string(problem.a.name()) + " are multiples of 16 bytes");
   if (problem.gated && problem.activation == Activation::none)
     return Support::no("a gated product has an activation, and there is none");
-  return {};
+  if (!problem.q8_1)
+    return {};
+  if (const GgmlRow &row = ggmlRow(problem.format); !row.factors)
+    return Support::no("q8_1 is set, and weights of " + std::string(row.name) +
+                       " are no whole numbers, by which a in Q8_1 is multiplied");
+  return q8Fits(1, problem.k, target);
 }
 
 Support GgmlGemm::supported(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
@@ -142,7 +167,7 @@ Support GgmlGemm::supported(const GgmlGemmProblem &problem, const GgmlGemmConfig
     if (config.rows < 1 || sums > 32)
       return Support::no("rows is " + text(config.rows) + "; a thread has 1 to 32 sums, not " +
                          text(sums));
-    return {};
+    return problem.q8_1 ? q8Fits(config.tile_m, problem.k, target) : Support{};
   }
   const auto shape = ggmlMatrixShape(problem, config, target);
   if (!shape)
@@ -170,7 +195,7 @@ Support GgmlGemm::supported(const GgmlGemmProblem &problem, const GgmlGemmConfig
 
 GgmlGemmConfig GgmlGemm::choose(const GgmlGemmProblem &problem, std::int64_t m,
                                 const Target &target) {
-  const GgmlVectorLimits &limits = vectorLimits(problem.format, target);
+  const GgmlVectorLimits &limits = vectorLimits(problem, target);
   if (m > limits.rows)
     for (const GgmlTile &tile : kGgmlTiles) {
       const GgmlGemmConfig config = matrixConfig(tile, target);
@@ -180,8 +205,12 @@ GgmlGemmConfig GgmlGemm::choose(const GgmlGemmProblem &problem, std::int64_t m,
           supported(problem, config, target))
         return config;
     }
-  const int together = static_cast<int>(
+  int together = static_cast<int>(
       std::bit_ceil(static_cast<unsigned>(std::clamp<std::int64_t>(m, 1, limits.together))));
+  const int blocks = target.wave_size() == 32 ? kQ8Blocks32 : kQ8Blocks64;
+  while (problem.q8_1 && together > 1 &&
+         blocks * q8Bytes(together, problem.k) > static_cast<std::int64_t>(target.lds_bytes()))
+    together /= 2;
   // Rows that a thread has beside each other share the loads of a; few rows of weights are shared
   // among more threads instead.
   int rows = problem.n >= 16384 ? 4 : problem.n >= 512 ? 2 : 1;
@@ -209,9 +238,9 @@ std::vector<GgmlGemmConfig> GgmlGemm::candidates(const GgmlGemmProblem &problem,
   const bool matrix = std::any_of(all.begin(), all.end(), [&](const GgmlGemmConfig &config) {
     return supported(problem, config, target).ok;
   });
+  const int passes = problem.q8_1 ? kMostPassesOfQ8 : kMostPasses;
   for (int together : {1, 2, 4, 8}) {
-    const bool rereads = m > kMostPasses * together,
-               onlyOne = together == kMostVectorRows && !matrix,
+    const bool rereads = m > passes * together, onlyOne = together == kMostVectorRows && !matrix,
                tooMany = together > 1 && m <= together / 2;
     if (tooMany || (rereads && !onlyOne))
       continue;

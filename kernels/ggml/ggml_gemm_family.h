@@ -50,16 +50,27 @@ inline std::optional<GgmlMatrixShape> ggmlMatrixShape(const GgmlGemmProblem &pro
   const auto form = matrixForm(target, problem.product, problem.product, tileK, tileK);
   if (!form)
     return std::nullopt;
-  return GgmlMatrixShape{*form,           config.tile_m,
-                         config.tile_n,   (problem.gated ? 2 : 1) * config.tile_n,
-                         tileK,           tileK / row.unitWeights(),
-                         config.threads,  problem.k,
+  return GgmlMatrixShape{*form,
+                         config.tile_m,
+                         config.tile_n,
+                         (problem.gated ? 2 : 1) * config.tile_n,
+                         tileK,
+                         tileK / row.unitWeights(),
+                         config.threads,
+                         problem.k,
                          lds_banks(target)};
 }
 
 /// Rows of b of a block of the kernel without matrix instructions.
 inline int ggmlRowsOfBlock(const GgmlGemmConfig &config) {
   return config.threads / config.lanes * config.rows;
+}
+
+/// Numbers of a block of Q8_1.
+inline constexpr int kQ8Numbers = 32;
+/// The shared memory of rows of a that are rounded to Q8_1: their q, and d in f32.
+inline constexpr std::int64_t q8Bytes(int rows, std::int64_t k) {
+  return rows * (k + k / kQ8Numbers * 4);
 }
 
 template <> struct Family<GgmlGemmProblem> : FamilyDefaults<GgmlGemmProblem, &GgmlGemmArgs::a> {

@@ -2,9 +2,9 @@
 #include "blocks/products/epilogue.h"
 #include "blocks/products/operand.h"
 #include "frame/compile.h"
-#include "ggml/ggml_gemm_family.h"
-#include "ggml/ggml_unit.h"
+#include "ggml/ggml_q8_1.h"
 
+#include <flydsl/kernel/dot.h>
 #include <flydsl/kernel/wave_memory.h>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -37,17 +37,21 @@ class VectorSums {
 public:
   VectorSums(const GgmlGemmProblem &problem, const GgmlGemmConfig &config, const Operands &operands,
              const Int32 &row, const Int32 &column)
-      : problem_(problem), format_(ggmlRow(problem.format)) {
+      : problem_(problem), format_(ggmlRow(problem.format)),
+        rows_(static_cast<std::size_t>(config.tile_m)) {
     const Tensor a = rowsOf(problem, operands); // (m, k)
-    for (int i = 0; i < config.tile_m; ++i)
-      rowsOfA_.push_back(byUnits(a(min(row + i, operands.m - 1), _), format_));
+    if (problem.q8_1)
+      rounded_.emplace(problem, config, a, row, operands.m);
+    else
+      for (int i = 0; i < config.tile_m; ++i)
+        rowsOfA_.push_back(byUnits(a(min(row + i, operands.m - 1), _), format_));
     for (const auto &weights :
          problem.gated ? std::vector{operands.b, operands.up} : std::vector{operands.b}) {
       const GgmlSource source(problem.weight(), weights);
       for (int r = 0; r < config.rows; ++r)
         sources_.push_back({source, source.row(Int32(min(column + r, problem.n - 1)))});
     }
-    for (std::size_t i = 0; i < sources_.size() * rowsOfA_.size(); ++i)
+    for (std::size_t i = 0; i < sources_.size() * rows_; ++i)
       sums_.emplace_back(Float32(0.0f));
   }
 
@@ -58,7 +62,7 @@ public:
   }
   /// The sum of a row of weights and a row of a, over the lanes.
   Numeric sum(std::size_t source, std::size_t i, int lanes) const {
-    const Float32 own = sums_[source * rowsOfA_.size() + i].get();
+    const Float32 own = sums_[source * rows_ + i].get();
     return lanes == 1 ? Numeric(own) : gpu::warp_reduce(own, Reduction::add, lanes);
   }
 
@@ -79,11 +83,49 @@ private:
     for (const Source &from : sources_)
       groups.push_back(from.source.groups(from.source.fetch(from.row, unit, {}), unit));
     for (std::size_t g = 0; g < groups.front().size(); ++g)
-      addGroup(groups, g, unit);
+      if (rounded_)
+        addWholeNumbers(groups, g, unit);
+      else
+        addGroup(groups, g, unit);
+  }
+  /// The products of a group's codes with the whole numbers of a. All of them are exact: 32 products
+  /// of two bytes are less than 2^24, which f32 has.
+  void addWholeNumbers(const std::vector<std::vector<GgmlGroup>> &groups, std::size_t g,
+                       const Int32 &unit) const {
+    const int less = format_.signedBy();
+    const bool hasOffset = format_.zero != less;
+    std::vector<Vector> codes;
+    std::vector<Numeric> offsets;
+    for (const std::vector<GgmlGroup> &of : groups) {
+      const GgmlGroup &group = of[g];
+      codes.push_back(less ? Vector(*group.codes.words ^ 0x80808080u) : *group.codes.words);
+      if (hasOffset)
+        offsets.push_back(less ? math::fma(*group.scale, static_cast<float>(less), *group.offset)
+                               : *group.offset);
+    }
+    for (std::size_t i = 0; i < rows_; ++i) {
+      const Q8Group a = rounded_->group(static_cast<int>(i), static_cast<int>(g), unit);
+      std::optional<Numeric> ofA;
+      if (hasOffset)
+        ofA.emplace(products(a.words, Vector::splat(UInt32(0x01010101u), a.words.size())));
+      for (std::size_t s = 0; s < groups.size(); ++s) {
+        const Numeric scaled = *groups[s][g].scale * products(codes[s], a.words);
+        const Var<Float32> &sum = sums_[s * rows_ + i];
+        sum =
+            math::fma(a.scale, hasOffset ? math::fma(offsets[s], *ofA, scaled) : scaled, sum.get());
+      }
+    }
+  }
+  /// The sum of the products of the bytes of words, in f32.
+  static Numeric products(const Vector &a, const Vector &b) {
+    std::vector<Int32> sums{Int32(0)};
+    for (std::int64_t i = 0; i < a.size(); ++i)
+      sums.push_back(dot4(a.at(i).bitcast(i32), b.at(i).bitcast(i32), sums.back()));
+    return sums.back().to(f32);
   }
   void addGroup(const std::vector<std::vector<GgmlGroup>> &groups, std::size_t g,
                 const Int32 &unit) const {
-    const std::size_t rows = rowsOfA_.size(), words = groups.front()[g].codes.size();
+    const std::size_t rows = rows_, words = groups.front()[g].codes.numbers.size();
     std::vector<Pair> products(sums_.size()), ofA(rows);
     // Words are the outer loop, so that a lane holds a few numbers of
     // each row of weights at a time.
@@ -95,7 +137,8 @@ private:
           for (int half : {0, 2}) {
             const Vector pair = part(a[w], half, 2);
             for (std::size_t s = 0; s < groups.size(); ++s)
-              addTo(products[s * rows + i], part(groups[s][g].codes[word + w], half, 2), pair);
+              addTo(products[s * rows + i], part(groups[s][g].codes.numbers[word + w], half, 2),
+                    pair);
             if (format_.factors)
               ofA[i].emplace(ofA[i] ? *ofA[i] + pair : pair);
           }
@@ -128,7 +171,9 @@ private:
 
   const GgmlGemmProblem &problem_;
   const GgmlRow &format_;
-  std::vector<Tensor> rowsOfA_; // (weights of a group, groups of a unit, units)
+  std::size_t rows_;              // of a
+  std::vector<Tensor> rowsOfA_;   // (weights of a group, groups of a unit, units)
+  std::optional<Q8Rows> rounded_; // instead, if a is rounded
   std::vector<Source> sources_;
   std::vector<Var<Float32>> sums_; // [source][row of a]
 };
@@ -216,7 +261,7 @@ public:
     for (int i = 0; i < rounds(piecesA()); ++i)
       inside(numberOf(i), piecesA(), [&] {
         const Int32 row = numberOf(i) / piecesOfRow(), piece = numberOf(i) % piecesOfRow();
-        const Tensor own = tilesA_(row, _, stage); // (k)
+        const Tensor own = tilesA_(row, _, stage);           // (k)
         store(logical_divide(own, kPieceElements)(_, piece), // (V)
               fetched.a[static_cast<std::size_t>(i)].to(problem_.product));
       });
@@ -281,10 +326,10 @@ private:
       const auto numbers = [&](std::size_t word) {
         return group.weights(word).to(problem_.product);
       };
-      const bool single = group.codes.size() == 1;
+      const bool single = group.codes.numbers.size() == 1;
       const Tensor pieces =
           logical_divide(own(_, g, unit), single ? 4 : kPieceElements); // (8, pieces)
-      for (std::size_t word = 0; word < group.codes.size(); word += 2)
+      for (std::size_t word = 0; word < group.codes.numbers.size(); word += 2)
         store(pieces(_, static_cast<int>(word / 2)),
               single ? numbers(word) : joined(numbers(word), numbers(word + 1)));
     }

@@ -28,7 +28,7 @@ const FamilyKernel ggmlRows{
         for (int g = 0; g < std::ssize(groups); ++g) {
           const GgmlGroup &group = groups[static_cast<std::size_t>(g)];
           const Tensor pieces = logical_divide(to(_, g, unit), kStored); // (kStored, pieces)
-          for (int word = 0; word < std::ssize(group.codes); ++word) {
+          for (int word = 0; word < std::ssize(group.codes.numbers); ++word) {
             const Vector values = group.weights(static_cast<std::size_t>(word));
             pieces(_, word).store(values.to(problem.y));
           }

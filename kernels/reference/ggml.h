@@ -58,15 +58,37 @@ inline GgmlValues ggmlValues(const GgmlWeight &weight, const std::vector<double>
   return {weight.format, rawBlocks(weight, {bytes.begin(), bytes.end()})};
 }
 
+/// Rows of numbers rounded to Q8_1, as quantize_row_q8_1_ref of ggml-quants.c does it in f32.
+inline std::vector<double> roundedToQ8(const std::vector<double> &a) {
+  std::vector<double> rounded;
+  for (std::size_t first = 0; first < a.size(); first += 32) {
+    float largest = 0;
+    for (std::size_t i = first; i < first + 32; ++i)
+      largest = std::max(largest, std::fabs(static_cast<float>(a[i])));
+    const float d = largest / 127;
+    const double scale = static_cast<double>(half_t(d));
+    const float inverse = scale > 0 ? 1 / d : 0;
+    for (std::size_t i = first; i < first + 32; ++i)
+      rounded.push_back(scale *
+                        static_cast<double>(std::round(static_cast<float>(a[i]) * inverse)));
+  }
+  return rounded;
+}
+
 /// C, row after row.
 ///
 /// Without matrix instructions, a thread adds pairs of products of a group, which are fused, then
 /// the group's scale and offset in two more; the lanes' sums follow: each of these additions is off
 /// by 2^-24 of the sum of |a| (|scale code| + |offset|). With them, a and the weights are rounded
 /// to the type of the product, and the products, which are exact, are added as those of a GEMM.
+///
+/// With q8_1 and without matrix instructions, a is rounded first, exactly as above. The sums of a
+/// group's products are exact then; scale, offset and d follow, which round three times, once into the sum
+/// of the groups before, and the lanes' sums.
 inline Expected ggmlProduct(const GgmlGemmProblem &problem, bool matrix, std::int64_t m,
-                            const std::vector<double> &a, const GgmlValues &b,
+                            const std::vector<double> &exact, const GgmlValues &b,
                             const GgmlValues *up) {
+  const std::vector<double> a = problem.q8_1 && !matrix ? roundedToQ8(exact) : exact;
   struct Sum {
     double value = 0, bound = 0;
   };
@@ -88,7 +110,8 @@ inline Expected ggmlProduct(const GgmlGemmProblem &problem, bool matrix, std::in
       const double rounding = 2.01 * host::unit(problem.product) + 0x1p-23;
       sum.bound = (rounding + 2 * (std::ceil(steps) + 4) * 0x1p-23) * size + ofA * 0x1p-25;
     } else {
-      const double group = 32, additions = group / 2 + 2 + 2 * steps + 6;
+      const double group = 32,
+                   additions = problem.q8_1 ? 3 + steps + 6 : group / 2 + 2 + 2 * steps + 6;
       sum.bound = 1.01 * additions * 0x1p-24 * spread;
     }
     return sum;

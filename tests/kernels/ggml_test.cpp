@@ -177,6 +177,126 @@ TEST_CASE("products with blocks: types, gaps between rows, an activation", "[run
   }
 }
 
+TEST_CASE("numbers in Q8_1 are those that ggml makes", "[run]") {
+  // What quantize_row_q8_1_ref of ggml-quants.c (llama.cpp of May 2026) makes of the rows below: d and
+  // q of each 32. The second has ties, the third a d that is no normal number of f16.
+  struct Block {
+    float d;
+    std::array<int, 32> q;
+  };
+  const std::array<int, 32> first{-127, -33, 61, -102, -8, 86,  -76, 18, 112, -51, 43,
+                                  -119, -25, 69, -94,  0,  94,  -69, 25, 119, -43, 51,
+                                  -112, -18, 76, -86,  8,  102, -61, 33, 127, -36};
+  const Block blocks[] = {
+      {0x1.934p-6f, first},
+      {1, {127, -49, -35, -20, -6,  9,   24, 38, 53, -61, -46, -32, -17, -3,  12,  27,
+           41,  56,  -58, -43, -29, -14, 1,  15, 30, 44,  59,  -55, -40, -26, -11, 4}},
+      {0x1.8p-23f, first},
+      {0, {}}};
+  constexpr std::int64_t k = 128;
+  std::vector<double> a, expected;
+  for (int block = 0; block < 4; ++block)
+    for (int i = 0; i < 32; ++i) {
+      const double ofFirst = (i * 37 % 101 - 50) / 16.0;
+      a.push_back(block == 0   ? ofFirst
+                  : block == 1 ? (i == 0 ? 127 : (i * 29 % 255 - 127) / 2.0)
+                  : block == 2 ? ofFirst * 0x1p-17
+                               : 0);
+      expected.push_back(double(blocks[block].d) * blocks[block].q[std::size_t(i)]);
+    }
+  CHECK(reference::roundedToQ8(a) == expected);
+  // Weights of Q8_0 that are 1 where the row is the column: c is a as it is rounded.
+  const GgmlGemmProblem problem{.format = GgmlFormat::q8_0, .n = k, .k = k, .q8_1 = true};
+  std::vector<std::uint8_t> weights(fk::weight_bytes(problem.weight()));
+  for (std::int64_t j = 0; j < k; ++j)
+    for (std::int64_t block = 0; block < k / 32; ++block) {
+      std::uint8_t *bytes = &weights[std::size_t(34 * (j * k / 32 + block))];
+      bytes[1] = 0x3c; // d = 1
+      if (block == j / 32)
+        bytes[2 + j % 32] = 1;
+    }
+  const Operand inA = Operand::input(fx::f32, 1, k, a),
+                inB = Operand::input(fx::u8, 1, std::int64_t(weights.size()),
+                                     std::vector<double>(weights.begin(), weights.end())),
+                c = Operand::output(fx::f32, 1, k);
+  const fx::Stream stream;
+  fk::GgmlGemmPlan(problem, {.lanes = 4, .rows = 2, .threads = 64})(
+      {.a = inA.tensor(), .b = {problem.weight(), inB.vector()}, .c = c.tensor()}, stream);
+  stream.synchronize();
+  expectWithin(c.values(), expected, std::vector<double>(expected.size()));
+}
+
+TEST_CASE("numbers in Q8_1 are off by what the guide says") {
+  const std::int64_t count = 64 * 32;
+  for (const double size : {1e6, 1.0, 1e-3, 1e-6}) {
+    std::vector<double> a = uniform(fx::f32, count, 9);
+    for (double &value : a)
+      value = double(float(value * size));
+    const std::vector<double> rounded = reference::roundedToQ8(a);
+    for (std::size_t first = 0; first < a.size(); first += 32) {
+      double largest = 0;
+      for (std::size_t i = first; i < first + 32; ++i)
+        largest = std::max(largest, std::fabs(a[i]));
+      for (std::size_t i = first; i < first + 32; ++i)
+        CHECK(std::fabs(rounded[i] - a[i]) <= 0.57 * largest / 127 + 127 * 0x1p-25);
+    }
+  }
+}
+
+TEST_CASE("products of whole numbers with each format", "[run]") {
+  for (GgmlFormat format : kFormats)
+    if (fk::impl::ggmlRow(format).factors)
+      expectProduct({.format = format,
+                     .layout = int(format) % 2 ? GgmlLayout::planes : GgmlLayout::blocks,
+                     .n = 37,
+                     .k = someK(format),
+                     .q8_1 = true},
+                    {.tile_m = 2, .lanes = 4, .rows = 2, .threads = 64}, 3);
+}
+
+TEST_CASE("products of whole numbers: types, gaps between rows, gated ones, long rows", "[run]") {
+  const GgmlGemmProblem problem{.format = GgmlFormat::q5_1,
+                                .a = fx::bf16,
+                                .c = fx::f16,
+                                .n = 34,
+                                .k = 160,
+                                .activation = Activation::silu,
+                                .gated = true,
+                                .q8_1 = true};
+  expectProduct(problem, {.tile_m = 4, .lanes = 8, .rows = 2, .threads = 64}, 3, false, {8, 2});
+  // A thread rounds 13 pieces of a, of which the last ones do not exist.
+  expectProduct({.format = GgmlFormat::q4_0, .n = 9, .k = 800, .q8_1 = true},
+                {.tile_m = 4, .lanes = 16, .rows = 1, .threads = 64}, 5);
+  // Many rows are multiplied by matrix instructions, as without the option.
+  const GgmlGemmProblem many{.format = GgmlFormat::q4_k, .n = 64, .k = 256, .q8_1 = true};
+  expectProduct(many, fk::choose(many, 40), 20);
+  expectStructure(many, {.tile_m = 2, .lanes = 4, .rows = 2, .threads = 64}, 2);
+}
+
+TEST_CASE("what Q8_1 does not have is no finite number in c", "[run]") {
+  const GgmlGemmProblem problem{.format = GgmlFormat::q4_0, .n = 8, .k = 64, .q8_1 = true};
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN(),
+                   infinity = std::numeric_limits<double>::infinity();
+  const double wrong[] = {nan, infinity, -infinity, 9e6};
+  std::vector<double> a = integers(5 * 64, 3, 1, 4);
+  for (std::size_t i = 0; i < std::size(wrong); ++i)
+    a[i * 64 + 40] = wrong[i];
+  const std::vector<std::uint8_t> raw = randomBlocks(problem.format, 16, 2, 1);
+  const Operand inA = Operand::input(fx::f32, 5, 64, a),
+                inB = Operand::input(fx::u8, 1, std::int64_t(raw.size()),
+                                     std::vector<double>(raw.begin(), raw.end())),
+                c = Operand::output(fx::f32, 5, 8);
+  const fx::Stream stream;
+  fk::GgmlGemmPlan(problem, {.tile_m = 1, .lanes = 2, .threads = 64})(
+      {.a = inA.tensor(), .b = {problem.weight(), inB.vector()}, .c = c.tensor()}, stream);
+  stream.synchronize();
+  const std::vector<double> values = c.values();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    INFO("row " << i / 8 << ", column " << i % 8 << ": " << values[i]);
+    CHECK(std::isfinite(values[i]) == (i / 8 == 4));
+  }
+}
+
 TEST_CASE("ggml_gemm: another run, a graph, a file", "[run]") {
   const GgmlGemmProblem problem{.format = GgmlFormat::q4_k, .n = 36, .k = 256};
   expectStructure(problem, {.tile_m = 2, .lanes = 4, .rows = 2, .threads = 64}, 2);
@@ -236,6 +356,9 @@ TEST_CASE("ggml_gemm has a configuration for every problem that it supports") {
                               .activation = gated ? Activation::silu : Activation::none,
                               .gated = gated});
   problems.push_back({.format = GgmlFormat::f32, .n = 5, .k = 4});
+  for (std::int64_t k : {256, 14336, 57856}) // the longest row of a that 64 KiB of LDS hold
+    for (std::int64_t n : {1, 49152})
+      problems.push_back({.format = GgmlFormat::q4_k, .n = n, .k = k, .q8_1 = true});
   expectTotal(problems);
 }
 
@@ -258,6 +381,13 @@ TEST_CASE("ggml_gemm spills no registers") {
        {GgmlFormat::q4_1, GgmlFormat::q6_k, GgmlFormat::q5_k, GgmlFormat::q3_k, GgmlFormat::mxfp4})
     problems.push_back(
         {.format = format, .n = 1536, .k = 768, .activation = Activation::silu, .gated = true});
+  for (GgmlFormat format : {GgmlFormat::q8_0, GgmlFormat::q5_k})
+    problems.push_back({.format = format,
+                        .n = 1536,
+                        .k = 768,
+                        .activation = Activation::silu,
+                        .gated = true,
+                        .q8_1 = true});
   expectNoSpills(problems);
   for (const char *name : {"gfx90a", "gfx942", "gfx1201"})
     for (const GgmlGemmProblem &problem : problems)
@@ -286,6 +416,13 @@ TEST_CASE("ggml_gemm says what it does not support") {
         "product is f32; matrix instructions multiply f16 or bf16 here");
   CHECK(why({.n = 8, .k = 32, .gated = true}) ==
         "a gated product has an activation, and there is none");
+  CHECK(why({.format = GgmlFormat::bf16, .n = 8, .k = 32, .q8_1 = true}) ==
+        "q8_1 is set, and weights of BF16 are no whole numbers, by which a in Q8_1 is multiplied");
+  CHECK(why({.n = 8, .k = 58272, .q8_1 = true}) ==
+        "k is 58272; the rows of a of a tile take 65556 bytes of LDS in Q8_1, and there are 65536");
+  CHECK(fk::supported(GgmlGemmProblem{.n = 8, .k = 58240, .q8_1 = true}, target));
+  CHECK(fk::supported(GgmlGemmProblem{.n = 8, .k = 14336, .q8_1 = true}, {.tile_m = 5}, target)
+            .why.find("k is 14336; the rows of a of a tile take 80640 bytes of LDS in Q8_1") == 0);
   const GgmlGemmProblem problem{.n = 64, .k = 64};
   const auto whyNot = [&](const GgmlGemmConfig &config) {
     return fk::supported(problem, config, target).why;
