@@ -15,100 +15,194 @@ constexpr std::int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10
                                         1,    13,   25,  38,  53,  69,  89,  113};
 constexpr std::int8_t kFp4Doubles[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/// Four bits of weight `j` of 32: weight j is in the low bits of byte j, weight 16 + j in the high
-/// ones.
-Int32 nibble(const Block &block, int first, const Int32 &j) {
-  return bits(block.byte(first + (j & 15)), (j >> 4) * 4, 15);
-}
-/// Bit `j` of four bytes.
-Int32 bitOf(const Block &block, int first, const Int32 &j) {
-  return bits(block.byte(first + (j >> 3)), j & 7, 1);
-}
 Numeric lookedUp(const std::int8_t (&table)[16], const Int32 &index) {
   return fx::Vector::of(table, fx::i32).at(index).to(fx::f32);
 }
 
-Numeric q4_0(const Block &block, const Int32 &j) {
-  return (nibble(block, 2, j) - 8).to(fx::f32) * block.half(0);
+//===-- Formats whose neighbours have neighbouring bytes -----------------------===//
+
+/// The bytes of neighbours in words of four.
+struct Codes {
+  std::vector<Int32> words;
+
+  /// The bits of each byte that `mask` has, from bit `shift` on.
+  Codes bitsOf(const Numeric::Arg &shift, int mask) const {
+    Codes codes;
+    for (const Int32 &word : words)
+      codes.words.push_back(bits(word, shift, mask * 0x01010101));
+    return codes;
+  }
+  /// These bits with those of others above them.
+  Codes with(const Codes &above, int shift) const {
+    Codes codes;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      codes.words.emplace_back(words[i] | (above.words[i] << shift));
+    return codes;
+  }
+  Int32 code(int i) const { return bits(words[static_cast<std::size_t>(i / 4)], i % 4 * 8, 255); }
+  Int32 signedCode(int i) const {
+    return Int32((words[static_cast<std::size_t>(i / 4)] << (24 - i % 4 * 8)) >> 24);
+  }
+};
+
+/// `count` neighbours of a block, a power of two up to 16, that begin at a multiple of `count`: they are of
+/// the same 16 weights.
+struct Neighbours {
+  Block block;
+  Int32 first;
+  int count;
+
+  /// The first of the 16 weights.
+  Int32 sixteen() const { return Int32(first & ~15); }
+  /// The bytes of the neighbours, where the 16 weights have 16 bytes from number `of` on.
+  Codes bytes(const Int32 &of) const {
+    Codes codes;
+    const fx::Pointer at = fx::Pointer::from_address(block.plus(Int32(of + (first & 15))), fx::u8);
+    if (count == 1) {
+      codes.words.emplace_back(at.load().to(fx::i32));
+      return codes;
+    }
+    // The hardware loads words at any address.
+    const fx::Vector all = at.load(count);
+    if (count == 2) {
+      codes.words.emplace_back(all.bitcast(fx::u16).at(0).to(fx::i32));
+      return codes;
+    }
+    for (int i = 0; i < count / 4; ++i)
+      codes.words.emplace_back(all.bitcast(fx::i32).at(i));
+    return codes;
+  }
+  /// Four bits of each of 32 weights: weight j is in the low bits of byte j, weight 16 + j in the high ones.
+  Codes nibbles(int of) const { return bytes(Int32(of)).bitsOf((first >> 4) * 4, 15); }
+  /// A bit of each of 32 weights, in four bytes.
+  Int32 bitOf(int of, int i) const {
+    const Int32 all(
+        fx::Pointer::from_address(block.plus(of), fx::u8).load(4).bitcast(fx::i32).at(0));
+    return bits(all, first + i, 1);
+  }
+  std::vector<Numeric> each(const std::function<Numeric(int i)> &value) const {
+    std::vector<Numeric> values;
+    for (int i = 0; i < count; ++i)
+      values.push_back(value(i));
+    return values;
+  }
+};
+using Weights = std::vector<Numeric>;
+
+Weights q4_0(const Neighbours &x) {
+  const Codes q = x.nibbles(2);
+  const Numeric d = x.block.half(0);
+  return x.each([&](int i) { return (q.code(i) - 8).to(fx::f32) * d; });
 }
-Numeric q4_1(const Block &block, const Int32 &j) {
-  return nibble(block, 4, j).to(fx::f32) * block.half(0) + block.half(2);
+Weights q4_1(const Neighbours &x) {
+  const Codes q = x.nibbles(4);
+  const Numeric d = x.block.half(0), m = x.block.half(2);
+  return x.each([&](int i) { return q.code(i).to(fx::f32) * d + m; });
 }
-Numeric q5_0(const Block &block, const Int32 &j) {
-  return ((nibble(block, 6, j) | (bitOf(block, 2, j) << 4)) - 16).to(fx::f32) * block.half(0);
+Weights q5_0(const Neighbours &x) {
+  const Codes q = x.nibbles(6);
+  const Numeric d = x.block.half(0);
+  return x.each([&](int i) { return ((q.code(i) | (x.bitOf(2, i) << 4)) - 16).to(fx::f32) * d; });
 }
-Numeric q5_1(const Block &block, const Int32 &j) {
-  return (nibble(block, 8, j) | (bitOf(block, 4, j) << 4)).to(fx::f32) * block.half(0) +
-         block.half(2);
+Weights q5_1(const Neighbours &x) {
+  const Codes q = x.nibbles(8);
+  const Numeric d = x.block.half(0), m = x.block.half(2);
+  return x.each([&](int i) { return (q.code(i) | (x.bitOf(4, i) << 4)).to(fx::f32) * d + m; });
 }
-Numeric q8_0(const Block &block, const Int32 &j) {
-  return block.signedByte(2 + j).to(fx::f32) * block.half(0);
+Weights q8_0(const Neighbours &x) {
+  const Codes q = x.bytes(x.sixteen() + 2);
+  const Numeric d = x.block.half(0);
+  return x.each([&](int i) { return q.signedCode(i).to(fx::f32) * d; });
 }
-Numeric iq4_nl(const Block &block, const Int32 &j) {
-  return lookedUp(kIq4Values, nibble(block, 2, j)) * block.half(0);
+Weights iq4_nl(const Neighbours &x) {
+  const Codes q = x.nibbles(2);
+  const Numeric d = x.block.half(0);
+  return x.each([&](int i) { return lookedUp(kIq4Values, q.code(i)) * d; });
 }
-Numeric mxfp4(const Block &block, const Int32 &j) {
+Weights mxfp4(const Neighbours &x) {
+  const Codes q = x.nibbles(1);
   // Half of 2^(e - 127) as a float: its bits are e - 1 as the exponent, or a denormal for e below 2.
-  const Int32 e = block.byte(0);
+  const Int32 e = x.block.byte(0);
   const Int32 scale = fx::select(e < 2, Int32(0x00200000) << e, (e - 1) << 23);
-  return lookedUp(kFp4Doubles, nibble(block, 1, j)) * scale.bitcast(fx::f32);
+  return x.each([&](int i) { return lookedUp(kFp4Doubles, q.code(i)) * scale.bitcast(fx::f32); });
 }
-Numeric q2_k(const Block &block, const Int32 &j) { // scales 16, qs 64, d, dmin
-  const Int32 scale = block.byte(j >> 4);
-  const Int32 q = bits(block.byte(16 + (j >> 7) * 32 + (j & 31)), ((j >> 5) & 3) * 2, 3);
-  return block.half(80) * (scale & 15).to(fx::f32) * q.to(fx::f32) -
-         block.half(82) * (scale >> 4).to(fx::f32);
+/// Two bits of each of 256 weights: 32 neighbours are in 32 bytes, four times.
+Codes pairs(const Neighbours &x, int of) {
+  const Int32 j = x.sixteen();
+  return x.bytes(Int32((j >> 7) * 32 + (j & 31) + of)).bitsOf(((j >> 5) & 3) * 2, 3);
 }
-Numeric q3_k(const Block &block, const Int32 &j) { // hmask 32, qs 64, scales 12, d
-  const Int32 s = j >> 4; // of 16 scales
-  const Int32 low = bits(block.byte(96 + (s & 7)), (s >> 3) * 4, 15),
-              high = bits(block.byte(104 + (s & 3)), (s >> 2) * 2, 3);
-  const Int32 q = bits(block.byte(32 + (j >> 7) * 32 + (j & 31)), ((j >> 5) & 3) * 2, 3),
-              high2 = bits(block.byte(j & 31), j >> 5, 1);
-  return block.half(108) * ((low | (high << 4)) - 32).to(fx::f32) *
-         (q + high2 * 4 - 4).to(fx::f32);
+Weights q2_k(const Neighbours &x) { // scales 16, qs 64, d, dmin
+  const Int32 scale = x.block.byte(x.sixteen() >> 4);
+  const Codes q = pairs(x, 16);
+  const Numeric d = x.block.half(80) * (scale & 15).to(fx::f32),
+                m = x.block.half(82) * (scale >> 4).to(fx::f32);
+  return x.each([&](int i) { return d * q.code(i).to(fx::f32) - m; });
+}
+Weights q3_k(const Neighbours &x) {        // hmask 32, qs 64, scales 12, d
+  const Int32 j = x.sixteen(), s = j >> 4; // of 16 scales
+  const Int32 low = bits(x.block.byte(96 + (s & 7)), (s >> 3) * 4, 15),
+              high = bits(x.block.byte(104 + (s & 3)), (s >> 2) * 2, 3);
+  const Codes q = pairs(x, 32).with(x.bytes(j & 31).bitsOf(j >> 5, 1), 2);
+  const Numeric d = x.block.half(108) * ((low | (high << 4)) - 32).to(fx::f32);
+  return x.each([&](int i) { return d * (q.code(i) - 4).to(fx::f32); });
 }
 /// Scale and minimum `s` of the 12 bytes that Q4_K and Q5_K have from byte 4 on.
 std::pair<Numeric, Numeric> sixBits(const Block &block, const Int32 &s) {
-  const Int32 a = block.byte(4 + (s & 3)), b = block.byte(8 + (s & 3)), c = block.byte(12 + (s & 3));
+  const Int32 a = block.byte(4 + (s & 3)), b = block.byte(8 + (s & 3)),
+              c = block.byte(12 + (s & 3));
   const fx::Boolean plain = s < 4;
   return {fx::select(plain, a & 63, (c & 15) | ((a >> 6) << 4)).to(fx::f32),
           fx::select(plain, b & 63, (c >> 4) | ((b >> 6) << 4)).to(fx::f32)};
 }
-Numeric q4_k(const Block &block, const Int32 &j) { // d, dmin, scales 12, qs 128
-  const auto [scale, minimum] = sixBits(block, j >> 5);
-  const Int32 q = bits(block.byte(16 + (j >> 6) * 32 + (j & 31)), ((j >> 5) & 1) * 4, 15);
-  return block.half(0) * scale * q.to(fx::f32) - block.half(2) * minimum;
+/// Four bits of each of 256 weights: 64 neighbours are in 32 bytes.
+Codes halves(const Neighbours &x, int of) {
+  const Int32 j = x.sixteen();
+  return x.bytes(Int32((j >> 6) * 32 + (j & 31) + of)).bitsOf(((j >> 5) & 1) * 4, 15);
 }
-Numeric q5_k(const Block &block, const Int32 &j) { // d, dmin, scales 12, qh 32, qs 128
-  const auto [scale, minimum] = sixBits(block, j >> 5);
-  const Int32 low = bits(block.byte(48 + (j >> 6) * 32 + (j & 31)), ((j >> 5) & 1) * 4, 15),
-              high = bits(block.byte(16 + (j & 31)), j >> 5, 1);
-  return block.half(0) * scale * (low | (high << 4)).to(fx::f32) - block.half(2) * minimum;
+Weights scaled(const Neighbours &x, const Codes &q) {
+  const auto [scale, minimum] = sixBits(x.block, x.sixteen() >> 5);
+  const Numeric d = x.block.half(0) * scale, m = x.block.half(2) * minimum;
+  return x.each([&](int i) { return d * q.code(i).to(fx::f32) - m; });
 }
-Numeric q6_k(const Block &block, const Int32 &j) { // ql 128, qh 64, scales 16, d
-  const Int32 half = j >> 7, quarter = (j >> 5) & 3, l = j & 31;
-  const Int32 low = bits(block.byte(half * 64 + (quarter & 1) * 32 + l), (quarter >> 1) * 4, 15),
-              high = bits(block.byte(128 + half * 32 + l), quarter * 2, 3);
-  return block.half(208) * block.signedByte(192 + (j >> 4)).to(fx::f32) *
-         ((low | (high << 4)) - 32).to(fx::f32);
+Weights q4_k(const Neighbours &x) { return scaled(x, halves(x, 16)); } // d, dmin, scales 12, qs 128
+Weights q5_k(const Neighbours &x) { // d, dmin, scales 12, qh 32, qs 128
+  const Int32 j = x.sixteen();
+  return scaled(x, halves(x, 48).with(x.bytes((j & 31) + 16).bitsOf(j >> 5, 1), 4));
 }
-Numeric iq4_xs(const Block &block, const Int32 &j) { // d, scales_h 2, scales_l 4, qs 128
-  const Int32 s = j >> 5;
-  const Int32 low = bits(block.byte(4 + (s >> 1)), (s & 1) * 4, 15),
-              high = bits(block.byte(2 + (s >> 2)), (s & 3) * 2, 3);
-  const Int32 q = bits(block.byte(8 + s * 16 + (j & 15)), ((j >> 4) & 1) * 4, 15);
-  return block.half(0) * ((low | (high << 4)) - 32).to(fx::f32) * lookedUp(kIq4Values, q);
+Weights q6_k(const Neighbours &x) { // ql 128, qh 64, scales 16, d
+  const Int32 j = x.sixteen(), half = j >> 7, quarter = (j >> 5) & 3, l = j & 31;
+  const Codes low = x.bytes(half * 64 + (quarter & 1) * 32 + l).bitsOf((quarter >> 1) * 4, 15),
+              high = x.bytes(half * 32 + l + 128).bitsOf(quarter * 2, 3), q = low.with(high, 4);
+  const Numeric d = x.block.half(208) * x.block.signedByte(192 + (j >> 4)).to(fx::f32);
+  return x.each([&](int i) { return d * (q.code(i) - 32).to(fx::f32); });
+}
+Weights iq4_xs(const Neighbours &x) { // d, scales_h 2, scales_l 4, qs 128
+  const Int32 j = x.sixteen(), s = j >> 5;
+  const Int32 low = bits(x.block.byte(4 + (s >> 1)), (s & 1) * 4, 15),
+              high = bits(x.block.byte(2 + (s >> 2)), (s & 3) * 2, 3);
+  const Codes q = x.bytes(s * 16 + 8).bitsOf(((j >> 4) & 1) * 4, 15);
+  const Numeric d = x.block.half(0) * ((low | (high << 4)) - 32).to(fx::f32);
+  return x.each([&](int i) { return d * lookedUp(kIq4Values, q.code(i)); });
+}
+Weights tq2_0(const Neighbours &x) { // qs 64, d
+  const Codes q = pairs(x, 0);
+  const Numeric d = x.block.half(64);
+  return x.each([&](int i) { return (q.code(i) - 1).to(fx::f32) * d; });
 }
 
+//===-- Formats whose weights are read one by one ------------------------------===//
+
+/// Bit `j` of bytes.
+Int32 bitOf(const Block &block, int first, const Int32 &j) {
+  return bits(block.byte(first + (j >> 3)), j & 7, 1);
+}
 Numeric nvfp4(const Block &block, const Int32 &j) { // 4 scales of type UE4M3, qs 32
   const Int32 s = j >> 4, e = block.byte(s), exponent = bits(e, 3, 15), mantissa = e & 7;
   const Int32 q = bits(block.byte(4 + s * 8 + (j & 7)), ((j >> 3) & 1) * 4, 15);
   // Half of the scale, as the table has doubles. 0x7f counts as 0.
   const Numeric normal = (((exponent + 119) << 23) | (mantissa << 20)).bitcast(fx::f32),
                 small = mantissa.to(fx::f32) * (1.0f / 1024);
-  const Numeric scale =
-      fx::select(e == 0x7f, 0.0f, fx::select(exponent == 0, small, normal));
+  const Numeric scale = fx::select(e == 0x7f, 0.0f, fx::select(exponent == 0, small, normal));
   return lookedUp(kFp4Doubles, q) * scale;
 }
 Numeric q1_0(const Block &block, const Int32 &j) { // d, qs 16
@@ -118,23 +212,18 @@ Numeric q1_0(const Block &block, const Int32 &j) { // d, qs 16
 Numeric q2_0(const Block &block, const Int32 &j) { // d, qs 16
   return (bits(block.byte(2 + (j >> 2)), (j & 3) * 2, 3) - 1).to(fx::f32) * block.half(0);
 }
-Numeric tq1_0(const Block &block, const Int32 &j) { // qs 48, qh 4, d; five digits to base 3 of a byte
+Numeric tq1_0(const Block &block,
+              const Int32 &j) { // qs 48, qh 4, d; five digits to base 3 of a byte
   const Int32 second = j - 160, last = j - 240;
   const fx::Boolean first = j < 160, middle = j < 240;
   const Int32 digit(fx::select(first, j >> 5, fx::select(middle, second >> 4, last >> 2))),
-      place(fx::select(first, j & 31,
-                       fx::select(middle, (second & 15) + 32, (last & 3) + 48)));
+      place(fx::select(first, j & 31, fx::select(middle, (second & 15) + 32, (last & 3) + 48)));
   const Int32 power(fx::select(
       digit == 0, 1,
       fx::select(digit == 1, 3, fx::select(digit == 2, 9, fx::select(digit == 3, 27, 81)))));
   const Int32 digits = (block.byte(place) * power) & 255;
   return (((digits * 3) >> 8) - 1).to(fx::f32) * block.half(52);
 }
-Numeric tq2_0(const Block &block, const Int32 &j) { // qs 64, d
-  const Int32 q = bits(block.byte((j >> 7) * 32 + (j & 31)), ((j >> 5) & 3) * 2, 3);
-  return (q - 1).to(fx::f32) * block.half(64);
-}
-
 //===-- Blocks made of numbers ----------------------------------------------===//
 
 void storeByte(const Int64 &at, const Numeric &value) {
@@ -235,21 +324,23 @@ void storeIq4Nl(const Int64 &block, const Values &value) {
 /// What kernels know of a format.
 struct Format {
   ggml_type type;
-  Numeric (*element)(const Block &block, const Int32 &j);
+  /// The weights of neighbours, or one weight of a block: one of both.
+  std::vector<Numeric> (*neighbours)(const Neighbours &x) = nullptr;
+  Numeric (*element)(const Block &block, const Int32 &j) = nullptr;
   /// Makes a block; null: kernels only read it.
   void (*store)(const Int64 &block, const Values &value) = nullptr;
 };
 constexpr Format kFormats[] = {
-    {GGML_TYPE_Q4_0, q4_0,
+    {GGML_TYPE_Q4_0, q4_0, nullptr,
      [](const Int64 &block, const Values &value) { storeSigned(block, 2, -1, 16, value); }},
-    {GGML_TYPE_Q4_1, q4_1,
+    {GGML_TYPE_Q4_1, q4_1, nullptr,
      [](const Int64 &block, const Values &value) { storeAffine(block, 4, -1, 16, value); }},
-    {GGML_TYPE_Q5_0, q5_0,
+    {GGML_TYPE_Q5_0, q5_0, nullptr,
      [](const Int64 &block, const Values &value) { storeSigned(block, 6, 2, 32, value); }},
-    {GGML_TYPE_Q5_1, q5_1,
+    {GGML_TYPE_Q5_1, q5_1, nullptr,
      [](const Int64 &block, const Values &value) { storeAffine(block, 8, 4, 32, value); }},
-    {GGML_TYPE_Q8_0, q8_0, storeQ8},
-    {GGML_TYPE_IQ4_NL, iq4_nl, storeIq4Nl},
+    {GGML_TYPE_Q8_0, q8_0, nullptr, storeQ8},
+    {GGML_TYPE_IQ4_NL, iq4_nl, nullptr, storeIq4Nl},
     {GGML_TYPE_MXFP4, mxfp4},
     {GGML_TYPE_Q2_K, q2_k},
     {GGML_TYPE_Q3_K, q3_k},
@@ -257,18 +348,18 @@ constexpr Format kFormats[] = {
     {GGML_TYPE_Q5_K, q5_k},
     {GGML_TYPE_Q6_K, q6_k},
     {GGML_TYPE_IQ4_XS, iq4_xs},
-    {GGML_TYPE_NVFP4, nvfp4},
-    {GGML_TYPE_Q1_0, q1_0},
-    {GGML_TYPE_Q2_0, q2_0},
-    {GGML_TYPE_TQ1_0, tq1_0},
     {GGML_TYPE_TQ2_0, tq2_0},
-    {GGML_TYPE_IQ1_S, iq1_s},
-    {GGML_TYPE_IQ1_M, iq1_m},
-    {GGML_TYPE_IQ2_XXS, iq2_xxs},
-    {GGML_TYPE_IQ2_XS, iq2_xs},
-    {GGML_TYPE_IQ2_S, iq2_s},
-    {GGML_TYPE_IQ3_XXS, iq3_xxs},
-    {GGML_TYPE_IQ3_S, iq3_s},
+    {GGML_TYPE_NVFP4, nullptr, nvfp4},
+    {GGML_TYPE_Q1_0, nullptr, q1_0},
+    {GGML_TYPE_Q2_0, nullptr, q2_0},
+    {GGML_TYPE_TQ1_0, nullptr, tq1_0},
+    {GGML_TYPE_IQ1_S, nullptr, iq1_s},
+    {GGML_TYPE_IQ1_M, nullptr, iq1_m},
+    {GGML_TYPE_IQ2_XXS, nullptr, iq2_xxs},
+    {GGML_TYPE_IQ2_XS, nullptr, iq2_xs},
+    {GGML_TYPE_IQ2_S, nullptr, iq2_s},
+    {GGML_TYPE_IQ3_XXS, nullptr, iq3_xxs},
+    {GGML_TYPE_IQ3_S, nullptr, iq3_s},
 };
 const Format *find(ggml_type type) {
   for (const Format &format : kFormats)
@@ -285,10 +376,24 @@ bool writesBlocks(ggml_type type) {
   return format && format->store;
 }
 
-Numeric blockElement(ggml_type type, const Int64 &row, const Int32 &k) {
+std::vector<Numeric> blockElements(ggml_type type, const Int64 &row, const Int32 &k, int count) {
   const auto weights = static_cast<std::uint32_t>(ggml_blck_size(type)); // a power of two
-  const Int32 block = k >> std::countr_zero(weights), j = k & int(weights - 1);
-  return find(type)->element({row + block.to(fx::i64) * std::int64_t(ggml_type_size(type))}, j);
+  const auto at = [&](const Int32 &index) {
+    const Int32 block = index >> std::countr_zero(weights);
+    return std::pair(Block{row + block.to(fx::i64) * std::int64_t(ggml_type_size(type))},
+                     Int32(index & int(weights - 1)));
+  };
+  const Format &format = *find(type);
+  if (format.neighbours) {
+    const auto [block, j] = at(k);
+    return format.neighbours({block, j, count});
+  }
+  std::vector<Numeric> values;
+  for (int i = 0; i < count; ++i) {
+    const auto [block, j] = at(k + i);
+    values.push_back(format.element(block, j));
+  }
+  return values;
 }
 
 void storeBlock(ggml_type type, const Int64 &block, const Values &value) {

@@ -1,4 +1,4 @@
-// ggml's block formats in kernels: single elements of a row of blocks, and blocks made of numbers.
+// ggml's block formats in kernels: elements of a row of blocks, and blocks made of numbers.
 // The layouts are those of ggml-common.h; flydsl/kernels/ggml.h says them in words.
 #pragma once
 
@@ -12,8 +12,10 @@ namespace flydsl_ggml {
 bool readsBlocks(ggml_type type);
 bool writesBlocks(ggml_type type);
 
-/// Element `k` of a row of blocks, in f32.
-fx::Numeric blockElement(ggml_type type, const fx::Int64 &row, const fx::Int32 &k);
+/// `count` elements of a row of blocks from number `k` on, in f32. The count is a power of two up to 16, of
+/// which `k` is a multiple.
+std::vector<fx::Numeric> blockElements(ggml_type type, const fx::Int64 &row, const fx::Int32 &k,
+                                       int count);
 
 /// Makes the block at an address of the numbers that `value(j)` has for its elements j, each in f32.
 /// The thread does it alone. The rounding is that of quantize_row_*_ref in ggml-quants.c.

@@ -35,17 +35,20 @@ inline fx::Numeric rawAt(const TracedOperand &x, ggml_type type, const Place &at
 inline fx::Numeric inRow(ggml_type type, const fx::Int64 &row, const fx::Int64 &stride,
                          const fx::Int32 &k) {
   if (!dtypeOf(type))
-    return blockElement(type, row, k);
+    return blockElements(type, row, k, 1)[0];
   return loadAs(row + k.to(fx::i64) * stride, dtypeOf(type)).to(fx::f32);
 }
-/// `width` elements of the row from number `k` on, in f32. Where they are more than one and no blocks,
-/// they lie without gaps, and the row and `k` are multiples of `width` elements.
+/// `width` elements of the row from number `k` on, in f32. The width is a power of two, of blocks at most
+/// 16, and `k` a multiple of it. Where there are more than one and they are no blocks, they lie without
+/// gaps, and the row begins at a multiple of `width` elements, too.
 inline std::vector<fx::Numeric> neighboursInRow(ggml_type type, const fx::Int64 &row,
                                                 const fx::Int64 &stride, const fx::Int32 &k,
                                                 int width) {
-  std::vector<fx::Numeric> values;
   const fx::DType dtype = dtypeOf(type);
-  if (width > 1 && dtype) {
+  if (!dtype)
+    return blockElements(type, row, k, width);
+  std::vector<fx::Numeric> values;
+  if (width > 1) {
     const fx::Vector all =
         fx::Pointer::from_address(row + k.to(fx::i64) * dtype.bytes(), dtype,
                                   fx::AddressSpace::global, width * dtype.bytes())
@@ -58,6 +61,10 @@ inline std::vector<fx::Numeric> neighboursInRow(ggml_type type, const fx::Int64 
   for (int v = 0; v < width; ++v)
     values.push_back(inRow(type, row, stride, k + v));
   return values;
+}
+/// Four of them as a vector, from number `first` on.
+inline fx::Vector fourOf(const std::vector<fx::Numeric> &x, std::size_t first) {
+  return fx::Vector::of({x[first], x[first + 1], x[first + 2], x[first + 3]});
 }
 /// The element in f32.
 inline fx::Numeric valueAt(const TracedOperand &x, ggml_type type, const Place &at) {

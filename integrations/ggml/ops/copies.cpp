@@ -9,6 +9,9 @@ using fx::Int32, fx::Int64, fx::Numeric;
 /// Threads of a block, where each makes a block of numbers.
 constexpr int kBlockOfBlocks = 64;
 
+/// Numbers of f32 that are stored together, 16 bytes, and neighbours of blocks that a thread reads.
+constexpr int kStored = 4, kOfBlocks = 16;
+
 bool sameShape(const HostOperand &a, const HostOperand &b) { return a.extent == b.extent; }
 
 /// Numbers to numbers and blocks to numbers, where the elements are in the same order but perhaps not
@@ -70,9 +73,9 @@ void copyBlocks(const Run &run, const Element &to, const Element &from) {
     const auto bytes = static_cast<std::int32_t>(ggml_type_size(x.type));
     const bool odd = bytes % 2;
     Element result{odd ? GGML_TYPE_I8 : GGML_TYPE_I16, x.memory};
-    result.memory.extent[0] = static_cast<std::int32_t>(x.memory.extent[0] /
-                                                        ggml_blck_size(x.type)) *
-                              bytes / (odd ? 1 : 2);
+    result.memory.extent[0] =
+        static_cast<std::int32_t>(x.memory.extent[0] / ggml_blck_size(x.type)) * bytes /
+        (odd ? 1 : 2);
     result.memory.stride[0] = odd ? 1 : 2;
     return result;
   };
@@ -90,8 +93,8 @@ void copy(const Run &run, const Element &to, const Element &from) {
 
 bool copies(ggml_type to, ggml_type from) {
   if (dtypeOf(to) && dtypeOf(from))
-    return to == from || (isFloat(to) && isFloat(from)) ||
-           (isFloat(to) && from == GGML_TYPE_I32) || (to == GGML_TYPE_I32 && isFloat(from));
+    return to == from || (isFloat(to) && isFloat(from)) || (isFloat(to) && from == GGML_TYPE_I32) ||
+           (to == GGML_TYPE_I32 && isFloat(from));
   if (to == from)
     return true;
   return (isFloat(to) && readsBlocks(from)) || (writesBlocks(to) && isFloat(from));
@@ -160,19 +163,41 @@ bool supportsGetRows(const ggml_tensor *op) {
          ((op->type == GGML_TYPE_F32 && reads(from)) ||
           (op->type == from && from == GGML_TYPE_I32));
 }
+/// Neighbours that a thread takes: 16 of blocks, and as many numbers as can be loaded and stored together.
+int rowsWidth(const ggml_tensor *op) {
+  const ggml_tensor *from = op->src[0];
+  const int stored = widthOf(operandOf(op), op->type, kStored);
+  if (!reads(from->type) || stored < kStored)
+    return 1;
+  if (!dtypeOf(from->type))
+    return kOfBlocks;
+  return widthOf(operandOf(from), from->type, kStored) == kStored ? kStored : 1;
+}
 /// y[:, i10, i11, i12] = x[:, ids[i10, i11, i12], i11, i12]
 void runGetRows(const Run &run, const ggml_tensor *op) {
   const ggml_type from = op->src[0]->type, to = op->type;
+  const int width = rowsWidth(op);
   run.threads(
-      ggml_nelements(op),
-      {.name = std::string("get_rows_") + ggml_type_name(to) + "_" + ggml_type_name(from),
+      ggml_nelements(op) / width,
+      {.name = std::string("get_rows_") + ggml_type_name(to) + "_" + ggml_type_name(from) + "_v" +
+               std::to_string(width),
        .x = {operandOf(op), operandOf(op->src[0]), operandOf(op->src[1])}},
       [=](const Traced &p, const fx::UInt32 &index) {
-        const Place at = placeOf(index, p.x[0].extent);
+        const auto &extent = p.x[0].extent;
+        const Place at = placeOf(index, {extent[0] / width, extent[1], extent[2], extent[3]});
         const Int32 row(rawAt(p.x[2], GGML_TYPE_I32, {at[1], at[2], at[3], 0}));
         const Place source{at[0], row, at[2], at[3]};
-        storeAt(p.x[0], to, at,
-                to == from ? rawAt(p.x[1], from, source) : valueAt(p.x[1], from, source));
+        if (width == 1)
+          return storeAt(p.x[0], to, at,
+                         to == from ? rawAt(p.x[1], from, source) : valueAt(p.x[1], from, source));
+        const Int32 first = at[0] * width;
+        const auto x = neighboursInRow(from, rowAddress(p.x[1], row, at[2], at[3]),
+                                       p.x[1].stride[0], first, width);
+        const Int64 y = elementAddress(p.x[0], {first, at[1], at[2], at[3]});
+        for (int v = 0; v < width; v += kStored)
+          fx::Pointer::from_address(y + std::int64_t{4 * v}, fx::f32, fx::AddressSpace::global,
+                                    4 * kStored)
+              .store(fourOf(x, static_cast<std::size_t>(v)));
       });
 }
 
@@ -193,15 +218,14 @@ void runSetRows(const Run &run, const ggml_tensor *op) {
        .block = weights > 1 ? kBlockOfBlocks : Launch{}.block},
       [=](const Traced &p, const fx::UInt32 &index) {
         const TracedOperand &x = p.x[1];
-        const Place at = placeOf(index, {x.extent[0] / int(weights), x.extent[1], x.extent[2],
-                                         x.extent[3]});
-        const Int64 row(rawAt(p.x[2], idType,
-                              {at[1], at[2] % p.x[2].extent[1], at[3] % p.x[2].extent[2], 0})
-                            .to(fx::i64));
-        const Int64 target = p.x[0].address + row * p.x[0].stride[1] +
-                             at[2].to(fx::i64) * p.x[0].stride[2] +
-                             at[3].to(fx::i64) * p.x[0].stride[3] +
-                             at[0].to(fx::i64) * p.x[0].stride[0];
+        const Place at =
+            placeOf(index, {x.extent[0] / int(weights), x.extent[1], x.extent[2], x.extent[3]});
+        const Int64 row(
+            rawAt(p.x[2], idType, {at[1], at[2] % p.x[2].extent[1], at[3] % p.x[2].extent[2], 0})
+                .to(fx::i64));
+        const Int64 target =
+            p.x[0].address + row * p.x[0].stride[1] + at[2].to(fx::i64) * p.x[0].stride[2] +
+            at[3].to(fx::i64) * p.x[0].stride[3] + at[0].to(fx::i64) * p.x[0].stride[0];
         if (weights > 1)
           return storeBlock(to, target, [&](const Int32 &j) {
             return inRow(fromType, rowAddress(x, at[1], at[2], at[3]), x.stride[0],

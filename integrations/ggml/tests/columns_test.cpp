@@ -1,8 +1,9 @@
 // Products of one column, as a step of decoding has them, are computed in f32 from the weights' exact
-// values, wherever the column begins.
+// values, wherever the column begins; those of a few columns by matrix instructions.
 #include "graphs.h"
 
 #include <catch2/catch.hpp>
+#include <flydsl/flydsl.h>
 
 #include <algorithm>
 #include <cmath>
@@ -46,7 +47,18 @@ struct Weights {
   }
 };
 
+/// The kernels that a graph launches on device 0, in their order.
+std::vector<std::string> kernelsOf(ggml_backend_t backend, ggml_cgraph *graph) {
+  std::vector<std::string> names;
+  for (const auto &launch : flydsl::Device(0).count_launches(
+           [&] { REQUIRE(ggml_backend_graph_compute(backend, graph) == GGML_STATUS_SUCCESS); }))
+    names.push_back(launch.kernel);
+  return names;
+}
+
 } // namespace
+
+using Catch::Matchers::StartsWith;
 
 TEST_CASE("a column times weights in blocks, and GLU of two such products") {
   const ggml_type type = GENERATE(GGML_TYPE_Q4_0, GGML_TYPE_Q8_0, GGML_TYPE_Q4_K, GGML_TYPE_Q6_K,
@@ -80,7 +92,14 @@ TEST_CASE("a column times weights in blocks, and GLU of two such products") {
     all[i] = static_cast<float>(i * 29 % 67) / 32 - 1;
   ggml_backend_tensor_set(memory, all.data(), 0, ggml_nbytes(memory));
 
-  REQUIRE(ggml_backend_graph_compute(backend.get(), graph) == GGML_STATUS_SUCCESS);
+  const std::vector<std::string> kernels = kernelsOf(backend.get(), graph);
+  // The product for weights in blocks, and one kernel for both factors of GLU.
+  const bool plan = begin == 0 && type != GGML_TYPE_MXFP4,
+             gatedPlan = plan && function == GGML_GLU_OP_SWIGLU;
+  INFO(ggml_type_name(type) << ", from " << begin);
+  REQUIRE(kernels.size() == 2);
+  CHECK_THAT(kernels[0], StartsWith(plan ? "ggml_vector_" : "ggml_mul_mat_"));
+  CHECK_THAT(kernels[1], StartsWith(gatedPlan ? "ggml_vector_" : "ggml_mul_mat_"));
   std::vector<float> products(kRows), gated(kRows);
   ggml_backend_tensor_get(product, products.data(), 0, ggml_nbytes(product));
   ggml_backend_tensor_get(glu, gated.data(), 0, ggml_nbytes(glu));
@@ -90,10 +109,115 @@ TEST_CASE("a column times weights in blocks, and GLU of two such products") {
     const auto [g, ofG] = first.row(r, column);
     const auto [u, ofU] = second.row(r, column);
     const double expected = g / (1 + std::exp(-scale * g)) * u;
-    INFO(ggml_type_name(type) << ", row " << r << ", from " << begin);
+    INFO("row " << r);
     CHECK(std::abs(products[r] - g) <= ofG);
     // The slope of g / (1 + exp(-g)) is below 1.1, and its value is at most |g|.
     CHECK(std::abs(gated[r] - expected) <=
           1.1 * ofG * (std::abs(u) + ofU) + std::abs(g) * ofU + 1e-5);
   }
+}
+
+TEST_CASE("a few columns times weights, with an addend, and GLU of two such products") {
+  const ggml_type type =
+      GENERATE(GGML_TYPE_Q4_0, GGML_TYPE_Q5_1, GGML_TYPE_Q8_0, GGML_TYPE_Q3_K, GGML_TYPE_Q6_K,
+               GGML_TYPE_IQ4_XS, GGML_TYPE_NVFP4, GGML_TYPE_BF16);
+  const std::int64_t columns = GENERATE(9, 37);
+  const bool gates = GENERATE(false, true);
+  // The plan is the faster for more columns of numbers.
+  const bool matrix = type != GGML_TYPE_BF16 || columns <= 32;
+  const std::int64_t rows = kRows - 5; // the last tile is not full
+  const ggml_backend_ptr backend = backendOn();
+  const ggml_context_ptr context(
+      ggml_init({.mem_size = 16 * ggml_tensor_overhead() + ggml_graph_overhead(),
+                 .mem_buffer = nullptr,
+                 .no_alloc = true}));
+  ggml_tensor *gate = ggml_new_tensor_2d(context.get(), type, kInner, rows),
+              *up = ggml_new_tensor_2d(context.get(), type, kInner, rows),
+              *x = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, kInner, columns),
+              *addend = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, rows, columns);
+  ggml_tensor *product = ggml_mul_mat(context.get(), gate, x);
+  ggml_tensor *result =
+      gates ? ggml_reglu_split(context.get(), product, ggml_mul_mat(context.get(), up, x))
+            : ggml_add(context.get(), product, addend);
+  ggml_cgraph *graph = ggml_new_graph(context.get());
+  ggml_build_forward_expand(graph, result);
+  const ggml_backend_buffer_ptr buffer(
+      ggml_backend_alloc_ctx_tensors(context.get(), backend.get()));
+  const Weights first(type, 0), second(type, 5);
+  ggml_backend_tensor_set(gate, first.blocks.data(), 0, ggml_nbytes(gate));
+  ggml_backend_tensor_set(up, second.blocks.data(), 0, ggml_nbytes(up));
+  std::vector<float> inputs(kInner * columns), added(rows * columns);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    inputs[i] = static_cast<float>(i * 29 % 67) / 32 - 1;
+  for (std::size_t i = 0; i < added.size(); ++i)
+    added[i] = static_cast<float>(i % 11);
+  ggml_backend_tensor_set(x, inputs.data(), 0, ggml_nbytes(x));
+  ggml_backend_tensor_set(addend, added.data(), 0, ggml_nbytes(addend));
+
+  const std::vector<std::string> kernels = kernelsOf(backend.get(), graph);
+  INFO(ggml_type_name(type) << ", " << columns << " columns");
+  if (matrix) {
+    REQUIRE(kernels.size() == 2); // the first makes numbers of the columns
+    CHECK_THAT(kernels[1], StartsWith("ggml_mul_mat_matrix_"));
+  }
+  std::vector<float> found(added.size());
+  ggml_backend_tensor_get(result, found.data(), 0, ggml_nbytes(result));
+  // Columns are exact in bf16, which has 8 bits; weights are rounded to it.
+  const double rounding = std::ldexp(1, -9);
+  for (std::int64_t c = 0; c < columns; ++c)
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const float *column = inputs.data() + c * kInner;
+      const auto sum = [&](const Weights &weights) {
+        Weights::Sum of = weights.row(r, column);
+        for (std::int64_t k = 0; k < kInner; ++k)
+          of.bound += rounding * std::abs(weights.exact[r * kInner + k] * column[k]);
+        return of;
+      };
+      const auto [g, ofG] = sum(first);
+      const auto [u, ofU] = sum(second);
+      const std::size_t at = static_cast<std::size_t>(c * rows + r);
+      INFO("row " << r << ", column " << c);
+      if (gates)
+        CHECK(std::abs(found[at] - std::max(g, 0.0) * u) <=
+              ofG * (std::abs(u) + ofU) + std::abs(g) * ofU + 1e-5);
+      else
+        CHECK(std::abs(found[at] - (g + added[at])) <= ofG + 1e-5);
+    }
+}
+
+TEST_CASE("rows of weights by their numbers, several elements at a time or one") {
+  const ggml_type type = GENERATE(GGML_TYPE_Q4_0, GGML_TYPE_Q5_0, GGML_TYPE_Q4_1, GGML_TYPE_Q2_K,
+                                  GGML_TYPE_Q5_K, GGML_TYPE_IQ4_NL, GGML_TYPE_F16);
+  const std::int64_t begin = GENERATE(0, 1); // a result at no multiple of 16 bytes
+  const std::vector<std::int32_t> ids{7, 0, kRows - 1, 7, 41};
+  const auto count = static_cast<std::int64_t>(ids.size());
+  const ggml_backend_ptr backend = backendOn();
+  const ggml_context_ptr context(
+      ggml_init({.mem_size = 8 * ggml_tensor_overhead() + ggml_graph_overhead(),
+                 .mem_buffer = nullptr,
+                 .no_alloc = true}));
+  ggml_tensor *weights = ggml_new_tensor_2d(context.get(), type, kInner, kRows),
+              *numbers = ggml_new_tensor_1d(context.get(), GGML_TYPE_I32, count),
+              *memory = ggml_new_tensor_1d(context.get(), GGML_TYPE_F32, kInner * count + 1);
+  const ggml_backend_buffer_ptr buffer(
+      ggml_backend_alloc_ctx_tensors(context.get(), backend.get()));
+  ggml_tensor *rows = ggml_get_rows(context.get(), weights, numbers);
+  rows->buffer = memory->buffer;
+  rows->data = static_cast<float *>(memory->data) + begin;
+  ggml_cgraph *graph = ggml_new_graph(context.get());
+  ggml_build_forward_expand(graph, rows);
+  const Weights of(type, 3);
+  ggml_backend_tensor_set(weights, of.blocks.data(), 0, of.blocks.size());
+  ggml_backend_tensor_set(numbers, ids.data(), 0, ggml_nbytes(numbers));
+
+  REQUIRE(ggml_backend_graph_compute(backend.get(), graph) == GGML_STATUS_SUCCESS);
+  std::vector<float> found(static_cast<std::size_t>(kInner * count));
+  ggml_backend_tensor_get(rows, found.data(), 0, ggml_nbytes(rows));
+  for (std::int64_t r = 0; r < count; ++r)
+    for (std::int64_t k = 0; k < kInner; ++k) {
+      const double exact = of.exact[ids[static_cast<std::size_t>(r)] * kInner + k];
+      INFO(ggml_type_name(type) << ", row " << r << ", element " << k << ", from " << begin);
+      // Two roundings to f32 where the format has an offset as large as the number.
+      CHECK(std::abs(found[static_cast<std::size_t>(r * kInner + k)] - exact) <= 2e-7);
+    }
 }

@@ -8,9 +8,9 @@
 #include <memory>
 
 TEST_CASE("a product that needs several pieces of scratch memory is captured the second time") {
-  // Sixteen short columns, and 2 MiB of numbers made of blocks: they do not fit one piece of memory that
-  // is sized for either.
-  constexpr std::int64_t rows = 8192, inner = 128, columns = 16;
+  // Short columns, as many as a plan takes, and 2 MiB of numbers made of blocks: they do not fit one piece
+  // of memory that is sized for either.
+  constexpr std::int64_t rows = 8192, inner = 128, columns = 65;
   const ggml_backend_ptr backend = backendOn();
   const ggml_context_ptr context(
       ggml_init({.mem_size = 8 * ggml_tensor_overhead() + ggml_graph_overhead(),
