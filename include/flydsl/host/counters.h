@@ -18,8 +18,8 @@ FLYDSL_NAMESPACE_BEGIN
 struct LaunchEstimate {
   double cycles = 0; ///< cycles of the engine clock
   double microseconds = 0;
-  /// The largest part of the estimate: "vector", "matrix", "scalar", "lds", "l1", "l2", "memory" or
-  /// "latency".
+  /// The largest part of the estimate: "vector", "matrix", "scalar", "lds", "l1", "l2", "memory",
+  /// "latency" or "atomics".
   std::string bound;
   unsigned resident_groups = 0; ///< workgroups that a multiprocessor holds at a time
   double waves_per_simd = 0;    ///< waves per SIMD while all multiprocessors are full

@@ -44,6 +44,8 @@ namespace flyemu {
     "bytes of those of them that it read by loads alone that keep no lines")                       \
   X(globalAtomicBytes,                                                                             \
     "bytes of the cache lines that atomic instructions touched, for each instruction anew")        \
+  X(globalAtomicGroups,                                                                            \
+    "workgroups whose atomic instructions touched one cache line, of the line with the most")      \
   X(ldsBytes, "bytes that lanes moved from and to LDS")                                            \
   X(matrixFlops, "multiply-adds of matrix instructions, times two; sparse ones as dense")
 

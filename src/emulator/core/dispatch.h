@@ -3,6 +3,7 @@
 
 #include "emulator/core/checks.h"
 #include "emulator/core/counters.h"
+#include "emulator/core/line_groups.h"
 #include "emulator/core/line_set.h"
 #include "emulator/core/memory_map.h"
 #include "emulator/core/order.h"
@@ -145,6 +146,7 @@ struct DispatchResult {
   std::vector<TimelineEvent> timeline; ///< of the workgroups that Options::timelineGroups says
   LineSet linesRead, linesWritten;     ///< the cache lines of global memory
   LineSet linesKept;                   ///< of those read: by at least one load that keeps them
+  LineGroups atomics;                  ///< whose atomic instructions touched them
   std::vector<GroupTouches> sample;    ///< of them, for the estimate's caches
 };
 

@@ -27,6 +27,7 @@ public:
     clock_.beginGroup(g, g.number < options_.timelineGroups ? &timeline_ : nullptr);
     sampler_.beginGroup(*program_.target, g.number);
     ofGroup_.clear();
+    atomics_.nextGroup();
   }
 
   void before(Wave &w, const Inst &inst) override {
@@ -85,8 +86,11 @@ public:
       touchedLines = lines_.size();
       if (touchedLines == 1)
         clock_.looked(w, lines_.front());
-      if (isAtomic)
+      if (isAtomic) {
         c_.globalAtomicBytes += touchedLines * kLine;
+        for (uint64_t line : lines_)
+          atomics_.add(line);
+      }
       c_.TCP_TOTAL_CACHE_ACCESSES += touchedLines;
       c_.TCP_MINIMUM_CACHE_ACCESSES += (accessBytes_ + kLine - 1) / kLine;
       lines_.clear();
@@ -113,6 +117,7 @@ public:
     r.linesRead.insert(read_);
     r.linesRead.insert(streamed_);
     r.linesWritten.insert(written_);
+    r.atomics.add(atomics_);
     std::vector<GroupTouches> sample = sampler_.take();
     r.sample.insert(r.sample.end(), std::make_move_iterator(sample.begin()),
                     std::make_move_iterator(sample.end()));
@@ -121,6 +126,7 @@ public:
     r.counters.globalBytesTouched = touched.size() * kLine;
     r.counters.globalReadFootprint = r.linesRead.size() * kLine;
     r.counters.globalWriteFootprint = r.linesWritten.size() * kLine;
+    r.counters.globalAtomicGroups = r.atomics.most();
     r.counters.globalStreamFootprint = r.counters.globalReadFootprint - r.linesKept.size() * kLine;
   }
 
@@ -211,6 +217,7 @@ private:
   std::vector<TimelineEvent> timeline_;
   Counters c_;
   LineSet read_, written_;
+  LineGroups atomics_;
   LineSet streamed_;   ///< read by loads that keep no lines
   GroupLines ofGroup_; ///< what the workgroup in hand has touched, by its own clock
   const uint64_t vectorCache_ = vectorCacheBytes(*program_.target); ///< bytes

@@ -106,12 +106,13 @@ TEST_CASE("Loads that keep no lines have the bandwidth that was measured with th
 TEST_CASE("What the last round of workgroups adds by atomic operations comes after all else, where "
           "dies meet") {
   using namespace flyemu;
-  const auto of = [](const char *product, uint32_t groups, uint64_t added) {
+  const auto of = [](const char *product, uint32_t groups, uint64_t added, uint64_t atOneLine = 0) {
     EstimatedLaunch launch(hip::figuresOf(*flydsl::detail::findProduct(product)), groups);
     launch.kernel.groupSegmentSize = 64 << 10;                // one workgroup of a unit at a time
     launch.timing.groupCycles = groups * uint64_t(1'000'000); // loads hide what they can
     const double least = launch.microseconds();
     launch.counters.globalAtomicBytes = added;
+    launch.counters.globalAtomicGroups = atOneLine;
     return launch.microseconds() - least;
   };
   // Lines go both ways at the bandwidth of copies, 77 % of 5.3 TB/s.
@@ -120,6 +121,10 @@ TEST_CASE("What the last round of workgroups adds by atomic operations comes aft
   // Of several rounds it is the last one's share.
   CHECK(of("MI300X", 304 * 4, 5'300'000) == Approx(0.5 / 0.77).epsilon(0.001));
   CHECK(of("MI210", 104, 5'300'000) == 0); // its one die adds in L2
+  // Workgroups wait for each other at a line, 4 ns each.
+  CHECK(of("MI300X", 304, 0, 1000) == Approx(4).epsilon(0.001));
+  CHECK(of("MI300X", 304 * 4, 0, 1000) == Approx(1).epsilon(0.001));
+  CHECK(of("MI210", 104, 0, 1000) == 0);
 }
 
 TEST_CASE("Lines that loads do not keep are fetched again by the next workgroup") {
@@ -167,15 +172,15 @@ TEST_CASE(
 
 TEST_CASE("A warm last cache serves what it has room for") {
   using namespace flyemu;
-  // In microseconds beyond those of a launch without memory.
   const auto of = [](uint64_t bytes, bool warm) {
     EstimatedLaunch launch(*hip::findDeviceFigures("gfx942"), 304);
-    const double least = launch.microseconds(warm);
     launch.reads(bytes);
-    return launch.microseconds(warm) - least;
+    return launch.microseconds(warm);
   };
-  CHECK(of(200'000'000, false) == Approx(200e6 / (0.79 * 5.3e6)).epsilon(0.001));
-  CHECK(of(200'000'000, true) == Approx(200e6 / 6.423e6).epsilon(0.001));
+  CHECK(of(200'000'000, false) - of(0, false) == Approx(200e6 / (0.79 * 5.3e6)).epsilon(0.001));
+  CHECK(of(200'000'000, true) - of(0, true) == Approx(200e6 / 6.423e6).epsilon(0.001));
+  // Where lines are in the cache, addresses are translated: 1,900 cycles of 2,400 MHz without 420 ns.
+  CHECK(of(0, false) - of(0, true) == Approx(1.9 / 2.4 - 0.42).epsilon(0.001));
   CHECK(of(300'000'000, true) == of(300'000'000, false));
 }
 

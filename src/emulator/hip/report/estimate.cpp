@@ -23,13 +23,15 @@ constexpr double kDispatchMicroseconds = 1.2;
 /// What a launch takes longer than its waves' clocks say, because it is the first to touch anything:
 /// in cycles, from a wave's start to its first instruction, and of a first scalar and a first global
 /// load, beyond the latencies that waves wait for (tinygrad's traces of gfx950, gfx1100 and gfx1200).
-/// Of the first global load that is nanoseconds, since memory is no part of the engine.
-double coldCycles(const DeviceFigures &info) {
+/// Of the first global load that is nanoseconds, since memory is no part of the engine. It is what the
+/// address's translation takes, which a launch finds as it finds its lines in the last cache: where it is
+/// repeated over so few bytes (RRZE's pointer chases on MI300X find no more than 30 ns there).
+double coldCycles(const DeviceFigures &info, bool isThere) {
   const double megahertz = info.clockKhz / 1e3;
+  const bool isCdna = info.machine->encoding == Encoding::Gfx9;
   // The traces' GPUs: 2,400 and 2,500 MHz, and 420 and 150 ns of memory (memory_times.cpp).
-  return info.machine->encoding == Encoding::Gfx9
-             ? 720 + (776 - 200) + (1900 / 2.4 - 420) * megahertz / 1e3
-             : 720 + (1100 - 160) + (1700 / 2.5 - 150) * megahertz / 1e3;
+  const double translation = isCdna ? 1900 / 2.4 - 420 : 1700 / 2.5 - 150;
+  return 720 + (isCdna ? 776 - 200 : 1100 - 160) + (isThere ? 0 : translation * megahertz / 1e3);
 }
 
 /// The share of the peak clock that power leaves to matrix instructions as the launch executed them.
@@ -67,13 +69,13 @@ double memoryBandwidth(const Counters &counters, const flydsl::detail::ProductRo
 }
 
 /// What lines take on their way to the L2 caches and back: from and to memory, and again from the cache
-/// in front of it, which is taken to be as fast as streams from memory where no figure is known.
+/// in front of it, which is taken to be as fast as streams from memory where no figure is known. `isThere`: that
+/// cache has them all.
 double memoryCycles(const Counters &counters, const Reuse &reuse, const DeviceFigures &info,
-                    bool warm) {
+                    bool isThere) {
   const flydsl::detail::ProductRow &product = *info.product;
   const double fromMemory = memoryBandwidth(counters, product);
   const double again = std::max<double>(product.sustained.lastLevelGigabytes, fromMemory);
-  const bool isThere = warm && counters.globalBytesTouched <= product.lastLevelBytes;
   const double memory = isThere ? again : fromMemory;
   const double cycles = info.clockKhz * 1e-6;
   const auto read = static_cast<double>(counters.globalReadFootprint),
@@ -86,15 +88,23 @@ double memoryCycles(const Counters &counters, const Reuse &reuse, const DeviceFi
                                            (reuse.fetches() - reuse.memoryFetches()) / again));
 }
 
+/// What a workgroup's atomic operations on a line keep the line from the next workgroup, where dies meet.
+/// Fitted, see docs/emulator.md.
+constexpr double kAtomicNanoseconds = 4;
+
 /// What atomic operations take where dies meet. No L2 has what another die adds, so that each instruction's
-/// lines are taken to be read from memory and written there, every time, at the bandwidth of copies. A single
-/// die's L2 does it in place, which is in what its lines take.
+/// lines are taken to be read from memory and written there, every time, at the bandwidth of copies. And
+/// workgroups that begin together wait for each other at a line: those that share an output count themselves
+/// in one word, and the words of many outputs lie in one line. They wait once, because after that they are
+/// as far apart as the line serves them. A single die's L2 does it in place, which is in what its lines take.
 double atomicCycles(const Counters &counters, const DeviceFigures &info) {
   const flydsl::detail::ProductRow &product = *info.product;
   if (product.dies < 2)
     return 0;
   const double copies = product.memoryGigabytes / 100. * product.sustained.copyPercent;
-  return info.clockKhz * 1e-6 * 2 * static_cast<double>(counters.globalAtomicBytes) / copies;
+  return info.clockKhz * 1e-6 *
+         (2 * static_cast<double>(counters.globalAtomicBytes) / copies +
+          kAtomicNanoseconds * static_cast<double>(counters.globalAtomicGroups));
 }
 
 /// The 4-norm of the parts that overlap. Those at the engine's clock take so many times longer.
@@ -140,6 +150,7 @@ Estimate estimate(const Counters &counters, const Timing &timing,
                                   .l2Bytes = product.l2Bytes,
                                   .lastLevelBytes = product.lastLevelBytes});
 
+  const bool isThere = warm && counters.globalBytesTouched <= product.lastLevelBytes;
   // Workgroups add what they have summed up when they end, and so in the last round nothing is left that
   // could hide it. What those before them add meets with loads of the next ones.
   const double rounds = std::ceil(share / together), atomics = atomicCycles(counters, info);
@@ -152,7 +163,7 @@ Estimate estimate(const Counters &counters, const Timing &timing,
       {"l1", lineBytes * ofUnit / kL1BytesPerClock},
       {"l2", lineBytes * result.reuse.shareOfL2() /
                  (info.l2BytesPerClock * (memoryTimes(product).l2Percent / 100.))},
-      {"memory", memoryCycles(counters, result.reuse, info, warm) + atomics * (1 - 1 / rounds),
+      {"memory", memoryCycles(counters, result.reuse, info, isThere) + atomics * (1 - 1 / rounds),
        PartTime::memory},
       {"latency", static_cast<double>(timing.groupCycles) / groups * rounds},
       {"atomics", atomics / rounds, PartTime::exposed},
@@ -169,7 +180,7 @@ Estimate estimate(const Counters &counters, const Timing &timing,
   const double slower = 1 + busy * (1 / clockOfMatrix(counters, product.sustained) - 1);
   result.microseconds =
       kDispatchMicroseconds +
-      (coldCycles(info) + normOf(result.parts, slower) + last) * 1e3 / info.clockKhz;
+      (coldCycles(info, isThere) + normOf(result.parts, slower) + last) * 1e3 / info.clockKhz;
   result.bound = most->name;
   result.groupsPerUnit = static_cast<unsigned>(resident);
   result.wavesPerSimd = resident * waves / simds;

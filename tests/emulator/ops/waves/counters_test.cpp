@@ -88,6 +88,7 @@ TEST_CASE("lines are counted that loads do not keep, by each target's bits for i
     CHECK(w.result.counters.globalStreamFootprint == (c.streams ? lanes * 4 : 0));
     const bool adds = std::string_view(c.code).starts_with("global_atomic");
     CHECK(w.result.counters.globalAtomicBytes == (adds ? lanes * 4 : 0));
+    CHECK(w.result.counters.globalAtomicGroups == (adds ? 1 : 0));
   }
 }
 
