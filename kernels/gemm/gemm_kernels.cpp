@@ -80,7 +80,8 @@ void vectorTile(const GemmProblem &problem, const GemmConfig &config, const Bloc
     return TileOfC(target().wave_size(), 16, config.tile_n, threads, problem.n, tile.row,
                    tile.column, tile.rows);
   };
-  VectorRows(shape, tileOfA(problem, shape, tile, p), tileOfB(problem, shape, tile, p))
+  VectorRows(shape, tileOfA(problem, shape, tile, p), tileOfB(problem, shape, tile, p),
+             p.m <= shape.tileM)
       .run(ofThreads, [&](const TileOfC &ofC, const GroupSums &sums) {
         finishTile(problem, ofC, p, [&](int) { return sums; });
       });
@@ -192,7 +193,7 @@ const FamilyKernel kGemmSplitCode{
         };
         // Of waves that share K, the first ones hold the tile.
         const int holders = config.threads / config.waves_k;
-        const Pointer flag = p.flags.view(i64, 1).iter() + tile.number;
+        const Pointer flag = p.flags.view(i64, 1).iter() + flagOf(tile.number);
         ifLast(shape, flag, tile.part, [&] {
           if (config.waves_k == 1)
             return add();

@@ -136,6 +136,10 @@ TEST_CASE("products of few rows without matrix units: exact sums, weights read o
   // Weights are read so that caches need not keep them, where it is known to be faster.
   CHECK(std::int64_t(counters[0]["globalStreamFootprint"]) ==
         (here().wave_size() == 64 ? 2 * problem.k * problem.n : 0));
+  // With more rows than a tile has, other blocks read them again, and caches keep them.
+  const auto ofMore = countersOf(problem, config, 2);
+  REQUIRE(ofMore.size() == 1);
+  CHECK(std::int64_t(ofMore[0]["globalStreamFootprint"]) == 0);
   // Each wave reads a's part of its steps: of four waves, two have all of it.
   const std::int64_t blocks = problem.n / 16;
   CHECK(std::int64_t(counters[0]["globalBytesRead"]) == 2 * problem.k * (problem.n + 2 * blocks));

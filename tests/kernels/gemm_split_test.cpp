@@ -158,6 +158,17 @@ TEST_CASE("calls of different sizes share a workspace whose flags stay zero", "[
   }
 }
 
+TEST_CASE("blocks of different tiles count themselves in different cache lines", "[run]") {
+  // They wait for each other at a line.
+  GemmProblem problem{.n = 64, .k = 256};
+  const GemmConfig config = oneLaunch(problem, 4);
+  const std::int64_t rows = 5 * config.tile_m;
+  const auto counters = countersOf(problem, config, rows);
+  REQUIRE(counters.size() == 1);
+  CHECK(counters[0]["globalAtomicGroups"] == 4);
+  CHECK(counters[0]["globalAtomicBytes"] >= 5 * 4 * 128);
+}
+
 TEST_CASE("a workspace whose flags are not zero is found out", "[flags]") {
   const GemmProblem problem{.n = 64, .k = 256};
   const fk::GemmPlan plan(problem, oneLaunch(problem, 2));

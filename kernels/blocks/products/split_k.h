@@ -8,6 +8,7 @@
 
 #include <flydsl/flydsl.h>
 
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -46,6 +47,17 @@ private:
   PartsShape shape_;
   Tensor sums_; // (parts, m, columns)
 };
+
+/// The place of a tile's flag among those of a product, line after line (PartFlags).
+inline Int32 flagOf(const Int32 &tile) {
+  const auto room = static_cast<std::int32_t>(PartFlags::kRoom),
+             lines = static_cast<std::int32_t>(PartFlags::kLines),
+             ofLine = static_cast<std::int32_t>(PartFlags::kOfLine);
+  static_assert(std::has_single_bit(std::uint64_t(PartFlags::kLines)));
+  return select(tile < room,
+                (tile & (lines - 1)) * ofLine + (tile >> std::countr_zero(std::uint32_t(lines))),
+                tile);
+}
 
 /// Counts a block by its part, after it has written its sums, and runs `finish` in the block that
 /// comes last, which sees the sums of all. All threads of the block call it. `word` is the tile's

@@ -36,13 +36,16 @@ struct PartFlags {
   /// An odd number in the upper half, here 2^32 over the golden ratio, and 1 in the lower.
   static constexpr std::int64_t kMark = 0x1e3779b1'00000001;
   static constexpr std::int64_t kRoom = 4096;
+  /// A cache line of 128 bytes has so many flags, and the room so many lines. Blocks wait for
+  /// each other at a line, so that the flags of neighbouring tiles are in different lines.
+  static constexpr std::int64_t kOfLine = 128 / kBytes, kLines = kRoom / kOfLine;
 
   static std::size_t bytes(std::int64_t tiles) {
     return static_cast<std::size_t>(kBytes * std::max(tiles, kRoom));
   }
   /// The place of the first flag in a workspace of so many bytes.
   static std::int64_t place(std::int64_t bytes, std::int64_t tiles) {
-    return (bytes / kBytes - tiles) * kBytes;
+    return (bytes / kBytes - std::max(tiles, kRoom)) * kBytes;
   }
 };
 

@@ -21,11 +21,14 @@ namespace kernels::impl {
 
 class VectorRows {
 public:
-  /// `a` and `b` are the block's tiles. Rows past the end of either matrix are read as zeros.
-  VectorRows(const LoopShape &shape, const OperandTile &a, const OperandTile &b)
-      : shape_(shape), a_(firstStepOf(shape, a)), b_(firstStepOf(shape, b)),
+  /// `a` and `b` are the block's tiles. Rows past the end of either matrix are read as zeros. `oneTile`
+  /// says whether one tile has all rows of A.
+  VectorRows(const LoopShape &shape, const OperandTile &a, const OperandTile &b,
+             const Boolean &oneTile)
+      : shape_(shape), oneTile_(oneTile), a_(firstStepOf(shape, a)), b_(firstStepOf(shape, b)),
         load_(make_copy_atom(BoundedCopy128b(), a.dtype())),
-        loadB_(make_copy_atom(BoundedCopy(128, readOnce()), b.dtype())),
+        loadB_(make_copy_atom(BoundedCopy128b(), b.dtype())),
+        loadOnce_(make_copy_atom(BoundedCopy(128, CachePolicy::non_temporal), b.dtype())),
         piece_(kPieceBytes * 8 / a.dtype().memory_bits()), thread_(thread_idx().x),
         lane_(thread_ % shape.form.lanes), wave_(gpu::uniform(thread_ / shape.form.lanes)),
         inK_(wave_ % shape.wavesK), first_(wave_ / shape.wavesK * own()),
@@ -73,8 +76,15 @@ public:
   }
   void fetch(const Int32 &round, int stage, bool guarded) const {
     const Int32 step = round * shape_.wavesK + inK_;
-    for (int j = 0; j < own(); ++j)
-      fetchPiece(loadB_, b_, Int32(first_ + j), step, piecesB_(_, j, stage), guarded);
+    const auto fetchB = [&](const CopyAtom &load) {
+      for (int j = 0; j < own(); ++j)
+        fetchPiece(load, b_, Int32(first_ + j), step, piecesB_(_, j, stage), guarded);
+    };
+    if (target().wave_size() == 64)
+      if_(
+          oneTile_, [&] { fetchB(loadOnce_); }, [&] { fetchB(loadB_); });
+    else
+      fetchB(loadB_);
     for (int i = 0; i < shape_.tileM; ++i)
       fetchPiece(load_, a_, Int32(i), step, pieces_(_, i, stage), guarded);
     // Otherwise the scheduler moves the loads down to where they are waited for.
@@ -100,13 +110,6 @@ public:
   }
 
 private:
-  /// How B is read. If one tile has all rows of A, as where `choose` takes this loop on CDNA, no other block
-  /// reads its rows: it need not take the room of what is read again. What that gains was not
-  /// measured on targets with waves of 32, where a last cache that holds a small model's weights would lose them.
-  static CachePolicy readOnce() {
-    return target().wave_size() == 64 ? CachePolicy::non_temporal : CachePolicy::cached;
-  }
-
   /// Sums of a lane for one element of C.
   static constexpr int kWidth = 4;
 
@@ -132,8 +135,13 @@ private:
   }
 
   LoopShape shape_;
+  Boolean oneTile_;
   Tensor a_, b_; // (tileM, tileK), (tileN, tileK) of the first step; the others follow
-  CopyAtom load_, loadB_;
+  /// If one tile has all rows of A, as where `choose` takes this loop on CDNA, no other block reads the rows
+  /// of B: they need not take the room of what is read again. Of several tiles the first leaves them in the
+  /// caches for the others. What that gains was not measured on targets with waves of 32, where a last cache
+  /// that holds a small model's weights would lose them.
+  CopyAtom load_, loadB_, loadOnce_;
   int piece_; ///< elements of 16 bytes
   Int32 thread_, lane_, wave_;
   Int32 inK_, first_;       ///< the wave's number among those that share K, and its first row of B
