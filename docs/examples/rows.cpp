@@ -2,13 +2,13 @@
 #include "example.h"
 
 #include <flydsl/kernels/compile.h>
-#include <flydsl/kernels/rows/group_norm.h>
-#include <flydsl/kernels/rows/hadamard.h>
 #include <flydsl/kernels/moe_reduce.h>
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/norm.h>
 #include <flydsl/kernels/norm_backward.h>
 #include <flydsl/kernels/quantise.h>
+#include <flydsl/kernels/rows/group_norm.h>
+#include <flydsl/kernels/rows/hadamard.h>
 #include <flydsl/kernels/sampling.h>
 #include <flydsl/kernels/softmax.h>
 #include <flydsl/kernels/softmax_backward.h>
@@ -212,6 +212,32 @@ TEST_CASE("the slots of tokens sorted by expert") {
   CHECK(offsets.to_host() == std::vector<int>{0, 4, 8, 12});
   CHECK(totals.to_host() == std::vector<int>{12, 2, 0});
   CHECK(slotPlaces.to_host() == std::vector<int>{0, 8, 9, 4});
+
+  const auto logits =
+      fx::DeviceArray<float>::from_host(std::vector<float>{3, 0, 2, 0, 1, 4}, {tokens, 3});
+  const fx::DeviceArray<int> chosen({tokens, 2});
+  const fx::DeviceArray<float> scores({tokens, 2});
+  // region: route-sort
+  fk::MoeSortProblem routed = problem;
+  routed.router = {.experts = 3, .topk = 2, .renormalise = true};
+  const fk::MoeSortPlan routeAndSort(routed, fk::choose(routed, tokens));
+
+  routeAndSort({.ids = chosen,
+                .weights = scores,
+                .sorted_ids = sorted,
+                .sorted_weights = sortedWeights,
+                .unit_experts = units,
+                .counts = counts,
+                .offsets = offsets,
+                .totals = totals,
+                .slot_places = slotPlaces,
+                .logits = logits},
+               stream);
+  // endregion
+  stream.synchronize();
+  CHECK(chosen.to_host() == std::vector<int>{0, 2, 2, 1});
+  CHECK(slotPlaces.to_host() == std::vector<int>{0, 8, 9, 4});
+  CHECK(sortedWeights.to_host()[0] == scores.to_host()[0]);
 }
 
 TEST_CASE("the next token of each row") {
@@ -273,8 +299,8 @@ TEST_CASE("heads that are rotated by a Hadamard transform") {
   double before = 0, after = 0;
   for (std::size_t i = 0; i < 128; ++i) {
     before += double(float(x[i])) * double(float(x[i]));
-    const double value = double(float(std::bit_cast<fx::float8_e4m3fn_t>(codes[i]))) *
-                         double(ofHeads.to_host()[0]);
+    const double value =
+        double(float(std::bit_cast<fx::float8_e4m3fn_t>(codes[i]))) * double(ofHeads.to_host()[0]);
     after += value * value;
   }
   CHECK(std::fabs(before - after) < 0.02 * before);

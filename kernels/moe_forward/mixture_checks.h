@@ -30,11 +30,7 @@ void checkMixture(const Arguments &arguments, const MoeForwardProblem &problem,
                   const MoeParts &parts, const Args &args, std::int64_t m, int freeOfScaleX = 0) {
   const std::int64_t experts = problem.experts_here(), topk = problem.topk(),
                      hidden = problem.hidden, inner = problem.inner;
-  arguments.check(args.logits, {.name = "logits",
-                                .dtype = problem.router.logits,
-                                .shape = {"m, experts", m, problem.router.experts},
-                                .free = 1,
-                                .align = rowShape(problem.router).vector});
+  arguments.check(args.logits, expectedLogits(problem.router, m));
   arguments.check(args.x, {.name = "x",
                            .dtype = problem.x,
                            .shape = {"m, hidden", m, hidden},
@@ -47,9 +43,8 @@ void checkMixture(const Arguments &arguments, const MoeForwardProblem &problem,
                           DType dtype, const Shape &shape, std::int64_t align = 1) {
     checkVector(arguments, has, tensor, name, dtype, shape, align);
   };
-  vector(problem.router.bias, args.router_bias, "router_bias", f32,
-         {"experts", problem.router.experts},
-         std::min<std::int64_t>(rowShape(problem.router).vector, 4));
+  arguments.checkIf(problem.router.bias, args.router_bias,
+                    expectedRouterBias(problem.router, "router_bias"));
   vector(problem.router.given, args.ids, "ids", i32, {"m, topk", m, topk});
   const bool hasScales = problem.w_scales != Scales::none;
   if (problem.scales == Scales::none) {

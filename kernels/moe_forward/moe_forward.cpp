@@ -22,7 +22,7 @@ struct Memory {
   std::int64_t bytes;
 };
 Memory memoryOf(const MoeForwardProblem &problem, const MoeForwardConfig &config, std::int64_t m) {
-  const MoeParts parts = partsOf(problem, config.unit, config.adds);
+  const MoeParts parts = partsOf(problem, config);
   const std::int64_t places = moe_sort_places(parts.sort, m), slots = m * problem.topk(),
                      experts = problem.experts_here();
   Memory memory{};
@@ -68,7 +68,8 @@ Support addsSupported(const MoeForwardProblem &problem, int unit, const Target &
 MoeForwardConfig configOf(const MoeForwardProblem &problem, int unit, std::int64_t m,
                           const Target &target) {
   const bool adds = bool(addsSupported(problem, unit, target));
-  const MoeParts parts = partsOf(problem, unit, adds);
+  const bool routes = m <= tokensRoutedBySorting(problem.router, target);
+  const MoeParts parts = partsOf(problem, unit, adds, routes);
   const std::int64_t places = moe_sort_places(parts.sort, m);
   return {.unit = unit,
           .router = Family<TopkGatingProblem>::choose(problem.router, m, target),
@@ -76,7 +77,8 @@ MoeForwardConfig configOf(const MoeForwardProblem &problem, int unit, std::int64
           .first = Family<GroupedGemmProblem>::choose(parts.first, places, target),
           .second = Family<GroupedGemmProblem>::choose(parts.second, places, target),
           .reduce = Family<MoeReduceProblem>::choose(parts.reduce, m, target),
-          .adds = adds};
+          .adds = adds,
+          .routes = routes};
 }
 
 /// The types of x and of the weights, and their scales.
@@ -112,7 +114,7 @@ Support typesSupported(const MoeForwardProblem &problem) {
 
 } // namespace
 
-MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds) {
+MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds, bool routes) {
   const bool ofInput = problem.weights == RoutedWeights::input;
   const GroupedGemmProblem product{.a = problem.x,
                                    .b = problem.weight_type(),
@@ -155,6 +157,8 @@ MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds) {
   parts.second.n = problem.hidden;
   parts.second.k = problem.inner;
   parts.second.weights = ofInput ? RoutedWeights::none : RoutedWeights::output;
+  if (routes)
+    parts.sort.router = problem.router;
   if (adds) {
     parts.sort.places = false;
     parts.sort.zeros = problem.hidden * problem.y.bytes();
@@ -190,10 +194,11 @@ Support Forward::supported(const MoeForwardProblem &problem, const MoeForwardCon
   if (config.adds)
     if (const Support answer = addsSupported(problem, config.unit, target); !answer)
       return answer;
-  const MoeParts parts = partsOf(problem, config.unit, config.adds);
+  const MoeParts parts = partsOf(problem, config);
   // Each part's problem is asked first: its unit is the configuration's.
   for (const Support &answer :
-       {ofPart("router", kernels::supported(problem.router, config.router, target)),
+       {config.routes ? Support{}
+                      : ofPart("router", kernels::supported(problem.router, config.router, target)),
         ofPart("sorting", kernels::supported(parts.sort, config.sort, target)),
         ofPart("the first product", kernels::supported(parts.first, config.first, target)),
         ofPart("the second product", kernels::supported(parts.second, config.second, target)),
@@ -246,7 +251,7 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
   const MoeForwardConfig &config = call.config;
   const MoeForwardArgs &args = call.args;
   const Arguments arguments(FamilyOf<MoeForwardProblem>::name, call.where);
-  const MoeParts parts = partsOf(problem, config.unit, config.adds);
+  const MoeParts parts = partsOf(problem, config);
   const std::int64_t m = arguments.rows(args.x, "x"), experts = problem.experts_here(),
                      topk = problem.topk(), hidden = problem.hidden, inner = problem.inner;
   const bool isGiven = problem.router.given, hasBlocks = columnsOfScaleC(problem.scales) != 0;
@@ -322,8 +327,10 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
       ofSorting ? std::optional(piece(memory.sorting, u8, {static_cast<std::int64_t>(ofSorting)}))
                 : std::nullopt;
   PartLaunches launch(call);
-  launch(problem.router, config.router,
-         {.logits = args.logits, .weights = weights, .ids = ids, .bias = args.router_bias});
+  if (!config.routes)
+    launch(problem.router, config.router,
+           {.logits = args.logits, .weights = weights, .ids = ids, .bias = args.router_bias});
+  const bool hasBias = config.routes && problem.router.bias;
   launch(parts.sort, config.sort,
          {.ids = ids,
           .weights = weights,
@@ -337,6 +344,8 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
           .totals = piece(memory.totals, i32, {3}),
           .slot_places = slotPlaces,
           .zeros = zeros,
+          .logits = config.routes ? std::optional(args.logits) : std::nullopt,
+          .router_bias = hasBias ? args.router_bias : std::nullopt,
           .workspace = sorting});
   launchProducts(launch, parts, config, args,
                  {.a = args.x,

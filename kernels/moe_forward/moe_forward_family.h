@@ -18,8 +18,13 @@ struct MoeParts {
   GroupedGemmProblem first, second;
   MoeReduceProblem reduce;
 };
-/// `adds`: the second product adds its rows to y, and nothing is reduced.
-MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds = false);
+/// `adds`: the second product adds its rows to y, and nothing is reduced. `routes`: the sorting chooses
+/// the experts, too.
+MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds = false,
+                 bool routes = false);
+inline MoeParts partsOf(const MoeForwardProblem &problem, const MoeForwardConfig &config) {
+  return partsOf(problem, config.unit, config.adds, config.routes);
+}
 
 /// Scales that a row of so many elements of x or h has; 0 if they are not of blocks.
 inline std::int64_t scalesOfRow(const MoeForwardProblem &problem, std::int64_t elements) {
@@ -47,8 +52,9 @@ struct Family<MoeForwardProblem> : FamilyDefaults<MoeForwardProblem, &MoeForward
   }
   template <class Visit>
   static void eachPart(const P &problem, const C &config, const Visit &visit) {
-    const MoeParts parts = partsOf(problem, config.unit, config.adds);
-    visit(problem.router, config.router);
+    const MoeParts parts = partsOf(problem, config);
+    if (!config.routes)
+      visit(problem.router, config.router);
     visit(parts.sort, config.sort);
     visit(parts.first, config.first);
     visit(parts.second, config.second);

@@ -2,6 +2,7 @@
 
 #include "blocks/common/expert_ids.h"
 #include "frame/arguments.h"
+#include "topk_gating/topk_gating_family.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -23,8 +24,39 @@ constexpr std::int64_t kSlotsOfOne = 4096, kPlacesOfOne = 32768;
 /// Slots of a thread where several blocks share them.
 constexpr std::int64_t kSlotsOfThread = 4;
 constexpr std::int64_t kMostChosenBlocks = 256;
+/// Threads of a block that chooses experts: a wave for each of a compute unit's four parts. More waves
+/// take turns there, and have fewer registers each.
+constexpr int kRoutingBlock = 256;
+/// The most tokens for which one block takes less time than two launches.
+constexpr std::int64_t kMostRouted = 64;
 /// The most blocks that set rows to 0 next to the one that sorts.
 constexpr std::int64_t kMostClearing = 256;
+
+/// Whether the router is one of these experts and slots.
+Support routerSupported(const MoeSortProblem &problem) {
+  const TopkGatingProblem &router = problem.router;
+  if (!problem.routes())
+    return router == TopkGatingProblem{}
+               ? Support()
+               : Support::no(
+                     "router: it has no experts, and a router of no experts has the defaults");
+  const auto counts = [](const char *name, std::int64_t value, std::int64_t own, int shared) {
+    return value == own + shared
+               ? Support()
+               : Support::no(is(name, value) + "; the router has " + std::to_string(own) + " and " +
+                             std::to_string(shared) + " shared ones");
+  };
+  if (const Support same =
+          firstRefusal({counts("experts", problem.experts, router.experts, router.shared),
+                        counts("topk", problem.topk, router.topk, router.shared)});
+      !same)
+    return same;
+  if (!problem.weights)
+    return Support::no("weights is false; a router writes weights");
+  if (router.source_rows)
+    return Support::no("router: source_rows is of topk_gating alone");
+  return {};
+}
 
 Support problemSupported(const MoeSortProblem &problem) {
   const auto range = [](const char *name, std::int64_t value, std::int64_t least,
@@ -50,6 +82,8 @@ Support problemSupported(const MoeSortProblem &problem) {
     return Support::no(is("zeros", problem.zeros) + "; rows that are set to 0 have a multiple of " +
                        std::to_string(kClearedBytes) + " bytes, up to " +
                        std::to_string(kMostZeros));
+  if (const Support router = routerSupported(problem); !router)
+    return router;
   if (problem.capacity > kMostPlaces / expertsHere(problem))
     return Support::no(is("capacity", problem.capacity) + "; the places of " +
                        std::to_string(expertsHere(problem)) + " experts have numbers past 32 bits");
@@ -69,10 +103,32 @@ std::int64_t placesFor(const MoeSortProblem &problem, std::int64_t m) {
   return (slots + std::min(slots, experts) * (problem.unit - 1)) / problem.unit * problem.unit;
 }
 
+/// Whether two blocks of so many threads have room for their counters.
+bool countersFit(const MoeSortProblem &problem, int block, const Target &target) {
+  return sharedBytes(problem, block, target) <= kCounterBytes + 4 * kMostExperts;
+}
+
+/// The configuration of a block that chooses experts, too.
+MoeSortConfig withRouter(const MoeSortProblem &problem, std::int64_t m, const Target &target) {
+  const int few = Family<TopkGatingProblem>::choose(problem.router, m, target).threads;
+  int block = kRoutingBlock, threads = few;
+  while (block > target.wave_size() && !countersFit(problem, block, target))
+    block /= 2;
+  // As many threads for a token as have something to choose from, if all tokens are chosen for at once.
+  while (threads < target.wave_size() && threads < rowShape(problem.router).accesses() &&
+         block / (2 * threads) >= m)
+    threads *= 2;
+  return {.block = block, .blocks = 1, .threads = threads};
+}
+
 } // namespace
 
-Support Sort::supported(const MoeSortProblem &problem, const Target &) {
-  return problemSupported(problem);
+Support Sort::supported(const MoeSortProblem &problem, const Target &target) {
+  const Support answer = problemSupported(problem);
+  if (!answer || !problem.routes())
+    return answer;
+  const Support router = Family<TopkGatingProblem>::supported(problem.router, target);
+  return router ? router : Support::no("router: " + router.why);
 }
 
 Support Sort::supported(const MoeSortProblem &problem, const MoeSortConfig &config,
@@ -83,6 +139,19 @@ Support Sort::supported(const MoeSortProblem &problem, const MoeSortConfig &conf
   if (config.blocks < 1 || config.blocks > kMostBlocks)
     return Support::no(is("blocks", config.blocks) + "; 1 to " + std::to_string(kMostBlocks) +
                        " share the slots");
+  if (!problem.routes() && config.threads)
+    return Support::no(is("threads", config.threads) +
+                       "; they choose the experts of a token, and there is no router");
+  if (problem.routes()) {
+    if (config.blocks > 1)
+      return Support::no(is("blocks", config.blocks) +
+                         "; one block chooses the experts of all tokens and sorts them: for many "
+                         "tokens, topk_gating and a moe_sort without a router");
+    if (const Support router =
+            Family<TopkGatingProblem>::supported(problem.router, routerConfig(config), target);
+        !router)
+      return Support::no("router: " + router.why);
+  }
   const std::int64_t bytes = sharedBytes(problem, config.block, target);
   if (static_cast<std::size_t>(bytes) > target.lds_bytes())
     return Support::no("the counters of " + std::to_string(config.block) + " threads for " +
@@ -92,14 +161,18 @@ Support Sort::supported(const MoeSortProblem &problem, const MoeSortConfig &conf
   return {};
 }
 
+std::int64_t tokensRoutedBySorting(const TopkGatingProblem &router, const Target &target) {
+  const int threads = Family<TopkGatingProblem>::choose(router, 1, target).threads;
+  return std::min<std::int64_t>(kMostRouted, kRoutingBlock / threads);
+}
+
 MoeSortConfig Sort::choose(const MoeSortProblem &problem, std::int64_t m, const Target &target) {
   const std::int64_t slots = m * problem.topk;
-  const auto fits = [&](int block) {
-    return sharedBytes(problem, block, target) <= kCounterBytes + 4 * kMostExperts;
-  };
+  if (problem.routes())
+    return withRouter(problem, m, target);
   const bool one = slots <= kSlotsOfOne && placesFor(problem, m) <= kPlacesOfOne;
   int block = one ? 1024 : 256;
-  while (block > target.wave_size() && (!fits(block) || block / 2 >= slots))
+  while (block > target.wave_size() && (!countersFit(problem, block, target) || block / 2 >= slots))
     block /= 2;
   if (one)
     return {.block = block, .blocks = 1};
@@ -108,8 +181,15 @@ MoeSortConfig Sort::choose(const MoeSortProblem &problem, std::int64_t m, const 
           .blocks = static_cast<int>(std::clamp<std::int64_t>(blocks, 2, kMostChosenBlocks))};
 }
 
-std::vector<MoeSortConfig> Sort::candidates(const MoeSortProblem &, std::int64_t, const Target &) {
+std::vector<MoeSortConfig> Sort::candidates(const MoeSortProblem &problem, std::int64_t,
+                                            const Target &target) {
   std::vector<MoeSortConfig> all;
+  if (problem.routes()) {
+    for (int block : {256, 512})
+      for (int threads = 4; threads <= target.wave_size(); threads *= 2)
+        all.push_back({.block = block, .blocks = 1, .threads = threads});
+    return all;
+  }
   for (int blocks : {1, 16, 64, 256})
     for (int block : {64, 256, 1024})
       all.push_back({block, blocks});
@@ -123,7 +203,9 @@ std::size_t Sort::workspaceBytes(const MoeSortProblem &problem, const MoeSortCon
              : static_cast<std::size_t>(expertsHere(problem) * (config.blocks + 1) * 4);
 }
 
-Sort::KernelNames Sort::kernels(const MoeSortProblem &, const MoeSortConfig &config) {
+Sort::KernelNames Sort::kernels(const MoeSortProblem &problem, const MoeSortConfig &config) {
+  if (problem.routes())
+    return {&kMoeRouteSort};
   if (config.blocks == 1)
     return {&kMoeSort};
   return {&kMoeSortCount, &kMoeSortScan, &kMoeSortScatter};
@@ -153,9 +235,15 @@ void Sort::launch(const Call<MoeSortProblem> &call) {
     return Expected{.name = name, .dtype = dtype, .shape = shape, .use = Use::written};
   };
   const Shape slots{"m, topk", m, k}, sorted{"places", isContiguous ? places : needed};
-  arguments.check(args.ids, {.name = "ids", .dtype = i32, .shape = slots});
-  arguments.checkIf(problem.weights, args.weights,
-                    {.name = "weights", .dtype = f32, .shape = slots});
+  const bool routes = problem.routes();
+  const Use idsUse = routes && !problem.router.given ? Use::written : Use::read;
+  arguments.check(args.ids, {.name = "ids", .dtype = i32, .shape = slots, .use = idsUse});
+  arguments.checkIf(
+      problem.weights, args.weights,
+      {.name = "weights", .dtype = f32, .shape = slots, .use = routes ? Use::written : Use::read});
+  arguments.checkIf(routes, args.logits, expectedLogits(problem.router, m));
+  arguments.checkIf(problem.router.bias, args.router_bias,
+                    expectedRouterBias(problem.router, "router_bias"));
   arguments.checkIf(problem.local != 0, args.expert_map,
                     {.name = "expert_map", .dtype = i32, .shape = {"experts", problem.experts}});
   arguments.checkIf(problem.tokens, args.tokens,
@@ -178,10 +266,21 @@ void Sort::launch(const Call<MoeSortProblem> &call) {
                      .align = kClearedBytes,
                      .reason = "as many are set to 0 at a time"});
   // Padding is written, and places of slots, while other slots are read.
+  const auto apartFromLogits = [&](const TensorArg &output, const char *name) {
+    arguments.disjoint(output, name, args.logits, "logits");
+    arguments.disjoint(output, name, args.router_bias, "router_bias");
+  };
   const auto apartFromSlots = [&](const TensorArg &output, const char *name) {
     arguments.disjoint(output, name, args.ids, "ids");
     arguments.disjoint(output, name, args.weights, "weights");
+    apartFromLogits(output, name);
   };
+  if (routes) {
+    arguments.disjoint(*args.weights, "weights", args.ids, "ids");
+    apartFromLogits(*args.weights, "weights");
+    if (!problem.router.given)
+      apartFromLogits(args.ids, "ids");
+  }
   apartFromSlots(args.sorted_ids, "sorted_ids");
   if (args.sorted_weights)
     apartFromSlots(*args.sorted_weights, "sorted_weights");
@@ -189,6 +288,12 @@ void Sort::launch(const Call<MoeSortProblem> &call) {
     apartFromSlots(*args.slot_places, "slot_places");
   if (args.zeros)
     apartFromSlots(*args.zeros, "zeros");
+  if (args.unit_experts)
+    apartFromSlots(*args.unit_experts, "unit_experts");
+  if (args.offsets)
+    apartFromSlots(*args.offsets, "offsets");
+  apartFromSlots(args.counts, "counts");
+  apartFromSlots(args.totals, "totals");
   const std::int64_t workspace =
       arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
 
@@ -209,11 +314,14 @@ void Sort::launch(const Call<MoeSortProblem> &call) {
                                      .expertMap = operandOf<0>(args.expert_map),
                                      .tokens = operandOf<0>(args.tokens),
                                      .blockCounts = {.address = workspace, .stride = {}},
-                                     .zeros = operandOf<1>(args.zeros)};
+                                     .zeros = operandOf<1>(args.zeros),
+                                     .logits = operandOf<1>(args.logits),
+                                     .routerBias = operandOf<0>(args.router_bias)};
   const LaunchConfig all = call.on(config.blocks, config.block);
   if (config.blocks == 1) {
     const std::int64_t clearing = problem.zeros ? std::clamp<std::int64_t>(m, 1, kMostClearing) : 0;
-    call.launches.at(0, kMoeSort)(call.on(1 + clearing, config.block), call.where, params);
+    call.launches.at(0, routes ? kMoeRouteSort : kMoeSort)(call.on(1 + clearing, config.block),
+                                                           call.where, params);
     return;
   }
   call.launches.at(0, kMoeSortCount)(all, call.where, params);
@@ -232,8 +340,11 @@ MoeSortArgs Sort::args(const MoeSortProblem &problem, const MoeSortConfig &confi
   };
   const Extents bytes{static_cast<std::int64_t>(workspaceBytes(problem, config, m))};
   return {
-      .ids = sampler("ids", i32, slots, Role::below(problem.experts)),
-      .weights = sampleIf(problem.weights, sampler, "weights", f32, slots),
+      .ids = sampler("ids", i32, slots,
+                     problem.routes() && !problem.router.given ? Role::output
+                                                               : Role::below(problem.experts)),
+      .weights = sampleIf(problem.weights, sampler, "weights", f32, slots,
+                          problem.routes() ? Role::output : Role::input),
       .expert_map = sampleIf(problem.local != 0, sampler, "expert_map", i32,
                              Extents{problem.experts}, Role::first(problem.local)),
       .tokens = sampleIf(problem.tokens, sampler, "tokens", i32, one, Role::equal(m)),
@@ -245,6 +356,10 @@ MoeSortArgs Sort::args(const MoeSortProblem &problem, const MoeSortConfig &confi
       .totals = sampler("totals", i32, Extents{3}, Role::output),
       .slot_places = out(problem.places, "slot_places", i32, slots),
       .zeros = out(problem.zeros != 0, "zeros", u8, Extents{m, problem.zeros}),
+      .logits = sampleIf(problem.routes(), sampler, "logits", problem.router.logits,
+                         Extents{m, problem.router.experts}),
+      .router_bias = sampleIf(problem.router.bias, sampler, "router_bias", f32,
+                              Extents{problem.router.experts}),
       .workspace = sampleIf(config.blocks > 1, sampler, "workspace", u8, bytes, Role::workspace),
   };
 }

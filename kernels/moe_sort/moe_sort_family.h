@@ -4,6 +4,7 @@
 #include "frame/family.h"
 
 #include <flydsl/kernels/moe_sort.h>
+#include <flydsl/kernels/row.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -22,9 +23,13 @@ template <class Side> struct MoeSortParams {
   Strided<Side, 0> expertMap, tokens;      // (experts), (1)
   Strided<Side, 0> blockCounts;            // (local, blocks + 1): see kMoeSortScan
   Strided<Side, 1> zeros;                  // (m, zeros)
+  Strided<Side, 1> logits;                 // (m, router.experts)
+  Strided<Side, 0> routerBias;             // (router.experts)
 };
 /// One block sorts. Where rows are set to 0, the others do so.
 inline constexpr KernelOf<MoeSortParams> kMoeSort{"moe_sort"};
+/// The same block chooses the experts first.
+inline constexpr KernelOf<MoeSortParams> kMoeRouteSort{"moe_route_sort"};
 /// Each block counts its slots of each expert; together they write padding to all places.
 inline constexpr KernelOf<MoeSortParams> kMoeSortCount{"moe_sort_count"};
 /// The counts of blocks become the counts of the blocks before them, and after these that of all.
@@ -42,6 +47,15 @@ inline constexpr int kClearedBytes = 16;
 inline std::int64_t expertsHere(const MoeSortProblem &problem) {
   return problem.local ? problem.local : problem.experts;
 }
+
+/// The threads that choose experts.
+inline RowConfig routerConfig(const MoeSortConfig &config) {
+  return {.threads = config.threads, .block = config.block, .resident = true};
+}
+
+/// The most tokens for which one kernel that chooses experts and sorts takes less time than two: as many
+/// as its block chooses for at once.
+std::int64_t tokensRoutedBySorting(const TopkGatingProblem &router, const Target &target);
 
 template <> struct Family<MoeSortProblem> : FamilyDefaults<MoeSortProblem, &MoeSortArgs::ids> {
   static Support supported(const P &problem, const Target &target);

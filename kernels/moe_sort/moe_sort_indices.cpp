@@ -9,7 +9,9 @@ namespace kernels::impl {
 std::vector<Family<MoeSortProblem>::IndexRow>
 Family<MoeSortProblem>::indexRows(const MoeSortProblem &problem, const MoeSortConfig &) {
   // Without the check, a slot of any other number has no place.
-  std::vector<IndexRow> rows{expertIdsRow<P, A>(problem)};
+  std::vector<IndexRow> rows;
+  if (!problem.routes() || problem.router.given)
+    rows.push_back(expertIdsRow<P, A>(problem));
   if (problem.local)
     rows.push_back(expertMapRow<P, A>());
   if (problem.tokens)

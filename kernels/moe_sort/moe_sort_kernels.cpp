@@ -7,6 +7,7 @@
 // their order: no atomic operation decides about the order.
 #include "frame/compile.h"
 #include "moe_sort/moe_sort_family.h"
+#include "topk_gating/gating.h"
 
 #include <flydsl/coop/warp_match.h>
 
@@ -261,7 +262,8 @@ private:
   Tensor starts_;   // (local + 1): contiguous layout
 };
 
-/// Counts the block's slots, and puts each into its place. Its counters are cleared.
+/// Counts the block's slots, and puts each into its place. Its counters are cleared, and what it has
+/// written of ids and weights is read after the first barrier.
 void countAndPlace(SortBlock &block) {
   gpu::barrier();
   block.count();
@@ -272,19 +274,43 @@ void countAndPlace(SortBlock &block) {
   block.nameUnits();
 }
 
+/// Chooses the experts of all tokens, and writes ids and weights to where slots are read.
+void route(const MoeSortParams<OnDevice> &p, const Spec<MoeSortProblem> &spec) {
+  const RowConfig config = routerConfig(spec.config);
+  const TopkGatingParams<OnDevice> router{.logits = p.logits,
+                                          .weights = p.weights,
+                                          .ids = p.ids,
+                                          .m = p.m,
+                                          .sourceRows = {.address = Int64(0), .stride = {}},
+                                          .bias = p.routerBias};
+  for (Int32 first : range(Int32(0), p.m, RowThread::rowsPerBlock(config)))
+    gating::Row(router, spec.problem.router, config, first).run();
+}
+
+/// One block sorts, and chooses experts before that if the problem says so; others clear rows.
+void sortByOne(const MoeSortParams<OnDevice> &p, const Spec<MoeSortProblem> &spec) {
+  SortBlock block(p, spec);
+  const auto sortSlots = [&] {
+    block.clear();
+    if (spec.problem.routes())
+      route(p, spec);
+    countAndPlace(block);
+  };
+  if (!spec.problem.zeros)
+    return sortSlots();
+  const Int32 number(block_idx().x);
+  if_(number == 0, sortSlots);
+  if_(number > 0, [&] { block.clearRows(number - 1, grid_dim().x - 1); });
+}
+
 const FamilyKernel sort{
     kMoeSort, [](const MoeSortParams<OnDevice> &p, const Constexpr<Spec<MoeSortProblem>> &spec) {
-      SortBlock block(p, spec.value());
-      const auto sortSlots = [&] {
-        block.clear();
-        countAndPlace(block);
-      };
-      if (!spec.value().problem.zeros)
-        return sortSlots();
-      const Int32 number(block_idx().x);
-      if_(number == 0, sortSlots);
-      if_(number > 0, [&] { block.clearRows(number - 1, grid_dim().x - 1); });
+      sortByOne(p, spec.value());
     }};
+
+const FamilyKernel routeAndSort{
+    kMoeRouteSort, [](const MoeSortParams<OnDevice> &p,
+                      const Constexpr<Spec<MoeSortProblem>> &spec) { sortByOne(p, spec.value()); }};
 
 const FamilyKernel countBlocks{kMoeSortCount, [](const MoeSortParams<OnDevice> &p,
                                                  const Constexpr<Spec<MoeSortProblem>> &spec) {
@@ -331,6 +357,8 @@ const FamilyKernel scatterBlocks{kMoeSortScatter, [](const MoeSortParams<OnDevic
 
 void Family<MoeSortProblem>::compile(const Compiler<MoeSortProblem> &compiler) {
   const int block = compiler.config().block;
+  if (compiler.problem().routes())
+    return compiler(routeAndSort, block);
   if (compiler.config().blocks == 1)
     return compiler(sort, block);
   compiler(countBlocks, block);

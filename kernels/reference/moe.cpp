@@ -43,13 +43,22 @@ Outputs expected(const MoeReduceProblem &problem, const RowConfig &, std::int64_
   return {{"y", y}};
 }
 
-Outputs expected(const MoeSortProblem &problem, const MoeSortConfig &, std::int64_t m,
+Outputs expected(const MoeSortProblem &problem, const MoeSortConfig &config, std::int64_t m,
                  const Inputs &inputs) {
   const std::int64_t k = problem.topk, places = moe_sort_places(problem, m),
                      experts = problem.local ? problem.local : problem.experts,
                      tokens =
                          problem.tokens ? static_cast<std::int64_t>(inputs.at("tokens")[0]) : m;
-  const std::vector<double> &numbers = inputs.at("ids");
+  Outputs routed;
+  if (problem.routes()) {
+    Inputs ofRouter = inputs;
+    if (problem.router.bias)
+      ofRouter["bias"] = inputs.at("router_bias");
+    routed =
+        expected(problem.router, {.threads = config.threads, .block = config.block}, m, ofRouter);
+  }
+  const std::vector<double> &numbers =
+      routed.contains("ids") ? routed.at("ids").values : inputs.at("ids");
   const auto numberOf = [&](std::int64_t slot) {
     const double id = numbers[static_cast<std::size_t>(slot)];
     return problem.local && id >= 0 ? inputs.at("expert_map")[static_cast<std::size_t>(id)] : id;
@@ -61,9 +70,10 @@ Outputs expected(const MoeSortProblem &problem, const MoeSortConfig &, std::int6
   const auto filled = [](std::int64_t count, double value) {
     return std::vector<double>(static_cast<std::size_t>(count), value);
   };
+  Expected weights = exact(filled(places, 0));
   std::vector<double> ids = filled(places, static_cast<double>((k << 24) + tokens)),
-                      weights = filled(places, 0), units = filled(places / problem.unit, -1),
-                      slotPlaces = filled(m * k, -1), counts, offsets;
+                      units = filled(places / problem.unit, -1), slotPlaces = filled(m * k, -1),
+                      counts, offsets;
   std::int64_t start = 0, dropped = 0;
   for (std::int64_t expert = 0; expert < experts; ++expert) {
     if (problem.capacity)
@@ -77,9 +87,13 @@ Outputs expected(const MoeSortProblem &problem, const MoeSortConfig &, std::int6
         continue;
       }
       ids[static_cast<std::size_t>(place)] = double(slot / k + (slot % k << 24));
-      if (problem.weights)
-        weights[static_cast<std::size_t>(place)] =
-            inputs.at("weights")[static_cast<std::size_t>(slot)];
+      const auto from = static_cast<std::size_t>(slot), to = static_cast<std::size_t>(place);
+      if (problem.routes()) {
+        weights.values[to] = routed.at("weights").values[from];
+        weights.bound[to] = routed.at("weights").bound[from];
+      } else if (problem.weights) {
+        weights.values[to] = inputs.at("weights")[from];
+      }
       slotPlaces[static_cast<std::size_t>(slot)] = double(place);
       ++place;
       ++taken;
@@ -96,7 +110,7 @@ Outputs expected(const MoeSortProblem &problem, const MoeSortConfig &, std::int6
                   {"totals", exact({double(problem.capacity ? places : start), double(tokens),
                                     double(dropped)})}};
   if (problem.weights)
-    outputs["sorted_weights"] = exact(weights);
+    outputs["sorted_weights"] = weights;
   if (!problem.capacity) {
     outputs["unit_experts"] = exact(units);
     outputs["offsets"] = exact(offsets);
@@ -105,6 +119,7 @@ Outputs expected(const MoeSortProblem &problem, const MoeSortConfig &, std::int6
     outputs["slot_places"] = exact(slotPlaces);
   if (problem.zeros)
     outputs["zeros"] = exact(filled(m * problem.zeros, 0));
+  outputs.merge(routed);
   return outputs;
 }
 

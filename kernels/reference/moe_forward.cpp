@@ -107,6 +107,12 @@ Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
   return h;
 }
 
+/// The threads that choose the experts of a token, with the sorting or before it.
+RowConfig routerOf(const MoeForwardConfig &config) {
+  return config.routes ? RowConfig{.threads = config.sort.threads, .block = config.sort.block}
+                       : config.router;
+}
+
 } // namespace
 
 Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &config, std::int64_t m,
@@ -119,7 +125,7 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
     routing["bias"] = inputs.at("router_bias");
   if (problem.router.given)
     routing["ids"] = inputs.at("ids");
-  const Outputs routed = expected(problem.router, config.router, m, routing);
+  const Outputs routed = expected(problem.router, routerOf(config), m, routing);
   const Expected &weights = routed.at("weights");
   const std::vector<double> &ids =
       problem.router.given ? inputs.at("ids") : routed.at("ids").values;

@@ -66,6 +66,21 @@ Support givenSupported(const TopkGatingProblem &problem) {
 
 } // namespace
 
+Expected expectedLogits(const TopkGatingProblem &problem, std::int64_t m) {
+  return {.name = "logits",
+          .dtype = problem.logits,
+          .shape = {"m, experts", m, problem.experts},
+          .free = 1,
+          .align = rowShape(problem).vector};
+}
+Expected expectedRouterBias(const TopkGatingProblem &problem, const char *name) {
+  return {.name = name,
+          .dtype = f32,
+          .shape = {"experts", problem.experts},
+          .align = std::min<std::int64_t>(rowShape(problem).vector, 4),
+          .reason = "it is read as wide as the logits"};
+}
+
 Support Gating::supported(const TopkGatingProblem &problem, const Target &) {
   const Support basic =
       firstRefusal({floatSupported("logits", problem.logits), alignSupported(problem.row_align)});
@@ -104,27 +119,17 @@ void Gating::launch(const Call<TopkGatingProblem> &call) {
   const TopkGatingProblem &problem = call.problem;
   const TopkGatingArgs &args = call.args;
   const Arguments arguments(FamilyOf<TopkGatingProblem>::name, call.where);
-  const std::int64_t m = arguments.rows(args.logits, "logits"), k = slotsOf(problem),
-                     vector = rowShape(problem).vector;
+  const std::int64_t m = arguments.rows(args.logits, "logits"), k = slotsOf(problem);
   const auto chosen = [&](const char *name, DType dtype, Use use = Use::written) {
     return Expected{.name = name,
                     .dtype = dtype,
                     .shape = {problem.shared ? "m, topk + shared" : "m, topk", m, k},
                     .use = use};
   };
-  arguments.check(args.logits, {.name = "logits",
-                                .dtype = problem.logits,
-                                .shape = {"m, experts", m, problem.experts},
-                                .free = 1,
-                                .align = vector});
+  arguments.check(args.logits, expectedLogits(problem, m));
   arguments.check(args.weights, chosen("weights", f32));
   arguments.check(args.ids, chosen("ids", i32, problem.given ? Use::read : Use::written));
-  arguments.checkIf(problem.bias, args.bias,
-                    {.name = "bias",
-                     .dtype = f32,
-                     .shape = {"experts", problem.experts},
-                     .align = std::min<std::int64_t>(vector, 4),
-                     .reason = "it is read as wide as the logits"});
+  arguments.checkIf(problem.bias, args.bias, expectedRouterBias(problem, "bias"));
   arguments.checkIf(problem.source_rows, args.source_rows, chosen("source_rows", i32));
   if (problem.source_rows && m * k > 0x7fffffff)
     arguments.fail("source_rows: the rows of " + std::to_string(m) + " tokens for " +

@@ -20,6 +20,10 @@ inline constexpr KernelOf<TopkGatingParams> kTopkGating{"topk_gating"};
 /// The experts of a token, shared ones too.
 inline int slotsOf(const TopkGatingProblem &problem) { return problem.topk + problem.shared; }
 
+/// What is expected of m rows of logits, and of the router's bias.
+Expected expectedLogits(const TopkGatingProblem &problem, std::int64_t m);
+Expected expectedRouterBias(const TopkGatingProblem &problem, const char *name);
+
 template <>
 struct Family<TopkGatingProblem> : RowFamily<TopkGatingProblem, &TopkGatingArgs::logits> {
   /// The rows of logits.

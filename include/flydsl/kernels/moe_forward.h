@@ -27,8 +27,8 @@ namespace kernels {
 /// MoeForwardConfig::adds: y is rounded to its type after each addition then, and these come in the order
 /// of the device, so that bits may differ from call to call.
 ///
-/// One plan launches the kernels of topk_gating, moe_sort, grouped_gemm twice, and moe_reduce. How many
-/// rows an expert has stays on the device.
+/// One plan launches the kernels of topk_gating, moe_sort, grouped_gemm twice, and moe_reduce, the first
+/// two as one for few tokens. How many rows an expert has stays on the device.
 struct FLYDSL_API MoeForwardProblem {
   /// The router: its numbers of experts and of slots, its formula, the type of logits. Its shared
   /// experts are the last ones of w1 and w2.
@@ -92,6 +92,9 @@ struct FLYDSL_API MoeForwardConfig {
   /// The second product adds its rows to y, which the sorting sets to 0, and there is no reduction:
   /// one launch less, and no results of slots in memory. With any_order.
   bool adds = false;
+  /// One kernel chooses the experts and sorts the slots, by one block, and there is no launch of
+  /// `router`: for few tokens (MoeSortProblem::router).
+  bool routes = false;
   friend bool operator==(const MoeForwardConfig &, const MoeForwardConfig &) = default;
 };
 

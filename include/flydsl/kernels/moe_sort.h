@@ -2,6 +2,7 @@
 #pragma once
 
 #include <flydsl/kernels/plan.h>
+#include <flydsl/kernels/topk_gating.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
@@ -32,13 +33,21 @@ struct FLYDSL_API MoeSortProblem {
   /// Not 0: rows of so many bytes, one of each of the m tokens, are set to 0 along the way, a multiple of
   /// 16: those that a product adds to (GroupedRows::tokens).
   std::int64_t zeros = 0;
+  /// With experts: the experts of tokens are chosen from logits first, by one kernel with the sorting, for
+  /// few tokens. `ids` and `weights` are then written, as topk_gating gives them; ids are read where
+  /// they are given. `experts` and `topk` count the router's shared ones, too.
+  TopkGatingProblem router = {};
+  /// Whether experts are chosen along the way.
+  bool routes() const { return router.experts != 0; }
   friend bool operator==(const MoeSortProblem &, const MoeSortProblem &) = default;
 };
 
 /// One block sorts all slots by one kernel, or several blocks do so by three.
 struct FLYDSL_API MoeSortConfig {
   int block = 256; ///< threads
-  int blocks = 1;  ///< that share the slots, 1 to 1024
+  int blocks = 1;  ///< that share the slots, 1 to 1024; 1 with a router
+  int threads =
+      0; ///< that choose the experts of a token, a power of two up to a wave; 0 without a router
   friend bool operator==(const MoeSortConfig &, const MoeSortConfig &) = default;
 };
 
@@ -62,6 +71,8 @@ struct FLYDSL_API MoeSortArgs {
   TensorArg totals;
   std::optional<TensorArg> slot_places = {}; ///< (m, topk), i32: the place of each slot, or -1
   std::optional<TensorArg> zeros = {};       ///< (m, zeros), u8, contiguous rows
+  std::optional<TensorArg> logits = {};      ///< (m, router.experts), contiguous rows: a router
+  std::optional<TensorArg> router_bias = {}; ///< (router.experts), f32: router.bias
   std::optional<TensorArg> workspace = {};   ///< u8, plan.workspace_bytes(m) or more
 };
 

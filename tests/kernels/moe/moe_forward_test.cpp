@@ -13,9 +13,8 @@ using fk::Activation, fk::GatedPairs, fk::MoeForwardConfig, fk::MoeForwardProble
 
 /// Routers and activations of models, with few and small experts.
 std::vector<MoeForwardProblem> models() {
-  MoeForwardProblem mixtral{.router = {.experts = 8, .topk = 2, .renormalise = true},
-                            .hidden = 64,
-                            .inner = 48};
+  MoeForwardProblem mixtral{
+      .router = {.experts = 8, .topk = 2, .renormalise = true}, .hidden = 64, .inner = 48};
   MoeForwardProblem deepseek{.router = {.experts = 16,
                                         .topk = 4,
                                         .renormalise = true,
@@ -27,16 +26,16 @@ std::vector<MoeForwardProblem> models() {
                                         .shared = 1},
                              .hidden = 128,
                              .inner = 32};
-  MoeForwardProblem gptOss{.router = {.logits = fx::bf16, .experts = 8, .topk = 4,
-                                      .renormalise = true},
-                           .y = fx::f32,
-                           .hidden = 80,
-                           .inner = 80,
-                           .bias = true,
-                           .gated = GatedPairs::interleaved,
-                           .alpha = 1.702f,
-                           .limit = 7,
-                           .up_offset = 1};
+  MoeForwardProblem gptOss{
+      .router = {.logits = fx::bf16, .experts = 8, .topk = 4, .renormalise = true},
+      .y = fx::f32,
+      .hidden = 80,
+      .inner = 80,
+      .bias = true,
+      .gated = GatedPairs::interleaved,
+      .alpha = 1.702f,
+      .limit = 7,
+      .up_offset = 1};
   MoeForwardProblem llama4{.router = {.experts = 4, .score = fk::GatingScore::sigmoid, .shared = 1},
                            .x = fx::f16,
                            .y = fx::f16,
@@ -104,12 +103,14 @@ struct SortedMixture {
     fk::MoeForwardPlan(problem, config)(args, stream);
     stream.synchronize();
     whole = operands.results();
-    fk::run(problem.router,
-            {.logits = args.logits,
-             .weights = weights.tensor(),
-             .ids = ids.tensor(),
-             .bias = args.router_bias},
-            stream);
+    const fk::RowConfig router =
+        config.routes ? fk::RowConfig{.threads = config.sort.threads, .block = config.sort.block}
+                      : config.router;
+    fk::TopkGatingPlan(problem.router, router)({.logits = args.logits,
+                                                .weights = weights.tensor(),
+                                                .ids = ids.tensor(),
+                                                .bias = args.router_bias},
+                                               stream);
     fk::run(sort,
             {.ids = ids.tensor(),
              .weights = weights.tensor(),
@@ -129,10 +130,8 @@ struct SortedMixture {
   Operands<MoeForwardProblem> operands;
   const fx::Stream stream;
   std::vector<std::uint8_t> whole; ///< what the one plan gives
-  const fk::MoeSortProblem sort{.experts = problem.experts(),
-                                .topk = problem.topk(),
-                                .unit = config.unit,
-                                .places = true};
+  const fk::MoeSortProblem sort{
+      .experts = problem.experts(), .topk = problem.topk(), .unit = config.unit, .places = true};
   const std::int64_t places = fk::moe_sort_places(sort, m);
   const Operand weights = Operand::output(fx::f32, m, problem.topk()),
                 ids = Operand::output(fx::i32, m, problem.topk()),
@@ -257,9 +256,10 @@ TEST_CASE("a mixture in 8 bits is its parts, bit by bit") {
           stream, &config.second);
   stream.synchronize();
   mixture.operands.fill(1);
-  fk::run(fk::MoeReduceProblem{.x = fx::bf16, .y = problem.y, .n = hidden, .topk = topk,
-                               .places = true},
-          {.x = results.tensor(), .slot_places = mixture.slotPlaces.tensor(), .y = args.y}, stream);
+  fk::run(
+      fk::MoeReduceProblem{
+          .x = fx::bf16, .y = problem.y, .n = hidden, .topk = topk, .places = true},
+      {.x = results.tensor(), .slot_places = mixture.slotPlaces.tensor(), .y = args.y}, stream);
   stream.synchronize();
   CHECK(mixture.operands.results() == mixture.whole);
 }
@@ -339,10 +339,10 @@ TEST_CASE("the parts as plans of their own give the same bits", "[run]") {
           stream, &config.second);
   stream.synchronize();
   mixture.operands.fill(1);
-  fk::run(fk::MoeReduceProblem{.x = problem.x, .y = problem.y, .n = problem.hidden, .topk = topk},
-          {.x = fx::tensor(results.tensor().data(), problem.x, {m, topk, problem.hidden}),
-           .y = args.y},
-          stream);
+  fk::run(
+      fk::MoeReduceProblem{.x = problem.x, .y = problem.y, .n = problem.hidden, .topk = topk},
+      {.x = fx::tensor(results.tensor().data(), problem.x, {m, topk, problem.hidden}), .y = args.y},
+      stream);
   stream.synchronize();
   CHECK(mixture.operands.results() == mixture.whole);
 }
@@ -354,8 +354,7 @@ TEST_CASE("rows of y past the tokens of the device are 0", "[run]") {
   const Operands<MoeForwardProblem> operands(problem, plan.config(), 9);
   for (std::int64_t tokens : {0, 4, 9}) {
     fk::MoeForwardArgs args = operands.args();
-    const Operand number =
-        Operand::input(fx::i32, 1, 1, std::vector<double>{double(tokens)});
+    const Operand number = Operand::input(fx::i32, 1, 1, std::vector<double>{double(tokens)});
     args.tokens = number.vector();
     const Operand y = Operand::output(problem.y, 9, problem.hidden);
     args.y = y.tensor();
@@ -363,10 +362,25 @@ TEST_CASE("rows of y past the tokens of the device are 0", "[run]") {
     fx::Device::current().synchronize();
     const std::vector<double> got = y.values();
     for (std::int64_t t = 0; t < 9; ++t) {
-      const auto row = std::span(got).subspan(std::size_t(t * problem.hidden),
-                                              std::size_t(problem.hidden));
+      const auto row =
+          std::span(got).subspan(std::size_t(t * problem.hidden), std::size_t(problem.hidden));
       CHECK(std::all_of(row.begin(), row.end(), [](double v) { return v == 0; }) == (t >= tokens));
     }
+  }
+}
+
+TEST_CASE("mixtures choose experts with the sorting for few tokens, and before it otherwise",
+          "[run]") {
+  for (const MoeForwardProblem &problem : models()) {
+    MoeForwardConfig config = fk::choose(problem, 5);
+    CHECK(config.routes);
+    CHECK(!fk::choose(problem, 4096).routes);
+    // A plan for few tokens takes more, in rounds.
+    expectForward(problem, config, 40);
+    config.routes = false;
+    config.router = fk::choose(problem.router, 5);
+    config.sort = {.block = 64};
+    expectForward(problem, config, 5);
   }
 }
 
@@ -410,12 +424,15 @@ TEST_CASE("moe_forward says what it does not support") {
   CHECK(why([](auto &p) { p.scales = fk::Scales::per_tensor; }) ==
         "x is of type bf16, and scales are of x of 4 and 8 bits");
   CHECK(why([](auto &p) { p.x = fx::i8, p.scales = fk::Scales::per_row; }) ==
-        "scales is per_row, and no block of the first product has all of a row of h; it is per_block, "
-        "per_tensor or mx. With scales of rows, x and h of 16 bits take weights of 8 bits: w and w_scales");
+        "scales is per_row, and no block of the first product has all of a row of h; it is "
+        "per_block, "
+        "per_tensor or mx. With scales of rows, x and h of 16 bits take weights of 8 bits: w and "
+        "w_scales");
   CHECK(why([](auto &p) { p.x = fx::i8, p.scales = fk::Scales::per_tensor, p.w = fx::i4; }) ==
         "w is of type i4; under x of 4 and 8 bits it is x's, or with Scales::mx f4E2M1FN");
   CHECK(why([](auto &p) { p.x = fx::f8E4M3FNUZ, p.scales = fk::Scales::per_block; }) ==
-        "the first product: n is 48; with scales of blocks an expert's weights have a multiple of 128 "
+        "the first product: n is 48; with scales of blocks an expert's weights have a multiple of "
+        "128 "
         "rows");
   CHECK(why([](auto &p) { p.weights = RoutedWeights::none; }) ==
         "weights is none; the weights of the router are of the input or the output");
@@ -423,20 +440,24 @@ TEST_CASE("moe_forward says what it does not support") {
         "router: source_rows is of topk_gating alone");
   CHECK(why([](auto &p) { p.router.topk = 9; }).starts_with("router: topk is 9"));
   CHECK(why([](auto &p) { p.local = 9; }).starts_with("sorting: local is 9"));
-  CHECK(why([](auto &p) { p.inner = 40; })
-            .starts_with("the first product: n is 40; in gated pairs it is a multiple of 16"));
+  CHECK(why([](auto &p) {
+          p.inner = 40;
+        }).starts_with("the first product: n is 40; in gated pairs it is a multiple of 16"));
   CHECK(why([](auto &p) { p.hidden = 56; }).starts_with("the second product: n is 56"));
-  CHECK(why([](auto &p) { p.w = fx::f32; }) ==
-        "w is of type f32; it is x's, or one of narrow weights: u4, i4, u8, i8, f4E2M1FN or an 8-bit "
-        "float");
+  CHECK(
+      why([](auto &p) { p.w = fx::f32; }) ==
+      "w is of type f32; it is x's, or one of narrow weights: u4, i4, u8, i8, f4E2M1FN or an 8-bit "
+      "float");
   CHECK(why([](auto &p) { p.w_scales = fk::Scales::per_row; }) ==
         "w_scales is none, or per_row of narrow weights");
   CHECK(why([](auto &p) { p.w = fx::i8, p.w_scales = fk::Scales::per_block; }) ==
         "w_scales is none, or per_row of narrow weights");
-  CHECK(why([](auto &p) { p.w_groups = {32, fx::f32}; })
-            .starts_with("the first product: b_groups are of narrow weights"));
-  CHECK(why([](auto &p) { p.w = fx::i4, p.w_groups = {32, fx::f32, true}; }) ==
-        "the first product: b is of type i4; zero points are of weights of type u4 or u8");
+  CHECK(why([](auto &p) {
+          p.w_groups = {32, fx::f32};
+        }).starts_with("the first product: b_groups are of narrow weights"));
+  CHECK(why([](auto &p) {
+          p.w = fx::i4, p.w_groups = {32, fx::f32, true};
+        }) == "the first product: b is of type i4; zero points are of weights of type u4 or u8");
   // A lane of RDNA3 has the scales of all columns of its tile.
   MoeForwardProblem wide = models()[0];
   wide.hidden = wide.inner = 128;
@@ -452,9 +473,10 @@ TEST_CASE("moe_forward says what it does not support") {
   config = fk::choose(problem, 1, target);
   CHECK(!config.adds);
   config.adds = true;
-  CHECK(fk::supported(problem, config, target).why ==
-        "adds: the second product adds its rows in any order, which any_order of the problem has to "
-        "allow");
+  CHECK(
+      fk::supported(problem, config, target).why ==
+      "adds: the second product adds its rows in any order, which any_order of the problem has to "
+      "allow");
 }
 
 TEST_CASE("moe_forward refuses scales of narrow weights that do not fit") {

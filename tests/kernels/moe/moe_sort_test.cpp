@@ -1,4 +1,5 @@
 // Slots sorted by expert, against the definition: a list of the slots of each expert.
+#include "support/size_sweep.h"
 #include "support/structure.h"
 
 #include <flydsl/kernels/moe_sort.h>
@@ -199,10 +200,12 @@ TEST_CASE("all slots have one expert, or experts have no slots", "[run]") {
 TEST_CASE("rows are set to 0 while slots are sorted", "[run]") {
   // One block that sorts and others that clear, and blocks that do both; rows past the tokens, too.
   const MoeSortProblem problem{.experts = 6, .topk = 2, .unit = 16, .tokens = true, .zeros = 1040};
-  for (const MoeSortConfig &config : {MoeSortConfig{.block = 64, .blocks = 1},
-                                      MoeSortConfig{.block = 64, .blocks = 3}})
+  for (const MoeSortConfig &config :
+       {MoeSortConfig{.block = 64, .blocks = 1}, MoeSortConfig{.block = 64, .blocks = 3}})
     expectSorted(problem, config,
-                 {.m = 5, .ids = {0, 5, 1, 1, 2, 5, 0, 3, 4, 2}, .weights = integers(10, 1, 0, 9),
+                 {.m = 5,
+                  .ids = {0, 5, 1, 1, 2, 5, 0, 3, 4, 2},
+                  .weights = integers(10, 1, 0, 9),
                   .tokens = 4});
 }
 
@@ -316,6 +319,158 @@ TEST_CASE("the places of any slots are those of moe_sort_places") {
   CHECK(fk::moe_sort_places({.experts = 8, .topk = 2, .unit = 32}, 20) == 288);
   CHECK(fk::moe_sort_places({.experts = 8, .topk = 2, .unit = 32, .capacity = 64}, 20) == 512);
   CHECK(fk::moe_sort_places({.experts = 64, .topk = 2, .unit = 32, .local = 2}, 20) == 96);
+}
+
+namespace {
+
+/// Routers of models: Mixtral's softmax, DeepSeek-V3's groups with a bias and a shared expert, another
+/// softmax with a bias, whose scores are divided by their sum, and ids that are given.
+std::vector<MoeSortProblem> routed() {
+  const auto by = [](const fk::TopkGatingProblem &router) {
+    return MoeSortProblem{.experts = router.experts + router.shared,
+                          .topk = router.topk + router.shared,
+                          .unit = 16,
+                          .places = true,
+                          .router = router};
+  };
+  std::vector<MoeSortProblem> all{
+      by({.logits = fx::bf16, .experts = 8, .topk = 2, .renormalise = true}),
+      by({.experts = 64,
+          .topk = 6,
+          .renormalise = true,
+          .score = fk::GatingScore::sigmoid,
+          .bias = true,
+          .groups = 8,
+          .topk_groups = 4,
+          .scale = 2.5f,
+          .shared = 1}),
+      by({.experts = 60, .topk = 4, .bias = true}),
+      by({.experts = 32, .topk = 4, .score = fk::GatingScore::sqrt_softplus, .given = true})};
+  all[1].local = 13;
+  all[1].tokens = true;
+  all[2].capacity = 16;
+  all[3].zeros = 48;
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("experts are chosen and slots sorted by one kernel", "[run]") {
+  SweepCounts counts;
+  for (const MoeSortProblem &problem : routed()) {
+    // One token, as many as the block has at once and one more, and several rounds of them.
+    for (std::int64_t m : {0, 1, 17, 40})
+      runOnce(problem, fk::choose(problem, m), m, counts);
+    runOnce(problem, {.block = 128, .threads = 16}, 9, counts);
+    runOnce(problem, {.block = 64, .threads = here().wave_size()}, 3, counts);
+  }
+  CHECK(counts.compared == counts.runs);
+  expectStructure(routed()[1], fk::choose(routed()[1], 11), 11);
+}
+
+TEST_CASE("one kernel gives the ids, weights and places of two", "[run]") {
+  MoeSortProblem problem = routed()[1];
+  problem.local = 0;
+  problem.tokens = false;
+  const std::int64_t m = 21, k = problem.topk, places = fk::moe_sort_places(problem, m);
+  const MoeSortConfig config = fk::choose(problem, m);
+  const Operand logits = Operand::input(fx::f32, m, 64, uniform(fx::f32, m * 64, 1, 6)),
+                bias = Operand::input(fx::f32, 1, 64, uniform(fx::f32, 64, 2));
+  const auto outputs = [&](bool together) {
+    const Operand ids = Operand::output(fx::i32, m, k), weights = Operand::output(fx::f32, m, k),
+                  sorted = Operand::output(fx::i32, 1, places),
+                  sortedWeights = Operand::output(fx::f32, 1, places),
+                  units = Operand::output(fx::i32, 1, places / 16),
+                  counts = Operand::output(fx::i32, 1, 65),
+                  offsets = Operand::output(fx::i32, 1, 66),
+                  totals = Operand::output(fx::i32, 1, 3),
+                  slotPlaces = Operand::output(fx::i32, m, k);
+    fk::MoeSortArgs args{.ids = ids.tensor(),
+                         .weights = weights.tensor(),
+                         .sorted_ids = sorted.vector(),
+                         .sorted_weights = sortedWeights.vector(),
+                         .unit_experts = units.vector(),
+                         .counts = counts.vector(),
+                         .offsets = offsets.vector(),
+                         .totals = totals.vector(),
+                         .slot_places = slotPlaces.tensor()};
+    const fx::Stream stream;
+    if (together) {
+      args.logits = logits.tensor();
+      args.router_bias = bias.vector();
+      fk::MoeSortPlan(problem, config)(args, stream);
+    } else {
+      fk::TopkGatingPlan(problem.router, {.threads = config.threads, .block = config.block})(
+          {.logits = logits.tensor(),
+           .weights = weights.tensor(),
+           .ids = ids.tensor(),
+           .bias = bias.vector()},
+          stream);
+      MoeSortProblem alone = problem;
+      alone.router = {};
+      fk::MoeSortPlan(alone, {.block = 64})(args, stream);
+    }
+    stream.synchronize();
+    std::vector<std::vector<double>> all;
+    for (const Operand *each :
+         {&ids, &weights, &sorted, &sortedWeights, &units, &counts, &offsets, &totals, &slotPlaces})
+      all.push_back(each->values());
+    return all;
+  };
+  CHECK(outputs(true) == outputs(false));
+}
+
+TEST_CASE("moe_sort refuses routers, configurations and arguments that do not fit") {
+  const fx::Target target = fx::Target::parse("gfx942");
+  const auto why = [&](auto change) {
+    MoeSortProblem problem = routed()[0];
+    change(problem);
+    return fk::supported(problem, target).why;
+  };
+  CHECK(why([](auto &) {}).empty());
+  CHECK(why([](auto &p) { p.experts = 9; }) == "experts is 9; the router has 8 and 0 shared ones");
+  CHECK(why([](auto &p) { p.topk = 3; }) == "topk is 3; the router has 2 and 0 shared ones");
+  CHECK(why([](auto &p) { p.weights = false; }) == "weights is false; a router writes weights");
+  CHECK(why([](auto &p) { p.router.source_rows = true; }) ==
+        "router: source_rows is of topk_gating alone");
+  CHECK(why([](auto &p) { p.router.groups = 3; }).starts_with("router: groups is 3"));
+  CHECK(why([](auto &p) { p.router.experts = 0; }) ==
+        "router: it has no experts, and a router of no experts has the defaults");
+  const auto whyNot = [&](const MoeSortProblem &problem, const MoeSortConfig &config) {
+    return fk::supported(problem, config, target).why;
+  };
+  CHECK(whyNot(routed()[0], {.block = 64, .blocks = 2, .threads = 8}) ==
+        "blocks is 2; one block chooses the experts of all tokens and sorts them: for many tokens, "
+        "topk_gating and a moe_sort without a router");
+  CHECK(whyNot(routed()[0], {.block = 64}).starts_with("router: threads=0 block=64"));
+  CHECK(whyNot(routed()[0], {.block = 256, .threads = 256}).starts_with("router: threads=256"));
+  CHECK(whyNot({.experts = 8}, {.block = 64, .threads = 8}) ==
+        "threads is 8; they choose the experts of a token, and there is no router");
+  const MoeSortProblem problem = routed()[2];
+  const fk::MoeSortPlan plan(problem, fk::choose(problem, 10));
+  const Operands<MoeSortProblem> operands(problem, plan.config(), 10);
+  const auto expectRefusal = [&](const std::string &text, auto change) {
+    fk::MoeSortArgs args = operands.args();
+    change(args);
+    const std::string got = messageOf([&] { plan(args); });
+    INFO(got);
+    CHECK(got.find("moe_sort: " + text) != std::string::npos);
+  };
+  expectRefusal("logits is missing; the problem has it", [](auto &args) { args.logits.reset(); });
+  expectRefusal("router_bias is missing; the problem has it",
+                [](auto &args) { args.router_bias.reset(); });
+  expectRefusal("logits has the shape (9, 60); (m, experts) = (10, 60) is expected",
+                [](auto &args) {
+                  args.logits = fx::tensor(args.logits->data(), fx::f32, {9, 60});
+                });
+  expectRefusal("weights shares memory with ids", [](auto &args) {
+    args.weights = fx::tensor(args.ids.data(), fx::f32, {10, 4});
+  });
+  expectRefusal("ids shares memory with logits", [](auto &args) {
+    args.ids = fx::tensor(args.logits->data(), fx::i32, {10, 4});
+  });
+  expectRefusal("counts shares memory with ids",
+                [](auto &args) { args.counts = fx::tensor(args.ids.data(), fx::i32, {60}); });
 }
 
 TEST_CASE("moe_sort: another run, a graph, a file", "[run]") {
