@@ -1,6 +1,10 @@
 // Examples of docs/lds-dma.md.
 #include "example.h"
 
+#include <flydsl/rocdl/schedule.h>
+#include <flydsl/rocdl/tensor_gather.h>
+#include <flydsl/rocdl/tensor_mover.h>
+
 #include <sstream>
 
 namespace {
@@ -126,4 +130,43 @@ TEST_CASE("loads into LDS: refused elsewhere", "[lds-dma]") {
     });
   };
   example::expectOutput("lds-dma-refused.txt", refusal("gfx1201"));
+}
+
+namespace {
+// region: gather
+/// Row i of y is row ids[i] of x, from one wave of 32 lanes that takes 16 rows at a time.
+const fx::Kernel lookup{
+    "lookup", [](fx::Tensor x, fx::Tensor ids, fx::Tensor y) {
+  constexpr int rows = 16, columns = 32;
+  fx::SharedAllocator shared;
+  auto lds = shared.tensor(fx::f32, fx::make_layout({rows, columns}, {columns, 1}));
+  auto [block, tile, unused] = fx::block_idx();
+  fx::Int32 lane = fx::thread_idx().x;
+  fx::Int32 id = ids(block * rows + fx::min(lane, rows - 1)); // lane i: the number of row i
+  auto numbers = fx::rocdl::tensor_rows(id, rows);            // to scalar registers
+  fx::rocdl::tensor_load_gather(x, numbers, tile, lds);       // two instructions of 8 rows
+  fx::rocdl::s_wait_tensorcnt(0);
+  fx::gpu::barrier();
+  fx::rocdl::tensor_store_from_lds(lds, y, {block, tile});
+  fx::rocdl::s_wait_tensorcnt(0);
+}};
+// endregion
+} // namespace
+
+TEST_CASE("rows by their numbers", "[lds-dma]") {
+  const auto x = fx::DeviceArray<float>::random({40, 64}, 3);
+  std::vector<std::int32_t> order;
+  for (int i = 0; i < 32; ++i)
+    order.push_back(i * 7 % 40);
+  const auto ids = fx::DeviceArray<std::int32_t>::from_host(order, {32});
+  fx::DeviceArray<float> y({32, 64});
+  y.poison();
+  if (!fx::Device::current().target().has(fx::feature::tensor_mover)) {
+    (void)lookup(x, ids, y).compile({.block = 32, .arch = "gfx1250"});
+    return;
+  }
+  lookup(x, ids, y).launch({.grid = {2, 2}, .block = 32});
+  const auto in = x.to_host(), out = y.to_host();
+  for (std::size_t i = 0; i < out.size(); ++i)
+    REQUIRE(out[i] == in[std::size_t(order[i / 64]) * 64 + i % 64]);
 }

@@ -113,9 +113,18 @@ private:
     }
     return scaleRowsBy(factors);
   }
+  /// Rows of tokens that do not exist, for which others came (MovedGather), are zeros.
+  EpilogueStage withoutMissingRows() const {
+    std::vector<Boolean> exist;
+    for (int i = 0; i < place_.tilesM(); ++i)
+      exist.push_back((idOf(i) & kIdTokens) < p_.tokens);
+    return zeroRowsUnless(std::move(exist));
+  }
   /// What follows the sums of a half of b, but for the activation.
   Epilogue stages(int half) const {
     Epilogue epilogue(place_);
+    if (problem_.a_rows == GroupedRows::tokens && hasMover(config_, target()))
+      epilogue.then(withoutMissingRows());
     if (problem_.scale_a == Scales::per_row)
       epilogue.then(byScaleA());
     if (problem_.scale_a == Scales::per_tensor)

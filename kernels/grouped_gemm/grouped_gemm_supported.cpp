@@ -197,10 +197,14 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const GemmConfig &
   if (problem.groups == GroupLayout::masked && problem.capacity % std::max(config.tile_m, 1))
     return Support::no(is("tile_m", config.tile_m) + "; it divides the capacity, " +
                        to_string(problem.capacity));
-  if (hasMover(config, target) && problem.a_rows == GroupedRows::tokens)
-    return Support::no(
-        "dma: rows of tokens are gathered, which a ring of the tensor data mover of " +
-        target.name() + " does not do; dma=false takes them");
+  if (hasMover(config, target) && problem.a_rows == GroupedRows::tokens) {
+    // A lane of the wave gives the number of each row that the wave gathers (rocdl::tensor_rows).
+    const int lanes = target.wave_size(), waves = std::max(config.threads / lanes, 1);
+    if (config.tile_m / waves > lanes)
+      return Support::no("dma: each of the " + to_string(waves) + " waves would gather " +
+                         to_string(config.tile_m / waves) + " rows of tokens, and has " +
+                         to_string(lanes) + " lanes to number them; dma=false takes them");
+  }
   if (const int block = columnsOfScaleC(problem.scale_c);
       block && problem.gated == GatedPairs::interleaved) {
     const int waves =

@@ -4,7 +4,7 @@
 //   RowsByDma      rows along K, also gathered
 //   ColumnsByDma   columns along K, as they lie: they are turned by the reads of LDS
 //   PreparedByDma  prepared weights, whose blocks come as they lie
-//   RowsByMover    rows along K, by moves of whole tiles (gfx1250)
+//   RowsByMover    rows along K, by moves of whole tiles (gfx1250), also gathered
 //
 // The hardware writes the lanes' pieces of 16 bytes one after another. So a swizzle is in the choice of
 // what a lane loads.
@@ -241,10 +241,11 @@ private:
   Tensor buffer_;
 };
 
-/// Whole tiles by a tensor data mover.
-class RowsByMover final : public RingOperand {
+/// Whole tiles by a tensor data mover. `Rows` is MovedRows or MovedGather.
+template <class Rows> class RowsByMover final : public RingOperand {
 public:
-  RowsByMover(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
+  template <class Tile>
+  RowsByMover(const LoopShape &shape, const Tile &tile, SharedAllocator &shared,
               const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
         rows_(shape, tile) {}
@@ -252,8 +253,10 @@ public:
   void fetch(const Int32 &step, int stage) const override { rows_.fetch(step, this->stage(stage)); }
   void fetchLast(int stage) const override { rows_.fetchLast(this->stage(stage)); }
 
+  int loads() const override { return Rows::movesOf(shape(), size()); }
+
 private:
-  MovedRows rows_;
+  Rows rows_;
 };
 
 /// The operand of the tile's layout.
@@ -268,7 +271,8 @@ inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const Op
     return std::make_unique<ColumnsThroughRegisters>(shape, tile, shared, toFragments,
                                                      std::move(fragments));
   if (shape.mover)
-    return std::make_unique<RowsByMover>(shape, tile, shared, toFragments, std::move(fragments));
+    return std::make_unique<RowsByMover<MovedRows>>(shape, tile, shared, toFragments,
+                                                    std::move(fragments));
   if (shape.dma)
     return std::make_unique<RowsByDma>(shape, tile, shared, toFragments, std::move(fragments));
   return std::make_unique<RowsThroughRegisters>(shape, tile, shared, toFragments,
@@ -277,6 +281,9 @@ inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const Op
 inline std::unique_ptr<RingOperand>
 ringOperand(const LoopShape &shape, const GatheredTile &tile, SharedAllocator &shared,
             const TiledCopy &toFragments, const WavesOfOperand &, std::vector<Tensor> fragments) {
+  if (shape.mover)
+    return std::make_unique<RowsByMover<MovedGather>>(shape, tile, shared, toFragments,
+                                                      std::move(fragments));
   if (shape.dma)
     return std::make_unique<RowsByDma>(shape, tile, shared, toFragments, std::move(fragments));
   return std::make_unique<GatheredRows>(shape, tile, shared, toFragments, std::move(fragments));

@@ -146,6 +146,14 @@ inline EpilogueStage scaleRowsBy(std::vector<Numeric> ofRows) {
     return values * ofRows[static_cast<std::size_t>(group.i)];
   };
 }
+/// Makes rows zeros, of each of a thread's rows those for which `kept` is false, whatever they are.
+inline EpilogueStage zeroRowsUnless(std::vector<Boolean> kept) {
+  return [kept = std::move(kept)](const Vector &values, const Group &group) {
+    const std::int64_t size = values.size();
+    return select(Vector::splat(kept[static_cast<std::size_t>(group.i)], size), values,
+                  Vector::splat(0.0f, size, f32));
+  };
+}
 /// The same by a vector of factors (M).
 inline EpilogueStage scaleRows(const TileOfC &tile, const Tensor &factors) {
   const Tensor ofTile = bufferOf(tileFrom(factors, tile.firstRow(), tile.shape()[0]),

@@ -81,6 +81,8 @@ struct LoopShape {
   /// Loads of 16 bytes of a thread for a tile of so many rows, and for the fragments of a part of B:
   /// these are reads of LDS if B goes through the ring.
   int loadsOf(int rows) const { return rows * rowBytes() / kPieceBytes / loaders(); }
+  /// Rows of a tile that a wave moves.
+  int rowsOfMover(int rows) const { return rows / (loaders() / form.lanes); }
   int loadsB() const { return tileN / waves / 16 * form.part() / form.granule(); }
   /// Reads of 16 bytes of shared memory for a part, and its multiplications.
   int reads() const { return tilesM() * form.part() / form.granule(); }

@@ -56,7 +56,7 @@ public:
   /// Fragments take turns from part to part, over the steps too.
   const Tensor &fragment(int stage, int part) const { return fragments_[numberOf(stage, part)]; }
   /// Loads of a tile for each thread, or moves of it by each wave.
-  int loads() const { return shape_.mover ? 1 : shape_.loadsOf(size_); }
+  virtual int loads() const { return shape_.loadsOf(size_); }
 
 protected:
   /// Without tiles, which `allocate` makes.

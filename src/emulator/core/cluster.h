@@ -40,6 +40,7 @@ public:
     uint64_t global;
     uint32_t place; ///< the byte of LDS, or the lane of a load into registers
     bool intoLds = true;
+    std::array<uint32_t, 16> rows = {}; ///< of a gather
     auto operator<=>(const Multicast &) const = default;
   };
   /// Throws WaveFault where the mask names workgroups that are not there, or does not name the one

@@ -1,4 +1,5 @@
 // Products whose tiles a tensor data mover brings to a ring in LDS (gfx1250).
+#include "support/groups.h"
 #include "support/product.h"
 #include "support/size_sweep.h"
 
@@ -61,6 +62,102 @@ TEST_CASE("products through rings that the tensor data mover fills", "[.mover]")
   CHECK(counts.compared == 2 * 5 + 3 + 2 + 1);
 }
 
+TEST_CASE("rows of tokens that the tensor data mover gathers for experts", "[.mover]") {
+  using fk::GroupLayout;
+  const std::vector<std::int64_t> rows{32, 0, 1, 17, 45};
+  fk::GroupedGemmProblem problem{.a = fx::bf16,
+                                 .b = fx::bf16,
+                                 .c = fx::f32,
+                                 .experts = 5,
+                                 .n = 80,
+                                 .k = 136,
+                                 .unit = 32,
+                                 .topk = 3,
+                                 .a_rows = fk::GroupedRows::tokens};
+  // Waves that gather 4, 8 and 16 rows, of one and several instructions; K ends inside of a step.
+  for (const GroupLayout layout : {GroupLayout::units, GroupLayout::masked, GroupLayout::offsets}) {
+    problem.groups = layout;
+    problem.capacity = layout == GroupLayout::masked ? 64 : 0;
+    expectGrouped(problem, byMover(16, 64, 64, 2), rows, 2);
+    expectGrouped(problem, byMover(32, 64, 64, 4), rows);
+  }
+  problem.b_layout = OperandLayout::rows;
+  problem.c_rows = fk::GroupedRows::slots;
+  GemmConfig two = byMover(32, 64, 64, 3);
+  two.threads = 64;
+  expectGrouped(problem, two, rows);
+  problem.b_layout = OperandLayout::prepared;
+  problem.c_rows = fk::GroupedRows::places;
+  problem.gated = fk::GatedPairs::halves;
+  problem.activation = fk::Activation::silu;
+  expectGrouped(problem, byMover(32, 128, 64, 3), rows);
+  problem.gated = fk::GatedPairs::none;
+  problem.activation = fk::Activation::none;
+  problem.a = problem.b = fx::f8E4M3FN;
+  problem.k = 256;
+  problem.scale_a = problem.scale_b = fk::Scales::per_row;
+  expectGrouped(problem, byMover(32, 64, 128, 4), rows);
+  // The microscaling formats: pairs of elements, and scales that are gathered besides.
+  SweepCounts counts;
+  for (const auto &[a, b] : {std::pair{fx::DType(fx::f8E4M3FN), fx::DType(fx::f4E2M1FN)},
+                             std::pair{fx::DType(fx::f4E2M1FN), fx::DType(fx::f4E2M1FN)}}) {
+    fk::GroupedGemmProblem mx{.a = a,
+                              .b = b,
+                              .c = fx::f32,
+                              .experts = 3,
+                              .n = 64,
+                              .k = 384,
+                              .unit = 32,
+                              .topk = 2,
+                              .a_rows = fk::GroupedRows::tokens};
+    mx.scale_a = mx.scale_b = fk::Scales::mx;
+    mx.scale = fx::f8E8M0FNU;
+    runOnce(mx, byMover(32, 64, 256, 2), 70, counts);
+  }
+  CHECK(counts.compared == 2);
+}
+
+TEST_CASE("rows of tokens that do not exist are zeros where the mover gathers the others",
+          "[.mover]") {
+  // Row 0, which comes in their place, is NaN.
+  constexpr std::int64_t kK = 64, kN = 16;
+  std::vector<double> a = integers(4 * kK, 1, -5, 5);
+  std::fill_n(a.begin(), kK, std::nan(""));
+  const std::vector<double> b = integers(kN * kK, 2, -5, 5), ids{3, 4, 1, 9, 2, 0xffffff};
+  std::vector<double> expected;
+  for (const double id : ids)
+    for (std::int64_t j = 0; j < kN; ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; id < 4 && k < kK; ++k)
+        sum += a[std::size_t(std::int64_t(id) * kK + k)] * b[std::size_t(j * kK + k)];
+      expected.push_back(sum);
+    }
+  const fk::GroupedGemmProblem problem{.a = fx::f16,
+                                       .b = fx::f16,
+                                       .c = fx::f32,
+                                       .b_layout = OperandLayout::rows,
+                                       .experts = 1,
+                                       .n = kN,
+                                       .k = kK,
+                                       .groups = fk::GroupLayout::offsets,
+                                       .topk = 1,
+                                       .a_rows = fk::GroupedRows::tokens};
+  const Operand left = Operand::input(fx::f16, 4, kK, a),
+                right = Operand::input(fx::f16, kN, kK, b), c = Operand::output(fx::f32, 6, kN),
+                sorted = Operand::input(fx::i32, 1, 6, ids),
+                offsets = Operand::input(fx::i32, 1, 2, std::vector<double>{0, 6});
+  const fx::Stream stream;
+  fk::GroupedGemmPlan(problem, byMover(16, 64, 64, 2))(
+      {.a = left.tensor(),
+       .b = fx::tensor(right.vector().data(), fx::f16, {1, kN, kK}),
+       .c = c.tensor(),
+       .offsets = offsets.vector(),
+       .sorted_ids = sorted.vector()},
+      stream);
+  stream.synchronize();
+  CHECK(c.values() == expected);
+}
+
 TEST_CASE("rings of a mover that do not fit are refused") {
   const fx::Target target = fx::Target::parse("gfx1250");
   const GemmProblem problem{
@@ -87,10 +184,10 @@ TEST_CASE("rings of a mover that do not fit are refused") {
   CHECK(fk::supported(columns, byMover(64, 64, 128, 2), target).why ==
         "tile 64x64x128 of 128 threads: dma takes operands that lie by rows");
   const fk::GroupedGemmProblem grouped{
-      .experts = 2, .n = 64, .k = 64, .unit = 64, .topk = 2, .a_rows = fk::GroupedRows::tokens};
-  CHECK(fk::supported(grouped, byMover(64, 64, 64, 2), target).why ==
-        "dma: rows of tokens are gathered, which a ring of the tensor data mover of gfx1250 does "
-        "not do; "
+      .experts = 2, .n = 64, .k = 64, .unit = 256, .topk = 2, .a_rows = fk::GroupedRows::tokens};
+  CHECK(fk::supported(grouped, byMover(128, 64, 64, 2), target).why == "");
+  CHECK(fk::supported(grouped, byMover(256, 64, 64, 2), target).why ==
+        "dma: each of the 4 waves would gather 64 rows of tokens, and has 32 lanes to number them; "
         "dma=false takes them");
 }
 

@@ -131,6 +131,9 @@ void emitTensorMove(DescriptorArith &arith, TensorDescriptor d, bool isLoad, int
   const int64_t rank = static_cast<int64_t>(d.box.size());
   Words group0(arith, 4), group1(arith, 8), group2(arith, 4), group3(arith, 4);
   group0.put(0, 2, 1); // the descriptor is in use
+  const bool gathers = !d.rows.empty();
+  group0.put(30, 1, uint64_t(gathers && d.rowBits == 32));
+  group0.put(31, 1, uint64_t(gathers));
   group0.put(32, 32, d.lds);
   group0.put(64, 57, d.global);
   group0.put(126, 2, 2); // its type: an image
@@ -157,12 +160,15 @@ void emitTensorMove(DescriptorArith &arith, TensorDescriptor d, bool isLoad, int
     if (i > 0)
       pitches[j].group.put(pitches[j].bit, 48, d.strides[i - 1]);
   }
+  for (auto [i, words] : llvm::enumerate(d.rows))
+    (i < 4 ? group2 : group3).put(static_cast<unsigned>(i % 4 * 32), 32, words);
+  const bool hasAll = rank > 2 || gathers;
   SmallVector<Value> groups{group0.vector(), group1.vector()};
-  if (rank > 2)
+  if (hasAll)
     groups.append({group2.vector(), group3.vector()});
   StringRef name = isLoad ? "rocdl.tensor.load.to.lds" : "rocdl.tensor.store.from.lds";
   OpBuilder &builder = arith.builder;
-  OperationState state(arith.loc, rank > 2 ? name.str() : (name + ".d2").str(), groups, TypeRange(),
+  OperationState state(arith.loc, hasAll ? name.str() : (name + ".d2").str(), groups, TypeRange(),
                        builder.getNamedAttr("cachePolicy", builder.getI32IntegerAttr(cachePolicy)));
   builder.create(state);
 }

@@ -42,6 +42,10 @@ struct TensorDescriptor {
   bool signalsBarrier = false;
   Value barrier; ///< i32: LDS address of the barrier; null where there is none
   int64_t padInterval = 0, padAmount = 0; ///< in elements
+  /// Of a gather or scatter of rows, whose box has two dimensions: the numbers of its rows in words of
+  /// 32 bits, one or two in each (`rowBits`). Without them, rows follow each other.
+  SmallVector<Value> rows = {};
+  int64_t rowBits = 32;
 };
 
 /// Emits the move, into LDS (`isLoad`) or out of it. Throws LayoutError for padding that can't be

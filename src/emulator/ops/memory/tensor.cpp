@@ -101,7 +101,7 @@ template <bool IsLoad> void move(Wave &w, const Inst &i) {
   if (!b.rank)
     return;
   if (b.workgroups)
-    w.group->cluster->request(w.group->rank, {b.workgroups, b.global, b.lds});
+    w.group->cluster->request(w.group->rank, {b.workgroups, b.global, b.lds, true, b.rows});
   Stream lds(w, i, b);
   const uint64_t rowBytes = uint64_t(b.box[0]) * b.elementBytes;
   eachRow(b, [&](uint64_t element, uint32_t inside) {

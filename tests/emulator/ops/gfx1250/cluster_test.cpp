@@ -121,6 +121,20 @@ TEST_CASE("gfx1250: a load for several workgroups is one that each of them makes
                             "loads:\n" +
                             kLoad),
              Catch::Contains("for workgroup 1 too, which asked for it 0 times, not 1"));
+  // A gather of one row of four: the same one, and another one in each workgroup.
+  const std::string gather = "s_mov_b32 s8, 3\n" + kLoad.substr(0, kLoad.find("tensor_load")) +
+                             "s_mov_b32 s16, 0xc0000001\n"
+                             "s_mov_b32 s22, 0x40000\n"
+                             "tensor_load_to_lds s[16:19], s[20:27], s[28:31], s[32:35]\n"
+                             "s_wait_tensorcnt 0\n";
+  w = inClusters({2, 1, 1}, {2, 1, 1});
+  w.lds = 256;
+  w.run("s_mov_b32 s28, 2\n" + gather);
+  CHECK(w.result.ok);
+  w = inClusters({2, 1, 1}, {2, 1, 1});
+  w.lds = 256;
+  CHECK_THAT(faultOf(w, kRank + "s_mov_b32 s28, s9\n" + gather),
+             Catch::Contains("which asked for it 0 times, not 1"));
 }
 
 TEST_CASE("gfx1250: loads of a cluster give each workgroup what it asks for") {

@@ -1,0 +1,92 @@
+#include "builder/rocdl/mover_operands.h"
+
+#include "builder/trace/facade.h"
+#include "builder/trace/types.h"
+#include "layout/coord.h"
+
+#include <limits>
+
+namespace flydsl::builder {
+
+namespace fly = mlir::fly;
+using detail::BinaryOp;
+using detail::Handle;
+
+MoverOperands::MoverOperands(const char *function, Tracer &tracer, const Tensor &tensor,
+                             const Tensor &lds, Loc loc)
+    : function_(function), loc_(loc),
+      from_(layoutOf(tracer, tensor, "tensor", fly::AddressSpace::Global, "global")),
+      to_(layoutOf(tracer, lds, "tile", fly::AddressSpace::Shared, "shared")),
+      bits_(tensor.dtype(loc).bits()) {
+  if (lds.dtype(loc).ir_name() != tensor.dtype(loc).ir_name())
+    refuse("a move does not convert: the tensor has elements of " +
+           std::string(tensor.dtype(loc).name()) + ", its tile of " +
+           std::string(lds.dtype(loc).name()));
+  if (bits_ != 8 && bits_ != 16 && bits_ != 32 && bits_ != 64)
+    refuse("the mover moves elements of 8, 16, 32 or 64 bits, not of " +
+           std::string(tensor.dtype(loc).name()) + "; .recast(fx::u8) makes a tensor of its bytes");
+  if (!to_.isStatic())
+    refuse("the tile in shared memory has a shape that is known while tracing, not " + lds.str());
+  const layout::Layout row = at(from_, rank(from_) - 1);
+  if (!row.stride().isLeaf(1))
+    refuse("the tensor's last mode, " + row.str() +
+           ", is not known to have the stride 1; mark_layout_dynamic(leading_dim) on the argument "
+           "names the mode whose stride is 1");
+}
+
+void MoverOperands::refuse(const std::string &why) const {
+  throw TraceError(std::string(function_) + ": " + why, loc_);
+}
+
+layout::Layout MoverOperands::layoutOf(Tracer &tracer, const Tensor &operand, const char *what,
+                                       fly::AddressSpace space, const char *memory) const {
+  auto type = mlir::dyn_cast<fly::MemRefType>(tracedType(&tracer, operand.handle(), loc_));
+  if (!type || !type.isIn(space))
+    refuse("the " + std::string(what) + " is in " + memory + " memory, not " + operand.str());
+  const auto *plain = std::get_if<layout::Layout>(&type.getLayout());
+  if (!plain || !type.getSwizzle().isTrivial())
+    refuse("the mover knows no swizzle, and moves no " + operand.str());
+  const layout::Layout known = plain->isLeaf() ? *plain : layout::flatten(*plain);
+  if (!plain->isLeaf() && known.rank() != plain->rank())
+    refuse("the mover takes tensors whose modes are numbers, not " + operand.str() +
+           "; fx::make_view over its .iter() with a flat layout makes one");
+  return known;
+}
+
+MoverGap MoverOperands::gap() const {
+  MoverGap gap;
+  std::int64_t passed = 1; ///< elements of the modes so far
+  for (int i = tileRank() - 1; i >= 0; --i) {
+    const std::int64_t count = extent(i), stride = at(to_, i).stride().leaf().value();
+    if (count == 1)
+      continue;
+    if (!gap.interval && passed > 1 && stride > passed)
+      gap = {passed, stride - passed};
+    const std::int64_t expected =
+        gap.interval ? passed / gap.interval * (gap.interval + gap.amount) : passed;
+    if (stride != expected)
+      refuse("the mover fills LDS mode by mode, the last one first, with one gap at most after "
+             "every so many elements; of " +
+             to_.str() + ", mode " + std::to_string(i) + " would have the stride " +
+             std::to_string(expected));
+    passed *= count;
+  }
+  if (gap.interval == passed) // nothing comes after it
+    gap = {};
+  return gap;
+}
+
+Handle MoverOperands::reach(const IntTuple &extent, Loc loc) {
+  const auto number = [&](std::int64_t n) {
+    return detail::constant(detail::hostNumber(n), i64, loc);
+  };
+  const Handle elements = detail::convert(detail::scalarOfTuple(extent.handle(), loc), i64, loc);
+  return detail::convert(
+      detail::binary(BinaryOp::max,
+                     detail::binary(BinaryOp::min, elements,
+                                    number(std::numeric_limits<std::int32_t>::max()), loc),
+                     number(0), loc),
+      i32, loc);
+}
+
+} // namespace flydsl::builder
