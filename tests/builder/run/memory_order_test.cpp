@@ -121,6 +121,29 @@ std::string joined(const std::vector<std::string> &lines) {
 }
 } // namespace
 
+TEST_CASE(
+    "a release waits for the cache that it writes back, also where the wave has stored nothing") {
+  for (const Row &row : rows) {
+    if (row.release.size() < 3)
+      continue; // no cache is written back
+    INFO(row.target << " scope " << static_cast<int>(row.scope));
+    const auto release = instructionsOf(
+        [&row](fx::Tensor flag, fx::Tensor) {
+          fx::atomic_store(flag.iter(), 1, fx::MemoryOrder::release, row.scope);
+        },
+        row.target);
+    INFO("release: " << joined(release));
+    CHECK(release == row.release);
+    const auto add = instructionsOf(
+        [&row](fx::Tensor flag, fx::Tensor) {
+          fx::atomic(fx::AtomicOp::add, flag.iter(), 1, fx::MemoryOrder::acq_rel, row.scope);
+        },
+        row.target);
+    INFO("add: " << joined(add));
+    CHECK(contains(add, {row.release[0], row.release[1]}));
+  }
+}
+
 TEST_CASE("an acquire and a release become what the memory model of the target asks for") {
   for (const Row &row : rows) {
     INFO(row.target << " scope " << static_cast<int>(row.scope));

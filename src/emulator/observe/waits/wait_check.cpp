@@ -84,6 +84,7 @@ void WaitCheck::beginGroup(Group &group) {
     if (state.pending.empty() || state.operations.size())
       state.pending.assign(registersOf(*program_.target), 0);
     state.operations.clear();
+    state.writeBacks = 0;
   }
   loads_.clear();
   crossed_.clear();
@@ -118,6 +119,8 @@ void WaitCheck::before(Wave &wave, const Inst &inst, const Report &report) {
   }
   if (state.operations.size())
     checkRegisters(state, rule, report);
+  if (state.writeBacks && rule.publishes)
+    checkWriteBack(state, report);
   if (!rule.counters.empty())
     issue(state, inst, rule);
 }
@@ -131,6 +134,7 @@ void WaitCheck::issue(WaveState &state, const Inst &inst, const WaitRule &rule) 
     state.operations.makeRoom(counter, limit, [&](CountedOperation &o) { end(state, o); });
   }
   const Kind kind = kindOf(rule);
+  state.writeBacks += rule.writesBack;
   CountedOperation &operation = state.operations.issue(inst, rule);
   operation.exec = state.wave->exec();
   if (rule.toLds) {
@@ -192,7 +196,21 @@ void WaitCheck::reportRegister(const WaveState &state, const RegisterRange &want
          0);
 }
 
+void WaitCheck::checkWriteBack(const WaveState &state, const Report &report) const {
+  const CountedOperation *last = nullptr;
+  state.operations.each([&](const CountedOperation &o) {
+    if (o.rule->writesBack && (!last || o.number > last->number))
+      last = &o;
+  });
+  report("others learn by this instruction what the wave has written before the cache that keeps "
+         "it is "
+         "written back, for which " +
+             remedy(state, *last) + " would wait: the write-back is " + place_(*last->inst),
+         0);
+}
+
 void WaitCheck::end(WaveState &state, CountedOperation &o) {
+  state.writeBacks -= o.rule->writesBack;
   for (const RegisterRange &r : o.rule->writes)
     for (unsigned row = r.first; row < r.first + r.count; ++row)
       state.pending[row] -= bytesOf(r.halves) & kOnes << (8 * kindOf(*o.rule));

@@ -20,7 +20,8 @@ namespace flyemu {
 
 /// Reported are: a register that is read or overwritten while a load into it is under way; LDS that
 /// is accessed while a load to it is under way, or that is loaded to while another wave may still
-/// read or write it; and LDS that is written while a copy from it to memory may still read it. The
+/// read or write it; LDS that is written while a copy from it to memory may still read it; and a
+/// barrier, an atomic operation or a store of device scope while a cache is written back. The
 /// other wave may if no barrier stands between, or one does but the wave did
 /// not wait for its access before: LDS accesses of all waves have one order (LLVM's AMDGPUUsage,
 /// memory model), but vector memory is not in it.
@@ -70,6 +71,7 @@ private:
     /// How many of each kind will write a register: a byte for each kind, the low half in the low
     /// dword. (No more are under way than a byte holds.)
     std::vector<uint64_t> pending;
+    unsigned writeBacks = 0; ///< of caches, under way
   };
   /// A load to LDS.
   struct Load {
@@ -122,6 +124,8 @@ private:
   void checkRegisters(WaveState &state, const WaitRule &rule, const Report &report);
   void reportRegister(const WaveState &state, const RegisterRange &wanted, bool reads, Kind except,
                       const Report &report) const;
+  /// Reports an instruction by which others see that the wave has written back, before it has.
+  void checkWriteBack(const WaveState &state, const Report &report) const;
   void end(WaveState &state, CountedOperation &operation);
   void land(Wave &wave, const CountedOperation &operation);
   /// Calls rows(place, count) for registers in a row whose lanes a load writes wholly, and

@@ -147,6 +147,20 @@ void findRegisters(const Program &program, const Inst &inst, WaitRule &rule) {
     });
   }
 }
+/// Whether stores of device scope are told from others by the instruction.
+bool tellsScope(const Machine &machine) {
+  return machine.encoding != Encoding::Gfx9 || machine.processor->family != flydsl::Family::cdna2;
+}
+
+bool publishes(const Program &program, const Inst &inst) {
+  if (inst.op->has(Trait::Barrier))
+    return true;
+  if (inst.enc != Enc::Flat && inst.enc != Enc::Global && inst.enc != Enc::Mubuf)
+    return false;
+  const bool isSeen =
+      program.isAtomic(inst) || inst.flags & kWideScope || !tellsScope(*program.target);
+  return isSeen && program.effectsOf(inst) & kStores;
+}
 } // namespace
 
 WaitRule waitRule(const Program &program, const Inst &inst) {
@@ -160,6 +174,7 @@ WaitRule waitRule(const Program &program, const Inst &inst) {
   rule.waits = bool(op.waits);
   rule.left = waitCounts(*program.target, inst);
   rule.toLds = loadsToLds(inst);
+  rule.publishes = publishes(program, inst);
   if (inst.enc == Enc::Tensor) {
     // Loads and stores of one wave end in the order of issue (the CDNA5 ISA manual, 10.11).
     rule.counters = rule.ordered = WaitCounter::Tensor;
@@ -182,6 +197,12 @@ WaitRule waitRule(const Program &program, const Inst &inst) {
   } else if (op.cls == Class::Lds) {
     rule.counters = WaitCounter::Ds;
     rule.ordered = op.has(Trait::GlobalSync) ? WaitCounterSet() : WaitCounterSet(WaitCounter::Ds);
+  } else if (op.has(Trait::WritesBack)) {
+    // By the counter of stores (AMDGPUUsage, memory model of gfx12: "global_wb" and "s_wait_storecnt 0"), on
+    // gfx9 by vmcnt (llvm/llvm-project #178316).
+    rule.writesBack = true;
+    rule.counters = rule.ordered =
+        encoding == Encoding::Gfx9 ? WaitCounter::Load : WaitCounter::Store;
   } else if (op.has(Trait::CountsAsLoad)) {
     rule.counters = rule.ordered = WaitCounter::Load;
   } else if ((op.cls == Class::Smem || op.has(Trait::CountsAsScalar)) && !rule.writes.empty()) {

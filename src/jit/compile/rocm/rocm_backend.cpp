@@ -178,6 +178,12 @@ public:
       pauseBeforeBarriers(passes);
   }
 
+  void addLastPasses(llvm::legacy::PassManagerBase &passes,
+                     const CompileOptions &options) const override {
+    if (detail::isCdna(options.target.family()))
+      waitForWriteBacks(passes);
+  }
+
   std::vector<std::uint8_t> link(std::span<const char> object,
                                  const Target &target) const override {
     std::optional<Bytes> linked = linkWithLld(object, target);

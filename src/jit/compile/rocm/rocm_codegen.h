@@ -13,6 +13,9 @@ namespace llvm {
 class Module;
 class TargetMachine;
 class TargetPassConfig;
+namespace legacy {
+class PassManagerBase;
+} // namespace legacy
 } // namespace llvm
 
 namespace flydsl::jit {
@@ -35,6 +38,9 @@ void hideDppFromWideOperands(llvm::Module &module);
 /// For gfx1250: an instruction without vector registers before each barrier, because LLVM sets the banks of
 /// registers one instruction too early there.
 void pauseBeforeBarriers(llvm::TargetPassConfig &passes);
+
+/// For CDNA: a wait after each write-back of a cache, where LLVM has dropped it.
+void waitForWriteBacks(llvm::legacy::PassManagerBase &passes);
 
 /// After LLVM's middle end: divides integers of up to 32 bits, of which LLVM makes code that is wrong for some.
 void divideShortNumbers(llvm::Module &module);

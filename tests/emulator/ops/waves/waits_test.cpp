@@ -364,3 +364,36 @@ TEST_CASE("each wait of a ring of four stages, left out or weakened by one") {
   INFO(all(w));
   CHECK(found(w, "may still read it, which did not wait", "ds_read_b32", "global_load_lds_dword"));
 }
+
+TEST_CASE("a cache is written back before others learn what was written") {
+  const std::string early = "before the cache that keeps it is written back, for which ";
+  const std::string add942 = "global_atomic_add v1, v2, s[2:3]",
+                    store942 = "global_store_dword v1, v2, s[2:3]",
+                    store1201 = "global_store_b32 v1, v2, s[2:3]";
+  const Case cases[] = {
+      {"gfx942", "buffer_wbl2 sc1\n" + add942, early + "vmcnt(0)", "buffer_wbl2"},
+      {"gfx950", "buffer_wbl2 sc1\n" + store942 + " sc1", early + "vmcnt(0)", "buffer_wbl2"},
+      {"gfx942", "buffer_wbl2 sc0 sc1\ns_barrier\n" + add942, early + "vmcnt(0)", "buffer_wbl2"},
+      {"gfx942", "buffer_wbl2 sc1\ns_waitcnt lgkmcnt(0)\n" + add942, early + "vmcnt(0)",
+       "buffer_wbl2"},
+      {"gfx942", "buffer_wbl2 sc1\ns_waitcnt vmcnt(1)\n" + add942, early + "vmcnt(0)",
+       "buffer_wbl2"},
+      {"gfx942", "buffer_wbl2 sc1\ns_waitcnt vmcnt(0)\n" + add942, "", ""},
+      {"gfx942", add942 + "\nbuffer_wbl2 sc1\ns_waitcnt vmcnt(0)\n" + store942 + " sc1", "", ""},
+      {"gfx942", "buffer_wbl2 sc1\n" + store942 + "\ns_waitcnt vmcnt(0)", "", ""}, // a plain store
+      {"gfx90a", "buffer_wbl2\n" + store942, early + "vmcnt(0)", "buffer_wbl2"},
+      {"gfx90a", "buffer_wbl2\ns_waitcnt vmcnt(0)\n" + store942, "", ""},
+      {"gfx1201", "global_wb scope:SCOPE_SYS\n" + store1201 + " scope:SCOPE_SYS",
+       early + "storecnt(0)", "global_wb"},
+      {"gfx1201", "global_wb scope:SCOPE_SYS\ns_wait_loadcnt 0\n" + store1201 + " scope:SCOPE_SYS",
+       early + "storecnt(0)", "global_wb"},
+      {"gfx1201", "global_wb scope:SCOPE_SYS\ns_wait_storecnt 0\n" + store1201 + " scope:SCOPE_SYS",
+       "", ""},
+  };
+  for (const Case &c : cases) {
+    const WaveRun w = ran(c.target, c.text + "\ns_endpgm");
+    INFO(c.target << ": " << c.text << "\n" << all(w));
+    CHECK(w.result.findings.empty() == c.mistake.empty());
+    CHECK((c.mistake.empty() || found(w, c.mistake, c.first, "")));
+  }
+}
