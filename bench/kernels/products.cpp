@@ -161,7 +161,7 @@ void choices(const fk::GemmProblem &problem, std::int64_t m, bool loops, const s
   }
 }
 
-/// A shape of FlyDSL's tests of convolutions (tests/kernels/test_conv3d_implicit.py): x (n, d, h, w, c).
+/// A shape of FlyDSL's convolutions (tests/kernels/test_conv3d_implicit.py): x (n, d, h, w, c).
 struct ConvShape {
   const char *name;
   fx::DType type;
@@ -199,7 +199,21 @@ void convolutions(const std::string &part) {
        6,
        18,
        18,
-       {.channels = 64, .filters = 128, .depth = three, .height = three, .width = three}}};
+       {.channels = 64, .filters = 128, .depth = three, .height = three, .width = three}},
+      {"3x3 taps, stride 2, 1 of 64x64, 128 to 128",
+       fx::f8E4M3FN,
+       1,
+       1,
+       64,
+       64,
+       {.channels = 128, .filters = 128, .depth = one, .height = half, .width = half}},
+      {"3x3x3 taps, 1 of 3x16x16, 128 to 256",
+       fx::f8E4M3FN,
+       1,
+       3,
+       16,
+       16,
+       {.channels = 128, .filters = 256, .depth = three, .height = three, .width = three}}};
   for (const ConvShape &shape : shapes) {
     fk::ConvProblem problem = shape.problem;
     problem.rank = 3;

@@ -96,6 +96,14 @@ inline GemmProblem productOf(const ConvProblem &problem) {
           .activation = problem.activation};
 }
 
+/// The instruction of a tile: the longest one whose parts fill the steps of the waves that share K. Both
+/// operands go through the ring, where zeros follow the end of K; so K may end inside of a part.
+inline std::optional<MatrixForm> convForm(const ConvProblem &problem, const GemmConfig &config,
+                                          const Target &target) {
+  const int step = config.tile_k / config.waves_k;
+  return matrixForm(target, problem.x, problem.weight, step, step);
+}
+
 /// The sums of parts of K: those of a group's filters after those of another, each of whole pieces.
 inline std::int64_t columnsOfGroup(const ConvProblem &problem, const GemmConfig &config) {
   return columnsOfParts(productOf(problem), config);

@@ -120,7 +120,7 @@ class ConvBlock {
 public:
   ConvBlock(const ConvProblem &problem, const GemmConfig &config, const ConvParams<OnDevice> &p)
       : problem_(problem), config_(config), p_(p), product_(productOf(problem)),
-        shape_(loopShape(product_, config, *gemmForm(product_, config, target()))),
+        shape_(loopShape(product_, config, *convForm(problem, config, target()))),
         tiles_(quotientUp(counted(p.m), config.tile_m) *
                static_cast<std::int32_t>(tilesAcross(product_, config) * config.split_k)),
         number_(isDivided() ? Int32(counted(Int32(block_idx().x)) / tiles_) : Int32(0)),

@@ -687,6 +687,41 @@ TEST_CASE("zeros around an image times infinite weights are no numbers", "[run]"
     CHECK(values[at * 16] == std::numeric_limits<double>::infinity());
 }
 
+TEST_CASE("filters of 8-bit floats that are no numbers stay by themselves", "[run]") {
+  // K, 96, ends inside of what the longest instruction multiplies: zeros follow it there, and not
+  // the next filter.
+  for (const fx::DType type : {fx::DType(fx::f8E4M3FN), fx::DType(fx::f8E4M3FNUZ)}) {
+    const ConvProblem problem{
+        .x = type, .weight = type, .rank = 1, .channels = 32, .filters = 16, .width = kThree};
+    if (!fk::supported(problem, fx::Device::current().target()))
+      continue;
+    std::vector<double> weight(16 * 3 * 32, 1.0);
+    std::fill_n(weight.begin() + 3 * 32, 3 * 32, std::numeric_limits<double>::quiet_NaN());
+    const Operand x = Operand::input(type, 5, 32, Values(5 * 32, 1.0)),
+                  filters = Operand::input(type, 16, 3 * 32, weight),
+                  y = Operand::output(fx::bf16, 5, 16);
+    for (const fk::GemmConfig &config : fk::configs(problem, 5)) {
+      if (config != fk::choose(problem, 5) && config.tile_m > 16)
+        continue;
+      const fk::ConvPlan plan(problem, config);
+      const fx::DeviceArray<std::uint8_t> workspace({std::int64_t(plan.workspace_bytes(5))});
+      const fx::Stream stream;
+      plan({.x = tensorOver(x, {1, 5, 32}),
+            .weight = tensorOver(filters, {16, 3, 32}),
+            .y = tensorOver(y, {1, 5, 16}),
+            .workspace = workspace.tensor()},
+           stream);
+      stream.synchronize();
+      const Values values = y.values();
+      for (std::size_t at = 0; at < 5; ++at) {
+        CHECK(values[at * 16] == (at == 0 || at == 4 ? 64 : 96));
+        CHECK(std::isnan(values[at * 16 + 1]));
+        CHECK(values[at * 16 + 2] == values[at * 16]);
+      }
+    }
+  }
+}
+
 TEST_CASE("a transposed convolution says what it does not support") {
   const ConvProblem problem{.rank = 1,
                             .channels = 16,
