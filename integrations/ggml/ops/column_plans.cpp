@@ -1,6 +1,6 @@
 // A step of decoding multiplies each matrix by one column. The plan reads blocks of weights as units of 32
-// or 64 neighbours, where the backend's own kernel takes eight at most; from two columns on the latter is estimated
-// to be as fast or faster. The estimates are in docs/llama-cpp.md.
+// or 64 neighbours, where the backend's own kernel takes eight at most; from two columns on the latter is
+// estimated to be as fast or faster. The estimates are in docs/llama-cpp.md.
 #include "ops/column_plans.h"
 
 #include "ops/numbers.h"
