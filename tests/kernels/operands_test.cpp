@@ -6,6 +6,7 @@
 #include <flydsl/kernels/attention.h>
 #include <flydsl/kernels/attention/merge_states.h>
 #include <flydsl/kernels/causal_conv.h>
+#include <flydsl/kernels/conv.h>
 #include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
@@ -373,6 +374,26 @@ void expectRules(const Share &share) {
        {.x = fx::f32, .channels = 20, .order = ConvStateOrder::columns_last, .prefill = true}},
       share);
   const fk::ConvAxis three{.kernel = 3, .before = 1, .after = 1};
+  // Each element of x counts with a stride of 1: with another one, up to stride - 1 more are as good.
+  expectRule<ConvProblem>(
+      {{.channels = 16,
+        .filters = 24,
+        .height = three,
+        .width = three,
+        .bias = true,
+        .activation = Activation::relu},
+       {.x = fx::i8,
+        .weight = fx::i8,
+        .y = fx::f16,
+        .rank = 1,
+        .channels = 64,
+        .filters = 16,
+        .groups = 2,
+        .width = three,
+        .scale_x = Scales::per_tensor,
+        .scale_weight = Scales::per_row},
+       {.rank = 1, .channels = 8, .filters = 8, .width = three, .transposed = true}},
+      share);
   expectRule<fk::DepthwiseConvProblem>(
       {{.channels = 24, .height = three, .width = three, .bias = true},
        {.x = fx::f32, .rank = 1, .channels = 6, .multiplier = 2, .width = three}},

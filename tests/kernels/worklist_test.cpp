@@ -119,8 +119,8 @@ TEST_CASE("the device makes the host's worklist", "[run]") {
 }
 
 TEST_CASE("worklists of sequences with different numbers of queries", "[run]") {
-  const std::vector<std::int32_t> lengths{700, 3, 90, 0, 400}, starts{0, 9, 10, 10, 10, 300};
-  const Operand ofKeys = Operand::input(fx::i32, 1, 5, std::vector<double>{700, 3, 90, 0, 400}),
+  const std::vector<std::int32_t> lengths{700, 3, 900, 0, 400}, starts{0, 9, 10, 10, 10, 300};
+  const Operand ofKeys = Operand::input(fx::i32, 1, 5, std::vector<double>{700, 3, 900, 0, 400}),
                 ofQueries =
                     Operand::input(fx::i32, 1, 6, std::vector<double>{0, 9, 10, 10, 10, 300}),
                 list = Operand::output(fx::i32, 1, 9);
@@ -138,6 +138,7 @@ TEST_CASE("worklists of sequences with different numbers of queries", "[run]") {
     // The first of 9 queries stands at key 691 and sees those from 631 on; the first of 290 at 110.
     CHECK(host[1] == (before < 0 ? 11 : 2));
     CHECK(host[5] - host[4] == (before < 0 ? 7 : 6));
+    CHECK(host[3] - host[2] == 1); // of 900 keys, of which no query sees one
   }
   const auto why = [&](const WorklistProblem &problem, std::span<const std::int32_t> of) {
     return messageOf([&] { (void)fk::make_worklist(problem, lengths, -1, of); });

@@ -125,7 +125,7 @@ TEST_CASE("a worklist of sequences with different numbers of queries", "[run]") 
                         .sink = true,
                         .lse = true};
   for (int workers : {1, 2, 7}) {
-    expectDecode(problem, random(problem, {130, 20, 64, 90, 33}, -1, {2, 0, 20, 3, 1}),
+    expectDecode(problem, random(problem, {130, 90, 64, 90, 33}, -1, {2, 0, 20, 3, 1}),
                  DecodeConfig{.block = 2 * wave(), .workers = workers, .unit = 32});
     problem.window = !problem.window;
     expectDecode(problem, random(problem, {40, 100}, problem.window ? 37 : -1, {9, 1}),
