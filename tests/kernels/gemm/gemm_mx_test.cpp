@@ -4,6 +4,10 @@
 #include "support/product.h"
 #include "support/size_sweep.h"
 
+#include "blocks/products/mainloop.h"
+#include "blocks/products/mx_sums.h"
+#include "gemm/gemm_shape.h"
+
 #include <flydsl/kernels/quantise.h>
 #include <flydsl/kernels/weight.h>
 
@@ -412,3 +416,83 @@ TEST_CASE("a call of the microscaling formats that does not fit is refused", "[r
   args.a = fx::tensor(right.a.data(), fx::f4E2M1FN, {16, 256}, {272, 1});
   CHECK_THROWS_WITH(plan(args), Catch::Contains("16 bytes"));
 }
+
+namespace {
+namespace impl = fk::impl;
+
+constexpr std::int64_t kSide = 64, kLong = 5 * 128;
+
+/// A tile of five steps of gfx950's loop, whose tiles come by LDS's own loads and whose scales come
+/// straight into registers, with waits that are weaker where `weaker` says so.
+const fx::Kernel multiply_scaled{
+    "multiply_scaled", [](fx::Tensor a, fx::Tensor b, fx::Tensor scaleA, fx::Tensor scaleB,
+                          fx::Tensor c, fx::Constexpr<impl::RingWaits> weaker) {
+      GemmProblem problem = mx(fx::f8E4M3FN, fx::f8E4M3FN, kSide, kLong);
+      problem.c = fx::f32;
+      problem.b_layout = OperandLayout::rows;
+      const GemmConfig config{.tile_m = kSide,
+                              .tile_n = kSide,
+                              .tile_k = 128,
+                              .threads = 256,
+                              .waves_m = 2,
+                              .stages = 3,
+                              .dma = true};
+      const impl::LoopShape shape =
+          impl::loopShape(problem, config, *impl::gemmForm(problem, config, fx::target()));
+      const fx::TiledMma mma = impl::weightsFirst(shape.form, shape.waves, shape.wavesM);
+      const auto matrix = [](const fx::Tensor &memory, std::int64_t columns) { // (64, columns)
+        return fx::make_view(memory.iter(),
+                             fx::make_layout({kSide, columns}, {fx::Int64(columns), 1}));
+      };
+      const fx::Int32 rows(static_cast<std::int32_t>(kSide));
+      const impl::MxSums sums(shape, mma,
+                              {.a = matrix(scaleA, kLong / 32),
+                               .rows = rows,
+                               .b = {matrix(scaleB, kLong / 32)},
+                               .columns = rows,
+                               .ofRow = kLong / 32,
+                               .ofPart = kLong / 32,
+                               .elementA = problem.a,
+                               .elementB = problem.b});
+      fx::SharedAllocator shared;
+      const auto tile = [&](const fx::Tensor &memory) { // (64, K)
+        return impl::OperandTile{matrix(memory, kLong), rows, OperandLayout::rows};
+      };
+      std::vector<std::unique_ptr<impl::RingOperand>> operands;
+      operands.push_back(impl::ringOperandA(shape, mma, tile(a), shared));
+      operands.push_back(impl::ringOperandB(shape, mma, tile(b), shared));
+      auto fragments = std::make_unique<impl::FragmentsOfRing>(shape, *operands[1]);
+      impl::Ring(shape, std::move(operands), std::move(fragments), sums, weaker.value()).run();
+      // All sums are stored, so that the compiler leaves no read out.
+      for (int j = 0; j < shape.tilesOfHalf(); ++j)
+        for (int i = 0; i < shape.tilesM(); ++i)
+          for (int v = 0; v < 4; ++v)
+            fx::make_view(c.iter(), fx::make_layout(kSide * kSide))(
+                fx::thread_idx().x + 256 * (v + 4 * (i + shape.tilesM() * j))) =
+                fx::Numeric(sums.of(0)(v, j, i));
+    }};
+
+void multiplyWaiting(const impl::RingWaits &weaker) {
+  const auto operand = [](fx::DType type, std::int64_t count, std::uint64_t seed) {
+    return Operand::input(type, 1, count, uniform(type, count, seed));
+  };
+  const auto powers = [](std::uint64_t seed) {
+    const std::vector<std::uint8_t> bytes(std::size_t(kSide * kLong / 32),
+                                          static_cast<std::uint8_t>(126 + seed));
+    return onDevice(bytes);
+  };
+  const Operand a = operand(fx::f8E4M3FN, kSide * kLong, 1),
+                b = operand(fx::f8E4M3FN, kSide * kLong, 2),
+                c = Operand::output(fx::f32, 1, kSide * kSide);
+  const auto scaleA = powers(1), scaleB = powers(2);
+  const fx::Stream stream;
+  multiply_scaled(a.tensor(), b.tensor(), scaleA, scaleB, c.tensor(), weaker)
+      .launch({.grid = 1, .block = 256, .stream = stream});
+  stream.synchronize();
+}
+} // namespace
+
+// Their test passes if the emulator says what is read too early.
+TEST_CASE("waits of a ring with scales: first", "[.weak]") { multiplyWaiting({.first = 1}); }
+TEST_CASE("waits of a ring with scales: later", "[.weak]") { multiplyWaiting({.later = 1}); }
+TEST_CASE("waits of a ring with scales: none is weaker", "[.scaled]") { multiplyWaiting({}); }

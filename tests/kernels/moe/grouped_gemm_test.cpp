@@ -2,6 +2,8 @@
 #include "support/groups.h"
 #include "support/size_sweep.h"
 
+#include <flydsl/kernels/moe_sort.h>
+
 using namespace kernel_tests;
 
 namespace {
@@ -28,11 +30,11 @@ std::vector<GemmConfig> loops(const GroupedGemmProblem &problem) {
        {GemmConfig{.tile_m = 32, .tile_n = 64, .tile_k = 128 / bytes, .threads = 4 * lanes},
         GemmConfig{.tile_m = 16, .tile_n = 32, .tile_k = 128 / bytes, .threads = 2 * lanes},
         GemmConfig{.tile_m = 16,
-                   .tile_n = 32,
-                   .tile_k = 128 / bytes,
-                   .threads = 4 * lanes,
-                   .loop = GemmLoop::registers,
-                   .waves_k = 4}})
+        .tile_n = 32,
+        .tile_k = 128 / bytes,
+        .threads = 4 * lanes,
+        .loop = GemmLoop::registers,
+        .waves_k = 4}})
     if (fk::supported(problem, config))
       all.push_back(config);
   return all;
@@ -67,8 +69,8 @@ TEST_CASE("rows of places are added to those of their tokens", "[run]") {
   SweepCounts counts;
   for (const fx::DType c : {fx::DType(fx::f32), fx::DType(fx::f16), fx::DType(fx::bf16)})
     for (const GroupLayout layout : kLayouts) {
-      GroupedGemmProblem problem =
-          laid(layout, {.a = fx::f16, .b = fx::f16, .c = c, .experts = 4, .n = 48, .k = 64, .topk = 3});
+      GroupedGemmProblem problem = laid(
+          layout, {.a = fx::f16, .b = fx::f16, .c = c, .experts = 4, .n = 48, .k = 64, .topk = 3});
       problem.c_rows = GroupedRows::tokens;
       problem.weights = RoutedWeights::output;
       runOnce(problem, fk::choose(problem, 90), 90, counts);
@@ -142,17 +144,17 @@ TEST_CASE("clamped pairs with their factor and offset", "[run]") {
   for (GatedPairs pairs : {GatedPairs::halves, GatedPairs::interleaved})
     for (float limit : {0.5f, 7.0f, 0.0f})
       for (float alpha : {1.0f, 1.702f}) {
-        const GroupedGemmProblem problem = laid(GroupLayout::offsets,
-                                                {.c = fx::f32,
-                                                 .experts = 5,
-                                                 .n = 24,
-                                                 .k = 64,
-                                                 .bias = true,
-                                                 .activation = Activation::silu,
-                                                 .gated = pairs,
-                                                 .alpha = alpha,
-                                                 .limit = limit,
-                                                 .up_offset = limit == 7 ? 1.0f : 0.0f});
+        const GroupedGemmProblem problem =
+            laid(GroupLayout::offsets, {.c = fx::f32,
+                                        .experts = 5,
+                                        .n = 24,
+                                        .k = 64,
+                                        .bias = true,
+                                        .activation = Activation::silu,
+                                        .gated = pairs,
+                                        .alpha = alpha,
+                                        .limit = limit,
+                                        .up_offset = limit == 7 ? 1.0f : 0.0f});
         for (const GemmConfig &config : loops(problem))
           expectGrouped(problem, config, kRows);
       }
@@ -176,14 +178,15 @@ TEST_CASE("weights of the router, before the activation and after it", "[run]") 
 
 TEST_CASE("weights of experts that lie by rows", "[run]") {
   for (GatedPairs pairs : {GatedPairs::none, GatedPairs::interleaved}) {
-    const GroupedGemmProblem problem = laid(GroupLayout::units, {.b_layout = fk::OperandLayout::rows,
-                                                                 .experts = 5,
-                                                                 .n = 72,
-                                                                 .k = 136,
-                                                                 .topk = 2,
-                                                                 .a_rows = GroupedRows::tokens,
-                                                                 .activation = Activation::silu,
-                                                                 .gated = pairs});
+    const GroupedGemmProblem problem =
+        laid(GroupLayout::units, {.b_layout = fk::OperandLayout::rows,
+                                  .experts = 5,
+                                  .n = 72,
+                                  .k = 136,
+                                  .topk = 2,
+                                  .a_rows = GroupedRows::tokens,
+                                  .activation = Activation::silu,
+                                  .gated = pairs});
     const int lanes = here().wave_size();
     const GemmConfig config{.tile_m = 32, .tile_n = 64, .tile_k = 64, .threads = 4 * lanes};
     if (pairs == GatedPairs::none && problem.n % 16) {
@@ -217,24 +220,140 @@ TEST_CASE("grouped products with scales of rows and of channels", "[run]") {
     }
 }
 
+TEST_CASE("rows that each expert has smoothed are tokens of one slot", "[run]") {
+  // SmoothQuant: an expert's weights are divided by its factors, and its rows multiplied by them, before
+  // both become i8. What comes out is the product of what was before, but for these roundings.
+  const std::int64_t m = 5, topk = 2, experts = 3, n = 32, k = 64, slots = m * topk;
+  const std::vector<double> x = uniform(fx::f32, m * k, 1),
+                            w = uniform(fx::f32, experts * 2 * n * k, 2),
+                            factors = uniform(fx::f32, experts * k, 3);
+  const auto smooth = [&](std::int64_t e, std::int64_t i) {
+    return std::exp2(2 * factors[std::size_t(e * k + i)]); // 1/4 to 4
+  };
+  // Rows of i8 and their scales.
+  const auto quantised = [&](std::int64_t rows, auto valueOf, std::vector<double> &q,
+                             std::vector<double> &scales) {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      double most = 0;
+      for (std::int64_t i = 0; i < k; ++i)
+        most = std::max(most, std::fabs(valueOf(row, i)));
+      scales.push_back(double(float(most / 127)));
+      for (std::int64_t i = 0; i < k; ++i)
+        q.push_back(std::clamp(std::nearbyint(valueOf(row, i) / scales.back()), -127., 127.));
+    }
+  };
+  const auto expertOf = [&](std::int64_t slot) {
+    return (slot / topk * 2 + slot % topk * (1 + slot / topk % 2)) % experts;
+  };
+  GroupValues values;
+  quantised(
+      slots,
+      [&](std::int64_t slot, std::int64_t i) {
+        return x[std::size_t(slot / topk * k + i)] * smooth(expertOf(slot), i);
+      },
+      values.a, values.scale_a);
+  quantised(
+      experts * 2 * n,
+      [&](std::int64_t row, std::int64_t i) {
+        return w[std::size_t(row * k + i)] / smooth(row / (2 * n), i);
+      },
+      values.b, values.scale_b);
+
+  // There are none of these; the reference has numbers in their places.
+  values.bias.resize(std::size_t(experts * 2 * n));
+
+  const fk::MoeSortProblem sort{.experts = experts, .topk = 1, .unit = 16, .weights = false};
+  const std::int64_t places = fk::moe_sort_places(sort, slots);
+  std::vector<double> numbers;
+  for (std::int64_t slot = 0; slot < slots; ++slot)
+    numbers.push_back(double(expertOf(slot)));
+  const Operand ids = Operand::input(fx::i32, slots, 1, numbers),
+                sorted = Operand::output(fx::i32, 1, places),
+                units = Operand::output(fx::i32, 1, places / 16),
+                counts = Operand::output(fx::i32, 1, experts),
+                offsets = Operand::output(fx::i32, 1, experts + 1),
+                totals = Operand::output(fx::i32, 1, 3);
+  fk::run(sort, {.ids = ids.tensor(),
+                 .sorted_ids = sorted.vector(),
+                 .unit_experts = units.vector(),
+                 .counts = counts.vector(),
+                 .offsets = offsets.vector(),
+                 .totals = totals.vector()});
+  fx::Device::current().synchronize();
+  values.weights.resize(std::size_t(places));
+  Groups groups{.places = places,
+                .tokens = slots,
+                .units = units.values(),
+                .offsets = offsets.values(),
+                .counts = counts.values(),
+                .ids = sorted.values(),
+                .expert = {}};
+  for (double id : groups.ids)
+    groups.expert.push_back(id < double(slots) ? expertOf(std::int64_t(id)) : -1);
+
+  const GroupedGemmProblem problem{.a = fx::i8,
+                                   .b = fx::i8,
+                                   .c = fx::f32,
+                                   .experts = experts,
+                                   .n = n,
+                                   .k = k,
+                                   .unit = 16,
+                                   .topk = 1,
+                                   .a_rows = GroupedRows::tokens,
+                                   .c_rows = GroupedRows::slots,
+                                   .scale_a = Scales::per_row,
+                                   .scale_b = Scales::per_row,
+                                   .activation = Activation::silu,
+                                   .gated = GatedPairs::halves};
+  const std::vector<double> got = grouped(problem, fk::choose(problem, places), groups, values);
+  const Reference exact = reference(problem, groups, values);
+  expectWithin(got, exact.c, exact.bound);
+  // The sum of what was before it was smoothed, and how far half a step of each factor moves it.
+  const auto sum = [&](std::int64_t slot, std::int64_t row) {
+    double value = 0, bound = 0;
+    const double stepA = values.scale_a[std::size_t(slot)] / 2,
+                 stepB = values.scale_b[std::size_t(row)] / 2;
+    for (std::int64_t i = 0; i < k; ++i) {
+      const double a = x[std::size_t(slot / topk * k + i)], b = w[std::size_t(row * k + i)],
+                   factor = smooth(expertOf(slot), i);
+      value += a * b;
+      bound += std::fabs(a * factor) * stepB + std::fabs(b / factor) * stepA + stepA * stepB;
+    }
+    return Bounded{value, bound * (1 + 0x1p-10)};
+  };
+  std::vector<double> wanted, bound;
+  for (std::int64_t slot = 0; slot < slots; ++slot)
+    for (std::int64_t j = 0; j < n; ++j) {
+      const std::int64_t first = expertOf(slot) * 2 * n;
+      const Bounded gate = sum(slot, first + j), up = sum(slot, first + n + j);
+      const double silu = gate.value / (1 + std::exp(-gate.value));
+      wanted.push_back(silu * up.value);
+      // The slope of silu is at most 1.1.
+      bound.push_back(
+          (1.1 * gate.bound * (std::fabs(up.value) + up.bound) + std::fabs(silu) * up.bound) *
+              1.001 +
+          0x1p-20 * std::fabs(silu * up.value));
+    }
+  expectWithin(got, wanted, bound);
+}
+
 TEST_CASE("grouped products with scales of blocks", "[run]") {
   if (float8() == fx::DType())
     return;
   for (GatedPairs pairs : {GatedPairs::none, GatedPairs::halves, GatedPairs::interleaved}) {
-    const GroupedGemmProblem problem{.a = float8(),
-                                     .b = float8(),
-                                     .experts = 3,
-                                     .n = 128,
-                                     .k = 400,
-                                     .unit = 16,
-                                     .topk = 2,
-                                     .a_rows = pairs == GatedPairs::interleaved
-                                                   ? GroupedRows::places
-                                                   : GroupedRows::tokens,
-                                     .scale_a = Scales::per_block,
-                                     .scale_b = Scales::per_block,
-                                     .activation = Activation::silu,
-                                     .gated = pairs};
+    const GroupedGemmProblem problem{
+        .a = float8(),
+        .b = float8(),
+        .experts = 3,
+        .n = 128,
+        .k = 400,
+        .unit = 16,
+        .topk = 2,
+        .a_rows = pairs == GatedPairs::interleaved ? GroupedRows::places : GroupedRows::tokens,
+        .scale_a = Scales::per_block,
+        .scale_b = Scales::per_block,
+        .activation = Activation::silu,
+        .gated = pairs};
     expectGrouped(problem, {17, 0, 5});
   }
 }
@@ -283,8 +402,8 @@ TEST_CASE("a row of NaN or infinity spoils its own rows alone", "[run]") {
 
 TEST_CASE("one expert has all rows, or none has any", "[run]") {
   for (GroupLayout layout : kLayouts) {
-    const GroupedGemmProblem problem = laid(
-        layout, {.experts = 5, .n = 32, .k = 64, .topk = 2, .a_rows = GroupedRows::tokens});
+    const GroupedGemmProblem problem =
+        laid(layout, {.experts = 5, .n = 32, .k = 64, .topk = 2, .a_rows = GroupedRows::tokens});
     for (std::size_t alone : {0u, 3u, 4u}) {
       std::vector<std::int64_t> rows(5);
       rows[alone] = 61;
@@ -296,8 +415,7 @@ TEST_CASE("one expert has all rows, or none has any", "[run]") {
 }
 
 TEST_CASE("orders of tiles give the same rows", "[run]") {
-  const GroupedGemmProblem problem =
-      laid(GroupLayout::units, {.experts = 5, .n = 208, .k = 64});
+  const GroupedGemmProblem problem = laid(GroupLayout::units, {.experts = 5, .n = 208, .k = 64});
   for (const fk::TileOrder &order :
        {fk::TileOrder{.group = 2}, fk::TileOrder{.group = 4, .xcds = 8},
         fk::TileOrder{.group = 2, .along = fk::TileOrder::Along::n}, fk::TileOrder{.xcds = 3}}) {
@@ -421,12 +539,14 @@ TEST_CASE("grouped_gemm says what it does not support") {
         "capacity is 0; GroupLayout::masked has one, and no other layout has");
   CHECK(why({.groups = GroupLayout::masked, .capacity = 40}) ==
         "capacity is 40; it is a multiple of 16, and the places of all experts have 31 bits");
-  CHECK(why({.groups = GroupLayout::masked, .capacity = 1 << 28}) ==
-        "capacity is 268435456; it is a multiple of 16, and the places of all experts have 31 bits");
+  CHECK(
+      why({.groups = GroupLayout::masked, .capacity = 1 << 28}) ==
+      "capacity is 268435456; it is a multiple of 16, and the places of all experts have 31 bits");
   CHECK(why({.a_rows = GroupedRows::slots}) ==
         "a_rows is slots; a's rows are those of places or of tokens");
   CHECK(why({.c = fx::i8, .c_rows = GroupedRows::tokens, .scale_c = Scales::per_tensor}) ==
-        "c_rows is tokens, to whose rows results are added, and scale_c is of results that are stored; "
+        "c_rows is tokens, to whose rows results are added, and scale_c is of results that are "
+        "stored; "
         "c is f32, f16 or bf16 then");
   CHECK(why({.limit = 7}) == "alpha, limit and up_offset are of gated pairs");
   CHECK(why({.gated = GatedPairs::halves, .alpha = 2}) == "alpha is of Activation::silu");
@@ -502,22 +622,22 @@ TEST_CASE("grouped_gemm refuses arguments that do not fit") {
   other.c_rows = GroupedRows::slots;
   other.topk = 2;
   other.b_layout = fk::OperandLayout::rows;
-  expectRefusals(
-      other,
-      Cases{{"sorted_ids is missing; the problem has it",
-             [](Args &args) { args.sorted_ids.reset(); }},
-            {"c has the shape (64, 64); (tokens, topk, n)",
-             [](Args &args) { args.c = fx::tensor(args.c.data(), args.c.dtype(), {64, 64}); }},
-            {"b is prepared weights, and the problem takes a tensor (experts, n, k)",
-             [](Args &args) {
-               args.b = fk::PreparedWeight{{fx::bf16, 256, 64}, args.b.tensor()};
-             }},
-            {"a spans",
-             [](Args &args) {
-               const std::int64_t tokens = args.a.shape()[0];
-               args.a = fx::tensor(args.a.data(), args.a.dtype(), {tokens, 64},
-                                   {std::int64_t(1) << 27, 1});
-             }}});
+  expectRefusals(other,
+                 Cases{{"sorted_ids is missing; the problem has it",
+                        [](Args &args) { args.sorted_ids.reset(); }},
+                       {"c has the shape (64, 64); (tokens, topk, n)",
+                        [](Args &args) {
+                          args.c = fx::tensor(args.c.data(), args.c.dtype(), {64, 64});
+                        }},
+                       {"b is prepared weights, and the problem takes a tensor (experts, n, k)",
+                        [](Args &args) {
+                          args.b = fk::PreparedWeight{{fx::bf16, 256, 64}, args.b.tensor()};
+                        }},
+                       {"a spans", [](Args &args) {
+                          const std::int64_t tokens = args.a.shape()[0];
+                          args.a = fx::tensor(args.a.data(), args.a.dtype(), {tokens, 64},
+                                              {std::int64_t(1) << 27, 1});
+                        }}});
   GroupedGemmProblem masked = problem;
   masked.groups = GroupLayout::masked;
   masked.capacity = 32;
