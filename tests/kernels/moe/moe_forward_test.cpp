@@ -185,6 +185,31 @@ TEST_CASE("a mixture that adds to y has no results of slots in its workspace, an
         std::string::npos);
 }
 
+TEST_CASE("rows are added to y where that is estimated to take less than a reduction") {
+  MoeForwardProblem problem;
+  problem.router.experts = 16;
+  problem.router.topk = 4;
+  problem.hidden = 1024;
+  problem.inner = 512;
+  problem.any_order = true;
+  const auto adds = [&](const char *target, std::int64_t m) {
+    return fk::choose(problem, m, fx::Target::parse(target)).adds;
+  };
+  for (const char *target : {"gfx942", "gfx950"}) {
+    CHECK(adds(target, 128));
+    CHECK_FALSE(adds(target, 256)); // lines move between dies
+  }
+  CHECK(adds("gfx1201", 256));           // of one die
+  for (const bool any : {true, false}) { // a search has both, where the problem allows both
+    problem.any_order = any;
+    int adding = 0, others = 0;
+    for (const MoeForwardConfig &config : fk::configs(problem, 256, fx::Target::parse("gfx950")))
+      ++(config.adds ? adding : others);
+    CHECK(adding == (any ? others : 0));
+    CHECK(others > 0);
+  }
+}
+
 TEST_CASE("mixtures with narrow weights", "[run]") {
   for (const MoeForwardProblem &problem : narrowModels())
     for (std::int64_t m : {3, 40})
