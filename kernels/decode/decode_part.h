@@ -298,7 +298,8 @@ void work(const DecodeProblem &problem, const DecodeConfig &config, const Decode
                     from = unit, to = min(last, end);
         const Span<Int32> tokens = DecodeRows::tokensOf(problem, p, own);
         const Int32 queries = tokens.end - tokens.first, rows = queries * groupOf(problem);
-        const Span<Int32> keys = keysOfSequence(visibilityOf(problem, p, own, queries));
+        const Span<Int32> keys =
+            keysOfSequence(visibilityOf(problem, p, own, queries), problem.varlen);
         const Int32 begin = keys.first + (from - first) * config.unit;
         const Int32 later = min(from - list.deal.begin(worker), 1);
         const auto part = [&] {

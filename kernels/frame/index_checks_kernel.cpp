@@ -173,7 +173,7 @@ private:
                                            p_.rows[row].before.to<Int32>(),
                                            Int32(0)};
         expected = Int64(numberAt(address, i - 1) +
-                         unitsOf(keysOfSequence(visibility), rule.unit).to(i64));
+                         unitsOf(keysOfSequence(visibility, true), rule.unit).to(i64));
       });
       const Numeric number = numberAt(address, i);
       note(Boolean(number != expected), wrongKey(row), i, number, expected.get(), expected + 1);

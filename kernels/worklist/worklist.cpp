@@ -110,8 +110,8 @@ std::vector<std::int32_t> make_worklist(const WorklistProblem &problem,
                   std::to_string(cu_seqlens_q[i]));
     const Visibility<std::int64_t> visibility{true,    problem.window, queries,
                                               context, window_left,    0};
-    list.push_back(list.back() +
-                   static_cast<std::int32_t>(unitsOf(keysOfSequence(visibility), problem.unit)));
+    list.push_back(list.back() + static_cast<std::int32_t>(unitsOf(
+                                     keysOfSequence(visibility, problem.varlen), problem.unit)));
   }
   const std::vector<std::int32_t> starts(list);
   const UnitDeal<std::int64_t> deal{starts.back(), problem.workers};

@@ -25,11 +25,13 @@ template <class Int>
 Span<Int> keysOfQueries(const Visibility<Int> &visibility, const Int &first, const Int &last) {
   return {visibility.ofQuery(first).first / kKeyAlign * kKeyAlign, visibility.ofQuery(last).end};
 }
-/// The same of all queries of a sequence; none if it has no queries.
-template <class Int> Span<Int> keysOfSequence(const Visibility<Int> &visibility) {
+/// The same of all queries of a sequence; none if it has no queries, as with varlen it may.
+template <class Int> Span<Int> keysOfSequence(const Visibility<Int> &visibility, bool varlen) {
   const Span<Int> keys = keysOfQueries(visibility, Int(0), Int(visibility.queries - 1));
-  return {keys.first,
-          Int(keys.first + (keys.end - keys.first) * lesser(visibility.queries, Int(1)))};
+  if (!varlen)
+    return keys;
+  const Int some = lesser(visibility.queries, Int(1));
+  return {keys.first, Int(keys.first + (keys.end - keys.first) * some)};
 }
 /// The units of a sequence.
 template <class Int> Int unitsOf(const Span<Int> &keys, int unit) {

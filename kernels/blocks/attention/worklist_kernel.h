@@ -37,7 +37,7 @@ public:
         problem_.varlen ? Int32(starts(sequence + 1) - starts(sequence)) : Int32(problem_.queries);
     const Visibility<Int32> visibility{true,   problem_.window, queries, length_(sequence),
                                        before, Int32(0)};
-    return unitsOf(keysOfSequence(visibility), problem_.unit);
+    return unitsOf(keysOfSequence(visibility, problem_.varlen), problem_.unit);
   }
 
 private:

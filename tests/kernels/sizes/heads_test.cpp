@@ -7,9 +7,9 @@ using namespace kernel_tests;
 
 namespace {
 
-using fk::AttentionProblem, fk::CausalConvProblem, fk::DecodeProblem, fk::DeltaRuleProblem,
-    fk::GgmlGemmProblem, fk::GgmlRowsProblem, fk::GroupedGemmProblem, fk::MqaLogitsProblem,
-    fk::RopeProblem;
+using fk::AttentionProblem, fk::CausalConvProblem, fk::ConvProblem, fk::DecodeProblem,
+    fk::DeltaRuleProblem, fk::GgmlGemmProblem, fk::GgmlRowsProblem, fk::GroupedGemmProblem,
+    fk::MqaLogitsProblem, fk::RopeProblem;
 using Rows = std::vector<std::int64_t>;
 
 fx::DType float8Here() { return here().has(fx::feature::fnuz_fp8) ? fx::f8E4M3FNUZ : fx::f8E4M3FN; }
@@ -326,13 +326,50 @@ void sweepGroupedGemm(const SweepShare &share) {
       share);
 }
 
+void sweepConv(const SweepShare &share) {
+  // Channels that end in a step and in a tile, taps from one to 27, and images of each rank.
+  std::vector<ConvProblem> all;
+  for (const fx::DType type : {fx::DType(fx::bf16), fx::DType(fx::f16)})
+    for (const int channels : {16, 48, 80, 272})
+      for (const int filters : {16, 24, 72, 208})
+        for (int kind = 0; kind < 12; ++kind) {
+          const fk::ConvAxis axis{.kernel = kind % 4 ? 3 : 1,
+                                  .stride = 1 + kind % 2,
+                                  .dilation = 1 + kind % 3 / 2,
+                                  .before = kind % 2,
+                                  .after = kind % 5 == 0};
+          ConvProblem problem{.x = type,
+                              .weight = type,
+                              .y = type,
+                              .rank = 1 + kind % 3,
+                              .channels = channels,
+                              .filters = filters,
+                              .groups = kind % 7 == 3 ? 2 : 1,
+                              .width = axis,
+                              .bias = kind % 3 == 0,
+                              .activation = kind % 5 ? fk::Activation::none : fk::Activation::silu,
+                              .transposed = kind >= 8};
+          if (problem.rank > 1)
+            problem.height = axis;
+          if (problem.rank > 2)
+            problem.depth = axis;
+          all.push_back(problem);
+        }
+  sweep<ConvProblem>(
+      all,
+      [](const ConvProblem &, const fk::GemmConfig &config) {
+        return around({1, config.tile_m}, 140);
+      },
+      share);
+}
+
 constexpr struct {
   void (*run)(const SweepShare &);
   std::uint64_t every; ///< of a default run
 } kFamilies[] = {
-    {sweepAttention, 1500}, {sweepDecode, 8000},    {sweepMqaLogits, 600},
-    {sweepDeltaRule, 300},  {sweepCausalConv, 400}, {sweepRope, 600},
-    {sweepGgmlGemm, 16000}, {sweepGgmlRows, 150},   {sweepGroupedGemm, 300},
+    {sweepAttention, 1500},  {sweepDecode, 8000}, {sweepMqaLogits, 600},  {sweepDeltaRule, 300},
+    {sweepCausalConv, 400},  {sweepRope, 600},    {sweepGgmlGemm, 16000}, {sweepGgmlRows, 150},
+    {sweepGroupedGemm, 300}, {sweepConv, 500},
 };
 
 } // namespace
