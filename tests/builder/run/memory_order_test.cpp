@@ -144,6 +144,58 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a release at the beginning of a loop waits for the stores of the turn before") {
+  for (const Row &row : rows) {
+    INFO(row.target << " scope " << static_cast<int>(row.scope));
+    const auto loop = instructionsOf(
+        [&row](fx::Tensor flag, fx::Tensor data) {
+          for (fx::Int32 i : fx::range(fx::Int32(flag(0)))) {
+            fx::atomic_store(flag.iter(), i, fx::MemoryOrder::release, row.scope);
+            data(i) = data(i + 1);
+          }
+        },
+        row.target);
+    INFO("loop: " << joined(loop));
+    CHECK(contains(loop, row.release));
+  }
+}
+
+TEST_CASE("a barrier at the beginning of a loop waits for the stores of the turn before") {
+  // The wait of a release of the block's scope, which stands before a barrier.
+  const std::pair<const char *, const char *> targets[] = {{"gfx1100", "s_waitcnt_vscnt 0x0"},
+                                                           {"gfx1201", "s_wait_storecnt 0x0"},
+                                                           {"gfx1250", "s_wait_storecnt 0x0"}};
+  for (const auto &[target, wait] : targets) {
+    INFO(target);
+    const auto loop = instructionsOf(
+        [](fx::Tensor flag, fx::Tensor data) {
+          for (fx::Int32 i : fx::range(fx::Int32(flag(0)))) {
+            fx::gpu::barrier();
+            data(i) = data(i + 1);
+          }
+        },
+        target);
+    INFO("loop: " << joined(loop));
+    CHECK(contains(loop, {wait}));
+  }
+  // Without a store in the loop there is nothing to wait for.
+  for (const auto &[target, wait] : targets) {
+    INFO(target);
+    const auto loop = instructionsOf(
+        [](fx::Tensor flag, fx::Tensor data) {
+          fx::Var<fx::Int32> sum(0);
+          for (fx::Int32 i : fx::range(fx::Int32(flag(0)))) {
+            fx::gpu::barrier();
+            sum += fx::Int32(data(i));
+          }
+          data(0) = sum;
+        },
+        target);
+    INFO("loop: " << joined(loop));
+    CHECK_FALSE(contains(loop, {wait}));
+  }
+}
+
 TEST_CASE("an acquire and a release become what the memory model of the target asks for") {
   for (const Row &row : rows) {
     INFO(row.target << " scope " << static_cast<int>(row.scope));

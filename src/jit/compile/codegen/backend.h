@@ -18,9 +18,6 @@ namespace llvm {
 class Module;
 class TargetMachine;
 class TargetPassConfig;
-namespace legacy {
-class PassManagerBase;
-} // namespace legacy
 } // namespace llvm
 namespace mlir {
 class ArrayAttr;
@@ -114,8 +111,6 @@ public:
   /// Links to what the driver loads. Throws flydsl::CompileError with the linker's messages.
   virtual std::vector<std::uint8_t> link(std::span<const char> emitted,
                                          const Target &target) const = 0;
-  /// Adds passes over machine code after the target's own, before the code is written.
-  virtual void addLastPasses(llvm::legacy::PassManagerBase &, const CompileOptions &) const {}
   /// Reads back the kernels and what they need. Throws flydsl::CompileError.
   virtual CodeObject describe(std::vector<std::uint8_t> bytes) const = 0;
 };

@@ -68,7 +68,6 @@ bool CodeGenerator::make(llvm::TargetMachine &machine, const Backend &backend,
     return false;
   config->addMachinePasses();
   config->setInitialized();
-  backend.addLastPasses(passes_, options);
   if (generator.addAsmPrinter(passes_, stream_, nullptr, kind, info->getMMI().getContext()))
     return false;
   passes_.add(llvm::createFreeMachineFunctionPass());

@@ -176,12 +176,7 @@ public:
       useQuickGroupSchedulers(passes);
     if (options.target.family() == Family::gfx1250)
       pauseBeforeBarriers(passes);
-  }
-
-  void addLastPasses(llvm::legacy::PassManagerBase &passes,
-                     const CompileOptions &options) const override {
-    if (detail::isCdna(options.target.family()))
-      waitForWriteBacks(passes);
+    keepReleaseWaits(passes, options.target);
   }
 
   std::vector<std::uint8_t> link(std::span<const char> object,

@@ -13,9 +13,6 @@ namespace llvm {
 class Module;
 class TargetMachine;
 class TargetPassConfig;
-namespace legacy {
-class PassManagerBase;
-} // namespace legacy
 } // namespace llvm
 
 namespace flydsl::jit {
@@ -39,8 +36,8 @@ void hideDppFromWideOperands(llvm::Module &module);
 /// registers one instruction too early there.
 void pauseBeforeBarriers(llvm::TargetPassConfig &passes);
 
-/// For CDNA: a wait after each write-back of a cache, where LLVM has dropped it.
-void waitForWriteBacks(llvm::legacy::PassManagerBase &passes);
+/// Keeps waits of releases that LLVM would take out though something is under way.
+void keepReleaseWaits(llvm::TargetPassConfig &passes, const Target &target);
 
 /// After LLVM's middle end: divides integers of up to 32 bits, of which LLVM makes code that is wrong for some.
 void divideShortNumbers(llvm::Module &module);
