@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -83,6 +84,23 @@ GemmConfig withoutIdleWaves(GemmConfig config, const GemmProblem &product, const
   return config;
 }
 
+/// The same with tiles that a tensor data mover brings, where those of products of this tile are faster so
+/// (bench/kernels/README.md has the estimates).
+GemmConfig byMover(const GemmConfig &config, const GemmTile &tile,
+                   const GroupedGemmProblem &problem, const Target &target) {
+  if (!target.has(Feature::tensor_mover) || config.loop != GemmLoop::ring ||
+      (problem.a.memory_bits() + 7) / 8 > tile.dmaBytes)
+    return config;
+  for (const int stages : {kDmaStages, fewestDmaStages(target)}) {
+    GemmConfig moved = config;
+    moved.dma = true;
+    moved.stages = stages;
+    if (Grouped::supported(problem, moved, target))
+      return moved;
+  }
+  return config;
+}
+
 /// The tiles that fit the problem, from the largest to the smallest: of the table for so many rows of
 /// an expert, or of the other one if it has none.
 std::vector<GemmConfig> tilesFor(const GroupedGemmProblem &problem, std::int64_t rows,
@@ -97,7 +115,7 @@ std::vector<GemmConfig> tilesFor(const GroupedGemmProblem &problem, std::int64_t
       for (const GemmConfig &config :
            {withoutIdleWaves(configOf(product, tile), product, target), configOf(product, tile)})
         if (Grouped::supported(problem, config, target)) {
-          all.push_back(config);
+          all.push_back(byMover(config, tile, problem, target));
           break;
         }
   }
@@ -253,11 +271,13 @@ std::vector<GemmConfig> Grouped::candidates(const GroupedGemmProblem &problem, s
     }
   for (std::size_t i = 0, plain = all.size(); i < plain; ++i)
     if (all[i].loop == GemmLoop::ring)
-      for (int stages : {2, kDmaStages}) {
-        all.push_back(all[i]);
-        all.back().dma = true;
-        all.back().stages = stages;
-      }
+      for (const auto &[dma, stages] :
+           {std::pair{false, 2}, std::pair{true, 2}, std::pair{true, kDmaStages}})
+        if (dma != all[i].dma || stages != all[i].stages) {
+          all.push_back(all[i]);
+          all.back().dma = dma;
+          all.back().stages = stages;
+        }
   return all;
 }
 
