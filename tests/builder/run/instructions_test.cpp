@@ -56,7 +56,8 @@ TEST_CASE("a barrier of shared memory leaves global loads under way, and caches 
   // A load whose value is used after the barrier alone.
   const auto exchanged = [](const char *target, bool all) {
     return isaOf(target, [all](fx::Tensor y, fx::Int32 n) {
-      const fx::Tensor shared = fx::SharedAllocator().tensor(fx::i32, fx::make_layout(128)); // (128)
+      const fx::Tensor shared =
+          fx::SharedAllocator().tensor(fx::i32, fx::make_layout(128)); // (128)
       auto tid = fx::thread_idx().x;
       const fx::Numeric ahead = y(tid);
       shared(tid) = n;
@@ -234,4 +235,28 @@ TEST_CASE("the halves of a barrier hold the block together") {
   const auto out = y.to_host();
   for (int t = 0; t < 128; ++t)
     CHECK(out[std::size_t(t)] == (127 - t) * 3 + t * 5);
+}
+
+// LLVM 22 takes the shift and the mask for additions of v_dot4_u32_u8, and drops the upper half of a wide sum
+// (llvm/llvm-project #198412, #216015).
+TEST_CASE("sums of products of bytes are those of the products") {
+  const auto sums = run::values<std::int64_t>(
+      "sums_of_bytes", 64, 4, [](const fx::Tensor &out, const fx::Int32 &i) {
+        const fx::Numeric a = i * 3 + 7 & 255, b = i * 5 + 250 & 255, c = i + 200 & 255,
+                          d = i * 7 & 255;
+        out(i, 0) = (a * b + (c * d << 4)).to(fx::i64);
+        out(i, 1) = (a * b + (a * b >> 7)).to(fx::i64);
+        out(i, 2) = (a * b + (c * d & 1023)).to(fx::i64);
+        out(i, 3) = (a * b).to(fx::i64) + (c * d).to(fx::i64) + (i.to(fx::i64) << 40);
+      });
+  int wrong = 0;
+  for (std::int64_t i = 0; i < 64; ++i) {
+    const std::int64_t a = (i * 3 + 7) & 255, b = (i * 5 + 250) & 255, c = (i + 200) & 255,
+                       d = i * 7 & 255;
+    const std::int64_t expected[] = {a * b + c * d * 16, a * b + a * b / 128,
+                                     a * b + (c * d & 1023), a * b + c * d + (i << 40)};
+    for (std::size_t k = 0; k < 4; ++k)
+      wrong += sums[static_cast<std::size_t>(i) * 4 + k] != expected[k];
+  }
+  CHECK(wrong == 0);
 }

@@ -5,6 +5,8 @@
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/CallingConv.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
@@ -62,8 +64,31 @@ static void prepareKernel(llvm::Function &kernel, const CompileOptions &options)
     kernel.addFnAttr(unused);
 }
 
+/// Whether the module names products of four or eight numbers without sign (v_dot4_u32_u8, v_dot8_u32_u4).
+static bool namesUnsignedDots(const llvm::Module &module) {
+  if (usesIntrinsic(module, "llvm.amdgcn.udot4") || usesIntrinsic(module, "llvm.amdgcn.udot8"))
+    return true;
+  for (const llvm::Function &function : module)
+    for (const llvm::Instruction &instruction : llvm::instructions(function))
+      if (const auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+        if (const auto *text = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()))
+          if (text->getAsmString().contains("v_dot"))
+            return true;
+  return false;
+}
+
+/// LLVM 22 makes v_dot4 of products of bytes and of what it takes for their sum: of a shift or an `and` of
+/// products, too, and of sums in 64 bits, whose upper half is lost (llvm/llvm-project #198412,
+/// #216015). It does not where the target is said to lack v_dot4_u32_u8. dot4 is another instruction.
+static std::string featuresFor(const llvm::Module &module, const Target &target) {
+  std::string features = llvmFeatures(target);
+  if (!namesUnsignedDots(module))
+    features += std::string(features.empty() ? "" : ",") + "-dot7-insts";
+  return features;
+}
+
 void setAttributes(llvm::Module &module, const CompileOptions &options) {
-  const std::string features = llvmFeatures(options.target);
+  const std::string features = featuresFor(module, options.target);
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
