@@ -5,12 +5,29 @@
 static inline int id(void) { return (int)__builtin_amdgcn_workitem_id_x(); }
 static inline int group(void) { return (int)__builtin_amdgcn_workgroup_id_x(); }
 
+// A release of device scope, or an acquire as well, with the wait for the write-back of a cache that clang 22 leaves out where
+// the wave has nothing else under way (llvm/llvm-project #178316): s_waitcnt vmcnt(0).
+static inline void written_back(void) {
+#ifdef __GFX9__
+  __builtin_amdgcn_s_waitcnt(0x0f70);
+#endif
+}
+static inline void release(void) {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+  written_back();
+}
+static inline void order_all(void) {
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+  written_back();
+}
+
 // Returns when `groups` workgroups have come here `turn` times.
 static inline void grid_barrier(GLOBAL int *arrived, int groups, int turn) {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
   __builtin_amdgcn_s_barrier();
   if (id() == 0) {
-    __scoped_atomic_fetch_add(arrived, 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE);
+    release();
+    __scoped_atomic_fetch_add(arrived, 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
     while (__scoped_atomic_load_n(arrived, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE) < groups * turn)
       ;
   }
@@ -20,7 +37,7 @@ static inline void grid_barrier(GLOBAL int *arrived, int groups, int turn) {
 
 // The same by the barrier that the hardware has for a cooperative launch, as device libraries up to gfx90a use it.
 static inline void gws_barrier(int groups) {
-  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+  order_all();
   __builtin_amdgcn_s_barrier();
   if (id() == 0)
     __builtin_amdgcn_ds_gws_barrier(groups - 1, 0);
@@ -32,10 +49,11 @@ static inline void gws_barrier(int groups) {
 static inline void words_barrier(void) {
   __attribute__((address_space(4))) char *hidden = __builtin_amdgcn_implicitarg_ptr();
   GLOBAL unsigned *words = *(GLOBAL unsigned *__attribute__((address_space(4))) *)(hidden + 88);
-  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+  order_all();
   __builtin_amdgcn_s_barrier();
   if (id() == 0) {
-    unsigned count = words[10], before = __scoped_atomic_fetch_add(&words[8], 1, __ATOMIC_ACQ_REL, __MEMORY_SCOPE_DEVICE);
+    release();
+    unsigned count = words[10], before = __scoped_atomic_fetch_add(&words[8], 1, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE);
     while (__scoped_atomic_load_n(&words[8], __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE) / count == before / count)
       __builtin_amdgcn_s_sleep(1);
   }

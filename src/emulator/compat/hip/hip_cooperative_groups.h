@@ -76,19 +76,28 @@ FLYDSL_CG unsigned *gridWord() {
   __builtin_memcpy(&words, hidden + (__oclc_ABI_version < 500 ? 48 : 88), sizeof words);
   return words ? words + 8 : nullptr;
 }
+/// A release of device scope. Clang 22 leaves out the wait for the write-back of a cache where the wave
+/// has nothing else under way (llvm/llvm-project #178316), so it stands here: s_waitcnt vmcnt(0).
+FLYDSL_CG void release() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+#ifdef __GFX9__
+  __builtin_amdgcn_s_waitcnt(0x0f70);
+#endif
+}
 /// Each block adds 1 but the first one, which adds what is missing to the highest bit: that bit
 /// turns over when all have come, whatever the word was. A launch without the words traps.
 FLYDSL_CG void syncGrid() {
   unsigned *const word = gridWord();
   if (!word)
     __builtin_trap();
-  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+  release();
   __builtin_amdgcn_s_barrier();
   if (threadOfBlock() == 0) {
+    release();
     const unsigned blocks = static_cast<unsigned>(gridDim.x * gridDim.y * gridDim.z);
     const bool first = blockIdx.x == 0 && blockIdx.y == 0 && blockIdx.z == 0;
     const unsigned before = __hip_atomic_fetch_add(word, first ? 0x80000000u - (blocks - 1) : 1u,
-                                                   __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
+                                                   __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT);
     while (!((__hip_atomic_load(word, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT) ^ before) &
              0x80000000u))
       __builtin_amdgcn_s_sleep(1);
