@@ -111,6 +111,8 @@ TEST_CASE("Divisions by constants stay, with 32 bits where the numbers have them
   CHECK(howDivided("i64", masked("i64", "16777215"), "udiv i64 %a, 10") == How::byConstant);
   CHECK(howDivided("i64", "  %a = ashr i64 %x, 32", "srem i64 %a, -7") == How::byConstant);
   CHECK(howDivided("i64", "", "udiv i64 %x, 10") == How::byLlvm);
+  // -2^31 / -1 does not have 32 bits.
+  CHECK(howDivided("i64", "  %a = ashr i64 %x, 32", "sdiv i64 %a, -1") == How::ofWords);
 }
 
 TEST_CASE(

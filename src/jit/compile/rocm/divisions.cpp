@@ -137,7 +137,9 @@ llvm::Value *Division::ofWords(llvm::Value *a, llvm::Value *b) {
 llvm::Value *Division::expanded(llvm::Value *a, llvm::Value *b) {
   llvm::Type *type = a->getType(), *word = builder_.getInt32Ty();
   const bool isWide = type->getIntegerBitWidth() > 32;
-  const bool isByConstant = llvm::isa<llvm::ConstantInt>(b);
+  // The quotient by -1 may have one bit more than its dividend.
+  const auto *constant = llvm::dyn_cast<llvm::ConstantInt>(b);
+  const bool isByConstant = constant && !(isWide && isSigned() && constant->isMinusOne());
   if (isByConstant && !isWide)
     return nullptr; // LLVM multiplies
   const unsigned bits = std::max(bitsOf(a), bitsOf(b));

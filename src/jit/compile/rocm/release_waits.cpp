@@ -171,7 +171,7 @@ char DropIdleWaits::id = 0;
 /// None if the instruction is no wait, or one of another counter.
 std::optional<Left> DropIdleWaits::leftBy(const llvm::MachineInstr &instruction) const {
   const llvm::StringRef name = nameOf(instruction);
-  if (!name.starts_with("S_WAIT"))
+  if (!name.starts_with("S_WAIT") || !instruction.getNumExplicitOperands())
     return std::nullopt;
   Left left;
   const auto set = [&](Counter counter, std::uint64_t number, unsigned most) {
@@ -221,10 +221,15 @@ Counters DropIdleWaits::after(const llvm::MachineInstr &instruction, Counters pe
     return pending;
   }
   const llvm::StringRef name = nameOf(instruction);
-  const bool isLds = name.starts_with("DS_"),
-             isScalar = name.starts_with("S_LOAD") || name.starts_with("S_BUFFER_LOAD"),
-             isVector = name.starts_with("GLOBAL_") || name.starts_with("BUFFER_") ||
-                        name.starts_with("TBUFFER_") || name.starts_with("SCRATCH_");
+  const bool
+      isLds = name.starts_with("DS_"),
+      // Clocks, answers to messages and states of barriers are counted, too, though LLVM does not call
+      // them loads.
+      isScalar = name.starts_with("S_LOAD") || name.starts_with("S_BUFFER_LOAD") ||
+                 name.starts_with("S_MEM") || name.starts_with("S_SENDMSG") ||
+                 name.starts_with("S_GET_BARRIER_STATE"),
+      isVector = name.starts_with("GLOBAL_") || name.starts_with("BUFFER_") ||
+                 name.starts_with("TBUFFER_") || name.starts_with("SCRATCH_");
   if (isLds || isScalar) {
     pending.add(isLds ? Counter::lds : Counter::scalar);
   } else if (isVector && (name.contains("_INV") || name.contains("WBINVL1"))) {
@@ -254,7 +259,9 @@ const void *passCalled(llvm::StringRef name) {
 
 void keepReleaseWaits(llvm::TargetPassConfig &passes, const Target &target) {
   passes.insertPass(passCalled("si-memory-legalizer"), new KeepReleaseWaits);
-  passes.insertPass(passCalled("si-insert-waitcnts"), new DropIdleWaits(target.family()));
+  // The fields of other processors' waits are not known here. All of theirs stay.
+  if (target.family() != Family::other)
+    passes.insertPass(passCalled("si-insert-waitcnts"), new DropIdleWaits(target.family()));
 }
 
 } // namespace flydsl::jit

@@ -39,7 +39,7 @@ void pauseBeforeBarriers(llvm::TargetPassConfig &passes);
 /// Keeps waits of releases that LLVM would take out though something is under way.
 void keepReleaseWaits(llvm::TargetPassConfig &passes, const Target &target);
 
-/// After LLVM's middle end: divides integers of up to 32 bits, of which LLVM makes code that is wrong for some.
+/// After LLVM's middle end: divides integers of up to 32 bits. LLVM's code for that is wrong for some of them.
 void divideShortNumbers(llvm::Module &module);
 
 /// Shows instruction selection, after LLVM's middle end, which factors of 64-bit products have 32 bits.
