@@ -12,8 +12,8 @@ namespace flydsl_ggml {
 bool readsBlocks(ggml_type type);
 bool writesBlocks(ggml_type type);
 
-/// `count` elements of a row of blocks from number `k` on, in f32. The count is a power of two up to 16, of
-/// which `k` is a multiple.
+/// `count` elements of a row of blocks from number `k` on, in f32. The count is a power of two up to 16, and
+/// `k` is a multiple of it.
 std::vector<fx::Numeric> blockElements(ggml_type type, const fx::Int64 &row, const fx::Int32 &k,
                                        int count);
 

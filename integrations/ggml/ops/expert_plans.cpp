@@ -16,7 +16,7 @@
 namespace flydsl_ggml {
 namespace {
 
-/// Slots of an expert, if they are dealt evenly, from which on the plan is faster: of weights in blocks, of
+/// Slots of an expert, if they are dealt evenly, from which on the plan is faster: of weights in blocks,
 /// which all become numbers before, and of numbers. Of 32 experts of 768 x 2048, 4 of each token, 4 slots of
 /// Q4_K are estimated at 71 us by the backend's kernel and 75 by the plan, 8 at 139 and 76; 2 slots of f16
 /// at 45 and 34, 4 at 79 and 34.

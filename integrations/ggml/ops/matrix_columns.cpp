@@ -91,7 +91,8 @@ std::vector<fx::Vector> numbersOf(ggml_type type, const Int64 &row, const Int64 
 
 bool mulMatByMatrix(const Run &run, const ggml_tensor *op, const Then &then) {
   const ggml_tensor *w = op->src[0], *x = op->src[1];
-  const bool exact = w->type == GGML_TYPE_F32 || intParam(op, 0) == GGML_PREC_F32;
+  const bool exact = w->type == GGML_TYPE_F32 || intParam(op, 0) == GGML_PREC_F32 ||
+                     (then.up && intParam(then.up, 0) == GGML_PREC_F32);
   const std::int64_t columns = op->ne[1], inner = w->ne[0];
   if (exact || columns < (op->ne[0] < kManyRows ? kFewestOfFew : kFewest) ||
       columns > (dtypeOf(w->type) ? kMostOfNumbers : kMost) || inner % kStep || run.wave != kWave ||

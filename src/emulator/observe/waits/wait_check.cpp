@@ -203,8 +203,7 @@ void WaitCheck::checkWriteBack(const WaveState &state, const Report &report) con
       last = &o;
   });
   report("others learn by this instruction what the wave has written before the cache that keeps "
-         "it is "
-         "written back, for which " +
+         "it is written back, for which " +
              remedy(state, *last) + " would wait: the write-back is " + place_(*last->inst),
          0);
 }

@@ -21,10 +21,11 @@ namespace flyemu {
 /// Reported are: a register that is read or overwritten while a load into it is under way; LDS that
 /// is accessed while a load to it is under way, or that is loaded to while another wave may still
 /// read or write it; LDS that is written while a copy from it to memory may still read it; and a
-/// barrier, an atomic operation or a store of device scope while a cache is written back. The
-/// other wave may if no barrier stands between, or one does but the wave did
-/// not wait for its access before: LDS accesses of all waves have one order (LLVM's AMDGPUUsage,
-/// memory model), but vector memory is not in it.
+/// barrier, an atomic operation or a store of device scope while a cache is written back.
+///
+/// Another wave may still access LDS if no barrier stands between, or one does but the wave did not
+/// wait for its access before: LDS accesses of all waves have one order (LLVM's AMDGPUUsage, memory
+/// model), but vector memory is not in it.
 ///
 /// An operation ends at the wait that its counter's order says, and the others know of it after
 /// the next barrier.

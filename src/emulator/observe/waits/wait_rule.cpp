@@ -147,9 +147,10 @@ void findRegisters(const Program &program, const Inst &inst, WaitRule &rule) {
     });
   }
 }
+
 /// Whether stores of device scope are told from others by the instruction.
 bool tellsScope(const Machine &machine) {
-  return machine.encoding != Encoding::Gfx9 || machine.processor->family != flydsl::Family::cdna2;
+  return machine.processor->family != flydsl::Family::cdna2;
 }
 
 bool publishes(const Program &program, const Inst &inst) {
