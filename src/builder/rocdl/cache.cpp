@@ -56,7 +56,7 @@ constexpr NonTemporalRow kNonTemporal[] = {
     {kGfx12, 1},              // th_nt
 };
 
-/// What raw operands may have beside named bits: swizzled buffers (bit 3 before gfx12, bit 6
+/// What raw operands may have besides named bits: swizzled buffers (bit 3 before gfx12, bit 6
 /// since), and volatile, which LLVM takes out again (bit 31).
 constexpr int kSwizzled = 8, kSwizzledGfx12 = 64;
 constexpr std::uint32_t kVolatile = 0x80000000u;

@@ -38,6 +38,13 @@ void MoverOperands::refuse(const std::string &why) const {
   throw TraceError(std::string(function_) + ": " + why, loc_);
 }
 
+void MoverOperands::expectCache(int bits) const {
+  if (bits < 0 || bits > 31)
+    refuse(
+        "the cache bits of a move are 0 to 31, th in bits 0 to 2 and scope in bits 3 and 4, not " +
+        std::to_string(bits));
+}
+
 layout::Layout MoverOperands::layoutOf(Tracer &tracer, const Tensor &operand, const char *what,
                                        fly::AddressSpace space, const char *memory) const {
   auto type = mlir::dyn_cast<fly::MemRefType>(tracedType(&tracer, operand.handle(), loc_));

@@ -35,6 +35,8 @@ public:
   MoverGap gap() const;
 
   [[noreturn]] void refuse(const std::string &why) const;
+  /// Cache bits have th in bits 0 to 2 and scope in bits 3 and 4.
+  void expectCache(int bits) const;
 
   /// Elements from somewhere in the tensor on to its end, as far as 31 bits count them; an i32.
   static detail::Handle reach(const IntTuple &extent, Loc loc);

@@ -13,7 +13,6 @@
 #include "dialect/Fly/IR/FlyOps.h"
 
 #include <algorithm>
-#include <limits>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace rocdl {
@@ -47,6 +46,12 @@ public:
     if (operands_.extent(0) != rows.count)
       operands_.refuse("the tile " + lds.str() + " has " + std::to_string(operands_.extent(0)) +
                        " rows, and " + std::to_string(rows.count) + " numbers name some");
+    const int bits = rows.index_bits;
+    if ((bits != 16 && bits != 32) || int(rows.words.size()) != (rows.count * bits + 31) / 32)
+      operands_.refuse("rows are what tensor_rows gives, not " + std::to_string(rows.count) +
+                       " numbers of " + std::to_string(bits) + " bits in " +
+                       std::to_string(rows.words.size()) + " words");
+    operands_.expectCache(cache);
     const std::int64_t columns = operands_.extent(1);
     if (columns > kMostOfBox)
       operands_.refuse("a row has at most 65535 elements, not " + std::to_string(columns));

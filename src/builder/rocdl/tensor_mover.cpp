@@ -29,6 +29,7 @@ public:
         tracer_(withMover(function, loc)), operands_(function, tracer_, tensor, lds, loc),
         rank_(operands_.tensorRank()) {
     expectModes();
+    operands_.expectCache(options.cache);
     waves_ = wavesOf();
     if (options_.workgroups)
       tracer_.kernel.targetWith(Feature::clusters, function, loc);

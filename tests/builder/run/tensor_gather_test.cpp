@@ -178,6 +178,16 @@ TEST_CASE("gathers that the mover can't do are refused at the call") {
          tensor_load_gather(x, rows(8), 0, shared({4, 32}, {32, 1}));
        },
        "has 4 rows, and 8 numbers name some"},
+      {[&](auto &x) {
+         auto some = rows(8);
+         some.words.pop_back();
+         tensor_load_gather(x, some, 0, shared({8, 32}, {32, 1}));
+       },
+       "rows are what tensor_rows gives, not 8 numbers of 32 bits in 7 words"},
+      {[&](auto &x) {
+         tensor_load_gather(x, rows(8), 0, shared({8, 32}, {32, 1}), 32);
+       },
+       "the cache bits of a move are 0 to 31, th in bits 0 to 2 and scope in bits 3 and 4, not 32"},
       {[&](auto &x) { tensor_load_gather(x, rows(8), 0, x); }, "the tile is in shared memory, not"},
       {[&](auto &x) {
          tensor_load_gather(x, rows(8), 0, shared({8, 32}, {32, 1}, fx::f16));
