@@ -12,6 +12,8 @@
 #include "dialect/Conversion/FlyToROCDL/TensorDescriptor.h"
 #include "dialect/Fly/IR/FlyOps.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
 #include <algorithm>
 
 FLYDSL_NAMESPACE_BEGIN
