@@ -33,6 +33,7 @@ enum class Trait : uint8_t {
   CountsAsLoad,       ///< cache control that the counter of loads counts
   CountsAsScalar,     ///< its result comes late, as that of scalar memory
   Barrier,            ///< waits for the other waves of the workgroup
+  Signals,            ///< tells the other waves that this one has come to a barrier
   Overwrites,         ///< an atomic operation whose new value does not depend on the old one
   DescriptorBase,     ///< scalar memory at a buffer descriptor
   MovesLanes,         ///< an LDS instruction that moves values and has no memory

@@ -154,7 +154,7 @@ bool tellsScope(const Machine &machine) {
 }
 
 bool publishes(const Program &program, const Inst &inst) {
-  if (inst.op->has(Trait::Barrier))
+  if (inst.op->has(Trait::Signals))
     return true;
   if (inst.enc != Enc::Flat && inst.enc != Enc::Global && inst.enc != Enc::Mubuf)
     return false;

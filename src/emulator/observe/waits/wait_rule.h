@@ -38,8 +38,8 @@ struct WaitRule {
   bool waits = false;
   bool toLds = false;      ///< a load whose data goes to LDS
   bool writesBack = false; ///< cache control that writes back what a cache keeps
-  /// Others see by it that the wave has come so far: a barrier, an atomic operation, or a store of
-  /// device scope.
+  /// Others see by it that the wave has come so far: a barrier or its signal, an atomic operation, or
+  /// a store of device scope.
   bool publishes = false;
   /// The counters that count it after it has been issued. Before gfx12, Ds and Km are one counter
   /// (lgkmcnt), and either counts a part of it. Stores with a counter of their own are not counted:

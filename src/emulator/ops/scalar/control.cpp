@@ -311,7 +311,7 @@ constexpr OpDef kOps[] = {
         "s_sleep_var", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Yield); }, Type::B32)
         .flows(Flow::None),
     plain("s_barrier", Class::Other, [](Wave &w, const Inst &) { w.halt(Stop::Barrier); })
-        .with(Trait::Barrier),
+        .with({Trait::Barrier, Trait::Signals}),
     plain(
         "s_barrier_signal", Class::Other,
         [](Wave &w, const Inst &i) {
@@ -321,10 +321,12 @@ constexpr OpDef kOps[] = {
             signal(w, i);
         },
         Type::B32)
+        .with(Trait::Signals)
         .flows(Flow::None),
     plain(
         "s_barrier_signal_isfirst", Class::Other,
         [](Wave &w, const Inst &i) { w.scc = signal(w, i); }, Type::B32)
+        .with(Trait::Signals)
         .flows(Flow::None),
     plain(
         "s_get_barrier_state", Class::Other,

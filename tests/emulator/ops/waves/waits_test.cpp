@@ -389,6 +389,13 @@ TEST_CASE("a cache is written back before others learn what was written") {
        early + "storecnt(0)", "global_wb"},
       {"gfx1201", "global_wb scope:SCOPE_SYS\ns_wait_storecnt 0\n" + store1201 + " scope:SCOPE_SYS",
        "", ""},
+      // A wave has come to a barrier when it signals.
+      {"gfx1201",
+       "global_wb scope:SCOPE_SYS\ns_barrier_signal -1\ns_wait_storecnt 0\ns_barrier_wait -1",
+       early + "storecnt(0)", "global_wb"},
+      {"gfx1201",
+       "s_barrier_signal -1\nglobal_wb scope:SCOPE_SYS\ns_barrier_wait -1\ns_wait_storecnt 0", "",
+       ""},
   };
   for (const Case &c : cases) {
     const WaveRun w = ran(c.target, c.text + "\ns_endpgm");
