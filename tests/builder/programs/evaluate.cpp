@@ -239,6 +239,11 @@ Value Evaluation::of(const Node &node) {
     return as(n.operands[of(n.operands[0]).number ? 1 : 2], n.kind);
   case Op::convert:
     return as(n.operands[0], n.kind);
+  case Op::vector: {
+    const auto chosen = static_cast<std::size_t>(of(n.operands[0]).number & 3);
+    return of(std::make_shared<Expression>(Expression{
+        static_cast<Op>(n.number), n.kind, {n.operands[1 + chosen], n.operands[5 + chosen]}}));
+  }
   case Op::loop: {
     Value variable = as(n.operands[0], n.kind);
     const std::int64_t turns = of(n.operands[1]).number & 7;

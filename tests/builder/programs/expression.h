@@ -43,6 +43,8 @@ enum class Op {
   ctpop,
   fma,
   floor,
+  vector,  ///< element `operands[0]` modulo 4 of a sum, difference or product (op `number`) of two
+           ///< vectors of 4, whose elements are the other operands
   element, ///< of a vector of constants, at the operand modulo 8
   loop, ///< a variable with a first value, the number of turns modulo 8, and its value after a turn
   variable, ///< of loop `number`, in its body

@@ -44,6 +44,7 @@ private:
   Node loop(Kind kind, int depth);
   Node bits(Kind kind, int depth);
   Node divisor(Kind kind, int depth, bool positive);
+  Node vector(Kind kind, int depth);
   Node condition(int depth) {
     const Kind a = kind();
     const Kind b = isFloat(a) || below(3) ? a : any(kIntegers);
@@ -74,7 +75,9 @@ Node Generator::leaf(Kind kind) {
 Node Generator::ofFloats(Kind kind, int depth) {
   constexpr Op kOfTwo[] = {Op::add, Op::add, Op::sub, Op::mul, Op::min, Op::max};
   constexpr Op kOfOne[] = {Op::floor, Op::neg, Op::abs};
-  switch (const int choice = below(12)) {
+  switch (const int choice = below(13)) {
+  case 12:
+    return vector(kind, depth);
   case 6:
   case 7: {
     Node which = condition(depth), a = of(kind, depth);
@@ -104,6 +107,14 @@ Node Generator::divisor(Kind kind, int depth, bool positive) {
               {node(Op::bitAnd, kind, {some, constant(kind, number())}), constant(kind, 2)});
 }
 
+Node Generator::vector(Kind kind, int depth) {
+  constexpr Op kOps[] = {Op::add, Op::sub, Op::mul};
+  std::vector<Node> operands{of(Kind::i32, depth - 1)};
+  for (int i = 0; i < 8; ++i)
+    operands.push_back(of(kind, depth - 2));
+  return node(Op::vector, kind, std::move(operands), static_cast<std::int64_t>(kOps[below(3)]));
+}
+
 /// The bits of another type of the same width.
 Node Generator::bits(Kind kind, int depth) {
   std::vector<Kind> same;
@@ -131,7 +142,9 @@ Node Generator::ofIntegers(Kind kind, int depth) {
                            Op::bitOr, Op::bitXor, Op::shl, Op::shr, Op::min, Op::max};
   constexpr Op kOfOne[] = {Op::neg, Op::bitNot, Op::abs, Op::ctlz, Op::cttz, Op::ctpop};
   constexpr Op kDivisions[] = {Op::div, Op::rem, Op::floorDiv, Op::ceilDiv};
-  switch (const int choice = below(25)) {
+  switch (const int choice = below(26)) {
+  case 25:
+    return vector(kind, depth);
   case 12:
   case 13:
   case 14: {
@@ -266,10 +279,11 @@ Node smallest(Node program, const std::function<bool(const Node &)> &isWrong) {
 
 static void write(const Node &n, int depth, std::string &out) {
   static const char *const names[] = {
-      "input",  "constant", "add",     "sub",  "mul",      "div", "rem",  "floorDiv", "ceilDiv",
-      "bitAnd", "bitOr",    "bitXor",  "shl",  "shr",      "min", "max",  "less",     "select",
-      "branch", "convert",  "bitcast", "neg",  "bitNot",   "abs", "ctlz", "cttz",     "ctpop",
-      "fma",    "floor",    "element", "loop", "variable", "turn"};
+      "input",    "constant", "add",     "sub",    "mul",      "div",     "rem",
+      "floorDiv", "ceilDiv",  "bitAnd",  "bitOr",  "bitXor",   "shl",     "shr",
+      "min",      "max",      "less",    "select", "branch",   "convert", "bitcast",
+      "neg",      "bitNot",   "abs",     "ctlz",   "cttz",     "ctpop",   "fma",
+      "floor",    "vector",   "element", "loop",   "variable", "turn"};
   static_assert(std::size(names) == static_cast<std::size_t>(Op::turn) + 1);
   out += std::string(static_cast<std::size_t>(2 * depth), ' ') +
          names[static_cast<std::size_t>(n->op)] + " " + std::string(DType(n->kind).name());

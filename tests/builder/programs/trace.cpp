@@ -165,6 +165,16 @@ fx::Numeric Tracing::of(const Node &node) {
     const fx::Numeric a = of(n.operands[0]), b = of(n.operands[1]), c = of(n.operands[2]);
     return fx::math::fma(a, b, c);
   }
+  case Op::vector: {
+    std::vector<fx::Numeric> e;
+    for (const Node &operand : n.operands)
+      e.push_back(of(operand));
+    const fx::Vector a = fx::Vector::of({e[1], e[2], e[3], e[4]}),
+                     b = fx::Vector::of({e[5], e[6], e[7], e[8]});
+    const auto op = static_cast<Op>(n.number);
+    const fx::Vector all = op == Op::add ? a + b : op == Op::sub ? a - b : a * b;
+    return all[(e[0] & 3).to(fx::i32)];
+  }
   case Op::element:
     return fx::Vector::of(kElements)[(of(n.operands[0]) & 7).to(fx::i32)].to(type);
   case Op::loop:
