@@ -105,11 +105,10 @@ Value Evaluation::ofFloats(const Expression &n) {
     return {0, std::fabs(operand(0))};
   case Op::floor:
     return {0, std::floor(operand(0))};
-  case Op::fma: { // bf16 is computed in f32
+  case Op::fma: {
     const double a = operand(0), b = operand(1), c = operand(2);
-    return {0, kind == Kind::f32 || kind == Kind::bf16
-                   ? rounded(std::fma(float(a), float(b), float(c)), kind)
-                   : rounded(std::fma(a, b, c), kind)};
+    return {0, kind == Kind::f32 ? std::fma(float(a), float(b), float(c))
+                                 : rounded(std::fma(a, b, c), kind)};
   }
   default:
     std::abort();

@@ -86,6 +86,8 @@ Node Generator::ofFloats(Kind kind, int depth) {
   case 8:
     return node(Op::convert, kind, {of(this->kind(), depth)});
   case 9: {
+    if (kind == Kind::bf16) // rounded once or twice, as the target has it
+      return two(Op::mul, kind, depth);
     Node a = of(kind, depth), b = of(kind, depth);
     return node(Op::fma, kind, {a, b, of(kind, depth)});
   }

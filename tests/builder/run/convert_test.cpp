@@ -240,3 +240,60 @@ TEST_CASE("scalars convert as in C++") {
   }
   CHECK(wrong == 0);
 }
+
+namespace {
+/// Integers of a type around the middles between numbers of bf16: there f32, which has some of the middles,
+/// would be rounded to the even one, though the integer is above or below.
+template <class T> std::vector<T> besideMiddles() {
+  std::vector<T> numbers;
+  constexpr int kBits = std::numeric_limits<T>::digits;
+  for (int exponent = 24; exponent < kBits; ++exponent)
+    for (std::uint64_t upper : {0x80, 0x81, 0xd5, 0xfe, 0xff}) { // 8 bits, as bf16 has them
+      const std::uint64_t middle = (2 * upper + 1) << (exponent - 8);
+      for (std::uint64_t number : {middle - 1, middle, middle + 1})
+        if (number <= std::uint64_t(std::numeric_limits<T>::max())) {
+          numbers.push_back(T(number));
+          if (std::is_signed_v<T>)
+            numbers.push_back(T(0 - number));
+        }
+    }
+  return numbers;
+}
+
+/// Rounded to the nearest number of 8 bits, to the even one of two.
+double nearestOf(long double value) {
+  int exponent;
+  std::frexp(value, &exponent);
+  return double(std::ldexp(std::rint(std::ldexp(value, 8 - exponent)), exponent - 8));
+}
+
+template <class T> int wrongOfBf16() {
+  std::vector<T> numbers = besideMiddles<T>();
+  numbers.resize((numbers.size() + 63) / 64 * 64);
+  const auto count = std::int64_t(numbers.size());
+  const fx::Kernel convert{"integers_to_bf16", [](fx::Tensor in, fx::Tensor out) {
+                             auto i = fx::block_idx().x * 64 + fx::thread_idx().x;
+                             out(i, 0) = in(i).to(fx::bf16).to(fx::f64);
+                             const auto both = fx::Vector::of({in(i), in(i)}).to(fx::bf16);
+                             out(i, 1) = both[1].to(fx::f64);
+                           }};
+  fx::DeviceArray<T> in({count});
+  fx::DeviceArray<double> out({count, 2});
+  in.copy_from(numbers);
+  out.poison();
+  convert(in, out).launch({.grid = count / 64, .block = 64});
+  const auto found = out.to_host();
+  int wrong = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    for (int k : {0, 1})
+      wrong += found[2 * i + std::size_t(k)] != nearestOf((long double)numbers[i]);
+  return wrong;
+}
+} // namespace
+
+TEST_CASE("integers are rounded once when they become bf16") {
+  CHECK(wrongOfBf16<std::int32_t>() == 0);
+  CHECK(wrongOfBf16<std::uint32_t>() == 0);
+  CHECK(wrongOfBf16<std::int64_t>() == 0);
+  CHECK(wrongOfBf16<std::uint64_t>() == 0);
+}

@@ -166,6 +166,7 @@ public:
 
   void finish(llvm::Module &module, llvm::TargetMachine &machine) const override {
     divideShortNumbers(module);
+    roundIntegersOnce(module);
     showNarrowFactors(module);
     keepMinimaUniform(module, machine);
     keepScaledProducts(module);

@@ -36,6 +36,9 @@ void hideDppFromWideOperands(llvm::Module &module);
 /// registers one instruction too early there.
 void pauseBeforeBarriers(llvm::TargetPassConfig &passes);
 
+/// After LLVM's middle end: integers of more than 24 bits become bf16 in one rounding.
+void roundIntegersOnce(llvm::Module &module);
+
 /// Keeps waits of releases that LLVM would take out though something is under way.
 void keepReleaseWaits(llvm::TargetPassConfig &passes, const Target &target);
 
