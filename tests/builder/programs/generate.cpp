@@ -293,6 +293,8 @@ static void write(const Node &n, int depth, std::string &out) {
     out += isFloat(n->kind) ? " " + std::to_string(n->real) : " " + std::to_string(n->number);
   else if (n->op == Op::input || n->op == Op::loop || n->op == Op::variable || n->op == Op::turn)
     out += " #" + std::to_string(n->number);
+  else if (n->op == Op::vector)
+    out += std::string(" ") + names[static_cast<std::size_t>(n->number)];
   out += "\n";
   for (const Node &operand : n->operands)
     write(operand, depth + 1, out);
