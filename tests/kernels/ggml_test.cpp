@@ -356,7 +356,7 @@ TEST_CASE("ggml_gemm has a configuration for every problem that it supports") {
                               .activation = gated ? Activation::silu : Activation::none,
                               .gated = gated});
   problems.push_back({.format = GgmlFormat::f32, .n = 5, .k = 4});
-  for (std::int64_t k : {256, 14336, 57856}) // the longest row of a that 64 KiB of LDS hold
+  for (std::int64_t k : {256, 14336, 58112}) // the longest row of a that 64 KiB of LDS hold
     for (std::int64_t n : {1, 49152})
       problems.push_back({.format = GgmlFormat::q4_k, .n = n, .k = k, .q8_1 = true});
   expectTotal(problems);
