@@ -264,7 +264,7 @@ TEST_CASE("products of whole numbers: types, gaps between rows, gated ones, long
                                 .gated = true,
                                 .q8_1 = true};
   expectProduct(problem, {.tile_m = 4, .lanes = 8, .rows = 2, .threads = 64}, 3, false, {8, 2});
-  // A thread rounds 13 pieces of a, of which the last ones do not exist.
+  // A thread rounds 13 pieces of a, and the last ones do not exist.
   expectProduct({.format = GgmlFormat::q4_0, .n = 9, .k = 800, .q8_1 = true},
                 {.tile_m = 4, .lanes = 16, .rows = 1, .threads = 64}, 5);
   // Many rows are multiplied by matrix instructions, as without the option.
