@@ -131,6 +131,9 @@ Support Conv::supported(const ConvProblem &problem, const GemmConfig &config,
                                    config.split_k == 1 ? 0 : parts.columns() * parts.acc.bytes())});
       !rows)
     return rows;
+  if (!convForm(problem, config, target))
+    return Support::no("no instruction of " + target.name() + " multiplies steps of " +
+                       to_string(config.tile_k / config.waves_k) + " of K");
   return Gemm::supported(productOf(problem), config, target);
 }
 

@@ -161,7 +161,7 @@ TEST_CASE("what is chosen for all sizes of real models is right, a tile of each"
             for (std::int64_t m : {1, 17, 64, 512})
               if (isCall(problem, m))
                 count += runChoice(problem, m, done, {index, kParts});
-      CHECK(count > 300 / int(kParts));
+      CHECK(count > 100 / int(kParts)); // a part has its share of them, more or less
     }
 }
 

@@ -207,7 +207,7 @@ detail::MathResult<X, Y> copysign(const X &x, const Y &y, Loc loc = Loc::current
                                                detail::mathOperand<X, Y>(x, loc),
                                                detail::mathOperand<X, Y>(y, loc), loc));
 }
-/// a * b + c, rounded once. bf16 is rounded to f32 before, but on gfx1250.
+/// a * b + c, rounded once. A result in bf16 is rounded to f32 first, except on gfx1250.
 template <class A, class B, class C>
 detail::MathResult<A, B, C> fma(const A &a, const B &b, const C &c, Loc loc = Loc::current()) {
   return detail::MathResult<A, B, C>(detail::mathFma(detail::mathOperand<A, B, C>(a, loc),

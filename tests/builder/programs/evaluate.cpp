@@ -1,11 +1,12 @@
 // The host's side: each operator by the documentation's words, in wide integers and long double.
 #include "expression.h"
 
+#include <flydsl/host/host_float.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 
 namespace programs {
@@ -144,7 +145,7 @@ std::int64_t Evaluation::bits(const Expression &n) {
     return std::bit_cast<std::int64_t>(real);
   const auto single = std::bit_cast<std::uint32_t>(static_cast<float>(real));
   if (of->kind == Kind::f16)
-    return wrapped(std::bit_cast<std::int16_t>(static_cast<_Float16>(real)), n.kind);
+    return wrapped(std::bit_cast<std::int16_t>(flydsl::half_t(static_cast<float>(real))), n.kind);
   return wrapped(of->kind == Kind::bf16 ? single >> 16 : single, n.kind);
 }
 

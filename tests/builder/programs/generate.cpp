@@ -99,7 +99,7 @@ Node Generator::ofFloats(Kind kind, int depth) {
   }
 }
 
-/// A number other than 0, and other than -1.
+/// A number other than 0, and mostly other than -1: rows where it is are passed over.
 Node Generator::divisor(Kind kind, int depth, bool positive) {
   Node some = of(kind, depth);
   if (positive || below(2))

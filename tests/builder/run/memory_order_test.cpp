@@ -2,6 +2,8 @@
 // become, and what other threads see.
 #include "run.h"
 
+#include <flydsl/kernel/clock.h>
+
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -355,4 +357,28 @@ TEST_CASE("a pointer argument that is null or badly aligned is refused") {
     CHECK_THROWS_WITH(store(fx::PointerArg(memory.data(), type)).launch({1, 64}),
                       Catch::Contains("a pointer's elements take whole bytes") &&
                           Catch::Contains("memory_order_test.cpp:"));
+}
+
+// LLVM takes the answer of a clock for no load, and relies on the wait of the barrier after it.
+TEST_CASE("a clock that a loop reads before a barrier is waited for") {
+  for (const char *target : {"gfx942", "gfx1100"}) {
+    const fx::Kernel kernel{"timed", [](fx::Tensor count, fx::Tensor data) {
+                              auto thread = fx::thread_idx().x;
+                              const fx::Int32 last(data(0));
+                              for (fx::Int32 i : fx::range(fx::Int32(count(0)))) {
+                                const auto time = fx::gpu::steady_clock();
+                                fx::gpu::barrier();
+                                fx::if_(i == last, [&] { data(thread) = time.to(fx::i32); });
+                              }
+                            }};
+    const fx::TensorArg nothing(nullptr, fx::i32, std::array<std::int64_t, 1>{4});
+    const std::string isa =
+        kernel(nothing, nothing).compile({.block = kBlock, .arch = target}).isa();
+    const std::size_t clock = std::min(isa.find("s_memrealtime"), isa.find("s_sendmsg_rtn"));
+    INFO(target << "\n" << isa);
+    REQUIRE(clock != std::string::npos);
+    const std::size_t wait = isa.find("lgkmcnt(0)", clock), store = isa.find("global_store", clock);
+    CHECK(wait < store);
+    CHECK(store != std::string::npos);
+  }
 }

@@ -4,7 +4,8 @@
 // (16362053 / 6 gives 2727009), and a quotient that needs one bit more than its operands, such as
 // -128 / -1, loses its sign. So does -2^31 / -1 of 64-bit numbers that have 32 bits. Later versions of
 // LLVM use f32 for 22 bits, or 23 with a sign, and keep the sign: llvm/llvm-project #201186, #202753,
-// #203436, #204469, #209711. So numbers of up to 32 bits are divided here, before LLVM does it.
+// #203436, #204469, #209711. So numbers of up to 32 bits are divided here, before LLVM does it. Longer
+// ones stay; LLVM takes f32 for none of them unless it finds out later that they are short.
 #include "jit/compile/rocm/rocm_codegen.h"
 
 #include "llvm/ADT/STLExtras.h"

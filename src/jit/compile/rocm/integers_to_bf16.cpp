@@ -12,6 +12,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/KnownBits.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace flydsl::jit {
@@ -66,8 +67,9 @@ void roundIntegersOnce(llvm::Module &module) {
                    : llvm::computeKnownBits(integer, module.getDataLayout(), &assumptions,
                                             conversion, &dominators)
                          .countMaxActiveBits();
-      if (bits <= kBitsOfSingle || integer->getType()->getScalarSizeInBits() > 64)
-        continue;
+      const unsigned width = integer->getType()->getScalarSizeInBits();
+      if (bits <= kBitsOfSingle || (width > kBitsOfDouble && width != 64))
+        continue; // kernels have no other width
       llvm::IRBuilder<> builder(conversion);
       llvm::Value *exact = forDouble(builder, integer, isSigned);
       llvm::Type *real = integer->getType()->getWithNewType(builder.getDoubleTy());

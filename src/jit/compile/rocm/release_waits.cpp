@@ -17,7 +17,6 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/SCCIterator.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/MachineInstr.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
@@ -31,8 +30,12 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
 
 namespace flydsl::jit {
 namespace {
@@ -50,16 +53,22 @@ llvm::StringRef nameOf(const llvm::MachineInstr &instruction) {
   return instruction.getMF()->getSubtarget().getInstrInfo()->getName(instruction.getOpcode());
 }
 
-/// The opcode of a name.
+/// The opcode of a name. Nothing of LLVM's is called under the lock, which would stay taken if it gave up.
 unsigned opcodeOf(const llvm::TargetInstrInfo &instructions, llvm::StringRef name) {
   static std::mutex mutex;
-  static llvm::StringMap<unsigned> &known = *new llvm::StringMap<unsigned>;
-  const std::lock_guard lock(mutex);
-  if (const auto found = known.find(name); found != known.end())
-    return found->second;
+  static std::map<std::string, unsigned, std::less<>> &known =
+      *new std::map<std::string, unsigned, std::less<>>;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(std::string_view(name)); found != known.end())
+      return found->second;
+  }
   for (unsigned opcode = 0; opcode < instructions.getNumOpcodes(); ++opcode)
-    if (instructions.getName(opcode) == name)
-      return known[name] = opcode;
+    if (instructions.getName(opcode) == name) {
+      const std::string own = name.str();
+      const std::lock_guard lock(mutex);
+      return known[own] = opcode;
+    }
   llvm::report_fatal_error(llvm::Twine("LLVM has no instruction ") + name);
 }
 
@@ -70,6 +79,10 @@ public:
   static char id;
   KeepReleaseWaits() : MachineFunctionPass(id) {}
   llvm::StringRef getPassName() const override { return "Hard waits of releases"; }
+  void getAnalysisUsage(llvm::AnalysisUsage &usage) const override {
+    usage.setPreservesCFG(); // waits change no block
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
   bool runOnMachineFunction(llvm::MachineFunction &function) override {
     bool changed = false;
     for (auto part = llvm::scc_begin(&function); !part.isAtEnd(); ++part)
@@ -101,6 +114,10 @@ public:
   static char id;
   explicit DropIdleWaits(Family family) : MachineFunctionPass(id), family_(family) {}
   llvm::StringRef getPassName() const override { return "Waits for nothing"; }
+  void getAnalysisUsage(llvm::AnalysisUsage &usage) const override {
+    usage.setPreservesCFG(); // waits change no block
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
   bool runOnMachineFunction(llvm::MachineFunction &function) override {
     bool isAny = false;
     for (llvm::MachineBasicBlock &block : function)
