@@ -65,7 +65,7 @@ private:
   Int32 rows_; ///< of the tile, that exist
 };
 
-/// Rows of a GatheredTile, of which each wave that loads has its own.
+/// Rows of a GatheredTile. Each wave that loads has its own.
 class MovedGather {
 public:
   MovedGather(const LoopShape &shape, const GatheredTile &tile)

@@ -8,6 +8,12 @@
 
 namespace flydsl::builder {
 
+Tracer &withMover(const char *function, Loc loc) {
+  Tracer &tracer = Tracer::require(function, loc);
+  tracer.kernel.targetWith(Feature::tensor_mover, function, loc);
+  return tracer;
+}
+
 namespace fly = mlir::fly;
 using detail::BinaryOp;
 using detail::Handle;

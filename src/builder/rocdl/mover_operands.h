@@ -16,6 +16,9 @@ struct MoverGap {
   std::int64_t interval = 0, amount = 0;
 };
 
+/// The tracer of a kernel whose target has the mover. A TraceError at `loc` otherwise.
+Tracer &withMover(const char *function, Loc loc);
+
 /// The operands of a move that `function` is called with. What does not fit is a TraceError at `loc`.
 class MoverOperands {
 public:

@@ -27,11 +27,11 @@ namespace {
 constexpr std::int64_t kMostOfBox = 65535; ///< elements of a row: the field has 16 bits
 constexpr std::int64_t kMost16 = 65535;    ///< rows that numbers of 16 bits reach
 
-Tracer &withMover(const char *function, Loc loc) {
-  Tracer &tracer = Tracer::require(function, loc);
-  const Target &target = tracer.kernel.targetWith(Feature::tensor_mover, function, loc);
-  // A move does not look at which lanes are on, so that a branch of some lanes would not stop it.
-  tracer.arrivals.expectGroups("a move of rows", unsigned(target.wave_size()), loc);
+/// The tracer where all lanes of a wave come by: a move does not look at which lanes are on, so that a branch
+/// of some lanes would not stop it.
+Tracer &withWholeWaves(const char *function, Loc loc) {
+  Tracer &tracer = builder::withMover(function, loc);
+  tracer.arrivals.expectGroups("a move of rows", unsigned(tracer.kernel.target->wave_size()), loc);
   return tracer;
 }
 
@@ -41,7 +41,7 @@ public:
   RowMoves(const char *function, const Tensor &tensor, const TensorRows &rows, const Int32 &tile,
            const Tensor &lds, int cache, Loc loc)
       : tensor_(tensor), rows_(rows), tile_(tile), lds_(lds), cache_(cache), loc_(loc),
-        tracer_(withMover(function, loc)), operands_(function, tracer_, tensor, lds, loc) {
+        tracer_(withWholeWaves(function, loc)), operands_(function, tracer_, tensor, lds, loc) {
     if (operands_.tensorRank() != 2 || operands_.tileRank() != 2)
       operands_.refuse("rows are those of a tensor and a tile with two modes, not of " +
                        tensor.str() + " and " + lds.str());
@@ -136,7 +136,7 @@ private:
 } // namespace
 
 TensorRows tensor_rows(const Int32 &row_of_lane, int count, int index_bits, Loc loc) {
-  const Tracer &tracer = withMover("tensor_rows", loc);
+  const Tracer &tracer = withWholeWaves("tensor_rows", loc);
   const int lanes = tracer.kernel.target->wave_size();
   if (index_bits != 16 && index_bits != 32)
     throw TraceError(

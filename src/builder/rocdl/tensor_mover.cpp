@@ -26,7 +26,7 @@ public:
   TileMove(const char *function, const Tensor &tensor, const IntTuple &tile, const Tensor &lds,
            const TensorMoveOptions &options, Loc loc)
       : tensor_(tensor), tile_(tile), lds_(lds), options_(options), loc_(loc),
-        tracer_(withMover(function, loc)), operands_(function, tracer_, tensor, lds, loc),
+        tracer_(builder::withMover(function, loc)), operands_(function, tracer_, tensor, lds, loc),
         rank_(operands_.tensorRank()) {
     expectModes();
     operands_.expectCache(options.cache);
@@ -79,11 +79,6 @@ public:
   }
 
 private:
-  static Tracer &withMover(const char *function, Loc loc) {
-    Tracer &tracer = Tracer::require(function, loc);
-    tracer.kernel.targetWith(Feature::tensor_mover, function, loc);
-    return tracer;
-  }
   [[noreturn]] void refuse(const std::string &why) const { operands_.refuse(why); }
 
   IntTuple mode(const IntTuple &tuple, int i) const {

@@ -95,8 +95,8 @@ constexpr double kAtomicNanoseconds = 4;
 /// What atomic operations take where dies meet. No L2 has what another die adds, so that each instruction's
 /// lines are taken to be read from memory and written there, every time, at the bandwidth of copies. And
 /// workgroups that begin together wait for each other at a line: those that share an output count themselves
-/// in one word, and the words of many outputs lie in one line. They wait once, because after that they are
-/// as far apart as the line serves them. A single die's L2 does it in place, which is in what its lines take.
+/// in one word, and the words of many outputs lie in one line. They wait once, because after that they
+/// come one by one, as the line serves them. A single die's L2 does it in place, which is in what its lines take.
 double atomicCycles(const Counters &counters, const DeviceFigures &info) {
   const flydsl::detail::ProductRow &product = *info.product;
   if (product.dies < 2)

@@ -11,6 +11,7 @@
 #include "jit/compile/rocm/rocm_codegen.h"
 
 #include "support/enum_set.h"
+#include "target/processors.h"
 
 #include <flydsl/target.h>
 
@@ -165,9 +166,7 @@ public:
   }
 
 private:
-  bool isGfx9() const {
-    return family_ == Family::cdna2 || family_ == Family::cdna3 || family_ == Family::cdna4;
-  }
+  bool isGfx9() const { return detail::isCdna(family_); }
   std::optional<Left> leftBy(const llvm::MachineInstr &instruction) const;
   Counters after(const llvm::MachineInstr &instruction, Counters pending) const;
   /// Whether it is no wait of the kernel's. LLVM makes one wait of two for different counters.
