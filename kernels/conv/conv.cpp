@@ -84,6 +84,9 @@ Support Conv::supported(const ConvProblem &problem, const Target &target) {
       problem.scale_weight != Scales::per_row)
     return Support::no("scale_weight has scales of blocks; a convolution takes none, "
                        "Scales::per_tensor, or Scales::per_row, one for each filter");
+  if (problem.x.memory_bits() <
+      8) // no type of an operand of a product, which says which ones there are
+    return Gemm::supported(productOf(problem), target);
   const int channels = problem.channels / problem.groups,
             piece = kPieceBytes * 8 / problem.x.memory_bits();
   if (channels % piece)
@@ -105,6 +108,8 @@ Support Conv::supported(const ConvProblem &problem, const Target &target) {
 
 Support Conv::supported(const ConvProblem &problem, const GemmConfig &config,
                         const Target &target) {
+  if (const Support answer = wavesFit(config, target); !answer)
+    return answer;
   if (config.loop != GemmLoop::ring || config.dma)
     return Support::no("windows go through registers into a ring in shared memory: loop is "
                        "GemmLoop::ring, without dma");

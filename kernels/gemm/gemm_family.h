@@ -14,6 +14,10 @@ inline constexpr KernelOf<GemmPartsParams> kGemmParts{"gemm_parts"};
 inline constexpr KernelOf<GemmSumParams> kGemmSum{"gemm_sum"};
 inline constexpr KernelOf<GemmSplitParams> kGemmSplit{"gemm_split"};
 
+/// Whether a configuration's sizes are 1 at least, and how the waves of a block share its tile. All other
+/// questions about a configuration rely on it.
+Support wavesFit(const GemmConfig &config, const Target &target);
+
 template <> struct Family<GemmProblem> : FamilyDefaults<GemmProblem, &GemmArgs::a> {
   static Support supported(const P &problem, const Target &target);
   static Support supported(const P &problem, const GemmConfig &config, const Target &target);

@@ -237,21 +237,6 @@ Support vectorFits(const GemmProblem &problem, const GemmConfig &config, const T
   return {};
 }
 
-/// How the waves of a block share its tile.
-Support wavesFit(const GemmConfig &config, const Target &target) {
-  const int threads = config.threads, lanes = target.wave_size(), waves = threads / lanes;
-  if (threads < lanes || threads % lanes || threads > target.max_block_size())
-    return Support::no("a block is a number of waves of " + to_string(lanes) + ", up to " +
-                       to_string(target.max_block_size()) + " threads");
-  if (config.waves_k < 1 || waves % config.waves_k)
-    return Support::no("waves_k is " + to_string(config.waves_k) +
-                       "; it divides the waves of a block, " + to_string(waves));
-  if (config.waves_m < 1 || waves / config.waves_k % config.waves_m)
-    return Support::no("waves_m is " + to_string(config.waves_m) +
-                       "; it divides the waves of a block, " + to_string(waves));
-  return {};
-}
-
 /// What each of the main loops takes, but for the sizes of GemmLoop::groups (groupsFit).
 Support loopFits(const GemmProblem &problem, const GemmConfig &config, const Target &target) {
   const bool ring = config.loop == GemmLoop::ring, registers = config.loop == GemmLoop::registers;
@@ -631,6 +616,26 @@ bool hasTile(const GemmProblem &problem, const Target &target) {
 }
 
 } // namespace
+
+Support wavesFit(const GemmConfig &config, const Target &target) {
+  for (const auto &[field, value] : {std::pair{"tile_m", config.tile_m},
+                                     {"tile_n", config.tile_n},
+                                     {"tile_k", config.tile_k},
+                                     {"split_k", config.split_k}})
+    if (value < 1)
+      return Support::no(is(field, value) + "; it is 1 at least");
+  const int threads = config.threads, lanes = target.wave_size(), waves = threads / lanes;
+  if (threads < lanes || threads % lanes || threads > target.max_block_size())
+    return Support::no("a block is a number of waves of " + to_string(lanes) + ", up to " +
+                       to_string(target.max_block_size()) + " threads");
+  if (config.waves_k < 1 || waves % config.waves_k)
+    return Support::no("waves_k is " + to_string(config.waves_k) +
+                       "; it divides the waves of a block, " + to_string(waves));
+  if (config.waves_m < 1 || waves / config.waves_k % config.waves_m)
+    return Support::no("waves_m is " + to_string(config.waves_m) +
+                       "; it divides the waves of a block, " + to_string(waves));
+  return {};
+}
 
 Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   if (!gpuSize(target))

@@ -75,12 +75,13 @@ Support expertsSupported(const MoeReduceProblem &problem) {
 /// number of pieces near to that divides it.
 RowPieces piecesOf(const MoeReduceProblem &problem, const RowConfig &config) {
   const RowShape row = rowShape(problem);
-  const std::int64_t accesses = row.accesses(), threads = config.threads,
-                     fewest = (accesses + threads - 1) / threads;
-  if (config.resident && threads == config.block && row.n % row.vector == 0)
+  const std::int64_t accesses = row.accesses(), threads = config.threads;
+  if (config.resident && threads > 0 && threads == config.block && row.n % row.vector == 0) {
+    const std::int64_t fewest = (accesses + threads - 1) / threads;
     for (std::int64_t count = fewest; count < fewest + kTries; ++count)
       if (accesses % count == 0)
         return {count, {row.n / count, row.vector}};
+  }
   return {1, row};
 }
 

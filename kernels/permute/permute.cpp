@@ -228,14 +228,14 @@ void Permute::launch(const Call<PermuteProblem> &call) {
 
 PermuteArgs Permute::args(const PermuteProblem &problem, const PermuteConfig &, std::int64_t m,
                           const Sampler &sampler) {
-  // m rows as modes of small extents, and what is left as the one along which y is contiguous, which has
-  // a multiple of row_align.
+  // About m rows as modes of small extents, and what is left as the one along which y is contiguous, which
+  // has a multiple of row_align.
   const auto rank = static_cast<std::size_t>(problem.rank);
   std::vector<std::int64_t> x(rank, 1);
-  std::int64_t left = m;
   const std::int64_t align = problem.row_align;
   const auto lastOfY = static_cast<std::size_t>(problem.order[rank - 1]),
              longest = lastOfY == rank - 1 ? rank - 2 : lastOfY;
+  std::int64_t left = lastOfY == rank - 1 ? m : (m + align - 1) / align * align;
   for (std::size_t mode = 0; mode + 1 < rank; ++mode)
     for (std::int64_t factor : {2, 3})
       if (mode != longest && left > factor && left % factor == 0 && left / factor % align == 0) {

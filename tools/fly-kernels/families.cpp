@@ -32,6 +32,10 @@ public:
   fk::Support supported(const fx::Config &problem, const fx::Target &target) const override {
     return fk::supported(problemOf(problem), target);
   }
+  fk::Support supported(const fx::Config &problem, const fx::Config &config,
+                        const fx::Target &target) const override {
+    return fk::supported(problemOf(problem), fx::from_config<C>(config), target);
+  }
   std::vector<fx::Config> configs(const fx::Config &problem, std::int64_t m,
                                   const fx::Target &target) const override {
     std::vector<fx::Config> all;
@@ -43,27 +47,36 @@ public:
                                    const fx::Target &target) const override {
     return fk::Plan<P>(problemOf(problem), fx::from_config<C>(config), target).executables();
   }
-  RunReport run(const fx::Config &named, const std::optional<fx::Config> &given, std::int64_t m,
+  RunReport run(const fx::Config &problem, const std::optional<fx::Config> &config, std::int64_t m,
                 Against against) const override {
+    return call(problem, config, m, against,
+                [](const auto &launch, const fx::Stream &stream, RunReport &report) {
+                  report.microseconds = time(launch, stream, report.call.launches);
+                });
+  }
+  RunReport check(const fx::Config &problem, const std::optional<fx::Config> &config,
+                  std::int64_t m) const override {
+    return call(problem, config, m, Against::reference,
+                [](const auto &launch, const fx::Stream &stream, RunReport &) {
+                  launch();
+                  stream.synchronize();
+                });
+  }
+  std::int64_t bytes(const fx::Config &named, std::int64_t m,
+                     const fx::Target &target) const override {
     const P problem = problemOf(named);
-    const C config = given ? fx::from_config<C>(*given) : fk::choose(problem, m);
-    const fk::Plan<P> plan(problem, config);
-    fk::host::SampledMemory memory(kAround);
-    const auto args = fk::make_args(problem, config, m, memory.sampler());
-    const reference::Inputs inputs =
-        against == Against::nothing ? reference::Inputs() : memory.inputs();
-    RunReport report{.config = fx::to_config(config)};
-    const fx::Stream stream;
-    report.microseconds = time([&] { plan(args, stream); }, stream, report.call.launches);
-    report.call.code = plan.executables();
-    if (against == Against::nothing)
-      return report;
-    if (const std::string operand = memory.writtenAround(); !operand.empty())
-      throw fx::Error("a kernel wrote outside of " + operand);
-    if constexpr (requires { reference::expected(problem, config, m, inputs); })
-      for (const auto &[output, expected] : reference::expected(problem, config, m, inputs))
-        compare(report, output, memory.values(output), expected);
-    return report;
+    std::int64_t sum = 0;
+    const fk::Sampler counts = [&](const char *, fx::DType dtype, fx::TensorArg::Dims shape,
+                                   fk::Role) {
+      std::int64_t bytes = dtype.memory_bits() / 8;
+      for (const std::int64_t extent : shape)
+        bytes *= extent;
+      sum += bytes;
+      // Nothing is read or written: an address of any alignment.
+      return fx::tensor(reinterpret_cast<void *>(std::uintptr_t(1) << 30), dtype, shape);
+    };
+    (void)fk::make_args(problem, fk::choose(problem, m, target), m, counts);
+    return sum;
   }
   fx::AutotuneResult tune(const fx::Config &problem, std::int64_t m,
                           const fx::AutotuneOptions &options) const override {
@@ -74,6 +87,30 @@ public:
   }
 
 private:
+  /// A call with random operands, which `launch(call, stream, report)` carries out.
+  template <class F>
+  static RunReport call(const fx::Config &named, const std::optional<fx::Config> &given,
+                        std::int64_t m, Against against, F launch) {
+    const P problem = problemOf(named);
+    const C config = given ? fx::from_config<C>(*given) : fk::choose(problem, m);
+    const fk::Plan<P> plan(problem, config);
+    fk::host::SampledMemory memory(kAround);
+    const auto args = fk::make_args(problem, config, m, memory.sampler());
+    const reference::Inputs inputs =
+        against == Against::nothing ? reference::Inputs() : memory.inputs();
+    RunReport report{.config = fx::to_config(config)};
+    const fx::Stream stream;
+    launch([&] { plan(args, stream); }, stream, report);
+    report.call.code = plan.executables();
+    if (against == Against::nothing)
+      return report;
+    if (const std::string operand = memory.writtenAround(); !operand.empty())
+      throw fx::Error("a kernel wrote outside of " + operand);
+    if constexpr (requires { reference::expected(problem, config, m, inputs); })
+      for (const auto &[output, expected] : reference::expected(problem, config, m, inputs))
+        compare(report, output, memory.values(output), expected);
+    return report;
+  }
   template <class F>
   static double time(F launch, const fx::Stream &stream,
                      std::vector<fx::LaunchCounters> &launches) {

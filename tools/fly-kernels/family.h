@@ -39,6 +39,8 @@ public:
   virtual const Enumerations &problemEnumerations() const = 0;
   virtual const Enumerations &configEnumerations() const = 0;
   virtual fk::Support supported(const fx::Config &problem, const fx::Target &target) const = 0;
+  virtual fk::Support supported(const fx::Config &problem, const fx::Config &config,
+                                const fx::Target &target) const = 0;
   virtual std::vector<fx::Config> configs(const fx::Config &problem, std::int64_t m,
                                           const fx::Target &target) const = 0;
   virtual std::vector<fx::Executable> code(const fx::Config &problem, const fx::Config &config,
@@ -47,6 +49,12 @@ public:
   enum class Against { reference, nothing };
   virtual RunReport run(const fx::Config &problem, const std::optional<fx::Config> &config,
                         std::int64_t m, Against against) const = 0;
+  /// The same call without its time.
+  virtual RunReport check(const fx::Config &problem, const std::optional<fx::Config> &config,
+                          std::int64_t m) const = 0;
+  /// The bytes of all operands of a call with what is chosen.
+  virtual std::int64_t bytes(const fx::Config &problem, std::int64_t m,
+                             const fx::Target &target) const = 0;
   virtual fx::AutotuneResult tune(const fx::Config &problem, std::int64_t m,
                                   const fx::AutotuneOptions &options) const = 0;
   /// Adds a problem to a list, for about m rows.

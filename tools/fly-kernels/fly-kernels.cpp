@@ -4,6 +4,7 @@
 #include "kept_figures.h"
 #include "problem_text.h"
 #include "progress.h"
+#include "random_calls.h"
 
 #include <flydsl/host/product.h>
 #include <flydsl/kernels/tuning/tuned.h>
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <set>
 
 using namespace fly_kernels;
@@ -38,12 +40,16 @@ struct Options {
   bool allFamilies = false; ///< of figures
   std::size_t every = 0;    ///< of figures: code of every so many configurations; 0: calls
   std::string part; ///< of time, tune, run and figures: a product; empty: the target's default
-  std::vector<std::int64_t> rows;  ///< of time
-  std::vector<std::string> with;   ///< of time: fields of the configuration
-  std::vector<std::string> fields; ///< of table
-  double within = 3;               ///< of table, in percent
-  unsigned most = 0;               ///< of table: configurations of a problem; 0: all
-  bool cpp = false;                ///< of table: rows as C++ initialisers
+  std::vector<std::int64_t> rows;     ///< of time
+  std::vector<std::string> with;      ///< of time and run: fields of the configuration
+  std::vector<std::string> fields;    ///< of table
+  double within = 3;                  ///< of table, in percent
+  unsigned most = 0;                  ///< of table: configurations of a problem; 0: all
+  bool cpp = false;                   ///< of table: rows as C++ initialisers
+  std::uint64_t count = 20, seed = 1; ///< of random: calls of a family, and where they begin
+  std::int64_t mostBytes = 1 << 19;   ///< of random: of a call's operands
+  bool verbose = false;               ///< of random
+  bool ask = false;                   ///< of random: makes no calls
 
   /// The targets of show and export: of each generation that has products the newest processor.
   std::vector<std::string> targets() const {
@@ -131,10 +137,19 @@ int show(const Request &request, const Options &options) {
   return 0;
 }
 
+/// The chosen configuration with the fields that the command line gives; none if it gives none.
+std::optional<fx::Config> configOf(const Request &request, std::int64_t m, const Options &options) {
+  if (options.with.empty())
+    return std::nullopt;
+  return changed(request.family->configs(request.problem, m, fx::Device::current().target()).at(0),
+                 request.family->configEnumerations(), options.with);
+}
+
 int run(const Request &request, const Options &options) {
   chooseDevice(options);
   const RunReport report =
-      request.family->run(request.problem, {}, options.m, LibraryFamily::Against::reference);
+      request.family->run(request.problem, configOf(request, options.m, options), options.m,
+                          LibraryFamily::Against::reference);
   std::printf("device  %s\nconfig  %s\ntime    %.2f us%s\n", fx::Device::current().str().c_str(),
               shown(report.config, request.family->configEnumerations()).c_str(),
               report.microseconds, fx::Device::current().is_emulator() ? ", estimated" : "");
@@ -324,13 +339,8 @@ int timed(const Families &all, const Options &options) {
       options.rows.empty() ? std::vector<std::int64_t>{options.m} : options.rows;
   const auto print = [&](const Request &request) {
     for (const std::int64_t m : request.rows.empty() ? rows : request.rows) {
-      std::optional<fx::Config> config;
-      if (!options.with.empty())
-        config = changed(
-            request.family->configs(request.problem, m, fx::Device::current().target()).at(0),
-            request.family->configEnumerations(), options.with);
-      const RunReport report =
-          request.family->run(request.problem, config, m, LibraryFamily::Against::nothing);
+      const RunReport report = request.family->run(request.problem, configOf(request, m, options),
+                                                   m, LibraryFamily::Against::nothing);
       std::printf("%10.2f %8lld  %s | %s\n", report.microseconds, static_cast<long long>(m),
                   request.text.c_str(),
                   shown(report.config, request.family->configEnumerations()).c_str());
@@ -433,6 +443,93 @@ int figures(const Families &all, const Options &options) {
   return changes.worse.empty() ? 0 : 1;
 }
 
+/// What is wrong with a call; empty if nothing is.
+std::string mistakeOf(const RandomCall &call, bool *isCompared = nullptr) {
+  try {
+    const RunReport report = call.family->check(call.problem, call.config, call.m);
+    if (isCompared)
+      *isCompared = report.worst.has_value();
+    if (!report.worst || *report.worst <= 1)
+      return "";
+    char text[160];
+    std::snprintf(text, sizeof text, "%s is %.3g times as far from the reference as its bound",
+                  report.worstOutput.c_str(), *report.worst);
+    return text;
+  } catch (const fx::Error &error) {
+    return flydsl::tools::messageOf(error);
+  }
+}
+
+/// Random calls of the families that are named, or of all; one of each family in turn.
+int randomCalls(const Families &all, const Options &options) {
+  setenv("FLYDSL_EMULATOR_CHECK", "all", 0);
+  chooseDevice(options);
+  const fx::Target target = fx::Device::current().target();
+  std::map<const LibraryFamily *, std::vector<fx::Config>> bases;
+  if (!options.list.empty())
+    forEachRequest(options.list, all, [&](const Request &request) {
+      bases[request.family].push_back(request.problem);
+    });
+  std::vector<RandomCalls> families;
+  for (const auto &family : all)
+    if (options.words.empty())
+      families.emplace_back(*family, bases[family.get()], target, options.mostBytes, options.seed);
+  for (const std::string &name : options.words) {
+    const LibraryFamily &family = familyNamed(all, name);
+    families.emplace_back(family, bases[&family], target, options.mostBytes, options.seed);
+  }
+  std::size_t calls = 0, compared = 0, wrong = 0;
+  std::map<std::string, std::uint64_t> made;
+  const auto show = [&](const RandomCall &call) {
+    if (!options.verbose)
+      return;
+    std::printf("%s\n", call.command(target).c_str());
+    std::fflush(stdout);
+  };
+  flydsl::tools::ProgressLine line(flydsl::tools::ProgressLine::Elsewhere::nothing);
+  for (std::uint64_t turn = 0; turn < options.count; ++turn)
+    for (RandomCalls &draws : families) {
+      if (options.ask) {
+        draws.ask(show);
+        continue;
+      }
+      const std::optional<RandomCall> call = draws.next();
+      if (!call)
+        continue;
+      ++made[call->family->name()];
+      show(*call);
+      line.show(std::to_string(turn) + " of " + std::to_string(options.count) + ": " +
+                call->family->name());
+      bool isCompared = false;
+      const std::string mistake = mistakeOf(*call, &isCompared);
+      ++calls;
+      compared += isCompared;
+      if (mistake.empty())
+        continue;
+      ++wrong;
+      const RandomCall small = smallest(
+          *call, target, [](const RandomCall &tried) { return !mistakeOf(tried).empty(); });
+      line.clear();
+      std::printf("WRONG %s\n  made small: %s\n  %s\n", call->command(target).c_str(),
+                  small.command(target).c_str(), mistakeOf(small).c_str());
+      std::fflush(stdout);
+    }
+  line.clear();
+  if (options.ask) {
+    std::printf("%llu problems of each family on %s: all were answered\n",
+                static_cast<unsigned long long>(options.count), target.name().c_str());
+    return 0;
+  }
+  for (const RandomCalls &draws : families)
+    if (const std::string name = draws.family().name(); made[name] < options.count)
+      std::printf(
+          "%s: %llu calls were found that %s supports and whose operands are small enough\n",
+          name.c_str(), static_cast<unsigned long long>(made[name]), target.name().c_str());
+  std::printf("%zu calls on %s, %zu of them compared with a reference: %zu are wrong\n", calls,
+              target.name().c_str(), compared, wrong);
+  return wrong ? 1 : 0;
+}
+
 int exportList(const Families &all, const Options &options) {
   fk::ExportList plans;
   forEachRequest(options.list, all, [&](const Request &request) {
@@ -466,16 +563,16 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   app.footer(kFieldForms);
 
-  const auto takesRows = [&](CLI::App *command) {
+  const auto takesRows = [&](CLI::App *command, std::int64_t least = 1) {
     command->add_option("--m", options.m, "rows of a call (64)")
-        ->check(CLI::Range(std::int64_t(1), std::numeric_limits<std::int64_t>::max()));
+        ->check(CLI::Range(least, std::numeric_limits<std::int64_t>::max()));
   };
   const auto takesTargets = [&](CLI::App *command, const char *text) {
     command->add_option("--arch", options.archs, text)->delimiter(',')->allow_extra_args(false);
   };
-  const auto takesProblem = [&](CLI::App *command) {
+  const auto takesProblem = [&](CLI::App *command, std::int64_t leastRows = 1) {
     command->add_option("PROBLEM", options.words, "FAMILY [FIELD=VALUE ...]")->required();
-    takesRows(command);
+    takesRows(command, leastRows);
   };
   CLI::App *list = app.add_subcommand(
       "list", "the families with the fields of their problems; the fields of FAMILY in full");
@@ -487,7 +584,7 @@ int main(int argc, char **argv) {
   CLI::App *run = app.add_subcommand("run", "one call with random data on the current device, "
                                             "checked against a reference in double precision "
                                             "where there is one");
-  takesProblem(run);
+  takesProblem(run, 0);
   takesTargets(run, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
   CLI::App *tune =
       app.add_subcommand("tune", "measures all configurations of a problem on the current device");
@@ -553,6 +650,28 @@ int main(int argc, char **argv) {
   tables->add_flag("--cpp", options.cpp, "prints rows as initialisers for a table in C++");
   takesRows(tables);
   takesTargets(tables, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
+  CLI::App *chance = app.add_subcommand(
+      "random",
+      "calls of random problems, configurations and numbers of rows on the current device, "
+      "each checked as `run` does, under all checks of the emulator: 1 is returned if one "
+      "is wrong, and the command that makes it again is printed");
+  chance->add_option("FAMILY", options.words, "families (all)");
+  chance->add_option("--list", options.list,
+                     "problems to begin with, one a line; # begins a comment");
+  chance->add_option("--count", options.count, "calls of each family (20)");
+  chance->add_option("--seed", options.seed, "another one gives other calls (1)");
+  chance->add_option("--bytes", options.mostBytes, "of a call's operands at most (524288)")
+      ->check(CLI::PositiveNumber);
+  chance->add_flag(
+      "--ask", options.ask,
+      "makes no calls: asks of problems and configurations, whatever their values are, "
+      "what is supported, chosen and listed");
+  chance->add_flag("--verbose", options.verbose, "prints each call before it is made");
+  takesTargets(chance, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
+  run->add_option("--with", options.with,
+                  "fields of the configuration, FIELD=VALUE, that are not to be what is chosen")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   for (CLI::App *command : {run, tune, times, keep, tables})
     command->add_option("--part", options.part,
                         "the product that the emulator's device stands for, such as MI325X (the "
@@ -568,6 +687,8 @@ int main(int argc, char **argv) {
     for (std::string &arch : options.archs)
       arch = fx::Target::parse(arch).id();
     const Families all = families();
+    if (*chance)
+      return randomCalls(all, options);
     if (*write)
       return exportList(all, options);
     if (*show)
