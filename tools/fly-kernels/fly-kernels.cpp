@@ -658,7 +658,8 @@ int main(int argc, char **argv) {
   chance->add_option("FAMILY", options.words, "families (all)");
   chance->add_option("--list", options.list,
                      "problems to begin with, one a line; # begins a comment");
-  chance->add_option("--count", options.count, "calls of each family (20)");
+  chance->add_option("--count", options.count, "calls of each family (20)")
+      ->check(CLI::Range(1, 1000000));
   chance->add_option("--seed", options.seed, "another one gives other calls (1)");
   chance->add_option("--bytes", options.mostBytes, "of a call's operands at most (524288)")
       ->check(CLI::PositiveNumber);

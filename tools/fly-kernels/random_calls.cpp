@@ -5,11 +5,12 @@
 namespace fly_kernels {
 namespace {
 
-/// Sizes where kernels change what they do, and those next to them.
-constexpr std::int64_t kSizes[] = {0,   1,   2,   3,   4,   5,   7,    8,    12,   15,  16,  17,
-                                   20,  24,  31,  32,  33,  48,  63,   64,   65,   72,  80,  96,
-                                   100, 112, 127, 128, 129, 160, 192,  240,  256,  257, 320, 384,
-                                   448, 512, 576, 640, 768, 896, 1000, 1024, 1536, 2048};
+/// Sizes where kernels change what they do, and those next to them; a few that no kernel takes.
+constexpr std::int64_t kSizes[] = {
+    0,   1,   2,    3,    4,    5,    7,    8,    12,    15,      16,        17,  20,  24,
+    31,  32,  33,   48,   63,   64,   65,   72,   80,    96,      100,       112, 127, 128,
+    129, 160, 192,  240,  256,  257,  320,  384,  448,   512,     576,       640, 768, 896,
+    -1,  -8,  1000, 1024, 1536, 2048, 4096, 7168, 65536, 1 << 24, 2147483647};
 /// Numbers of rows of a call.
 constexpr std::int64_t kRows[] = {0,  1,  1,  2,  3,  4,  5,  7,  8,  9,   15,
                                   16, 17, 31, 32, 33, 48, 63, 64, 65, 100, 129};
