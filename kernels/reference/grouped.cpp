@@ -197,11 +197,11 @@ private:
             kRounding * (roundings * magnitude * std::fabs(scale) + 6 * std::fabs(value * scale) +
                          std::fabs(bias))};
   }
-  /// The activation of a gate, which is scaled by alpha.
+  /// The activation of a gate; with alpha x * sigmoid(alpha * x), because alpha is of silu.
   Bounded active(const Bounded &x) const {
     const double alpha = problem_.alpha,
                  value = alpha == 1 ? activated(problem_.activation, x.value)
-                                    : activated(problem_.activation, alpha * x.value) / alpha;
+                                    : x.value / (1 + std::exp(-alpha * x.value));
     if (problem_.activation == Activation::none)
       return x;
     return {value, passedOn(problem_.activation, x.value, x.error) +

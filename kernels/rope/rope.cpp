@@ -442,7 +442,7 @@ RopeArgs Rope::args(const RopeProblem &problem, const RopeConfig &, std::int64_t
                      blocks = (m + page - 1) / page, x = packed ? problem.pack : 1,
                      y = packed ? vPackOf(problem) : 1;
   const Extents ofQ{m, problem.q_heads, head}, ofK{m, kv, head}, tokens{m}, one{1},
-      table{m, rotaryOf(problem) / 2}, pages{blocks, page, kv, head},
+      table{std::max<std::int64_t>(m, 1), rotaryOf(problem) / 2}, pages{blocks, page, kv, head},
       packedK{blocks, kv, head / x, page, x}, packedV{blocks, kv, page / y, head, y};
   const bool fixed = problem.quantise == Quantisation::fixed,
              scaled = problem.quantise != Quantisation::none, ofKOut = k && problem.k_out;

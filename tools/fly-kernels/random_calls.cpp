@@ -32,6 +32,17 @@ bool isSupported(const RandomCall &call, const fx::Target &target) {
   }
 }
 
+/// Whether contiguous operands, as the tool makes them, keep what a problem promises of the strides of rows.
+bool keepsPromises(const fx::Config &problem) {
+  std::int64_t length = 0, align = 1;
+  for (const fx::Config::Entry &entry : problem.entries())
+    if (entry.name == "n" || entry.name == "channels")
+      length = std::get<std::int64_t>(entry.value);
+    else if (entry.name == "row_align")
+      align = std::max<std::int64_t>(std::get<std::int64_t>(entry.value), 1);
+  return length % align == 0;
+}
+
 fx::Config with(const fx::Config &config, std::size_t field, fx::Config::Value value) {
   std::vector<fx::Config::Entry> entries = config.entries();
   entries[field].value = std::move(value);
@@ -149,13 +160,13 @@ std::optional<fx::Config> RandomCalls::problem() {
     fx::Config tried = current;
     for (std::uint64_t changes = 1 + below(4); changes > 0; --changes)
       tried = changedOf(tried, enumerations);
-    if (!isSupported({.family = family_, .problem = tried}, target_))
+    if (!keepsPromises(tried) || !isSupported({.family = family_, .problem = tried}, target_))
       continue;
     // What is too large is made smaller, as far as it stays supported.
     for (int halved = 0; halved < 200 && family_->bytes(tried, 64, target_) > mostBytes_;
          ++halved) {
       const fx::Config smaller = smallerOf(tried, enumerations);
-      if (isSupported({.family = family_, .problem = smaller}, target_))
+      if (keepsPromises(smaller) && isSupported({.family = family_, .problem = smaller}, target_))
         tried = smaller;
     }
     if (family_->bytes(tried, 64, target_) <= mostBytes_)
@@ -225,7 +236,7 @@ void RandomCalls::ask(const std::function<void(const RandomCall &)> &before) {
 RandomCall smallest(RandomCall call, const fx::Target &target,
                     const std::function<bool(const RandomCall &)> &fails) {
   const auto take = [&](const RandomCall &tried) {
-    if (!isSupported(tried, target) || !fails(tried))
+    if (!keepsPromises(tried.problem) || !isSupported(tried, target) || !fails(tried))
       return false;
     call = tried;
     return true;
