@@ -6,6 +6,9 @@ set(FLYDSL_EMULATED_TARGETS gfx90a gfx942 gfx950 gfx1100 gfx1201)
 set(FLYDSL_LONG_TARGETS gfx1250)
 # Both, for tests of which each target has one.
 set(FLYDSL_ALL_TARGETS ${FLYDSL_EMULATED_TARGETS} ${FLYDSL_LONG_TARGETS})
+# All that the emulator runs, for what is proved on the host and for lists of names.
+set(FLYDSL_EMULATOR_TARGETS ${FLYDSL_ALL_TARGETS} gfx1200)
+list(SORT FLYDSL_EMULATOR_TARGETS COMPARE NATURAL)
 # The label of a test on a target: `label`, or long.
 function(flydsl_label_of_target variable target label)
   if(target IN_LIST FLYDSL_LONG_TARGETS)
@@ -23,12 +26,15 @@ set(FLYDSL_PART_gfx1100 1/2)
 set(FLYDSL_EMULATED_TARGETS_INCLUDE "${PROJECT_BINARY_DIR}/tests/emulated_targets")
 list(JOIN FLYDSL_EMULATED_TARGETS "\", \"" _names)
 list(JOIN FLYDSL_ALL_TARGETS "\", \"" _all_names)
-set(_header "// Made by cmake/FlydslGpus.cmake from FLYDSL_EMULATED_TARGETS and FLYDSL_ALL_TARGETS.
+list(JOIN FLYDSL_EMULATOR_TARGETS "\", \"" _emulator_names)
+set(_header "// Made by cmake/FlydslGpus.cmake of its lists of targets.
 #pragma once
 
 /// The targets that tests run on.
 inline constexpr const char *kEmulatedTargets[] = {\"${_names}\"};
 /// These, and those on which whole programs of kernels are long tests.
 inline constexpr const char *kAllTargets[] = {\"${_all_names}\"};
+/// All that the emulator runs: these, and gfx1200, which has gfx1201's instructions.
+inline constexpr const char *kEmulatorTargets[] = {\"${_emulator_names}\"};
 ")
 file(CONFIGURE OUTPUT "${FLYDSL_EMULATED_TARGETS_INCLUDE}/emulated_targets.h" CONTENT "${_header}" @ONLY)

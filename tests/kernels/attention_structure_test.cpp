@@ -109,7 +109,7 @@ TEST_CASE("the hot loop of attention has the instructions that it needs") {
 }
 
 TEST_CASE("the kernels of attention stay in their registers") {
-  for (const char *name : {"gfx942", "gfx950", "gfx1100", "gfx1201"})
+  for (const char *name : kAllTargets)
     for (int head : {64, 96, 128, 192, 256}) {
       const fx::Target target = fx::Target::parse(name);
       AttentionProblem problem = kHeads;

@@ -1,10 +1,14 @@
 // What products read, for the sizes of real models: proved on the host for each configuration that
 // is chosen or listed, and run for some of them.
+#include "support/loop_class.h"
 #include "support/product.h"
 #include "support/product_reach.h"
 #include "support/product_sizes.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <functional>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -13,8 +17,6 @@ using Layout = fk::OperandLayout;
 
 namespace {
 
-const std::vector<const char *> kTargets{"gfx90a",  "gfx942",  "gfx950",
-                                         "gfx1100", "gfx1200", "gfx1201"};
 /// One of each class of rows, and both sides of the limits between them.
 const std::vector<std::int64_t> kRows{1,   2,   8,   15,  16,   17,   31,   32,   33,
                                       48,  63,  64,  65,  96,   127,  128,  129,  255,
@@ -108,66 +110,118 @@ private:
   std::size_t asked_ = 0;
 };
 
-/// A part of all runs: those whose problem and configuration have such a hash.
-struct RunPart {
-  std::size_t index = 0, count = 1;
-};
+/// Runs what is chosen, a tile of c and a part of the next ones. What is proved for each K on the host (Prover)
+/// is run once for each configuration and way of its loop.
+class CutRuns {
+public:
+  /// Takes part `index` of `count` alone.
+  explicit CutRuns(std::size_t index = 0, std::size_t count = 1) : index_(index), count_(count) {}
 
-/// Runs what is chosen for a size and m rows, with c cut to a tile and a part of the next one.
-bool runCut(GemmProblem problem, std::int64_t m, std::set<std::string> &done, RunPart part) {
-  const GemmConfig config = fk::choose(problem, m);
-  const int across = problem.gated ? config.tile_n / 2 : config.tile_n;
-  problem.n = std::min<std::int64_t>(problem.n, problem.gated ? 128 : across + 8);
-  m = std::min<std::int64_t>(m, config.tile_m + 8);
-  const std::string name = fx::to_config(problem).str() + fx::to_config(config).str();
-  if (!fk::supported(problem, config, here()) ||
-      std::hash<std::string>()(name) % part.count != part.index || !done.insert(name).second)
-    return false;
-  expectProduct(problem, config, m);
-  return true;
-}
-/// Runs both forms of what is chosen: see Prover::proveChoice. Returns how many were run.
-int runChoice(GemmProblem problem, std::int64_t m, std::set<std::string> &done, RunPart part = {}) {
-  int count = 0;
-  for (const bool isZeroed : {false, true}) {
-    problem.zeroed_workspace = isZeroed;
-    count += runCut(problem, m, done, part);
+  /// Takes both forms of what is chosen: see Prover::proveChoice.
+  void add(GemmProblem problem, std::int64_t m) {
+    for (const bool isZeroed : {false, true}) {
+      problem.zeroed_workspace = isZeroed;
+      const GemmConfig config = fk::choose(problem, m);
+      // The promise of a workspace changes nothing else.
+      problem.zeroed_workspace = config.parts_sum == fk::PartsSum::last_block;
+      add(problem, config, m);
+    }
   }
-  return count;
-}
+  std::size_t runs() const { return done_.size(); }
+  /// Those with a K of a model.
+  std::size_t whole() const { return whole_; }
+
+private:
+  void add(GemmProblem problem, const GemmConfig &config, std::int64_t m) {
+    // Where K is not the same, the loop may be.
+    GemmProblem ofLoop = problem;
+    ofLoop.n = 0;
+    const std::string choice = fx::to_config(ofLoop).str() + fx::to_config(config).str();
+    auto [shortest, isNew] = shortest_.try_emplace(choice, 0);
+    if (isNew)
+      shortest->second = shortestAlike(problem, config, here());
+    const int across = problem.gated ? config.tile_n / 2 : config.tile_n;
+    problem.n = std::min<std::int64_t>(problem.n, problem.gated ? 128 : across + 8);
+    m = std::min<std::int64_t>(m, config.tile_m + 8);
+    GemmProblem cut = problem;
+    cut.k = shortest->second;
+    if (!fk::supported(cut, config, here()))
+      return; // columns that divide by less than a model's
+    // The order of so few tiles is proved with all others.
+    GemmConfig inOrder = config;
+    inOrder.order = {};
+    const std::string name = fx::to_config(cut).str() + fx::to_config(inOrder).str();
+    const std::size_t hash = std::hash<std::string>()(name);
+    if (hash % count_ != index_ || !done_.insert(name).second)
+      return;
+    // Some of them with the model's K.
+    const bool isWhole = hash / count_ % kWholeEvery == 0 && problem.k <= kMostWhole;
+    whole_ += isWhole;
+    expectProduct(isWhole ? problem : cut, config, m);
+  }
+
+  static constexpr std::size_t kWholeEvery = 16;
+  static constexpr std::int64_t kMostWhole = 32768;
+  std::size_t index_, count_, whole_ = 0;
+  std::map<std::string, std::int64_t> shortest_;
+  std::set<std::string> done_;
+};
 
 } // namespace
 
 TEST_CASE("what is chosen for sizes of real models is right, a tile of it", "[run]") {
-  std::set<std::string> done;
-  int count = 0;
+  CutRuns runs;
   for (const auto &[n, k, m] : std::initializer_list<std::array<std::int64_t, 3>>{
            {640, 5120, 17}, {1024, 9216, 1}, {768, 2880, 40}})
     for (const GemmProblem &problem : problemsOf({n, k, "f8,f8b"}, here()))
       if (problem.b_layout == Layout::prepared)
-        count += runChoice(problem, m, done);
-  CHECK(count >= 10);
+        runs.add(problem, m);
+  CHECK(runs.runs() >= 8);
 }
 
 TEST_CASE("what is chosen for all sizes of real models is right, a tile of each", "[.][sizes]") {
   constexpr std::size_t kParts = FLYDSL_SIZES_PARTS; // each is a test of its own
+  // From the shortest K on, and from the most rows on, of which most of a tile is.
+  std::vector<ProductSize> sizes = publishedSizes();
+  std::ranges::stable_sort(sizes, {}, &ProductSize::k);
   for (std::size_t index = 0; index < kParts; ++index)
     DYNAMIC_SECTION("part " << index) {
-      std::set<std::string> done;
-      int count = 0;
-      for (const ProductSize &size : publishedSizes())
-        if (size.k <= 32768)
+      CutRuns runs(index, kParts);
+      for (const std::int64_t m : {512, 64, 17, 1})
+        for (const ProductSize &size : sizes)
           for (const GemmProblem &problem : problemsOf(size, here()))
-            for (std::int64_t m : {1, 17, 64, 512})
-              if (isCall(problem, m))
-                count += runChoice(problem, m, done, {index, kParts});
-      CHECK(count > 100 / int(kParts)); // a part has its share of them, more or less
+            if (isCall(problem, m))
+              runs.add(problem, m);
+      std::printf("products of models on %s, part %zu: %zu runs, %zu with the model's K\n",
+                  here().name().c_str(), index, runs.runs(), runs.whole());
+      CHECK(runs.runs() > 100 / kParts); // a part has its share of them, more or less
+      CHECK(runs.whole() > 0);
     }
+}
+
+TEST_CASE("the loops of products are alike for a K and for the shortest one that is traced alike") {
+  for (const char *name : kEmulatorTargets) {
+    const fx::Target target = fx::Target::parse(name);
+    std::int64_t shorter = 0;
+    for (const ProductSize &size : publishedSizes())
+      for (const GemmProblem &problem : problemsOf(size, target)) {
+        const GemmConfig config = fk::choose(problem, 64, target);
+        GemmProblem cut = problem;
+        cut.k = shortestAlike(problem, config, target);
+        INFO(name << ": " << fx::to_config(problem).str() << fx::to_config(config).str());
+        // A step more is another end, or another turn.
+        REQUIRE(cut.k <= problem.k);
+        REQUIRE((problem.k - cut.k) % (config.tile_k * config.split_k) == 0);
+        CHECK(shortestAlike(cut, config, target) == cut.k);
+        shorter += cut.k < problem.k;
+      }
+    CHECK(shorter > 100);
+  }
 }
 
 TEST_CASE("what is chosen for sizes of real models reads each operand to its end and no further") {
   REQUIRE(publishedSizes().size() > 300);
-  for (const char *name : kTargets) {
+  for (const char *name : kEmulatorTargets) {
     const fx::Target target = fx::Target::parse(name);
     Prover prover(target);
     for (const ProductSize &size : publishedSizes())
@@ -201,7 +255,7 @@ TEST_CASE(
       add(n, k);
   add(1 << 28, 64);
   add((1 << 22) - 8, 4096);
-  for (const char *name : kTargets) {
+  for (const char *name : kEmulatorTargets) {
     const fx::Target target = fx::Target::parse(name);
     Prover prover(target);
     for (const ProductSize &size : sizes)
@@ -213,7 +267,7 @@ TEST_CASE(
 }
 
 TEST_CASE("what is listed for sizes of real models reads no operand past its end", "[.][configs]") {
-  for (const char *name : kTargets) {
+  for (const char *name : kEmulatorTargets) {
     const fx::Target target = fx::Target::parse(name);
     Prover prover(target);
     for (const ProductSize &size : publishedSizes())

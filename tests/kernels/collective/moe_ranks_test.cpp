@@ -465,6 +465,32 @@ TEST_CASE("mixtures over ranks in the microscaling formats, their products apart
   }
 }
 
+// gfx1250: the rings of both products are filled by the tensor data mover, which reads rows that blocks of
+// other ranks, and of the same launch, have just written.
+TEST_CASE("mixtures over ranks whose products have rings that a mover fills", "[run]") {
+  if (!fx::Device(0).target().has(fx::Feature::tensor_mover))
+    return;
+  const fk::GemmConfig ring{
+      .tile_m = 16, .tile_n = 128, .tile_k = 64, .threads = 128, .stages = 2, .dma = true};
+  const auto moved = [&](MoeRanksConfig config, int stages) {
+    config.first = config.second = ring;
+    config.first.stages = stages;
+    return config;
+  };
+  const MoeRanksProblem problem = with([](auto &p) {
+    p.mixture.hidden = 208; // K ends inside of a step
+    p.mixture.inner = 96;
+  });
+  expectRight(problem, {9, 5}, 2, moved(fk::choose(problem, 9), 3));
+  expectRight(problem, {9, 5}, 3, moved(fused(problem), 2));
+  expectRight(problem, {0, 9}, 2, moved(fused(problem, 2, 1), 2)); // one block does all
+  const MoeRanksProblem registered = with([](auto &p) {
+    p.registered = true;
+    p.capacity = 32;
+  });
+  expectRight(registered, {9, 5}, 2, moved(fused(registered, 3, 2), 4));
+}
+
 // Few tokens of decode: each expert has places of its own.
 TEST_CASE("mixtures over ranks in fixed slots, their products apart and fused", "[run]") {
   const MoeRanksProblem problem = with([](auto &p) { p.capacity = 32; });

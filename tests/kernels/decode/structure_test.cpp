@@ -100,7 +100,7 @@ TEST_CASE("latent decode has a configuration for all heads") {
 }
 
 TEST_CASE("decode spills none") {
-  for (const char *name : {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"})
+  for (const char *name : kAllTargets)
     for (int heads : {16, 128})
       for (bool narrow : {false, true}) {
         const fx::Target target = fx::Target::parse(name);

@@ -118,8 +118,7 @@ TEST_CASE("products of experts in f32", "[run]") {
 }
 
 TEST_CASE("products of f32 have a tile, or are refused") {
-  for (const char *name :
-       {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201", "gfx1250"}) {
+  for (const char *name : kEmulatorTargets) {
     const fx::Target target = fx::Target::parse(name);
     if (!hasSingles(target)) {
       const std::string has =

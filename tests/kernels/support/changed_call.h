@@ -267,20 +267,19 @@ private:
     const GivenOperand &given = memory.given;
     const std::int64_t bytes = given.dtype.memory_bits() / 8;
     const std::vector<std::uint8_t> now = memory.bytes->to_host();
-    std::vector<bool> own(now.size());
-    std::vector<std::uint8_t> elements;
-    if (given.size())
-      for (const std::int64_t place : given.places())
-        for (std::int64_t byte = 0; byte < bytes; ++byte) {
-          const auto i = static_cast<std::size_t>(memory.start + place * bytes + byte);
-          own[i] = true;
-          elements.push_back(now[i]);
-        }
     const bool mayWrite = outcome.refusal.empty() && (written(roles_[at]) || !roles_[at].read() ||
                                                       roles_[at] == fk::Role::flagged);
-    for (std::size_t i = 0; i < now.size(); ++i)
-      if ((!own[i] || !mayWrite) && now[i] != memory.before[i])
-        outcome.touchedOthers = true;
+    // What was there before, and its own elements where it may write them.
+    std::vector<std::uint8_t> expected = memory.before, elements;
+    if (given.size())
+      for (const std::int64_t place : given.places()) {
+        const auto first = now.begin() + memory.start + place * bytes;
+        elements.insert(elements.end(), first, first + bytes);
+        if (mayWrite)
+          std::copy_n(first, bytes, expected.begin() + memory.start + place * bytes);
+      }
+    if (expected != now)
+      outcome.touchedOthers = true;
     if (written(roles_[at]))
       outcome.outputs[operands_[at].name] = elements;
   }

@@ -81,12 +81,19 @@ inline Bounded scaledSum(const GemmProblem &problem, const Values &v, std::int64
   const double instruction = 16; // the shortest k, which has the most additions
   const double parts = 16 + 8;   // the most that K is split into, by blocks and by waves
   double sum = 0, magnitude = 0;
-  for (std::int64_t k = 0; k < problem.k; ++k) {
-    const double product = v.a[std::size_t(i * problem.k + k)] *
-                           v.b[std::size_t(j * problem.k + k)] * v.scaleOfA(problem, i, k) *
-                           v.scaleOfB(problem, j, k);
-    sum += product;
-    magnitude += std::fabs(product);
+  // Elements of a block have the same scales.
+  const std::int64_t together = problem.scale_a == Scales::per_block ? kBlock : problem.k;
+  for (std::int64_t first = 0; first < problem.k; first += together) {
+    const double *a = &v.a[std::size_t(i * problem.k)], *b = &v.b[std::size_t(j * problem.k)];
+    double part = 0, magnitudes = 0;
+    for (std::int64_t k = first; k < std::min(first + together, problem.k); ++k) {
+      const double product = a[k] * b[k];
+      part += product;
+      magnitudes += std::fabs(product);
+    }
+    const double scale = v.scaleOfA(problem, i, first) * v.scaleOfB(problem, j, first);
+    sum += part * scale;
+    magnitude += magnitudes * std::fabs(scale);
   }
   const double bias = problem.bias ? v.bias[std::size_t(j)] : 0;
   const double scalings =

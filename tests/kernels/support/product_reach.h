@@ -11,6 +11,7 @@
 #include "blocks/products/tile_scheduler.h"
 #include "blocks/products/views.h"
 #include "gemm/gemm_shape.h"
+#include "support/structure.h"
 
 #include <array>
 #include <functional>
@@ -195,7 +196,7 @@ private:
       stages_[std::size_t(stage)] = registers_;
   }
   std::int64_t registers_ = -1, done_ = 0;
-  std::array<std::int64_t, 4> stages_{-1, -1, -1, -1};
+  std::array<std::int64_t, 8> stages_{-1, -1, -1, -1, -1, -1, -1, -1}; // the most that there are
   std::array<std::int64_t, 2> sets_{-1, -1};
 };
 

@@ -7,6 +7,7 @@
 #include "reference/reference.h"
 #include "support/structure.h"
 
+#include <array>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -70,15 +71,15 @@ std::vector<std::int64_t> rowSizes(const std::function<P(std::int64_t)> &problem
 
 /// What a sweep did.
 struct SweepCounts {
-  std::size_t problems = 0, runs = 0, compared = 0;
+  std::size_t problems = 0, plans = 0, runs = 0, compared = 0;
 };
 
-/// Runs a problem once, and compares its outputs where there is a reference for them.
+/// Runs the plan of a problem once, and compares its outputs where there is a reference for them.
 template <class P>
-void runOnce(const P &problem, const fk::ConfigOf<P> &config, std::int64_t m, SweepCounts &counts) {
+void runOnce(const fk::Plan<P> &plan, const P &problem, const fk::ConfigOf<P> &config,
+             std::int64_t m, SweepCounts &counts) {
   INFO(fk::FamilyOf<P>::name << ": " << fx::to_config(problem).str() << " m=" << m << " "
                              << fx::to_config(config).str());
-  const fk::Plan<P> plan(problem, config);
   SampledMemory memory(256);
   const auto args = fk::make_args(problem, config, m, memory.sampler());
   const fk::reference::Inputs inputs = memory.inputs();
@@ -102,9 +103,15 @@ void runOnce(const P &problem, const fk::ConfigOf<P> &config, std::int64_t m, Sw
   }
   counts.compared += isCompared;
 }
+/// The same with a plan of its own.
+template <class P>
+void runOnce(const P &problem, const fk::ConfigOf<P> &config, std::int64_t m, SweepCounts &counts) {
+  runOnce(fk::Plan<P>(problem, config), problem, config, m, counts);
+}
 
-/// Runs a share of all problems, numbers of rows and configurations. What `choose` gives runs for
-/// each problem that is taken at all.
+/// Runs a share of all problems and configurations, what `choose` gives four times as often as what is
+/// listed. A plan takes longer to make than to run, so a configuration that is taken runs with all of its
+/// numbers of rows.
 template <class P>
 void sweep(const std::vector<P> &problems,
            const std::function<std::vector<std::int64_t>(const P &, const fk::ConfigOf<P> &)> &rows,
@@ -115,26 +122,34 @@ void sweep(const std::vector<P> &problems,
   for (const P &problem : problems) {
     if (!fk::supported(problem, target))
       continue;
-    std::set<std::string> done;
-    const auto once = [&](const fk::ConfigOf<P> &config, std::int64_t m) {
-      if (done.insert(fx::to_config(config).str() + std::to_string(m)).second)
-        runOnce(problem, config, m, counts);
+    // Configurations by their text, and the numbers of rows of each.
+    using Runs = std::map<std::string, std::pair<fk::ConfigOf<P>, std::set<std::int64_t>>>;
+    const auto add = [](Runs &to, const fk::ConfigOf<P> &config, const auto &m) {
+      const auto at = to.try_emplace(fx::to_config(config).str(), config, std::set<std::int64_t>());
+      at.first->second.second.insert(m.begin(), m.end());
     };
-    const std::size_t before = counts.runs;
-    // Numbers are drawn for all, so that a run is the same whatever else there is.
+    Runs chosen, taken;
     for (const std::int64_t m : rows(problem, fk::choose(problem, 16, target)))
+      add(chosen, fk::choose(problem, m, target), std::array{m});
+    // Numbers are drawn for all, so that a run is the same whatever else there is.
+    for (const auto &[name, choice] : chosen)
       if (share.takes(number++))
-        once(fk::choose(problem, m, target), m);
+        add(taken, choice.first, choice.second);
     for (const fk::ConfigOf<P> &config : fk::configs(problem, 16, target))
-      for (const std::int64_t m : rows(problem, config))
-        if (share.takes(number++ * 5 + 1) &&
-            fx::detail::randomBits(share.seed + 1, number) % 4 == 0)
-          once(config, m);
+      if (share.takes(number++ * 5 + 1) && fx::detail::randomBits(share.seed + 1, number) % 4 == 0)
+        add(taken, config, rows(problem, config));
+    const std::size_t before = counts.runs;
+    for (const auto &[name, one] : taken) {
+      const fk::Plan<P> plan(problem, one.first);
+      ++counts.plans;
+      for (const std::int64_t m : one.second)
+        runOnce(plan, problem, one.first, m, counts);
+    }
     counts.problems += counts.runs > before;
   }
-  std::printf("%s on %s: %zu runs of %zu problems, %zu compared with the reference\n",
+  std::printf("%s on %s: %zu runs of %zu plans of %zu problems, %zu compared with the reference\n",
               std::string(fk::FamilyOf<P>::name).c_str(), target.name().c_str(), counts.runs,
-              counts.problems, counts.compared);
+              counts.plans, counts.problems, counts.compared);
   CHECK((counts.runs > 0 || share.every > 1));
 }
 

@@ -186,7 +186,7 @@ inline fx::Target here() { return fx::Device::current().target(); }
 inline const std::vector<fx::Target> &targets() {
   static const std::vector<fx::Target> all = [] {
     std::vector<fx::Target> made;
-    for (const char *name : kEmulatedTargets)
+    for (const char *name : kEmulatorTargets)
       made.push_back(fx::Target::parse(name));
     return made;
   }();
