@@ -59,8 +59,7 @@ const std::map<std::string, std::set<std::string>> kNamed{
     {"include/flydsl/detail/kernel_spec.h", {"waves_per_eu"}},
     {"include/flydsl/host/executable.h", {"hsaco"}},
     {"include/flydsl/host/stream.h", {"ihipEvent_t", "ihipStream_t"}},
-    {"include/flydsl/target.h",
-     {"amd", "gfx1250", "mfma", "mfma_scale", "wmma", "wmma_scale"}},
+    {"include/flydsl/target.h", {"amd", "gfx1250", "mfma", "mfma_scale", "wmma", "wmma_scale"}},
 };
 
 std::vector<std::string> vendorsIn(const File &file) {
@@ -104,12 +103,11 @@ struct TargetTable {
   bool byName; ///< by their names; otherwise by their generations
 };
 const std::vector<TargetTable> kTargetTables{
-    {"src/emulator/isa/machine.cpp", true},        // the emulator's machine
-    {"src/emulator/loader/target_id.cpp", true},   // the number in an ELF file
-    {"src/emulator/observe/lds_phases.cpp", true}, // which lanes LDS serves together
-    {"src/target/matrix_table.cpp", false},        // matrix instructions
-    {"src/target/processors.cpp", true},           // what code may do
-    {"src/target/products.cpp", true},             // GPUs as they are sold
+    {"src/emulator/isa/machine.cpp", true}, // the emulator's machine, and how its LDS serves lanes
+    {"src/emulator/loader/target_id.cpp", true}, // the number in an ELF file
+    {"src/target/matrix_table.cpp", false},      // matrix instructions
+    {"src/target/processors.cpp", true},         // what code may do
+    {"src/target/products.cpp", true},           // GPUs as they are sold
 };
 } // namespace
 
@@ -156,7 +154,8 @@ Findings builderText(const Tree &tree) {
       "contains|"
       "substr|compare|starts_with|ends_with|startswith|endswith|split)\\(|" +
       "getStringRef\\(\\) *[=!]=");
-  static const std::regex intrinsic("\"llvm\\.(amdgcn\\.|trap|readsteadycounter)"); // they have no classes
+  static const std::regex intrinsic(
+      "\"llvm\\.(amdgcn\\.|trap|readsteadycounter)"); // they have no classes
   Findings found;
   for (const File &file : tree.files)
     if ((file.isIn("src/builder") || file.isIn("include/flydsl")) && isSource(file))

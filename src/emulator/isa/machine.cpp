@@ -1,6 +1,10 @@
 #include "emulator/isa/machine.h"
 
+#include "emulator/isa/lds_rows.h"
+
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <stdexcept>
 
 namespace flyemu {
@@ -110,7 +114,74 @@ const auto &table() {
   };
   return kMachines;
 }
+
+//===-- How LDS serves lanes ------------------------------------------------===//
+
+/// Eight lanes at a time that are two runs of four.
+constexpr std::array kRunsOf4 = {
+    ldsLanes(0, 3) | ldsLanes(20, 23),   ldsLanes(4, 7) | ldsLanes(16, 19),
+    ldsLanes(8, 11) | ldsLanes(28, 31),  ldsLanes(12, 15) | ldsLanes(24, 27),
+    ldsLanes(32, 35) | ldsLanes(52, 55), ldsLanes(36, 39) | ldsLanes(48, 51),
+    ldsLanes(40, 43) | ldsLanes(60, 63), ldsLanes(44, 47) | ldsLanes(56, 59),
+};
+/// Sixteen lanes at a time, of each half of a wave its outer and its inner ones.
+constexpr std::array kOuterAndInner = {
+    ldsLanes(0, 3) | ldsLanes(12, 15) | ldsLanes(20, 27),
+    ldsLanes(4, 11) | ldsLanes(16, 19) | ldsLanes(28, 31),
+    ldsLanes(32, 35) | ldsLanes(44, 47) | ldsLanes(52, 59),
+    ldsLanes(36, 43) | ldsLanes(48, 51) | ldsLanes(60, 63),
+};
+
+constexpr std::string_view kCk =
+    "Composable Kernel's documentation, \"Understanding AMD GPU LDS and Bank Conflicts\"";
+constexpr std::string_view kMi300 = "times of pairs of lanes on MI300, published with pyhip, agree "
+                                    "with Composable Kernel's documentation";
+constexpr std::string_view kHipKittens =
+    "HipKittens, analysis/paper_experiments/phases: SQ_LDS_BANK_CONFLICT of pairs of lanes, MI355X";
+constexpr std::string_view kAsGfx942 = "as gfx942: Composable Kernel's documentation treats "
+                                       "processors of 32 banks alike";
+constexpr std::string_view kAsRead96Of950 = "as gfx950's ds_read_b96, which 32 banks serve too";
+constexpr std::string_view kAsWrite64 = "32 banks, as gfx950's ds_write_b64";
+
+using enum LdsAccess;
+using enum Evidence;
+constexpr std::array kLdsRows = {
+    LdsRow{"gfx90a", Read, 3, {32, kRunsOf4}, Assumed, kAsGfx942},
+    LdsRow{"gfx90a", Read, 4, {32, kRunsOf4}, Assumed, kAsGfx942},
+
+    LdsRow{"gfx942", Read, 2, {32, kLdsInOrder<16>}, Measured, kMi300},
+    LdsRow{"gfx942", Read, 3, {32, kRunsOf4}, Assumed, kAsRead96Of950},
+    LdsRow{"gfx942", Read, 4, {32, kRunsOf4}, Measured, kMi300},
+    LdsRow{"gfx942", Write, 4, {32, kLdsInOrder<8>}, Documented, kCk},
+
+    LdsRow{"gfx950", Read, 2, {64, kLdsInOrder<32>}, Measured, kHipKittens},
+    LdsRow{"gfx950", Read, 3, {32, kRunsOf4}, Measured, kHipKittens},
+    LdsRow{"gfx950", Read, 4, {64, kOuterAndInner}, Measured, kHipKittens},
+    LdsRow{"gfx950", Write, 1, {32, kLdsInOrder<32>}, Assumed, kAsWrite64},
+    LdsRow{"gfx950", Write, 2, {32, kLdsInOrder<16>}, Measured, kHipKittens},
+    LdsRow{"gfx950", Write, 3, {32, kLdsInOrder<8>}, Assumed, kAsWrite64},
+    LdsRow{"gfx950", Write, 4, {32, kLdsInOrder<8>}, Assumed, kAsWrite64},
+    LdsRow{"gfx950", Atomic, 1, {32, kLdsInOrder<32>}, Assumed, kAsWrite64},
+    LdsRow{"gfx950", Atomic, 2, {32, kLdsInOrder<16>}, Assumed, kAsWrite64},
+    LdsRow{"gfx950", Atomic, 4, {32, kLdsInOrder<8>}, Assumed, kAsWrite64},
+    LdsRow{"gfx950", WritePair, 2, {32, kLdsInOrder<16>}, Assumed, kAsWrite64},
+    LdsRow{"gfx950", WritePair, 4, {32, kLdsInOrder<8>}, Assumed, kAsWrite64},
+};
+
+/// Each lane is in one phase, and the lanes of a phase fit into the banks.
+constexpr bool isSound(const LdsRow &row) {
+  uint64_t all = 0;
+  for (uint64_t phase : row.service.phases) {
+    if ((all & phase) || std::popcount(phase) * row.dwords > row.service.banks)
+      return false;
+    all |= phase;
+  }
+  return all == ~uint64_t(0);
+}
+static_assert(std::all_of(kLdsRows.begin(), kLdsRows.end(), isSound));
 } // namespace
+
+std::span<const LdsRow> ldsRows() { return kLdsRows; }
 
 const Machine *findMachine(std::string_view target) {
   target = target.substr(0, target.find(':'));
