@@ -11,6 +11,8 @@ namespace flydsl::cache {
 
 namespace {
 
+using support::Descriptor;
+
 /// True if `path` still names the file that `fd` has open. The last owner of the lock may have
 /// removed the file after it was opened.
 bool stillThere(int fd, const std::string &path) {
@@ -19,26 +21,27 @@ bool stillThere(int fd, const std::string &path) {
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-/// Opens or makes the lock file. Returns -1, with errno, if it can't. Anything but a regular file
+/// Opens or makes the lock file. Returns none, with errno, if it can't. Anything but a regular file
 /// is not a lock.
-int openLock(const std::string &path, std::optional<unsigned> group) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-                        group ? 0660 : 0600);
+Descriptor openLock(const std::string &path, std::optional<unsigned> group) {
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                         group ? 0660 : 0600));
   struct stat info;
-  if (fd < 0 || fstat(fd, &info) != 0)
-    return fd;
+  if (!file || fstat(file.get(), &info) != 0)
+    return file;
   if (!S_ISREG(info.st_mode)) {
-    ::close(fd);
+    file.reset();
     errno = EINVAL;
-    return -1;
+    return file;
   }
   // Sets the mode, whatever the umask and the folder made of it.
   const mode_t mode = group ? 0660 : 0600;
   if (info.st_uid == geteuid() &&
-      (!group || info.st_gid == *group || fchown(fd, static_cast<uid_t>(-1), *group) == 0) &&
+      (!group || info.st_gid == *group ||
+       fchown(file.get(), static_cast<uid_t>(-1), *group) == 0) &&
       (info.st_mode & 07777) != mode)
-    (void)fchmod(fd, mode);
-  return fd;
+    (void)fchmod(file.get(), mode);
+  return file;
 }
 
 } // namespace
@@ -50,23 +53,23 @@ FileLock::State FileLock::acquire(const std::string &path, std::chrono::millisec
   auto deadline = std::chrono::steady_clock::now() + timeout;
   auto pause = std::chrono::microseconds(200);
   for (;;) {
-    const int fd = openLock(path, group);
-    if (fd < 0 && errno != EINTR)
+    Descriptor file = openLock(path, group);
+    if (!file && errno != EINTR)
       return State::unusable;
-    if (fd >= 0) {
+    if (file) {
       // This is an open-file-description lock, so it keeps out other threads of this process as
       // well.
       struct flock lock{};
       lock.l_type = F_WRLCK;
       lock.l_whence = SEEK_SET;
-      const bool taken = fcntl(fd, F_OFD_SETLK, &lock) == 0;
+      const bool taken = fcntl(file.get(), F_OFD_SETLK, &lock) == 0;
       const int error = errno;
-      if (taken && stillThere(fd, path)) {
-        fd_ = fd;
+      if (taken && stillThere(file.get(), path)) {
+        file_ = std::move(file);
         path_ = path;
         return State::held;
       }
-      ::close(fd);
+      file.reset();
       if (!taken && error != EAGAIN && error != EACCES && error != EINTR)
         return State::unusable;
     }
@@ -80,12 +83,11 @@ FileLock::State FileLock::acquire(const std::string &path, std::chrono::millisec
 }
 
 void FileLock::release() {
-  if (fd_ < 0)
+  if (!file_)
     return;
   // The file is removed before the lock is released, so that the next owner sees that it is gone.
   ::unlink(path_.c_str());
-  ::close(fd_);
-  fd_ = -1;
+  file_.reset();
 }
 
 } // namespace flydsl::cache

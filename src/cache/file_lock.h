@@ -2,6 +2,8 @@
 // so that a dead owner never blocks others.
 #pragma once
 
+#include "support/descriptor.h"
+
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -28,10 +30,10 @@ public:
                 const std::function<bool()> &stop = {}, std::optional<unsigned> group = {});
   /// Removes the file and releases the lock.
   void release();
-  bool held() const { return fd_ >= 0; }
+  bool held() const { return bool(file_); }
 
 private:
-  int fd_ = -1;
+  support::Descriptor file_;
   std::string path_;
 };
 

@@ -1,7 +1,5 @@
 #include "support/file.h"
 
-#include "support/descriptor.h"
-
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -72,7 +70,7 @@ std::string followed(std::string path, std::string &problem) {
 std::string writeThrough(const std::string &path, std::span<const std::uint8_t> data,
                          bool durable) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
-  if (file.get() < 0)
+  if (!file)
     return why("open");
   std::string problem = writeAll(file.get(), data);
   if (problem.empty() && durable)
@@ -90,29 +88,28 @@ bool lockWhole(int fd) {
 }
 
 /// Opens a new file beside `path` and holds a lock on it while it is open: a process that can lock
-/// the file knows that its writer is gone. Returns -1, with errno, if it can't make one.
-int openTemporary(const std::string &path, mode_t mode, std::string &name) {
+/// the file knows that its writer is gone. Returns none, with errno, if it can't make one.
+Descriptor openTemporary(const std::string &path, mode_t mode, std::string &name) {
   static std::atomic<unsigned> counter{0};
   const unsigned salt = std::random_device{}(); // process ids repeat between machines
   for (int tries = 0; tries < 100; ++tries) {
     name = path + "." + std::to_string(::getpid()) + "." + std::to_string(salt) + "." +
            std::to_string(counter++) + std::string(kTemporarySuffix);
-    const int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-    if (fd < 0 && (errno == EEXIST || errno == EINTR))
+    Descriptor file(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+    if (!file && (errno == EEXIST || errno == EINTR))
       continue;
-    if (fd < 0)
-      return -1;
-    const bool locked = lockWhole(fd);
+    if (!file)
+      return file;
+    const bool locked = lockWhole(file.get());
     struct stat info;
     // A process that cleans up may have removed the name before the lock was taken.
-    if ((locked || (errno != EAGAIN && errno != EACCES)) && ::fstat(fd, &info) == 0 &&
+    if ((locked || (errno != EAGAIN && errno != EACCES)) && ::fstat(file.get(), &info) == 0 &&
         info.st_nlink > 0)
-      return fd;
+      return file;
     ::unlink(name.c_str());
-    ::close(fd);
   }
   errno = EEXIST;
-  return -1;
+  return Descriptor();
 }
 
 /// Sets owner and mode of a file that was just made, whatever the umask was.
@@ -131,7 +128,7 @@ std::string makeFolder(const std::string &folder, const WriteOptions &options) {
   if (!options.ours)
     return {};
   Descriptor made(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-  if (made.get() < 0) {
+  if (!made) {
     // The umask may take even the owner's right to read.
     if (::chmod(folder.c_str(), mode) != 0)
       return why("chmod " + folder, errno);
@@ -143,8 +140,8 @@ std::string makeFolder(const std::string &folder, const WriteOptions &options) {
 std::string replaceFile(const std::string &path, std::span<const std::uint8_t> data, mode_t mode,
                         bool setMode, const WriteOptions &options) {
   std::string temporary;
-  Descriptor file(openTemporary(path, setMode ? mode & 0700 : mode, temporary));
-  if (file.get() < 0)
+  Descriptor file = openTemporary(path, setMode ? mode & 0700 : mode, temporary);
+  if (!file)
     return why("making a file in " + folderOf(path), errno);
   std::string problem;
   if (setMode)
@@ -163,7 +160,7 @@ std::string replaceFile(const std::string &path, std::span<const std::uint8_t> d
     // The rename becomes durable when the directory is flushed. If a directory can't be flushed, a
     // power failure may lose the file, but the file can't be wrong.
     Descriptor folder(::open(folderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder.get() >= 0)
+    if (folder)
       ::fsync(folder.get());
   }
   // The file has its name now, so the lock may go with the descriptor.
@@ -181,9 +178,9 @@ InputFile::InputFile(const std::string &path, const Trust &trust) {
   bool there = ::stat(path.c_str(), &info) == 0;
   if (there && S_ISREG(info.st_mode)) {
     do
-      fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    while (fd_ < 0 && errno == EINTR);
-    there = fd_ >= 0 && ::fstat(fd_, &info) == 0;
+      file_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    while (!file_ && errno == EINTR);
+    there = file_ && ::fstat(file_.get(), &info) == 0;
   }
   if (!there) {
     absent_ = errno == ENOENT || errno == ENOTDIR;
@@ -196,16 +193,11 @@ InputFile::InputFile(const std::string &path, const Trust &trust) {
   }
 }
 
-InputFile::~InputFile() {
-  if (fd_ >= 0)
-    ::close(fd_);
-}
-
 bool InputFile::read(std::uint64_t offset, std::span<std::uint8_t> into) {
   if (!problem_.empty())
     return false;
   while (!into.empty()) {
-    const ssize_t n = ::pread(fd_, into.data(), into.size(), static_cast<off_t>(offset));
+    const ssize_t n = ::pread(file_.get(), into.data(), into.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0) {
@@ -294,9 +286,9 @@ WriteOptions ownOptions(const Trust &trust) {
 
 FolderLock::FolderLock(const std::string &path, unsigned seconds, std::string &problem) {
   const std::string folder = folderOf(path);
-  fd_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  folder_.reset(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
-  while (fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+  while (folder_ && ::flock(folder_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR)
       return; // this file system has no locks
     if (std::chrono::steady_clock::now() >= deadline) {
@@ -308,16 +300,11 @@ FolderLock::FolderLock(const std::string &path, unsigned seconds, std::string &p
   }
 }
 
-FolderLock::~FolderLock() {
-  if (fd_ >= 0)
-    ::close(fd_);
-}
-
 bool removeAbandoned(const std::string &path) {
   constexpr std::int64_t hour = 3600;
   Descriptor file(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY));
   struct stat info;
-  if (file.get() < 0 || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
+  if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
     return false;
   // A file from the future was written before a clock was set back.
   const bool old = std::abs(std::int64_t(std::time(nullptr)) - info.st_mtim.tv_sec) > hour;

@@ -3,6 +3,7 @@
 // and dumps are read and written only by these functions.
 #pragma once
 
+#include "support/descriptor.h"
 #include "support/trust.h"
 
 #include <cstdint>
@@ -23,9 +24,6 @@ using Bytes = std::vector<std::uint8_t>;
 class InputFile {
 public:
   InputFile(const std::string &path, const Trust &trust);
-  ~InputFile();
-  InputFile(const InputFile &) = delete;
-  InputFile &operator=(const InputFile &) = delete;
 
   bool absent() const { return absent_; }                 ///< there is no such file
   const std::string &problem() const { return problem_; } ///< why it can't be read; empty if it can
@@ -35,7 +33,7 @@ public:
   bool read(std::uint64_t offset, std::span<std::uint8_t> into);
 
 private:
-  int fd_ = -1;
+  Descriptor file_;
   bool absent_ = false;
   std::string problem_;
   std::uint64_t size_ = 0;
@@ -85,12 +83,9 @@ class FolderLock {
 public:
   /// Locks the folder of `path`. Waits at most `seconds`; after that `problem` says so.
   FolderLock(const std::string &path, unsigned seconds, std::string &problem);
-  ~FolderLock();
-  FolderLock(const FolderLock &) = delete;
-  FolderLock &operator=(const FolderLock &) = delete;
 
 private:
-  int fd_;
+  Descriptor folder_;
 };
 
 /// The suffix of a file that is being written.
