@@ -21,6 +21,9 @@ Support wavesFit(const GemmConfig &config, const Target &target);
 template <> struct Family<GemmProblem> : FamilyDefaults<GemmProblem, &GemmArgs::a> {
   static Support supported(const P &problem, const Target &target);
   static Support supported(const P &problem, const GemmConfig &config, const Target &target);
+  /// The same of a loop that multiplies by an instruction of its own choice, as convolutions do.
+  static Support supported(const P &problem, const GemmConfig &config, const MatrixForm &form,
+                           const Target &target);
   static GemmConfig choose(const P &problem, std::int64_t m, const Target &target);
   static std::vector<GemmConfig> candidates(const P &problem, std::int64_t m, const Target &target);
   static std::size_t workspaceBytes(const P &problem, const GemmConfig &config, std::int64_t m) {

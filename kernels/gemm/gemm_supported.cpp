@@ -605,6 +605,42 @@ Support narrowSupported(const GemmProblem &problem) {
   return {};
 }
 
+/// A refusal of a configuration.
+Support named(const GemmConfig &config, const Support &answer) {
+  return Support::no("tile " + to_string(config.tile_m) + "x" + to_string(config.tile_n) + "x" +
+                     to_string(config.tile_k) + " of " + to_string(config.threads) +
+                     " threads: " + answer.why);
+}
+/// What a block, its loop and its tiles take, whatever the matrix instruction. Each check relies on
+/// those before it.
+Support blockFits(const GemmProblem &problem, const GemmConfig &config, const Target &target) {
+  if (const Support answer = wavesFit(config, target); !answer)
+    return answer;
+  if (const Support answer = loopFits(problem, config, target); !answer)
+    return answer;
+  if (config.loop == GemmLoop::vector)
+    return vectorFits(problem, config, target);
+  if (isForVectorsAlone(problem, target))
+    return Support::no("a and b are of type f32, which " + target.name() +
+                       " multiplies without matrix instructions: loop is GemmLoop::vector");
+  if (const Support answer = tileFits(problem, config, target); !answer)
+    return answer;
+  for (const Support &answer : {mxFits(problem, config), narrowFits(problem, config)})
+    if (!answer)
+      return answer;
+  return loadsFit(problem, config, target);
+}
+/// What a loop with this matrix instruction takes.
+Support formFits(const GemmProblem &problem, const GemmConfig &config, const MatrixForm &form,
+                 const Target &target) {
+  const LoopShape shape = loopShape(problem, config, form);
+  if (const Support answer = memoryFits(problem, config, shape, target); !answer)
+    return named(config, answer);
+  if (const Support answer = partsFit(problem, config); !answer)
+    return named(config, answer);
+  return orderSupported(config.order);
+}
+
 /// Whether there is a tile for any number of rows whose scales and zero points leave a lane room for the
 /// rest. (RDNA3's lanes have all of a tile's.)
 bool hasTile(const GemmProblem &problem, const Target &target) {
@@ -723,42 +759,21 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
 
 Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
                         const Target &target) {
-  const auto named = [&](const Support &answer) {
-    return Support::no("tile " + to_string(config.tile_m) + "x" + to_string(config.tile_n) + "x" +
-                       to_string(config.tile_k) + " of " + to_string(config.threads) +
-                       " threads: " + answer.why);
-  };
-  // Each of these relies on those before it.
-  if (const Support answer = wavesFit(config, target); !answer)
-    return named(answer);
-  if (const Support answer = loopFits(problem, config, target); !answer)
-    return named(answer);
-  if (config.loop == GemmLoop::vector) {
-    if (const Support answer = vectorFits(problem, config, target); !answer)
-      return named(answer);
-    if (const Support answer = partsFit(problem, config); !answer)
-      return named(answer);
-    if (const Support answer = vectorMemoryFits(problem, config, target); !answer)
-      return named(answer);
-    return orderSupported(config.order);
-  }
-  if (isForVectorsAlone(problem, target))
-    return named(Support::no("a and b are of type f32, which " + target.name() +
-                             " multiplies without matrix instructions: loop is "
-                             "GemmLoop::vector"));
-  if (const Support answer = tileFits(problem, config, target); !answer)
-    return named(answer);
-  for (const Support &answer : {mxFits(problem, config), narrowFits(problem, config)})
-    if (!answer)
-      return named(answer);
-  if (const Support answer = loadsFit(problem, config, target); !answer)
-    return named(answer);
-  const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target));
-  if (const Support answer = memoryFits(problem, config, shape, target); !answer)
-    return named(answer);
+  if (const Support answer = blockFits(problem, config, target); !answer)
+    return named(config, answer);
+  if (config.loop != GemmLoop::vector)
+    return formFits(problem, config, *gemmForm(problem, config, target), target);
   if (const Support answer = partsFit(problem, config); !answer)
-    return named(answer);
+    return named(config, answer);
+  if (const Support answer = vectorMemoryFits(problem, config, target); !answer)
+    return named(config, answer);
   return orderSupported(config.order);
+}
+Support Gemm::supported(const GemmProblem &problem, const GemmConfig &config,
+                        const MatrixForm &form, const Target &target) {
+  if (const Support answer = blockFits(problem, config, target); !answer)
+    return named(config, answer);
+  return formFits(problem, config, form, target);
 }
 
 } // namespace kernels::impl

@@ -92,7 +92,7 @@ constexpr ConvAxis kThree{.kernel = 3, .before = 1, .after = 1};
 constexpr ConvAxis kOdd{.kernel = 3, .stride = 2, .dilation = 3, .before = 4, .after = 1};
 
 /// The shapes of FlyDSL's tests (tests/kernels/test_conv3d_implicit.py): images, channels, filters,
-/// extents (d, h, w) of which 1 stands for a mode that there is not, taps, stride and padding. Channels
+/// extents (d, h, w), where 1 stands for a mode that there is not, taps, stride and padding. Channels
 /// are multiples of 8 here, to which a program pads them, and extents that are long are cut so that the
 /// same tails are left of tiles.
 struct Shape {
@@ -422,6 +422,17 @@ TEST_CASE("convolutions of 8-bit floats", "[run]") {
     deep.scale_x = deep.scale_weight = fk::Scales::per_tensor;
     CHECK(fk::choose(deep, 12).split_k > 1);
     expectConv({deep, 1, {1, 3, 4}});
+    // Waves that share K multiply half of a step each, by the longest instruction for that. (A
+    // product would take one for the whole step: gfx950 has one of 128.)
+    const fk::GemmConfig sliced{.tile_m = 32,
+                                .tile_n = 64,
+                                .tile_k = 128,
+                                .threads = 256,
+                                .loop = fk::GemmLoop::ring,
+                                .waves_k = 2};
+    INFO(fk::supported(deep, sliced, target).why);
+    CHECK(fk::supported(deep, sliced, target));
+    expectConv({deep, 1, {1, 3, 4}}, sliced);
   }
 }
 
@@ -461,6 +472,9 @@ TEST_CASE("conv says what it does not support") {
   config.parts_sum = fk::PartsSum::kernel;
   CHECK(fk::supported(problem, config, target).why.find("no multiple of split_k * tile_k") !=
         std::string::npos);
+  config.waves_k = 0;
+  CHECK(fk::supported(problem, config, target).why.find("waves_k is 0; it divides the waves") !=
+        std::string::npos);
 
   const fk::ConvPlan plan(problem, fk::choose(problem, 40));
   Operands<ConvProblem> operands(problem, plan.config(), 40);
@@ -499,7 +513,7 @@ TEST_CASE("conv says what it does not support") {
   fk::ConvArgs without = ofDeep.args();
   without.workspace.reset();
   expectPart(messageOf([&] { split(without); }), "workspace");
-  // Lines of 640 MiB, of which a tile reads 3 together; and images of more than 1 GiB whose modes are
+  // Lines of 640 MiB, where a tile reads 3 together; and images of more than 1 GiB whose modes are
   // not nested, so that no element is the first of a tile's.
   expectPart(
       message([](A &a) {
@@ -518,7 +532,7 @@ TEST_CASE("conv says what it does not support") {
 }
 
 TEST_CASE("convolutions of images that span more than 4 GiB", "[.large]") {
-  // Images 480 MiB apart, of which only what is used is touched. It runs without checks, whose notes of the
+  // Images at a stride of 480 MiB. Only what is used is touched. It runs without checks, whose notes of the
   // memory take as much memory again.
   const ConvProblem problem{.y = fx::f32,
                             .channels = 16,
