@@ -62,7 +62,7 @@ std::int64_t part_columns(const GemmSpec &spec) {
   return impl::partsShape(spec.problem, spec.config).columns();
 }
 std::int64_t part_flags(const GemmSpec &spec, std::int64_t m) {
-  return impl::tilesOf(spec.problem, spec.config, m);
+  return impl::PartFlags::count(impl::tilesOf(spec.problem, spec.config, m));
 }
 
 namespace {

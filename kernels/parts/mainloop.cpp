@@ -144,8 +144,8 @@ private:
   static void spansLess(const Tensor &a, const Tensor &b) {
     for (const Tensor &scales : {a, b})
       for (int mode = 0; mode < 2; ++mode) {
-        const Int64 bytes = Int64(Int32(scales.shape()[mode]).to(i64)) *
-                            Int64(scales.stride()[mode]) * scales.dtype().bytes();
+        const Int64 bytes =
+            Int32(scales.shape()[mode]) * Int64(scales.stride()[mode]) * scales.dtype().bytes();
         trapIf((bytes < 0) | (bytes >= impl::kPastTheEnd));
       }
   }
@@ -169,7 +169,7 @@ public:
         parts_(shape_, checked(spec, tile, memory, loc)),
         place_(impl::tileOfC(problem_, config_, impl::columnsOfParts(problem_, config_),
                              blockTile(tile))),
-        flag_(flagOf(memory, loc)) {}
+        flag_(flagAmong(memory, loc)) {}
 
   /// Writes the sums of the tile's part.
   void write(const impl::Sums &sums) const {
@@ -208,7 +208,7 @@ private:
     checks.lines(ofPart, 0, Int64(spec.config.tile_m));
     return memory.sums;
   }
-  Pointer flagOf(const PartsOfK &memory, Loc loc) const {
+  Pointer flagAmong(const PartsOfK &memory, Loc loc) const {
     const Checks checks("the flags of parts of K", loc);
     checks.rank(memory.flags, 1, "a vector of part_flags(spec, m) elements");
     checks.type(memory.flags, i64, "flags are");
@@ -216,8 +216,9 @@ private:
     const Int32 number =
         tile_.m * static_cast<std::int32_t>(impl::tilesAcross(problem_, config_)) + tile_.n;
     const IntTuple shape = memory.flags.shape();
-    trapIf(Int32(shape.is_leaf() ? shape : shape[0]) <= number);
-    return memory.flags.iter() + number;
+    constexpr auto kFewest = static_cast<std::int32_t>(impl::PartFlags::kRoom);
+    trapIf(Int32(shape.is_leaf() ? shape : shape[0]) < max(number + 1, kFewest));
+    return memory.flags.iter() + impl::flagOf(number);
   }
 
   const GemmProblem &problem_;

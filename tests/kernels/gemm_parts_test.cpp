@@ -69,7 +69,7 @@ const fx::Kernel composed{
       loop.run(parts::PartsOfK{sums, flags}, finish);
     }};
 
-/// A matrix of integers, of which all sums are exact.
+/// A matrix of integers whose sums are exact.
 struct Matrix {
   Matrix(fx::DType type, std::int64_t rows, std::int64_t columns, std::uint64_t seed, bool turned)
       : rows(rows), columns(columns), turned(turned), values(integers(rows * columns, seed, -3, 3)),
@@ -472,14 +472,14 @@ std::string launchedWith(std::int64_t rowsMore, std::int64_t flagsMore, std::int
                               .split_k = 2,
                               .parts_sum = fk::PartsSum::last_block}};
   const std::int64_t m = 40, columns = parts::part_columns(spec),
-                     tiles = parts::part_flags(spec, m);
-  CHECK(tiles == 2);
+                     flagCount = parts::part_flags(spec, m);
+  CHECK(flagCount == 4096); // in different cache lines, of any product with as many tiles or fewer
   CHECK(parts::tiles(spec, m) == 4);
   const Operand a = Operand::output(fx::f16, m, 128), b = Operand::output(fx::f16, 64, 128),
                 c = Operand::output(fx::f32, m, 64);
   const fx::DeviceArray<float> scales({1, 1}), sums({2, m + rowsMore, columns});
   const fx::DeviceArray<std::int32_t> indices({m});
-  fx::DeviceArray<std::int64_t> flags({tiles + flagsMore});
+  fx::DeviceArray<std::int64_t> flags({flagCount + flagsMore});
   flags.fill(flag);
   const auto rowsOf = [](fx::TensorArg tensor, int mode, int divisor) {
     return tensor.mark_layout_dynamic(mode, divisor);

@@ -40,12 +40,13 @@ struct PartFlags {
   /// each other at a line, so that the flags of neighbouring tiles are in different lines.
   static constexpr std::int64_t kOfLine = 128 / kBytes, kLines = kRoom / kOfLine;
 
+  static std::int64_t count(std::int64_t tiles) { return std::max(tiles, kRoom); }
   static std::size_t bytes(std::int64_t tiles) {
-    return static_cast<std::size_t>(kBytes * std::max(tiles, kRoom));
+    return static_cast<std::size_t>(kBytes * count(tiles));
   }
   /// The place of the first flag in a workspace of so many bytes.
   static std::int64_t place(std::int64_t bytes, std::int64_t tiles) {
-    return (bytes / kBytes - std::max(tiles, kRoom)) * kBytes;
+    return (bytes / kBytes - count(tiles)) * kBytes;
   }
 };
 

@@ -51,9 +51,9 @@ struct FLYDSL_API PartsOfK {
   /// (split_k, m, part_columns(spec)), f32, or i32 for products of i8. It is written before it is
   /// read. Rows start at multiples of 16 bytes, and those of a tile span less than 1 GiB.
   Tensor sums;
-  /// A vector of part_flags(spec, m) elements of i64, one for each tile of c, by which its blocks
-  /// count themselves. They are zero before the first launch; each launch leaves them so. A kernel
-  /// that finds another number traps.
+  /// A vector of part_flags(spec, m) elements of i64, by which the blocks of each tile of c count
+  /// themselves; those of neighbouring tiles are in different cache lines. They are zero before the
+  /// first launch; each launch leaves them so. A kernel that finds another number traps.
   Tensor flags;
 };
 
