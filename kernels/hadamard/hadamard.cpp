@@ -84,15 +84,8 @@ void Hadamard::launch(const Call<HadamardProblem> &call) {
   const Arguments arguments(FamilyOf<HadamardProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.x, "x"), n = problem.n,
                      align = rowShape(problem).vector;
-  const Shape matrix{"m, n", m, n};
-  arguments.check(args.x,
-                  {.name = "x", .dtype = problem.x, .shape = matrix, .free = 1, .align = align});
-  arguments.check(args.y, {.name = "y",
-                           .dtype = problem.y,
-                           .shape = matrix,
-                           .free = 1,
-                           .use = Use::written,
-                           .align = align});
+  arguments.check(args.x, matrixOfRows("x", problem.x, m, n, align));
+  arguments.check(args.y, matrixOfRows("y", problem.y, m, n, align, Use::written));
   arguments.checkIf(problem.quantise != Quantisation::none || problem.group, args.scale,
                     writtenScales(groups(problem), problem.quantise == Quantisation::row, m, n));
   arguments.checkIf(problem.rows, args.rows, rowCount());

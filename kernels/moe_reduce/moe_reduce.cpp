@@ -125,12 +125,7 @@ void Reduce::launch(const Call<MoeReduceProblem> &call) {
                              .shape = {"m, topk, n", m, k, n},
                              .free = 2,
                              .align = align});
-  arguments.check(args.y, {.name = "y",
-                           .dtype = problem.y,
-                           .shape = {"m, n", m, n},
-                           .free = 1,
-                           .use = Use::written,
-                           .align = align});
+  arguments.check(args.y, matrixOfRows("y", problem.y, m, n, align, Use::written));
   arguments.checkIf(problem.weights, args.weights,
                     {.name = "weights", .dtype = f32, .shape = perRow});
   arguments.checkIf(problem.mask, args.mask, {.name = "mask", .dtype = u8, .shape = perRow});

@@ -93,12 +93,7 @@ NormParams<OnHost> Norm::checked(const NormProblem &problem, const NormArgs &arg
   const bool added = problem.residual, quantises = problem.quantise != Quantisation::none,
              gated = problem.gate != NormGate::none;
   const auto matrix = [&](const char *name, DType dtype, Use use) {
-    return Expected{.name = name,
-                    .dtype = dtype,
-                    .shape = {"m, n", m, n},
-                    .free = 1,
-                    .use = use,
-                    .align = align};
+    return matrixOfRows(name, dtype, m, n, align, use);
   };
   const auto columns = [&](const char *name, DType dtype) {
     return Expected{.name = name, .dtype = dtype, .shape = {"n", n}, .align = align};

@@ -87,12 +87,7 @@ void Backward::launch(const Call<NormBackwardProblem> &call) {
   const std::int64_t m = arguments.rows(args.x, "x"), n = problem.n,
                      align = rowShape(problem).vector;
   const auto matrix = [&](const char *name, DType dtype, Use use) {
-    return Expected{.name = name,
-                    .dtype = dtype,
-                    .shape = {"m, n", m, n},
-                    .free = 1,
-                    .use = use,
-                    .align = align};
+    return matrixOfRows(name, dtype, m, n, align, use);
   };
   const auto rows = [&](const char *name) {
     return Expected{.name = name, .dtype = f32, .shape = {"m", m}};

@@ -63,15 +63,8 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
   const Arguments arguments(FamilyOf<QuantiseProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.x, "x"), n = problem.n,
                      align = rowShape(problem).vector;
-  const Shape shape{"m, n", m, n};
-  arguments.check(args.x,
-                  {.name = "x", .dtype = problem.x, .shape = shape, .free = 1, .align = align});
-  arguments.check(args.q, {.name = "q",
-                           .dtype = problem.q,
-                           .shape = shape,
-                           .free = 1,
-                           .use = Use::written,
-                           .align = align});
+  arguments.check(args.x, matrixOfRows("x", problem.x, m, n, align));
+  arguments.check(args.q, matrixOfRows("q", problem.q, m, n, align, Use::written));
   arguments.checkIf(
       problem.smooth, args.smooth,
       {.name = "smooth", .dtype = problem.smooth_type, .shape = {"n", n}, .align = align});

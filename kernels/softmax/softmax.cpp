@@ -18,15 +18,8 @@ void Softmax::launch(const Call<SoftmaxProblem> &call) {
   const SoftmaxProblem &problem = call.problem;
   const Arguments arguments(FamilyOf<SoftmaxProblem>::name, call.where);
   const std::int64_t m = arguments.rows(call.args.x, "x"), align = rowShape(problem).vector;
-  const Shape shape{"m, n", m, problem.n};
-  arguments.check(call.args.x,
-                  {.name = "x", .dtype = problem.x, .shape = shape, .free = 1, .align = align});
-  arguments.check(call.args.y, {.name = "y",
-                                .dtype = problem.y,
-                                .shape = shape,
-                                .free = 1,
-                                .use = Use::written,
-                                .align = align});
+  arguments.check(call.args.x, matrixOfRows("x", problem.x, m, problem.n, align));
+  arguments.check(call.args.y, matrixOfRows("y", problem.y, m, problem.n, align, Use::written));
   arguments.checkIf(problem.rows, call.args.rows, rowCount());
   arguments.disjointOrSame(call.args.y, "y", call.args.x, "x");
   if (m == 0)

@@ -60,17 +60,9 @@ void Backward::launch(const Call<SoftmaxBackwardProblem> &call) {
   const Arguments arguments(FamilyOf<SoftmaxBackwardProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.y, "y"), n = problem.n,
                      align = rowShape(problem).vector;
-  const Shape shape{"m, n", m, n};
-  arguments.check(args.y,
-                  {.name = "y", .dtype = problem.y, .shape = shape, .free = 1, .align = align});
-  arguments.check(args.dy,
-                  {.name = "dy", .dtype = problem.dy, .shape = shape, .free = 1, .align = align});
-  arguments.check(args.dx, {.name = "dx",
-                            .dtype = problem.dx,
-                            .shape = shape,
-                            .free = 1,
-                            .use = Use::written,
-                            .align = align});
+  arguments.check(args.y, matrixOfRows("y", problem.y, m, n, align));
+  arguments.check(args.dy, matrixOfRows("dy", problem.dy, m, n, align));
+  arguments.check(args.dx, matrixOfRows("dx", problem.dx, m, n, align, Use::written));
   if (m == 0)
     return;
   call.launches.at(0, kSoftmaxBackward)(onRows(call, m), call.where,

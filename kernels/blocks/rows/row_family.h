@@ -41,6 +41,14 @@ template <Problem Of, auto Rows = nullptr> struct RowFamily : FamilyDefaults<Of,
   }
 };
 
+/// What is expected of m rows of n elements each, which may have gaps between them. `align` elements
+/// are moved at a time.
+inline Expected matrixOfRows(const char *name, DType dtype, std::int64_t m, std::int64_t n,
+                             std::int64_t align, Use use = Use::read) {
+  return {
+      .name = name, .dtype = dtype, .shape = {"m, n", m, n}, .free = 1, .use = use, .align = align};
+}
+
 /// What is expected of a number of rows in device memory.
 inline Expected rowCount() { return {.name = "rows", .dtype = i32, .shape = {"1", 1}}; }
 
