@@ -71,7 +71,7 @@ void compiledKernel(benchmark::State &state) {
 }
 BENCHMARK(compiledKernel)->ThreadRange(1, 2)->UseRealTime();
 
-/// A kernel compiled ahead of time for two targets, one of which is the device's.
+/// A kernel compiled ahead of time for two targets; one is the device's.
 void aotKernel(benchmark::State &state) {
   auto &[t, stream] = setup();
   const std::string path =

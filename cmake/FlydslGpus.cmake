@@ -4,7 +4,7 @@ set(FLYDSL_EMULATED_TARGETS gfx90a gfx942 gfx950 gfx1100 gfx1201)
 # Targets on which whole programs of kernels' cases run with the long tests alone, because every run would take a sixth
 # longer. A call of each family runs on them in every run.
 set(FLYDSL_LONG_TARGETS gfx1250)
-# Both, for tests of which each target has one.
+# Both, for tests that each target has one of.
 set(FLYDSL_ALL_TARGETS ${FLYDSL_EMULATED_TARGETS} ${FLYDSL_LONG_TARGETS})
 # All that the emulator runs, for what is proved on the host and for lists of names.
 set(FLYDSL_EMULATOR_TARGETS ${FLYDSL_ALL_TARGETS} gfx1200)

@@ -85,7 +85,7 @@ public:
     placed_ += std::size_t(made.device.size());
     return made;
   }
-  /// Numbers from 0 to 255, of which four take the room of one.
+  /// Numbers from 0 to 255; four take the room of one.
   struct Bytes {
     std::uint8_t *host;
     fx::TensorArg device;

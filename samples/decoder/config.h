@@ -1,4 +1,4 @@
-// config.json of a model: typed keys, each of which is asked for by its name.
+// config.json of a model: typed keys, which are asked for by their names.
 //
 // A key that the program does not know may change what the model computes. So a file with one is
 // refused, unless the key is in the list of those that do not matter here.

@@ -75,7 +75,7 @@ TEST_CASE("a known coordinate past a known extent is refused") {
     CHECK_THAT(errorOf([&] { row.body(); }), Contains(row.part));
 }
 
-TEST_CASE("coordinates of which one part is dynamic are looked at as far as they are known") {
+TEST_CASE("coordinates with one dynamic part are looked at as far as they are known") {
   auto at = [](int column) {
     return [column](fx::Tensor a, fx::Int32 n) { fx::Numeric x = a(n, column); };
   };

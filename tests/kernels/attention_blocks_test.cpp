@@ -279,7 +279,7 @@ TEST_CASE("tokens of a cache are where its layout says", "[run]") {
                                       fx::Constexpr<KvLayout> layout) {
                           const KvLayout &lies = layout.value();
                           const int page = lies.page, head = lies.head;
-                          // Two heads, of which the second is looked at.
+                          // Two heads; the second is looked at.
                           const bool rows = lies.valuesInRows();
                           const fx::Strided<fx::OnDevice, 3> strides{
                               .address = fx::Int64(cache.iter().address()),

@@ -15,7 +15,7 @@ AttentionProblem with(const AttentionProblem &problem, auto change) {
   return changed;
 }
 
-/// The pairs of a tile of queries and a tile of keys of which some query sees some key, and the keys
+/// The pairs of a tile of queries and a tile of keys where some query sees some key, and the keys
 /// that there are in the tiles of all pairs.
 struct Seen {
   std::int64_t pairs = 0, keys = 0;

@@ -60,7 +60,7 @@ TEST_CASE("products of operands in all layouts", "[run]") {
 
 namespace {
 
-/// Four waves, of which `wavesK` share k.
+/// Four waves; `wavesK` of them share k.
 GemmConfig vectors(const GemmProblem &problem, int rows, int wavesK, int columns = 16) {
   const int lanes = here().wave_size();
   return {.tile_m = rows,

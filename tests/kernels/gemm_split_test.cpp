@@ -1,4 +1,4 @@
-// Products whose K is shared by blocks, of which the last to arrive adds the parts.
+// Products whose K is shared by blocks. The last of them to arrive adds the parts.
 #include "support/product.h"
 
 #include "blocks/products/split_k_rules.h"
@@ -187,7 +187,7 @@ TEST_CASE("a workspace whose flags are not zero is found out", "[flags]") {
 
 namespace {
 
-/// The code of a kernel, of which instructions can be taken out.
+/// The code of a kernel. Instructions can be taken out of it.
 class Code {
 public:
   explicit Code(const fx::Executable &code)

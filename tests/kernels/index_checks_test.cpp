@@ -494,7 +494,7 @@ TEST_CASE("checked pages of attention", "[run]") {
 
 namespace {
 
-/// A call of rows of an embedding, of which each has ids of its own.
+/// A call of rows of an embedding; each row has ids of its own.
 struct Embedding {
   fk::GgmlRowsProblem problem{.n = 8, .k = 64};
   fk::GgmlRowsConfig config = fk::choose(problem, 4);

@@ -34,7 +34,7 @@ namespace {
 
 const fk::PlanOptions kChecked{.check_indices = false, .check_memory = true};
 
-/// Operands of a call in memory of their own, of which that of one ends an element early.
+/// Operands of a call in memory of their own. The memory of one ends an element early.
 class Short {
 public:
   explicit Short(std::size_t which) : which_(which) {}

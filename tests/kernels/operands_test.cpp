@@ -58,7 +58,7 @@ struct Change {
 };
 
 /// The operands whose extents the host cannot compare with anything: numbers in device memory say
-/// how much of them is read. With fewer of these, the call is wrong by its contents, of which a
+/// how much of them is read. With fewer of these, the call is wrong by its contents, about which a
 /// plan that checks its indices tells.
 struct ByContents {
   const char *family, *operand;

@@ -250,7 +250,7 @@ TEST_CASE("rope reads q, k and v once and writes them once", "[run]") {
     const fk::RopeConfig config{.lanes = 4, .heads = cache == KvCache::none ? 6 : 8, .block = 64};
     expectTraffic(problem, config, 64, config.lanes);
   }
-  // The fused form, of which a wave or two take a token.
+  // The fused form, where a wave or two take a token.
   RopeProblem problem = fused();
   problem.q_heads = 1;
   problem.k_norm = HeadNorm::plain;

@@ -72,8 +72,8 @@ Drawn draw(const SamplingProblem &problem, const SamplingConfig &config, std::in
       .log_probabilities = problem.log_probabilities ? std::optional(logs.vector()) : std::nullopt,
       .drafts = vector(drafts, "drafts", fx::i32),
       .accepted = drafts ? std::optional(accepted.vector()) : std::nullopt,
-      .draft_probabilities = matrix(problem.draft == fk::Draft::distribution,
-                                    "draft_probabilities", fx::f32, n),
+      .draft_probabilities =
+          matrix(problem.draft == fk::Draft::distribution, "draft_probabilities", fx::f32, n),
       .starts = starts,
       .lengths = drafts ? std::optional(lengths.vector()) : std::nullopt};
   const fx::Stream stream;
@@ -137,7 +137,7 @@ Rows randomRows(const SamplingProblem &problem, std::int64_t m, std::uint64_t se
                               std::numeric_limits<int>::max() / 2)}};
 }
 
-/// Draws, and requires what the reference says, of which roundings may leave a quarter open.
+/// Draws, and requires what the reference says. Roundings may leave a quarter of it open.
 void expectDrawn(const SamplingProblem &problem, const SamplingConfig &config, std::int64_t m,
                  const Rows &rows) {
   INFO(fx::to_config(problem).str() << " m=" << m << " " << fx::to_config(config).str());

@@ -76,7 +76,7 @@ TEST_CASE("softmax of rows with gaps, and of rows that do not stay in registers"
   expectSoftmax(padded, kStreamed, 3, uniform(fx::f16, 3 * 1001, 3, 8), 7);
   const fk::SoftmaxProblem odd{.x = fx::f32, .y = fx::f32, .n = 130};
   expectSoftmax(odd, kStreamed, 2, uniform(fx::f32, 260, 4, 60));
-  // Four rows a block, of which the last block has one.
+  // Four rows a block; the last block has one.
   const fk::SoftmaxProblem few{.x = fx::f32, .y = fx::f32, .n = 80};
   expectSoftmax(few, {.threads = 16, .block = 64, .resident = false}, 5, uniform(fx::f32, 400, 5));
 }

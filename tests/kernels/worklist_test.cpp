@@ -138,7 +138,7 @@ TEST_CASE("worklists of sequences with different numbers of queries", "[run]") {
     // The first of 9 queries stands at key 691 and sees those from 631 on; the first of 290 at 110.
     CHECK(host[1] == (before < 0 ? 11 : 2));
     CHECK(host[5] - host[4] == (before < 0 ? 7 : 6));
-    CHECK(host[3] - host[2] == 1); // of 900 keys, of which no query sees one
+    CHECK(host[3] - host[2] == 1); // of 900 keys, and no query sees any
   }
   const auto why = [&](const WorklistProblem &problem, std::span<const std::int32_t> of) {
     return messageOf([&] { (void)fk::make_worklist(problem, lengths, -1, of); });

@@ -169,7 +169,7 @@ TEST_CASE("shapes make compact layouts in every order", "[layout][make]") {
   CHECK(makeIdentityLayout(T("(?,(4,2))")).str() == "(?,(4,2)):(1E0,(1E1E0,1E1E1))");
   CHECK(makeIdentityLayout(T("8")).str() == "8:1");
   CHECK(makeFragmentLayout(L("((4,1),1,1):((1,0),0,0)")).str() == "((4,1),1,1):((1,0),0,0)");
-  // Equal steps along two axes are two modes, of which the first runs faster.
+  // Equal steps along two axes are two modes; the first one runs faster.
   CHECK(makeFragmentLayout(L("(4,2,2):(1E0,32E0,32E1)")).str() == "(4,2,2):(1,4,8)");
   CHECK(makeFragmentLayout(L("(4,2,2):(1E0,32E1,32E0)")).str() == "(4,2,2):(1,8,4)");
   CHECK(makeFragmentLayout(L("(4,2,2):(1E0,64E0,32E1)")).str() == "(4,2,2):(1,8,4)");

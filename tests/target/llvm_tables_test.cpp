@@ -34,7 +34,7 @@ std::unique_ptr<llvm::MCSubtargetInfo> subtarget(const Target &target) {
       amdgpu->createMCSubtargetInfo(triple, target.name(), ""));
 }
 
-/// A feature and LLVM's features of which one at least means the same.
+/// A feature, and features of LLVM: one of them at least means the same.
 struct Counterpart {
   Feature feature;
   std::vector<const char *> llvm;

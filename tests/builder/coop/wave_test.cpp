@@ -408,7 +408,7 @@ TEST_CASE("Lanes with the same key find one another, in groups of every width an
       run("match", kThreads, static_cast<int>(widths().size()) * 13, [&](Row &row, fx::Int32 t) {
         for (int width : widths()) {
           const auto put = [&](const coop::WarpMatch &match) {
-            // The bits as two numbers of 32, of which a wave of 32 lanes has one.
+            // The bits as two numbers of 32; a wave of 32 lanes has one.
             const fx::Numeric lanes = match.lanes.to(fx::u64);
             row.put(lanes & 0xffffffffu);
             row.put(lanes >> 32);

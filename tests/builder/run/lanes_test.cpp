@@ -124,7 +124,7 @@ TEST_CASE("AMD's lane instructions move values as documented") {
 // form on RDNA.
 TEST_CASE("What another lane brings is multiplied, and widened, on every target") {
   auto h = run::values<std::int64_t>("dpp_operands", 64, 3, [](fx::Tensor out, fx::Int32 tid) {
-    // The thread's number, of which the compiler knows no range.
+    // The thread's number, whose range the compiler does not know.
     const fx::Numeric t = fx::rocdl::ds_bpermute(fx::gpu::lane_id() * 4, tid);
     auto below = [&](int factor) { // one move for each use
       const fx::Numeric x = t * factor;

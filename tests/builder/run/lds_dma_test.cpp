@@ -59,7 +59,7 @@ private:
   std::vector<fx::Tensor> tiles_;
 };
 
-/// The sum of tiles of (width, kBlock) floats, of which each thread reads what its mirror image
+/// The sum of tiles of (width, kBlock) floats, where each thread reads what its mirror image
 /// among the threads loaded. `stages - 1` tiles are under way while one is read, and as many are
 /// loaded after the last one that is read.
 Ring ring(int stages, Load load, Style style = Style::apart) {

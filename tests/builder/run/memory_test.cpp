@@ -24,7 +24,7 @@ struct Storage {
 
 namespace {
 constexpr int tile = 64;
-/// y = x^T of one tile: written to swizzled shared memory by rows, read by columns, of which an
+/// y = x^T of one tile: written to swizzled shared memory by rows, read by columns; an
 /// instruction takes `bits`.
 void transposed(fx::Tensor x, fx::Tensor y, int bits) {
   auto memory = fx::SharedAllocator().allocate<fx::Array<fx::Float16, tile * tile, 16>>();

@@ -124,7 +124,7 @@ static void unwritten(bool agrees) {
   std::printf("done\n");
 }
 
-/// The same of elements of 6 bits, of which 16 lie in three words.
+/// The same of elements of 6 bits: 16 of them lie in three words.
 static void unwritten6(bool agrees) {
   const fx::Kernel kernel{"unwritten6", [agrees](fx::Tensor x) {
                             auto i = fx::thread_idx().x;

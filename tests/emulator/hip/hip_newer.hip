@@ -161,7 +161,7 @@ __global__ void groups(int *out) {
   out[8 * threads + i] = __popcll(__ballot_sync(~0ull, i % 2)) * 1000 + __shfl_xor_sync(~0ull, i, 1);
 }
 
-/// Sums of all blocks, of which each reads the others' after the barrier of the grid.
+/// Sums of all blocks. Each block reads the others' after the barrier of the grid.
 __global__ void overGrid(int *parts, int *out) {
   const cg::grid_group grid = cg::this_grid();
   if (threadIdx.x == 0)
@@ -174,7 +174,7 @@ __global__ void overGrid(int *parts, int *out) {
   out[grid.thread_rank()] = sum;
 }
 
-/// Wrong uses, each of which traps.
+/// Wrong uses: each traps.
 __global__ void outsideOfMask(unsigned long long *out) {
   out[threadIdx.x] = __ballot_sync(0x0full, 1); // lanes 4 and up call as well
 }

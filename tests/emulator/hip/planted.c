@@ -153,7 +153,7 @@ COUNTS(race_scope, __ATOMIC_ACQ_REL, __MEMORY_SCOPE_WRKGRP)
 COUNTS(race_no_acquire, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE)
 COUNTS(race_no_release, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE)
 
-// All work-items add to one word, of which one addition is left.
+// All work-items add to one word, and one addition is left.
 KERNEL race_lanes(GLOBAL int *out) {
   out[0] += id(); // race_lanes adds
 }
@@ -186,7 +186,7 @@ KERNEL init_scalar_stored(GLOBAL int *in, GLOBAL int *out) {
   barrier();
   out[id()] = loaded(in);
 }
-// Two dwords of which one is written, and that one alone is used.
+// Two dwords. One is written, and that one alone is used.
 KERNEL init_scalar_part(GLOBAL int *in, GLOBAL int *out) {
   long x;
   in[0] = 1;

@@ -1,4 +1,4 @@
-// Kernels each of which has one parameter that changes its cost.
+// Kernels with one parameter each that changes the cost.
 #define KERNEL __attribute__((amdgpu_kernel, visibility("protected"))) void
 #define GLOBAL __attribute__((address_space(1)))
 static __attribute__((address_space(3), loader_uninitialized)) int tile[4096];

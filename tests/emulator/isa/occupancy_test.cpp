@@ -25,7 +25,7 @@ TEST_CASE("a multiprocessor holds as many workgroups as its LDS, registers and w
   CHECK(hip::residentWorkgroups(mi300x, kernel(65537, 32, 64), 256, 0) == 0);
 }
 
-// RDNA's ISA documents: 128 KB of LDS for the four SIMDs of a work-group processor, of which a workgroup
+// RDNA's ISA documents: 128 KB of LDS for the four SIMDs of a work-group processor; a workgroup
 // takes 64 KB at most; LLVM's getLocalMemorySize has the same.
 TEST_CASE("workgroups of a work-group processor share twice the LDS that one of them may take") {
   for (const char *target : {"gfx1100", "gfx1200", "gfx1201"}) {

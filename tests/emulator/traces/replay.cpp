@@ -25,7 +25,7 @@ std::vector<uint8_t> readData(const std::string &name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Instructions of which streams have no stamp. On CDNA these are all that no unit executes.
+/// Instructions without a stamp in streams. On CDNA these are all that no unit executes.
 bool isStamped(const Program &program, size_t at) {
   const std::string text = program.text(at);
   const auto is = [&](std::string_view name) { return text.starts_with(name); };
@@ -34,7 +34,7 @@ bool isStamped(const Program &program, size_t at) {
   return !is("s_delay_alu") && !is("s_wait_alu") && !is("s_barrier_wait") && !is("s_endpgm");
 }
 
-/// The stamps of a trace's wave, to each of which the code is followed.
+/// The stamps of a trace's wave. The code is followed to each of them.
 std::vector<Stamped> ofSilicon(const Program &program, const std::vector<SqStamp> &trace,
                                unsigned simd, unsigned slot) {
   const bool isCdna = program.target->encoding == Encoding::Gfx9;
@@ -102,7 +102,7 @@ std::vector<TimelineEvent> run(const TracedKernel &traced, KernelCode &kernel) {
   }
   TestMemory map;
   map.add(memory.data(), memory.size());
-  kernel.descriptor.properties = 1 << 3; // the kernarg pointer in s[0:1]
+  kernel.descriptor.properties = 1 << 3;              // the kernarg pointer in s[0:1]
   kernel.descriptor.rsrc2 = 2 << 1 | 1 << 7 | 1 << 8; // and the workgroup's x and y
   if (kernel.program->target->processor->waveSize == 32)
     kernel.descriptor.properties |= 1 << 10;

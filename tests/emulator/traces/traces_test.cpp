@@ -56,10 +56,10 @@ TEST_CASE("stores to LDS, a barrier and loads from LDS take as long as on RDNA3 
   const unsigned wave = GENERATE(0u, 1u);
   CAPTURE(target, wave);
   // Two of the four waves share the SIMD that is traced.
-  const std::vector<Distance> all = distances(stepsOf({target + "-lds", target, 128, 512}, 0, wave,
-                                                      wave * 2));
+  const std::vector<Distance> all =
+      distances(stepsOf({target + "-lds", target, 128, 512}, 0, wave, wave * 2));
   REQUIRE(all.size() == 13);
-  // The first wait is for the first load of all from memory, of which the estimate has a part of its own.
+  // The first wait is for the first load of all from memory, for which the estimate has a part of its own.
   Distance sum;
   for (size_t i = 1; i < all.size(); ++i) {
     CAPTURE(all[i].text, all[i].silicon, all[i].emulated);
@@ -82,7 +82,8 @@ TEST_CASE("stores to LDS, a barrier and loads from LDS take as long as on RDNA3 
   near("ds_load_b32", wait, 4);
 }
 
-TEST_CASE("rounds of scalar, vector, transcendental and matrix instructions take as long as on RDNA4") {
+TEST_CASE(
+    "rounds of scalar, vector, transcendental and matrix instructions take as long as on RDNA4") {
   // 256 threads, so that each SIMD has two waves, as the one that is traced.
   const std::vector<Step> steps = stepsOf({"gfx1201-pipes", "gfx1201", 256, 512}, 0, 0, 0);
   std::vector<Distance> rounds(1);

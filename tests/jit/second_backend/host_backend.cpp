@@ -49,7 +49,7 @@ namespace {
 /// The text in front of what a code object says of its kernels: "name offset:size offset:size\n".
 constexpr std::string_view kNote = "host vendor's kernels:\n";
 
-/// What the note says of a kernel. Its arguments are a struct, of which the kernel's first
+/// What the note says of a kernel. Its arguments are a struct: the kernel's first
 /// instructions take the addresses of the fields.
 std::string lineOf(const llvm::Function &kernel) {
   const llvm::DataLayout &layout = kernel.getParent()->getDataLayout();

@@ -182,7 +182,7 @@ TEST_CASE("dispatch of all types, with scales") {
                 kSmall, {3, 9}, 0, 2);
 }
 
-TEST_CASE("dispatch to four and to eight ranks, of which some have no tokens") {
+TEST_CASE("dispatch to four and to eight ranks, some without tokens") {
   expectRight(with([](auto &p) {
                 p.ranks = 4;
                 p.experts = 20;

@@ -202,7 +202,7 @@ TEST_CASE("a causal convolution keeps what is not finite to its tokens and chann
 }
 
 TEST_CASE("a causal convolution in steps is that of all tokens", "[run]") {
-  // A prompt of 9 tokens, then steps with drafts of which some are right: the tokens that count give
+  // A prompt of 9 tokens, then steps with drafts. Some are right: the tokens that count give
   // the same bits as in one call.
   const std::int64_t channels = 24, total = 9 + 1 + 3 + 2;
   CausalConvProblem whole{.channels = int(channels), .activation = fk::Activation::silu};
@@ -225,7 +225,7 @@ TEST_CASE("a causal convolution in steps is that of all tokens", "[run]") {
   Values got = begun.y;
   std::int64_t done = 9, accepted = 1;
   for (const std::int64_t right : {1, 3, 2}) {
-    // Four tokens, of which the first `right` are the sequence's and the others wrong.
+    // Four tokens: the first `right` are the sequence's, and the others are wrong.
     fk::reference::Inputs call = inputs;
     call["x"] = rows(done, right);
     const Values wrong = uniform(fx::bf16, (4 - right) * channels, std::uint64_t(done), 2);

@@ -459,7 +459,7 @@ TEST_CASE("what is written into caches of 8 bits is read", "[run]") {
 }
 
 TEST_CASE("a latent cache that rope writes, and its copy, are read by latent decoding", "[run]") {
-  // Keys of 192 elements, of which 128 are the value: a small MLA.
+  // Keys of 192 elements; 128 of them are the value: a small MLA.
   constexpr std::int64_t head = 192, latent = 128, heads = 16;
   const Form form{.heads = 1, .head = head, .values = false};
   const Given k = given(1, head, 21);

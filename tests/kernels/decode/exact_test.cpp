@@ -6,7 +6,7 @@ using namespace kernel_tests::decoding;
 
 TEST_CASE("decoding picks keys exactly", "[run]") {
   // Key j is 100 e_j: query i, which is e_i and scaled by 10, sees a score of 1000 there and 0
-  // elsewhere, of which nothing is left.
+  // elsewhere, and nothing of those is left.
   const DecodeProblem problem{.y = fx::f32, .q_heads = 16, .kv_heads = 1, .head = 64, .scale = 10};
   Inputs inputs = random(problem, {64});
   inputs.v[0] = integers(64 * 64, 9, -100, 100);

@@ -31,7 +31,7 @@ std::vector<double> logarithms(std::int64_t rows, std::int64_t states, std::int6
   return decode(fx::f32, encode(fx::f32, all));
 }
 
-/// A call over rows with gaps, of which states without keys hold NaNs.
+/// A call over rows with gaps. Rows of states without keys hold NaNs.
 void expectMerge(const MergeStatesProblem &problem, std::int64_t m,
                  std::optional<fk::MergeStatesConfig> given = {}, bool inPlace = false) {
   const fk::MergeStatesConfig config = given ? *given : fk::choose(problem, m);

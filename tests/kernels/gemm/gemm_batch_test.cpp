@@ -124,7 +124,7 @@ TEST_CASE("a batched product: another run, a graph and a file give the same bits
 }
 
 // Latent attention absorbs its projections: of kv_b_proj, (heads * (nope + value), latent), the rows
-// of a head's keys and those of its values are matrices of two products, of which the first takes
+// of a head's keys and those of its values are matrices of two products. The first one takes
 // them by columns; tokens have their heads one after another.
 TEST_CASE("the projections of latent attention are absorbed as their weights lie", "[run]") {
   constexpr std::int64_t heads = 3, tokens = 5, nope = 32, value = 16, latent = 64, rope = 16;

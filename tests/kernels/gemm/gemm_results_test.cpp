@@ -180,7 +180,7 @@ TEST_CASE("results with scales of 32 columns are those of quantise, bit by bit",
     std::vector<GemmConfig> configs;
     for (const std::int64_t rows : {16, 64, 4096})
       configs.push_back(fk::choose(problem, rows));
-    // Waves of which two, four and one have a block's columns, and rows of waves.
+    // Two, four and one waves side by side, and rows of waves.
     configs.push_back({.tile_m = 32, .tile_n = 64, .tile_k = tileK, .threads = 2 * lanes});
     configs.push_back({.tile_m = 16, .tile_n = 32, .tile_k = tileK, .threads = lanes});
     std::size_t ran = 0;

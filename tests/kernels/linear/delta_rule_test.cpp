@@ -78,7 +78,7 @@ TEST_CASE("the gated delta rule forgets, and keeps", "[run]") {
   inputs.g = {-1000, 0, -200, -80, 0, -1e-6}; // e^-1000 and e^-200 are 0 in f32
   inputs.beta = {1, 0, 0, 1, 1, 0};
   expectDelta(problem, inputs);
-  // The first token finds a large state, of which nothing is left.
+  // The first token finds a large state, and nothing is left of it.
   for (double &x : inputs.state)
     x *= 0x1p100;
   expectDelta(problem, inputs);

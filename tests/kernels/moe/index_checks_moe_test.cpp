@@ -63,7 +63,7 @@ TEST_CASE("checked places of experts", "[run]") {
                                  .a_rows = fk::GroupedRows::tokens,
                                  .c_rows = fk::GroupedRows::slots};
   const double slot = 1 << 24;
-  // 4 experts of 16 places, of which 8 are taken by 2 slots of 16 tokens.
+  // 4 experts of 16 places; 2 slots of each of 16 tokens take 8 of these.
   std::vector<double> ids;
   for (int place = 0; place < 64; ++place) {
     const int taken = place / 16 * 8 + place % 16;

@@ -109,7 +109,7 @@ TEST_CASE("rows that a number in device memory counts", "[run]") {
 }
 
 TEST_CASE("rows of products that a number in device memory counts", "[run]") {
-  // One tile and several, of which some have no rows; parts of K, in both forms; pairs; columns; results
+  // One tile and several, some without rows; parts of K, in both forms; pairs; columns; results
   // of 8 bits with scales of their own.
   const fk::GemmProblem plain{.a = fx::f16, .b = fx::f16, .c = fx::f32, .n = 48, .k = 128};
   const fk::GemmConfig small{.tile_m = 16, .tile_n = 64, .loop = fk::GemmLoop::registers};

@@ -86,7 +86,7 @@ protected:
                     (step + 1) * shape_.tileK, shape_.k);
   }
   void multiplyPart(std::int64_t first) {
-    mistake_.unless(first >= 0, "columns of which nothing was fetched", first);
+    mistake_.unless(first >= 0, "columns that were not fetched", first);
     if (first >= 0 && first < shape_.k) // past the end, zeros are multiplied
       ++seen_[std::size_t(first / shape_.form.part())];
   }

@@ -255,7 +255,7 @@ private:
 inline RopeProblem small() {
   return {.q_heads = 4, .kv_heads = 2, .head = 64, .cache = KvCache::pages};
 }
-/// FlyDSL's shape of heads that are normed, rotated and quantised at a time: 512 elements, of which
+/// FlyDSL's shape of heads that are normed, rotated and quantised at a time: 512 elements; of these,
 /// the last 64 rotate.
 inline RopeProblem fused() {
   return {.x = fx::bf16,

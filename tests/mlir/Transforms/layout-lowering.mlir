@@ -266,7 +266,7 @@ func.func @dead_loop(%n: i32, %c: i1) -> i32 {
 
 // -----
 
-// What the kernel assumes of a stride in 64 bits makes the arithmetic of a place 32 bits wide; the block's coordinate, of which nothing is assumed,
+// What the kernel assumes of a stride in 64 bits makes the arithmetic of a place 32 bits wide; the block's coordinate, about which nothing is assumed,
 // stays in 64 bits.
 // CHECK-LABEL: @assumed_stride
 // CHECK: arith.muli %{{.*}}, %{{.*}} : i64

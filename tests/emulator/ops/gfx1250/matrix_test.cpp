@@ -178,7 +178,7 @@ TEST_CASE("gfx1250: scales of 16 k are eight to a row, in two registers") {
     }
 }
 
-TEST_CASE("gfx1250: matrix instructions of which sources disagree are refused") {
+TEST_CASE("gfx1250: matrix instructions on which sources disagree are refused") {
   const char *refused[] = {
       "v_wmma_f32_16x16x16_f16 v[0:7], v[8:11], v[12:15], v[0:7]",
       "v_wmma_scale_f32_32x16x128_f4 v[0:15], v[16:31], v[32:39], v[0:15], v1, v2",

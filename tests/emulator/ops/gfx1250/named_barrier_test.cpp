@@ -76,7 +76,7 @@ TEST_CASE("gfx1250: two of three waves meet at a named barrier, again and again"
 TEST_CASE("gfx1250: a wave signals without waiting, and its signals are not lost") {
   WaveRun w = ofWaves(2);
   w.readV = {4};
-  // Wave 0 fills and signals barrier 1, of which wave 1 is the member that waits.
+  // Wave 0 fills and signals barrier 1, where wave 1 is the member that waits.
   w.run(kPlace + given(1, 1) +
             "s_cmp_eq_u32 s9, 0\n"
             "s_cbranch_scc0 reads\n"

@@ -30,7 +30,7 @@ extern Env env;
 
 /// Operand and result kinds of a signature "result:sources":
 ///   f h d  floats of 32, 16 and 64 bits      u U s  integers of 32, 64 and 16 bits
-///   w      32 bits of which a float's sign is no sign (packed values)
+///   w      32 bits where a float's sign is no sign (packed values)
 ///   m      the lane's bit of a mask          x 128 bits (as four dwords, by a reference of its
 ///   own)
 using Reference = uint64_t (*)(uint64_t a, uint64_t b, uint64_t c);

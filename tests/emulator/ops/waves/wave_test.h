@@ -40,7 +40,7 @@ struct WaveRun {
   Order order;
   uint32_t slice = kDefaultSlice; ///< Options::slice
   bool counters = false;
-  std::array<uint32_t, 3> grid = {1, 1, 1};    ///< workgroups, all of which run the code
+  std::array<uint32_t, 3> grid = {1, 1, 1};    ///< workgroups; all run the code
   std::array<uint32_t, 3> cluster = {1, 1, 1}; ///< workgroups of a cluster
   unsigned namedBarriers = 0;                  ///< of gfx1250; a multiple of four
   unsigned waves = 1; ///< of the workgroup; all run the code, the last one stores registers

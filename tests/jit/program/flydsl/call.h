@@ -83,7 +83,7 @@ inline Numbers product(const Numbers &a, const Numbers &b, std::size_t m, std::s
 }
 
 /// A matrix (n, k) in the order of FlyDSL's preshuffled weights: blocks of 16 rows and 32 columns,
-/// in each of which 16 bytes of one row come behind those of another
+/// in each, 16 bytes of one row come after those of another
 /// (shuffle_weight of FlyDSL's tests/utils.py).
 inline Numbers preshuffled(const Numbers &b, std::size_t n, std::size_t k,
                            std::size_t elementBytes) {

@@ -17,7 +17,7 @@ func.func @waves(%t: !rows, %l: !packed, %s: !tile) -> (!fly.copy_atom<!fly_rocd
   return %a, %c : !fly.copy_atom<!fly_rocdl.cdna5.tensor_load<shape = [32, 64], elem = f16, tensor2tdm = (1E0,1E1), atomicBarrier = true, cacheModifier = 2>, 16>, !coords
 }
 
-// A tensor of which the columns are contiguous.
+// A tensor whose columns are contiguous.
 !columns = !fly.memref<f16, global, (256,512):(1,256)>
 func.func @columns(%t: !columns, %l: !fly.layout<(128,64):(1,128)>, %s: !tile) -> (!fly.copy_atom<!fly_rocdl.cdna5.tensor_load<shape = [64, 128], elem = f16, tensor2tdm = (1E1,1E0)>, 16>, !fly.coord_tensor<(0,0), (256,512):(1E0,1E1)>) {
   %a, %c = fly_rocdl.make_tiled_tdm_load_atom %t, %l, %s : !columns, !fly.layout<(128,64):(1,128)>, !tile
@@ -45,7 +45,7 @@ func.func @whole(%t: !whole, %l: !fly.layout<(64,64):(64,1)>, %s: !fly.tile<[64|
   return %a, %c : !fly.copy_atom<!fly_rocdl.cdna5.tensor_store<shape = [4096], elem = f16, tensor2tdm = (64E0,1E0)>, 16>, !fly.coord_tensor<(0), (64,64):(64E0,1E0)>
 }
 
-// Modes along which the tile does not move, and modes of which the tensor has one element.
+// Modes along which the tile does not move, and modes where the tensor has one element.
 !three = !fly.memref<f16, global, (256,512,4):(512,1,131072)>
 !flat = !fly.memref<f16, global, (1,512,4,9):(5,1,512,2048)>
 func.func @still(%t: !three, %f: !flat, %l: !fly.layout<(128,1,4):(1,128,128)>, %k: !fly.layout<(1,64,2,1):(64,1,64,64)>, %s: !fly.tile<[128|1|4]>, %r: !fly.tile<[1|64|2|1]>) -> (!fly.copy_atom<!fly_rocdl.cdna5.tensor_load<shape = [4, 128, 1], elem = f16, tensor2tdm = (1E1,1E2,1E0)>, 16>, !fly.coord_tensor<(0,0,0), (1,512,4,9):(0,1E0,1E1,1E2)>) {
