@@ -150,7 +150,7 @@ public:
   std::optional<Numeric> sink() const override {
     if (!problem_.sink)
       return std::nullopt;
-    return Numeric(ofHead(p_.sink) * static_cast<float>(kLog2E));
+    return Numeric(ofHead(p_.sink) * kToBase2);
   }
   /// The factor of an operand, if it has one.
   std::optional<Numeric> descale(const Strided<OnDevice, 2> &of, bool has) const {
@@ -256,7 +256,7 @@ private:
         of.view(problem_.kv, {p_.size.batch, p_.size.keys, problem_.kv_heads, elements},
                 kvLayout(problem_).align);                   // (batch, keys, kv_heads, elements)
     const Tensor own = all(place_.sequence, _, kvHead(), _); // (keys, elements)
-    return make_view(own(place_.startK, _).iter(), own.layout());
+    return make_view(own(place_.startK, _).iter(), own.layout()); // (keys, elements)
   }
   Tensor row(const Strided<OnDevice, 3> &of, DType type, int elements, const Int32 &query) const {
     const Tensor all = of.view(type, {p_.size.batch, tokens(), problem_.q_heads, elements},

@@ -68,7 +68,7 @@ public:
         ones_(held(Vector::splat(1.0f, shape.second.perLane(), shape.second.b))) {
     SharedAllocator shared;
     const auto place = [&](const DmaTile &tile) {
-      return shared.tensor(shape.form.b, make_layout(tile.bytes() / bytes()), 256);
+      return shared.tensor(shape.form.b, make_layout(tile.bytes() / bytes()), 256); // (elements)
     };
     for (int stage = 0; stage < 2; ++stage) {
       keyPlaces_.push_back(place(shape.keyTile()));
@@ -120,7 +120,7 @@ public:
     const Int32 group = lane().group;
     queries_.store(
         [&](int r, int from, int count) {
-          return make_view(results_[at(r)].iter() + from, make_layout(count)).load();
+          return make_view(results_[at(r)].iter() + from, make_layout(count)).load(); // (count)
         },
         {sums(), [&](int i) { return Int32(group + i / sums() * (16 / sums())); }}, parts,
         [&](int r) { return Numeric(weightSums_[at(r)](0)); });
@@ -161,7 +161,7 @@ private:
   /// What an instruction of a part takes of its elements.
   Tensor ofProduct(const Tensor &elements, int product) const {
     const int perLane = shape_.form.perLane();
-    return make_view(elements.iter() + product * perLane, make_layout(perLane));
+    return make_view(elements.iter() + product * perLane, make_layout(perLane)); // (perLane)
   }
   // Values and probabilities are multiplied in steps of keys. A lane has runs of 8 of them.
   int valueSteps() const { return shape_.tileK / shape_.second.k; }
@@ -205,21 +205,22 @@ private:
     const Lane own = lane();
     for (int r = 0; r < shape_.repeats(); ++r)
       for (int part = 0; part < keyParts(); ++part) {
-        operandsQ_.push_back(make_rmem_tensor(IntTuple({size, piecesOfPart()}), shape_.form.a));
+        operandsQ_.push_back(
+            make_rmem_tensor(IntTuple({size, piecesOfPart()}), shape_.form.a)); // (piece, pieces)
         for (int i = 0; i < piecesOfPart(); ++i)
           operandsQ_.back()(_, i).store(
               queries_.piece(r, own.group, part * piecesOfPart() + i).to(shape_.form.a));
       }
   }
   static Tensor held(const Vector &values) {
-    const Tensor registers = make_rmem_tensor(IntTuple(int(values.size())), values.dtype());
+    const Tensor registers = make_rmem_tensor(IntTuple(int(values.size())), values.dtype()); // (V)
     registers.store(values);
     return registers;
   }
   /// `count` elements of a tile from the one at `offset`, the constant `more` after it. That is an
   /// element of the tile for the compiler too, which so knows which loads may write it.
   static Tensor inTile(const Tensor &tile, const Int32 &offset, int more, int count) {
-    return make_view(tile.iter() + offset + more, make_layout(count));
+    return make_view(tile.iter() + offset + more, make_layout(count)); // (count)
   }
 
   /// The operands of a chunk of the keys: for each part and 16 rows. Rows are those of runs of 8 keys.
@@ -231,7 +232,8 @@ private:
     Operands operands;
     for (int part = 0; part < keyParts(); ++part)
       for (int tile = chunk * tilesOfChunk(); tile < (chunk + 1) * tilesOfChunk(); ++tile) {
-        operands.push_back(make_rmem_tensor(IntTuple({size, piecesOfPart()}), shape_.form.b));
+        operands.push_back(
+            make_rmem_tensor(IntTuple({size, piecesOfPart()}), shape_.form.b)); // (piece, pieces)
         for (int i = 0; i < piecesOfPart(); ++i) {
           const Int32 piece = pieceNumber(own, part, i) ^ rows.ofKeys(first);
           copy_atom_call(read_,
@@ -256,8 +258,8 @@ private:
     for (int tile = 0; tile < shape_.headV / 16; ++tile) {
       const Int32 piece = (inRow / size + tile * 16 / size) ^ rows.ofValues(first);
       const Int32 offset = first * shape_.headV + piece * size + inRow % size;
-      const Tensor operand =
-          make_rmem_tensor(IntTuple({keys, runs * kRun / keys}), shape_.second.b);
+      const Tensor operand = make_rmem_tensor(IntTuple({keys, runs * kRun / keys}),
+                                              shape_.second.b); // (keys, runs * 8 / keys)
       for (int run = 0; run < runs; ++run)
         for (int i = 0; i < kRun / keys; ++i)
           copy_atom_call(
@@ -267,7 +269,7 @@ private:
                          shape_.headV,
                      keys),
               operand(_, run * (kRun / keys) + i));
-      operands.push_back(make_view(operand.iter(), make_layout(runs * kRun)));
+      operands.push_back(make_view(operand.iter(), make_layout(runs * kRun))); // (runs * 8)
     }
     return operands;
   }

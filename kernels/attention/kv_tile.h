@@ -37,10 +37,12 @@ public:
   /// `valuePart`: which of the block's parts of values it has, of AttentionShape::valueParts.
   KvTile(const AttentionShape &shape, const KvSource &source, const Int32 &valuePart)
       : shape_(shape), source_(source), valuePart_(valuePart),
-        keys_(shared_.tensor(shape.form.b, tileInRuns(shape.form, shape.tileK, shape.head,
-                                                      shape.keyRow(), shape.keyRows8()))),
-        values_(shared_.tensor(shape.form.b, tileInRuns(shape.form, shape.headV, shape.tileK,
-                                                        shape.valueRow(), shape.valueRows8()))),
+        keys_(shared_.tensor(shape.form.b,
+                             tileInRuns(shape.form, shape.tileK, shape.head, shape.keyRow(),
+                                        shape.keyRows8()))), // (tileK, head)
+        values_(shared_.tensor(shape.form.b,
+                               tileInRuns(shape.form, shape.headV, shape.tileK, shape.valueRow(),
+                                          shape.valueRows8()))), // (headV, tileK)
         keysInOrder_(inOrder(keys_, shape.tileK, shape.head, shape.keyRow(), shape.keyRows8())),
         valuesInOrder_(
             inOrder(values_, shape.headV, shape.tileK, shape.valueRow(), shape.valueRows8())),
@@ -227,9 +229,8 @@ private:
   /// A piece of `size` elements of values in memory, for a piece of those of the tile. Past the last one
   /// is the last one again: it becomes elements of results that nobody writes.
   Int32 inMemory(const Int32 &piece, int size) const {
-    const Int32 own = shape_.valueParts() > 1
-                          ? Int32(piece + valuePart_ * (shape_.headV / size))
-                          : piece;
+    const Int32 own =
+        shape_.valueParts() > 1 ? Int32(piece + valuePart_ * (shape_.headV / size)) : piece;
     return shape_.padsValues() ? Int32(min(own, shape_.valueElements / size - 1)) : own;
   }
   void storeQuad(const Round &round) const {

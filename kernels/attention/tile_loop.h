@@ -17,14 +17,15 @@ public:
       : shape_(shape), keys_(place.keys), queries_(queries), runs_(RunsOfEight::of(shape.form)),
         tile_(shape, source, place.valuePart), scoresMma_(keysByQueries(shape.form, sideBySide())),
         valuesMma_(valuesByQueries(shape.second, sideBySide())),
-        scores_(scoresMma_.make_fragment_C({shape.tileK, shape.tileQ})),
-        results_(valuesMma_.make_fragment_C({shape.headV, shape.tileQ})),
+        scores_(scoresMma_.make_fragment_C({shape.tileK, shape.tileQ})),  // (V, keys, queries)
+        results_(valuesMma_.make_fragment_C({shape.headV, shape.tileQ})), // (V, elements, queries)
         keyAtom_(make_copy_atom(UniversalCopy128b(), shape.form.b)),
         runAtom_(make_copy_atom(UniversalCopy(8 * RunsOfEight::kRun * shape.second.bytes()),
                                 shape.second.b)),
-        readKeys_(make_tiled_copy_A(keyAtom_, scoresMma_).get_slice(threadOf(shape, shape.keep.acrossTiles))),
-        readValues_(
-            make_tiled_copy_A(runAtom_, valuesMma_).get_slice(threadOf(shape, shape.keep.acrossTiles))) {
+        readKeys_(make_tiled_copy_A(keyAtom_, scoresMma_)
+                      .get_slice(threadOf(shape, shape.keep.acrossTiles))),
+        readValues_(make_tiled_copy_A(runAtom_, valuesMma_)
+                        .get_slice(threadOf(shape, shape.keep.acrossTiles))) {
     for (int part = 0; part < shape.head / shape.form.part(); ++part)
       operandQ_.push_back(scoresMma_.make_fragment_B(make_layout(
           {shape.tileQ, shape.form.part()}, {shape.form.part(), 1}))); // (V, queries, k)
@@ -60,7 +61,7 @@ public:
   void store(bool parts) const {
     queries_.store(
         [&](int r, int from, int count) {
-          return make_view(results_(_, _, r).iter() + from, make_layout(count)).load();
+          return make_view(results_(_, _, r).iter() + from, make_layout(count)).load(); // (count)
         },
         {RunsOfEight::kRun, [&](int i) { return runs_.run(i); }}, parts);
   }
@@ -83,8 +84,7 @@ private:
       const Tensor operand = operandQ_[part](_, r, _); // (V, k)
       const int count = size(operand).value() / piece;
       for (int i = 0; i < count; ++i) {
-        const Vector own =
-            queries_.piece(r, lane, static_cast<int>(part) * count + i).to(form.a);
+        const Vector own = queries_.piece(r, lane, static_cast<int>(part) * count + i).to(form.a);
         for (int k = 0; k < piece; ++k)
           operand(i * piece + k) = own.at(k);
       }
@@ -101,8 +101,10 @@ private:
     for (std::size_t part = 0; part < operandQ_.size(); ++part) {
       if (!shape_.keepsQueries())
         loadQueries(part);
-      copy(keyAtom_, from(_, _, static_cast<int>(part)), readKeys_.retile(operand)(_, _, 0));
-      gemm(scoresMma_, scores_, operand, operandQ_[part], scores_, unscaled(shape_.form));
+      copy(keyAtom_, from(_, _, static_cast<int>(part)),
+           readKeys_.retile(operand)(_, _, 0)); // (V, keys)
+      gemm(scoresMma_, scores_, operand, operandQ_[part], scores_,
+           unscaled(shape_.form)); // (V, keys, queries)
       endPhase(shape_.keep.queries);
     }
   }
@@ -131,8 +133,9 @@ private:
       for (int r = 0; r < shape_.repeats(); ++r)
         giveProbabilities(shape_.second, part(weights[std::size_t(r)], p * own, own),
                           operandP(_, r, _));
-      copy(runAtom_, from(_, _, p), readValues_.retile(operand)(_, _, 0));
-      gemm(valuesMma_, results_, operand, operandP, results_, unscaled(shape_.second));
+      copy(runAtom_, from(_, _, p), readValues_.retile(operand)(_, _, 0)); // (V, elements)
+      gemm(valuesMma_, results_, operand, operandP, results_,
+           unscaled(shape_.second)); // (V, elements, queries)
       endPhase(shape_.keep.nextTile);
     }
   }

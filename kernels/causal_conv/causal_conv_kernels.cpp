@@ -78,7 +78,7 @@ private:
   }
   /// The elements of numbers first, first + step, ... among those of pieces of V.
   Vector picked(const Columns &pieces, int first, int step) const {
-    const Tensor all = make_rmem_tensor(IntTuple(size()), pieces.front().dtype());
+    const Tensor all = make_rmem_tensor(IntTuple(size()), pieces.front().dtype()); // (size)
     for (int v = 0; v < size(); ++v) {
       const int at = first + v * step;
       all(v) = pieces[std::size_t(at / size())].at(at % size());
@@ -132,7 +132,7 @@ private:
         statePiece(slot, i).store(columns[std::size_t(i)].to(problem_.state));
         continue;
       }
-      const Tensor piece = make_rmem_tensor(IntTuple(size()), f32);
+      const Tensor piece = make_rmem_tensor(IntTuple(size()), f32); // (size)
       for (int v = 0; v < size(); ++v) {
         const int at = i * size() + v; // channel at / count, column at % count
         piece(v) = columns[std::size_t(at % count)].at(at / count);
@@ -220,12 +220,11 @@ private:
           set(columns);
         });
     const Columns weights = filters();
-    const Vector start = problem_.bias
-                             ? own(p_.bias.view(problem_.weight, problem_.channels,
-                                                problem_.weight.bytes() * size()))
-                                   .load()
-                                   .to(f32)
-                             : Vector::splat(0.0f, size(), f32);
+    const Vector start = problem_.bias ? own(p_.bias.view(problem_.weight, problem_.channels,
+                                                          problem_.weight.bytes() * size()))
+                                             .load()
+                                             .to(f32)
+                                       : Vector::splat(0.0f, size(), f32);
     /// The sum over the taps of the last `width` of some tokens.
     const auto summed = [&](const Columns &of) {
       Columns sums{start};

@@ -39,12 +39,14 @@ private:
   int ranks() const { return problem_.ranks; }
   /// Accesses of an operand: (accesses, elements).
   Tensor vectorOf(const Strided<OnDevice, 0> &operand) const {
-    return operand.view(problem_.type, {p_.accesses, elementsOf(problem_)}, kAccessBytes);
+    return operand.view(problem_.type, {p_.accesses, elementsOf(problem_)},
+                        kAccessBytes); // (accesses, elements)
   }
   /// A region of this turn of a window.
   PacketMemory region(const WindowParams<OnDevice> &window, Region region) const {
-    const Tensor turns = window.data.view(problem_.wire ? DType(u8) : problem_.type,
-                                          {2, 2, kAccessBytes}, kAccessBytes);
+    const Tensor turns =
+        window.data.view(problem_.wire ? DType(u8) : problem_.type, {2, 2, kAccessBytes},
+                         kAccessBytes); // (turns, regions, an access)
     return wire_.memory(turns(meeting_.turn(), static_cast<int>(region), _),
                         Int32(p_.part * ranks()));
   }

@@ -5,6 +5,7 @@
 // before that, which was the last one to read this turn.
 #pragma once
 
+#include "blocks/common/wide.h"
 #include "collective/group_call.h"
 
 #include <flydsl/flydsl.h>
@@ -78,7 +79,7 @@ public:
       if (order_.releases)
         fence(MemoryOrder::release, order_.scope);
       // One word has both numbers, so that they come together.
-      const Int64 numbers(expected.to(i64) | (p_.call.to(i64) << 32));
+      const Int64 numbers = joined(p_.call, expected);
       for (int rank = 0; rank < ranks_; ++rank)
         if_(thread_ == rank, [&] {
           atomic_store(signal(p_.windows[static_cast<std::size_t>(rank)], p_.rank), numbers,
@@ -139,8 +140,8 @@ private:
   /// Where a window has the signals of rank `from` to a block.
   static Pointer signalOf(const WindowParams<OnDevice> &window, const Numeric &from,
                           const Int32 &block) {
-    const Tensor all =
-        window.signals.view(i64, {GroupMemory::most_ranks, GroupMemory::most_blocks});
+    const Tensor all = window.signals.view(
+        i64, {GroupMemory::most_ranks, GroupMemory::most_blocks}); // (ranks, blocks)
     return all(from, _).iter() + block;
   }
   Pointer signal(const WindowParams<OnDevice> &window, const Numeric &from) const {

@@ -49,9 +49,7 @@ private:
     return p_.windows[static_cast<std::size_t>(rank)];
   }
   /// The turns of all windows have the same size.
-  Int64 offset(std::int64_t first) const {
-    return Int64(turn_.to(i64) * p_.own.data.stride[0] + first);
-  }
+  Int64 offset(std::int64_t first) const { return Int64(turn_ * p_.own.data.stride[0] + first); }
   Int64 at(const WindowParams<OnDevice> &window, std::int64_t first) const {
     return Int64(window.data.address + offset(first));
   }

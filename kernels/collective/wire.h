@@ -63,7 +63,8 @@ public:
   /// So many accesses in a region of a window.
   PacketMemory memory(const Tensor &region, const Int32 &accesses) const {
     const auto valuesFrom = [&](const Pointer &first) {
-      return make_view(first, make_layout({accesses, elements_}, {elements_, 1}));
+      return make_view(first,
+                       make_layout({accesses, elements_}, {elements_, 1})); // (accesses, elements)
     };
     if (!code_)
       return {valuesFrom(region.iter()), std::nullopt};

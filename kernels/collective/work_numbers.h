@@ -38,7 +38,7 @@ public:
   /// with one after another, below `end`, until none are left. All threads of the block call.
   template <class F>
   void eachTicket(int launch, bool isPersistent, const Int32 &end, const F &body) {
-    const Tensor drawn = shared_.tensor(i32, make_layout(1, 1));
+    const Tensor drawn = shared_.tensor(i32, make_layout(1, 1)); // (1)
     if (!isPersistent)
       return body(draw(launch, drawn));
     const Var<Int32> ticket(Int32(0));

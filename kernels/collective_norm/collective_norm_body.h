@@ -21,7 +21,8 @@ public:
     meeting_.ifGoing([&] {
       if (order_.looksAhead)
         lookAhead();
-      const Tensor x = rowsOf(p_.norm.x, norm_.x, p_.norm.m, shape_), own = windowOf(p_.group.own);
+      const Tensor x = rowsOf(p_.norm.x, norm_.x, p_.norm.m, shape_),
+                   own = windowOf(p_.group.own); // (m, n) both
       eachRow([&](const RowThread &thread) {
         const auto give = [&](const RowThread::Cursor &at) { at.store(own, at.load(x, 0)); };
         if (rows_.resident)
@@ -47,7 +48,7 @@ private:
     const Tensor turns =
         window.data.view(norm_.x, {2, 2, windowStride(norm_)}, accessBytes(norm_.x, shape_));
     return make_view(turns(meeting_.turn(), 0, _).iter(),
-                     make_layout({p_.norm.m, norm_.n}, {windowStride(norm_), 1}));
+                     make_layout({p_.norm.m, norm_.n}, {windowStride(norm_), 1})); // (m, n)
   }
   std::vector<Tensor> ofAll() const {
     std::vector<Tensor> rows;

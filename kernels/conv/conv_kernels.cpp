@@ -76,7 +76,7 @@ private:
     const Strided<OnDevice, 1> rows{.address = ofGroup(p_.y.address, problem_.y),
                                     .stride = {Int64(std::int64_t{problem_.filters})}};
     return rows.view(problem_.y, {elementsOfY(problem_, p_), n_},
-                     storedTogether(n_) * problem_.y.bytes());
+                     storedTogether(n_) * problem_.y.bytes()); // (elements of y, n)
   }
   Epilogue stages(const TileOfC &place) const {
     Epilogue epilogue(place);
@@ -109,7 +109,8 @@ Tensor partsOfGroup(const ConvProblem &problem, const GemmConfig &config,
   const Int32 elements = elementsOfY(problem, p);
   const Strided<OnDevice, 2> sums{.address = start,
                                   .stride = {Int64(wide(elements) * row), Int64(row)}};
-  return sums.view(all.acc, {all.parts, elements, columns}, kPieceBytes);
+  return sums.view(all.acc, {all.parts, elements, columns},
+                   kPieceBytes); // (parts, elements of y, columns)
 }
 PartSums partSumsOf(const ConvProblem &problem, const GemmConfig &config,
                     const ConvParams<OnDevice> &p, const Int32 &group) {

@@ -72,16 +72,15 @@ private:
                            const Int32 &channel, int channels, int together) {
     const Int64 bytes(std::int64_t{dtype.bytes()});
     const auto upTo = [&](std::size_t mode) {
-      return Int64(wide(first.at[mode]) * p.x.stride[mode + 1]);
+      return Int64(first.at[mode] * p.x.stride[mode + 1]);
     };
-    const Int64 before =
-        wide(first.image) * p.x.stride[0] + upTo(0) + upTo(1) + upTo(2) + wide(channel);
+    const Int64 before = first.image * p.x.stride[0] + upTo(0) + upTo(1) + upTo(2) + channel;
     // From the first element to the last of the last image.
     const auto along = [&](std::size_t mode) {
-      return Int64(wide(Int32(p.in[mode] - 1 - first.at[mode])) * p.x.stride[mode + 1]);
+      return Int64((p.in[mode] - 1 - first.at[mode]) * p.x.stride[mode + 1]);
     };
-    const Int64 span = wide(Int32(p.images - first.image - 1)) * p.x.stride[0] + along(0) +
-                       along(1) + along(2) + Int64(std::int64_t{channels});
+    const Int64 span = (p.images - first.image - 1) * p.x.stride[0] + along(0) + along(1) +
+                       along(2) + Int64(std::int64_t{channels});
     const Strided<OnDevice, 0> start{.address = Int64(p.x.address + before * bytes), .stride = {}};
     // It ends before the places of what is not to be read (insideOf), which all that a block reads lies
     // before.

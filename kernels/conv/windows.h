@@ -53,7 +53,7 @@ public:
         fetched_(make_fragment_like(slice_.partition_D(stage(0)))), first_(first),
         column_(thread_idx().x % across() * piece()) {
     for (int number = 0; number < shape.stages; ++number)
-      to_.push_back(slice_.partition_D(stage(number)));
+      to_.push_back(slice_.partition_D(stage(number))); // ((V, 1), m, 1)
   }
 
   void fetch(const Int32 &step, int) const override { fetchTap(columnOf(step), {}); }
@@ -193,7 +193,8 @@ private:
     const Int64 bytes(ofFilter(tile) * tile.dtype().bytes());
     const Strided<OnDevice, 0> start{
         .address = Int64(tile.p.weight.address + wide(tile.filter) * bytes), .stride = {}};
-    return bounded(start.view(tile.dtype(), piece, kPieceBytes), Int64(wide(tile.exist) * bytes));
+    return bounded(start.view(tile.dtype(), piece, kPieceBytes),
+                   Int64(wide(tile.exist) * bytes)); // (piece)
   }
   void fetchTap(const Int32 &column, const std::optional<Boolean> &inK) const override {
     const TapOfColumn of = TapOfColumn::of(column, tile_.taps, tile_.channels());
@@ -219,18 +220,14 @@ private:
 };
 
 /// What the ring makes of both.
-inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const WindowTile &tile,
-                                                SharedAllocator &shared,
-                                                const TiledCopy &toFragments,
-                                                const WavesOfOperand &,
-                                                std::vector<Tensor> fragments) {
+inline std::unique_ptr<RingOperand>
+ringOperand(const LoopShape &shape, const WindowTile &tile, SharedAllocator &shared,
+            const TiledCopy &toFragments, const WavesOfOperand &, std::vector<Tensor> fragments) {
   return std::make_unique<RowsOfWindow>(shape, tile, shared, toFragments, std::move(fragments));
 }
-inline std::unique_ptr<RingOperand> ringOperand(const LoopShape &shape, const PhaseTile &tile,
-                                                SharedAllocator &shared,
-                                                const TiledCopy &toFragments,
-                                                const WavesOfOperand &,
-                                                std::vector<Tensor> fragments) {
+inline std::unique_ptr<RingOperand>
+ringOperand(const LoopShape &shape, const PhaseTile &tile, SharedAllocator &shared,
+            const TiledCopy &toFragments, const WavesOfOperand &, std::vector<Tensor> fragments) {
   return std::make_unique<PhaseFilters>(shape, tile, shared, toFragments, std::move(fragments));
 }
 

@@ -25,8 +25,8 @@ public:
       // Launches have fewer than 2^31 accesses; the last block ends below 2^32.
       const Boolean isInside(number / UInt32(ofRow) < p_.m.to(u32));
       const Int32 known = select(isInside, row, 0).to(i32);
-      const Int64 from = problem_.gather ? numberOf(p_.from, known) : Int64(known.to(i64)),
-                  to = problem_.scatter ? numberOf(p_.to, known) : Int64(known.to(i64));
+      const Numeric from = problem_.gather ? numberOf(p_.from, known) : Numeric(known),
+                    to = problem_.scatter ? numberOf(p_.to, known) : Numeric(known);
       const Boolean copied(isInside & (from >= 0) & (from < p_.rowsOfX) & (to >= 0) &
                            (to < p_.rowsOfY));
       const Vector values = if_(
@@ -42,7 +42,7 @@ private:
   /// What a thread moves at a time.
   struct Piece {
     Boolean copied;
-    Int64 to;
+    Numeric to;
     Int32 column;
     Vector values;
   };
@@ -52,8 +52,9 @@ private:
     return operand.view(type(), {rows, problem_.n / access_, access_},
                         access_ * problem_.type.bytes());
   }
-  Int64 numberOf(const Strided<OnDevice, 0> &of, const Int32 &row) const {
-    return of.view(problem_.index, p_.m)(row).to(i64);
+  /// A row's number in another operand, of the type problem.index.
+  Numeric numberOf(const Strided<OnDevice, 0> &of, const Int32 &row) const {
+    return of.view(problem_.index, p_.m)(row);
   }
 
   const CopyRowsProblem &problem_;

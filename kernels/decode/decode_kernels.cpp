@@ -1,5 +1,26 @@
-// The kernels of attention over a paged cache: the blocks that go over keys, the one that combines
-// their parts, and the one that makes a worklist.
+// The kernels of decoding: attention of the newest tokens over a paged cache. The rows of a block are
+// queries of the heads that share a head of keys, so that each key is read once for all of them.
+//
+//   a block                                                                the file
+//   which sequence, which of its rows, and which keys                      decode_part.h
+//   Q (rows, head): memory -> registers, or LDS if those have no room      paged_block.h
+//   each wave, for its own steps of keys:                                  paged_block.h
+//     K (keys, head), V (keys, head_v): memory -> registers, by the table  kv_source.h
+//     S^T (keys, rows) = K Q^T                                             decode_wave.h
+//     P = exp(S - largest so far), results so far scaled: in registers     decode_scores.h, decode_wave.h
+//     O^T (head_v, rows) += V^T P^T                                        decode_wave.h
+//   the waves' O and their sums of P, added up through LDS                 paged_block.h
+//   O / sum of P, and its logarithm: registers -> memory                   decode_part.h
+//
+// Latent attention (MLA) has one head of keys, whose first elements are the values: there all waves take
+// the same step of keys, through LDS, and share the rows (latent_block.h).
+//
+//   kernel            keys of a block                what it does with the results
+//   decode            all of a sequence              writes them
+//                     one of `splits`, or a          writes them and their logarithms to the
+//                     worker's units of a worklist   workspace
+//   decode_combine                                   adds up a row's parts, weighed by their logarithms
+//   decode_worklist                                  deals the keys of all sequences to workers
 #include "blocks/attention/worklist_kernel.h"
 #include "blocks/common/sorted_search.h"
 #include "decode/latent_block.h"

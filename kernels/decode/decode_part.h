@@ -117,7 +117,7 @@ public:
     if (!problem_.sink)
       return std::nullopt;
     const Numeric own = p_.terms.sink.view(f32, problem_.q_heads)(head);
-    return own * static_cast<float>(kLog2E);
+    return own * kToBase2;
   }
   /// The result of a token's head.
   RowResult final(const Int32 &token, const Int32 &head) const {

@@ -57,7 +57,8 @@ public:
 inline Tensor cacheOf(const DecodeProblem &problem, const DecodeTraced &p) {
   const Strided<OnDevice, 2> tokens{.address = p.k.address,
                                     .stride = {p.k.stride[0], p.k.stride[1]}};
-  return tokens.view(problem.kv, {kAnyBlocks, problem.page, problem.head}, kPieceBytes);
+  return tokens.view(problem.kv, {kAnyBlocks, problem.page, problem.head},
+                     kPieceBytes); // (blocks, page, head)
 }
 
 /// A block with one sequence.
@@ -244,7 +245,7 @@ private:
       for (int tile = 0; tile < lane_.valueTiles(); tile += lane_.width())
         for (int v = 0; v < lane_.product().sums(); ++v)
           for (int e = 0; e < lane_.width(); e += size) {
-            const Tensor run = make_rmem_tensor(IntTuple(size), f32);
+            const Tensor run = make_rmem_tensor(IntTuple(size), f32); // (size)
             for (int k = 0; k < size; ++k)
               run(k) = wave.sums(0, tile + e + k)(v) * factor;
             const Int32 element = firstValue_ + lane_.element(tile, lane_.product().sumRow(v)) + e;
@@ -278,7 +279,7 @@ private:
         gpu::barrier(AddressSpace::shared); // all have read what was there before
         for (int i = 0; i < rows; ++i)
           for (int e = 0; e < width; e += size) {
-            const Tensor run = make_rmem_tensor(IntTuple(size), f32);
+            const Tensor run = make_rmem_tensor(IntTuple(size), f32); // (size)
             for (int k = 0; k < size; ++k)
               run(k) = wave.sums(0, tile + e + k)(v + i) * factor;
             const Int32 at = lane_.product().group() * kTogether + (i * width + e);

@@ -239,7 +239,7 @@ private:
             return probabilities;
           if (scalesWeights(problem_)) // which have all but the signs already
             return withSigns(probabilities, vScales);
-          const Tensor weighed = make_rmem_tensor(IntTuple(count), operandOf(problem_));
+          const Tensor weighed = make_rmem_tensor(IntTuple(count), operandOf(problem_)); // (count)
           for (int i = 0; i < count; ++i)
             weighed(i) =
                 (probabilities.at(i).to(f32) * vScales[std::size_t(i)]).to(operandOf(problem_));
@@ -251,7 +251,7 @@ private:
   /// as it is, because with a sign it would be the NaN of the FNUZ formats.
   static Vector withSigns(const Vector &probabilities, const std::vector<Numeric> &scales) {
     const Vector bytes = probabilities.bitcast(u8);
-    const Tensor all = make_rmem_tensor(IntTuple(int(scales.size())), u8);
+    const Tensor all = make_rmem_tensor(IntTuple(int(scales.size())), u8); // (keys)
     for (std::size_t i = 0; i < scales.size(); ++i) {
       const Numeric own = bytes.at(int(i)),
                     sign = ((scales[i].bitcast(u32) >> UInt32(24)) & UInt32(0x80)).to(u8);
@@ -275,7 +275,8 @@ private:
     };
     if (each == count)
       return load(0);
-    const Tensor all = make_rmem_tensor(IntTuple({each, count / each}), type);
+    const Tensor all =
+        make_rmem_tensor(IntTuple({each, count / each}), type); // (each, count / each)
     for (int i = 0; i < count / each; ++i)
       all(_, i).store(load(i * each));
     return all.load();
@@ -327,7 +328,8 @@ private:
                              const std::vector<KvRun> &runs) const {
     std::vector<Tensor> tiles;
     for (int tile = 0; tile < lane_.valueTiles(); ++tile) {
-      tiles.push_back(make_rmem_tensor(IntTuple({kRun, std::ssize(runs)}), operandOf(problem_)));
+      tiles.push_back(make_rmem_tensor(IntTuple({kRun, std::ssize(runs)}),
+                                       operandOf(problem_))); // (kRun, runs)
       for (std::size_t i = 0; i < runs.size(); ++i) {
         const KvPlace place = runs[i](Int32(0));
         const Tensor tokens = source_.tokens(place.block, elementOf(tile, 1)); // (page)

@@ -188,8 +188,8 @@ private:
   /// Loads a round of rows of q or k (m, key); those past the last token are the last one again.
   Vector loaded(const Tensor &of, const Int32 &base, const Int32 &end, int round) const {
     const RowPiece at = rowPiece(round);
-    const Tensor row = of(min(base + at.row, end - 1), _); // (key)
-    return logical_divide(row, kPiece)(_, at.piece).load();
+    const Tensor row = of(min(base + at.row, end - 1), _);  // (key)
+    return logical_divide(row, kPiece)(_, at.piece).load(); // (kPiece)
   }
   /// Puts them into shared memory, normed if the problem says so, and 0 past the last token.
   void store(const Vector &values, const Int32 &base, const Int32 &end, int round,
@@ -262,9 +262,7 @@ private:
       shared_.beta(i) = select(inside, loaded.beta, 0.0f);
     });
   }
-  static Numeric decayOf(const Numeric &exponent) {
-    return powerOf2(Numeric(exponent * static_cast<float>(kLog2E)));
-  }
+  static Numeric decayOf(const Numeric &exponent) { return powerOf2(Numeric(exponent * kToBase2)); }
 
   /// The products of the chunk's tokens with one another: the system, and what y takes of each d.
   /// The waves take tiles of 16 x 16 in turn.
@@ -398,11 +396,11 @@ private:
   /// the wave.
   Vector operandOf(const std::vector<Tensor> &state, int block, int v) const {
     const int values = valuesOfOperand();
-    const Tensor own = make_rmem_tensor(IntTuple({kPiece, values}), problem_.x);
+    const Tensor own = make_rmem_tensor(IntTuple({kPiece, values}), problem_.x); // (kPiece, values)
     for (int i = 0; i < values; ++i)
       for (int e = 0; e < kPiece; ++e)
         own(e, i) = state[at(block + e)](v + i).to(problem_.x);
-    const Tensor operand = make_rmem_tensor(IntTuple(sizeOfOperand()), problem_.x);
+    const Tensor operand = make_rmem_tensor(IntTuple(sizeOfOperand()), problem_.x); // (V)
     giveProbabilities(lane_.form(), own.load(), operand);
     return operand.load();
   }
@@ -464,7 +462,7 @@ private:
   }
   /// d of the lane's tokens, with StateUpdate::add.
   Vector added(const Int32 &base, const Int32 &end) const {
-    const Tensor own = make_rmem_tensor(IntTuple(lane_.valueKeys()), f32);
+    const Tensor own = make_rmem_tensor(IntTuple(lane_.valueKeys()), f32); // (keys)
     for (int k = 0; k < lane_.valueKeys(); ++k) {
       const Int32 i = lane_.valueKey(k);
       own(k) = shared_.beta(i) * valueOf(base, end, i);
@@ -485,7 +483,7 @@ private:
       }
       d.push_back(sum.back());
     }
-    const Tensor own = make_rmem_tensor(IntTuple(lane_.valueKeys()), f32);
+    const Tensor own = make_rmem_tensor(IntTuple(lane_.valueKeys()), f32); // (keys)
     for (int k = 0; k < lane_.valueKeys(); ++k) {
       // RDNA3's lanes have all tokens.
       const int first = holdsAll() ? k : lane_.scoreOffset(k);
@@ -501,7 +499,7 @@ private:
   /// The lane's tokens of a row of a matrix.
   Vector runOf(const Tensor &matrix, const Int32 &row) const {
     const int runs = lane_.valueKeys() / kPiece;
-    const Tensor all = make_rmem_tensor(IntTuple({kPiece, runs}), matrix.dtype());
+    const Tensor all = make_rmem_tensor(IntTuple({kPiece, runs}), matrix.dtype()); // (kPiece, runs)
     for (int i = 0; i < runs; ++i)
       all(_, i).store(ChunkMemory::load(matrix, row, lane_.valueKey(i * kPiece), kPiece));
     return all.load();
@@ -531,7 +529,7 @@ private:
     if (shared_.channels)
       return delta.to(problem_.x);
     const Numeric last = shared_.sums(tokens() - 1);
-    const Tensor weighed = make_rmem_tensor(IntTuple(lane_.valueKeys()), problem_.x);
+    const Tensor weighed = make_rmem_tensor(IntTuple(lane_.valueKeys()), problem_.x); // (keys)
     for (int k = 0; k < lane_.valueKeys(); ++k)
       weighed(k) = (delta.at(k) * decayOf(last - shared_.sums(lane_.valueKey(k)))).to(problem_.x);
     return weighed.load();
@@ -542,7 +540,7 @@ private:
     const std::size_t count = std::size_t(width);
     if (!shared_.channels)
       return {count, Vector::splat(decayOf(shared_.sums(tokens() - 1)), sums())};
-    const Tensor all = make_rmem_tensor(IntTuple({width, sums()}), f32);
+    const Tensor all = make_rmem_tensor(IntTuple({width, sums()}), f32); // (width, sums)
     for (int v = 0; v < sums(); ++v)
       all(_, v).store(
           shared_.channels->decays(lane_.element(tile, lane_.product().sumRow(v)), width));

@@ -78,7 +78,7 @@ private:
     return of.view(f32, problem_.v_heads)(head_);
   }
   Tensor gates(const Strided<OnDevice, 1> &of) const {
-    return of.view(problem_.gate, {p_.tokens, problem_.v_heads})(_, head_);
+    return of.view(problem_.gate, {p_.tokens, problem_.v_heads})(_, head_); // (tokens)
   }
 
   const DeltaRuleProblem &problem_;

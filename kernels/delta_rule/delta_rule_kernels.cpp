@@ -69,9 +69,7 @@ private:
     const DeltaGates::Token gate = gates.of(t);
     const RowPieces decays = problem_.by_channel ? load(memory_.channelsOfG()(t, _)) : RowPieces();
     const RowPieces k = scaled(rawK, 1), q = scaled(rawQ, scaleOf(problem_));
-    const auto power = [](const Numeric &decay) {
-      return powerOf2(Numeric(decay * static_cast<float>(kLog2E)));
-    };
+    const auto power = [](const Numeric &decay) { return powerOf2(Numeric(decay * kToBase2)); };
     const auto ofRow = [&](int r) {
       return power(gates.ofChannel(
           element(decays, r), biases.empty() ? std::nullopt : std::optional(element(biases, r))));
@@ -97,7 +95,7 @@ private:
 
   /// The lane's columns of a token's v or y (value): (4).
   Tensor columns(const Tensor &row) const {
-    return logical_divide(row, kDeltaColumns)(_, columnLane_);
+    return logical_divide(row, kDeltaColumns)(_, columnLane_); // (4)
   }
   /// The lane's elements of a token's q or k (key), in f32.
   RowPieces load(const Tensor &row) const {

@@ -100,7 +100,7 @@ private:
       return {channels};
     Pieces all;
     for (int i = 0; i < filters(); ++i) {
-      const Tensor piece = make_rmem_tensor(IntTuple(size()), f32);
+      const Tensor piece = make_rmem_tensor(IntTuple(size()), f32); // (size)
       for (int v = 0; v < size(); ++v)
         piece(v) = channels.at((i * size() + v) / filters());
       all.push_back(piece.load());
@@ -169,7 +169,7 @@ private:
   }
   /// The thread's channels at a place of x, in f32; zeros if they are not to be read.
   Vector elementsAt(const Boolean &exists, const Int32 &place) const {
-    const Tensor to = make_rmem_tensor(IntTuple(size()), problem_.x);
+    const Tensor to = make_rmem_tensor(IntTuple(size()), problem_.x); // (size)
     copy(load_,
          make_view(images_.elements().iter() + insideOf(images_.elements(), exists, place),
                    make_layout(size())),

@@ -42,13 +42,13 @@ private:
   }
   void element(const ChainParams<OnDevice> &p, const Int32 &row, const Int32 &column,
                const std::optional<Boolean> &isInside) const {
-    const std::optional<Int64> id =
+    const std::optional<Numeric> id =
         gathers(problem_) ? std::optional(number(p.ids, p.m, row)) : std::nullopt;
     std::vector<Vector> x;
     for (std::size_t i = 0; i < problem_.x.size(); ++i)
       x.push_back(input(p, i, row, column, id).to(f32));
     const std::vector<Vector> y = resultsOf(x);
-    const Int64 rowOfY = problem_.scatter ? number(p.to, p.m, row) : Int64(row.to(i64));
+    const Numeric rowOfY = problem_.scatter ? number(p.to, p.m, row) : Numeric(row);
     const std::optional<Boolean> known =
         problem_.scatter ? std::optional(isBelow(rowOfY, p.rowsOfY)) : std::nullopt;
     const std::optional<Boolean> stores = known && isInside
@@ -100,14 +100,15 @@ private:
         values, lanesOf(output), {output.group, output.scale, output.block}, output.type);
     return {group.values, group.scale};
   }
-  Int64 number(const Strided<OnDevice, 0> &of, const Int32 &m, const Int32 &row) const {
-    return of.view(problem_.index, m)(row).to(i64);
+  /// A row's number in another operand, of the type problem.index.
+  Numeric number(const Strided<OnDevice, 0> &of, const Int32 &m, const Int32 &row) const {
+    return of.view(problem_.index, m)(row);
   }
-  static Boolean isBelow(const Int64 &number, const Int64 &rows) {
+  static Boolean isBelow(const Numeric &number, const Int64 &rows) {
     return (number >= 0) & (number < rows);
   }
   Vector input(const ChainParams<OnDevice> &p, std::size_t i, const Int32 &row, const Int32 &column,
-               const std::optional<Int64> &id) const {
+               const std::optional<Numeric> &id) const {
     const auto [type, operand] = problem_.x[i];
     const Strided<OnDevice, 1> &x = p.x[i];
     const Strided<OnDevice, 0> vector{.address = x.address, .stride = {}};
@@ -130,19 +131,20 @@ private:
   }
   /// (rows, N)
   Tensor matrix(const Strided<OnDevice, 1> &operand, DType type, const Numeric &rows) const {
-    return operand.view(type, {rows, problem_.n}, access_ * type.bytes());
+    return operand.view(type, {rows, problem_.n}, access_ * type.bytes()); // (rows, n)
   }
   /// Where a thread writes result i: (access), or (access / 2) bytes of elements that share them.
-  Tensor place(const ChainParams<OnDevice> &p, std::size_t i, const Int64 &row,
+  Tensor place(const ChainParams<OnDevice> &p, std::size_t i, const Numeric &row,
                const Int32 &column) const {
     const RowShape shape{problem_.n, access_};
     const Tensor y = rowsOf(p.y[i], problem_.y[i].type, p.rowsOfY, shape)(row, _); // (N)
     const std::int64_t extent = size(y).value(), each = access_ * extent / problem_.n;
-    return composition(y, make_layout({each, extent / each}, {1, each}))(_, column);
+    return composition(y, make_layout({each, extent / each}, {1, each}))(_, column); // (each)
   }
   /// One access of a row (N): (access)
   Tensor access(const Tensor &row, const Int32 &column) const {
-    return composition(row, make_layout({access_, problem_.n / access_}, {1, access_}))(_, column);
+    return composition(row, make_layout({access_, problem_.n / access_}, {1, access_}))(
+        _, column); // (access)
   }
 
   const ElementwiseChain &chain_;

@@ -94,7 +94,7 @@ private:
   void giveFound(const Int32 &first, const Found &found) const {
     const int rows = rowsOfBlock();
     const Int32 count(found.count(0));
-    const Tensor x = rowsOf(p_.x, problem_.x, p_.places, shape_);
+    const Tensor x = rowsOf(p_.x, problem_.x, p_.places, shape_); // (places, n)
     for (Int32 at : range(Int32(0), count, rows)) {
       const RowThread thread(shape_, rows_, count, at);
       const Int32 number(found.slots(thread.row(), 0)), place(found.slots(thread.row(), 1));
@@ -151,7 +151,7 @@ private:
 
   /// Sums up the rows of the rank's own tokens.
   void take() const {
-    const Tensor y = rowsOf(p_.y, problem_.y, p_.m, shape_);
+    const Tensor y = rowsOf(p_.y, problem_.y, p_.m, shape_); // (m, n)
     eachGroup(p_.m, [&](const Int32 &first) {
       const RowThread thread(shape_, rows_, p_.m, first);
       const auto ofToken = [&](const Strided<OnDevice, 0> &matrix, DType type) {

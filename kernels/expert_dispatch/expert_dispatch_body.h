@@ -39,7 +39,7 @@ private:
   /// What launches of the same call count by begins at 0.
   void clearWork() const {
     if_(Boolean((block_idx().x == 0) & (p_.work.address != 0)), [&] {
-      const Tensor words = p_.work.view(i32, WorkLayout::kWords);
+      const Tensor words = p_.work.view(i32, WorkLayout::kWords); // (words)
       for (Int32 word :
            range(Int32(thread_idx().x), Int32(WorkLayout::kWords), Int32(config_.rows.block)))
         words(word) = Int32(0);
@@ -49,7 +49,7 @@ private:
   void giveRows(const Strided<OnDevice, 1> &operand, DType type, std::int64_t at,
                 const RowShape &shape) const {
     const Tensor from = rowsOf(operand, type, p_.m, shape),
-                 to = windows_.ownRows(type, at, problem_.tokens, shape);
+                 to = windows_.ownRows(type, at, problem_.tokens, shape); // (m, n), (tokens, n)
     const int rows = RowThread::rowsPerBlock(config_.rows);
     for (Int32 first : range(Int32(block_idx().x * rows), p_.m, Int32(grid_dim().x * rows))) {
       const RowThread thread(shape, config_.rows, p_.m, first);
@@ -68,7 +68,7 @@ private:
   }
   /// A slot of a token past m has no expert.
   void giveSlots() const {
-    const Tensor ids = p_.ids.view(i32, Int32(p_.m * problem_.topk));
+    const Tensor ids = p_.ids.view(i32, Int32(p_.m * problem_.topk)); // (m * topk)
     const Tensor ownIds = windows_.ownVector(i32, window_.ids, slots());
     eachSlot([&](const Int32 &slot) {
       const Boolean inside(slot < p_.m * problem_.topk);
@@ -96,7 +96,7 @@ private:
           values.push_back(if_(
               isGoing, [&] { return Value(windows_.vector(rank, type, at, slots())(slot)); },
               [&] { return none; }));
-        const Tensor all = table.view(type, {ranks, slots()});
+        const Tensor all = table.view(type, {ranks, slots()}); // (ranks, slots)
         for (int rank = 0; rank < ranks; ++rank)
           all(rank, slot) = made(values[static_cast<std::size_t>(rank)]);
       });
@@ -139,7 +139,7 @@ public:
   }
   /// The rank knows, and the others do when they wait for it next.
   void tellOfMissingPlaces() const {
-    const Tensor totals = p_.totals.view(i32, 3);
+    const Tensor totals = p_.totals.view(i32, 3); // (3)
     if_(Boolean((Int32(totals(0)) > p_.places) | (Int32(totals(2)) > 0)), [&] {
       if_(Boolean(thread_idx().x == 0), [&] {
         reportStatus(p_.group.status.view(i32, {1}), Int32(GroupMemory::no_places), Boolean(false));
@@ -165,7 +165,7 @@ private:
   void takeRow(const RowThread &thread, const Strided<OnDevice, 1> &operand, DType type,
                const RowShape &shape, std::int64_t at, const Int32 &rank, const Int32 &own) const {
     const Tensor from = windows_.rows(rank, type, at, problem_.tokens, shape)(own, _),
-                 to = rowsOf(operand, type, p_.places, shape);
+                 to = rowsOf(operand, type, p_.places, shape); // (n), (places, n)
     const auto take = [&](const RowThread::Cursor &cursor) {
       cursor.store(to, cursor.load(from, 0));
     };

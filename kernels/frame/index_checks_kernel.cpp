@@ -4,6 +4,7 @@
 #include "frame/index_checks_kernel.h"
 
 #include "blocks/attention/worklist.h"
+#include "blocks/common/wide.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -24,7 +25,7 @@ Strided<OnDevice, 0> numbersOf(const Int64 &address) { return {.address = addres
 /// The number `index` of such a vector, which has more than that.
 Numeric numberAt(const Int64 &address, const Numeric &index, DType dtype = i32) {
   const Tensor numbers = numbersOf(address).view(dtype, index + 1); // (index + 1)
-  return numbers(index).to(i64);
+  return wide(numbers(index));
 }
 Pointer word(const Int64 &address, std::size_t index) {
   const Tensor words = numbersOf(address).view(i64, index + 1); // (index + 1)
@@ -89,7 +90,7 @@ private:
   }
 
   template <class Body> void eachNumber(std::size_t row, const Body &body) {
-    for (Numeric i : range(thread_.to(i64), p_.rows[row].count, kIndexThreads))
+    for (Numeric i : range(thread_, p_.rows[row].count, kIndexThreads))
       body(Int64(i), Int64(numberAt(p_.rows[row].address, i, rules_[row].dtype)));
   }
   void within(std::size_t row) {
@@ -126,7 +127,7 @@ private:
     const Numeric seen = min(max(length - queries.get() - before, Int64(0)), length),
                   align = UInt32(rules_[row].align),
                   key = select(before < 0, Int64(0), seen).to(u32) / align * align;
-    return key.to(u64).to(i64);
+    return wide(key);
   }
   /// The pages of a sequence that hold keys which kernels read. A length that is wrong itself has
   /// been noted in an earlier row; here it reaches no further than the table's row.
@@ -134,16 +135,14 @@ private:
     const IndexRule &rule = rules_[row];
     const Int64 columns = p_.rows[row].columns, room = Int64(columns * rule.page);
     const Int32 lane = thread_ % kPageThreads;
-    for (Numeric sequence : range((thread_ / kPageThreads).to(i64), p_.rows[row].count,
-                                  kIndexThreads / kPageThreads)) {
+    for (Numeric sequence :
+         range(thread_ / kPageThreads, p_.rows[row].count, kIndexThreads / kPageThreads)) {
       const Numeric length = max(min(numberAt(p_.rows[row].lengths, sequence), room), Int64(0));
       const Numeric first = rule.window ? firstKey(row, sequence, length) : Int64(0);
-      const auto pageOf = [&](const Numeric &key) {
-        return (key.to(u32) / UInt32(rule.page)).to(u64).to(i64);
-      };
+      const auto pageOf = [&](const Numeric &key) { return wide(key.to(u32) / UInt32(rule.page)); };
       const Int64 end = p_.rows[row].end;
       for (Numeric page :
-           range(pageOf(first) + lane.to(i64), pageOf(length + (rule.page - 1)), kPageThreads)) {
+           range(pageOf(first) + lane, pageOf(length + (rule.page - 1)), kPageThreads)) {
         const Numeric number =
             numberAt(p_.rows[row].address, sequence * p_.rows[row].stride + page);
         note(Boolean((number < 0) | (number >= end)), wrongKey(row), sequence * columns + page,
@@ -159,7 +158,7 @@ private:
     const Boolean given(address != 0);
     const Int64 sequences(select(given, n + 1, Int64(0))),
         workers(select(given, Int64(rule.workers), Int64(0)));
-    for (Numeric i : range(thread_.to(i64), sequences, kIndexThreads)) {
+    for (Numeric i : range(thread_, sequences, kIndexThreads)) {
       const Var<Int64> expected(Int64(0));
       if_(i > 0, [&] {
         const Int64 starts = p_.rows[row].starts; // 0: each sequence has as many queries
@@ -172,17 +171,17 @@ private:
                                            numberAt(p_.rows[row].lengths, i - 1).to<Int32>(),
                                            p_.rows[row].before.to<Int32>(),
                                            Int32(0)};
-        expected = Int64(numberAt(address, i - 1) +
-                         unitsOf(keysOfSequence(visibility, true), rule.unit).to(i64));
+        expected =
+            Int64(numberAt(address, i - 1) + unitsOf(keysOfSequence(visibility, true), rule.unit));
       });
       const Numeric number = numberAt(address, i);
       note(Boolean(number != expected), wrongKey(row), i, number, expected.get(), expected + 1);
     }
-    for (Numeric worker : range(thread_.to(i64), workers, kIndexThreads)) {
+    for (Numeric worker : range(thread_, workers, kIndexThreads)) {
       const Numeric total = numberAt(address, n), place = n + 1 + worker,
                     sequence = numberAt(address, place);
       const UnitDeal<Int32> deal{total.to<Int32>(), Int32(rule.workers)};
-      const Numeric begin = deal.begin(worker.to<Int32>()).to(i64);
+      const Numeric begin = wide(deal.begin(worker.to<Int32>()));
       const Boolean inside((sequence >= 0) & (sequence < n));
       const Var<Boolean> right(Boolean(sequence == n));
       if_(begin < total, [&] {
@@ -208,7 +207,7 @@ private:
           eachNumber(row,
                      [&](const Int64 &i, const Int64 &number) { (numbers + i).store(number); });
           gpu::barrier();
-          for (Numeric i : range(thread_.to(i64), count, kIndexThreads)) {
+          for (Numeric i : range(thread_, count, kIndexThreads)) {
             const Numeric number = (numbers + i).load();
             const Boolean kept((number >= 0) & (number < end));
             for (Numeric j : range(Int64(0), i))
@@ -220,7 +219,7 @@ private:
           const Pointer seen = memory_.recast(u32);
           for (Numeric base : range(Int64(0), end, std::int64_t(kBits))) {
             const Numeric bits = min(end - base, Int64(kBits));
-            for (Numeric i : range(thread_.to(i64), (bits + 31) >> 5, kIndexThreads))
+            for (Numeric i : range(thread_, (bits + 31) >> 5, kIndexThreads))
               (seen + i).store(UInt32(0));
             gpu::barrier();
             eachNumber(row, [&](const Int64 &, const Int64 &number) {

@@ -70,7 +70,7 @@ inline std::vector<Tensor> groupsOfTile(const GemmProblem &problem, const LoopSh
         tileFrom(all, {first, tile.column + half * static_cast<std::int32_t>(problem.n)},
                  {ofPart, shape.tileOfHalf()}); // (groups, tileN / halves)
     halves.push_back(bufferOf(from, {ofPart, min(Int32(problem.n) - tile.column,
-                                                 shape.tileOfHalf())}));
+                                                 shape.tileOfHalf())})); // (groups, tileN / halves)
   }
   return halves;
 }
@@ -86,7 +86,8 @@ PreparedTile weightsOfTile(const GemmProblem &problem, const LoopShape &shape,
                                        isNarrow ? narrowBlockK(problem.b) : weights.blockK());
   prepared.shape = own;
   if (isNarrow) {
-    prepared.narrow.emplace(NarrowTile{.dtype = problem.b, .zeros = {}, .group = problem.b_groups.size});
+    prepared.narrow.emplace(
+        NarrowTile{.dtype = problem.b, .zeros = {}, .group = problem.b_groups.size});
     if (problem.b_groups.zeros)
       prepared.narrow->zeros = groupsOfTile(problem, shape, tile, p.groupZeros, u8);
   }
@@ -100,10 +101,12 @@ inline BlockScales blockScalesFrom(const GemmProblem &problem, const LoopShape &
   const std::int64_t ofPart = scaleBlocks(shape.k);
   const auto rowsOfB = static_cast<std::int32_t>(scaleBlocks(problem.columns()));
   const Int32 first = tile.part * static_cast<std::int32_t>(shape.k / kScaleBlock);
-  BlockScales scales{tileFrom(a, {tile.row, first}, {shape.tileM, ofPart}), tile.rows, {}, {}};
+  BlockScales scales{
+      tileFrom(a, {tile.row, first}, {shape.tileM, ofPart}), tile.rows, {}, {}}; // (tileM, K / 128)
   for (int half = 0; half < shape.halves; ++half) {
     const Int32 row = rowOfScalesB<Int32>(problem, tile.column, half);
-    scales.b.push_back(tileFrom(b, {row, first}, {shape.scalesOfHalf(), ofPart}));
+    scales.b.push_back(tileFrom(b, {row, first},
+                                {shape.scalesOfHalf(), ofPart})); // (tileN / halves / 128, K / 128)
     scales.blocksLeft.push_back(Int32(rowsOfB) - row);
   }
   return scales;
@@ -219,12 +222,12 @@ void addColumnStages(Epilogue &epilogue, const GemmProblem &problem, const TileO
                      const Params &p, int half) {
   const int halves = problem.gated ? 2 : 1;
   if (problem.scale_b == Scales::per_row)
-    epilogue.then(scaleColumns(tile, p.scaleB.view(f32, {halves, problem.n})(half, _)));
+    epilogue.then(scaleColumns(tile, p.scaleB.view(f32, {halves, problem.n})(half, _))); // (n)
   if (problem.scale_b == Scales::per_tensor)
     epilogue.then(scaleAllBy(scaleOfTensor(p.scaleB)));
   if (problem.bias)
-    epilogue.then(
-        addToColumns(tile, p.bias.view(problem.type_of_bias(), {halves, problem.n})(half, _)));
+    epilogue.then(addToColumns(
+        tile, p.bias.view(problem.type_of_bias(), {halves, problem.n})(half, _))); // (n)
 }
 /// A factor for each row, (M). In a batch they lie at a stride.
 template <class Params> Tensor scalesOfRows(const GemmProblem &problem, const Params &p) {
@@ -243,8 +246,8 @@ Epilogue stagesOf(const GemmProblem &problem, const TileOfC &tile, const Params 
     epilogue.then(scaleAllBy(scaleOfTensor(packed(p.scaleA))));
   addColumnStages(epilogue, problem, tile, p, half);
   if (problem.residual)
-    epilogue.then(addMatrix(
-        tile, p.residual.view(problem.type_of_residual(), {p.m, problem.n}), problem.beta));
+    epilogue.then(addMatrix(tile, p.residual.view(problem.type_of_residual(), {p.m, problem.n}),
+                            problem.beta)); // (m, n)
   return epilogue;
 }
 /// The tile of a matrix of n columns that a block's sums are.
@@ -273,7 +276,7 @@ Tensor tileOfResults(const GemmProblem &problem, const TileOfC &tile, const Para
   const bool isPacked = packed.elements() > 1;
   const TileOfC units = isPacked ? tile.pairs() : tile;
   const Tensor c = p.c.view(isPacked ? DType(u8) : problem.c, {p.m, units.n()}); // (m, n)
-  return tileFrom(c, {units.firstRow(), units.firstColumn()}, units.shape());
+  return tileFrom(c, {units.firstRow(), units.firstColumn()}, units.shape());    // (tileM, tileN)
 }
 /// Stores a tile of C, `to` as tileOfResults gives it, in its type. `p` has the scales of C.
 template <class Params>
@@ -284,7 +287,8 @@ void storeTile(const GemmProblem &problem, const TileOfC &tile, const Epilogue &
     return epilogue.run(sums, to, conversionOf(problem, p));
   const DType type = problem.scale == f32 ? DType(f32) : DType(u8); // bytes that are exponents
   storeInBlocks(tile, epilogue, sums, to, problem.c,
-                p.scaleC.view(type, {p.m, (tile.n() + block - 1) / block}), block); // (m, n / block)
+                p.scaleC.view(type, {p.m, (tile.n() + block - 1) / block}),
+                block); // (m, n / block)
 }
 
 } // namespace kernels::impl

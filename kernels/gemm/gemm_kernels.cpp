@@ -107,7 +107,7 @@ const FamilyKernel kGemmCode{
 GemmParams<OnDevice> ofMatrix(const GemmProblem &problem, const GemmBatchParams<OnDevice> &p,
                               const Int32 &number) {
   const auto place = [&](const Int64 &address, const Int64 &stride, DType unit) {
-    return Int64(address + wide(number) * stride * (unit.memory_bits() / 8));
+    return Int64(address + number * stride * (unit.memory_bits() / 8));
   };
   // Those of groups follow one another.
   const auto ofGroups = [&](const Int64 &address, DType type) {

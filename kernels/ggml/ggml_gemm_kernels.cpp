@@ -337,7 +337,7 @@ private:
 
   /// Writes neighbours of a row of a tile.
   static void store(const Tensor &to, const Vector &values) {
-    const Tensor own = make_rmem_tensor(IntTuple(values.size()), to.dtype());
+    const Tensor own = make_rmem_tensor(IntTuple(values.size()), to.dtype()); // (V)
     own.store(values);
     const int bits = static_cast<int>(values.size()) * to.dtype().memory_bits();
     copy(make_copy_atom(UniversalCopy(bits), to.dtype()), own, to);
@@ -347,7 +347,8 @@ private:
     return make_view(
         memory_.recast(problem_.product) + first,
         make_composed_layout(shape_.swizzle().swizzle(),
-                             make_layout({rows, shape_.tileK, 2}, {shape_.tileK, 1, elements})));
+                             make_layout({rows, shape_.tileK, 2},
+                                         {shape_.tileK, 1, elements}))); // (rows, tileK, stages)
   }
 
   const GgmlGemmProblem &problem_;
@@ -371,16 +372,16 @@ public:
         sliceA_(make_tiled_copy_B(atom_, mma_).get_slice(thread_idx().x)),
         sliceB_(make_tiled_copy_A(atom_, mma_).get_slice(thread_idx().x)),
         readA_(sliceA_.partition_S(tiles.tilesA())), readB_(sliceB_.partition_S(tiles.tilesB())),
-        partA_(mma_.make_fragment_B(partLayout(shape.tileM))),
-        partB_(mma_.make_fragment_A(partLayout(shape.rowsB))),
-        sums_(mma_.make_fragment_C({shape.rowsB, shape.tileM})) {
+        partA_(mma_.make_fragment_B(partLayout(shape.tileM))),    // (V, m, k)
+        partB_(mma_.make_fragment_A(partLayout(shape.rowsB))),    // (V, n, k)
+        sums_(mma_.make_fragment_C({shape.rowsB, shape.tileM})) { // (V, n, m)
     sums_.fill(0);
   }
   void multiply(const Int32 &stage) const {
     for (int part = 0; part < shape_.tileK / shape_.form.part(); ++part) {
-      copy(atom_, readA_(_, _, part, stage), sliceA_.retile(partA_)(_, _, 0));
-      copy(atom_, readB_(_, _, part, stage), sliceB_.retile(partB_)(_, _, 0));
-      gemm(mma_, sums_, partB_, partA_, sums_);
+      copy(atom_, readA_(_, _, part, stage), sliceA_.retile(partA_)(_, _, 0)); // (V, m)
+      copy(atom_, readB_(_, _, part, stage), sliceB_.retile(partB_)(_, _, 0)); // (V, n)
+      gemm(mma_, sums_, partB_, partA_, sums_);                                // (V, n, m)
     }
   }
   const Tensor &sums() const { return sums_; }

@@ -76,7 +76,7 @@ private:
   }
   Vector fetch(const Int32 &number) const {
     const Int32 row = min(row_ + number / piecesOfRow(), m_ - 1);
-    return logical_divide(a_(row, _), kPiece)(_, number % piecesOfRow()).load().to(f32);
+    return logical_divide(a_(row, _), kPiece)(_, number % piecesOfRow()).load().to(f32); // (kPiece)
   }
 
   static constexpr int kLanes = kQ8Numbers / kPiece; ///< that have a block together

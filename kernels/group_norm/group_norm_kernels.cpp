@@ -52,7 +52,8 @@ private:
     const Tensor all =
         shape_.isLast
             ? operand.view(type, {p_.images, p_.pixels, problem_.channels / access, access}, bytes)
-            : operand.view(type, {p_.images, problem_.channels, p_.pixels, access}, bytes);
+            : operand.view(type, {p_.images, problem_.channels, p_.pixels, access},
+                           bytes); // (images, rows, pieces of a row, access)
     return all(block_idx().x / problem_.groups, _, _, _);
   }
   /// Calls `body` with the row of the image and the piece of it of each access of the thread's.

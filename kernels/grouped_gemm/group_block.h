@@ -48,9 +48,8 @@ private:
     const bool isPrepared = problem_.b_layout == OperandLayout::prepared;
     const DType ofB = problem_.narrow() ? DType(u8) : packedB(product_).unit();
     const Int64 b =
-        isPrepared
-            ? after(p_.b.address, weightsOf(product_).size(), ofB)
-            : Int64(p_.b.address + wide(at_.expert) * p_.b.stride[0] * (ofB.memory_bits() / 8));
+        isPrepared ? after(p_.b.address, weightsOf(product_).size(), ofB)
+                   : Int64(p_.b.address + at_.expert * p_.b.stride[0] * (ofB.memory_bits() / 8));
     const std::int64_t groups = groupsOf(problem_.b_groups, problem_.k) * columns;
     const std::int64_t scales = hasBlockScales(product_)
                                     ? scaleBlocks(columns) * scaleBlocks(problem_.k)
@@ -97,14 +96,14 @@ private:
   }
 
   EpilogueStage byWeights(const TileOfC &tile) const {
-    return scaleRows(tile, p_.weights.view(f32, p_.places));
+    return scaleRows(tile, p_.weights.view(f32, p_.places)); // (places)
   }
   /// The scale of each row of a.
   EpilogueStage byScaleA() const {
     const Strided<OnDevice, 0> scales = packed(p_.scaleA);
     if (problem_.a_rows != GroupedRows::tokens)
-      return scaleRows(place_, scales.view(f32, p_.places));
-    const Tensor all = scales.view(f32, p_.tokens); // (tokens)
+      return scaleRows(place_, scales.view(f32, p_.places)); // (places)
+    const Tensor all = scales.view(f32, p_.tokens);          // (tokens)
     std::vector<Numeric> factors;
     for (int i = 0; i < place_.tilesM(); ++i) {
       const Int32 token = idOf(i) & kIdTokens;

@@ -78,7 +78,7 @@ private:
           return (high * waves + slot) * shape_.vector + first + v;
         };
         for (int low = 0; low < waves; ++low) {
-          const Tensor own = make_rmem_tensor(IntTuple(part), f32);
+          const Tensor own = make_rmem_tensor(IntTuple(part), f32); // (part)
           for (int v = 0; v < part; ++v)
             own(v) = at(number(low, v));
           all(_, lane_, low, wave_).store(own.load());
@@ -98,7 +98,7 @@ private:
 
   const Numeric &at(int i) const { return elements_[static_cast<std::size_t>(i)]; }
   Vector slot(int number) const {
-    const Tensor all = make_rmem_tensor(IntTuple(shape_.vector), f32);
+    const Tensor all = make_rmem_tensor(IntTuple(shape_.vector), f32); // (vector)
     for (int v = 0; v < shape_.vector; ++v)
       all(v) = at(number * shape_.vector + v);
     const Vector values = all.load();

@@ -55,7 +55,7 @@ const FamilyKernel merge{
       std::optional<OperandStates> b;
       if (!problem.states)
         b.emplace(problem, p.m, p.b, p.bLse, token, head);
-      const float toBase2 = problem.base2 ? 1.0f : static_cast<float>(kLog2E);
+      const float toBase2 = problem.base2 ? 1.0f : kToBase2;
       std::optional<Numeric> sink;
       if (problem.sink)
         sink.emplace(p.sink.view(f32, problem.heads)(head).to(f32) * toBase2);

@@ -78,7 +78,7 @@ private:
   void lookAhead(const BlockTile &tile) const {
     const DispatchTakeParams<OnDevice> params = p_.take;
     const RowShape row = rowShape(parts_.dispatch);
-    const Tensor rows = rowsOf(params.y, parts_.dispatch.x, params.places, row);
+    const Tensor rows = rowsOf(params.y, parts_.dispatch.x, params.places, row); // (places, n)
     if_(Boolean(Int32(thread_idx().x) < tile.rows), [&] {
       const Tensor own = rows(Int32(tile.row + Int32(thread_idx().x)), _);
       for (Int32 at : range(Int32(0), Int32(static_cast<std::int32_t>(row.n)), Int32(16)))

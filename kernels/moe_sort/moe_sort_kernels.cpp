@@ -61,7 +61,8 @@ public:
   }
   void clearRows() const { clearRows(block_, Int32(config_.blocks)); }
   void clearCounters() const {
-    const Tensor all = make_view(counters_.iter(), make_layout(waves_ * experts_, 1));
+    const Tensor all =
+        make_view(counters_.iter(), make_layout(waves_ * experts_, 1)); // (waves * experts)
     for (Int32 i : range(thread_, Int32(waves_ * experts_), config_.block))
       all(i) = 0;
   }
@@ -112,7 +113,7 @@ public:
       ifFirst([&] {
         if (!isMasked())
           p_.offsets.view(i32, experts_ + 1)(experts_) = last;
-        const Tensor totals = p_.totals.view(i32, 3);
+        const Tensor totals = p_.totals.view(i32, 3); // (3)
         totals(0) = last;
         totals(1) = tokens_;
         totals(2) = lost;

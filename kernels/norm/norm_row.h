@@ -26,18 +26,19 @@ struct NormOperands {
 inline NormOperands normOperands(const NormProblem &problem, const NormParams<OnDevice> &p) {
   const RowShape shape = rowShape(problem);
   const auto rows = [&](bool has, const Strided<OnDevice, 1> &operand) {
-    return has ? std::optional(rowsOf(operand, problem.x, p.m, shape)) : std::nullopt;
+    return has ? std::optional(rowsOf(operand, problem.x, p.m, shape)) : std::nullopt; // (m, n)
   };
   const auto row = [&](bool has, const Strided<OnDevice, 0> &operand, DType type) {
-    return has ? std::optional(rowOf(operand, type, shape)) : std::nullopt;
+    return has ? std::optional(rowOf(operand, type, shape)) : std::nullopt; // (n)
   };
   const auto numbers = [&](bool has, const Strided<OnDevice, 0> &operand, const IntTuple &count) {
-    return has ? std::optional(operand.view(f32, count)) : std::nullopt;
+    return has ? std::optional(operand.view(f32, count)) : std::nullopt; // (count)
   };
   const bool statistics = problem.statistics, fixed = problem.quantise == Quantisation::fixed;
   const auto ofBatches = [&](const Strided<OnDevice, 1> &operand) {
-    return problem.modulation ? std::optional(rowsOf(operand, problem.x, p.batches, shape))
-                              : std::nullopt;
+    return problem.modulation
+               ? std::optional(rowsOf(operand, problem.x, p.batches, shape)) // (batches, n)
+               : std::nullopt;
   };
   const auto scale = [&]() -> std::optional<Tensor> {
     if (problem.group)

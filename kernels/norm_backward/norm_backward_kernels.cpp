@@ -195,8 +195,9 @@ void finishColumn(const Tensor &sums, const Tensor &to, const Numeric &column, c
     }
     sum += combine(values, plus);
   }
-  const Tensor parts = make_view(shared.allocate(kColumns * kThreadsOfColumn * 4).recast(f32),
-                                 make_layout({kColumns, kThreadsOfColumn}, {1, kColumns}));
+  const Tensor parts =
+      make_view(shared.allocate(kColumns * kThreadsOfColumn * 4).recast(f32),
+                make_layout({kColumns, kThreadsOfColumn}, {1, kColumns})); // (columns, threads)
   parts(thread % kColumns, thread / kColumns) = sum.get();
   gpu::barrier(AddressSpace::shared);
   if_((thread < kColumns) & (column < static_cast<std::int32_t>(n)), [&] {
@@ -213,7 +214,8 @@ const FamilyKernel finish{
       const NormBackwardProblem &problem = spec->problem;
       const Numeric column = block_idx().x * kColumns + thread_idx().x % kColumns;
       SharedAllocator shared;
-      const Tensor sums = p.sums.view(f32, {p.rows * (problem.bias ? 2 : 1), problem.n});
+      const Tensor sums =
+          p.sums.view(f32, {p.rows * (problem.bias ? 2 : 1), problem.n}); // (rows, n)
       const auto result = [&](const Strided<OnDevice, 0> &to) {
         return to.view(problem.weight, problem.n); // (n)
       };

@@ -280,7 +280,7 @@ public:
   std::optional<Numeric> sink() const override {
     if (!inside_.sink)
       return std::nullopt;
-    return Numeric(*inside_.sink * static_cast<float>(impl::kLog2E));
+    return Numeric(*inside_.sink * impl::kToBase2);
   }
   std::optional<Numeric> scoreDescale() const override { return inside_.ofScores; }
   std::optional<Numeric> valueDescale() const override { return inside_.ofValues; }

@@ -86,7 +86,7 @@ private:
   /// A tensor as rows of pieces: (B0, B1, B2, rows, pieces, A).
   Tensor rowsOf(const Strided<OnDevice, 4> &operand, const Int32 &rows, const Int32 &pieces) const {
     return operand.view(type_, {p_.b0, p_.b1, p_.b2, rows, pieces, access()},
-                        access() * tiles_.bytes);
+                        access() * tiles_.bytes); // (b0, b1, b2, rows, pieces, access)
   }
   /// The digits of the block's number to these bases, then those of the batch: B2, B1 and B0.
   std::vector<Int32> digits(std::vector<Numeric> bases) const {
@@ -123,7 +123,7 @@ private:
   Vector column(const std::vector<Vector> &pieces, int a) const {
     if (pieces.size() == 1)
       return pieces.front();
-    const Tensor all = make_rmem_tensor(IntTuple(access()), type_);
+    const Tensor all = make_rmem_tensor(IntTuple(access()), type_); // (access)
     for (int b = 0; b < access(); ++b)
       all(b) = pieces[static_cast<std::size_t>(b)].at(a);
     return all.load();

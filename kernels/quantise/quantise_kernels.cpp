@@ -108,8 +108,8 @@ const FamilyKernel largest{
         const RowThread thread(rowShape(spec->problem), spec->config, m);
         RowReduce reduce(spec->config);
         RowPasses row = passes(thread, spec->config, reduce,
-                               rowsOf(p.x, spec->problem.x, p.m, rowShape(spec->problem)),
-                               smoothOf(spec->problem, p.smooth));
+                               rowsOf(p.x, spec->problem.x, p.m, rowShape(spec->problem)), // (m, n)
+                               smoothOf(spec->problem, p.smooth));                         // (n)
         const Numeric bits = largestOfRow(row);
         thread.once([&] { atomic(AtomicOp::max, p.scale.view(u32, 1).iter(), bits); });
       });

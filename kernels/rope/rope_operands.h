@@ -84,15 +84,17 @@ private:
   Tensor table(const Strided<OnDevice, 1> &of) const {
     const int pairs = rotaryOf(problem_) / 2, access = accessOf(problem_),
               each = problem_.style == RopeStyle::gptj ? access / 2 : access;
-    return of.view(problem_.table, {p_.rows, pairs}, bytes(problem_.table, each));
+    return of.view(problem_.table, {p_.rows, pairs}, bytes(problem_.table, each)); // (rows, pairs)
   }
   Tensor rows(const Strided<OnDevice, 2> &of, DType type, int heads) const {
-    return of.view(type, {p_.tokens, heads, problem_.head}, bytes(type, accessOf(problem_)));
+    return of.view(type, {p_.tokens, heads, problem_.head},
+                   bytes(type, accessOf(problem_))); // (tokens, heads, head)
   }
   Maybe weight(HeadNorm norm, const Strided<OnDevice, 0> &of) const {
     if (norm != HeadNorm::weighted)
       return {};
-    return of.view(problem_.weight, normedOf(problem_), bytes(problem_.weight, accessOf(problem_)));
+    return of.view(problem_.weight, normedOf(problem_),
+                   bytes(problem_.weight, accessOf(problem_))); // (normed)
   }
   Maybe fixedScale(const Strided<OnDevice, 0> &of) const {
     return problem_.quantise == Quantisation::fixed ? Maybe(of.view(f32, 1)) : Maybe();
@@ -101,7 +103,8 @@ private:
     if (problem_.quantise != Quantisation::row)
       return {};
     const DType stored = problem_.scale == f8E8M0FNU ? u8 : problem_.scale;
-    return of.view(stored, {p_.tokens, heads, problem_.head / groupSize(problem_)});
+    return of.view(
+        stored, {p_.tokens, heads, problem_.head / groupSize(problem_)}); // (tokens, heads, groups)
   }
   Maybe cacheScale(const Strided<OnDevice, 3> &of) const {
     if (!quantisesCache(problem_))

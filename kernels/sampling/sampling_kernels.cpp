@@ -188,7 +188,7 @@ Numeric logProbability(SamplingRow &row, const Shares &shares, const Int32 &toke
     return Shares::number(shares.of(tokens.values[i]));
   });
   const Numeric value = row.value(Int32(max(token, 0)));
-  return ((value - shares.largest) * shares.scale - math::log2(Shares::shareOf(all))) * kLn2;
+  return ((value - shares.largest) * shares.scale - math::log2(Shares::shareOf(all))) * kToNatural;
 }
 
 /// Chooses the token of the block's row.
@@ -201,9 +201,9 @@ void choose(SamplingRow &row) {
   const Boolean isDrawn = problem.temperature
                               ? Boolean(isNumber & (temperature() >= kLeastTemperature))
                               : Boolean(false);
-  const Shares shares{largest.value, problem.temperature
-                                         ? select(isDrawn, kLog2E / temperature(), Float32(kLog2E))
-                                         : Numeric(Float32(kLog2E))};
+  const Shares shares{largest.value, problem.temperature ? select(isDrawn, kToBase2 / temperature(),
+                                                                  Float32(kToBase2))
+                                                         : Numeric(Float32(kToBase2))};
   const Chosen byValue = greedy(row, largest);
   const Var<Int32> token(byValue.token), accepted(byValue.accepted);
   if (problem.temperature)

@@ -10,8 +10,6 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl::sampling {
 
-inline constexpr auto kLog2E = static_cast<float>(impl::kLog2E),
-                      kLn2 = static_cast<float>(impl::kLn2);
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity(),
                        kNaN = std::numeric_limits<float>::quiet_NaN();
 /// The largest probability of a row is 2 to this power; half of the bits are made at a time, because

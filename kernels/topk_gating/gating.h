@@ -97,7 +97,7 @@ public:
   Row(const TopkGatingParams<OnDevice> &p, const TopkGatingProblem &problem,
       const RowConfig &config, const Int32 &first)
       : problem_(problem), p_(p), shape_(rowShape(problem_)),
-        logits_(rowsOf(p.logits, problem_.logits, p.m, shape_)),
+        logits_(rowsOf(p.logits, problem_.logits, p.m, shape_)), // (m, experts)
         thread_(shape_, config, p.m, first), reduce_(config) {}
 
   /// Chooses experts, or weighs those that are given, and writes what comes out.

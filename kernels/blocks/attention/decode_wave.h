@@ -119,7 +119,7 @@ inline ValueOperands columnsOfBytes(int width, int rows, DType type,
   }
   ValueOperands all;
   for (const std::vector<Numeric> &column : columns) {
-    const Tensor words = make_rmem_tensor(IntTuple(rows / 4), i32);
+    const Tensor words = make_rmem_tensor(IntTuple(rows / 4), i32); // (rows / 4)
     for (std::size_t i = 0; i < column.size(); ++i)
       words(int(i)) = column[i];
     all.push_back(words.load().bitcast(type));
@@ -134,7 +134,7 @@ inline ValueOperands valuesOfRows(const DecodeLane &lane, int width,
   const int keys = lane.valueKeys();
   if (lane.form().bytes() == 1 && width % 4 == 0)
     return columnsOfBytes(width, keys, lane.form().b, load);
-  const Tensor block = make_rmem_tensor(IntTuple({width, keys}), lane.form().b);
+  const Tensor block = make_rmem_tensor(IntTuple({width, keys}), lane.form().b); // (width, keys)
   for (int i = 0; i < keys; ++i)
     block(_, i).store(load(i));
   ValueOperands tiles;
@@ -176,7 +176,8 @@ public:
             const std::vector<Numeric> &scales = {}) {
     std::vector<Tensor> scores;
     for (int tile = 0; tile < rowTiles(); ++tile) {
-      scores.push_back(make_rmem_tensor(IntTuple({lane_.product().sums(), lane_.keyTiles()}), f32));
+      scores.push_back(make_rmem_tensor(IntTuple({lane_.product().sums(), lane_.keyTiles()}),
+                                        f32)); // (sums, tiles)
       scores.back().fill(0);
     }
     for (int piece = 0; piece < pieces_; ++piece) {
@@ -233,7 +234,7 @@ private:
   Vector operand(const Vector &probabilities) const {
     if (!lane_.form().replicated())
       return probabilities;
-    const Tensor both = make_rmem_tensor(IntTuple(lane_.keys()), lane_.form().a);
+    const Tensor both = make_rmem_tensor(IntTuple(lane_.keys()), lane_.form().a); // (keys)
     giveProbabilities(lane_.form(), probabilities, both);
     return both.load();
   }
@@ -274,7 +275,7 @@ public:
           [&] { (lse_ + row).store(end.lse); });
       for (int v = 0; v < lane.product().sums(); ++v)
         for (int tile = 0; tile < lane.valueTiles(); tile += lane.width()) {
-          const Tensor run = make_rmem_tensor(IntTuple(lane.width()), f32);
+          const Tensor run = make_rmem_tensor(IntTuple(lane.width()), f32); // (width)
           for (int e = 0; e < lane.width(); ++e)
             run(e) = wave.sums(rowTile, tile + e)(v) * end.inverse;
           const Int32 at =

@@ -99,12 +99,12 @@ inline Tensor tokensTwice(const Tensor &rows) {
 /// The numbers of the blocks of a sequence, and its tokens. All pages but the last are full.
 inline Tensor blocksOf(const CsrPages<OnDevice> &p, const Int64 &sequences, const Int32 &sequence) {
   const Int32 first(gpu::uniform_load(p.starts.view(i32, sequences + 1), sequence));
-  const Tensor all = p.pages.view(i32, kAnyBlocks);
+  const Tensor all = p.pages.view(i32, kAnyBlocks);   // (blocks of all sequences)
   return make_view(all.iter() + first, all.layout()); // (blocks)
 }
 inline Int32 tokensOf(const CsrPages<OnDevice> &p, int page, const Int64 &sequences,
                       const Int32 &sequence) {
-  const Tensor starts = p.starts.view(i32, sequences + 1);
+  const Tensor starts = p.starts.view(i32, sequences + 1); // (sequences + 1)
   const Int32 pages(gpu::uniform_load(starts, sequence + 1) - gpu::uniform_load(starts, sequence)),
       last(gpu::uniform_load(p.lengths.view(i32, sequences), sequence));
   return max((pages - 1) * page + last, 0);
@@ -189,7 +189,7 @@ inline Vector pieceOrZeros(const Tensor &row, const Int32 &number, int size) {
   const int pieces = static_cast<int>(flydsl::size(row).value()) / size;
   const Vector piece = pieceOf(row, min(number, pieces - 1), size).load(),
                words = piece.bitcast(i32);
-  const Tensor kept = make_rmem_tensor(IntTuple(static_cast<int>(words.size())), i32);
+  const Tensor kept = make_rmem_tensor(IntTuple(static_cast<int>(words.size())), i32); // (words)
   for (int i = 0; i < words.size(); ++i)
     kept(i) = select(number < pieces, words.at(i), 0);
   return kept.load().bitcast(row.dtype());

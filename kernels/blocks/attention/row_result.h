@@ -37,7 +37,7 @@ struct RowResult {
   /// `owns`: whether the thread is the one of the row's threads that writes it.
   void storeLse(const Boolean &owns, const Numeric &base2) const {
     if (lse)
-      if_(owns, [&] { (*lse)(0) = natural ? Numeric(base2 * static_cast<float>(kLn2)) : base2; });
+      if_(owns, [&] { (*lse)(0) = natural ? Numeric(base2 * kToNatural) : base2; });
   }
   /// Writes run `number`, with the first of them the logarithm; `withLse`: unless the caller knows that
   /// it is not among them.

@@ -11,14 +11,14 @@ namespace kernels::impl {
 /// e to the power of x by the hardware's exp2, whose results below 2^-126 are 0.
 template <class X> X exponential(const X &x) {
   const FastMathScope approximate(FastMath::afn);
-  return math::exp2(x * static_cast<float>(kLog2E));
+  return math::exp2(x * kToBase2);
 }
 
 /// log(1 + t) of t from 0 to 1: what rounds off 1 + t is made good by the last factor (Kahan).
 inline Numeric logOfOneMore(const Numeric &t) {
   const FastMathScope approximate(FastMath::afn);
   const Numeric one = t + 1.0f, rest = one - 1.0f;
-  return select(rest == 0.0f, t, math::log2(one) * static_cast<float>(kLn2) * (t / rest));
+  return select(rest == 0.0f, t, math::log2(one) * kToNatural * (t / rest));
 }
 /// log(1 + e^x), without an overflow.
 inline Numeric softplus(const Numeric &x) {

@@ -29,9 +29,10 @@ inline Vector part(const Vector &v, int at, int size) {
   case 8:
     return v.shuffle(v, {at, at + 1, at + 2, at + 3, at + 4, at + 5, at + 6, at + 7});
   default: {
-    const Tensor all = make_rmem_tensor(IntTuple(static_cast<int>(v.size())), v.dtype());
+    const Tensor all =
+        make_rmem_tensor(IntTuple(static_cast<int>(v.size())), v.dtype()); // (elements)
     all.store(v);
-    return make_view(all.iter() + at, make_layout(size)).load();
+    return make_view(all.iter() + at, make_layout(size)).load(); // (size)
   }
   }
 }

@@ -1,10 +1,9 @@
 // Functions of whole numbers that are written once for the host's integers and for a kernel's.
 #pragma once
 
-#include <flydsl/flydsl.h>
+#include "blocks/common/wide.h"
 
 #include <algorithm>
-#include <cstdint>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -23,11 +22,6 @@ inline Int32 counted(const Int32 &a) {
   assume(a >= 0);
   return a;
 }
-/// A number of 32 bits as one of 64, for addresses.
-inline std::int64_t wide(std::int64_t a) { return a; }
-inline Int64 wide(const Int32 &a) { return a.to(i64); }
-/// The type of such numbers.
-template <class Int> using Wide = decltype(wide(Int(0)));
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

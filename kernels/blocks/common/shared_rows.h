@@ -29,7 +29,8 @@ public:
     const auto part = [&](int i) { return at(row, like, lane, constant + i * size).load(size); };
     if (count == size)
       return part(0);
-    const Tensor all = make_rmem_tensor(IntTuple({size, count / size}), type_);
+    const Tensor all =
+        make_rmem_tensor(IntTuple({size, count / size}), type_); // (size, count / size)
     for (int i = 0; i < count / size; ++i)
       all(_, i).store(part(i));
     return all.load();
@@ -37,7 +38,8 @@ public:
   /// Writes whole chunks of a row from `element` on, which is a multiple of what is written.
   void store(const Int32 &row, const Int32 &element, const Vector &values) const {
     const int count = static_cast<int>(values.size());
-    const Tensor all = make_rmem_tensor(IntTuple({chunk(), count / chunk()}), type_);
+    const Tensor all =
+        make_rmem_tensor(IntTuple({chunk(), count / chunk()}), type_); // (chunk, count / chunk)
     all.store(values);
     for (int i = 0; i < count / chunk(); ++i)
       at(row, row, element, i * chunk()).store(all(_, i).load());

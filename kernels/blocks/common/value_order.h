@@ -2,7 +2,7 @@
 // maximum of such numbers is the largest value and, of equal ones, the first place.
 #pragma once
 
-#include <flydsl/flydsl.h>
+#include "blocks/common/wide.h"
 
 #include <limits>
 
@@ -22,7 +22,7 @@ inline Numeric valueOf(const Numeric &order) { return orderedBits(order).bitcast
 
 /// An order and a place, from 0 on, as a number of 64 bits.
 inline Numeric candidateOf(const Numeric &order, const Numeric &place) {
-  return (order.to(i64) << 32) | (0x7fffffff - place).to(i64);
+  return joined(order, 0x7fffffff - place);
 }
 inline Numeric orderOfCandidate(const Numeric &candidate) { return (candidate >> 32).to(i32); }
 inline Int32 placeOfCandidate(const Numeric &candidate) {

@@ -12,7 +12,7 @@ namespace kernels::impl {
 /// x / (1 + exp(-scale x)). Below -88 / scale the exponential is infinite and the result 0.
 inline Vector sigmoidTimes(const Vector &x, const Vector &scaled) {
   const FastMathScope approximate(FastMath::afn | FastMath::arcp | FastMath::contract);
-  return x * (1.0f / (1.0f + math::exp2(scaled * -static_cast<float>(kLog2E))));
+  return x * (1.0f / (1.0f + math::exp2(scaled * -kToBase2)));
 }
 
 /// The activation of each element.

@@ -151,7 +151,8 @@ public:
         const int rows = part * shape().round() + run * 2 * kRun;
         const Tensor from = make_view(this->stage(stage).iter() + read_[at(tile)] + rows * size(),
                                       make_layout(kRun)); // (run)
-        copy_atom_call(transpose_, from, flat_divide(to(_, tile, 0), make_tile(kRun))(_, run));
+        copy_atom_call(transpose_, from,
+                       flat_divide(to(_, tile, 0), make_tile(kRun))(_, run)); // (kRun)
       }
   }
 

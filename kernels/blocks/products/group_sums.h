@@ -33,7 +33,8 @@ public:
                          (form.interleaved() ? Int32(0) : Int32(lane / 16 * form.sums())));
     for (int stage = 0; stage < 2; ++stage) {
       const int vectors = groups(shape.parts()) * shape.halves * shape.tilesOfHalf();
-      words_.push_back(make_rmem_tensor(make_layout({words(), vectors}, {1, words()}), u32));
+      words_.push_back(make_rmem_tensor(make_layout({words(), vectors}, {1, words()}),
+                                        u32)); // (words, tiles and groups)
     }
   }
 
@@ -73,7 +74,7 @@ private:
     for (int first = 0; first < words(); first += 4) {
       const int size = std::min(words(), 4);
       make_view(to.iter() + first, make_layout(size))
-          .store(bounded_load(buffer.iter(), {ofLane + 4 * first, ofWave}, u32, size));
+          .store(bounded_load(buffer.iter(), {ofLane + 4 * first, ofWave}, u32, size)); // (size)
     }
   }
   /// The factors of a lane's values of a tile of 16 columns.

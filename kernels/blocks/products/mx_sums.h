@@ -46,9 +46,10 @@ public:
         a_(scales.gathered
                ? bufferOf(scales.gathered->matrix, {scales.gathered->rows, scales.ofRow},
                           scales.gathered->rows > 0)
-               : bufferOf(scales.a, {scales.rows, blocks()}, scales.rows > 0)) {
+               : bufferOf(scales.a, {scales.rows, blocks()}, scales.rows > 0)) { // (tileM, K / 32)
     for (const Tensor &half : scales.b)
-      b_.push_back(bufferOf(half, {scales.columns, blocks()}, scales.columns > 0));
+      b_.push_back(bufferOf(half, {scales.columns, blocks()},
+                            scales.columns > 0)); // (tileN / halves, K / 32)
     const Int32 row = lane_ % 16,
                 waveM = thread_idx().x / (shape.form.lanes * shape.waves) % shape.wavesM,
                 waveN = thread_idx().x / shape.form.lanes % shape.waves;
@@ -150,7 +151,7 @@ private:
       to(part) = bounded_load(buffer, {place, first}, u32);
     else
       make_view(to.iter() + part, make_layout(word_))
-          .store(bounded_load(buffer, {place, first}, u32, word_));
+          .store(bounded_load(buffer, {place, first}, u32, word_)); // (word)
   }
   /// The lane's scales of a row, in a step of so many parts.
   OwnScale own(int stage, int part, int parts, int row) const {

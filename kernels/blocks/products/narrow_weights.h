@@ -70,7 +70,7 @@ public:
                                             zeroOf(set, part, half, j), shape_.form.b)
                                   .run();
         make_view(numbers(_, j, 0).iter() + kNarrowRun * run, make_layout(kNarrowRun))
-            .store(values);
+            .store(values); // (kNarrowRun)
       }
     return numbers;
   }
@@ -135,7 +135,8 @@ private:
               inBlock = run % ofBlock, words = kNarrowRun * tile_.dtype.memory_bits() / 32;
     const Tensor piece =
         words_[at(set)](_, pieceNumber(half, j, block, inBlock % piecesOfBlock())); // (4)
-    return make_view(piece.iter() + inBlock / piecesOfBlock() * words, make_layout(words)).load();
+    return make_view(piece.iter() + inBlock / piecesOfBlock() * words, make_layout(words))
+        .load(); // (words)
   }
   std::optional<Numeric> zeroOf(int set, int part, int half, int j) const {
     if (!hasZeros())

@@ -62,11 +62,13 @@ protected:
   Tensor fragment() const {
     const Tensor sums = mma_.make_fragment_C({shape_.tileOfHalf(), shape_.tileM}); // (V, n, m)
     // What operands are moved by may have another type of sums, in the same lanes.
-    return sums.dtype() == shape_.form.acc ? sums
-                                           : make_rmem_tensor(sums.layout(), shape_.form.acc);
+    return sums.dtype() == shape_.form.acc
+               ? sums
+               : make_rmem_tensor(sums.layout(), shape_.form.acc); // (V, n, m)
   }
   void multiply(const Tensor &sums, const Tensor &b, const Tensor &a) const {
-    gemm(mma_, sums, b, a, sums, unscaled(shape_.form, {.order = GemmTraversalOrder::MKN}));
+    gemm(mma_, sums, b, a, sums,
+         unscaled(shape_.form, {.order = GemmTraversalOrder::MKN})); // (V, n, m)
   }
 
 private:
@@ -124,19 +126,21 @@ public:
       : SumsOfBlocks(shape, mma, kScaleBlock), type_(scales.a.dtype()),
         a_(scales.gathered ? bufferOf(scales.gathered->matrix, {scales.gathered->rows, blocks()},
                                       scales.gathered->rows > 0)
-                           : bufferOf(scales.a, {scales.rows, blocks()})) {
+                           : bufferOf(scales.a, {scales.rows, blocks()})) { // (tileM, K / 128)
     const Int32 wave = thread_idx().x / (shape.form.lanes * shape.waves) % shape.wavesM,
                 row = thread_idx().x % 16 + wave * 16;
     for (int i = 0; i < shape.tilesM(); ++i)
       rows_.push_back(placeOfRow(scales, row + 16 * shape.wavesM * i));
     for (int half = 0; half < shape.halves; ++half)
-      b_.push_back(bufferOf(scales.b[at(half)], {scales.blocksLeft[at(half)], blocks()}));
+      b_.push_back(bufferOf(scales.b[at(half)], {scales.blocksLeft[at(half)],
+                                                 blocks()})); // (tileN / halves / 128, K / 128)
     const int count = shape.blocksOf(shape.parts());
     for (int stage = 0; stage < 2; ++stage) {
-      ofA_.push_back(
-          make_rmem_tensor(make_layout({shape.tilesM(), count}, {1, shape.tilesM()}), raw()));
+      ofA_.push_back(make_rmem_tensor(make_layout({shape.tilesM(), count}, {1, shape.tilesM()}),
+                                      raw())); // (m, blocks)
       const int columns = shape.halves * shape.scalesOfHalf();
-      ofB_.push_back(make_rmem_tensor(make_layout({columns, count}, {1, columns}), raw()));
+      ofB_.push_back(make_rmem_tensor(make_layout({columns, count}, {1, columns}),
+                                      raw())); // (columns, blocks)
     }
   }
 
@@ -231,9 +235,9 @@ private:
   }
 
   DType type_;
-  Tensor a_;                // (tileM, blocks of K); gathered: (rows, blocks of K)
-  std::vector<Int32> rows_; // the places of the rows' scales in it
-  std::vector<Tensor> b_;  // (tileN / halves / 128, blocks of K), of each half
+  Tensor a_;                      // (tileM, blocks of K); gathered: (rows, blocks of K)
+  std::vector<Int32> rows_;       // the places of the rows' scales in it
+  std::vector<Tensor> b_;         // (tileN / halves / 128, blocks of K), of each half
   std::vector<Tensor> ofA_, ofB_; // (row or column, block of K), for each stage
 };
 

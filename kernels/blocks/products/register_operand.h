@@ -22,14 +22,16 @@ inline std::vector<Tensor> partsOfA(const LoopShape &shape, const TiledMma &mma,
   std::vector<Tensor> fragments;
   const int round = shape.round();
   for (int i = 0; i < count; ++i)
-    fragments.push_back(mma.make_fragment_B(make_layout({shape.tileM, round}, {round, 1})));
+    fragments.push_back(
+        mma.make_fragment_B(make_layout({shape.tileM, round}, {round, 1}))); // (V, m, k)
   return fragments;
 }
 inline std::vector<Tensor> partsOfB(const LoopShape &shape, const TiledMma &mma, int count) {
   std::vector<Tensor> fragments;
   const int round = shape.round();
   for (int i = 0; i < count * shape.halves; ++i)
-    fragments.push_back(mma.make_fragment_A(make_layout({shape.tileOfHalf(), round}, {round, 1})));
+    fragments.push_back(
+        mma.make_fragment_A(make_layout({shape.tileOfHalf(), round}, {round, 1}))); // (V, n, k)
   return fragments;
 }
 
@@ -41,7 +43,8 @@ public:
                   const Int32 &thread)
       : shape_(shape), atom_(make_copy_atom(BoundedCopy128b(), shape.form.a)),
         slice_(make_tiled_copy_B(atom_, mma).get_slice(thread)),
-        place_(slice_.partition_S(make_identity_tensor({shape.tileM, shape.tileK}))) {
+        place_(
+            slice_.partition_S(make_identity_tensor({shape.tileM, shape.tileK}))) { // (V, m, parts)
     std::visit([&](const auto &rows) { addRows(rows); }, operand);
   }
 
@@ -59,7 +62,7 @@ public:
       }
       const Boolean inside = testedOfPart<Int32>(shape_, shape_.k, step, part, Int32(0)) <
                              static_cast<std::int32_t>(shape_.k);
-      copy(atom_, (guarded ? zerosUnless(inside, row) : row)(_, part), to(_, i, 0), ofStep);
+      copy(atom_, (guarded ? zerosUnless(inside, row) : row)(_, part), to(_, i, 0), ofStep); // (V)
     }
   }
 
@@ -78,7 +81,8 @@ private:
     for (int i = 0; i < shape_.tilesM(); ++i) {
       const Tensor ofRow = columns(_, i, _); // (V, parts)
       const Int32 row(IntTuple(place_(0, i, 0)).at(0));
-      rows_.push_back(make_view(ofRow.iter() + places.at(row, Int32(0)), ofRow.layout()));
+      rows_.push_back(
+          make_view(ofRow.iter() + places.at(row, Int32(0)), ofRow.layout())); // (V, parts)
     }
   }
   /// A lane holds one piece of each granule of a part, whose columns may end between the two.
@@ -88,7 +92,7 @@ private:
     for (int at = 0; at < shape_.form.part() / shape_.form.granule(); ++at) {
       const Int32 column(IntTuple(place_(at * piece, i, part)).at(1));
       const Boolean inside = step * shape_.tileK + column < static_cast<std::int32_t>(shape_.k);
-      copy(atom_, zerosUnless(inside, pieceOf(from, at)), pieceOf(to, at), ofStep);
+      copy(atom_, zerosUnless(inside, pieceOf(from, at)), pieceOf(to, at), ofStep); // (piece)
     }
   }
   /// Piece `at` of a lane's values.
@@ -117,7 +121,8 @@ inline PreparedTile preparedTile(const Tensor &memory, const Preshuffled &weight
     const Int32 row = firstBlockOfWeights(shape, tileN) + half * ofHalf,
                 step = part * static_cast<std::int32_t>(shape.k / blockK);
     result.halves.push_back(
-        make_view(b.iter() + b.layout()(make_coord(0, row), make_coord(0, 0, step)), blocks));
+        make_view(b.iter() + b.layout()(make_coord(0, row), make_coord(0, 0, step)),
+                  blocks)); // ((16, n / 16), (piece, 4, K / 64 bytes))
   }
   return result;
 }
@@ -137,7 +142,7 @@ public:
                      ? Int32(0)
                      : Int32(gpu::uniform(thread / shape.threads()) * shape.form.part())) {
     for (const Tensor &half : halves)
-      tiles_.push_back(slice_.partition_S(buffer(shape, weights, half, blocks)));
+      tiles_.push_back(slice_.partition_S(buffer(shape, weights, half, blocks))); // (V, n, parts)
   }
 
   /// Loads a part of a step's tile into a fragment of a part. `guarded`: parts past the end of the
@@ -149,7 +154,7 @@ public:
                            static_cast<std::int32_t>(columns_);
     const Tensor from = guarded ? zerosUnless(inside, tile) : tile;
     copy(atom_, from(_, _, part), slice_.retile(fragment)(_, _, 0),
-         {.soffset = step * (Preshuffled::kRows * shape_.tileK)});
+         {.soffset = step * (Preshuffled::kRows * shape_.tileK)}); // (V, n)
   }
 
 private:

@@ -51,7 +51,7 @@ public:
 
   /// Reads a part of a stage's tile into its fragment.
   virtual void read(int stage, int part) const {
-    copy(atom_, read_[at(stage)](_, _, part), filled_[numberOf(stage, part)]);
+    copy(atom_, read_[at(stage)](_, _, part), filled_[numberOf(stage, part)]); // (V, m)
   }
   /// Fragments take turns from part to part, over the steps too.
   const Tensor &fragment(int stage, int part) const { return fragments_[numberOf(stage, part)]; }
@@ -66,7 +66,7 @@ protected:
   /// The tiles as a layout of theirs, which the class reads itself.
   template <class TileLayout> void allocate(SharedAllocator &shared, const TileLayout &layout) {
     for (int stage = 0; stage < shape_.stages; ++stage)
-      stages_.push_back(shared.tensor(dtype_, layout, kPieceBytes));
+      stages_.push_back(shared.tensor(dtype_, layout, kPieceBytes)); // (size, tileK)
   }
   /// As (size, tileK), which `toFragments` reads.
   template <class TileLayout>
@@ -74,9 +74,9 @@ protected:
     allocate(shared, layout);
     const ThrCopy slice = toFragments.get_slice(thread_idx().x);
     for (const Tensor &stage : stages_)
-      read_.push_back(slice.partition_S(stage));
+      read_.push_back(slice.partition_S(stage)); // (V, m, parts)
     for (const Tensor &fragment : fragments_)
-      filled_.push_back(slice.retile(fragment)(_, _, 0));
+      filled_.push_back(slice.retile(fragment)(_, _, 0)); // (V, m)
   }
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   const LoopShape &shape() const { return shape_; }
@@ -127,10 +127,10 @@ public:
       : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
         load_(make_copy_atom(BoundedCopy128b(), tile.dtype())),
         slice_(byRows().get_slice(thread_idx().x)),
-        from_(slice_.partition_S(firstStepOf(shape, tile))),
+        from_(slice_.partition_S(firstStepOf(shape, tile))), // (V, m, k)
         fetched_(make_fragment_like(slice_.partition_D(stage(0)))) {
     for (int number = 0; number < shape.stages; ++number)
-      to_.push_back(slice_.partition_D(stage(number)));
+      to_.push_back(slice_.partition_D(stage(number))); // (V, m, k)
   }
 
   void fetch(const Int32 &step, int) const override {
@@ -173,7 +173,7 @@ public:
                                 make_layout(piece()))); // (V)
     }
     for (int number = 0; number < shape.stages; ++number)
-      to_.push_back(slice_.partition_D(stage(number)));
+      to_.push_back(slice_.partition_D(stage(number))); // (V, m, k)
   }
 
   void fetch(const Int32 &step, int) const override {
@@ -221,7 +221,7 @@ public:
         fetched_(make_rmem_tensor({neighbours_, piece(), loads() / neighbours_}, tile.dtype())),
         turned_(make_rmem_tensor({piece(), neighbours_, loads() / neighbours_}, tile.dtype())) {
     for (int number = 0; number < shape.stages; ++number)
-      to_.push_back(slice_.partition_D(stage(number)));
+      to_.push_back(slice_.partition_D(stage(number))); // (V, m, k)
   }
 
   void fetch(const Int32 &step, int) const override {

@@ -24,7 +24,8 @@ inline void withTotal(const LoopShape &shape, const Sums &sums, const Pointer &m
   const Tensor shared =
       make_view(memory.recast(shape.form.acc),
                 make_layout({4, shape.threads(), quads, groups, shape.wavesK - 1},
-                            {1, 4, group, group * quads, group * quads * groups}));
+                            {1, 4, group, group * quads,
+                             group * quads * groups})); // (4, threads, quads, groups, waves - 1)
   const auto load = [&](int number, int other) {
     const auto quad = [&](int at) { return shared(_, thread, at, number, other).load(); };
     return quads == 1 ? quad(0) : joined(quad(0), quad(1));

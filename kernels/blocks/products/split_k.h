@@ -73,15 +73,13 @@ inline void ifLast(const PartsShape &shape, const Pointer &word, const Int32 &pa
                    const std::function<void()> &finish) {
   const int all = (1 << shape.parts) - 1;
   SharedAllocator shared;
-  const Tensor arrived = shared.tensor(i32, make_layout(kArrivedBytes / i32.bytes()));
+  const Tensor arrived = shared.tensor(i32, make_layout(kArrivedBytes / i32.bytes())); // (1)
   gpu::barrier();
   if_(thread_idx().x == 0, [&] {
     const Int32 own = Int32(1) << part;
-    const Int64 before(
-        atomic(AtomicOp::add, word, own.to(i64) * PartFlags::kMark, MemoryOrder::acq_rel));
+    const Int64 before(atomic(AtomicOp::add, word, own * PartFlags::kMark, MemoryOrder::acq_rel));
     const Int32 others(before.to(i32));
-    if_(before != others.to(i64) * PartFlags::kMark || (others & (own | ~all)) != 0,
-        [&] { gpu::trap(); });
+    if_(before != others * PartFlags::kMark || (others & (own | ~all)) != 0, [&] { gpu::trap(); });
     if_((others | own) == all, [&] { atomic_store(word, 0, MemoryOrder::relaxed); });
     arrived(0) = others | own;
   });

@@ -32,8 +32,8 @@ public:
         piece_(kPieceBytes * 8 / a.dtype().memory_bits()), thread_(thread_idx().x),
         lane_(thread_ % shape.form.lanes), wave_(gpu::uniform(thread_ / shape.form.lanes)),
         inK_(wave_ % shape.wavesK), first_(wave_ / shape.wavesK * own()),
-        pieces_(make_rmem_tensor(IntTuple({piece_, shape.tileM, 2}), a.dtype())),
-        piecesB_(make_rmem_tensor(IntTuple({piece_, own(), 2}), b.dtype())),
+        pieces_(make_rmem_tensor(IntTuple({piece_, shape.tileM, 2}), a.dtype())), // (piece, m, 2)
+        piecesB_(make_rmem_tensor(IntTuple({piece_, own(), 2}), b.dtype())),      // (piece, n, 2)
         sums_(make_rmem_tensor(IntTuple({kWidth, shape.tileM, own()}), shape.form.acc)) {}
 
   /// Sums up the tile, then runs `finish` in the threads that have a group of C, with the place of

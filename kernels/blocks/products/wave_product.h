@@ -80,7 +80,7 @@ public:
 
   /// Registers for the sums of 16 x 16, which are 0.
   Tensor zeros() const {
-    const Tensor sums = make_rmem_tensor(IntTuple(form_.sums()), form_.acc);
+    const Tensor sums = make_rmem_tensor(IntTuple(form_.sums()), form_.acc); // (V)
     sums.fill(0);
     return sums;
   }
@@ -94,8 +94,9 @@ public:
 
 private:
   Tensor held(const Vector &values) const {
-    const Tensor registers = make_rmem_tensor(
-        IntTuple({form_.perLane(), values.size() / form_.perLane()}), values.dtype());
+    const Tensor registers =
+        make_rmem_tensor(IntTuple({form_.perLane(), values.size() / form_.perLane()}),
+                         values.dtype()); // (perLane, instructions)
     registers.store(values);
     return registers;
   }

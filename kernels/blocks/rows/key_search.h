@@ -2,14 +2,13 @@
 #pragma once
 
 #include "blocks/common/value_order.h"
+#include "blocks/common/wide.h"
 #include "blocks/rows/key_digits.h"
 
 #include <flydsl/kernel/wave_memory.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
-
-inline Numeric wide(const Numeric &number) { return number.to(i64); }
 
 /// The order of what is no NaN as a number without a sign, whose digits are compared.
 inline Numeric keyOf(const Numeric &value) {
@@ -76,7 +75,7 @@ private:
 
   void clear() const {
     const int all = kCounters * kDigitValues;
-    const Tensor flat = make_view(counters_.iter(), make_layout(all, 1));
+    const Tensor flat = make_view(counters_.iter(), make_layout(all, 1)); // (counters * digits)
     for (Int32 i : range(row_.thread(), Int32(all), row_.block()))
       flat(i) = Int64(0);
   }

@@ -31,15 +31,15 @@ inline int accessBytes(DType type, const RowShape &row) {
 inline Tensor rowsOf(const Strided<OnDevice, 1> &operand, DType type, const Numeric &m,
                      const RowShape &row) {
   if (type.memory_bits() >= 8)
-    return operand.view(type, {m, row.n}, accessBytes(type, row));
+    return operand.view(type, {m, row.n}, accessBytes(type, row)); // (m, n)
   const int ofByte = 8 / type.memory_bits();
   const Strided<OnDevice, 1> bytes{.address = operand.address,
                                    .stride = {Int64(operand.stride[0] / ofByte)}};
-  return bytes.view(u8, {m, row.n / ofByte}, accessBytes(type, row));
+  return bytes.view(u8, {m, row.n / ofByte}, accessBytes(type, row)); // (m, bytes of a row)
 }
 /// A row that all rows share: (n).
 inline Tensor rowOf(const Strided<OnDevice, 0> &operand, DType type, const RowShape &row) {
-  return operand.view(type, row.n, accessBytes(type, row));
+  return operand.view(type, row.n, accessBytes(type, row)); // (n)
 }
 
 /// A thread's values of a row: a vector for each slot.
@@ -149,9 +149,8 @@ private:
     const Boolean valid = !own          ? *slot.valid
                           : !slot.valid ? *inside_
                                         : Boolean(*slot.valid & *inside_);
-    return if_(valid, read, [&] {
-      return filled(fill, flydsl::size(place(slot, from)).value(), from.dtype());
-    });
+    return if_(valid, read,
+               [&] { return filled(fill, flydsl::size(place(slot, from)).value(), from.dtype()); });
   }
   static Vector filled(double fill, std::int64_t size, DType dtype) {
     return dtype.is_float() ? Vector::splat(fill, size, dtype)
@@ -175,9 +174,7 @@ private:
       values.push_back(value(slot));
     return values;
   }
-  void ifInside(const std::function<void()> &body) const {
-    where(inside_, body);
-  }
+  void ifInside(const std::function<void()> &body) const { where(inside_, body); }
 
   RowShape shape_;
   RowConfig config_;
@@ -253,8 +250,7 @@ public:
     if (!slot_.valid)
       return values;
     const std::int64_t size = values.size();
-    return select(Vector::splat(*slot_.valid, size), values,
-                  filled(fill, size, values.dtype()));
+    return select(Vector::splat(*slot_.valid, size), values, filled(fill, size, values.dtype()));
   }
 
 private:
@@ -309,7 +305,7 @@ public:
     const int waves = config_.block / wave, count = static_cast<int>(values.size());
     const DType dtype = values.front().dtype();
     const Pointer memory = shared_.allocate(waves * count * dtype.bytes(), 16).recast(dtype);
-    const Tensor all = make_view(memory, make_layout({waves, count}, {1, waves}));
+    const Tensor all = make_view(memory, make_layout({waves, count}, {1, waves})); // (waves, count)
     const Int32 thread = thread_idx().x;
     if_(thread % wave == 0, [&] {
       for (int i = 0; i < count; ++i)
