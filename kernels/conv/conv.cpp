@@ -136,8 +136,6 @@ Support Conv::supported(const ConvProblem &problem, const GemmConfig &config,
                                    config.split_k == 1 ? 0 : parts.columns() * parts.acc.bytes())});
       !rows)
     return rows;
-  if (config.waves_k < 1) // no waves share a step, which is refused as that of a product
-    return Gemm::supported(productOf(problem), config, target);
   const std::optional<MatrixForm> form = convForm(problem, config, target);
   if (!form)
     return Support::no("no instruction of " + target.name() + " multiplies steps of " +

@@ -81,20 +81,32 @@ private:
   Vector factors(int stage, int group, int half, int j) const {
     const Tensor all = words_[at(stage)](_, number(group, half, j)); // (words)
     std::vector<Numeric> own;
-    const int stride = shape().form.interleaved() ? 2 : 1;
-    for (int v = 0; v < shape().form.sums(); ++v) {
-      const Numeric even = element(all, v * stride);
-      own.push_back(
-          stride == 1 ? even : Numeric(select(Boolean(odd_ == 0), even, element(all, 2 * v + 1))));
-    }
+    for (int v = 0; v < shape().form.sums(); ++v)
+      own.push_back(shape().form.interleaved() ? inTurn(all, v) : element(all, v));
     return own.size() == 4
                ? Vector::of({own[0], own[1], own[2], own[3]})
                : Vector::of({own[0], own[1], own[2], own[3], own[4], own[5], own[6], own[7]});
   }
+  /// Number `i` of the scales of the lane's half of the wave: the halves have every other one. Shorter
+  /// scales are moved to where those of the first half are, which takes an instruction for a word. A
+  /// choice between both would be made of numbers that all lanes have in common: the compiler has these
+  /// converted one by one in scalar registers, more than there are.
+  Numeric inTurn(const Tensor &words, int i) const {
+    const int bits = scales_.type.memory_bits();
+    if (bits == 32)
+      return select(Boolean(odd_ == 0), element(words, 2 * i), element(words, 2 * i + 1));
+    const int perWord = 32 / bits;
+    const Numeric word = words(2 * i / perWord);
+    return scaleIn(word >> (odd_ * bits).to(u32), 2 * i % perWord);
+  }
   /// Number `i` of the scales that were loaded, in f32.
   Numeric element(const Tensor &words, int i) const {
-    const int bits = scales_.type.memory_bits(), inWord = i % (32 / bits) * bits;
-    const Numeric word = words(i / (32 / bits));
+    const int perWord = 32 / scales_.type.memory_bits();
+    return scaleIn(words(i / perWord), i % perWord);
+  }
+  /// Number `i` of the scales in a word.
+  Numeric scaleIn(const Numeric &word, int i) const {
+    const int bits = scales_.type.memory_bits(), inWord = i * bits;
     if (bits == 32)
       return word.bitcast(f32);
     const Numeric own = inWord ? Numeric(word >> static_cast<unsigned>(inWord)) : word;

@@ -233,7 +233,7 @@ Value scaleWidened(const Words &w, Value bits) {
   Value word = w.resize(bits, 32);
   auto is = [&](uint32_t n) { return w.compare(arith::CmpIPredicate::eq, word, w.word(n)); };
   Value placed = w.op<arith::ShLIOp>(word, w.word(23));
-  placed = w.select(is(0), w.word(0x00400000), placed); // 2^-127 is denormal
+  placed = w.op<arith::MaxUIOp>(placed, w.word(0x00400000)); // 0 stands for 2^-127, a denormal
   return w.asFloat(w.select(is(255), w.word(0x7fc00000), placed));
 }
 
