@@ -2,6 +2,7 @@
 
 #include "blocks/common/expert_ids.h"
 #include "frame/arguments.h"
+#include "frame/index_rows.h"
 #include "topk_gating/topk_gating_family.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -11,8 +12,6 @@ namespace {
 using Sort = Family<MoeSortProblem>;
 
 constexpr int kMostSlots = 64, kLargestUnit = 256, kMostBlocks = 1024;
-/// A token's number has 24 bits of an id, and padding has the number after the last one.
-constexpr std::int64_t kMostTokens = 0xffffff;
 constexpr std::int64_t kMostPlaces = 0x7fffffff;
 constexpr std::int64_t kMostZeros = std::int64_t(1) << 26;
 
@@ -218,9 +217,9 @@ void Sort::launch(const Call<MoeSortProblem> &call) {
   const Arguments arguments(FamilyOf<MoeSortProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.ids, "ids"), k = problem.topk, unit = problem.unit,
                      experts = expertsHere(problem);
-  if (m > kMostTokens)
+  if (m > kTokensOfIds) // padding has the number after the last token's
     arguments.fail("ids has " + std::to_string(m) + " tokens; a number of 24 bits counts them, " +
-                   std::to_string(kMostTokens) + " are the most");
+                   std::to_string(kTokensOfIds) + " are the most");
   const std::int64_t needed = placesFor(problem, m),
                      places = args.sorted_ids.rank() == 1 ? args.sorted_ids.shape()[0] : needed;
   const bool isContiguous = !problem.capacity;

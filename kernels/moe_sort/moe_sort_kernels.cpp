@@ -6,6 +6,7 @@
 // its counter. Lanes with the same expert find one another (coop::warp_match), and take places in
 // their order: no atomic operation decides about the order.
 #include "frame/compile.h"
+#include "frame/index_rows.h"
 #include "moe_sort/moe_sort_family.h"
 #include "topk_gating/gating.h"
 
@@ -19,8 +20,6 @@ namespace kernels::impl {
 namespace {
 
 constexpr std::int32_t kNone = -1;
-/// An id has the token in so many bits, and the slot above them.
-constexpr int kTokenBits = 24;
 
 /// One of the blocks of a call, with its counters.
 class SortBlock {
@@ -39,7 +38,7 @@ public:
 
   /// Writes padding to all places, with the other blocks, and sets the counters to 0.
   void clear() const {
-    const Int32 padding = tokens_ | (problem_.topk << kTokenBits);
+    const Int32 padding = tokens_ | (problem_.topk << kTokenBitsOfIds);
     for (Int32 place : range(numberOfAll(), p_.places, threads_)) {
       sortedIds_(place) = padding;
       if (problem_.weights)
@@ -138,7 +137,7 @@ public:
       const Boolean fits = isMasked() ? Boolean(has & (next < capacity())) : has;
       const Int32 place = isMasked() ? Int32(expert * capacity() + next) : next;
       if_(fits, [&] {
-        sortedIds_(place) = slot / problem_.topk | ((slot % problem_.topk) << kTokenBits);
+        sortedIds_(place) = slot / problem_.topk | ((slot % problem_.topk) << kTokenBitsOfIds);
         if (problem_.weights)
           p_.sortedWeights.view(f32, p_.places)(place) =
               p_.weights.view(f32, Int32(p_.m * problem_.topk))(slot);
