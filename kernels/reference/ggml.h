@@ -123,7 +123,8 @@ inline Expected ggmlProduct(const GgmlGemmProblem &problem, bool matrix, std::in
       if (problem.activation != Activation::none) {
         const double x = sum.value;
         sum.value = activated(problem.activation, x);
-        sum.bound = 1.2 * sum.bound + (8 + 4 * std::fabs(x)) * 0x1p-24 * std::fabs(sum.value);
+        sum.bound = passedOn(problem.activation, x, sum.bound) +
+                    (8 + 4 * std::fabs(x)) * 0x1p-24 * std::fabs(sum.value);
       }
       if (up) {
         const Sum second = sumOf(row, column, *up);

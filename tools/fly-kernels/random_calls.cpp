@@ -43,6 +43,14 @@ bool keepsPromises(const fx::Config &problem) {
   return length % align == 0;
 }
 
+/// A number of rows that a problem takes: those of a by columns are loaded 16 bytes at a time.
+std::int64_t rowsFor(const fx::Config &problem, const LibraryFamily &family, std::int64_t m) {
+  for (const fx::Config::Entry &entry : problem.entries())
+    if (shown(fx::Config({entry}), family.problemEnumerations()) == "a_layout=columns")
+      return (m + 15) / 16 * 16;
+  return m;
+}
+
 fx::Config with(const fx::Config &config, std::size_t field, fx::Config::Value value) {
   std::vector<fx::Config::Entry> entries = config.entries();
   entries[field].value = std::move(value);
@@ -200,7 +208,7 @@ std::optional<RandomCall> RandomCalls::next() {
   if (!found)
     return std::nullopt;
   last_ = found;
-  const std::int64_t m = kRows[below(std::size(kRows))];
+  const std::int64_t m = rowsFor(*found, *family_, kRows[below(std::size(kRows))]);
   return RandomCall{.family = family_, .problem = *found, .config = config(*found, m), .m = m};
 }
 
@@ -256,8 +264,8 @@ RandomCall smallest(RandomCall call, const fx::Target &target,
     tried.problem = with(call.problem, field, defaults.entries()[field].value);
     take(tried);
   }
-  for (const std::int64_t m : {1, 2, 3, 16})
-    if (m < call.m) {
+  for (const std::int64_t rows : {1, 2, 3, 16})
+    if (const std::int64_t m = rowsFor(call.problem, *call.family, rows); m < call.m) {
       RandomCall tried = call;
       tried.m = m;
       if (take(tried))
