@@ -327,14 +327,16 @@ private:
 
   void caches() {
     const std::int64_t blocks = args_.k.shape()[0], page = problem_.page, kv = problem_.kv_heads,
-                       head = problem_.head, x = problem_.pack, y = vPackOf(problem_),
-                       value = valueOf(problem_), align = cacheAlign(problem_);
+                       head = problem_.head, value = valueOf(problem_), align = cacheAlign(problem_);
+    // pack and v_pack are of packed caches: others may leave them at 0.
+    const bool packed = problem_.cache == KvCache::packed;
+    const std::int64_t x = packed ? problem_.pack : 1, y = packed ? vPackOf(problem_) : 1;
     if (blocks > kMostTokens / page)
       arguments_.fail("k has " + std::to_string(blocks) + " blocks of " + std::to_string(page) +
                       " tokens; a cache has at most " + std::to_string(kMostTokens) + " tokens");
     const auto cache = [&](const TensorArg &tensor, const char *name, const Shape &pages,
-                           const Shape &packed) -> Strided<OnHost, 3> {
-      if (problem_.cache == KvCache::pages)
+                           const Shape &packs) -> Strided<OnHost, 3> {
+      if (!packed)
         return arguments_.operand<3>(
             tensor, {.name = name,
                      .dtype = problem_.kv,
@@ -345,7 +347,7 @@ private:
                      .reach = {.counts = {0, page}, .bytes = kNearBytes, .what = "a block"}});
       arguments_.check(tensor, {.name = name,
                                 .dtype = problem_.kv,
-                                .shape = packed,
+                                .shape = packs,
                                 .free = 2,
                                 .align = 8,
                                 .reason = kPieces});
@@ -571,8 +573,9 @@ DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config
                      tokens = n * problem.queries, page = problem.page,
                      each = (problem.context + page - 1) / page, blocks = n * each,
                      kv = problem.kv_heads, head = problem.head, value = valueOf(problem),
-                     heads = problem.q_heads, x = problem.pack, y = vPackOf(problem);
+                     heads = problem.q_heads;
   const bool packed = problem.cache == KvCache::packed;
+  const std::int64_t x = packed ? problem.pack : 1, y = packed ? vPackOf(problem) : 1;
   const Extents queries{tokens, heads, head}, results{tokens, heads, value},
       pages{blocks, page, kv, head}, pagesV{blocks, page, kv, value},
       packedK{blocks, kv, head / x, page, x}, packedV{blocks, kv, page / y, value, y},

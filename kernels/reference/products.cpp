@@ -31,7 +31,9 @@ std::size_t operandPlace(OperandLayout layout, const WeightProblem &prepared, st
 Outputs expected(const WeightProblem &problem, const WeightConfig &, std::int64_t,
                  const Inputs &inputs) {
   const auto size = static_cast<std::size_t>(prepared_size(problem));
-  Expected out{std::vector<double>(size), std::vector<double>(size)};
+  // Rows and columns that fill a block up are bytes of 0, and the least power of two in a type without a zero.
+  Expected out{std::vector<double>(size, problem.dtype == f8E8M0FNU ? 0x1p-127 : 0),
+               std::vector<double>(size)};
   for (std::int64_t n = 0; n < problem.n; ++n)
     for (std::int64_t k = 0; k < problem.k; ++k)
       out.values[preparedPlace(problem, n, k)] =

@@ -94,6 +94,9 @@ Support normSupported(const RopeProblem &problem) {
 }
 
 Support quantisationSupported(const RopeProblem &problem) {
+  if (problem.group && problem.quantise != Quantisation::row)
+    return Support::no(is("group", problem.group) + ", and groups have scales of their own with "
+                                                    "Quantisation::row alone; it is 0 here");
   if (problem.quantise == Quantisation::none)
     return floatSupported("y", problem.y);
   if (const Support answer = quantisedSupported("y", problem.y); !answer)

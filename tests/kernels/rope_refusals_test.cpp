@@ -97,6 +97,12 @@ TEST_CASE("rope says what it does not support") {
   CHECK(quantised([](RopeProblem &p) { p.group = 48; }) ==
         "group is 48; it is a power of two that divides head = 128, or 0 for "
         "all of it");
+  CHECK(quantised([](RopeProblem &p) {
+          p.group = 32;
+          p.quantise = Quantisation::none;
+          p.y = fx::f16;
+        }) == "group is 32, and groups have scales of their own with Quantisation::row alone; it is 0 "
+              "here");
   CHECK(quantised([](RopeProblem &p) { p.scale = fx::f16; }) ==
         "scale is of type f16; f32 and f8E8M0FNU are supported");
   CHECK(quantised([](RopeProblem &p) {

@@ -34,13 +34,23 @@ bool isSupported(const RandomCall &call, const fx::Target &target) {
 
 /// Whether contiguous operands, as the tool makes them, keep what a problem promises of the strides of rows.
 bool keepsPromises(const fx::Config &problem) {
-  std::int64_t length = 0, align = 1;
-  for (const fx::Config::Entry &entry : problem.entries())
-    if (entry.name == "n" || entry.name == "channels")
-      length = std::get<std::int64_t>(entry.value);
-    else if (entry.name == "row_align")
-      align = std::max<std::int64_t>(std::get<std::int64_t>(entry.value), 1);
-  return length % align == 0;
+  constexpr std::string_view kAlign = "row_align";
+  const auto numberOf = [&](const std::string &name) -> std::int64_t {
+    for (const fx::Config::Entry &entry : problem.entries())
+      if (entry.name == name)
+        return std::get<std::int64_t>(entry.value);
+    return 0;
+  };
+  for (const fx::Config::Entry &entry : problem.entries()) {
+    if (!entry.name.ends_with(kAlign))
+      continue;
+    const std::string of = entry.name.substr(0, entry.name.size() - kAlign.size());
+    const std::int64_t align = std::max<std::int64_t>(std::get<std::int64_t>(entry.value), 1);
+    for (const char *length : {"n", "channels", "experts"})
+      if (numberOf(of + length) % align)
+        return false;
+  }
+  return true;
 }
 
 /// A number of rows that a problem takes: those of a by columns are loaded 16 bytes at a time.

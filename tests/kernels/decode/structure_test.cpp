@@ -8,6 +8,10 @@ TEST_CASE("decode: another run, a graph, a file", "[run]") {
   const DecodeProblem problem{.q_heads = 4, .kv_heads = 2, .head = 64, .lse = true, .context = 70};
   expectStructure(problem, {.block = 2 * wave(), .rows = 16, .splits = 2}, 3);
   expectStructure(problem, {.block = 2 * wave(), .rows = 16, .workers = 2, .unit = 32}, 3);
+  // A cache of pages has no packs: none need be given.
+  DecodeProblem pages = problem;
+  pages.pack = 0;
+  expectStructure(pages, {.block = 2 * wave(), .rows = 16, .splits = 2}, 3);
   expectStructure<DecodeProblem>({.q_heads = 16, .head = 192, .latent = 128, .context = 40},
                                  {.block = wave(), .rows = 16, .splits = 2}, 2);
 }
