@@ -371,7 +371,8 @@ public:
         atom_(make_copy_atom(UniversalCopy128b(), shape.form.a)),
         sliceA_(make_tiled_copy_B(atom_, mma_).get_slice(thread_idx().x)),
         sliceB_(make_tiled_copy_A(atom_, mma_).get_slice(thread_idx().x)),
-        readA_(sliceA_.partition_S(tiles.tilesA())), readB_(sliceB_.partition_S(tiles.tilesB())),
+        readA_(sliceA_.partition_S(tiles.tilesA())),              // (V, m, parts, stages)
+        readB_(sliceB_.partition_S(tiles.tilesB())),              // (V, n, parts, stages)
         partA_(mma_.make_fragment_B(partLayout(shape.tileM))),    // (V, m, k)
         partB_(mma_.make_fragment_A(partLayout(shape.rowsB))),    // (V, n, k)
         sums_(mma_.make_fragment_C({shape.rowsB, shape.tileM})) { // (V, n, m)

@@ -44,7 +44,7 @@ public:
       words_.push_back(make_rmem_tensor(make_layout({4, pieces}, {1, 4}), u32)); // (4, pieces)
       if (hasZeros())
         zeros_.push_back(
-            make_rmem_tensor(IntTuple(tiles() * groupsOfStep()), f32)); // (tiles, groups)
+            make_rmem_tensor(IntTuple(tiles() * groupsOfStep()), f32)); // (tiles * groups)
     }
   }
 

@@ -140,7 +140,8 @@ TEST_CASE("decode spills none with heads of all sizes and any number of rows", "
                         .window = true,
                         .varlen = true,
                         .sink = true});
-    // With heads of 256, 18 scalar registers of all these go to lanes of vector registers on CDNA.
+    // With heads of 256, 18 scalar registers of all these go to lanes of vector registers on CDNA: the
+    // arguments that a block reads once for each of its parts of rows, never in its loop over keys.
     if (head < 256)
       problems.push_back({.q_heads = 16,
                           .kv_heads = 2,
