@@ -58,7 +58,7 @@ private:
     const std::int64_t stride = windowRowBytes(type, shape.n) * 8 / type.memory_bits();
     return rowsOf(
         Strided<OnDevice, 1>{.address = Int64(window + offset(first)), .stride = {Int64(stride)}},
-        type, Int32(static_cast<std::int32_t>(count)), shape);
+        type, Int32(static_cast<std::int32_t>(count)), shape); // (count, n)
   }
 
   const GroupParams<OnDevice> &p_;

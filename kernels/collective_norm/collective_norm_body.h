@@ -45,8 +45,8 @@ public:
 private:
   /// Rows in this turn of a window: (m, n).
   Tensor windowOf(const WindowParams<OnDevice> &window) const {
-    const Tensor turns =
-        window.data.view(norm_.x, {2, 2, windowStride(norm_)}, accessBytes(norm_.x, shape_));
+    const Tensor turns = window.data.view(norm_.x, {2, 2, windowStride(norm_)},
+                                          accessBytes(norm_.x, shape_)); // (turns, regions, stride)
     return make_view(turns(meeting_.turn(), 0, _).iter(),
                      make_layout({p_.norm.m, norm_.n}, {windowStride(norm_), 1})); // (m, n)
   }

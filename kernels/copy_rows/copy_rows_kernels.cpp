@@ -50,7 +50,7 @@ private:
   /// (rows, accesses of a row, access)
   Tensor rowsOf(const Strided<OnDevice, 1> &operand, const Numeric &rows) const {
     return operand.view(type(), {rows, problem_.n / access_, access_},
-                        access_ * problem_.type.bytes());
+                        access_ * problem_.type.bytes()); // (rows, accesses, access)
   }
   /// A row's number in another operand, of the type problem.index.
   Numeric numberOf(const Strided<OnDevice, 0> &of, const Int32 &row) const {

@@ -62,7 +62,7 @@ private:
 
   void give() {
     const Found found{shared_.tensor(i32, make_layout({together_, 2}, {2, 1})),
-                      shared_.tensor(i32, make_layout(1, 1))};
+                      shared_.tensor(i32, make_layout(1, 1))}; // (together, 2), (1)
     eachGroup(Int32{tokens()}, [&](const Int32 &first) {
       if_(thread_ == 0, [&] { found.count(0) = 0; });
       gpu::barrier();
