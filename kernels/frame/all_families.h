@@ -11,6 +11,7 @@
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
 #include <flydsl/kernels/expert_parallel.h>
+#include <flydsl/kernels/experts/ggml_experts.h>
 #include <flydsl/kernels/experts/moe_ranks.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
@@ -49,12 +50,12 @@ template <class... P> struct Problems {
 /// Those of one device: their operands are all that a call has.
 using SingleProblems =
     Problems<AttentionProblem, CausalConvProblem, ConvProblem, CopyRowsProblem, DecodeProblem,
-             DeltaRuleProblem, DepthwiseConvProblem, GemmProblem, GgmlGemmProblem, GgmlRowsProblem,
-             GroupNormProblem, GroupedGemmProblem, HadamardProblem, MergeStatesProblem,
-             MoeForwardProblem, MoeReduceProblem, MoeSortProblem, MqaLogitsProblem,
-             NormBackwardProblem, NormProblem, PermuteProblem, QuantiseProblem, RopeProblem,
-             SamplingProblem, SoftmaxBackwardProblem, SoftmaxProblem, TopKProblem,
-             TopkGatingProblem, WeightProblem, WorklistProblem>;
+             DeltaRuleProblem, DepthwiseConvProblem, GemmProblem, GgmlExpertsProblem,
+             GgmlGemmProblem, GgmlRowsProblem, GroupNormProblem, GroupedGemmProblem,
+             HadamardProblem, MergeStatesProblem, MoeForwardProblem, MoeReduceProblem,
+             MoeSortProblem, MqaLogitsProblem, NormBackwardProblem, NormProblem, PermuteProblem,
+             QuantiseProblem, RopeProblem, SamplingProblem, SoftmaxBackwardProblem, SoftmaxProblem,
+             TopKProblem, TopkGatingProblem, WeightProblem, WorklistProblem>;
 /// Those of the ranks of a group, which a call has besides.
 using GroupProblems = Problems<CollectiveProblem, CollectiveNormProblem, ExpertCombineProblem,
                                ExpertDispatchProblem, MoeRanksProblem>;

@@ -1,9 +1,10 @@
 #include "ggml/ggml_gemm_family.h"
 
-#include "blocks/products/product_rules.h"
+#include "blocks/common/expert_ids.h"
 #include "blocks/quant/quant_rules.h"
-#include "frame/arguments.h"
+#include "ggml/ggml_operands.h"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 
@@ -12,9 +13,6 @@ namespace kernels::impl {
 namespace {
 
 using GgmlGemm = Family<GgmlGemmProblem>;
-
-/// A block's rows of a, and of c, span fewer bytes.
-constexpr std::int64_t kMostTileBytes = 1 << 30;
 
 /// The most rows of a that are multiplied as blocks of weights come
 /// by: their sums stay in registers.
@@ -126,12 +124,86 @@ GgmlGemmConfig vectorConfig(const GgmlGemmProblem &problem, int m, int rows, con
   return {.tile_m = m, .lanes = lanesOf(problem, target), .rows = rows, .threads = 256};
 }
 
+/// Of experts, slots and units.
+constexpr int kMostSlotsOfToken = 64, kLargestUnit = 256;
+constexpr std::int64_t kMostPlaces = std::numeric_limits<std::int32_t>::max();
+
+Support expertsSupported(const GgmlGemmProblem &problem) {
+  if (!problem.experts) {
+    if (problem.topk != 1 || problem.unit)
+      return Support::no("topk is " + text(problem.topk) + " and unit is " + text(problem.unit) +
+                         "; without experts they are 1 and 0");
+    return {};
+  }
+  return firstRefusal({rangeSupported("experts", problem.experts, 1, kMostExperts),
+                       rangeSupported("topk", problem.topk, 1, kMostSlotsOfToken),
+                       rangeSupported("unit", problem.unit, 0, kLargestUnit)});
+}
+/// Whether tiles of slots are parts of units.
+Support unitsSupported(const GgmlGemmProblem &problem, const GgmlGemmConfig &config) {
+  if (!problem.experts)
+    return {};
+  if (!problem.unit)
+    return !config.matrix && config.tile_m == 1
+               ? Support{}
+               : Support::no("unit is 0, so that each slot is multiplied by itself, which takes a "
+                             "configuration with tile_m = 1 and without matrix instructions");
+  return config.tile_m > 0 && problem.unit % config.tile_m == 0
+             ? Support{}
+             : Support::no("tile_m is " + text(config.tile_m) +
+                           "; the rows of a tile are of one unit, which has " + text(problem.unit) +
+                           " places");
+}
+
+/// About so many rows are multiplied of m rows of a: slots, with their padding.
+std::int64_t rowsMultiplied(const GgmlGemmProblem &problem, std::int64_t m) {
+  if (!problem.experts)
+    return m;
+  const std::int64_t slots = m * problem.topk, unit = std::max(problem.unit, 1);
+  return std::max((slots + unit - 1) / unit, std::min(slots, problem.experts)) * unit;
+}
+/// The most rows of a tile: all, or those of a unit.
+int mostTogether(const GgmlGemmProblem &problem) {
+  return !problem.experts ? std::numeric_limits<int>::max() : std::max(problem.unit, 1);
+}
+
+std::int64_t tokensOf(const GgmlGemmProblem &, const GgmlGemmArgs &args) {
+  return args.a.shape()[0];
+}
+
+/// Checks what says which slots there are, and gives the number of rows that are multiplied.
+std::int64_t checkSlots(const Arguments &arguments, const GgmlGemmProblem &problem,
+                        const GgmlGemmArgs &args, std::int64_t m) {
+  const std::int64_t topk = problem.topk, unit = problem.unit,
+                     sorted = args.sorted_ids && args.sorted_ids->rank() == 1
+                                  ? args.sorted_ids->shape()[0]
+                                  : 0,
+                     places = unit ? sorted : m * topk;
+  arguments.checkIf(!unit, args.ids, {.name = "ids", .dtype = i32, .shape = {"m, topk", m, topk}});
+  arguments.checkIf(unit, args.sorted_ids,
+                    {.name = "sorted_ids", .dtype = i32, .shape = {"places", places}});
+  if (unit && places % unit) [[unlikely]]
+    arguments.fail("sorted_ids has " + text(places) + " places; units have " + text(unit) +
+                   " each");
+  if (places > kMostPlaces) [[unlikely]]
+    arguments.fail("there are " + text(places) + " slots, whose numbers are past 32 bits");
+  arguments.checkIf(
+      unit, args.unit_experts,
+      {.name = "unit_experts", .dtype = i32, .shape = {"places / unit", unit ? places / unit : 0}});
+  arguments.disjoint(args.c, "c", args.ids, "ids");
+  arguments.disjoint(args.c, "c", args.sorted_ids, "sorted_ids");
+  arguments.disjoint(args.c, "c", args.unit_experts, "unit_experts");
+  return places;
+}
+
 } // namespace
 
 Support GgmlGemm::supported(const GgmlGemmProblem &problem, const Target &target) {
+  // The numbers of experts before those of their rows together.
   const Support basic =
-      firstRefusal({ggmlSupported(problem.weight()), floatSupported("a", problem.a),
-                    floatSupported("c", problem.c)});
+      firstRefusal({ggmlSupported({problem.format, problem.layout, problem.n, problem.k}),
+                    expertsSupported(problem), ggmlSupported(problem.weight()),
+                    floatSupported("a", problem.a), floatSupported("c", problem.c)});
   if (!basic)
     return basic;
   if (problem.product != f16 && problem.product != bf16)
@@ -156,6 +228,8 @@ Support GgmlGemm::supported(const GgmlGemmProblem &problem, const GgmlGemmConfig
   if (threads < wave || threads % wave || threads > target.max_block_size())
     return Support::no("threads is " + text(threads) + "; a block is a number of waves of " +
                        text(wave) + ", up to " + text(target.max_block_size()) + " threads");
+  if (const Support answer = unitsSupported(problem, config); !answer)
+    return answer;
   if (!config.matrix) {
     if (config.tile_m < 1 || config.tile_m > kMostVectorRows)
       return Support::no("tile_m is " + text(config.tile_m) + "; 1 to " + text(kMostVectorRows) +
@@ -193,10 +267,11 @@ Support GgmlGemm::supported(const GgmlGemmProblem &problem, const GgmlGemmConfig
   return {};
 }
 
-GgmlGemmConfig GgmlGemm::choose(const GgmlGemmProblem &problem, std::int64_t m,
+GgmlGemmConfig GgmlGemm::choose(const GgmlGemmProblem &problem, std::int64_t rowsOfA,
                                 const Target &target) {
   const GgmlVectorLimits &limits = vectorLimits(problem, target);
-  if (m > limits.rows)
+  const std::int64_t m = rowsMultiplied(problem, rowsOfA);
+  if (std::min<std::int64_t>(m, mostTogether(problem)) > limits.rows)
     for (const GgmlTile &tile : kGgmlTiles) {
       const GgmlGemmConfig config = matrixConfig(tile, target);
       const std::int64_t blocks = (m + tile.m - 1) / tile.m * ((problem.n + tile.n - 1) / tile.n);
@@ -207,6 +282,8 @@ GgmlGemmConfig GgmlGemm::choose(const GgmlGemmProblem &problem, std::int64_t m,
     }
   int together = static_cast<int>(
       std::bit_ceil(static_cast<unsigned>(std::clamp<std::int64_t>(m, 1, limits.together))));
+  while (problem.experts && mostTogether(problem) % together)
+    together /= 2;
   const int blocks = target.wave_size() == 32 ? kQ8Blocks32 : kQ8Blocks64;
   while (problem.q8_1 && together > 1 &&
          blocks * q8Bytes(together, problem.k) > static_cast<std::int64_t>(target.lds_bytes()))
@@ -227,8 +304,10 @@ GgmlGemmConfig GgmlGemm::choose(const GgmlGemmProblem &problem, std::int64_t m,
   return config;
 }
 
-std::vector<GgmlGemmConfig> GgmlGemm::candidates(const GgmlGemmProblem &problem, std::int64_t m,
-                                                 const Target &target) {
+std::vector<GgmlGemmConfig> GgmlGemm::candidates(const GgmlGemmProblem &problem,
+                                                 std::int64_t rowsOfA, const Target &target) {
+  const std::int64_t m =
+      std::min<std::int64_t>(rowsMultiplied(problem, rowsOfA), mostTogether(problem));
   std::vector<GgmlGemmConfig> all;
   if (m > 1)
     for (const GgmlTile &tile : kGgmlTiles)
@@ -260,47 +339,72 @@ void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
   const GgmlGemmArgs &args = call.args;
   const Arguments arguments(FamilyOf<GgmlGemmProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.a, "a"), n = problem.n, k = problem.k;
-  const int piece = kPieceBytes / problem.a.bytes();
-  const Reach tile{.counts = {config.tile_m}, .bytes = kMostTileBytes, .what = "a tile"};
-  arguments.check(args.a, {.name = "a",
-                           .dtype = problem.a,
-                           .shape = {"m, k", m, k},
-                           .free = 1,
-                           .align = piece,
-                           .reason = kLoadedPieces,
-                           .reach = tile});
-  arguments.check(args.c, productRows(problem.c, m, n, tile));
-  arguments.disjoint(args.c, "c", args.a, "a");
-  checkBlocks(arguments, "b", args.b, problem.weight());
-  if (args.up.has_value() != problem.gated) [[unlikely]]
-    arguments.failGiven("up", problem.gated);
-  if (problem.gated)
-    checkBlocks(arguments, "up", *args.up, problem.weight());
-  if (m == 0)
+  checkGgmlOperands(arguments, problem, config.tile_m, args, m);
+  const std::int64_t places = problem.experts ? checkSlots(arguments, problem, args, m) : m;
+  if (!problem.experts) {
+    (void)arguments.given(args.ids, "ids", false);
+    (void)arguments.given(args.sorted_ids, "sorted_ids", false);
+    (void)arguments.given(args.unit_experts, "unit_experts", false);
+  }
+  if (places == 0 || m == 0)
     return;
   const std::int64_t across = config.matrix ? config.tile_n : ggmlRowsOfBlock(config);
-  const std::int64_t grid = (m + config.tile_m - 1) / config.tile_m * ((n + across - 1) / across);
+  const std::int64_t grid =
+      (places + config.tile_m - 1) / config.tile_m * ((n + across - 1) / across);
   if (grid > std::numeric_limits<std::int32_t>::max()) [[unlikely]]
     arguments.fail("c has " + text(grid) + " tiles; a grid has at most 2147483647");
-  call.launches.at(0, config.matrix ? kGgmlMatrix : kGgmlVector)(
-      call.on(grid, config.threads), call.where,
-      {.a = {.address = address(args.a), .stride = {strideOr(args.a, 0, k)}},
-       .c = {.address = address(args.c), .stride = {strideOr(args.c, 0, n)}},
-       .b = operandOf<0>(args.b.bytes),
-       .up = args.up ? operandOf<0>(args.up->bytes) : Strided<OnHost, 0>{},
-       .m = static_cast<std::int32_t>(m)});
+  const GgmlGemmParams<OnHost> product{
+      .a = {.address = address(args.a), .stride = {strideOr(args.a, 0, k)}},
+      .c = {.address = address(args.c), .stride = {strideOr(args.c, 0, problem.topk * n)}},
+      .b = operandOf<0>(args.b.bytes),
+      .up = args.up ? operandOf<0>(args.up->bytes) : Strided<OnHost, 0>{},
+      .m = static_cast<std::int32_t>(m)};
+  const LaunchConfig on = call.on(grid, config.threads);
+  if (!problem.experts) [[likely]]
+    return call.launches.at(0, config.matrix ? kGgmlMatrix : kGgmlVector)(on, call.where, product);
+  call.launches.at(0, config.matrix ? kGgmlExpertsMatrix : kGgmlExpertsVector)(
+      on, call.where,
+      {.product = product,
+       .ids = operandOf<0>(problem.unit ? args.sorted_ids : args.ids),
+       .unitExperts = operandOf<0>(args.unit_experts),
+       .places = static_cast<std::int32_t>(places)});
+}
+
+std::vector<GgmlGemm::IndexRow> GgmlGemm::indexRows(const GgmlGemmProblem &problem,
+                                                    const GgmlGemmConfig &) {
+  if (!problem.experts)
+    return {};
+  if (!problem.unit)
+    return {expertIdsRow<P, A>(problem)};
+  return {unitExpertsRow<P, A>(), sortedIdsRow<P, A, tokensOf>()};
 }
 
 GgmlGemmArgs GgmlGemm::args(const GgmlGemmProblem &problem, const GgmlGemmConfig &, std::int64_t m,
                             const Sampler &sampler) {
+  const std::int64_t experts = problem.experts, topk = problem.topk;
   const auto weights = [&](const char *name) {
     return GgmlTensor{problem.weight(), sampler(name, u8, Extents{weight_bytes(problem.weight())},
                                                 Role::blocks(problem.format, problem.layout))};
   };
+  // Experts have as many slots each, and padding after them.
+  const bool sorted = experts && problem.unit;
+  const std::int64_t unit = std::max(problem.unit, 1), slots = m * topk,
+                     those = std::clamp<std::int64_t>(slots, 1, std::max<std::int64_t>(experts, 1)),
+                     taken = (slots + those - 1) / those,
+                     each = std::max<std::int64_t>((taken + unit - 1) / unit, 1) * unit,
+                     places = slots ? those * each : 0;
   return {.a = sampler("a", problem.a, Extents{m, problem.k}, Role::input),
           .b = weights("b"),
           .up = problem.gated ? std::optional(weights("up")) : std::nullopt,
-          .c = sampler("c", problem.c, Extents{m, problem.n}, Role::output)};
+          .ids = sampleIf(experts && !sorted, sampler, "ids", i32, Extents{m, topk},
+                          Role::below(std::max<std::int64_t>(experts, 1))),
+          .sorted_ids = sampleIf(sorted, sampler, "sorted_ids", i32, Extents{places},
+                                 Role::slots(each, those, taken, m, topk)),
+          .unit_experts = sampleIf(sorted, sampler, "unit_experts", i32, Extents{places / unit},
+                                   Role::quotients(each / unit, those)),
+          .c =
+              sampler("c", problem.c, experts ? Extents{m, topk, problem.n} : Extents{m, problem.n},
+                      Role::output)};
 }
 
 } // namespace kernels::impl

@@ -20,6 +20,15 @@ template <class Side> struct GgmlGemmParams {
 };
 /// By threads that read blocks, and by matrix instructions.
 inline constexpr KernelOf<GgmlGemmParams> kGgmlVector{"ggml_vector"}, kGgmlMatrix{"ggml_matrix"};
+/// The same with experts.
+template <class Side> struct GgmlExpertsParams {
+  GgmlGemmParams<Side> product; // c: (m, topk * n)
+  Strided<Side, 0> ids;         // (m * topk), or sorted (places)
+  Strided<Side, 0> unitExperts; // (places / unit)
+  Param<Side, Int32> places;
+};
+inline constexpr KernelOf<GgmlExpertsParams> kGgmlExpertsVector{"ggml_experts_vector"},
+    kGgmlExpertsMatrix{"ggml_experts_matrix"};
 
 /// The sizes of the kernel with matrix instructions.
 struct GgmlMatrixShape {
@@ -78,9 +87,12 @@ template <> struct Family<GgmlGemmProblem> : FamilyDefaults<GgmlGemmProblem, &Gg
   static Support supported(const P &problem, const C &config, const Target &target);
   static C choose(const P &problem, std::int64_t m, const Target &target);
   static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
-  static KernelNames kernels(const P &, const C &config) {
+  static KernelNames kernels(const P &problem, const C &config) {
+    if (problem.experts)
+      return {config.matrix ? &kGgmlExpertsMatrix : &kGgmlExpertsVector};
     return {config.matrix ? &kGgmlMatrix : &kGgmlVector};
   }
+  static std::vector<IndexRow> indexRows(const P &problem, const C &config);
   static void launch(const Call<P> &call);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);

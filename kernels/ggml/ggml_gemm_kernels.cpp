@@ -2,6 +2,7 @@
 #include "blocks/products/epilogue.h"
 #include "blocks/products/operand.h"
 #include "frame/compile.h"
+#include "frame/index_rows.h"
 #include "ggml/ggml_q8_1.h"
 
 #include <flydsl/kernel/dot.h>
@@ -30,26 +31,91 @@ Tensor rowsOf(const GgmlGemmProblem &problem, const Operands &operands) {
   return operands.a.view(problem.a, {operands.m, problem.k}, kPieceBytes); // (m, k)
 }
 
+/// c by the rows of a: (m, n), with experts (m, topk * n). Rows start at multiples of `alignment` bytes.
+Tensor resultsOf(const GgmlGemmProblem &problem, const Operands &operands, int alignment = 0) {
+  return operands.c.view(
+      problem.c, {operands.m, problem.experts ? problem.topk * problem.n : problem.n}, alignment);
+}
+
+/// Whose weights multiply the rows of a block's tile, and where these rows are in a and c.
+struct TileRows {
+  struct Row {
+    Int32 a;        ///< its row; any number from 0 on if it does not exist
+    Int32 c, first; ///< its row, and the first column of its results
+    Boolean exists;
+  };
+  std::function<Row(const Int32 &i)> at; ///< row i of the tile; rows past the tile are its last one
+  std::optional<Int32> weights;          ///< the first row of the expert's weights; none: 0
+
+  Int32 rowOfWeights(const Int32 &column) const {
+    return weights ? Int32(*weights + column) : column;
+  }
+};
+
+/// The rows from the tile's first on.
+TileRows rowsFrom(const Operands &operands, const Int32 &first) {
+  return {.at =
+              [&operands, first](const Int32 &i) {
+                const Int32 row = first + i;
+                return TileRows::Row{row, row, Int32(0), row < operands.m};
+              },
+          .weights = std::nullopt};
+}
+
+/// The rows of slots of one expert. A block without an expert leaves the kernel. Numbers in memory that
+/// are wrong lead to no rows.
+TileRows rowsOfSlots(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
+                     const GgmlExpertsParams<OnDevice> &p, const Int32 &first) {
+  const int topk = problem.topk;
+  const auto experts = static_cast<std::int32_t>(problem.experts),
+             n = static_cast<std::int32_t>(problem.n);
+  const auto rowsFor = [&](const Numeric &number, std::function<TileRows::Row(const Int32 &)> at) {
+    const Int32 expert(number);
+    exit_if((expert < 0) | (expert >= experts));
+    return TileRows{std::move(at), Int32(expert * n)};
+  };
+  if (!problem.unit) {
+    const Int32 token = first / topk, slot = first % topk;
+    return rowsFor(p.ids.view(i32, Int32(p.product.m * topk))(first),
+                   [=](const Int32 &) { // the only one
+                     return TileRows::Row{token, token, Int32(slot * n), Boolean(true)};
+                   });
+  }
+  // Slots stand before padding, so that the first place is none's where all of them are.
+  const Tensor ids = p.ids.view(i32, p.places); // (places)
+  const auto rowOf = [=, m = p.product.m](const Int32 &place) {
+    const Int32 id(ids(place)), token = id & static_cast<std::int32_t>(kTokensOfIds),
+                                slot = id >> kTokenBitsOfIds;
+    return TileRows::Row{token, token, Int32(slot * n), (token < m) & (slot >= 0) & (slot < topk)};
+  };
+  exit_if(!rowOf(first).exists);
+  return rowsFor(
+      p.unitExperts.view(i32, p.places / problem.unit)(first / problem.unit),
+      [=, last = config.tile_m - 1](const Int32 &i) { return rowOf(Int32(first + min(i, last))); });
+}
+
 //===-- Few rows: threads read blocks ---------------------------------------===//
 
 /// A thread's sums over its units of some rows of weights, for some rows of a.
 class VectorSums {
 public:
   VectorSums(const GgmlGemmProblem &problem, const GgmlGemmConfig &config, const Operands &operands,
-             const Int32 &row, const Int32 &column)
+             const TileRows &rows, const Int32 &column)
       : problem_(problem), format_(ggmlRow(problem.format)),
         rows_(static_cast<std::size_t>(config.tile_m)) {
     const Tensor a = rowsOf(problem, operands); // (m, k)
+    const auto rowOfA = [&](const Int32 &i) { return Int32(min(rows.at(i).a, operands.m - 1)); };
     if (problem.q8_1)
-      rounded_.emplace(problem, config, a, row, operands.m);
+      rounded_.emplace(problem, config, a, rowOfA);
     else
       for (int i = 0; i < config.tile_m; ++i)
-        rowsOfA_.push_back(byUnits(a(min(row + i, operands.m - 1), _), format_));
+        rowsOfA_.push_back(byUnits(a(rowOfA(Int32(i)), _), format_));
     for (const auto &weights :
          problem.gated ? std::vector{operands.b, operands.up} : std::vector{operands.b}) {
       const GgmlSource source(problem.weight(), weights);
       for (int r = 0; r < config.rows; ++r)
-        sources_.push_back({source, source.row(Int32(min(column + r, problem.n - 1)))});
+        sources_.push_back(
+            {source, source.row(rows.rowOfWeights(Int32(min(column + r, problem.n - 1))))});
     }
     for (std::size_t i = 0; i < sources_.size() * rows_; ++i)
       sums_.emplace_back(Float32(0.0f));
@@ -179,16 +245,15 @@ private:
 };
 
 void vectorProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
-                   const Operands &operands) {
+                   const Operands &operands, const Int32 &firstColumn, const TileRows &rows) {
   const int rowsOfBlock = ggmlRowsOfBlock(config), lanes = config.lanes;
-  const TileStart tile(config.tile_m, rowsOfBlock, problem.n);
-  const Int32 thread = thread_idx().x, row = tile.row,
-              column = tile.column + thread / lanes * config.rows;
-  const VectorSums sums(problem, config, operands, row, column);
+  const Int32 thread = thread_idx().x, column = firstColumn + thread / lanes * config.rows;
+  const VectorSums sums(problem, config, operands, rows, column);
   sums.run(Int32(thread % lanes), lanes);
-  const Tensor c = operands.c.view(problem.c, {operands.m, problem.n}); // (m, n)
+  const Tensor c = resultsOf(problem, operands); // (m, n), or (m, topk * n)
   const bool ragged = problem.n % rowsOfBlock != 0;
-  for (int i = 0; i < config.tile_m; ++i)
+  for (int i = 0; i < config.tile_m; ++i) {
+    const TileRows::Row row = rows.at(Int32(i));
     for (int r = 0; r < config.rows; ++r) {
       const auto at = [&](int source) {
         return sums.sum(static_cast<std::size_t>(source), static_cast<std::size_t>(i), lanes);
@@ -197,26 +262,44 @@ void vectorProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
       const Vector values =
           (problem.gated ? activated * at(config.rows + r) : activated).to(problem.c);
       Boolean mine(thread % lanes == 0);
-      const Boolean rowThere = config.tile_m == 1 ? mine : Boolean(mine & (row + i < operands.m));
+      const bool alwaysThere =
+          config.tile_m == 1; // Blocks without a row have left, or there are none.
+      const Boolean rowThere = alwaysThere ? mine : Boolean(mine & row.exists);
       if_(ragged ? Boolean(rowThere & (column + r < problem.n)) : rowThere,
-          [&] { c(row + i, column + r) = values.at(0); });
+          [&] { c(row.c, row.first + column + r) = values.at(0); });
     }
+  }
 }
 
 using VectorKernel = FamilyKernel<GgmlGemmProblem, GgmlGemmParams>;
 VectorKernel vectorKernel(const KernelHints &hints) {
   return {kGgmlVector,
           [](const Operands &operands, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
-            vectorProduct(spec->problem, spec->config, operands);
+            const GgmlGemmConfig &config = spec->config;
+            const TileStart start(config.tile_m, ggmlRowsOfBlock(config), spec->problem.n);
+            vectorProduct(spec->problem, config, operands, start.column,
+                          rowsFrom(operands, start.row));
+          },
+          hints};
+}
+using ExpertsKernel = FamilyKernel<GgmlGemmProblem, GgmlExpertsParams>;
+ExpertsKernel expertsVectorKernel(const KernelHints &hints) {
+  return {kGgmlExpertsVector,
+          [](const GgmlExpertsParams<OnDevice> &p, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
+            const GgmlGemmConfig &config = spec->config;
+            const TileStart start(config.tile_m, ggmlRowsOfBlock(config), spec->problem.n);
+            vectorProduct(spec->problem, config, p.product, start.column,
+                          rowsOfSlots(spec->problem, config, p, start.row));
           },
           hints};
 }
 /// LLVM's scheduler would by default wait for one load after another where that leaves registers
 /// for one more wave. The second kernel has all loads of its units under way together; where they
 /// are many, registers would spill.
-const VectorKernel ggmlVector = vectorKernel({}),
-                   ggmlVectorTogether =
-                       vectorKernel({.attributes = {{"amdgpu-sched-strategy", "max-ilp"}}});
+const KernelHints kTogether{.attributes = {{"amdgpu-sched-strategy", "max-ilp"}}};
+const VectorKernel ggmlVector = vectorKernel({}), ggmlVectorTogether = vectorKernel(kTogether);
+const ExpertsKernel ggmlExpertsVector = expertsVectorKernel({}),
+                    ggmlExpertsVectorTogether = expertsVectorKernel(kTogether);
 /// The most weights and numbers of a that a lane has under way together.
 constexpr int kMostTogether = 192;
 
@@ -230,17 +313,19 @@ bool loadsTogether(const Spec<GgmlGemmProblem> &spec) {
 /// Makes tiles of numbers in shared memory: each thread has some pieces of them.
 class TileMaker {
 public:
-  /// The tiles begin at (row, column) of c; `rows` rows exist.
+  /// The tiles are those of `rows` and of the columns of c from `column` on.
   TileMaker(const GgmlGemmProblem &problem, const GgmlMatrixShape &shape, const Operands &operands,
-            const Int32 &row, const Int32 &column)
-      : problem_(problem), shape_(shape), format_(ggmlRow(problem.format)), operands_(operands),
-        row_(row), column_(column), a_(rowsOf(problem, operands)),
+            const TileRows &rows, const Int32 &column)
+      : problem_(problem), shape_(shape), format_(ggmlRow(problem.format)), rows_(rows),
+        column_(column), a_(rowsOf(problem, operands)),
         memory_(SharedAllocator().allocate(shape.sharedBytes(), kPieceBytes)),
         tilesA_(tiles(0, shape.tileM, shape.elementsA())),
         tilesB_(tiles(2 * shape.elementsA(), shape.rowsB, shape.elementsB())),
         b_(problem.weight(), operands.b) {
     if (problem.gated)
       up_.emplace(problem.weight(), operands.up);
+    for (int i = 0; i < rounds(piecesA()); ++i)
+      rowsOfA_.push_back(rows.at(Int32(numberOf(i) / piecesOfRow())));
   }
 
   /// What a thread has loaded of the tiles of a step.
@@ -251,7 +336,7 @@ public:
   Fetched fetch(const Int32 &step) const {
     Fetched fetched;
     for (int i = 0; i < rounds(piecesA()); ++i)
-      fetched.a.push_back(fetchA(numberOf(i), step));
+      fetched.a.push_back(fetchA(numberOf(i), rowsOfA_[static_cast<std::size_t>(i)], step));
     for (int i = 0; i < rounds(unitsB()); ++i)
       fetched.b.push_back(fetchB(numberOf(i), step));
     return fetched;
@@ -289,11 +374,11 @@ private:
       body();
   }
 
-  Vector fetchA(const Int32 &number, const Int32 &step) const {
-    const Int32 row = row_ + number / piecesOfRow(), piece = number % piecesOfRow(),
+  Vector fetchA(const Int32 &number, const TileRows::Row &row, const Int32 &step) const {
+    const Int32 piece = number % piecesOfRow(),
                 column = step * shape_.tileK + piece * kPieceElements;
-    const Boolean valid = (row < operands_.m) & (column < problem_.k) & (number < piecesA());
-    const Tensor pieces = logical_divide(a_(row, _), kPieceElements); // (8, pieces)
+    const Boolean valid = row.exists & (column < problem_.k) & (number < piecesA());
+    const Tensor pieces = logical_divide(a_(row.a, _), kPieceElements); // (8, pieces)
     return if_(
         valid, [&] { return pieces(_, step * piecesOfRow() + piece).load(); },
         [&] { return Vector::splat(0.0, kPieceElements, problem_.a); });
@@ -311,7 +396,7 @@ private:
     const GgmlSource source = up_ ? GgmlSource::select(Boolean(turn % 2 == 0), b_, *up_) : b_;
     const Boolean valid =
         (column < problem_.n) & (unit < source.unitsOfRow()) & (number < unitsB());
-    return source.fetch(source.row(column), unit, valid);
+    return source.fetch(source.row(rows_.rowOfWeights(column)), unit, valid);
   }
   Int32 unitOf(const Int32 &number, const Int32 &step) const {
     return step * shape_.units + number % shape_.units;
@@ -354,9 +439,10 @@ private:
   const GgmlGemmProblem &problem_;
   const GgmlMatrixShape &shape_;
   const GgmlRow &format_;
-  const Operands &operands_;
-  Int32 row_, column_;
-  Tensor a_; // (m, k)
+  const TileRows &rows_;
+  Int32 column_;
+  Tensor a_;                           // (m, k)
+  std::vector<TileRows::Row> rowsOfA_; // of a thread's pieces
   Pointer memory_;
   Tensor tilesA_, tilesB_; // (rows, k, stages)
   GgmlSource b_;
@@ -402,11 +488,9 @@ private:
 };
 
 void matrixProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
-                   const Operands &operands) {
+                   const Operands &operands, const TileStart &start, const TileRows &rows) {
   const GgmlMatrixShape shape = *ggmlMatrixShape(problem, config, target());
-  const TileStart start(shape.tileM, shape.tileN, problem.n);
-  const Int32 &row = start.row, &column = start.column;
-  const TileMaker tiles(problem, shape, operands, row, column);
+  const TileMaker tiles(problem, shape, operands, rows, start.column);
   const TileProduct product(shape, tiles);
   const auto last = static_cast<int>(shape.steps() - 1);
   tiles.put(tiles.fetch(Int32(0)), Int32(0), Int32(0));
@@ -421,37 +505,59 @@ void matrixProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
     }
   product.multiply(Int32(last % 2));
 
-  const TileOfC tile(target().wave_size(), shape.tileM, shape.tileN, shape.threads, problem.n, row,
-                     column, Int32(min(operands.m - row, shape.tileM)));
+  const Int32 left =
+      problem.experts ? Int32(shape.tileM) : Int32(min(operands.m - start.row, shape.tileM));
+  const TileOfC tile(target().wave_size(), shape.tileM, shape.tileN, shape.threads, problem.n,
+                     start.row, start.column, left);
   const GroupSums plain = groupsOf(shape.form, product.sums());
-  const Tensor c = operands.c.view(problem.c, {operands.m, problem.n}); // (m, n)
-  const Tensor to = tileFrom(c, {row, column}, tile.shape());           // (tileM, tileN)
-  if (problem.gated)
-    return Epilogue(tile).run(
-        [&](int i, int j) {
-          return activate(problem.activation, plain(i, 2 * j)) * plain(i, 2 * j + 1);
-        },
-        to);
+  const GroupSums sums = !problem.gated ? plain : [&](int i, int j) {
+    return activate(problem.activation, plain(i, 2 * j)) * plain(i, 2 * j + 1);
+  };
   Epilogue epilogue(tile);
-  if (problem.activation != Activation::none)
+  if (!problem.gated && problem.activation != Activation::none)
     epilogue.then(applyActivation(problem.activation));
-  epilogue.run(plain, to);
+  if (!problem.experts) {
+    const Tensor c = resultsOf(problem, operands); // (m, n)
+    return epilogue.run(sums, tileFrom(c, {start.row, start.column}, tile.shape()));
+  }
+  const int width = tile.width(problem.c);
+  const Tensor c = resultsOf(problem, operands, width * problem.c.bytes()); // (m, topk * n)
+  storeRows(tile, epilogue, sums, roundTo(problem.c), width, [&](int i) {
+    const TileRows::Row row = rows.at(tile.row(i));
+    return StoredRow{.exists = row.exists, .start = [&c, row, &start] {
+                       return Pointer(c(row.c, _).iter() + row.first + start.column);
+                     }};
+  });
 }
 
 const FamilyKernel ggmlMatrix{
     kGgmlMatrix, [](const Operands &operands, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
-      matrixProduct(spec->problem, spec->config, operands);
+      const GgmlGemmConfig &config = spec->config;
+      const TileStart start(config.tile_m, config.tile_n, spec->problem.n);
+      matrixProduct(spec->problem, config, operands, start, rowsFrom(operands, start.row));
+    }};
+const FamilyKernel ggmlExpertsMatrix{
+    kGgmlExpertsMatrix,
+    [](const GgmlExpertsParams<OnDevice> &p, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
+      const GgmlGemmConfig &config = spec->config;
+      const TileStart start(config.tile_m, config.tile_n, spec->problem.n);
+      matrixProduct(spec->problem, config, p.product, start,
+                    rowsOfSlots(spec->problem, config, p, start.row));
     }};
 
 } // namespace
 
 void Family<GgmlGemmProblem>::compile(const Compiler<GgmlGemmProblem> &compiler) {
-  if (compiler.config().matrix)
-    compiler(ggmlMatrix, compiler.config().threads);
+  const GgmlGemmConfig &config = compiler.config();
+  const bool together = loadsTogether({compiler.problem(), config});
+  if (compiler.problem().experts)
+    return config.matrix
+               ? compiler(ggmlExpertsMatrix, config.threads)
+               : compiler(together ? ggmlExpertsVectorTogether : ggmlExpertsVector, config.threads);
+  if (config.matrix)
+    compiler(ggmlMatrix, config.threads);
   else
-    compiler(loadsTogether({compiler.problem(), compiler.config()}) ? ggmlVectorTogether
-                                                                    : ggmlVector,
-             compiler.config().threads);
+    compiler(together ? ggmlVectorTogether : ggmlVector, config.threads);
 }
 
 } // namespace kernels::impl

@@ -11,6 +11,8 @@
 
 #include <flydsl/kernel/wave_memory.h>
 
+#include <functional>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
@@ -23,10 +25,10 @@ struct Q8Group {
 /// Rows of a tile of a. All threads of the block make them, and come to a barrier.
 class Q8Rows {
 public:
-  /// The rows of a, (m, k), from `row` on; the last one stands for those past it.
+  /// The rows of a, (m, k), that `rowOf` names: row i of the tile is one that a has.
   Q8Rows(const GgmlGemmProblem &problem, const GgmlGemmConfig &config, const Tensor &a,
-         const Int32 &row, const Int32 &m)
-      : format_(ggmlRow(problem.format)), a_(a), row_(row), m_(m), rows_(config.tile_m),
+         std::function<Int32(const Int32 &i)> rowOf)
+      : format_(ggmlRow(problem.format)), a_(a), rowOf_(std::move(rowOf)), rows_(config.tile_m),
         k_(static_cast<int>(problem.k)), threads_(config.threads),
         memory_(SharedAllocator().allocate(q8Bytes(rows_, k_), kPieceBytes)),
         words_(make_view(memory_.recast(i32), make_layout({rows_, k_ / 4}, {k_ / 4, 1}))),
@@ -75,7 +77,7 @@ private:
     }
   }
   Vector fetch(const Int32 &number) const {
-    const Int32 row = min(row_ + number / piecesOfRow(), m_ - 1);
+    const Int32 row = rowOf_(Int32(number / piecesOfRow()));
     return logical_divide(a_(row, _), kPiece)(_, number % piecesOfRow()).load().to(f32); // (kPiece)
   }
 
@@ -96,7 +98,7 @@ private:
 
   const GgmlRow &format_;
   Tensor a_; // (m, k)
-  Int32 row_, m_;
+  std::function<Int32(const Int32 &i)> rowOf_;
   int rows_, k_, threads_;
   Pointer memory_;
   Tensor words_, scales_; // (rows, k / 4), (rows, k / 32)

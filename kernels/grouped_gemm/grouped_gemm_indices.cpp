@@ -1,31 +1,32 @@
 // The numbers by which the places of experts are found.
 #include "grouped_gemm/grouped_gemm_family.h"
 
-#include "frame/arguments.h"
+#include "blocks/common/expert_ids.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
+namespace {
+
+/// Those whose rows are found by ids.
+std::int64_t tokensOfIds(const GroupedGemmProblem &problem, const GroupedGemmArgs &args) {
+  return (problem.a_rows == GroupedRows::tokens ? args.a : args.c).shape()[0];
+}
+
+} // namespace
 
 std::vector<Family<GroupedGemmProblem>::IndexRow>
 Family<GroupedGemmProblem>::indexRows(const GroupedGemmProblem &problem, const GemmConfig &) {
   std::vector<IndexRow> rows;
   if (problem.groups == GroupLayout::units)
-    rows.push_back(
-        {.rule = {.argument = "unit_experts", .meaning = "the experts", .orNone = true},
-         .values = [](const P &p, const A &args) {
-           return IndexValues{.address = address(args.unit_experts),
-                              .count = args.unit_experts->shape()[0],
-                              .end = p.experts};
-         }});
+    rows.push_back(unitExpertsRow<P, A>());
   if (problem.groups != GroupLayout::masked)
-    rows.push_back({.rule = {.argument = "offsets",
-                             .kind = IndexKind::rising,
-                             .meaning = "the places"},
-                    .values = [](const P &p, const A &args) {
-                      return IndexValues{.address = address(args.offsets),
-                                         .count = p.experts + 1,
-                                         .end = Family<P>::rows(args) + 1};
-                    }});
+    rows.push_back(
+        {.rule = {.argument = "offsets", .kind = IndexKind::rising, .meaning = "the places"},
+         .values = [](const P &p, const A &args) {
+           return IndexValues{.address = address(args.offsets),
+                              .count = p.experts + 1,
+                              .end = Family<P>::rows(args) + 1};
+         }});
   if (problem.groups != GroupLayout::offsets)
     rows.push_back({.rule = {.argument = "counts", .meaning = "the places of an expert"},
                     .values = [](const P &p, const A &args) {
@@ -34,15 +35,7 @@ Family<GroupedGemmProblem>::indexRows(const GroupedGemmProblem &problem, const G
                           .address = address(args.counts), .count = p.experts, .end = most + 1};
                     }});
   if (problem.has_ids())
-    // Padding has the number after those of all slots and tokens.
-    rows.push_back({.rule = {.argument = "sorted_ids", .slots = true},
-                    .values = [](const P &p, const A &args) {
-                      const std::int64_t tokens =
-                          (p.a_rows == GroupedRows::tokens ? args.a : args.c).shape()[0];
-                      return IndexValues{.address = address(args.sorted_ids),
-                                         .count = args.sorted_ids->shape()[0],
-                                         .end = (std::int64_t(p.topk) << kTokenBitsOfIds) + tokens + 1};
-                    }});
+    rows.push_back(sortedIdsRow<P, A, tokensOfIds>());
   return rows;
 }
 

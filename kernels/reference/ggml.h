@@ -8,6 +8,8 @@
 
 #include <flydsl/kernels/ggml_gemm.h>
 
+#include <limits>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::reference {
 
@@ -75,7 +77,19 @@ inline std::vector<double> roundedToQ8(const std::vector<double> &a) {
   return rounded;
 }
 
-/// C, row after row.
+/// A row of a, and the expert whose weights multiply it; -1 is none, and anything is right then.
+struct GgmlSlot {
+  std::int64_t row, expert;
+};
+/// Those of tokens with so many slots each, by the experts of slots.
+inline std::vector<GgmlSlot> ggmlSlots(int topk, const std::vector<double> &experts) {
+  std::vector<GgmlSlot> slots;
+  for (std::size_t i = 0; i < experts.size(); ++i)
+    slots.push_back({static_cast<std::int64_t>(i) / topk, static_cast<std::int64_t>(experts[i])});
+  return slots;
+}
+
+/// C, row after row, for slots of rows of a.
 ///
 /// Without matrix instructions, a thread adds pairs of products of a group, which are fused, then
 /// the group's scale and offset in two more; the lanes' sums follow: each of these additions is off
@@ -85,9 +99,9 @@ inline std::vector<double> roundedToQ8(const std::vector<double> &a) {
 /// With q8_1 and without matrix instructions, a is rounded first, exactly as above. The sums of a
 /// group's products are exact then; scale, offset and d follow, which round three times, once into the sum
 /// of the groups before, and the lanes' sums.
-inline Expected ggmlProduct(const GgmlGemmProblem &problem, bool matrix, std::int64_t m,
-                            const std::vector<double> &exact, const GgmlValues &b,
-                            const GgmlValues *up) {
+inline Expected ggmlProduct(const GgmlGemmProblem &problem, bool matrix,
+                            const std::vector<GgmlSlot> &slots, const std::vector<double> &exact,
+                            const GgmlValues &b, const GgmlValues *up) {
   const std::vector<double> a = problem.q8_1 && !matrix ? roundedToQ8(exact) : exact;
   struct Sum {
     double value = 0, bound = 0;
@@ -117,8 +131,14 @@ inline Expected ggmlProduct(const GgmlGemmProblem &problem, bool matrix, std::in
     return sum;
   };
   Expected c;
-  for (std::int64_t row = 0; row < m; ++row)
-    for (std::int64_t column = 0; column < n; ++column) {
+  for (const auto &[row, expert] : slots)
+    for (std::int64_t of = 0; of < n; ++of) {
+      if (expert < 0) {
+        c.values.push_back(0);
+        c.bound.push_back(std::numeric_limits<double>::infinity());
+        continue;
+      }
+      const std::int64_t column = expert * n + of;
       Sum sum = sumOf(row, column, b);
       if (problem.activation != Activation::none) {
         const double x = sum.value;
@@ -137,6 +157,15 @@ inline Expected ggmlProduct(const GgmlGemmProblem &problem, bool matrix, std::in
                         host::underflow(problem.c));
     }
   return c;
+}
+/// The same of m rows and one matrix.
+inline Expected ggmlProduct(const GgmlGemmProblem &problem, bool matrix, std::int64_t m,
+                            const std::vector<double> &a, const GgmlValues &b,
+                            const GgmlValues *up) {
+  std::vector<GgmlSlot> rows;
+  for (std::int64_t row = 0; row < m; ++row)
+    rows.push_back({row, 0});
+  return ggmlProduct(problem, matrix, rows, a, b, up);
 }
 
 } // namespace kernels::reference

@@ -168,13 +168,50 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
   return {{"c", c}};
 }
 
-Outputs expected(const GgmlGemmProblem &problem, const GgmlGemmConfig &config, std::int64_t m,
-                 const Inputs &inputs) {
+namespace {
+
+/// The slots of tokens that moe_sort has sorted.
+std::vector<GgmlSlot> sortedSlots(const GgmlGemmProblem &problem, std::int64_t m,
+                                  const std::vector<double> &ids,
+                                  const std::vector<double> &experts) {
+  std::vector<GgmlSlot> slots(static_cast<std::size_t>(m * problem.topk), {0, -1});
+  for (std::size_t place = 0; place < ids.size(); ++place) {
+    const auto id = static_cast<std::int64_t>(ids[place]), token = id & 0xffffff, slot = id >> 24;
+    if (token < m && slot < problem.topk)
+      slots[static_cast<std::size_t>(token * problem.topk + slot)] = {
+          token,
+          static_cast<std::int64_t>(experts[place / static_cast<std::size_t>(problem.unit)])};
+  }
+  return slots;
+}
+/// The product of slots, or of m rows if there are none.
+Expected ggmlExpected(const GgmlGemmProblem &problem, bool matrix, std::int64_t m,
+                      const std::optional<std::vector<GgmlSlot>> &slots, const Inputs &inputs) {
   const GgmlValues b = ggmlValues(problem.weight(), inputs.at("b"));
   std::optional<GgmlValues> up;
   if (problem.gated)
     up = ggmlValues(problem.weight(), inputs.at("up"));
-  return {{"c", ggmlProduct(problem, config.matrix, m, inputs.at("a"), b, up ? &*up : nullptr)}};
+  const std::vector<double> &a = inputs.at("a");
+  return slots ? ggmlProduct(problem, matrix, *slots, a, b, up ? &*up : nullptr)
+               : ggmlProduct(problem, matrix, m, a, b, up ? &*up : nullptr);
+}
+
+} // namespace
+
+Outputs expected(const GgmlGemmProblem &problem, const GgmlGemmConfig &config, std::int64_t m,
+                 const Inputs &inputs) {
+  std::optional<std::vector<GgmlSlot>> slots;
+  if (problem.experts)
+    slots = problem.unit
+                ? sortedSlots(problem, m, inputs.at("sorted_ids"), inputs.at("unit_experts"))
+                : ggmlSlots(problem.topk, inputs.at("ids"));
+  return {{"c", ggmlExpected(problem, config.matrix, m, slots, inputs)}};
+}
+
+Outputs expected(const GgmlExpertsProblem &problem, const GgmlExpertsConfig &config, std::int64_t m,
+                 const Inputs &inputs) {
+  return {{"c", ggmlExpected(problem.multiplied(config.unit), config.product.matrix, m,
+                             ggmlSlots(problem.topk, inputs.at("ids")), inputs)}};
 }
 
 Outputs expected(const GgmlRowsProblem &problem, const GgmlRowsConfig &, std::int64_t m,

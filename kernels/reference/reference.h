@@ -11,6 +11,7 @@
 #include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
+#include <flydsl/kernels/experts/ggml_experts.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
@@ -105,6 +106,8 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
 Outputs expected(const GroupedGemmProblem &problem, const GemmConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const GgmlGemmProblem &problem, const GgmlGemmConfig &config, std::int64_t m,
+                 const Inputs &inputs);
+Outputs expected(const GgmlExpertsProblem &problem, const GgmlExpertsConfig &config, std::int64_t m,
                  const Inputs &inputs);
 Outputs expected(const GgmlRowsProblem &problem, const GgmlRowsConfig &config, std::int64_t m,
                  const Inputs &inputs);

@@ -9,6 +9,7 @@
 #include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
+#include <flydsl/kernels/experts/ggml_experts.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
@@ -126,6 +127,9 @@ TEST_CASE("plans that check memory refuse each operand that reaches past its own
   expectMemory(WorklistProblem{.workers = 3, .unit = 32});
   expectMemory(GgmlRowsProblem{.n = 6, .k = 64});
   expectMemory(GgmlGemmProblem{.n = 20, .k = 64, .activation = Activation::silu, .gated = true});
+  expectMemory(GgmlGemmProblem{.n = 20, .k = 64, .experts = 3, .topk = 2});
+  expectMemory(GgmlGemmProblem{.n = 20, .k = 64, .experts = 3, .topk = 2, .unit = 16});
+  expectMemory(GgmlExpertsProblem{.experts = 3, .topk = 2, .n = 20, .k = 64});
   expectMemory(MqaLogitsProblem{.x = fx::bf16, .heads = 16, .head = 64});
   expectMemory(CausalConvProblem{.channels = 24, .bias = true, .fresh = true, .drafts = 2});
   expectMemory(fk::DepthwiseConvProblem{.channels = 24, .width = {.kernel = 3}, .bias = true});

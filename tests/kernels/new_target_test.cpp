@@ -12,6 +12,7 @@
 #include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
+#include <flydsl/kernels/experts/ggml_experts.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
@@ -158,6 +159,7 @@ TEST_CASE("every family answers for a target that was added") {
   expectAnswers(
       GemmProblem{.a = fx::f8E4M3FNUZ, .b = fx::f8E4M3FNUZ, .c = fx::bf16, .n = 4096, .k = 4096});
   expectAnswers(GgmlGemmProblem{.n = 4096, .k = 4096});
+  expectAnswers(GgmlExpertsProblem{.experts = 8, .topk = 2, .n = 64, .k = 4096});
   expectAnswers(GgmlRowsProblem{.n = 64, .k = 4096});
   expectAnswers(GroupedGemmProblem{.experts = 8, .n = 64, .k = 256});
   expectAnswers(MoeForwardProblem{.router = {.experts = 8, .topk = 2}, .hidden = 64, .inner = 64});

@@ -10,6 +10,7 @@
 #include <flydsl/kernels/conv/depthwise_conv.h>
 #include <flydsl/kernels/decode.h>
 #include <flydsl/kernels/delta_rule.h>
+#include <flydsl/kernels/experts/ggml_experts.h>
 #include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml_gemm.h>
 #include <flydsl/kernels/ggml_rows.h>
@@ -340,6 +341,10 @@ void expectRules(const Share &share) {
   expectRule<GgmlGemmProblem>(
       {{.n = 20, .k = 64}, {.n = 20, .k = 64, .activation = Activation::silu, .gated = true}},
       share);
+  expectRule<GgmlGemmProblem>({{.n = 20, .k = 64, .experts = 3, .topk = 2},
+                               {.n = 20, .k = 64, .experts = 3, .topk = 2, .unit = 16}},
+                              share);
+  expectRule<GgmlExpertsProblem>({{.experts = 3, .topk = 2, .n = 20, .k = 64}}, share);
   expectRule<MqaLogitsProblem>({{.x = fx::bf16, .heads = 16, .head = 64, .k_scale = true},
                                 {.x = small, .heads = 16, .head = 128},
                                 {.x = fx::bf16, .heads = 16, .head = 64, .paged = true, .page = 4}},

@@ -21,6 +21,12 @@ namespace kernels {
 /// codes of the weights as whole numbers, four at a time (`dot4`). This is what ggml's own kernels do,
 /// and faster; a number is off by up to 0.57 d. Where one of 32 neighbours is a NaN, an infinity or
 /// beyond 8.3e6, for which f16 has no d, the results of the row are NaNs or infinities.
+///
+/// With `experts`, b has so many matrices of n rows, one after another, and each row of a, a token, is
+/// multiplied by those of its `topk` slots: c[i, s, :] is the product of row i and the matrix of slot s. An
+/// expert of -1 is none: what c holds for its slot stays. Other numbers outside of the experts are left
+/// out in the same way, unless the plan is checked (PlanOptions::check_indices), which tells them. The
+/// family ggml_experts (experts/ggml_experts.h) sorts slots where that is faster, and calls this one.
 struct FLYDSL_API GgmlGemmProblem {
   GgmlFormat format = GgmlFormat::q4_0;
   GgmlLayout layout = GgmlLayout::blocks;
@@ -31,9 +37,15 @@ struct FLYDSL_API GgmlGemmProblem {
   std::int64_t k = 0;  ///< columns of a and of b; rows of b are whole blocks, of a 16 bytes
   Activation activation = Activation::none;
   bool gated = false;
-  bool q8_1 = false; ///< a is rounded to Q8_1 by few rows; weights are quantised ones
-  /// The weights b, and up too.
-  GgmlWeight weight() const { return {format, layout, n, k}; }
+  bool q8_1 = false;        ///< a is rounded to Q8_1 by few rows; weights are quantised ones
+  std::int64_t experts = 0; ///< 1 to 2048: matrices of b; 0: b is one matrix
+  int topk = 1;             ///< with experts: slots of a token, 1 to 64
+  /// With experts. 0: `ids` names the expert of each slot, and slots are multiplied one by one. Otherwise
+  /// the slots are sorted as moe_sort does it, with units of so many places, and those of an expert are
+  /// multiplied together.
+  int unit = 0;
+  /// The weights b, and up too: those of all experts, whose rows follow one another.
+  GgmlWeight weight() const { return {format, layout, experts ? experts * n : n, k}; }
   friend bool operator==(const GgmlGemmProblem &, const GgmlGemmProblem &) = default;
 };
 
@@ -53,10 +65,13 @@ struct FLYDSL_API GgmlGemmConfig {
 
 /// The tensors of a call with m rows. Rows of a start at multiples of 16 bytes.
 struct FLYDSL_API GgmlGemmArgs {
-  TensorArg a;                       ///< (m, k), contiguous rows
-  GgmlTensor b;                      ///< of problem.weight()
-  std::optional<GgmlTensor> up = {}; ///< as b, if the product is gated
-  TensorArg c;                       ///< (m, n), contiguous rows
+  TensorArg a;                              ///< (m, k), contiguous rows
+  GgmlTensor b;                             ///< of problem.weight()
+  std::optional<GgmlTensor> up = {};        ///< as b, if the product is gated
+  std::optional<TensorArg> ids = {};        ///< (m, topk), i32, contiguous: experts without a unit
+  std::optional<TensorArg> sorted_ids = {}; ///< (places), i32: with a unit; moe_sort writes them,
+  std::optional<TensorArg> unit_experts = {}; ///< (places / unit), i32: and these
+  TensorArg c; ///< (m, n), contiguous rows; with experts (m, topk, n), contiguous tokens
 };
 
 template <> struct FamilyOf<GgmlGemmProblem> {

@@ -40,6 +40,27 @@ template <class P, class A> IndexRowOf<P, A> expertIdsRow(const P &problem) {
                                .end = expertsOf(p)};
           }};
 }
+/// `unit_experts` (places / unit) of type i32: experts, -1 is none.
+template <class P, class A> IndexRowOf<P, A> unitExpertsRow() {
+  return {.rule = {.argument = "unit_experts", .meaning = "the experts", .orNone = true},
+          .values = [](const P &p, const A &args) {
+            return IndexValues{.address = address(args.unit_experts),
+                               .count = args.unit_experts->shape()[0],
+                               .end = expertsOf(p)};
+          }};
+}
+/// `sorted_ids` (places) of type i32: slots of as many tokens as `Tokens` counts, or padding, which has the
+/// number after those of all slots and tokens.
+template <class P, class A, std::int64_t (*Tokens)(const P &, const A &)>
+IndexRowOf<P, A> sortedIdsRow() {
+  return {.rule = {.argument = "sorted_ids", .slots = true},
+          .values = [](const P &p, const A &args) {
+            return IndexValues{.address = address(args.sorted_ids),
+                               .count = args.sorted_ids->shape()[0],
+                               .end = (std::int64_t(slotsOfToken(p)) << kTokenBitsOfIds) +
+                                      Tokens(p, args) + 1};
+          }};
+}
 /// `expert_map` (experts) of type i32: the number of each expert on this rank, -1 is none.
 template <class P, class A> IndexRowOf<P, A> expertMapRow() {
   return {.rule = {.argument = "expert_map",
@@ -55,9 +76,8 @@ template <class P, class A> IndexRowOf<P, A> expertMapRow() {
 template <class P, class A, TensorArg A::*Of> IndexRowOf<P, A> tokensRow(const char *meaning) {
   return {.rule = {.argument = "tokens", .meaning = meaning},
           .values = [](const P &, const A &args) {
-            return IndexValues{.address = address(args.tokens),
-                               .count = 1,
-                               .end = (args.*Of).shape()[0] + 1};
+            return IndexValues{
+                .address = address(args.tokens), .count = 1, .end = (args.*Of).shape()[0] + 1};
           }};
 }
 

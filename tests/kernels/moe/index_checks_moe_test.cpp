@@ -1,6 +1,7 @@
 // Checked plans of mixtures of experts, and of the choice of tokens: see index_checks_test.cpp.
 #include "support/index_case.h"
 
+#include <flydsl/kernels/experts/ggml_experts.h>
 #include <flydsl/kernels/grouped_gemm.h>
 #include <flydsl/kernels/moe_forward.h>
 #include <flydsl/kernels/moe_reduce.h>
@@ -85,6 +86,39 @@ TEST_CASE("checked places of experts", "[run]") {
                                                          {"counts", {8, 8, 8, 8}},
                                                          {"sorted_ids", ids}};
   expectCase<fk::GroupedGemmProblem>({problem, chosen(problem, 64), right, {}, wrong}, 64);
+}
+
+TEST_CASE("checked experts of products with ggml's blocks", "[run]") {
+  const fk::GgmlExpertsProblem problem{.experts = 4, .topk = 2, .n = 12, .k = 32};
+  std::vector<Wrong> wrong = outside("ids", 5, -1, 4);
+  wrong.push_back({"ids", 3, 9, "ids[1, 1] is 9; it is -1 or from 0 to 3"});
+  const std::map<std::string, std::vector<double>> right{{"ids", {0, 3, -1, 2, 2, 1}}};
+  for (const std::int64_t m : {1, 300})
+    expectCase<fk::GgmlExpertsProblem>(
+        {problem, fk::choose(problem, m), right, {{"ids", 2}}, wrong}, 3);
+  const fk::GgmlGemmProblem bySlots = problem.multiplied(0);
+  expectCase<fk::GgmlGemmProblem>({bySlots, chosen(bySlots, 3), right, {{"ids", 2}}, wrong}, 3);
+
+  const fk::GgmlGemmProblem sorted = problem.multiplied(4);
+  const double slot = 1 << 24;
+  std::vector<Wrong> ofSorted = outside("unit_experts", 3, -1, 4);
+  for (const Wrong &other : outside("sorted_ids", 15, 0, 2 * slot + 4))
+    ofSorted.push_back(other);
+  ofSorted.push_back(
+      {"sorted_ids", 3, slot + 3,
+       "sorted_ids[3] is 16777219; it is slot << 24 | token, with a slot below 2 and "
+       "a token below 3, or 33554435 for padding"});
+  const double none = 2 * slot + 3;
+  std::vector<double> ids;
+  for (int place = 0; place < 16;
+       ++place) // 4 experts of 4 places, the first 3 of which have 2 slots
+    ids.push_back(place % 4 < 2 && place < 12 ? double(place / 4) + place % 4 * slot : none);
+  expectCase<fk::GgmlGemmProblem>({sorted,
+                                   chosen(sorted, 3),
+                                   {{"unit_experts", {0, 1, 2, 3}}, {"sorted_ids", ids}},
+                                   {},
+                                   ofSorted},
+                                  3);
 }
 
 TEST_CASE("checked places of slots that are summed up", "[run]") {

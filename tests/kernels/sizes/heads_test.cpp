@@ -281,6 +281,30 @@ void sweepGgmlGemm(const SweepShare &share) {
       },
       share);
 }
+void sweepGgmlExperts(const SweepShare &share) {
+  std::vector<fk::GgmlExpertsProblem> all;
+  for (const fk::GgmlFormat format : kFormats)
+    for (const std::int64_t k : blockRows(format, 2048))
+      for (const std::int64_t n : {1, 15, 17, 64, 65, 129})
+        for (const std::int64_t experts : {1, 3, 16})
+          for (bool gated : {false, true})
+            all.push_back({.format = format,
+                           .layout = n % 2 ? fk::GgmlLayout::planes : fk::GgmlLayout::blocks,
+                           .a = k % 3 ? fx::DType(fx::f32) : fx::DType(fx::bf16),
+                           .experts = experts,
+                           .topk = experts == 16 ? 4 : int(experts),
+                           .n = n,
+                           .k = k,
+                           .activation = gated ? fk::Activation::silu : fk::Activation::none,
+                           .gated = gated,
+                           .q8_1 = experts == 3 && fk::impl::ggmlRow(format).factors});
+  sweep<fk::GgmlExpertsProblem>(
+      all,
+      [](const fk::GgmlExpertsProblem &, const fk::GgmlExpertsConfig &config) {
+        return around({1, config.unit}, 40);
+      },
+      share);
+}
 void sweepGgmlRows(const SweepShare &share) {
   std::vector<GgmlRowsProblem> all;
   for (const fk::GgmlFormat format : kFormats)
@@ -367,8 +391,9 @@ constexpr struct {
   void (*run)(const SweepShare &);
   std::uint64_t every; ///< of a default run
 } kFamilies[] = {
-    {sweepAttention, 1500},  {sweepDecode, 8000}, {sweepMqaLogits, 600},  {sweepDeltaRule, 300},
-    {sweepCausalConv, 400},  {sweepRope, 600},    {sweepGgmlGemm, 16000}, {sweepGgmlRows, 150},
+    {sweepAttention, 1500},  {sweepDecode, 8000},      {sweepMqaLogits, 600},
+    {sweepDeltaRule, 300},   {sweepCausalConv, 400},   {sweepRope, 600},
+    {sweepGgmlGemm, 16000},  {sweepGgmlExperts, 3000}, {sweepGgmlRows, 150},
     {sweepGroupedGemm, 300}, {sweepConv, 500},
 };
 
