@@ -11,9 +11,7 @@
 #include <optional>
 
 namespace flydsl_ggml {
-namespace {
 
-/// The functions of GLU that the plan has. What others compute, such as limits, it does not have.
 std::optional<fk::Activation> activationOf(ggml_glu_op op) {
   switch (op) {
   case GGML_GLU_OP_REGLU:
@@ -26,6 +24,8 @@ std::optional<fk::Activation> activationOf(ggml_glu_op op) {
     return std::nullopt;
   }
 }
+
+namespace {
 
 /// None where the library has no such product. The plan computes in f32, so that it serves models that ask
 /// for it, too.

@@ -3,7 +3,14 @@
 
 #include "ops/op.h"
 
+#include <flydsl/kernels/activation.h>
+
+#include <optional>
+
 namespace flydsl_ggml {
+
+/// The activation of the library for a function of GLU; none for what others compute, such as limits.
+std::optional<flydsl::kernels::Activation> activationOf(ggml_glu_op op);
 
 /// Computes the product of a matrix of weights and one column by the library's product for weights in
 /// blocks, in f32, as a step of decoding has it. Returns whether there is a plan for it.

@@ -1,14 +1,16 @@
-// The slots of tokens are sorted by expert, and the experts' products are one launch. Weights of 16 bits
-// are multiplied as they lie; those in blocks are made such numbers before, some rows of all experts at a
-// time. The estimates that the limits come from are in docs/llama-cpp.md.
+// Weights in blocks that the library has are multiplied by its plan for experts, which decides whether slots
+// are sorted. For others, the slots of tokens are sorted by expert, and the experts' products are one launch:
+// weights of 16 bits are multiplied as they lie; those in blocks are made such numbers before, some rows of
+// all experts at a time. The estimates that the limits come from are in docs/llama-cpp.md.
 #include "ops/expert_plans.h"
 
+#include "ops/column_plans.h"
 #include "ops/elementwise.h"
 #include "ops/numbers.h"
 #include "plan_table.h"
 
+#include <flydsl/kernels/experts/ggml_experts.h>
 #include <flydsl/kernels/grouped_gemm.h>
-#include <flydsl/kernels/moe_sort.h>
 
 #include <algorithm>
 #include <optional>
@@ -104,9 +106,81 @@ std::int64_t contiguousIds(const Run &run, const ggml_tensor *ids) {
   return copy.memory.address;
 }
 
+/// The library's product with the experts of slots; none where it has no such product. Inputs are the rows
+/// of tokens, or those of slots, each of which is a token of one expert then.
+struct BlockExperts {
+  fk::GgmlExpertsProblem problem;
+  fk::GgmlExpertsConfig config;
+  std::int64_t tokens, stride; ///< rows of inputs, and elements from one to the next
+};
+std::optional<BlockExperts> blockExpertsOf(const Run &run, const ggml_tensor *op,
+                                           fk::Activation activation = fk::Activation::none) {
+  const ggml_tensor *w = op->src[0], *x = op->src[1], *ids = op->src[2];
+  const auto format = fk::ggml_format(static_cast<std::uint32_t>(w->type));
+  // Blocks of MXFP4 with the largest exponents have finite weights in ggml, and none in the library.
+  if (!format || dtypeOf(w->type) || format == fk::GgmlFormat::mxfp4 || !arePlanWeights(w) ||
+      w->ne[3] != 1)
+    return std::nullopt;
+  const std::int64_t slots = ids->ne[0], count = ids->ne[1];
+  const auto size = static_cast<std::int64_t>(ggml_type_size(x->type));
+  const bool shared = x->ne[1] == 1, own = x->ne[1] == slots;
+  const std::size_t row = shared ? x->nb[2] : x->nb[1];
+  const bool evenly =
+      shared || count == 1 || x->nb[2] == x->nb[1] * static_cast<std::size_t>(slots);
+  if (!(shared || own) || !evenly || x->ne[2] != count || x->ne[3] != 1 || !rowsFollow(x) ||
+      !beginsAligned(x) || row % 16 != 0 || !ggml_is_contiguous(op) || !beginsAligned(op))
+    return std::nullopt;
+  const fk::GgmlExpertsProblem problem{.format = *format,
+                                       .a = dtypeOf(x->type),
+                                       .product = dtypeOf(typeOfNumbers(w)),
+                                       .experts = w->ne[2],
+                                       .topk = static_cast<int>(shared ? slots : 1),
+                                       .n = w->ne[1],
+                                       .k = w->ne[0],
+                                       .activation = activation,
+                                       .gated = activation != fk::Activation::none};
+  const std::int64_t tokens = shared ? count : count * slots;
+  if (tokens * problem.topk >= kMostTokens || !fk::supported(problem, run.target))
+    return std::nullopt;
+  const bool exact = intParam(op, 0) == GGML_PREC_F32;
+  BlockExperts found{problem, fk::choose(problem, exact ? 1 : tokens, run.target), tokens,
+                     static_cast<std::int64_t>(row) / size};
+  // With waves of 32 lanes the backend's own kernel multiplies single slots faster, as it does columns.
+  const bool isSlow = run.wave != 64 && !found.config.unit;
+  if ((exact && found.config.product.matrix) || isSlow)
+    return std::nullopt;
+  return found;
+}
+
+/// `up`: the other product of gated ones.
+void multiply(const Run &run, const BlockExperts &found, const ggml_tensor *op,
+              const ggml_tensor *up, const ggml_tensor *result) {
+  const auto &[problem, config, tokens, stride] = found;
+  const fk::GgmlWeight weight = problem.weight();
+  const auto weights = [&](const ggml_tensor *w) {
+    return fk::GgmlTensor{weight, tensorAt(operandOf(w).address, fx::u8,
+                                           {static_cast<std::int64_t>(weight_bytes(weight))})};
+  };
+  fk::GgmlExpertsArgs args{
+      .a = tensorAt(operandOf(op->src[1]).address, problem.a, {tokens, problem.k},
+                    {stride, std::int64_t{1}}),
+      .b = weights(op->src[0]),
+      .ids = tensorAt(contiguousIds(run, op->src[2]), fx::i32, {tokens, problem.topk}),
+      .c = tensorAt(operandOf(result).address, fx::f32, {tokens, problem.topk, problem.n})};
+  if (up)
+    args.up = weights(up->src[0]);
+  if (const std::size_t bytes = fk::workspace_bytes(problem, config, tokens))
+    args.workspace = workspaceOf(run, bytes);
+  planOf(problem, config, run.target)(args, run.stream);
+}
+
 } // namespace
 
 bool mulMatIdByPlan(const Run &run, const ggml_tensor *op) {
+  if (const auto blocks = blockExpertsOf(run, op)) {
+    multiply(run, *blocks, op, nullptr, op);
+    return true;
+  }
   const auto found = expertsOf(run, op);
   if (!found)
     return false;
@@ -161,6 +235,20 @@ bool mulMatIdByPlan(const Run &run, const ggml_tensor *op) {
                         .sorted_ids = order.sorted_ids},
                        run.stream);
   }
+  return true;
+}
+
+bool mulMatIdsThenGlu(const Run &run, const ggml_tensor *gate, const ggml_tensor *up,
+                      const ggml_tensor *glu) {
+  const auto activation = activationOf(ggml_get_glu_op(glu));
+  if (!activation || gate->src[1] != up->src[1] || gate->src[2] != up->src[2] || !isF32(glu) ||
+      !ggml_is_contiguous(glu) || !beginsAligned(glu) || intParam(gate, 0) != intParam(up, 0))
+    return false;
+  const auto of = blockExpertsOf(run, gate, *activation),
+             other = blockExpertsOf(run, up, *activation);
+  if (!of || !other || of->problem != other->problem)
+    return false;
+  multiply(run, *of, gate, up, glu);
   return true;
 }
 

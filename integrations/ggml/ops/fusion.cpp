@@ -3,8 +3,10 @@
 #include "ops/fusion.h"
 
 #include "ops/elementwise.h"
+#include "ops/expert_plans.h"
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 namespace flydsl_ggml {
@@ -131,6 +133,22 @@ int normFrom(const Run &run, const ggml_cgraph *graph, int first) {
   return 0;
 }
 
+/// Two products of one kind, and GLU of them, if `compute` has computed it.
+int gluFrom(const ggml_cgraph *graph, int first,
+            const std::function<bool(const ggml_tensor *glu)> &compute) {
+  const ggml_tensor *product = graph->nodes[first];
+  if (first + 2 >= graph->n_nodes ||
+      !ggml_can_fuse_subgraph(graph, first, {product->op, product->op, GGML_OP_GLU}, {first + 2}))
+    return 0;
+  const ggml_tensor *second = graph->nodes[first + 1], *glu = graph->nodes[first + 2];
+  const bool order = glu->src[0] == product && glu->src[1] == second,
+             turned = glu->src[0] == second && glu->src[1] == product;
+  const auto apartFromAll = [&](const ggml_tensor *of) {
+    return apart(glu, of->src[0]) && apart(glu, of->src[1]) && apart(glu, of->src[2]);
+  };
+  return (order || turned) && apartFromAll(product) && apartFromAll(second) && compute(glu) ? 3 : 0;
+}
+
 int mulMatFrom(const Run &run, const ggml_cgraph *graph, int first) {
   const ggml_tensor *product = graph->nodes[first];
   if (ggml_can_fuse(graph, first, {GGML_OP_MUL_MAT, GGML_OP_ADD})) {
@@ -139,17 +157,9 @@ int mulMatFrom(const Run &run, const ggml_cgraph *graph, int first) {
         apartOrSame(result, addend) && mulMatThenAdd(run, product, addend, result))
       return 2;
   }
-  if (first + 2 < graph->n_nodes &&
-      ggml_can_fuse_subgraph(graph, first, {GGML_OP_MUL_MAT, GGML_OP_MUL_MAT, GGML_OP_GLU},
-                             {first + 2})) {
-    const ggml_tensor *second = graph->nodes[first + 1], *glu = graph->nodes[first + 2];
-    const bool order = glu->src[0] == product && glu->src[1] == second,
-               turned = glu->src[0] == second && glu->src[1] == product;
-    if ((order || turned) && apart(glu, product->src[0]) && apart(glu, product->src[1]) &&
-        apart(glu, second->src[0]) && mulMatsThenGlu(run, glu->src[0], glu->src[1], glu))
-      return 3;
-  }
-  return 0;
+  return gluFrom(graph, first, [&](const ggml_tensor *glu) {
+    return mulMatsThenGlu(run, glu->src[0], glu->src[1], glu);
+  });
 }
 
 int ropeFrom(const Run &run, const ggml_cgraph *graph, int first) {
@@ -174,6 +184,10 @@ int runFused(const Run &run, const ggml_cgraph *graph, int first) {
     return normFrom(run, graph, first);
   case GGML_OP_MUL_MAT:
     return mulMatFrom(run, graph, first);
+  case GGML_OP_MUL_MAT_ID:
+    return gluFrom(graph, first, [&](const ggml_tensor *glu) {
+      return mulMatIdsThenGlu(run, glu->src[0], glu->src[1], glu);
+    });
   case GGML_OP_ROPE:
     return ropeFrom(run, graph, first);
   default:
