@@ -174,7 +174,7 @@ MqaLogitsArgs Logits::args(const MqaLogitsProblem &problem, const MqaLogitsConfi
                            const Sampler &sampler) {
   // As many keys as tokens, all seen by every token; paged, one sequence that is all prompt.
   const bool paged = problem.paged;
-  const std::int64_t page = problem.page, blocks = (m + page - 1) / page;
+  const std::int64_t page = paged ? problem.page : 1, blocks = (m + page - 1) / page;
   const Extents q{m, problem.heads, problem.head}, k{m, problem.head},
       pages{blocks, page, problem.head}, scalePages{blocks, page}, tokens{m},
       weights{m, problem.heads}, logits{m, m}, tables{1, blocks}, one{1}, two{2};
