@@ -1,0 +1,123 @@
+// Products of tokens with the experts of their slots, whose weights are in blocks: those of single slots, those
+// of slots that are sorted, and two of them with GLU, each by the library's plan.
+#include "graphs.h"
+
+#include <catch2/catch.hpp>
+#include <flydsl/flydsl.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr std::int64_t kExperts = 4, kSlots = 2, kRows = 48, kInner = 256;
+
+/// The weights of all experts, as they are in blocks.
+struct Weights {
+  std::vector<std::uint8_t> blocks;
+  std::vector<float> exact;
+
+  Weights(ggml_type type, int first) {
+    std::vector<float> numbers(kExperts * kRows * kInner);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = static_cast<float>((i * 37 + first) % 101) / 64 - 0.75f;
+    blocks.resize(kExperts * kRows * ggml_row_size(type, kInner));
+    ggml_quantize_chunk(type, numbers.data(), blocks.data(), 0, kExperts * kRows, kInner, nullptr);
+    exact.resize(numbers.size());
+    ggml_get_type_traits(type)->to_float(blocks.data(), exact.data(), kExperts * kRows * kInner);
+  }
+  struct Sum {
+    double value = 0, magnitude = 0;
+  };
+  Sum row(std::int64_t expert, std::int64_t r, const float *x) const {
+    const float *w = exact.data() + (expert * kRows + r) * kInner;
+    Sum sum;
+    for (std::int64_t k = 0; k < kInner; ++k) {
+      sum.value += static_cast<double>(w[k]) * x[k];
+      sum.magnitude += std::abs(w[k] * x[k]);
+    }
+    return sum;
+  }
+};
+
+std::vector<std::string> kernelsOf(ggml_backend_t backend, ggml_cgraph *graph) {
+  std::vector<std::string> names;
+  for (const auto &launch : flydsl::Device(0).count_launches(
+           [&] { REQUIRE(ggml_backend_graph_compute(backend, graph) == GGML_STATUS_SUCCESS); }))
+    names.push_back(launch.kernel);
+  return names;
+}
+
+} // namespace
+
+TEST_CASE("experts of single slots and of sorted ones, and GLU of two such products") {
+  const ggml_type type = GENERATE(GGML_TYPE_Q4_0, GGML_TYPE_Q4_K, GGML_TYPE_Q6_K);
+  const std::int64_t tokens = GENERATE(1, 40); // 20 slots of an expert are sorted
+  INFO(ggml_type_name(type) << ", " << tokens << " tokens");
+  const ggml_backend_ptr backend = backendOn();
+  const ggml_context_ptr context(
+      ggml_init({.mem_size = 16 * ggml_tensor_overhead() + ggml_graph_overhead(),
+                 .mem_buffer = nullptr,
+                 .no_alloc = true}));
+  ggml_tensor *gate = ggml_new_tensor_3d(context.get(), type, kInner, kRows, kExperts),
+              *up = ggml_new_tensor_3d(context.get(), type, kInner, kRows, kExperts),
+              *x = ggml_new_tensor_3d(context.get(), GGML_TYPE_F32, kInner, 1, tokens),
+              *ids = ggml_new_tensor_2d(context.get(), GGML_TYPE_I32, kSlots, tokens);
+  const auto productWith = [&](ggml_tensor *weights) {
+    return ggml_mul_mat_id(context.get(), weights, x, ids);
+  };
+  ggml_tensor *product = productWith(gate), *other = productWith(up),
+              *glu = ggml_glu_split(context.get(), productWith(gate), other, GGML_GLU_OP_SWIGLU);
+  ggml_cgraph *graph = ggml_new_graph(context.get());
+  ggml_build_forward_expand(graph, product);
+  ggml_build_forward_expand(graph, glu);
+  const ggml_backend_buffer_ptr buffer(
+      ggml_backend_alloc_ctx_tensors(context.get(), backend.get()));
+  const Weights first(type, 0), second(type, 5);
+  ggml_backend_tensor_set(gate, first.blocks.data(), 0, first.blocks.size());
+  ggml_backend_tensor_set(up, second.blocks.data(), 0, second.blocks.size());
+  std::vector<float> inputs(static_cast<std::size_t>(kInner * tokens));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    inputs[i] = static_cast<float>(i * 29 % 67) / 32 - 1;
+  ggml_backend_tensor_set(x, inputs.data(), 0, ggml_nbytes(x));
+  std::vector<std::int32_t> experts;
+  for (std::int64_t t = 0; t < tokens; ++t)
+    for (std::int64_t s = 0; s < kSlots; ++s)
+      experts.push_back(static_cast<std::int32_t>((t * 3 + s * 2 + t / 7) % kExperts));
+  ggml_backend_tensor_set(ids, experts.data(), 0, ggml_nbytes(ids));
+
+  const std::vector<std::string> kernels = kernelsOf(backend.get(), graph);
+  const auto count = [&](const std::string &begin) {
+    return std::count_if(kernels.begin(), kernels.end(),
+                         [&](const std::string &name) { return name.starts_with(begin); });
+  };
+  // One for the product, and one for both factors of GLU.
+  const bool sorted = tokens > 1;
+  CHECK(count("ggml_experts_") == 2);
+  CHECK(count(sorted ? "ggml_experts_matrix" : "ggml_experts_vector") >= 1);
+  CHECK(count("moe_sort") == (sorted ? 2 : 0));
+  CHECK(kernels.size() == (sorted ? 4 : 2));
+  std::vector<float> products(static_cast<std::size_t>(kRows * kSlots * tokens)),
+      gated(products.size());
+  ggml_backend_tensor_get(product, products.data(), 0, ggml_nbytes(product));
+  ggml_backend_tensor_get(glu, gated.data(), 0, ggml_nbytes(glu));
+  // Of sorted slots, weights and inputs are rounded to bf16; of others, sums of f32 are in any order, and
+  // those of codes and of offsets may stand apart.
+  const double rounding = sorted ? std::ldexp(1, -7) : kInner * 3 * std::ldexp(1, -24);
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    const auto slot = static_cast<std::int64_t>(i) / kRows,
+               r = static_cast<std::int64_t>(i) % kRows;
+    const float *column = inputs.data() + slot / kSlots * kInner;
+    const auto [g, sizeG] = first.row(experts[static_cast<std::size_t>(slot)], r, column);
+    const auto [u, sizeU] = second.row(experts[static_cast<std::size_t>(slot)], r, column);
+    const double ofG = rounding * sizeG, ofU = rounding * sizeU,
+                 expected = g / (1 + std::exp(-g)) * u;
+    INFO("slot " << slot << ", row " << r);
+    CHECK(std::abs(products[i] - g) <= ofG);
+    CHECK(std::abs(gated[i] - expected) <=
+          1.1 * ofG * (std::abs(u) + ofU) + std::abs(g) * ofU + 1e-5);
+  }
+}
