@@ -18,7 +18,7 @@ namespace {
 using Decode = Family<DecodeProblem>;
 
 constexpr int kLargestHead = 512, kLargestLatentHead = 640, kMostLatentRows = 128,
-              kMostLatentWaves = 8, kLargestPage = 65536, kMostRowsOfBlock = 64, kMostSplits = 1024;
+              kLargestPage = 65536, kMostRowsOfBlock = 64, kMostSplits = 1024;
 /// Elements of a head that are loaded together at least, and what heads are multiples of.
 constexpr int kHeadMultiple = 8;
 /// The most of a grid's rows.
@@ -156,9 +156,8 @@ constexpr int kLatentElements = 128;
 /// Bytes of shared memory that latent attention takes for a step of keys and, where they are there,
 /// for the queries.
 std::int64_t latentBytes(const DecodeProblem &problem, int rows, const MatrixForm &form) {
-  const int keys = form.lanes / 16 * 8 * form.runsOfEight(); // DecodeLane::keys
-  return latentRowBytes(problem, keys + (latentSharesQueries(problem, form) ? rows : 0),
-                        form.instruction.target);
+  return latentRowBytes(problem, latentKeys(form) + (latentSharesQueries(problem, form) ? rows : 0),
+                        form);
 }
 
 /// As many rows as there are, up to 64, which leave a wave's registers room for half of the
@@ -250,7 +249,7 @@ public:
       params.parts.values.address =
           arguments_.workspace(args_.workspace, Decode::workspaceBytes(problem_, config, m_));
       const std::int64_t parts = partsOf(problem_, config, m_);
-      params.parts.lse.address = params.parts.values.address + parts * valueOf(problem_) * 4;
+      params.parts.lse.address = params.parts.values.address + partValueBytes(problem_, parts);
       params.worklist.address =
           args_.worklist ? address(args_.worklist) : params.parts.lse.address + parts * 4;
     }
@@ -543,8 +542,8 @@ std::size_t Decode::workspaceBytes(const DecodeProblem &problem, const DecodeCon
     return 0;
   const bool ownList = config.workers && !problem.varlen;
   const std::int64_t list = ownList ? m / problem.queries + 1 + config.workers : 0;
-  return static_cast<std::size_t>((partsOf(problem, config, m) * (valueOf(problem) + 1) + list) *
-                                  4);
+  const std::int64_t parts = partsOf(problem, config, m);
+  return static_cast<std::size_t>(partValueBytes(problem, parts) + (parts + list) * 4);
 }
 
 void Decode::launch(const Call<DecodeProblem> &call) {

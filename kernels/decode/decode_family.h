@@ -112,16 +112,52 @@ inline int valueShares(const DecodeConfig &config, int wave) {
 inline bool latentSharesQueries(const DecodeProblem &problem, const MatrixForm &form) {
   return !form.accumulates() && !narrowProducts(problem);
 }
-/// How rows of keys and of queries of latent attention lie in shared memory, and the bytes of some.
-inline RowPlacement latentPlacement(const Target &target) {
-  return RowPlacement::of(target, RowsRead::groups);
+/// Whether latent values of 8 bits are turned by the reads of shared memory (gfx950). Otherwise each wave
+/// turns them in registers.
+inline bool latentTransposes(const DecodeProblem &problem, const MatrixForm &form) {
+  return narrowProducts(problem) && form.accumulates() &&
+         form.instruction.target.has(Feature::lds_transpose_read);
 }
-inline std::int64_t latentRowBytes(const DecodeProblem &problem, int rows, const Target &target) {
-  return latentPlacement(target).bytes(rows, problem.head, operandOf(problem));
+/// How rows of keys and of queries of latent attention lie in shared memory, and the bytes of some.
+inline RowPlacement latentPlacement(const DecodeProblem &problem, const MatrixForm &form) {
+  return RowPlacement::of(form.instruction.target,
+                          latentTransposes(problem, form) ? RowsRead::turned : RowsRead::groups);
+}
+inline std::int64_t latentRowBytes(const DecodeProblem &problem, int rows, const MatrixForm &form) {
+  return latentPlacement(problem, form).bytes(rows, problem.head, operandOf(problem));
+}
+/// Keys of a step of latent attention, and the bytes of shared memory that they take.
+inline int latentKeys(const MatrixForm &form) {
+  return form.lanes / 16 * 8 * form.runsOfEight(); // DecodeLane::keys
+}
+inline std::int64_t latentKeyBytes(const DecodeProblem &problem, const MatrixForm &form) {
+  return latentRowBytes(problem, latentKeys(form), form);
+}
+/// The most waves of a latent block.
+inline constexpr int kMostLatentWaves = 8;
+/// Steps of keys that are in shared memory: with two, waves wait for each other once in a step. They are for
+/// blocks that a compute unit has one of anyhow.
+inline int latentStages(const DecodeProblem &problem, const DecodeConfig &config,
+                        const MatrixForm &form) {
+  const bool fills = config.block / form.lanes >= kMostLatentWaves;
+  return form.accumulates() && fills &&
+                 2 * latentKeyBytes(problem, form) <=
+                     static_cast<std::int64_t>(form.instruction.target.lds_bytes())
+             ? 2
+             : 1;
 }
 /// Blocks that share the rows of a group of heads.
 inline int rowBlocks(const DecodeProblem &problem, const DecodeConfig &config) {
   return (rowsOf(problem) + config.rows - 1) / config.rows;
+}
+/// The type of the parts' results in the workspace. Weights of 8 bits have errors next to which the
+/// rounding of bf16 is small; a result that is not of 16 bits keeps what there is.
+inline DType partOf(const DecodeProblem &problem) {
+  return narrowProducts(problem) && problem.y.bits() == 16 ? DType(bf16) : DType(f32);
+}
+/// The bytes of the results of so many parts in the workspace; their logarithms follow.
+inline std::int64_t partValueBytes(const DecodeProblem &problem, std::int64_t parts) {
+  return parts * valueOf(problem) * partOf(problem).bytes();
 }
 /// Whether blocks leave parts in the workspace; and how many, of m tokens.
 inline bool hasParts(const DecodeConfig &config) { return config.splits > 1 || config.workers; }

@@ -51,25 +51,22 @@ void eachPart(const DecodeProblem &problem, const DecodeConfig &config, const De
   }
 }
 
-const FamilyKernel decode{kDecode,
-                          [](const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec) {
-                            const DecodeProblem problem = spec->problem;
-                            const DecodeConfig config = spec->config;
-                            const MatrixForm form = *decodeForm(problem, target());
-                            if (problem.cache == KvCache::pages)
-                              for (const Strided<OnDevice, 3> &cache : {p.k, p.v})
-                                assumeNearTokens(cache, problem.kv, problem.page);
-                            if (problem.latent) {
-                              const LatentMemory memory(problem, config, form);
-                              return eachPart(problem, config, p, [&](const DecodePart &part) {
-                                LatentBlock(problem, config, p, form, memory, part).run();
-                              });
-                            }
-                            const PagedMemory memory(problem, config, form);
-                            eachPart(problem, config, p, [&](const DecodePart &part) {
-                              PagedBlock(problem, config, p, form, memory, part).run();
-                            });
-                          }};
+void decodeOfBlock(const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec) {
+  const DecodeProblem problem = spec->problem;
+  const DecodeConfig config = spec->config;
+  const MatrixForm form = *decodeForm(problem, target());
+  if (problem.latent) {
+    const LatentMemory memory(problem, config, form);
+    return eachPart(problem, config, p, [&](const DecodePart &part) {
+      LatentBlock(problem, config, p, form, memory, part).run();
+    });
+  }
+  const PagedMemory memory(problem, config, form);
+  eachPart(problem, config, p, [&](const DecodePart &part) {
+    PagedBlock(problem, config, p, form, memory, part).run();
+  });
+}
+const FamilyKernel<DecodeProblem, DecodeParams> decode{kDecode, decodeOfBlock};
 
 /// The sequence of a token that has one.
 Int32 sequenceOf(const DecodeProblem &problem, const DecodeTraced &p, const Int32 &token) {
@@ -103,12 +100,14 @@ const FamilyKernel combineRows{
         constexpr int kEach = kCombineElements;
         rows.final(token, head)
             .store(kEach, piece,
-                   combineParts(
-                       {.count = count,
-                        .lse = [&](const Int32 &i) { return Numeric((*part(i).lse)(0)); },
-                        .values = [&](const Int32 &i) { return part(i).run(kEach, piece).load(); },
-                        .known = known},
-                       kEach, sink));
+                   combineParts({.count = count,
+                                 .lse = [&](const Int32 &i) { return Numeric((*part(i).lse)(0)); },
+                                 .values =
+                                     [&](const Int32 &i) {
+                                       return part(i).run(kEach, piece).load().to(f32);
+                                     },
+                                 .known = known},
+                                kEach, sink));
       };
       if (!config.workers)
         return write(Int32(config.splits), config.splits,

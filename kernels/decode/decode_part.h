@@ -16,6 +16,18 @@ namespace kernels::impl {
 
 using DecodeTraced = DecodeParams<OnDevice>;
 
+/// Keys or values in pages, whose neighbouring tokens span less than kNearBytes, as the host has checked: the
+/// stride of tokens as a number that the compiler sees to have 32 bits, so that the place of a token takes one
+/// product and not two. (An assumption says as much to the compiler's middle, and is lost before it chooses
+/// instructions.)
+inline Strided<OnDevice, 3> nearTokens(const DecodeProblem &problem,
+                                       const Strided<OnDevice, 3> &of) {
+  if (problem.cache != KvCache::pages)
+    return of;
+  return {.address = of.address,
+          .stride = {of.stride[0], Int64(of.stride[1] & (kNearBytes - 1)), of.stride[2]}};
+}
+
 /// The scale of a sequence's head, see scalesHeads.
 inline Numeric headScale(const DecodeProblem &problem, const DecodeTraced &p,
                          const Strided<OnDevice, 3> &of, const Int32 &sequence,
@@ -133,7 +145,7 @@ public:
   RowResult ofSplit(const Int32 &row, const Int32 &split) const {
     const Int64 rows = p_.tokens * problem_.q_heads;
     const int splits = config_.splits, value = valueOf(problem_);
-    const Tensor values = p_.parts.values.view(f32, {rows, splits, value},
+    const Tensor values = p_.parts.values.view(partOf(problem_), {rows, splits, value},
                                                16),      // (m q_heads, splits, value)
         lse = p_.parts.lse.view(f32, {rows, splits, 1}); // (m q_heads, splits, 1)
     return {values(row, split, _), lse(row, split, _)};
@@ -142,7 +154,7 @@ public:
   RowResult ofWorker(const Int32 &token, const Int32 &head, const Int32 &part) const {
     const int parts = 2 * config_.workers, rows = problem_.queries * problem_.q_heads,
               value = valueOf(problem_);
-    const Tensor values = p_.parts.values.view(f32, {parts, rows, value},
+    const Tensor values = p_.parts.values.view(partOf(problem_), {parts, rows, value},
                                                16),     // (parts, queries q_heads, value)
         lse = p_.parts.lse.view(f32, {parts, rows, 1}); // (parts, queries q_heads, 1)
     const Int32 row = queryOf(token) * problem_.q_heads + head;

@@ -90,8 +90,9 @@ public:
         queries_(BlockQueries::of(problem, config, rows_, part)),
         visibility_(visibilityOf(problem, p, part.sequence, rows_.queries())),
         scores_(problem, p, rows_, part, queries_, visibility_),
-        source_(kvLayout(problem), keysOfHead(kvLayout(problem), p.k, kvHead_),
-                valuesOfHead(kvLayout(problem), p.v, kvHead_), tableOf(problem, p, part.sequence)) {
+        source_(kvLayout(problem), keysOfHead(kvLayout(problem), nearTokens(problem, p.k), kvHead_),
+                valuesOfHead(kvLayout(problem), nearTokens(problem, p.v), kvHead_),
+                tableOf(problem, p, part.sequence)) {
     if (const auto scale = scoreScale(problem, p, part.sequence, kvHead_))
       kScale_.emplace(*scale);
     if (scalesHeads(problem)) {
@@ -235,10 +236,9 @@ private:
               scores, [&] { return rowOf(tile); }, lane_, base, part.end, partial);
         },
         [&](const Vector &probabilities) {
-          if (vScales.empty())
+          if (vScales.empty() ||
+              scalesWeights(problem_)) // which the softmax has multiplied already
             return probabilities;
-          if (scalesWeights(problem_)) // which have all but the signs already
-            return withSigns(probabilities, vScales);
           const Tensor weighed = make_rmem_tensor(IntTuple(count), operandOf(problem_)); // (count)
           for (int i = 0; i < count; ++i)
             weighed(i) =
@@ -246,18 +246,6 @@ private:
           return weighed.load();
         },
         scalesWeights(problem_) ? vScales : std::vector<Numeric>());
-  }
-  /// Probabilities with the signs of scales: floats of 8 bits, whose highest bit is the sign. A 0 stays
-  /// as it is, because with a sign it would be the NaN of the FNUZ formats.
-  static Vector withSigns(const Vector &probabilities, const std::vector<Numeric> &scales) {
-    const Vector bytes = probabilities.bitcast(u8);
-    const Tensor all = make_rmem_tensor(IntTuple(int(scales.size())), u8); // (keys)
-    for (std::size_t i = 0; i < scales.size(); ++i) {
-      const Numeric own = bytes.at(int(i)),
-                    sign = ((scales[i].bitcast(u32) >> UInt32(24)) & UInt32(0x80)).to(u8);
-      all(int(i)) = select(Boolean(own == UInt8(0)), own, own | sign);
-    }
-    return all.load().bitcast(probabilities.dtype());
   }
   Numeric tokenScale(const Strided<OnDevice, 3> &of, const KvPlace &place) const {
     const Tensor scales =

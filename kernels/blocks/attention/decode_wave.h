@@ -12,6 +12,7 @@
 
 #include "blocks/attention/attention_products.h"
 #include "blocks/attention/combine.h"
+#include "blocks/attention/weighed_softmax.h"
 #include "blocks/products/wave_product.h"
 
 #include <flydsl/flydsl.h>
@@ -147,15 +148,18 @@ inline ValueOperands valuesOfRows(const DecodeLane &lane, int width,
 class DecodeWave {
 public:
   /// Queries are of `tiles` tiles of 16 rows, each of so many pieces. `factor`: see ScoreRules.
-  /// `scaledValues`: values have scales of their own, which `step` gets.
-  DecodeWave(const DecodeLane &lane, int tiles, int pieces, float factor, bool scaledValues = false)
-      : lane_(lane), product_(lane.form()), pieces_(pieces), factor_(factor),
-        softmax_(tiles, factor, lane.form().a, overLanes(16), !scaledValues) {
+  /// `scaledValues`: values have scales of their own, which `step` gets. `roomy`: there are registers for
+  /// sums of probabilities among those of products.
+  DecodeWave(const DecodeLane &lane, int tiles, int pieces, float factor, bool scaledValues = false,
+             bool roomy = true)
+      : lane_(lane), product_(lane.form()), pieces_(pieces), roomy_(roomy) {
     if (scaledValues)
-      sumOfWeights_.emplace(tiles, Float32(factor), DType(f32), overLanes(16));
+      weighed_.emplace(tiles, Float32(factor), lane.form().a, overLanes(16));
+    else
+      softmax_.emplace(tiles, Float32(factor), lane.form().a, overLanes(16), !sumsByProducts());
     for (int tile = 0; tile < tiles; ++tile) {
       sums_.emplace_back();
-      for (int i = 0; i < lane.valueTiles(); ++i)
+      for (int i = 0; i < lane.valueTiles() + sumsByProducts(); ++i)
         sums_.back().push_back(product_.zeros());
     }
   }
@@ -166,11 +170,9 @@ public:
   /// by `key(tile, piece)` of the keys of a tile, and by `values(tile)` of `width()` tiles of
   /// values. `finish` makes scores of the products of a tile of rows, masked where a row does not
   /// see a key. `weigh` may change the probabilities before they meet the values. `scales`: those of
-  /// the values of the lane's keys, if values have some.
+  /// the values of the lane's keys, if values have some; probabilities have met them then.
   ///
-  /// Weights of 8 bits have no room for a scale after they are rounded. There a scale is part of the
-  /// power, |c| 2^s = 2^(s + log2 |c|), and rows are relative to their largest product of both: what
-  /// is lost is small beside what counts. Their sum has no scales.
+  /// Weights of 8 bits have no room for a scale after they are rounded: see WeighedSoftmax.
   template <class Key, class Values, class Finish, class Weigh>
   void step(const QueryPiece &query, Key key, Values values, Finish finish, Weigh weigh,
             const std::vector<Numeric> &scales = {}) {
@@ -180,32 +182,27 @@ public:
                                         f32)); // (sums, tiles)
       scores.back().fill(0);
     }
-    for (int piece = 0; piece < pieces_; ++piece) {
+    const int together = std::max(1, product_.together() / lane_.product().piece());
+    for (int piece = 0; piece < pieces_; piece += together) {
+      const int count = std::min(together, pieces_ - piece);
       std::vector<Vector> queries;
       for (int tile = 0; tile < rowTiles(); ++tile)
-        queries.push_back(query(tile, piece));
+        queries.push_back(joined(count, [&](int i) { return query(tile, piece + i); }));
       for (int t = 0; t < lane_.keyTiles(); ++t) {
-        const Vector own = key(t, piece);
+        const Vector own = joined(count, [&](int i) { return key(t, piece + i); });
         for (std::size_t tile = 0; tile < scores.size(); ++tile)
           product_.add(scores[tile](_, t), own, queries[tile]);
       }
     }
     for (int tile = 0; tile < rowTiles(); ++tile)
       finish(tile, scores[static_cast<std::size_t>(tile)]);
+    const auto rescale = [&](int row, const Numeric &factor) {
+      for (const Tensor &sum : sums_[static_cast<std::size_t>(row)])
+        sum.store(sum.load() * factor);
+    };
     std::vector<Vector> weights;
-    if (sumOfWeights_) {
-      sumOfWeights_->add(scores, [](int, const Numeric &) {});
-      for (std::size_t i = 0; i < scales.size(); ++i) {
-        const FastMathScope approximate(FastMath::afn);
-        const Numeric power = math::log2(math::abs(scales[i])) * (1 / factor_);
-        for (const Tensor &tile : scores)
-          tile(int(i)) = tile(int(i)) + power;
-      }
-    }
-    for (const Vector &probabilities : softmax_.add(scores, [&](int row, const Numeric &factor) {
-           for (const Tensor &sum : sums_[static_cast<std::size_t>(row)])
-             sum.store(sum.load() * factor);
-         }))
+    for (const Vector &probabilities : weighed_ ? weighed_->add(scores, vectorOf(scales), rescale)
+                                                : softmax_->add(scores, rescale))
       weights.push_back(operand(weigh(probabilities)));
     for (int first = 0; first < lane_.valueTiles(); first += lane_.width()) {
       const ValueOperands some = values(first);
@@ -213,15 +210,18 @@ public:
         for (std::size_t i = 0; i < some.size(); ++i)
           product_.add(sums_[tile][static_cast<std::size_t>(first) + i], some[i], weights[tile]);
     }
+    for (std::size_t tile = 0; tile < scores.size() && sumsByProducts(); ++tile)
+      product_.add(
+          sums_[tile].back(),
+          Vector::splat(1.0f, static_cast<std::int64_t>(weights[tile].size()), lane_.form().b),
+          weights[tile]);
   }
 
   /// The end of the lane's row of a tile.
   SoftmaxEnd finish(int tile) const {
-    if (!sumOfWeights_)
-      return softmax_.finish(tile);
-    const SoftmaxEnd end = sumOfWeights_->finish(tile);
-    const Numeric power = softmax_.baseOf(tile) - sumOfWeights_->baseOf(tile);
-    return {select(Boolean(end.inverse == 0.0f), 0.0f, end.inverse * powerOf2(power)), end.lse};
+    if (sumsByProducts())
+      return softmax_->finishWith(tile, sums_[static_cast<std::size_t>(tile)].back()(0), {});
+    return weighed_ ? weighed_->finish(tile) : softmax_->finish(tile);
   }
   /// The sums of a tile of rows and a tile of elements.
   const Tensor &sums(int rowTile, int tile) const {
@@ -230,6 +230,29 @@ public:
   const DecodeLane &lane() const { return lane_; }
 
 private:
+  /// Whether rounded probabilities are summed by the matrix units, as products with ones after those with
+  /// the values. To convert those of 8 bits back takes vector units longer than their exponentials do.
+  bool sumsByProducts() const {
+    return roomy_ && !weighed_ && lane_.form().accumulates() && lane_.form().bytes() == 1;
+  }
+  /// Vectors of one length, one after another.
+  static Vector joined(int count, const std::function<Vector(int i)> &part) {
+    const Vector first = part(0);
+    if (count == 1)
+      return first;
+    const int size = static_cast<int>(first.size());
+    const Tensor all = make_rmem_tensor(IntTuple({size, count}), first.dtype()); // (size, count)
+    all(_, 0).store(first);
+    for (int i = 1; i < count; ++i)
+      all(_, i).store(part(i));
+    return all.load();
+  }
+  static Vector vectorOf(const std::vector<Numeric> &numbers) {
+    const Tensor all = make_rmem_tensor(IntTuple(int(numbers.size())), f32); // (keys)
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      all(int(i)) = numbers[i];
+    return all.load();
+  }
   /// The probabilities as the instruction takes them.
   Vector operand(const Vector &probabilities) const {
     if (!lane_.form().replicated())
@@ -242,9 +265,9 @@ private:
   DecodeLane lane_;
   WaveProduct product_;
   int pieces_;
-  float factor_;
-  OnlineSoftmax softmax_;
-  std::optional<OnlineSoftmax> sumOfWeights_; ///< of values with scales
+  bool roomy_;
+  std::optional<OnlineSoftmax> softmax_;
+  std::optional<WeighedSoftmax> weighed_; ///< of values with scales
   std::vector<std::vector<Tensor>> sums_;
 };
 

@@ -35,6 +35,10 @@ public:
       all(_, i).store(part(i));
     return all.load();
   }
+  /// Where the elements of a row from lane + constant on are; as in `load`.
+  Pointer place(const Int32 &row, const Int32 &like, const Int32 &lane, int constant) const {
+    return at(row, like, lane, constant);
+  }
   /// Writes whole chunks of a row from `element` on, which is a multiple of what is written.
   void store(const Int32 &row, const Int32 &element, const Vector &values) const {
     const int count = static_cast<int>(values.size());

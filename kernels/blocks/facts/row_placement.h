@@ -16,6 +16,8 @@ enum class RowsRead : std::uint8_t {
   groups,
   /// Neighbouring rows as above; and rows 8 b + a with the next column four chunks further.
   transposed,
+  /// As groups; and two lanes that read the halves of a chunk, the next two of the next row, over 16 rows.
+  turned,
 };
 
 /// How rows lie. Numbers of chunks; `by8` and `by16` are xored in rows with bit 3 and bit 4.
@@ -31,7 +33,8 @@ struct RowPlacement {
   //                    1 makes it odd.
   //   CDNA, 64 banks   (16 places) 2 row: of the four groups of four rows two begin at 0 and 8 and two,
   //                    in the other column, at 1 and 9. Rows 8 b fall into the same places: xors with 8
-  //                    and with odd numbers deal them to those four.
+  //                    and with odd numbers deal them to those four. `turned`: rows 0 to 7 of 16 are at
+  //                    even places, and the xor with 9 puts the others at odd ones.
   //   RDNA             (8 places, lanes in order) an odd number for each row; rows 8 b fall into the
   //                    same places, and the xor with 4 parts two groups.
   // tests/kernels counts the conflicts of the kernels that use them.
@@ -46,6 +49,8 @@ struct RowPlacement {
       return wide ? RowPlacement{16, 2, 0, 8} : RowPlacement{8, 2, 0, 0};
     case RowsRead::transposed:
       return wide ? RowPlacement{16, 2, 9, 1} : RowPlacement{8, 2, 1, 0};
+    case RowsRead::turned: // by LDS of 64 banks alone
+      return {16, 2, 9, 0};
     }
     return {};
   }

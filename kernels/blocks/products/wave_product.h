@@ -9,6 +9,7 @@
 
 #include <flydsl/flydsl.h>
 
+#include <optional>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -73,10 +74,18 @@ private:
   Int32 lane_, row_, group_;
 };
 
-/// Adds products of 16 x 16 to sums.
+/// Adds products of 16 x 16 to sums. Any order of K is right, so that a longer instruction of the same
+/// layouts takes what there is enough of (f8f6f4 on gfx950, of twice the rate).
 class WaveProduct {
 public:
-  explicit WaveProduct(const MatrixForm &form) : form_(form), atom_(unscaledAtom(form)) {}
+  explicit WaveProduct(const MatrixForm &form) : form_(form), atom_(unscaledAtom(form)) {
+    for (const MatrixForm &other : matrixForms(form.instruction.target, form.a, form.b))
+      if (form.accumulates() && other.k > form.k && other.across == form.across &&
+          other.sumRun == form.sumRun && !longer_) {
+        longer_.emplace(other);
+        longerAtom_.emplace(unscaledAtom(other));
+      }
+  }
 
   /// Registers for the sums of 16 x 16, which are 0.
   Tensor zeros() const {
@@ -84,24 +93,39 @@ public:
     sums.fill(0);
     return sums;
   }
+  /// The elements of a lane that are worth giving together.
+  int together() const { return longer_ ? longer_->perLane() : form_.perLane(); }
   /// sums += first second^T over the elements of a piece; each vector has those of a lane.
   /// `first` has the type form.b, `second` form.a.
   void add(const Tensor &sums, const Vector &first, const Vector &second) const {
-    const Tensor a = held(first), b = held(second);
-    for (int i = 0; i < first.size() / form_.perLane(); ++i)
-      mma_atom_call(atom_, sums, a(_, i), b(_, i), sums);
+    const int count = static_cast<int>(first.size());
+    const int longs = longer_ ? count / longer_->perLane() : 0;
+    if (longs)
+      multiply(*longerAtom_, longer_->perLane(), 0, longs, sums, first, second);
+    const int done = longs ? longs * longer_->perLane() : 0;
+    multiply(atom_, form_.perLane(), done / form_.perLane(), count / form_.perLane(), sums, first,
+             second);
   }
 
 private:
-  Tensor held(const Vector &values) const {
-    const Tensor registers =
-        make_rmem_tensor(IntTuple({form_.perLane(), values.size() / form_.perLane()}),
-                         values.dtype()); // (perLane, instructions)
+  /// The products number `begin` to `end` of `each` elements.
+  static void multiply(const MmaAtom &atom, int each, int begin, int end, const Tensor &sums,
+                       const Vector &first, const Vector &second) {
+    const Tensor a = held(first, each), b = held(second, each); // (each, products)
+    for (int i = begin; i < end; ++i)
+      mma_atom_call(atom, sums, a(_, i), b(_, i), sums);
+  }
+  /// (each, products), of as many as are whole.
+  static Tensor held(const Vector &values, int each) {
+    const int count = static_cast<int>(values.size());
+    const Tensor registers = make_rmem_tensor(IntTuple(count), values.dtype()); // (count)
     registers.store(values);
-    return registers;
+    return make_view(registers.iter(), make_layout({each, count / each}, {1, each}));
   }
   MatrixForm form_;
   MmaAtom atom_;
+  std::optional<MatrixForm> longer_;
+  std::optional<MmaAtom> longerAtom_;
 };
 
 } // namespace kernels::impl

@@ -73,6 +73,33 @@ TEST_CASE("decoding by products of 8 bits", "[run]") {
   }
 }
 
+TEST_CASE("latent blocks of eight waves, which have two steps of keys in shared memory", "[run]") {
+  for (fx::DType type : {fx::f8E4M3FN, fx::f8E4M3FNUZ, fx::bf16}) {
+    const bool narrow = type.bits() == 8;
+    // A head of 320 has pieces for the longer instruction of 8 bits, and one that is left. Sequences have
+    // one step, no whole one, and several; y of 16 bits has parts of 16 bits.
+    const DecodeProblem problem{.q = type,
+                                .kv = type,
+                                .y = fx::bf16,
+                                .q_heads = 128,
+                                .head = 320,
+                                .page = 8,
+                                .scales = narrow ? KvScales::tensor : KvScales::none,
+                                .latent = 256,
+                                .lse = true};
+    if (!fk::supported(problem, here()))
+      continue;
+    const DecodeConfig block{.block = 8 * wave(), .rows = narrow ? 128 : 64};
+    if (!fk::supported(problem, block, here()))
+      continue; // waves of RDNA share rows
+    expectDecode(problem, random(problem, {33, 5, 150}), block);
+    expectDecode(problem, random(problem, {100}),
+                 DecodeConfig{.block = block.block, .rows = block.rows, .splits = 2});
+    expectDecode(problem, random(problem, {100, 40}),
+                 DecodeConfig{.block = block.block, .rows = block.rows, .workers = 1});
+  }
+}
+
 TEST_CASE("decoding by products of 8 bits of q of 16 bits", "[run]") {
   const fx::Target target = fx::Device::current().target();
   for (fx::DType type : {fx::f8E4M3FN, fx::f8E4M3FNUZ, fx::f8E5M2}) {
