@@ -82,8 +82,11 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
   std::size_t place = 0;
   if (problem.scale == ScaleOf::tensor) {
     call.launches.at(place++, kClear)(one, call.where, {.scale = scale});
+    const RowConfig rowsOfLargest = largestConfig(call.config);
+    const std::int64_t each = rowsOfLargest.block / rowsOfLargest.threads;
     call.launches.at(place++, kLargest)(
-        all, call.where, {.x = x, .scale = scale, .smooth = smooth, .m = count, .rows = rows});
+        call.on(std::min<std::int64_t>((m + each - 1) / each, kMostOfLargest), rowsOfLargest.block),
+        call.where, {.x = x, .scale = scale, .smooth = smooth, .m = count, .rows = rows});
     call.launches.at(place++, kScale)(one, call.where, {.scale = scale});
   }
   call.launches.at(place, kQuantise)(all, call.where,

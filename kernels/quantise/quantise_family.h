@@ -19,7 +19,7 @@ template <class Side> struct QuantiseParams {
 inline constexpr KernelOf<QuantiseParams> kQuantise{"quantise"};
 
 /// A scale for the whole tensor takes three kernels before that one. The scale's place holds the
-/// bits of the largest magnitude meanwhile: they are cleared, each row adds its own, and they
+/// bits of the largest magnitude meanwhile: they are cleared, each block adds that of its rows, and they
 /// become the scale.
 template <class Side> struct QuantiseScaleParams {
   Strided<Side, 0> scale; // one
@@ -36,6 +36,14 @@ inline constexpr KernelOf<QuantiseScaleParams> kScale{"quantise_scale"};
 
 /// The block of a kernel in which one thread works: a wave of any target.
 inline constexpr int kOneBlock = 64;
+/// The most blocks that look for the largest magnitude of all rows, and the most threads of each. They wait for
+/// each other at one word, so that few large blocks take many rows.
+inline constexpr int kMostOfLargest = 256, kThreadsOfLargest = 1024;
+/// How rows are dealt to such blocks: as those of the configuration, but more at a time.
+inline RowConfig largestConfig(RowConfig config) {
+  config.block *= std::max(1, kThreadsOfLargest / config.block);
+  return config;
+}
 /// Values of a block of the microscaling formats.
 inline constexpr int kBlock = 32;
 

@@ -104,14 +104,24 @@ const FamilyKernel clear{kClear, [](const QuantiseScaleParams<OnDevice> &p, cons
                          }};
 const FamilyKernel largest{
     kLargest, [](const QuantiseLargestParams<OnDevice> &p, const SpecOf &spec) {
-      withRows(spec->problem.rows, p.rows, p.m, spec->config, [&](const Int32 &m) {
-        const RowThread thread(rowShape(spec->problem), spec->config, m);
-        RowReduce reduce(spec->config);
-        RowPasses row = passes(thread, spec->config, reduce,
-                               rowsOf(p.x, spec->problem.x, p.m, rowShape(spec->problem)), // (m, n)
-                               smoothOf(spec->problem, p.smooth));                         // (n)
-        const Numeric bits = largestOfRow(row);
-        thread.once([&] { atomic(AtomicOp::max, p.scale.view(u32, 1).iter(), bits); });
+      const RowConfig config = largestConfig(spec->config);
+      const RowShape shape = rowShape(spec->problem);
+      const Tensor x = rowsOf(p.x, spec->problem.x, p.m, shape); // (m, n)
+      const std::optional<Tensor> smooth = smoothOf(spec->problem, p.smooth);
+      withRows(spec->problem.rows, p.rows, p.m, config, [&](const Int32 &m) {
+        const int each = RowThread::rowsPerBlock(config);
+        const Var<Numeric> ofThread(UInt32(0));
+        RowReduce none(config);
+        for (Int32 first : range(block_idx().x * each, m, grid_dim().x * each)) {
+          const RowThread thread(shape, config, m, first);
+          passes(thread, config, none, x, smooth).each([&](const Cursor &at, const Vector &v) {
+            ofThread = max(ofThread.get(), at.keep(magnitudes(v), 0).reduce(Reduction::max));
+          });
+        }
+        RowConfig whole = config;
+        whole.threads = whole.block;
+        const Numeric bits = RowReduce(whole).max(ofThread.get());
+        once([&] { atomic(AtomicOp::max, p.scale.view(u32, 1).iter(), bits); });
       });
     }};
 const FamilyKernel scaleKernel{kScale,
@@ -128,7 +138,7 @@ void Family<QuantiseProblem>::compile(const Compiler<QuantiseProblem> &compiler)
   const int block = compiler.config().block;
   if (compiler.problem().scale == ScaleOf::tensor) {
     compiler(clear, kOneBlock);
-    compiler(largest, block);
+    compiler(largest, largestConfig(compiler.config()).block);
     compiler(scaleKernel, kOneBlock);
   }
   compiler(quantise, block);
