@@ -136,11 +136,11 @@ inline std::int64_t latentKeyBytes(const DecodeProblem &problem, const MatrixFor
 /// The most waves of a latent block.
 inline constexpr int kMostLatentWaves = 8;
 /// Steps of keys that are in shared memory: with two, waves wait for each other once in a step. They are for
-/// blocks that a compute unit has one of anyhow.
+/// blocks that a compute unit has one of anyhow, and gain nothing where values are turned in registers.
 inline int latentStages(const DecodeProblem &problem, const DecodeConfig &config,
                         const MatrixForm &form) {
   const bool fills = config.block / form.lanes >= kMostLatentWaves;
-  return form.accumulates() && fills &&
+  return latentTransposes(problem, form) && fills &&
                  2 * latentKeyBytes(problem, form) <=
                      static_cast<std::int64_t>(form.instruction.target.lds_bytes())
              ? 2

@@ -145,6 +145,18 @@ TEST_CASE("quantised tensors, by their own scale and by a given one", "[run]") {
       FAIL(x[i] << " became " << got[i]);
 }
 
+TEST_CASE("one scale of more rows than blocks look at together", "[run]") {
+  // 256 blocks have 16 rows each at a time; the largest value is in the last row, or before it.
+  constexpr std::int64_t m = 4099, n = 64;
+  const QuantiseProblem problem{.x = fx::f32, .q = fx::i8, .n = n, .scale = ScaleOf::tensor};
+  for (std::int64_t row : {m - 1, std::int64_t(17)}) {
+    std::vector<double> x = uniform(fx::f32, m * n, 6);
+    x[std::size_t(row * n + n - 1)] = -1000;
+    for (bool resident : {true, false})
+      expectScaled(problem, m, {.threads = 64, .block = 64, .resident = resident}, x);
+  }
+}
+
 TEST_CASE("quantised rows of zeros, of one large value, with a NaN", "[run]") {
   for (fx::DType type : {fx::DType(fx::i8), hardwareFp8()}) {
     std::vector<double> x = uniform(fx::f32, 5 * 96, 4);
