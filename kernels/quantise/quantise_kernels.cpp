@@ -106,8 +106,8 @@ const FamilyKernel largest{
     kLargest, [](const QuantiseLargestParams<OnDevice> &p, const SpecOf &spec) {
       const RowConfig config = largestConfig(spec->config);
       const RowShape shape = rowShape(spec->problem);
-      const Tensor x = rowsOf(p.x, spec->problem.x, p.m, shape); // (m, n)
-      const std::optional<Tensor> smooth = smoothOf(spec->problem, p.smooth);
+      const Tensor x = rowsOf(p.x, spec->problem.x, p.m, shape);              // (m, n)
+      const std::optional<Tensor> smooth = smoothOf(spec->problem, p.smooth); // (n)
       withRows(spec->problem.rows, p.rows, p.m, config, [&](const Int32 &m) {
         const int each = RowThread::rowsPerBlock(config);
         const Var<Numeric> ofThread(UInt32(0));
