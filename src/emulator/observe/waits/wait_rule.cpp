@@ -71,48 +71,77 @@ const Operand *onlySource(const Inst &inst, const std::vector<McRegisters> &all)
   return &inst.src[isData ? 1 : 0];
 }
 
-/// Calls `visit` with the number of each register that LLVM calls `r`: it names those of bank 0. `only` is
-/// onlySource.
-template <class Visit>
-void eachInBanks(const Program &program, const Inst &inst, const McRegisters &r,
-                 const Operand *only, Visit visit) {
-  bool found = false;
-  const unsigned rows = program.target->vectorRows();
-  auto compare = [&](const Operand &o) {
+/// The registers of an instruction in the banks that the code has set, where LLVM names those of bank 0.
+class BankedRegisters {
+public:
+  /// `all`: what LLVM names.
+  BankedRegisters(const Program &program, const Inst &inst, const std::vector<McRegisters> &all)
+      : program_(program), inst_(inst), all_(all), only_(onlySource(inst, all)),
+        hasScales_(inst.op->cls == Class::Mfma && inst.scaleA.kind != Kind::None) {}
+
+  /// Calls `visit` with the number of each register that LLVM calls `r`, one of all.
+  template <class Visit> void each(const McRegisters &r, Visit visit) const {
+    std::vector<unsigned> rows;
+    if (program_.banks.size() > 1 && r.file == McRegisters::File::Vector)
+      rows = rowsOf(r);
+    if (rows.empty())
+      rows.push_back(r.first);
+    for (const unsigned row : rows)
+      visit(row);
+  }
+
+private:
+  /// Scales are one register or two; the operands of an instruction that has them are more.
+  bool isScale(const McRegisters &r) const { return hasScales_ && r.count <= 2; }
+  /// Whether an operand is in such a register of some bank; adds its row if it is.
+  void compare(const McRegisters &r, const Operand &o, std::vector<unsigned> &rows) const {
     if (!o.isVgpr())
       return;
     // What the second half of a dual instruction reads of the first one's old result is in temporary
     // rows (keepOldResult).
-    const unsigned row =
-        o.index < rows ? o.index : o.index - program.target->dualRow() + inst.dst.index;
-    if (row % kBankRows == r.first) {
-      visit(row);
-      found = true;
-    }
-  };
-  auto compareAll = [&](const Inst &half) {
-    if (r.written || r.tied)
-      return compare(half.dst);
-    // Scales are one register or two; the operands of an instruction that has them are more.
-    const bool hasScales = half.op->cls == Class::Mfma && half.scaleA.kind != Kind::None;
-    if (hasScales && r.count <= 2) {
-      compare(half.scaleA);
-      compare(half.scaleB);
-      return;
-    }
-    if (only)
-      return compare(*only);
-    for (const Operand &o : half.src)
-      compare(o);
-  };
-  if (program.banks.size() > 1 && r.file == McRegisters::File::Vector) {
-    compareAll(inst);
-    if (inst.enc == Enc::Vopd)
-      compareAll(*(&inst + 1));
+    const unsigned row = o.index < program_.target->vectorRows()
+                             ? o.index
+                             : o.index - program_.target->dualRow() + inst_.dst.index;
+    if (row % kBankRows == r.first)
+      rows.push_back(row);
   }
-  if (!found)
-    visit(r.first);
-}
+  std::vector<unsigned> rowsOf(const McRegisters &r) const {
+    std::vector<unsigned> rows;
+    const bool isDual = inst_.enc == Enc::Vopd;
+    for (const Inst *half = &inst_; half <= &inst_ + isDual; ++half) {
+      if (r.written || r.tied)
+        compare(r, half->dst, rows);
+      else if (isScale(r)) {
+        compare(r, half->scaleA, rows);
+        compare(r, half->scaleB, rows);
+      } else if (only_)
+        compare(r, *only_, rows);
+      else
+        for (const Operand &o : half->src)
+          compare(r, o, rows);
+    }
+    // Sources of several banks may have one number and different sizes. Both sides have them in one order;
+    // of memory instructions, which have not, all count.
+    if (r.written || r.tied || isScale(r) || only_ || isVectorMemory(inst_) ||
+        inst_.op->cls == Class::Lds)
+      return rows;
+    std::size_t before = 0, alike = 0;
+    for (const McRegisters &other : all_)
+      if (other.file == r.file && !other.written && !isScale(other) && other.first == r.first) {
+        before += &other < &r;
+        ++alike;
+      }
+    if (alike == rows.size())
+      rows = {rows[before]};
+    return rows;
+  }
+
+  const Program &program_;
+  const Inst &inst_;
+  const std::vector<McRegisters> &all_;
+  const Operand *only_;
+  bool hasScales_;
+};
 
 void findRegisters(const Program &program, const Inst &inst, WaitRule &rule) {
   const size_t at = program.entryOf(inst);
@@ -124,7 +153,7 @@ void findRegisters(const Program &program, const Inst &inst, WaitRule &rule) {
                          program.bytes - at * 4);
   }
   const bool half = loadsHalf(inst);
-  const Operand *only = onlySource(inst, all);
+  const BankedRegisters banked(program, inst, all);
   for (const McRegisters &r : all) {
     const unsigned base = r.file == McRegisters::File::Vector         ? kVectorRows
                           : r.file == McRegisters::File::Accumulation ? kVectorRows + kAccRow
@@ -136,7 +165,7 @@ void findRegisters(const Program &program, const Inst &inst, WaitRule &rule) {
     // LLVM lists the half that is kept as a register that is read.
     if (half && r.tied)
       continue;
-    eachInBanks(program, inst, r, only, [&](unsigned first) {
+    banked.each(r, [&](unsigned first) {
       RegisterRange range{static_cast<uint16_t>(base + first), r.count, r.halves};
       const RegisterPart part = inst.op->transfer.part;
       if (half && r.written)

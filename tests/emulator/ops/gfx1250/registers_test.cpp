@@ -318,6 +318,20 @@ TEST_CASE("gfx1250: the wait check takes no data of a load for what it reads") {
              Catch::Contains(read));
 }
 
+// Of sources with one number in several banks each has its own size.
+TEST_CASE("gfx1250: the wait check knows the sizes of sources in several banks") {
+  const auto found = [](const std::string &use) {
+    return findingsAfter("ds_load_b32 v9, v1", use); // v265
+  };
+  const auto read = Catch::Contains("v265 is read before the load into it has landed");
+  const std::string wmma = "v_wmma_f32_16x16x4_f32 v[16:23], v[4:5], v[6:7], v[4:11]\n",
+                    shift = "v_lshlrev_b64 v[16:17], v8, v[8:9]\n";
+  CHECK(found("s_set_vgpr_msb 0x01\n" + wmma) == "");      // v[260:261] and v[4:11]
+  CHECK_THAT(found("s_set_vgpr_msb 0x10\n" + wmma), read); // v[4:5] and v[260:267]
+  CHECK(found("s_set_vgpr_msb 0x01\n" + shift) == "");
+  CHECK_THAT(found("s_set_vgpr_msb 0x04\n" + shift), read);
+}
+
 TEST_CASE("gfx1250: the wait check knows the banks of both halves of a dual instruction") {
   const auto found = [](const std::string &use) {
     return findingsAfter("ds_load_b32 v5, v1", use); // v261
