@@ -41,7 +41,7 @@ int printCoverage(const std::string &target) {
       all ? 100.0 * static_cast<double>(covered.implemented.size()) / static_cast<double>(all)
           : 0.0);
   if (!covered.missing.empty())
-    std::printf("missing:\n");
+    std::printf("%zu missing:\n", covered.missing.size());
   const Machine &machine = *findMachine(target);
   for (const std::string &name : covered.missing)
     if (const char *why = refusalOf(name, machine))

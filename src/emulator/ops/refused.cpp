@@ -21,9 +21,9 @@ constexpr Refusal kRefusals[] = {
      "scalar memory through a buffer descriptor of gfx1250 is not emulated"},
     // What the tables do not have, and why: docs/emulator.md names the sources that were looked at.
     {"ds_atomic_async_barrier_arrive", isGfx1250,
-     "a barrier in LDS, whose counts and phases one source alone describes"},
+     "a barrier in LDS, whose counts and phases Triton and rocjitsu describe differently"},
     {"ds_atomic_barrier_arrive", isGfx1250,
-     "a barrier in LDS, whose counts and phases one source alone describes"},
+     "a barrier in LDS, whose counts and phases Triton and rocjitsu describe differently"},
     {"ds_load_tr4_", isGfx1250, "the order of elements of 4 bits is not known here"},
     {"ds_load_tr6_", isGfx1250, "the order of elements of 6 bits is not known here"},
     {"global_load_tr4_", isGfx1250, "the order of elements of 4 bits is not known here"},

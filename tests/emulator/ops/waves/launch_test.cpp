@@ -1,5 +1,6 @@
 // The registers that a wave starts with (LLVM AMDGPUUsage, "Initial Kernel Execution State").
 #include "assemble.h"
+#include "emulated_targets.h"
 #include "wave_test.h"
 
 #include "emulator/observe/run_dispatch.h"
@@ -11,7 +12,7 @@ using namespace flyemu;
 using namespace flyemu::test;
 
 namespace {
-const char *const kTargets[] = {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201"};
+constexpr auto &kTargets = kEmulatorTargets;
 
 /// A launch whose code begins with what the launch has set; s[0:1] is the kernarg pointer unless
 /// the descriptor puts more before it.

@@ -1,4 +1,5 @@
 // Arrays in LDS whose places a kernel tells: what leaves them is named.
+#include "emulated_targets.h"
 #include "operands.h"
 
 #include "support/red_zones.h"
@@ -25,7 +26,7 @@ std::string array(unsigned begin, unsigned bytes, unsigned zone) {
 TEST_CASE("an access that leaves its array in LDS is named, and what stays inside is not") {
   // 100 bytes and a zone to 128, 64 bytes and a zone to 256, 256 bytes and a zone to 576.
   const std::string arrays = array(128, 64, 64) + array(0, 100, 28) + array(256, 256, 64);
-  for (const char *target : {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201"}) {
+  for (const char *target : kEmulatorTargets) {
     const bool gfx9 = std::string(target)[3] == '9';
     const std::string write = gfx9 ? "ds_write_b" : "ds_store_b",
                       read = gfx9 ? "ds_read_b" : "ds_load_b";
