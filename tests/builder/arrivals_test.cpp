@@ -4,6 +4,9 @@
 #include <catch2/catch.hpp>
 
 #include <flydsl/coop.h>
+#include <flydsl/rocdl/tensor_mover.h>
+
+#include <functional>
 
 namespace fx = flydsl;
 using namespace trace_test;
@@ -124,4 +127,104 @@ TEST_CASE("a reduction across lanes is refused where a group is not complete") {
           fx::exit_if(thread() >= 192);
           a(0) = fx::gpu::warp_reduce(a(1), Reduction::add);
         }) == "no error");
+}
+
+namespace {
+/// The message of a kernel for gfx1250 in blocks of four waves, with a matrix of floats.
+std::string onFourWaves(const std::function<void(const fx::Tensor &, const fx::Int32 &)> &body) {
+  return errorOf([body](fx::Tensor a, fx::Int32 n) { body(a, n); },
+                 {arrayArg(fx::f32, 1024), scalarArg(fx::i32)},
+                 {.block = {128, 1, 1}, .target = "gfx1250"});
+}
+fx::Int32 wave() { return fx::rocdl::wave_id(); }
+fx::Int32 first(const fx::Int32 &value) { return fx::Int32(fx::rocdl::readfirstlane(value)); }
+} // namespace
+
+TEST_CASE("a barrier in a branch of some waves is refused, however they are told apart") {
+  const auto said = [](auto condition) {
+    return onFourWaves(
+        [condition](auto &a, auto &n) { fx::if_(condition(a, n), [] { fx::gpu::barrier(); }); });
+  };
+  const auto refused = Catch::Contains("a barrier in a branch whose condition comes from");
+  CHECK_THAT(said([](auto &, auto &) { return wave() == 0; }), refused);
+  CHECK_THAT(said([](auto &, auto &n) { return n > 3 && wave() < 2; }), refused);
+  CHECK_THAT(said([](auto &, auto &n) { return wave() < 2 || n > 3; }), refused);
+  CHECK_THAT(said([](auto &, auto &) { return first(thread() / 32) < 1; }), refused);
+  CHECK_THAT(said([](auto &, auto &n) { return first(thread() / 32 + n) < 1; }), refused);
+  // Which lane is the first one depends on which are on.
+  CHECK_THAT(said([](auto &, auto &) { return first(thread() % 32) == 0; }), refused);
+  // All of them, by the number of the wave too.
+  CHECK(said([](auto &, auto &) { return wave() < 4; }) == "no error");
+  CHECK(said([](auto &, auto &) { return first(thread() / 32) / 4 == 0; }) == "no error");
+  CHECK(said([](auto &a, auto &) {
+          return first(fx::Int32(fx::Numeric(a(thread())).to(fx::i32))) > 0;
+        }) == "no error");
+  CHECK(said([](auto &, auto &) { return fx::rocdl::cluster_workgroup_flat_id() == 0; }) ==
+        "no error");
+  CHECK_THAT(onFourWaves([](auto &, auto &) {
+               for ([[maybe_unused]] fx::Int32 i : fx::range(wave(), 6, 4))
+                 fx::gpu::barrier();
+             }),
+             Catch::Contains("a barrier in a loop whose range comes from"));
+}
+
+TEST_CASE("a reduction across lanes is not refused where the lanes of a wave agree") {
+  const auto said = [](auto condition) {
+    return onFourWaves([condition](const fx::Tensor &a, auto &n) {
+      fx::if_(condition(n), [&] { a(0) = fx::gpu::warp_reduce(a(1), Reduction::add, 32); });
+    });
+  };
+  CHECK(said([](auto &) { return wave() == 0; }) == "no error");
+  CHECK(said([](auto &) { return first(thread()) < 40; }) == "no error");
+  CHECK(said([](auto &n) { return fx::Int32(fx::rocdl::readlane(thread(), 3)) < n; }) ==
+        "no error");
+  CHECK(said([](auto &) { return fx::rocdl::ballot(thread() % 32 < 4) != 0; }) == "no error");
+}
+
+TEST_CASE("a tensor move tells waves that share a tile from the waves that get there") {
+  namespace rocdl = fx::rocdl;
+  const auto said = [](auto around) {
+    return errorOf(
+        [around](fx::Tensor x, fx::Int32 n) {
+          const fx::Tensor tile =
+              fx::SharedAllocator().tensor(fx::f32, fx::make_layout({8, 8}, {8, 1}));
+          around(n, [&] { rocdl::tensor_load_to_lds(x, {0, 0}, tile, {.waves = 1}); });
+        },
+        {matrixArg(fx::f32), scalarArg(fx::i32)}, {.block = {128, 1, 1}, .target = "gfx1250"});
+  };
+  const auto refused =
+      Catch::Contains("the tile is for 1 of the block's 4 waves, but all waves get here");
+  using Move = std::function<void()>;
+  const auto branch = [&](auto condition) {
+    return said([condition](auto &n, const Move &move) { fx::if_(condition(n), move); });
+  };
+  const auto loop = [&](auto first, auto end, auto step) {
+    return said([=](auto &n, const Move &move) {
+      for ([[maybe_unused]] fx::Int32 i : fx::range(first(n), end(n), step))
+        move();
+    });
+  };
+  const auto number = [](int value) { return [value](auto &) { return fx::Int32(value); }; };
+  const auto own = [](auto &) { return wave(); };
+  // All waves, or none.
+  CHECK_THAT(branch([](auto &n) { return n > 0; }), refused);
+  CHECK_THAT(branch([](auto &n) { return n > 0 && fx::Int32(fx::block_idx().x) == 0; }), refused);
+  CHECK_THAT(branch([](auto &) { return wave() < 4; }), refused);
+  CHECK_THAT(branch([](auto &) { return rocdl::cluster_workgroup_flat_id() == 0; }), refused);
+  CHECK_THAT(loop(
+                 number(0), [](auto &n) { return n; }, 1),
+             refused);
+  // Some waves, or each with numbers of its own.
+  CHECK(branch([](auto &) { return wave() == 0; }) == "no error");
+  CHECK(branch([](auto &n) { return n > 0 && wave() == 0; }) == "no error");
+  CHECK(branch([](auto &n) { return wave() == 0 && n > 0; }) == "no error");
+  CHECK(branch([](auto &) { return first(thread() / 32) == 0; }) == "no error");
+  CHECK(loop(own, number(1), 4) == "no error");
+  CHECK(loop(own, number(8), 4) == "no error");
+  CHECK(loop(
+            number(0), [](auto &) { return fx::Int32(fx::select(wave() < 1, 2, 0)); }, 1) ==
+        "no error");
+  // A branch of lanes is none of waves, in whatever loop it stands.
+  CHECK_THAT(branch([](auto &n) { return n > 0 && thread() % 32 < 4; }),
+             Catch::Contains("a tensor move in a branch whose condition comes from"));
 }

@@ -1,4 +1,5 @@
 // The target's properties that a kernel can ask for while it is traced.
+#include "emulated_targets.h"
 #include "trace_text.h"
 
 #include <catch2/catch.hpp>
@@ -11,7 +12,7 @@ static std::string onTarget(const std::function<void()> &body, const char *targe
 }
 
 TEST_CASE("a kernel asks for features of the target that it is traced for") {
-  for (const char *processor : {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250"}) {
+  for (const char *processor : kEmulatorTargets) {
     INFO(processor);
     bool has = false;
     int lanes = 0;

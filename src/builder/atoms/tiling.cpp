@@ -3,7 +3,6 @@
 #include "builder/atoms/specs.h"
 #include "builder/trace/layout_errors.h"
 #include "builder/trace/types.h"
-#include "builder/trace/whole_block.h"
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "layout/coord.h"
 #include "layout/tile.h"
@@ -60,8 +59,8 @@ void expectThread(Tracer *running, const char *what, const detail::Handle &threa
   if (dimension < 0 || !running || !running->kernel.knowsBlock())
     return;
   const std::int64_t given = running->kernel.blockSize(static_cast<unsigned>(dimension));
-  // A branch that not all take may be that of the threads that have a part.
-  if (given == threads || (given > threads && isInBranchOfSome(*running)))
+  // A branch or a loop that not all take may be that of the threads that have a part.
+  if (given == threads || (given > threads && running->arrivals.mayLackThreads()))
     return;
   const std::string index = std::string("thread_idx().") + static_cast<char>('x' + dimension);
   const std::string wanted = std::to_string(threads);

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 #include <algorithm>
+#include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace rocdl {
@@ -61,23 +62,21 @@ public:
       operands_.refuse("rows of " + std::to_string(columns) + " elements of " +
                        std::to_string(operands_.elementBits()) +
                        " bits are no whole words of 32 bits");
-    gap_ = operands_.gap();
+    gap_ = operands_.gap(); // of two modes it comes after each row
     if (gap_.interval & (gap_.interval - 1))
       operands_.refuse("gaps come after a power of two of elements, not after every " +
                        std::to_string(gap_.interval));
-    if (gap_.interval && rows.count > together() && together() * columns % gap_.interval)
-      operands_.refuse("a gap after every " + std::to_string(gap_.interval) +
-                       " elements would reach over the rows of two instructions, of " +
-                       std::to_string(together()) + " rows each");
   }
 
   void emit(bool isLoad) const {
     const std::int64_t columns = operands_.extent(1);
-    const IntTuple first = IntTuple(tile_) * IntTuple(columns), shape = tensor_.shape(loc_);
-    const Tensor part = make_view(
-        tensor_.iter(loc_) +
-            IntTuple::Arg(crd2idx(make_coord(0, first), tensor_.layout(loc_), loc_), loc_),
-        tensor_.layout(loc_), loc_);
+    // Their operations stand where the call does.
+    using Arg = IntTuple::Arg;
+    const IntTuple first = Arg(tile_, loc_) * Arg(columns, loc_), shape = tensor_.shape(loc_);
+    const IntTuple start(detail::tupleOf(std::vector<IntTuple>{IntTuple(0), first}, loc_));
+    const Tensor part =
+        make_view(tensor_.iter(loc_) + Arg(crd2idx(start, tensor_.layout(loc_), loc_), loc_),
+                  tensor_.layout(loc_), loc_);
     const IntTuple rowStride = tensor_.stride(loc_).at(0, loc_);
     mlir::OpBuilder &b = tracer_.builder();
     mlir::fly::DescriptorArith arith(b, tracer_.ir.location(loc_));
@@ -89,7 +88,8 @@ public:
     mlir::Value rows = use(builder::MoverOperands::reach(shape.at(0, loc_), loc_));
     if (rows_.index_bits == 16)
       rows = arith.binary<mlir::arith::MinSIOp>(rows, arith.i32(kMost16));
-    all.extents = {rows, use(builder::MoverOperands::reach(shape.at(1, loc_) - first, loc_))};
+    all.extents = {rows, use(builder::MoverOperands::reach(
+                             Arg(shape.at(1, loc_), loc_) - Arg(first, loc_), loc_))};
     all.strides = {use(detail::convert(detail::scalarOfTuple(rowStride.handle(), loc_), i64, loc_)),
                    arith.i64(1)};
     all.elementBits = operands_.elementBits();
@@ -104,9 +104,7 @@ public:
       move.box = {count, columns};
       for (int i = row / inWord; i < (row + count + inWord - 1) / inWord; ++i)
         move.rows.push_back(use(rows_.words[std::size_t(i)].handle()));
-      std::int64_t place = row * columns;
-      if (gap_.interval)
-        place += place / gap_.interval * gap_.amount;
+      const std::int64_t place = row * (columns + gap_.amount);
       move.lds = arith.add(lds, arith.i32(place * all.elementBits / 8));
       builder::layoutErrorsAt(
           loc_, [&] { mlir::fly::emitTensorMove(arith, std::move(move), isLoad, cache_); });

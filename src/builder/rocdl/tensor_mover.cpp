@@ -7,7 +7,6 @@
 
 #include "builder/rocdl/mover_operands.h"
 #include "builder/trace/facade.h"
-#include "builder/trace/whole_block.h"
 
 #include <vector>
 
@@ -47,8 +46,8 @@ public:
     const IntTuple shape = tensor_.shape(loc_), stride = tensor_.stride(loc_),
                    tileShape = lds_.shape(loc_);
     for (int i = 0; i < rank_; ++i) {
-      starts.push_back(mode(tile_, i) * mode(tileShape, i));
-      extents.push_back(mode(shape, i) - starts.back());
+      starts.push_back(at(mode(tile_, i)) * at(mode(tileShape, i)));
+      extents.push_back(at(mode(shape, i)) - at(starts.back()));
       strides.push_back(mode(stride, i));
     }
     const IntTuple start(detail::tupleOf(starts, loc_));
@@ -84,6 +83,8 @@ private:
   IntTuple mode(const IntTuple &tuple, int i) const {
     return tuple.is_leaf(loc_) ? tuple : tuple.at(i, loc_);
   }
+  /// An operand of the call, whose operations stand where it does.
+  IntTuple::Arg at(const IntTuple &operand) const { return {operand, loc_}; }
   /// A tuple of one mode for a leaf.
   Handle flat(const IntTuple &tuple) const {
     std::vector<IntTuple> modes;
@@ -120,7 +121,7 @@ private:
     if (all && waves > *all)
       refuse(std::to_string(waves) + " waves are to share the tile, and the block has " +
              std::to_string(*all));
-    if (all && waves != *all && builder::isForWholeBlock(tracer_))
+    if (all && waves != *all && tracer_.arrivals.isForWholeBlock())
       refuse("the tile is for " + std::to_string(waves) + " of the block's " +
              std::to_string(*all) +
              " waves, but all waves get here; leave out .waves, or call it inside fx::if_("

@@ -7,7 +7,6 @@
 #include "builder/trace/facade.h"
 #include "builder/trace/layout_errors.h"
 #include "builder/trace/types.h"
-#include "builder/trace/whole_block.h"
 #include "dialect/Fly/IR/FlyTypes.h"
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "dialect/FlyROCDL/IR/TensorMovePlan.h"
@@ -94,7 +93,7 @@ public:
     if (waves_ > *all)
       refuse("the tile is for " + std::to_string(waves_) + " waves, and the block has " +
              std::to_string(*all));
-    if (waves_ < *all && builder::isForWholeBlock(tracer))
+    if (waves_ < *all && tracer.arrivals.isForWholeBlock())
       refuse("the tile is for " + std::to_string(waves_) + " of the block's " +
              std::to_string(*all) +
              " waves, but all waves get here; make it for all of them, or call this inside "

@@ -1,4 +1,4 @@
-// What all threads of a block, or of a group of lanes, must come to together.
+// Which threads of a block come to the operation that is traced next.
 #pragma once
 
 #include "builder/trace/early_exits.h"
@@ -23,7 +23,20 @@ public:
   /// keeps threads away for ever.
   void expectInstruction(const char *what, Loc loc) { expect(what, 0, false, loc); }
 
+  /// Whether all threads of the block, or none, come here equally often and with the same numbers of
+  /// loops. False where that is not known.
+  bool isForWholeBlock();
+  /// Whether some threads of the block may be left out: a branch around it is not known to be taken
+  /// by all, or a loop around it ends earlier for some.
+  bool mayLackThreads();
+
 private:
+  /// What stands around the operation that is traced next.
+  enum class Around : std::uint8_t { exit, branch, range, condition };
+  /// Calls `visit` for each of these from the inside out, with what the threads of a group have of its
+  /// condition or of its steps, until it returns true. Returns whether it did.
+  bool anyAround(unsigned group,
+                 llvm::function_ref<bool(Around, Agreement, mlir::Operation *)> visit);
   void expect(const char *what, unsigned group, bool inBranches, Loc loc);
 
   IrBuilder &ir_;

@@ -1,4 +1,4 @@
-// Whether threads of a group may differ in a value, as far as its operations tell before they run.
+// Which threads of a block have the same value, as far as its operations tell before they run.
 #pragma once
 
 #include "builder/trace/kernel_facts.h"
@@ -15,32 +15,43 @@ namespace flydsl::builder {
 struct Thread {
   std::array<unsigned, 3> at; ///< its numbers along x, y and z
   unsigned lane;              ///< its number in its wave
+  unsigned wave;              ///< the number of its wave in the block
 };
 
-/// A value is followed to the thread's number through operations that touch no memory. What comes
-/// out of memory, of a branch, or around a loop counts as the same for all, because nothing is
-/// known of it.
+/// What the threads of a group have of a value. The later of two counts for what is made of both.
+enum class Agreement : std::uint8_t {
+  same,      ///< all have the same
+  unknown,   ///< nothing is known of it: it comes out of memory, of a branch, or around a loop
+  different, ///< it comes from the thread's number, and some may have another one
+};
+
+/// A value is followed to the thread's number through operations that touch no memory.
 class ThreadDependence {
 public:
   explicit ThreadDependence(const KernelFacts &kernel) : kernel_(kernel) {}
 
-  /// Whether neighbouring threads, `group` at a time, may have different values. 0: all of a block.
-  /// Values of nothing but the thread's number are computed for each thread; others may differ
-  /// where one of their operands does.
-  bool mayDiffer(mlir::Value value, unsigned group);
-  /// Whether they may take a loop's body a different number of times.
-  bool stepsMayDiffer(mlir::scf::ForOp loop, unsigned group);
+  /// What neighbouring threads, `group` at a time, have of a value. 0: all of a block. Values of
+  /// nothing but the thread's number are computed for each thread; others may differ where one of
+  /// their operands does.
+  Agreement of(mlir::Value value, unsigned group);
+  /// Whether they take a loop's body with the same numbers. Unknown too where the numbers differ, and
+  /// each thread has as many of them.
+  Agreement ofSteps(mlir::scf::ForOp loop, unsigned group);
 
 private:
-  bool find(mlir::Value value, unsigned group);
-  /// Whether what `make` computes for each thread differs in a group; if it is null for one, true.
-  bool isDifferent(llvm::function_ref<mlir::Attribute(const Thread &)> make, unsigned group) const;
+  Agreement find(mlir::Value value, unsigned group);
+  Agreement findOperation(mlir::Operation *op, mlir::Value value, unsigned group);
+  Agreement worst(mlir::ValueRange values, unsigned group);
+  /// `different` if what `make` computes for each thread differs in a group, or is null for one.
+  Agreement computed(llvm::function_ref<mlir::Attribute(const Thread &)> make, unsigned group);
+  /// What a value is in a thread; null where it is made of more than the thread's number.
+  mlir::Attribute valueIn(mlir::Value value, const Thread &thread);
   /// Threads of a block along x, y and z: two waves where the launch is not known.
   std::array<unsigned, 3> block() const;
   unsigned waveSize() const { return kernel_.target ? kernel_.target->wave_size() : 64; }
 
   const KernelFacts &kernel_;
-  llvm::DenseMap<std::pair<mlir::Value, unsigned>, bool> known_;
+  llvm::DenseMap<std::pair<mlir::Value, unsigned>, Agreement> known_;
 };
 
 } // namespace flydsl::builder

@@ -1,5 +1,6 @@
 // What accesses say to caches, and loads into scalar registers: the
 // instructions, and their results.
+#include "emulated_targets.h"
 #include "run.h"
 
 #include <catch2/catch.hpp>
@@ -12,9 +13,6 @@ using fx::rocdl::CacheBit;
 using fx::rocdl::CacheControl;
 
 namespace {
-
-const std::vector<const char *> allTargets = {"gfx90a",  "gfx942",  "gfx950",
-                                              "gfx1100", "gfx1201", "gfx1250"};
 
 /// The first instruction whose name begins so and whose line has `with`: its name, and what it says
 /// behind its operands.
@@ -85,7 +83,7 @@ TEST_CASE("a copy that is not temporal has the bits of LLVM's guide on each targ
 }
 
 TEST_CASE("two branches may load alike with different policies") {
-  for (const char *target : allTargets) {
+  for (const char *target : kEmulatorTargets) {
     INFO(target);
     const fx::Executable both = compiled(
         [](fx::Tensor x, fx::Tensor y) {
@@ -105,7 +103,7 @@ TEST_CASE("two branches may load alike with different policies") {
 }
 
 TEST_CASE("copies without a policy have no bits") {
-  for (const char *target : allTargets) {
+  for (const char *target : kEmulatorTargets) {
     INFO(target);
     const fx::Executable plain =
         compiled([](fx::Tensor x,
@@ -280,7 +278,7 @@ TEST_CASE("values that all lanes share are loaded once, into scalar registers") 
     for (int lane = 0; lane < 64; ++lane)
       REQUIRE(out[static_cast<std::size_t>(block * 64 + lane)] ==
               4 * block + (4 * block + 3) * 10 + (block + 8) * 100 + 16 * 1000 + 1 * 10000);
-  for (const char *target : allTargets) {
+  for (const char *target : kEmulatorTargets) {
     INFO(target);
     const fx::Executable code = shared(x, y).compile({.block = 64, .arch = target});
     CHECK(instructionOf(code, "s_buffer_load_") == "");

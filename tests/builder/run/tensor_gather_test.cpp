@@ -206,6 +206,18 @@ TEST_CASE("gathers that the mover can't do are refused at the call") {
        },
        "no whole words of 32 bits"},
       {[&](auto &x) {
+         tensor_load_gather(x.recast(fx::u8), rows(1), 0, shared({1, 65536}, {65536, 1}, fx::u8));
+       },
+       "a row has at most 65535 elements, not 65536"},
+      {[&](auto &x) { // a gap that would reach over the rows of two instructions
+         tensor_load_gather(x, rows(16), 0, shared({16, {4, 8}}, {36, {8, 1}}));
+       },
+       "the mover takes tensors whose modes are numbers"},
+      {[&](auto &x) { // and one after a part of them alone
+         tensor_load_gather(x, rows(8), 0, shared({8, 32}, {0, 1}));
+       },
+       "mode 0 would have the stride 32"},
+      {[&](auto &x) {
          tensor_load_gather(x, rows(8), 0, shared({8, 12}, {16, 1}));
        },
        "gaps come after a power of two of elements, not after every 12"},

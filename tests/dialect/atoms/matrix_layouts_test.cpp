@@ -1,4 +1,5 @@
 // Compares the thread-value layouts of matrix atoms with those of sources outside of the project.
+#include "emulated_targets.h"
 #include "layouts.h"
 #include "matrix_cases.h"
 
@@ -123,7 +124,7 @@ void compareAtom(const Case &c, const std::string &arch) {
 TEST_CASE("thread-value layouts are those that the sources outside give") {
   if (fx::Device::current().arch() != "gfx942")
     return; // once is enough
-  for (const char *arch : {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250"}) {
+  for (const char *arch : kAllTargets) {
     int compared = 0;
     const fx::Kernel kernel{"layouts", [&](fx::Tensor) {
                               compared = 0;

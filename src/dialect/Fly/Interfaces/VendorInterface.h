@@ -7,18 +7,28 @@
 #include "mlir/IR/DialectInterface.h"
 #include "mlir/IR/Types.h"
 
+#include <cstdint>
 #include <string>
 
 namespace mlir::fly {
 
+/// Which threads have the same result of an operation of a vendor's.
+enum class VendorResult : std::uint8_t {
+  of_operands, ///< those whose operands are the same, if it is pure
+  lane_number, ///< none of a wave: it tells lanes apart
+  wave_number, ///< those of a wave: it is the wave's number in its block
+  first_lane,  ///< those of a wave: it is what the first of its lanes has
+  of_wave,     ///< those of a wave: it is made of what its lanes have
+  of_block,    ///< those of a block
+  memory,      ///< not known: it comes from memory
+};
+
 /// What an operation of a vendor's does for the lane that executes it. An operation whose dialect
 /// says nothing of it does none of this.
 struct VendorOperation {
-  bool isOfOneLane = false;    ///< a lane does it by itself, whatever the other lanes do
-  bool onlyReads = false;      ///< it writes no memory
-  bool isThreadNumber = false; ///< the result tells lanes apart
-  /// The result is no longer the lane's own: it comes from memory, or from another lane.
-  bool hidesThread = false;
+  bool isOfOneLane = false; ///< a lane does it by itself, whatever the other lanes do
+  bool onlyReads = false;   ///< it writes no memory
+  VendorResult result = VendorResult::of_operands;
 };
 
 /// A dialect with instructions of a vendor's implements this; another one may have it added, as

@@ -4,6 +4,7 @@
 #include "dialect/FlyROCDL/IR/FlyROCDLDialect.h"
 #include "dialect/FlyROCDL/IR/MatrixInstructions.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 
 namespace mlir::fly_rocdl {
@@ -35,8 +36,49 @@ struct RocdlVendor final : fly::VendorInterface {
   fly::VendorOperation describe(Operation *op) const override {
     return {.isOfOneLane = isa<ROCDL::RawPtrBufferLoadOp, ROCDL::RawPtrBufferStoreOp>(op),
             .onlyReads = isa<ROCDL::RawPtrBufferLoadOp>(op),
-            .isThreadNumber = isa<ROCDL::MbcntLoOp, ROCDL::MbcntHiOp>(op),
-            .hidesThread = isa<ROCDL::RawPtrBufferLoadOp, ROCDL::ReadfirstlaneOp>(op)};
+            .result = resultOf(op)};
+  }
+
+private:
+  static fly::VendorResult resultOf(Operation *op) {
+    using fly::VendorResult;
+    if (isa<ROCDL::MbcntLoOp, ROCDL::MbcntHiOp>(op))
+      return VendorResult::lane_number;
+    if (isa<ROCDL::ReadfirstlaneOp>(op))
+      return VendorResult::first_lane;
+    if (isa<ROCDL::ReadlaneOp, ROCDL::BallotOp>(op))
+      return VendorResult::of_wave;
+    return isa<ROCDL::RawPtrBufferLoadOp>(op) ? VendorResult::memory : VendorResult::of_operands;
+  }
+};
+
+/// LLVM's intrinsics that the ROCDL dialect has no operation for, or that a program calls by name.
+struct IntrinsicVendor final : fly::VendorInterface {
+  using fly::VendorInterface::VendorInterface;
+
+  fly::VendorOperation describe(Operation *op) const override {
+    using fly::VendorResult;
+    auto call = dyn_cast<LLVM::CallIntrinsicOp>(op);
+    StringRef name = call ? call.getIntrin() : StringRef();
+    if (!name.consume_front("llvm.amdgcn."))
+      return {};
+    // The type may follow the name.
+    const auto is = [&](StringRef known) {
+      return name == known || (name.starts_with(known) && name[known.size()] == '.');
+    };
+    if (is("mbcnt.lo") || is("mbcnt.hi") || name.starts_with("workitem.id."))
+      return {.result = VendorResult::lane_number};
+    if (is("wave.id"))
+      return {.result = VendorResult::wave_number};
+    if (is("readfirstlane"))
+      return {.result = VendorResult::first_lane};
+    if (is("readlane") || is("ballot"))
+      return {.result = VendorResult::of_wave};
+    if (name.starts_with("workgroup.id.") || name.starts_with("cluster.workgroup."))
+      return {.result = VendorResult::of_block};
+    if (name.contains(".load.") || name.contains(".atomic."))
+      return {.result = VendorResult::memory};
+    return {};
   }
 };
 
@@ -47,6 +89,9 @@ void addVendorInterface(FlyROCDLDialect &dialect) { dialect.addInterfaces<FlyRoc
 void registerRocdlVendorInterface(DialectRegistry &registry) {
   registry.addExtension(
       +[](MLIRContext *, ROCDL::ROCDLDialect *dialect) { dialect->addInterfaces<RocdlVendor>(); });
+  registry.addExtension(+[](MLIRContext *, LLVM::LLVMDialect *dialect) {
+    dialect->addInterfaces<IntrinsicVendor>();
+  });
 }
 
 } // namespace mlir::fly_rocdl
