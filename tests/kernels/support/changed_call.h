@@ -110,12 +110,11 @@ public:
 
   /// Whether the call is refused, told without running it: of operands that are larger than memory.
   std::string refusal(const GivenOperand &changed) const {
-    const fx::Stream stream;
-    REQUIRE(HIP(hipStreamBeginCapture)(stream.native(), hipStreamCaptureModeThreadLocal) ==
+    REQUIRE(HIP(hipStreamBeginCapture)(stream_.native(), hipStreamCaptureModeThreadLocal) ==
             hipSuccess);
-    const std::string text = run(changed, nullptr, &stream).refusal;
+    const std::string text = run(changed, nullptr, true).refusal;
     hipGraph_t graph = nullptr;
-    (void)HIP(hipStreamEndCapture)(stream.native(), &graph);
+    (void)HIP(hipStreamEndCapture)(stream_.native(), &graph);
     if (graph)
       (void)HIP(hipGraphDestroy)(graph);
     return text;
@@ -133,17 +132,15 @@ public:
           return memory.back().tensor;
         });
     const std::string text = messageOf([&] {
-      const fx::Stream stream;
-      (*checked_)(args, stream);
-      checked_->check(stream);
+      (*checked_)(args, stream_);
+      checked_->check(stream_);
     });
     return text == "no error" ? "" : text;
   }
   /// Runs the call with an operand changed, which holds `contents` or what it always holds; new
   /// elements are 0.
   Outcome run(const std::optional<GivenOperand> &changed,
-              const std::vector<std::uint8_t> *contents = nullptr,
-              const fx::Stream *capture = nullptr) const {
+              const std::vector<std::uint8_t> *contents = nullptr, bool captured = false) const {
     std::vector<Memory> memory;
     Outcome outcome;
     std::size_t at = 0;
@@ -153,18 +150,17 @@ public:
             const GivenOperand &own = operands_[at];
             const bool isChanged = changed && changed->name == name;
             memory.push_back(place(isChanged ? *changed : own, at, isChanged ? contents : nullptr,
-                                   capture && isChanged));
+                                   captured && isChanged));
             ++at;
             return memory.back().tensor;
           });
-      const fx::Stream own;
-      plan_(args, capture ? *capture : own);
-      if (!capture)
-        own.synchronize();
+      plan_(args, stream_);
+      if (!captured)
+        stream_.synchronize();
     } catch (const fx::TraceError &error) {
       outcome.refusal = error.what();
     }
-    if (capture)
+    if (captured)
       return outcome;
     for (std::size_t i = 0; i < memory.size(); ++i)
       read(memory[i], i, outcome);
@@ -288,6 +284,7 @@ private:
   fk::ConfigOf<P> config_;
   std::int64_t m_;
   fk::Plan<P> plan_;
+  fx::Stream stream_; ///< of all calls: a stream of each would be a thread of each
   mutable std::optional<fk::Plan<P>> checked_;
   std::vector<GivenOperand> operands_;
   std::vector<fk::Role> roles_;
