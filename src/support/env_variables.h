@@ -194,12 +194,15 @@ inline constexpr Env<EmulatorMemoryModel> kEmulatorMemoryModel{
     "FLYDSL_EMULATOR_MEMORY_MODEL", EmulatorMemoryModel::coherent, kEmulatorMemoryModels,
     "global memory: coherent, or weak, with caches that keep what they have read and written until "
     "fences say otherwise (coherent)"};
-enum class EmulatorMatrix { exact, fast };
+enum class EmulatorMatrix { exact, fast, none };
 inline constexpr EnvWord<EmulatorMatrix> kEmulatorMatrices[] = {{"exact", EmulatorMatrix::exact},
-                                                                {"fast", EmulatorMatrix::fast}};
+                                                                {"fast", EmulatorMatrix::fast},
+                                                                {"none", EmulatorMatrix::none}};
 inline constexpr Env<EmulatorMatrix> kEmulatorMatrix{
     "FLYDSL_EMULATOR_MATRIX", EmulatorMatrix::exact, kEmulatorMatrices,
-    "matrix products: exact, as the hardware sums them, or fast, within rounding of that (exact)"};
+    "matrix products: exact, as the hardware sums them, fast, within rounding of that, or none: "
+    "left "
+    "out, for estimates of time alone (exact)"};
 enum class EmulatorLastCache { cold, warm };
 inline constexpr EnvWord<EmulatorLastCache> kEmulatorLastCaches[] = {
     {"cold", EmulatorLastCache::cold}, {"warm", EmulatorLastCache::warm}};

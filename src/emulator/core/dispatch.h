@@ -7,6 +7,7 @@
 #include "emulator/core/line_set.h"
 #include "emulator/core/memory_map.h"
 #include "emulator/core/order.h"
+#include "emulator/core/products.h"
 #include "emulator/core/sampled_touches.h"
 #include "emulator/core/timeline_event.h"
 #include "emulator/core/wave.h"
@@ -96,9 +97,7 @@ struct Options {
   /// The caches before global memory, which keep what they have read and written; launches of one
   /// device share them. They force one thread. Null: memory is coherent.
   WeakMemory *weakMemory = nullptr;
-  /// Matrix products by fused multiply-adds in f32, within rounding of the exact ones
-  /// (matrix::Precision).
-  bool fastMatrix = false;
+  Products products = Products::Exact; ///< of matrix instructions
   /// The memory through which waves and the host exchange the requests that `serve` answers. The
   /// device libraries synchronize it themselves, so the race check leaves it out.
   MemoryRange exchange;
@@ -147,7 +146,7 @@ struct DispatchResult {
   LineSet linesRead, linesWritten;     ///< the cache lines of global memory
   LineSet linesKept;                   ///< of those read: by at least one load that keeps them
   LineGroups atomics;                  ///< whose atomic instructions touched them
-  std::vector<GroupTouches> sample;    ///< of them, for the estimate's caches
+  TouchSample sample;                  ///< of them, for the estimate's caches
 };
 
 /// Runs a launch to its end or its first fault. Blocks; safe to call from several threads at

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/core/memory_map.h"
+#include "emulator/core/products.h"
 #include "emulator/isa/inst.h"
 #include "emulator/isa/machine.h"
 #include "emulator/isa/registers.h"
@@ -58,7 +59,7 @@ struct alignas(64) Wave {
   Mode mode;
   bool plainFloat = true; ///< round to nearest even, all denormals kept
   Stop stop = Stop::None;
-  bool fastMatrix = false;         ///< Options::fastMatrix
+  Products products = {};          ///< Options::products
   const Machine *target = nullptr; ///< set by runsOn()
   uint16_t tempRow = 0;            ///< Machine::tempRow
   const MemoryMap *memory = nullptr;

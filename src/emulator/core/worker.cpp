@@ -283,7 +283,7 @@ private:
     w.group = &slot.group;
     if ((w.weak = launch_.options.weakMemory))
       w.cache = w.weak->cacheOf(slot.group.number);
-    w.fastMatrix = launch_.options.fastMatrix;
+    w.products = launch_.options.products;
     w.index = index;
     w.lanes = launch_.lanes;
     w.program = &p;

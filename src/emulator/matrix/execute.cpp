@@ -535,6 +535,11 @@ std::optional<FloatStrips> MatrixPlan::findFloatStrips() const {
 
 void MatrixPlan::execute(const Modifiers &modifiers, const WaveRegisters &registers,
                          Precision precision) const {
+  if (precision == Precision::None) {
+    if (registers.d != registers.c)
+      std::copy_n(registers.c, size_t(regsD()) * registers.laneStride, registers.d);
+    return;
+  }
   // A pointer: a thread that uses any of this library's thread-local bytes has all of them cleared,
   // and most threads execute no product.
   static thread_local const auto space = std::make_unique<Workspace>();

@@ -32,7 +32,8 @@ struct Modifiers {
 /// How sums of products are made.
 enum class Precision : uint8_t {
   Exact, ///< bit by bit as the hardware does, as far as that is known
-  Fast   ///< by fused multiply-adds in f32, k by k, where this is a rounding away from exact
+  Fast,  ///< by fused multiply-adds in f32, k by k, where this is a rounding away from exact
+  None,  ///< not at all: D is C
 };
 
 /// Strips of an operand: [block][k][16 rows].

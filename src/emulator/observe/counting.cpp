@@ -10,12 +10,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
 
 namespace flyemu {
 
 namespace {
-class Counting : public Observer {
+class Counting final : public Observer {
 public:
   Counting(const Options &o, const Program &p, const MemoryMap &memory)
       : options_(o), program_(p), clock_(p, o.memoryLatency), sampler_(memory) {}
@@ -54,6 +53,14 @@ public:
       c_.ldsBytes += bytes;
       if (i.enc != Enc::Tensor) // no lanes, between which banks could conflict
         banks_.touch(lane, address, bytes, write, atomic);
+    }
+  }
+
+  void accessLanes(Wave &w, const Inst &i, uint64_t lanes, Space space, const uint64_t *at,
+                   uint64_t origin, unsigned bytes, bool write, bool atomic) override {
+    for (; lanes; lanes &= lanes - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+      Counting::access(w, i, lane, space, at[lane] - origin, bytes, write, atomic);
     }
   }
 
@@ -118,9 +125,7 @@ public:
     r.linesRead.insert(streamed_);
     r.linesWritten.insert(written_);
     r.atomics.add(atomics_);
-    std::vector<GroupTouches> sample = sampler_.take();
-    r.sample.insert(r.sample.end(), std::make_move_iterator(sample.begin()),
-                    std::make_move_iterator(sample.end()));
+    r.sample.add(sampler_.take());
     LineSet touched = r.linesRead;
     touched.insert(r.linesWritten);
     r.counters.globalBytesTouched = touched.size() * kLine;

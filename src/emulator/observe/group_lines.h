@@ -61,8 +61,10 @@ private:
   Entry &place(uint64_t line) {
     const size_t mask = entries_.size() - 1;
     const uint64_t key = keyOf(line);
-    // Lines that follow one another, as most do, get entries that follow one another.
-    for (size_t i = (line ^ line >> 13) & mask;; i = (i + 1) & mask)
+    // Eight lines that follow one another, as most do, get entries that follow one another. Rows of a matrix
+    // have strides that are powers of two, so that which eight is spread by a product (Fibonacci hashing).
+    const uint64_t eight = (line >> 3) * 0x9e3779b97f4a7c15u >> 32;
+    for (size_t i = (eight << 3 | (line & 7)) & mask;; i = (i + 1) & mask)
       if (Entry &entry = entries_[i]; entry.key == key || entry.key % kMarks != mark_)
         return entry;
   }

@@ -23,8 +23,7 @@ void LdsBanks::touch(unsigned lane, uint64_t address, unsigned bytes, bool write
   write_ |= write;
   atomic_ |= atomic;
   bytes_ = std::max(bytes_, bytes);
-  if (first < kMostDwords)
-    end_ = std::max(end_, std::min(static_cast<uint32_t>(last) + 1, kMostDwords));
+  end_ = std::max(end_, static_cast<uint32_t>(std::min<uint64_t>(last + 1, kMostDwords)));
 }
 
 const LdsService &LdsBanks::service(const Machine &machine) {
@@ -43,8 +42,49 @@ const LdsService &LdsBanks::service(const Machine &machine) {
   return *known;
 }
 
+LdsBanks::Counted &LdsBanks::kept(const LdsService &service, uint32_t base) {
+  uint64_t hash = lanes_ ^ reinterpret_cast<uintptr_t>(&service);
+  const size_t n = runs_.size();
+  for (const size_t some : {size_t(0), n / 4, n / 2, n - 1})
+    hash = (hash ^ (runs_[some].first - base) ^ hash >> 29) * 0x9e3779b97f4a7c15u;
+  return counted_[hash >> 32 & (kCounted - 1)];
+}
+
+bool LdsBanks::isLike(const Counted &counted, const LdsService &service, uint32_t base) const {
+  if (counted.lanes != lanes_ || counted.service != &service || counted.runs.size() != runs_.size())
+    return false;
+  uint32_t difference = 0;
+  for (size_t i = 0; i < runs_.size(); ++i)
+    difference |= ((runs_[i].first - base) ^ counted.runs[i].first) |
+                  (runs_[i].count ^ counted.runs[i].count) | (runs_[i].next ^ counted.runs[i].next);
+  return !difference;
+}
+
 BankCycles LdsBanks::take(const Machine &machine) {
   const LdsService &service = this->service(machine);
+  BankCycles cycles;
+  if (end_ == kMostDwords) {
+    cycles = count(service);
+  } else {
+    // Which dwords share a bank, and which are the same, is left by a distance of whole rounds of banks.
+    const uint32_t base = runs_[0].first / service.banks * service.banks;
+    Counted &counted = kept(service, base);
+    if (!isLike(counted, service, base)) {
+      counted = {.lanes = lanes_, .service = &service, .runs = runs_, .cycles = count(service)};
+      for (Run &run : counted.runs)
+        run.first -= base;
+    }
+    cycles = counted.cycles;
+  }
+  runs_.clear();
+  lanes_ = 0;
+  end_ = 0;
+  bytes_ = 0;
+  write_ = atomic_ = pair_ = false;
+  return cycles;
+}
+
+BankCycles LdsBanks::count(const LdsService &service) {
   if (seen_.size() < end_)
     seen_.resize(end_);
   BankCycles cycles;
@@ -72,11 +112,6 @@ BankCycles LdsBanks::take(const Machine &machine) {
     cycles.active += most;
     cycles.conflicts += most - 1;
   }
-  runs_.clear();
-  lanes_ = 0;
-  end_ = 0;
-  bytes_ = 0;
-  write_ = atomic_ = pair_ = false;
   return cycles;
 }
 

@@ -29,7 +29,18 @@ private:
     uint32_t first, count;
     uint32_t next; ///< the lane's run before this one; 0 for none, else its index + 1
   };
+  /// An access as it was counted: what decides about its cycles, with places from the first one on.
+  struct Counted {
+    uint64_t lanes = 0;
+    const LdsService *service = nullptr;
+    std::vector<Run> runs;
+    BankCycles cycles;
+  };
   const LdsService &service(const Machine &machine);
+  BankCycles count(const LdsService &service);
+  /// Where a like access may have been kept, and whether it is one.
+  Counted &kept(const LdsService &service, uint32_t base);
+  bool isLike(const Counted &counted, const LdsService &service, uint32_t base) const;
 
   uint64_t lanes_ = 0;            ///< that have touched something
   std::array<uint32_t, 64> last_; ///< of each lane in `lanes_`: the index + 1 of its last run
@@ -43,6 +54,9 @@ private:
   /// What was found last: most accesses of a program are alike.
   const Machine *machine_ = nullptr;
   std::array<std::array<const LdsService *, 4>, 5> known_{};
+  /// Loops make the same accesses again, by other stages of their buffers.
+  std::vector<Counted> counted_ = std::vector<Counted>(kCounted);
+  static constexpr size_t kCounted = 256; ///< a power of two
 };
 
 } // namespace flyemu

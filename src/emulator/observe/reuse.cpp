@@ -17,8 +17,9 @@ namespace {
 /// A cache of lines that forgets the one that was used least recently.
 class Cache {
 public:
-  explicit Cache(uint64_t bytes)
-      : most_(static_cast<uint32_t>(std::max<uint64_t>(bytes / kLine / kSampledLines, 1))) {}
+  /// `sampled`: one of so many lines comes here.
+  Cache(uint64_t bytes, uint64_t sampled)
+      : most_(static_cast<uint32_t>(std::max<uint64_t>(bytes / kLine / sampled, 1))) {}
 
   /// Whether it has a line; it has it afterwards if it `keeps` it.
   bool hits(uint64_t line, bool keeps) {
@@ -117,14 +118,15 @@ std::vector<Event> eventsOf(const std::vector<GroupTouches> &groups, const Cache
 
 } // namespace
 
-Reuse reuseOf(const std::vector<GroupTouches> &groups, const CacheShape &shape) {
+Reuse reuseOf(const TouchSample &sample, const CacheShape &shape) {
   Reuse reuse;
-  for (const GroupTouches &group : groups)
+  for (const GroupTouches &group : sample.groups)
     reuse.seen += group.seen;
-  std::vector<Cache> l2(shape.dies, Cache(shape.l2Bytes));
-  Cache lastLevel(shape.lastLevelBytes);
+  const uint64_t sampled = kSampledLines * sample.thinned;
+  std::vector<Cache> l2(shape.dies, Cache(shape.l2Bytes, sampled));
+  Cache lastLevel(shape.lastLevelBytes, sampled);
   std::unordered_set<uint64_t> distinct;
-  for (const Event &event : eventsOf(groups, shape)) {
+  for (const Event &event : eventsOf(sample.groups, shape)) {
     ++reuse.ofL2;
     if (l2[event.die].hits(event.line, !event.streams))
       continue;
@@ -134,6 +136,8 @@ Reuse reuseOf(const std::vector<GroupTouches> &groups, const CacheShape &shape) 
       ++reuse.ofMemory;
   }
   reuse.distinct = distinct.size();
+  for (uint64_t *count : {&reuse.ofL2, &reuse.l2Misses, &reuse.ofMemory, &reuse.distinct})
+    *count *= sample.thinned; // those that are left stand for the others
   return reuse;
 }
 

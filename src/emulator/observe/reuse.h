@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace flyemu {
 
@@ -36,6 +35,6 @@ struct Reuse {
 /// Runs the workgroups through the caches: a die begins them in the order of their numbers, as many
 /// as it can hold, the next one when one ends; each touches its lines by its own clock. All caches
 /// are empty at first and forget what was used least recently.
-Reuse reuseOf(const std::vector<GroupTouches> &groups, const CacheShape &shape);
+Reuse reuseOf(const TouchSample &sample, const CacheShape &shape);
 
 } // namespace flyemu

@@ -28,14 +28,14 @@ void TouchSampler::beginGroup(const Machine &machine, uint64_t group) {
   now_.group = group;
 }
 
-bool TouchSampler::isSampled(uint64_t line) {
+std::optional<uint64_t> TouchSampler::lotOf(uint64_t line) {
   // By the place in its allocation: a run must give what the one before gave, wherever the host's
   // memory lies.
   const uint64_t address = line * kLine;
   if (!range_.contains(address, 1) && !memory_.find(address, range_) &&
       !memory_.find(address + kLine - 1, range_))
-    return false;
-  return mixed(line - range_.base / kLine) % kSampledLines == 0;
+    return std::nullopt;
+  return mixed(line - range_.base / kLine);
 }
 
 bool TouchSampler::hits(uint64_t line, bool keeps) {
@@ -54,19 +54,28 @@ bool TouchSampler::hits(uint64_t line, bool keeps) {
 void TouchSampler::touched(std::span<const uint64_t> lines, uint64_t time, bool write,
                            bool streams) {
   for (const uint64_t line : lines) {
-    if (!isSampled(line))
+    const std::optional<uint64_t> lot = lotOf(line);
+    if (!lot || *lot % kSampledLines)
       continue;
     ++now_.seen;
     // Writes go through.
-    if (const bool hit = hits(line, !streams); write || !hit)
-      now_.touches.push_back({.line = line, .time = time, .streams = streams});
+    const uint64_t left = *lot / kSampledLines % TouchSample::kMostThinned;
+    if (const bool hit = hits(line, !streams); (write || !hit) && left % sample_.thinned == 0)
+      now_.touches.push_back({.line = line, .lot = left, .time = time, .streams = streams});
   }
 }
 
 void TouchSampler::endGroup(uint64_t cycles) {
   now_.cycles = cycles;
-  groups_.push_back(std::move(now_));
+  kept_ += now_.touches.size();
+  sample_.groups.push_back(std::move(now_));
   now_ = {};
+  while (kept_ > mostKept_ && sample_.thinned < TouchSample::kMostThinned) {
+    sample_.thin(2 * sample_.thinned);
+    kept_ = 0;
+    for (const GroupTouches &group : sample_.groups)
+      kept_ += group.touches.size();
+  }
 }
 
 } // namespace flyemu

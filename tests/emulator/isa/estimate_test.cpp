@@ -21,8 +21,7 @@ struct EstimatedLaunch {
     timing.groups = timing.groupCycles = groups;
     counters.SQ_WAVES = groups * 4;
   }
-  flyemu::hip::Estimate estimate(const std::vector<flyemu::GroupTouches> &sample,
-                                 bool warm = false) const {
+  flyemu::hip::Estimate estimate(const flyemu::TouchSample &sample, bool warm = false) const {
     return flyemu::hip::estimate(counters, timing, sample, *on, kernel, shape, warm);
   }
   double microseconds(bool warm = false) const { return estimate({}, warm).microseconds; }
@@ -132,11 +131,11 @@ TEST_CASE("Lines that loads do not keep are fetched again by the next workgroup"
   EstimatedLaunch launch(*hip::findDeviceFigures("gfx942"), 16);
   launch.reads(5'300'000'000);
   const auto fetches = [&](bool firstStreams, bool secondStreams) {
-    std::vector<GroupTouches> sample;
+    TouchSample sample;
     for (uint64_t group : {0, 8}) { // of one die, one after another
-      sample.push_back({.group = group, .cycles = 1000, .seen = 100, .touches = {}});
+      sample.groups.push_back({.group = group, .cycles = 1000, .seen = 100, .touches = {}});
       for (uint64_t i = 0; i < 100; ++i)
-        sample.back().touches.push_back(
+        sample.groups.back().touches.push_back(
             {.line = i, .time = i + group * 100, .streams = group ? secondStreams : firstStreams});
     }
     return launch.estimate(sample).reuse.fetches();
@@ -154,11 +153,12 @@ TEST_CASE(
   launch.reads(5'300'000'000);
   // All of a die's workgroups touch the same lines, and so do those of the other dies, or not.
   const auto microseconds = [&](bool shared) {
-    std::vector<GroupTouches> sample;
+    TouchSample sample;
     for (uint64_t group = 0; group < 16; ++group) {
-      sample.push_back({.group = group, .cycles = 1000, .seen = 100, .touches = {}});
+      sample.groups.push_back({.group = group, .cycles = 1000, .seen = 100, .touches = {}});
       for (uint64_t i = 0; i < 100; ++i)
-        sample.back().touches.push_back({(shared ? 0 : group % 8 * 1000) + i, i});
+        sample.groups.back().touches.push_back(
+            {.line = (shared ? 0 : group % 8 * 1000) + i, .time = i});
     }
     return launch.estimate(sample);
   };

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -358,6 +359,28 @@ TEST_CASE("NaN stays in its row and column; infinities keep their sign") {
       else
         CHECK(result == 16.0);
     }
+}
+
+TEST_CASE("products that are left out give their sums as they were") {
+  for (const char *mnemonic : {"v_mfma_f32_16x16x16_f16", "v_mfma_i32_32x32x16_i8"}) {
+    const MatrixOp op = *parseMatrixOp(mnemonic, processor("gfx942"));
+    const MatrixPlan plan(op);
+    const auto values = [](unsigned registers, uint32_t first) {
+      std::vector<uint32_t> words(size_t(registers) * 64);
+      std::iota(words.begin(), words.end(), first);
+      return words;
+    };
+    const std::vector<uint32_t> a = values(plan.regsA(), 1), b = values(plan.regsB(), 7),
+                                c = values(plan.regsD(), 100);
+    std::vector<uint32_t> d(c.size()), sums = c;
+    plan.execute({}, {.a = a.data(), .b = b.data(), .c = c.data(), .d = d.data()}, Precision::None);
+    CHECK(d == c);
+    plan.execute({}, {.a = a.data(), .b = b.data(), .c = sums.data(), .d = sums.data()},
+                 Precision::None);
+    CHECK(sums == c);
+    plan.execute({}, {.a = a.data(), .b = b.data(), .c = c.data(), .d = d.data()}, Precision::Fast);
+    CHECK(d != c);
+  }
 }
 
 TEST_CASE("modifiers: broadcasts, lane permutations, f64 negation, saturation") {

@@ -38,7 +38,7 @@ GroupTouches group(uint64_t number, const std::vector<uint64_t> &lines) {
   GroupTouches made{
       .group = number, .cycles = 10 * lines.size(), .seen = lines.size(), .touches = {}};
   for (size_t i = 0; i < lines.size(); ++i)
-    made.touches.push_back({lines[i], 10 * i});
+    made.touches.push_back({.line = lines[i], .time = 10 * i});
   return made;
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("workgroups of a die share its L2, those of two dies the cache in fron
   const std::vector<uint64_t> lines{1, 2, 3, 4};
   const std::vector<GroupTouches> both{group(0, lines), group(1, lines)};
   const CacheShape one{.residentOfDie = 2, .l2Bytes = kOf(8), .lastLevelBytes = kOf(64)};
-  Reuse reuse = reuseOf(both, one);
+  Reuse reuse = reuseOf({both}, one);
   CHECK(reuse.seen == 8);
   CHECK(reuse.ofL2 == 8);
   CHECK(reuse.distinct == 4);
@@ -56,13 +56,13 @@ TEST_CASE("workgroups of a die share its L2, those of two dies the cache in fron
   CHECK(reuse.ofMemory == 4);
   CacheShape two = one;
   two.dies = 2;
-  reuse = reuseOf(both, two);
+  reuse = reuseOf({both}, two);
   CHECK(reuse.l2Misses == 8);
   CHECK(reuse.ofMemory == 4);
   CHECK(reuse.fetches() == 2);
   CHECK(reuse.memoryFetches() == 1);
   two.lastLevelBytes = 0; // there is none
-  CHECK(reuseOf(both, two).ofMemory == 8);
+  CHECK(reuseOf({both}, two).ofMemory == 8);
 }
 
 TEST_CASE("workgroups that run at the same time share what those that follow one another don't") {
@@ -72,10 +72,10 @@ TEST_CASE("workgroups that run at the same time share what those that follow one
     lines[i] = 100 + i;
   const std::vector<GroupTouches> both{group(1, lines), group(0, lines)};
   const CacheShape together{.residentOfDie = 2, .l2Bytes = kOf(4)};
-  CHECK(reuseOf(both, together).l2Misses == 16);
+  CHECK(reuseOf({both}, together).l2Misses == 16);
   CacheShape apart = together;
   apart.residentOfDie = 1;
-  CHECK(reuseOf(both, apart).l2Misses == 32);
+  CHECK(reuseOf({both}, apart).l2Misses == 32);
 }
 
 TEST_CASE("caches forget what was used least recently, as lists do") {
@@ -91,7 +91,7 @@ TEST_CASE("caches forget what was used least recently, as lists do") {
       }
       // One workgroup of a die at a time, all of one length: the dies are in step.
       const Reuse reuse =
-          reuseOf(groups, {.dies = dies, .l2Bytes = kOf(l2), .lastLevelBytes = kOf(500)});
+          reuseOf({groups}, {.dies = dies, .l2Bytes = kOf(l2), .lastLevelBytes = kOf(500)});
       std::vector<List> near(dies, List{l2});
       List last{500};
       Reuse expected{.seen = 4800, .ofL2 = 4800};
@@ -141,7 +141,7 @@ TEST_CASE("a sample has an eighth of the lines, the same ones wherever the memor
       sampler.touched({&line, 1}, i, false, false);
     }
     sampler.endGroup(80'000);
-    const std::vector<GroupTouches> groups = sampler.take();
+    const std::vector<GroupTouches> groups = sampler.take().groups;
     REQUIRE(groups.size() == 1);
     CHECK(groups[0].group == 5);
     CHECK(groups[0].seen == groups[0].touches.size());
@@ -167,8 +167,44 @@ TEST_CASE(
           sampler.touched({&line, 1}, 0, write, false);
         }
       sampler.endGroup(1);
-      const GroupTouches made = sampler.take()[0];
+      const GroupTouches made = sampler.take().groups[0];
       INFO(lines << " lines, write " << write);
       CHECK(made.touches.size() == (lines == 200 && !write ? made.seen / 2 : made.seen));
     }
+}
+
+TEST_CASE("a sample that would take too much memory is thinned, and says of caches what the whole "
+          "one says") {
+  // Three workgroups read lines one after another: the second the same ones as the first, and of the third an
+  // eighth are new.
+  const uint64_t base = uint64_t(1) << 40, lines = uint64_t(3) << 17,
+                 most = lines / kSampledLines * 5 / 4;
+  const OneAllocation memory(base);
+  const auto sampleOf = [&](std::initializer_list<std::pair<uint64_t, uint64_t>> groups) {
+    TouchSampler sampler(memory, most);
+    for (const auto &[number, first] : groups) {
+      sampler.beginGroup(*findMachine("gfx942"), number);
+      for (uint64_t line = base / kLine + first; line < base / kLine + first + lines; ++line)
+        sampler.touched({&line, 1}, line, false, false);
+      sampler.endGroup(lines);
+    }
+    return sampler.take();
+  };
+  const TouchSample one = sampleOf({{0, 0}}), three = sampleOf({{0, 0}, {1, 0}, {2, lines / 8}});
+  CHECK(one.thinned == 1);
+  CHECK(three.thinned == 4);
+  // A cache of the lines of all; and one of half of the lines of each, which never has a line that comes again.
+  const CacheShape all{.l2Bytes = 2 * lines * kLine}, half{.l2Bytes = lines / 2 * kLine};
+  const Reuse large = reuseOf(three, all), small = reuseOf(three, half);
+  CHECK(large.seen == Approx(3. * lines / kSampledLines).epsilon(0.01));
+  CHECK(large.ofL2 == Approx(3. * lines / kSampledLines).epsilon(0.01));
+  CHECK(large.distinct == Approx(1.125 * lines / kSampledLines).epsilon(0.01));
+  CHECK(large.fetches() == 1);
+  CHECK(small.fetches() == Approx(3 / 1.125).epsilon(0.01));
+  // Threads thin by themselves. What they have together is thinned as the sample that is thinned most.
+  TouchSample both = sampleOf({{3, 0}});
+  both.add(three);
+  CHECK(both.thinned == 4);
+  CHECK(reuseOf(both, all).distinct == large.distinct);
+  CHECK(reuseOf(both, all).ofL2 == Approx(4. * lines / kSampledLines).epsilon(0.01));
 }

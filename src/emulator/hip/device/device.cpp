@@ -129,7 +129,9 @@ Configuration Configuration::fromEnvironment() {
   result.weakMemory = model == env::EmulatorMemoryModel::weak;
   env::EmulatorMatrix matrix{};
   readInto(env::kEmulatorMatrix, matrix);
-  result.fastMatrix = matrix == env::EmulatorMatrix::fast;
+  result.products = matrix == env::EmulatorMatrix::none   ? Products::None
+                    : matrix == env::EmulatorMatrix::fast ? Products::Fast
+                                                          : Products::Exact;
   env::EmulatorLastCache lastCache{};
   readInto(env::kEmulatorLastCache, lastCache);
   result.warmLastCache = lastCache == env::EmulatorLastCache::warm;

@@ -34,7 +34,7 @@ struct Configuration {
   /// FLYDSL_EMULATOR_LANDING; where it is not set, loads land late if waits are checked
   bool landLate = false;
   bool weakMemory = false;        ///< FLYDSL_EMULATOR_MEMORY_MODEL
-  bool fastMatrix = false;        ///< FLYDSL_EMULATOR_MATRIX
+  Products products = {};         ///< FLYDSL_EMULATOR_MATRIX
   std::string trace;              ///< FLYDSL_EMULATOR_TRACE: the file of timelines
   uint64_t traceBlocks = 1;       ///< FLYDSL_EMULATOR_TRACE_BLOCKS
   Order order;                    ///< FLYDSL_EMULATOR_ORDER

@@ -125,9 +125,9 @@ double exposedOf(std::span<const EstimatePart> parts) {
 
 } // namespace
 
-Estimate estimate(const Counters &counters, const Timing &timing,
-                  const std::vector<GroupTouches> &sample, const DeviceFigures &info,
-                  const loader::KernelNotes &kernel, const loader::LaunchShape &shape, bool warm) {
+Estimate estimate(const Counters &counters, const Timing &timing, const TouchSample &sample,
+                  const DeviceFigures &info, const loader::KernelNotes &kernel,
+                  const loader::LaunchShape &shape, bool warm) {
   Estimate result;
   const uint64_t threads = uint64_t(shape.block[0]) * shape.block[1] * shape.block[2];
   const int resident = residentWorkgroups(info, kernel, threads, shape.dynamicLds);

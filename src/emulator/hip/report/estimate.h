@@ -48,9 +48,8 @@ struct Estimate {
 /// `sample` says which caches serve what; without it, every line comes from memory once, and from L2
 /// each time. `warm`: the cache in front of memory has what the launch touches, if that is no more than it
 /// holds.
-Estimate estimate(const Counters &counters, const Timing &timing,
-                  const std::vector<GroupTouches> &sample, const DeviceFigures &info,
-                  const loader::KernelNotes &kernel, const loader::LaunchShape &shape,
-                  bool warm = false);
+Estimate estimate(const Counters &counters, const Timing &timing, const TouchSample &sample,
+                  const DeviceFigures &info, const loader::KernelNotes &kernel,
+                  const loader::LaunchShape &shape, bool warm = false);
 
 } // namespace flyemu::hip

@@ -51,7 +51,7 @@ public:
         memoryLatency(*device_.figures().product, configuration.warmLastCache);
     options.checks = configuration.checks;
     options.landLate = configuration.landLate;
-    options.fastMatrix = configuration.fastMatrix;
+    options.products = configuration.products;
     options.weakMemory = device_.caches.get();
     options.timelineGroups = configuration.trace.empty() ? 0 : configuration.traceBlocks;
     options.order = configuration.order;

@@ -37,6 +37,18 @@ const uint32_t *rows(const Wave &w, const Operand &o, Type type, unsigned count,
   return buffer;
 }
 
+matrix::Precision precisionOf(Products products) {
+  switch (products) {
+  case Products::Exact:
+    return matrix::Precision::Exact;
+  case Products::Fast:
+    return matrix::Precision::Fast;
+  case Products::None:
+    return matrix::Precision::None;
+  }
+  __builtin_unreachable();
+}
+
 void runMatrix(Wave &w, const Inst &i) {
   const auto &plan = *static_cast<const matrix::MatrixPlan *>(i.plan);
   const matrix::MatrixOp &op = plan.op();
@@ -79,7 +91,7 @@ void runMatrix(Wave &w, const Inst &i) {
     m.opselA = i.matrix.partOfA;
     m.opselB = i.matrix.partOfB;
   }
-  plan.execute(m, r, w.fastMatrix ? matrix::Precision::Fast : matrix::Precision::Exact);
+  plan.execute(m, r, precisionOf(w.products));
 }
 
 Type typeOfRegisters(unsigned n) {
