@@ -5,10 +5,11 @@ import subprocess
 import sys
 
 
-def estimate(program, problem, m, target, part):
-    """The microseconds and the configuration that fly-kernels gives for a call; ends the script if there is none."""
+def estimate(program, problem, m, target, part, products="none"):
+    """The microseconds and the configuration that fly-kernels gives for a call; ends the script if there is none. `products`: how the
+    emulator makes matrix products; without them where no time depends on their results."""
     command = [program, "time", *problem.split(), "--m", str(m), "--arch", target, "--part", part]
-    run = subprocess.run(command, env={**os.environ, "FLYDSL_EMULATOR_MATRIX": "fast"}, capture_output=True, text=True,
+    run = subprocess.run(command, env={**os.environ, "FLYDSL_EMULATOR_MATRIX": products}, capture_output=True, text=True,
                          stdin=subprocess.DEVNULL)
     if run.returncode:
         sys.exit(f"{' '.join(command)}: {run.stderr}")

@@ -1,13 +1,13 @@
 """Puts the products of mixtures of experts next to the best published time of their stage, by hand.
 
-    moe_rows.py TABLE.csv.gz FLY_KERNELS MOST > moe.csv
+    moe_rows.py TABLE.csv.gz FLY_KERNELS MOST [TOKENS] > moe.csv
     moe_rows.py report < moe.csv
 
 TABLE is aiter's tuned tables of fused mixtures (`tuned_fmoe`): a row has a model's sizes, a number of tokens, and the microseconds of both
 stages, or those of one kernel that does both. The least time of each stage of a shape is taken, of the products of PARTS; where one kernel for
 both is the best that is published, it stands as the stage "both", next to the sum of the library's two. Of the models below, the numbers of tokens
-that are executed with fewer than MOST multiply-adds, padding included, are estimated, those with the fewest first: `fly-kernels time` of what `choose` gives for the stage as
-a grouped product. Tokens are routed evenly, as in aiter's tests, which draw experts by chance: so many experts have rows as are expected
+that are executed with fewer than MOST multiply-adds, padding included, and those of the list TOKENS, such as 16,4096, are estimated, those with the fewest first: `fly-kernels time` of what
+`choose` gives for the stage as a grouped product, whose multiply-adds the emulator leaves out. Tokens are routed evenly, as in aiter's tests, which draw experts by chance: so many experts have rows as are expected
 to be drawn, with as many rows each. With `report`, a summary of such a table goes to stderr.
 """
 import csv
@@ -92,7 +92,7 @@ def ofTarget(gfx, text):
     return text.replace("f8E4M3FN", "f8E4M3FNUZ").replace("e4m3fn", "e4m3fnuz") if gfx == "gfx942" else text
 
 
-def main(table, program, most):
+def main(table, program, most, some):
     rows, shapes = list(csv.DictReader(gzip.open(table, "rt"))), []
     for (gfx, units), part in PARTS.items():
         ofPart = [row for row in rows if row["gfx"] == gfx and row["cu_num"] == units]
@@ -101,7 +101,7 @@ def main(table, program, most):
                 for (tokens, stage), (us, kernel) in published(ofPart, sizes, tuple(ofTarget(gfx, one) for one in types)).items():
                     stages = [grouped(sizes, ofTarget(gfx, operands), ofTarget(gfx, results), tokens, one) for one in ((1, 2) if stage == "both" else (stage,))]
                     work = sum(one[2] for one in stages)
-                    if work < most:
+                    if work < most or tokens in some:
                         shapes.append((work, gfx, part, model, name, tokens, stage, us, kernel, stages))
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(["part", "model", "class", "tokens", "stage", "published_us", "kernel", "estimated_us", "problem", "configuration"])
@@ -123,4 +123,4 @@ def report(file):
 if sys.argv[1] == "report":
     report(sys.stdin)
 else:
-    main(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], float(sys.argv[3]), {int(one) for one in sys.argv[4].split(",")} if len(sys.argv) > 4 else set())
