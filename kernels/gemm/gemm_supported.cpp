@@ -691,12 +691,17 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
                          " has no matrix instructions of f32, and multiplies them where both lie "
                          "by rows. Leave b as it lies (OperandLayout::rows), or give both as f16 "
                          "or bf16");
-    const bool ofFour = problem.a == f4E2M1FN || problem.b == f4E2M1FN;
+    const bool ofFour = problem.a == f4E2M1FN || problem.b == f4E2M1FN,
+               isCodes = problem.a.memory_bits() == 8 && (problem.b == i4 || problem.b == u4);
     return Support::no(
         "a is of type " + std::string(problem.a.name()) + " and b of type " +
         std::string(problem.b.name()) + "; " + productTypes(target) +
         (hasSingles ? ", or both f32" : "") +
-        (ofFour ? ". Operands of f4E2M1FN have scale_a and scale_b of Scales::mx" : ""));
+        (ofFour ? ". Operands of f4E2M1FN have scale_a and scale_b of Scales::mx" : "") +
+        (isCodes
+             ? ". Codes of 4 bits are numbers of i8 and of f8E4M3, exactly: prepare b as weights "
+               "of a's type, or give a as f16 or bf16"
+             : ""));
   };
   // The types come first: what weights of others are prepared for are not products.
   const bool isMx = problem.scale_a == Scales::mx || problem.scale_b == Scales::mx;

@@ -23,17 +23,17 @@ std::vector<GemmConfig> loops(const GemmProblem &problem) {
        {GemmConfig{.tile_m = 32, .tile_n = 64, .tile_k = 128, .threads = 2 * lanes},
         GemmConfig{.tile_m = 32, .tile_n = 64, .tile_k = 128, .threads = 4 * lanes, .waves_m = 2},
         GemmConfig{.tile_m = 16,
-                   .tile_n = 32,
-                   .tile_k = 128,
-                   .threads = 4 * lanes,
-                   .loop = GemmLoop::registers,
-                   .waves_k = 4},
+        .tile_n = 32,
+        .tile_k = 128,
+        .threads = 4 * lanes,
+        .loop = GemmLoop::registers,
+        .waves_k = 4},
         GemmConfig{.tile_m = 16,
-                   .tile_n = 16,
-                   .tile_k = 128,
-                   .threads = 2 * lanes,
-                   .loop = GemmLoop::registers,
-                   .waves_k = 2}})
+        .tile_n = 16,
+        .tile_k = 128,
+        .threads = 2 * lanes,
+        .loop = GemmLoop::registers,
+        .waves_k = 2}})
     if (fk::supported(problem, config))
       all.push_back(config);
   if (all.empty()) // too many registers, where every lane holds all of K
@@ -137,14 +137,12 @@ std::vector<double> narrowProduct(const GemmProblem &problem, const GemmConfig &
                 b = Operand::input(fx::u8, 1, std::int64_t(out.size()),
                                    std::vector<double>(out.begin(), out.end())),
                 c = Operand::output(problem.c, m, problem.n);
-  fk::GemmArgs args{.a = x.tensor(),
-                    .b = fk::PreparedWeight{problem.weight(), b.vector()},
-                    .c = c.tensor()};
+  fk::GemmArgs args{
+      .a = x.tensor(), .b = fk::PreparedWeight{problem.weight(), b.vector()}, .c = c.tensor()};
   std::optional<Operand> s;
   if (isGrouped) {
     s = Operand::input(ofScales, groups, problem.n, scales);
-    args.group_scales =
-        fx::tensor(s->tensor().data(), problem.b_groups.scale, {groups, problem.n});
+    args.group_scales = fx::tensor(s->tensor().data(), problem.b_groups.scale, {groups, problem.n});
   }
   std::optional<Operand> z;
   if (problem.b_groups.zeros) {
@@ -374,6 +372,20 @@ TEST_CASE("narrow weights that are wrong are refused") {
       why([](GemmProblem &p) { p.b = fx::bf16; }) ==
       "b_groups are of narrow weights: a is f16 or bf16, and b has 4 or 8 bits; here a is of type "
       "bf16 and b of type bf16");
+  // Under 8 bits.
+  for (const fx::DType b : {fx::DType(fx::i4), fx::DType(fx::u4)})
+    for (const auto &[a, target] :
+         {std::pair(fx::DType(fx::i8), "gfx942"), std::pair(fx::DType(fx::f8E4M3FNUZ), "gfx942"),
+          std::pair(fx::DType(fx::f8E4M3FN), "gfx950")}) {
+      const GemmProblem under8{.a = a, .b = b, .c = fx::bf16, .n = 64, .k = 256};
+      CHECK_THAT(fk::supported(under8, fx::Target::parse(target)).why,
+                 Catch::StartsWith("a is of type " + std::string(a.name()) + " and b of type " +
+                                   std::string(b.name())) &&
+                     Catch::EndsWith("prepare b as weights of a's type, or give a as f16 or bf16"));
+      fk::GroupedGemmProblem ofExperts{.a = a, .b = b, .experts = 4, .n = 64, .k = 256};
+      CHECK(fk::supported(ofExperts, fx::Target::parse(target)).why ==
+            fk::supported(under8, fx::Target::parse(target)).why);
+    }
   GemmConfig config = fk::choose(good, 64);
   config.tile_k = 64;
   CHECK(fk::supported(good, config).why.find("tile_k is a multiple of 128") != std::string::npos);
