@@ -86,14 +86,14 @@ struct Looped {
 };
 
 void run(benchmark::State &state, const char *text, bool counters = false, unsigned checks = 0,
-         bool fastMatrix = false) {
+         Products products = Products::Exact) {
   Looped l(text);
   Options options;
   options.threads = 1;
   options.counters = counters;
   options.checks = checks;
   options.landLate = checks & kCheckWait;
-  options.fastMatrix = fastMatrix;
+  options.products = products;
   for (auto _ : state) {
     std::optional<TouchedBytes> touched;
     if (checks & kCheckStreams)
@@ -129,9 +129,9 @@ BENCHMARK_CAPTURE(run, mfma_16x16x32_fp8,
                   "v_mfma_f32_16x16x32_fp8_fp8 v[16:19], v[4:5], v[6:7], v[16:19]");
 BENCHMARK_CAPTURE(run, mfma_32x32x2_f32, "v_mfma_f32_32x32x2_f32 v[16:31], v4, v6, v[16:31]");
 BENCHMARK_CAPTURE(run, mfma_32x32x8_f16_fast,
-                  "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]", false, 0, true);
+                  "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]", false, 0, Products::Fast);
 BENCHMARK_CAPTURE(run, mfma_16x16x32_fp8_fast,
-                  "v_mfma_f32_16x16x32_fp8_fp8 v[16:19], v[4:5], v[6:7], v[16:19]", false, 0, true);
+                  "v_mfma_f32_16x16x32_fp8_fp8 v[16:19], v[4:5], v[6:7], v[16:19]", false, 0, Products::Fast);
 // The same with counters or checks; their cost is the ratio to the figures above.
 constexpr unsigned kAll = kCheckMemory | kCheckRace | kCheckInit | kCheckSync | kCheckWait;
 BENCHMARK_CAPTURE(run, salu_counted, "s_add_u32 s21, s20, s22", true);

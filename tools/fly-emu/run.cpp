@@ -192,7 +192,7 @@ int run(const RunOptions &options) {
   how.threads = options.threads;
   how.checks = options.checks;
   how.landLate = options.landLate.value_or(options.checks & kCheckWait);
-  how.fastMatrix = options.fastMatrix;
+  how.products = options.fastMatrix ? Products::Fast : Products::Exact;
   std::optional<WeakMemory> caches;
   if (options.weakMemory)
     how.weakMemory = &caches.emplace(*ready.program->target);

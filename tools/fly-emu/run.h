@@ -28,7 +28,7 @@ struct RunOptions {
   std::string part;     ///< the product by whose figures time is estimated; empty: the default one
   bool counters = false;
   bool weakMemory = false; ///< Options::weakMemory
-  bool fastMatrix = false; ///< Options::fastMatrix
+  bool fastMatrix = false; ///< Options::products is Products::Fast
   bool trace = false;
   std::string timeline; ///< a file; empty: none
   uint64_t timelineBlocks = 1;
