@@ -72,6 +72,14 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
   const QuantGroups grouped = groups(problem);
   arguments.check(args.scale, writtenScales(grouped, problem.scale == ScaleOf::row, m, n,
                                             problem.group ? "m, n / group" : "m, n / 32"));
+  const RowConfig ofLargest = largestConfig(call.config);
+  const std::int64_t each = ofLargest.block / ofLargest.threads;
+  if (problem.scale == ScaleOf::tensor && m > mostRowsOfTensor(each)) [[unlikely]]
+    arguments.fail(
+        "x has " + std::to_string(m) + " rows; with one scale for all of them " +
+        std::to_string(mostRowsOfTensor(each)) +
+        " are the most. Quantise parts of x with scales of their own, or all by one that is given "
+        "(ScaleOf::given)");
   if (m == 0)
     return;
   const LaunchConfig all = onRows(call, m), one = call.on(1, kOneBlock);
@@ -82,10 +90,8 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
   std::size_t place = 0;
   if (problem.scale == ScaleOf::tensor) {
     call.launches.at(place++, kClear)(one, call.where, {.scale = scale});
-    const RowConfig rowsOfLargest = largestConfig(call.config);
-    const std::int64_t each = rowsOfLargest.block / rowsOfLargest.threads;
     call.launches.at(place++, kLargest)(
-        call.on(std::min<std::int64_t>((m + each - 1) / each, kMostOfLargest), rowsOfLargest.block),
+        call.on(std::min<std::int64_t>((m + each - 1) / each, kMostOfLargest), ofLargest.block),
         call.where, {.x = x, .scale = scale, .smooth = smooth, .m = count, .rows = rows});
     call.launches.at(place++, kScale)(one, call.where, {.scale = scale});
   }

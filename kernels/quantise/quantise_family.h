@@ -44,6 +44,11 @@ inline RowConfig largestConfig(RowConfig config) {
   config.block *= std::max(1, kThreadsOfLargest / config.block);
   return config;
 }
+/// The most rows that such blocks take, `each` at a time: a block's turn after its last one has a number of
+/// 32 bits, too.
+inline std::int64_t mostRowsOfTensor(std::int64_t each) {
+  return 0x7fffffff - kMostOfLargest * each;
+}
 /// Values of a block of the microscaling formats.
 inline constexpr int kBlock = 32;
 

@@ -283,6 +283,22 @@ TEST_CASE("scales of a row that span 2 GiB are refused") {
                     Catch::Contains("a row, that is 8 along n / 32, spans less than 2 GiB"));
 }
 
+TEST_CASE("one scale of more rows than its blocks can count is refused") {
+  const QuantiseProblem problem{.x = fx::f32, .q = fx::i8, .n = 16, .scale = ScaleOf::tensor};
+  const Operand x = Operand::input(fx::f32, 1, 16, std::vector<double>(16)),
+                q = Operand::output(fx::i8, 1, 16), scale = Operand::output(fx::f32, 1, 1);
+  const fk::RowConfig config{.threads = 4, .block = 64};
+  const std::int64_t most = 0x7fffffff - 256 * (1024 / 4);
+  const auto call = [&](std::int64_t m) {
+    quantise(problem, config, fx::tensor(x.tensor().data(), fx::f32, {m, 16}),
+             fx::tensor(q.tensor().data(), fx::i8, {m, 16}), scale.vector());
+  };
+  call(1);
+  CHECK_THROWS_WITH(call(most + 1), Catch::Contains("x has " + std::to_string(most + 1) +
+                                                    " rows; with one scale for all of them " +
+                                                    std::to_string(most) + " are the most"));
+}
+
 TEST_CASE("quantise says what it does not support") {
   const fx::Target target = fx::Target::parse("gfx942");
   const auto why = [&](const QuantiseProblem &problem) {
