@@ -1,6 +1,7 @@
 // What dispatch and combine have in common: which experts a rank has, and the blocks of their launches.
 #pragma once
 
+#include "blocks/common/expert_ids.h"
 #include "collective/group_call.h"
 #include "frame/index_rows.h"
 
@@ -25,9 +26,9 @@ inline Expected movedRows(const char *name, DType type, const Shape &shape, std:
 
 /// Whether the ranks can share experts and tokens as the problem says.
 template <class P> Support expertsSupported(const P &problem) {
-  const Support basic =
-      firstRefusal({ranksSupported(problem.ranks), rangeSupported("topk", problem.topk, 1, 64),
-                    rangeSupported("tokens", problem.tokens, 1, kTokensOfIds / problem.ranks)});
+  const Support basic = firstRefusal(
+      {ranksSupported(problem.ranks), rangeSupported("topk", problem.topk, 1, kMostSlotsOfToken),
+       rangeSupported("tokens", problem.tokens, 1, kTokensOfIds / problem.ranks)});
   if (!basic)
     return basic;
   if (problem.experts < problem.ranks || problem.experts % problem.ranks)

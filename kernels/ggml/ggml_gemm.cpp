@@ -124,9 +124,8 @@ GgmlGemmConfig vectorConfig(const GgmlGemmProblem &problem, int m, int rows, con
   return {.tile_m = m, .lanes = lanesOf(problem, target), .rows = rows, .threads = 256};
 }
 
-/// Of experts, slots and units.
-constexpr int kMostSlotsOfToken = 64, kLargestUnit = 256;
-constexpr std::int64_t kMostPlaces = std::numeric_limits<std::int32_t>::max();
+/// A token's results follow one another, and each has a number of 32 bits.
+constexpr std::int64_t kMostResultsOfToken = std::numeric_limits<std::int32_t>::max();
 
 Support expertsSupported(const GgmlGemmProblem &problem) {
   if (!problem.experts) {
@@ -135,9 +134,16 @@ Support expertsSupported(const GgmlGemmProblem &problem) {
                          "; without experts they are 1 and 0");
     return {};
   }
-  return firstRefusal({rangeSupported("experts", problem.experts, 1, kMostExperts),
-                       rangeSupported("topk", problem.topk, 1, kMostSlotsOfToken),
-                       rangeSupported("unit", problem.unit, 0, kLargestUnit)});
+  const std::int64_t results = problem.topk * problem.n;
+  return firstRefusal(
+      {rangeSupported("experts", problem.experts, 1, kMostExperts),
+       rangeSupported("topk", problem.topk, 1, kMostSlotsOfToken),
+       rangeSupported("unit", problem.unit, 0, kLargestUnit),
+       results <= kMostResultsOfToken
+           ? Support{}
+           : Support::no("topk * n is " + text(results) + "; a token has at most " +
+                         text(kMostResultsOfToken) +
+                         " results. Give each slot a row of its own, with topk = 1")});
 }
 /// Whether tiles of slots are parts of units.
 Support unitsSupported(const GgmlGemmProblem &problem, const GgmlGemmConfig &config) {
@@ -199,11 +205,15 @@ std::int64_t checkSlots(const Arguments &arguments, const GgmlGemmProblem &probl
 } // namespace
 
 Support GgmlGemm::supported(const GgmlGemmProblem &problem, const Target &target) {
-  // The numbers of experts before those of their rows together.
+  // Each of these makes the numbers of the next one small enough to multiply.
+  if (const Support own = ggmlSupported({problem.format, problem.layout, problem.n, problem.k});
+      !own)
+    return own;
+  if (const Support experts = expertsSupported(problem); !experts)
+    return experts;
   const Support basic =
-      firstRefusal({ggmlSupported({problem.format, problem.layout, problem.n, problem.k}),
-                    expertsSupported(problem), ggmlSupported(problem.weight()),
-                    floatSupported("a", problem.a), floatSupported("c", problem.c)});
+      firstRefusal({ggmlSupported(problem.weight()), floatSupported("a", problem.a),
+                    floatSupported("c", problem.c)});
   if (!basic)
     return basic;
   if (problem.product != f16 && problem.product != bf16)

@@ -22,7 +22,7 @@ using Grouped = Family<GroupedGemmProblem>;
 using Gemm = Family<GemmProblem>;
 using std::to_string;
 
-constexpr int kMostSlots = 64, kLargestUnit = 256, kLeastTile = 16;
+constexpr int kLeastTile = 16;
 
 Support within(const char *name, std::int64_t value, std::int64_t least, std::int64_t most) {
   if (value >= least && value <= most)
@@ -158,7 +158,7 @@ bool fits(const GroupedGemmProblem &problem, const GemmConfig &config, const Loa
 Support Grouped::supported(const GroupedGemmProblem &problem, const Target &target) {
   for (const Support &answer :
        {within("experts", problem.experts, 1, kMostExperts),
-        within("topk", problem.topk, 1, kMostSlots),
+        within("topk", problem.topk, 1, kMostSlotsOfToken),
         within("n", problem.n, 1, std::numeric_limits<std::int32_t>::max() / 2)})
     if (!answer)
       return answer;

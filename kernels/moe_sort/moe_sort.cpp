@@ -11,8 +11,7 @@ namespace {
 
 using Sort = Family<MoeSortProblem>;
 
-constexpr int kMostSlots = 64, kLargestUnit = 256, kMostBlocks = 1024;
-constexpr std::int64_t kMostPlaces = 0x7fffffff;
+constexpr int kMostBlocks = 1024;
 constexpr std::int64_t kMostZeros = std::int64_t(1) << 26;
 
 /// The counters of a block's waves have at most so many bytes where `choose` decides, so that two
@@ -66,7 +65,7 @@ Support problemSupported(const MoeSortProblem &problem) {
                              std::to_string(most) + " are supported");
   };
   const Support numbers = firstRefusal({range("experts", problem.experts, 1, kMostExperts),
-                                        range("topk", problem.topk, 1, kMostSlots),
+                                        range("topk", problem.topk, 1, kMostSlotsOfToken),
                                         range("unit", problem.unit, 1, kLargestUnit)});
   if (!numbers)
     return numbers;

@@ -9,6 +9,10 @@ namespace kernels::impl {
 
 /// The most experts that a router has: 64 for each lane of a wave of 32.
 inline constexpr std::int64_t kMostExperts = 2048;
+/// The most slots of a token, and places of a unit of sorted slots.
+inline constexpr int kMostSlotsOfToken = 64, kLargestUnit = 256;
+/// Slots and places have numbers of 32 bits.
+inline constexpr std::int64_t kMostPlaces = 0x7fffffff;
 
 /// The experts that ids tell apart, and the slots of a token.
 template <class P> std::int64_t expertsOf(const P &problem) {

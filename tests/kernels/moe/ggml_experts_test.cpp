@@ -274,6 +274,9 @@ TEST_CASE("ggml_experts says what it does not support") {
         "k is 40; rows of Q4_0 are multiples of 32 weights");
   CHECK(why(GgmlExpertsProblem{.experts = 2048, .n = 1 << 20, .k = 32}) ==
         "n is 2147483648 and k is 32; they are at most 2^30 and 2^24");
+  CHECK(why(GgmlExpertsProblem{.experts = 1, .topk = 64, .n = 1 << 25, .k = 32}) ==
+        "topk * n is 2147483648; a token has at most 2147483647 results. Give each slot a row of "
+        "its own, with topk = 1");
   CHECK(why(GgmlGemmProblem{.n = 8, .k = 32, .topk = 2}) ==
         "topk is 2 and unit is 0; without experts they are 1 and 0");
   CHECK(why(GgmlGemmProblem{.n = 8, .k = 32, .experts = 2, .unit = 257}) ==
