@@ -84,8 +84,8 @@ Support Conv::supported(const ConvProblem &problem, const Target &target) {
       problem.scale_weight != Scales::per_row)
     return Support::no("scale_weight has scales of blocks; a convolution takes none, "
                        "Scales::per_tensor, or Scales::per_row, one for each filter");
-  if (problem.x.memory_bits() <
-      8) // no type of an operand of a product, which says which ones there are
+  // Products have no such operands, and their refusal names the types that they have.
+  if (problem.x.memory_bits() < 8)
     return Gemm::supported(productOf(problem), target);
   const int channels = problem.channels / problem.groups,
             piece = kPieceBytes * 8 / problem.x.memory_bits();

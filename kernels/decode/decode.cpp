@@ -326,7 +326,8 @@ private:
 
   void caches() {
     const std::int64_t blocks = args_.k.shape()[0], page = problem_.page, kv = problem_.kv_heads,
-                       head = problem_.head, value = valueOf(problem_), align = cacheAlign(problem_);
+                       head = problem_.head, value = valueOf(problem_),
+                       align = cacheAlign(problem_);
     // pack and v_pack are of packed caches: others may leave them at 0.
     const bool packed = problem_.cache == KvCache::packed;
     const std::int64_t x = packed ? problem_.pack : 1, y = packed ? vPackOf(problem_) : 1;

@@ -135,8 +135,9 @@ inline std::int64_t latentKeyBytes(const DecodeProblem &problem, const MatrixFor
 }
 /// The most waves of a latent block.
 inline constexpr int kMostLatentWaves = 8;
-/// Steps of keys that are in shared memory: with two, waves wait for each other once in a step. They are for
-/// blocks that a compute unit has one of anyhow, and gain nothing where values are turned in registers.
+/// Steps of keys that are in shared memory: with two, waves wait for each other once in a step. Two are for the
+/// largest blocks: a compute unit has room for one such block, with one step too. Where values are turned in
+/// registers, a second step gains nothing.
 inline int latentStages(const DecodeProblem &problem, const DecodeConfig &config,
                         const MatrixForm &form) {
   const bool fills = config.block / form.lanes >= kMostLatentWaves;

@@ -44,7 +44,7 @@ struct TileRows {
     Int32 c, first; ///< its row, and the first column of its results
     Boolean exists;
   };
-  std::function<Row(const Int32 &i)> at; ///< row i of the tile; rows past the tile are its last one
+  std::function<Row(const Int32 &i)> at; ///< row i of the tile, or of those after it
   std::optional<Int32> weights;          ///< the first row of the expert's weights; none: 0
 
   Int32 rowOfWeights(const Int32 &column) const {
@@ -262,8 +262,8 @@ void vectorProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
       const Vector values =
           (problem.gated ? activated * at(config.rows + r) : activated).to(problem.c);
       Boolean mine(thread % lanes == 0);
-      const bool alwaysThere =
-          config.tile_m == 1; // Blocks without a row have left, or there are none.
+      // The grid has as many tiles of one row as there are rows, and blocks of slots without one have left.
+      const bool alwaysThere = config.tile_m == 1;
       const Boolean rowThere = alwaysThere ? mine : Boolean(mine & row.exists);
       if_(ragged ? Boolean(rowThere & (column + r < problem.n)) : rowThere,
           [&] { c(row.c, row.first + column + r) = values.at(0); });

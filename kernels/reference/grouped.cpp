@@ -197,7 +197,7 @@ private:
             kRounding * (roundings * magnitude * std::fabs(scale) + 6 * std::fabs(value * scale) +
                          std::fabs(bias))};
   }
-  /// The activation of a gate; with alpha x * sigmoid(alpha * x), because alpha is of silu.
+  /// The activation of a gate. An alpha other than 1 belongs to silu: x * sigmoid(alpha * x).
   Bounded active(const Bounded &x) const {
     const double alpha = problem_.alpha,
                  value = alpha == 1 ? activated(problem_.activation, x.value)
