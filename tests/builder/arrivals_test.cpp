@@ -159,6 +159,10 @@ TEST_CASE("a barrier in a branch of some waves is refused, however they are told
   CHECK(said([](auto &a, auto &) {
           return first(fx::Int32(fx::Numeric(a(thread())).to(fx::i32))) > 0;
         }) == "no error");
+  CHECK(said([](auto &a, auto &) {
+          const auto buffer = fx::rocdl::make_buffer_ptr(a.iter());
+          return fx::Int32(fx::rocdl::s_buffer_load(buffer, wave() * 4, fx::i32)) > 0;
+        }) == "no error");
   CHECK(said([](auto &, auto &) { return fx::rocdl::cluster_workgroup_flat_id() == 0; }) ==
         "no error");
   CHECK_THAT(onFourWaves([](auto &, auto &) {
@@ -224,7 +228,7 @@ TEST_CASE("a tensor move tells waves that share a tile from the waves that get t
   CHECK(loop(
             number(0), [](auto &) { return fx::Int32(fx::select(wave() < 1, 2, 0)); }, 1) ==
         "no error");
-  // A branch of lanes is none of waves, in whatever loop it stands.
+  // A branch that only some lanes of a wave take does not choose waves.
   CHECK_THAT(branch([](auto &n) { return n > 0 && thread() % 32 < 4; }),
              Catch::Contains("a tensor move in a branch whose condition comes from"));
 }

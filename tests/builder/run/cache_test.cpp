@@ -15,7 +15,7 @@ using fx::rocdl::CacheControl;
 namespace {
 
 /// The first instruction whose name begins so and whose line has `with`: its name, and what it says
-/// behind its operands.
+/// after its operands.
 std::string instructionOf(const fx::Executable &code, const std::string &name,
                           const std::string &with = {}) {
   std::istringstream lines(code.isa());

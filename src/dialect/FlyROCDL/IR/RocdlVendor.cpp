@@ -76,7 +76,7 @@ struct IntrinsicVendor final : fly::VendorInterface {
       return {.result = VendorResult::of_wave};
     if (name.starts_with("workgroup.id.") || name.starts_with("cluster.workgroup."))
       return {.result = VendorResult::of_block};
-    if (name.contains(".load.") || name.contains(".atomic."))
+    if (name.contains(".load") || name.contains(".atomic.") || name.starts_with("ds.read."))
       return {.result = VendorResult::memory};
     return {};
   }
