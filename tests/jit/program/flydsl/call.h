@@ -82,8 +82,8 @@ inline Numbers product(const Numbers &a, const Numbers &b, std::size_t m, std::s
   return c;
 }
 
-/// A matrix (n, k) in the order of FlyDSL's preshuffled weights: blocks of 16 rows and 32 columns,
-/// in each, 16 bytes of one row come after those of another
+/// A matrix (n, k) in the order of FlyDSL's preshuffled weights: blocks of 16 rows and 32 columns.
+/// In each block, 16 bytes of one row come after those of another
 /// (shuffle_weight of FlyDSL's tests/utils.py).
 inline Numbers preshuffled(const Numbers &b, std::size_t n, std::size_t k,
                            std::size_t elementBytes) {
