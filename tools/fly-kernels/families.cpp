@@ -2,12 +2,11 @@
 
 #include "frame/all_families.h"
 #include "host/sampled_memory.h"
+#include "support/env_variables.h"
 #include "timed_memory.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <string_view>
 
 namespace fly_kernels {
 namespace {
@@ -17,13 +16,21 @@ namespace reference = fk::reference;
 /// Bytes around what a kernel writes, by which stray writes are found on any device.
 constexpr std::int64_t kAround = 256;
 
-/// The least number that is infinite in f16, and no other type of results has infinities at fewer.
-constexpr double kRoundsToInfinity = 65520;
+/// The least number that rounds to infinity in a type of results; infinity for types that have none, or that
+/// kernels limit to their largest number.
+double roundsToInfinity(fx::DType type) {
+  return type == fx::f16    ? 65520
+         : type == fx::bf16 ? 0x1.ffp127
+         : type == fx::f32  ? 0x1.ffffffp127
+                            : HUGE_VAL;
+}
+
+namespace env = flydsl::support::env;
 
 /// Whether the emulator leaves out matrix products, so that results say nothing.
 bool isWithoutProducts() {
-  const char *products = std::getenv("FLYDSL_EMULATOR_MATRIX");
-  return products && std::string_view(products) == "none" && fx::Device::current().is_emulator();
+  return env::kEmulatorMatrix.get() == env::EmulatorMatrix::none &&
+         fx::Device::current().is_emulator();
 }
 
 template <class P> class FamilyOf final : public LibraryFamily {
@@ -77,18 +84,18 @@ public:
   std::int64_t bytes(const fx::Config &named, std::int64_t m,
                      const fx::Target &target) const override {
     const P problem = problemOf(named);
-    std::int64_t sum = 0;
+    double sum = 0; // which no extents overflow
     const fk::Sampler counts = [&](const char *, fx::DType dtype, fx::TensorArg::Dims shape,
                                    fk::Role) {
-      std::int64_t bytes = dtype.memory_bits() / 8;
+      double bytes = dtype.memory_bits() / 8.;
       for (const std::int64_t extent : shape)
-        bytes *= extent;
+        bytes *= double(extent);
       sum += bytes;
       // Nothing is read or written: an address of any alignment.
       return fx::tensor(reinterpret_cast<void *>(std::uintptr_t(1) << 30), dtype, shape);
     };
     (void)fk::make_args(problem, fk::choose(problem, m, target), m, counts);
-    return sum;
+    return static_cast<std::int64_t>(std::min(sum, 0x1p62));
   }
   fx::AutotuneResult tune(const fx::Config &problem, std::int64_t m,
                           const fx::AutotuneOptions &options) const override {
@@ -112,7 +119,12 @@ private:
       launch([&] { plan(args, stream); }, stream, report);
       report.call.code = plan.executables();
     };
-    if (against == Against::nothing && isWithoutProducts()) {
+    if (against == Against::reference && isWithoutProducts())
+      throw fx::Error(std::string(env::kEmulatorMatrix.name()) +
+                      "=none leaves matrix products out, and results are to be compared with a "
+                      "reference; unset it");
+    // Checks of the emulator tell memory that nobody has written.
+    if (against == Against::nothing && isWithoutProducts() && !env::kEmulatorCheck.given()) {
       TimedMemory memory(kAround);
       launched(fk::make_args(problem, config, m, memory.sampler()));
       return report;
@@ -130,7 +142,7 @@ private:
       return report;
     if constexpr (requires { reference::expected(problem, config, m, inputs); })
       for (const auto &[output, expected] : reference::expected(problem, config, m, inputs))
-        compare(report, output, memory.values(output), expected);
+        compare(report, output, typeOf(memory, output), memory.values(output), expected);
     return report;
   }
   template <class F>
@@ -156,18 +168,23 @@ private:
     end.synchronize();
     return double(end.milliseconds_since(start)) * 1000 / kRuns;
   }
-  static void compare(RunReport &report, const std::string &output, const std::vector<double> &got,
-                      const reference::Expected &expected) {
+  static fx::DType typeOf(const fk::host::SampledMemory &memory, const std::string &name) {
+    for (const fk::host::SampledMemory::Operand &operand : memory.operands())
+      if (operand.name == name)
+        return operand.dtype;
+    return {};
+  }
+  static void compare(RunReport &report, const std::string &output, fx::DType type,
+                      const std::vector<double> &got, const reference::Expected &expected) {
     if (got.size() != expected.values.size())
       throw fx::Error("the reference of " + output + " has another size than the output");
     for (std::size_t i = 0; i < got.size(); ++i) {
-      // Infinities are equal to themselves, and to what a type of 16 bits has no number for.
+      // Infinities are equal to themselves, and to what the type has no number for.
       const double bound = expected.bound[i];
       const bool isPast = std::isinf(got[i]) && got[i] * expected.values[i] > 0 &&
-                          std::fabs(expected.values[i]) + bound >= kRoundsToInfinity;
-      const double off = got[i] == expected.values[i] || isPast
-                             ? 0
-                             : std::fabs(got[i] - expected.values[i]);
+                          std::fabs(expected.values[i]) + bound >= roundsToInfinity(type);
+      const double off =
+          got[i] == expected.values[i] || isPast ? 0 : std::fabs(got[i] - expected.values[i]);
       const double part = off == 0 || std::isinf(bound)   ? 0
                           : bound == 0 || std::isnan(off) ? HUGE_VAL
                                                           : off / bound;

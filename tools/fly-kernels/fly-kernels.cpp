@@ -5,6 +5,7 @@
 #include "problem_text.h"
 #include "progress.h"
 #include "random_calls.h"
+#include "support/env_variables.h"
 
 #include <flydsl/host/product.h>
 #include <flydsl/kernels/tuning/tuned.h>
@@ -343,8 +344,9 @@ void leaveOutProducts(const Families &all, const Options &options) {
     look(requestOf(all, options.words));
   else
     forEachRequest(options.list, all, look);
-  if (isSameWay)
-    setenv("FLYDSL_EMULATOR_MATRIX", "none", 0);
+  const auto &variable = flydsl::support::env::kEmulatorMatrix;
+  if (isSameWay && !variable.given())
+    setenv(variable.name().data(), "none", 1);
 }
 
 /// A line for each problem and number of rows, with the configuration that is chosen.
@@ -543,7 +545,8 @@ int randomCalls(const Families &all, const Options &options) {
   for (const RandomCalls &draws : families)
     if (const std::string name = draws.family().name(); made[name] < options.count)
       std::printf(
-          "%s: %llu calls were found that %s supports and whose operands are small enough\n",
+          "%s: %llu calls were found that %s supports and whose operands are small enough; --list "
+          "gives problems to begin with, --bytes a larger limit\n",
           name.c_str(), static_cast<unsigned long long>(made[name]), target.name().c_str());
   std::printf("%zu calls on %s, %zu of them compared with a reference: %zu are wrong\n", calls,
               target.name().c_str(), compared, wrong);

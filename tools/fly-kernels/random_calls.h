@@ -31,9 +31,9 @@ public:
   RandomCalls(const LibraryFamily &family, const std::vector<fx::Config> &bases,
               const fx::Target &target, std::int64_t mostBytes, std::uint64_t seed);
 
-  /// Asks about a problem and a configuration that may be no ones of the family: what is supported must be
-  /// answered whatever the values are, and what is chosen and listed must be supported. Throws
-  /// flydsl::Error if it is not. `before` sees each question.
+  /// Asks about a problem and configurations whose fields may have any values: `supported` must answer
+  /// whatever they are, and what is chosen and listed must be supported. Throws flydsl::Error if it is
+  /// not. `before` sees each question.
   void ask(const std::function<void(const RandomCall &)> &before);
   const LibraryFamily &family() const { return *family_; }
   /// The next call; none if a few thousand steps found none that is supported and small enough.
