@@ -396,7 +396,7 @@ GgmlGemmArgs GgmlGemm::args(const GgmlGemmProblem &problem, const GgmlGemmConfig
     return GgmlTensor{problem.weight(), sampler(name, u8, Extents{weight_bytes(problem.weight())},
                                                 Role::blocks(problem.format, problem.layout))};
   };
-  // Experts have as many slots each, and padding after them.
+  // All experts have the same number of slots, and padding after them.
   const bool sorted = experts && problem.unit;
   const std::int64_t unit = std::max(problem.unit, 1), slots = m * topk,
                      those = std::clamp<std::int64_t>(slots, 1, std::max<std::int64_t>(experts, 1)),

@@ -14,7 +14,7 @@ namespace kernels::impl {
 /// A block's rows of a, and of c, span fewer bytes.
 inline constexpr std::int64_t kMostTileBytes = 1 << 30;
 
-/// Checks a, b, up and c of m rows of a, `tileM` of which a block has. With experts the rows of a tile
+/// Checks a, b, up and c of m rows of a. A block has `tileM` of them. With experts the rows of a tile
 /// are found one by one.
 template <class Args>
 void checkGgmlOperands(const Arguments &arguments, const GgmlGemmProblem &problem, int tileM,

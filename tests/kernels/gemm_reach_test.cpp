@@ -181,7 +181,7 @@ TEST_CASE("what is chosen for sizes of real models is right, a tile of it", "[ru
 
 TEST_CASE("what is chosen for all sizes of real models is right, a tile of each", "[.][sizes]") {
   constexpr std::size_t kParts = FLYDSL_SIZES_PARTS; // each is a test of its own
-  // From the shortest K on, and from the most rows on, of which most of a tile is.
+  // From the shortest K on, and from the most rows on, which fill the most of a tile.
   std::vector<ProductSize> sizes = publishedSizes();
   std::ranges::stable_sort(sizes, {}, &ProductSize::k);
   for (std::size_t index = 0; index < kParts; ++index)

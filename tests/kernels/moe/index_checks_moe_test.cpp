@@ -110,8 +110,8 @@ TEST_CASE("checked experts of products with ggml's blocks", "[run]") {
        "a token below 3, or 33554435 for padding"});
   const double none = 2 * slot + 3;
   std::vector<double> ids;
-  for (int place = 0; place < 16;
-       ++place) // 4 experts of 4 places, the first 3 of which have 2 slots
+  // 4 experts of 4 places; the first 3 experts have 2 slots.
+  for (int place = 0; place < 16; ++place)
     ids.push_back(place % 4 < 2 && place < 12 ? double(place / 4) + place % 4 * slot : none);
   expectCase<fk::GgmlGemmProblem>({sorted,
                                    chosen(sorted, 3),
