@@ -129,9 +129,11 @@ BENCHMARK_CAPTURE(run, mfma_16x16x32_fp8,
                   "v_mfma_f32_16x16x32_fp8_fp8 v[16:19], v[4:5], v[6:7], v[16:19]");
 BENCHMARK_CAPTURE(run, mfma_32x32x2_f32, "v_mfma_f32_32x32x2_f32 v[16:31], v4, v6, v[16:31]");
 BENCHMARK_CAPTURE(run, mfma_32x32x8_f16_fast,
-                  "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]", false, 0, Products::Fast);
+                  "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]", false, 0,
+                  Products::Fast);
 BENCHMARK_CAPTURE(run, mfma_16x16x32_fp8_fast,
-                  "v_mfma_f32_16x16x32_fp8_fp8 v[16:19], v[4:5], v[6:7], v[16:19]", false, 0, Products::Fast);
+                  "v_mfma_f32_16x16x32_fp8_fp8 v[16:19], v[4:5], v[6:7], v[16:19]", false, 0,
+                  Products::Fast);
 // The same with counters or checks; their cost is the ratio to the figures above.
 constexpr unsigned kAll = kCheckMemory | kCheckRace | kCheckInit | kCheckSync | kCheckWait;
 BENCHMARK_CAPTURE(run, salu_counted, "s_add_u32 s21, s20, s22", true);
