@@ -5,6 +5,7 @@
 #include "emulator/observe/lds_banks.h"
 
 #include <algorithm>
+#include <random>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -80,8 +81,7 @@ const std::vector<Published> &published() {
 }
 
 /// The conflicts of two lanes alone whose accesses begin so many dwords from each other.
-uint64_t conflictsOf(const Published &p, unsigned a, unsigned b, unsigned dwords) {
-  LdsBanks banks;
+uint64_t conflictsOf(LdsBanks &banks, const Published &p, unsigned a, unsigned b, unsigned dwords) {
   banks.touch(a, 0, p.bytes, p.write, false);
   banks.touch(b, dwords * 4, p.bytes, p.write, false);
   return banks.take(*findMachine(p.target)).conflicts;
@@ -90,19 +90,20 @@ uint64_t conflictsOf(const Published &p, unsigned a, unsigned b, unsigned dwords
 } // namespace
 
 TEST_CASE("two lanes meet in a bank where hardware serves them together") {
+  LdsBanks banks; // of all, so that what it keeps of one access is not taken for another one
   for (const Published &p : published()) {
     const std::vector<int> phase = phasesOf(p.phases);
     INFO(p.target << " " << p.code);
     for (unsigned a = 0; a < 64; ++a)
       for (unsigned b = a + 1; b < 64; ++b) {
         INFO("lanes " << a << " and " << b);
-        REQUIRE(conflictsOf(p, a, b, 64) == (phase[a] == phase[b] ? 1 : 0));
+        REQUIRE(conflictsOf(banks, p, a, b, 64) == (phase[a] == phase[b] ? 1 : 0));
       }
     // The bank comes again after as many dwords as there are banks.
     for (unsigned dwords = 4; dwords + 4 <= 64; ++dwords) {
       INFO(dwords << " dwords from each other");
       const bool meet = dwords > p.banks - p.bytes / 4 && dwords < p.banks + p.bytes / 4;
-      CHECK(conflictsOf(p, 0, 1, dwords) == (meet ? 1 : 0));
+      CHECK(conflictsOf(banks, p, 0, 1, dwords) == (meet ? 1 : 0));
     }
   }
 }
@@ -163,6 +164,67 @@ TEST_CASE("accesses to LDS without a published measurement are served in the ord
     CHECK(cycles(0).conflicts == 0);  // all lanes want the same
     CHECK(cycles(1024).active == 64); // each begins in the same bank
   }
+}
+
+// What was counted is kept for accesses that are alike (LdsBanks::kept).
+TEST_CASE("accesses that follow others take the cycles that each takes alone") {
+  struct Access {
+    const char *target;
+    std::vector<std::uint64_t> addresses; ///< of each lane; two for each where there are 128
+    std::uint64_t lanes;
+    unsigned bytes;
+    bool write;
+  };
+  const auto cycles = [](LdsBanks &banks, const Access &access) {
+    for (std::size_t i = 0; i < access.addresses.size(); ++i)
+      if (access.lanes >> i % 64 & 1)
+        banks.touch(static_cast<unsigned>(i % 64), access.addresses[i], access.bytes, access.write,
+                    false);
+    const BankCycles taken = banks.take(*findMachine(access.target));
+    return std::pair(taken.active, taken.conflicts);
+  };
+  std::mt19937 random(1);
+  const auto below = [&](unsigned count) { return random() % count; };
+  LdsBanks shared;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
+  for (int i = 0; i < 200; ++i) {
+    Access access{.target = i % 2 ? "gfx942" : "gfx950",
+                  .addresses = std::vector<std::uint64_t>(i % 5 ? 64 : 128),
+                  .lanes = ~std::uint64_t(0),
+                  .bytes = 4u << below(2),
+                  .write = i % 3 == 0};
+    const unsigned stride = 4 * below(40);
+    for (std::size_t at = 0; at < access.addresses.size(); ++at)
+      access.addresses[at] = 4096 + at * stride;
+    // The same again, elsewhere, and with one thing changed.
+    for (int change = 0; change < 12; ++change) {
+      INFO("access " << i << ", change " << change << ", stride " << stride);
+      LdsBanks alone;
+      const auto taken = cycles(shared, access);
+      CHECK(taken == cycles(alone, access));
+      seen.insert(taken);
+      switch (change % 6) {
+      case 0:
+      case 1:
+        for (std::uint64_t &address : access.addresses)
+          address += change % 6 ? 4 * below(64) : 256 * below(8);
+        break;
+      case 2:
+        access.addresses[below(64)] += 4 * below(512);
+        break;
+      case 3: // a dword more of some lanes, which begin where they did
+        for (std::uint64_t lane = below(2); lane < 64; lane += 1 + below(3))
+          access.addresses[lane] += 2;
+        break;
+      case 4:
+        access.lanes &= ~(std::uint64_t(1) << (1 + below(62)));
+        break;
+      default:
+        access.bytes = 12 - access.bytes;
+      }
+    }
+  }
+  CHECK(seen.size() > 20);
 }
 
 TEST_CASE("the table of LDS names a machine, a source and each fact once") {
