@@ -25,9 +25,9 @@ flydsl::Config valuesOf(const flydsl::Config &config, std::span<const std::strin
 }
 
 const TimedConfig &TimedProblem::quickest() const {
-  return *std::min_element(
-      all.begin(), all.end(),
-      [](const auto &a, const auto &b) { return a.microseconds < b.microseconds; });
+  return *std::min_element(all.begin(), all.end(), [](const auto &a, const auto &b) {
+    return a.microseconds < b.microseconds;
+  });
 }
 
 std::vector<ChoiceRow> leastTable(std::span<const TimedProblem> problems,

@@ -119,10 +119,8 @@ private:
       launch([&] { plan(args, stream); }, stream, report);
       report.call.code = plan.executables();
     };
-    if (against == Against::reference && isWithoutProducts())
-      throw fx::Error(std::string(env::kEmulatorMatrix.name()) +
-                      "=none leaves matrix products out, and results are to be compared with a "
-                      "reference; unset it");
+    if (against == Against::reference)
+      expectProducts();
     // Checks of the emulator tell memory that nobody has written.
     if (against == Against::nothing && isWithoutProducts() && !env::kEmulatorCheck.given()) {
       TimedMemory memory(kAround);
@@ -197,6 +195,13 @@ private:
 };
 
 } // namespace
+
+void expectProducts() {
+  if (isWithoutProducts())
+    throw fx::Error(std::string(env::kEmulatorMatrix.name()) +
+                    "=none leaves matrix products out, and results are to be compared with a "
+                    "reference; unset it");
+}
 
 std::vector<std::unique_ptr<LibraryFamily>> families() {
   std::vector<std::unique_ptr<LibraryFamily>> all;

@@ -486,6 +486,8 @@ std::string mistakeOf(const RandomCall &call, bool *isCompared = nullptr) {
 int randomCalls(const Families &all, const Options &options) {
   setenv("FLYDSL_EMULATOR_CHECK", "all", 0);
   chooseDevice(options);
+  if (!options.ask)
+    expectProducts();
   const fx::Target target = fx::Device::current().target();
   std::map<const LibraryFamily *, std::vector<fx::Config>> bases;
   if (!options.list.empty())

@@ -12,7 +12,7 @@ namespace fly_kernels {
 
 /// What decides about a time holds what its role says: counts, offsets, indices. Of inputs of any values the
 /// first elements are random, among them all logits of a router; the others, and what kernels write, hold
-/// what memory holds. So weights of gigabytes cost no time, and no memory before a kernel touches it.
+/// whatever the memory holds. So weights of gigabytes cost no time, and no memory before a kernel touches it.
 class TimedMemory {
 public:
   /// `around`: bytes before and after what kernels write, as SampledMemory has them, so that lines of memory

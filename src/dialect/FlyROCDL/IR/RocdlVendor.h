@@ -11,7 +11,7 @@ class FlyROCDLDialect;
 
 /// Gives the dialect its VendorInterface.
 void addVendorInterface(FlyROCDLDialect &dialect);
-/// Gives MLIR's ROCDL dialect, and its LLVM dialect for the intrinsics of AMD's, one when they are loaded.
+/// Gives one to MLIR's ROCDL dialect, and one for AMD's intrinsics to its LLVM dialect, when they are loaded.
 void registerRocdlVendorInterface(DialectRegistry &registry);
 
 } // namespace mlir::fly_rocdl

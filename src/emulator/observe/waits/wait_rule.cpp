@@ -120,8 +120,8 @@ private:
         for (const Operand &o : half->src)
           compare(r, o, rows);
     }
-    // Sources of several banks may have one number and different sizes. Both sides have them in one order;
-    // of memory instructions, which have not, all count.
+    // Sources of several banks may have one number and different sizes. LLVM and the decoder list them in one
+    // order, but for those of memory instructions, which all count.
     if (r.written || r.tied || isScale(r) || only_ || isVectorMemory(inst_) ||
         inst_.op->cls == Class::Lds)
       return rows;
