@@ -263,8 +263,6 @@ Support loopFits(const GemmProblem &problem, const GemmConfig &config, const Tar
 Support tileFits(const GemmProblem &problem, const GemmConfig &config, const Target &target) {
   const int waves = config.threads / target.wave_size(),
             sideBySide = waves / config.waves_k / config.waves_m, halves = problem.gated ? 2 : 1;
-  if (config.split_k < 1 || config.split_k > kMostParts)
-    return Support::no("split_k is 1 to " + to_string(kMostParts));
   if (config.tile_m < 16 || config.tile_m > 256 || config.tile_m % (16 * config.waves_m))
     return Support::no("tile_m is a multiple of 16" +
                        std::string(config.waves_m > 1 ? " for each row of waves" : "") +
@@ -656,10 +654,11 @@ bool hasTile(const GemmProblem &problem, const Target &target) {
 Support wavesFit(const GemmConfig &config, const Target &target) {
   for (const auto &[field, value] : {std::pair{"tile_m", config.tile_m},
                                      {"tile_n", config.tile_n},
-                                     {"tile_k", config.tile_k},
-                                     {"split_k", config.split_k}})
+                                     {"tile_k", config.tile_k}})
     if (value < 1)
       return Support::no(is(field, value) + "; it is 1 at least");
+  if (config.split_k < 1 || config.split_k > kMostParts)
+    return Support::no("split_k is 1 to " + to_string(kMostParts));
   const int threads = config.threads, lanes = target.wave_size(), waves = threads / lanes;
   if (threads < lanes || threads % lanes || threads > target.max_block_size())
     return Support::no("a block is a number of waves of " + to_string(lanes) + ", up to " +
