@@ -12,6 +12,7 @@
 #include "jit/compile/rocm/register_aliases.h"
 #include "jit/compile/rocm/rocm_codegen.h"
 #include "jit/compile/rocm/schedule/schedulers.h"
+#include "jit/compile/rocm/whole_wave_registers.h"
 
 #include "support/unwritten.h"
 #include "target/processors.h"
@@ -51,6 +52,7 @@ void initializeAmdgpu() {
     LLVMInitializeAMDGPUAsmPrinter();
     LLVMInitializeAMDGPUAsmParser(); // inline assembly
     LLVMInitializeAMDGPUDisassembler();
+    keepWholeWaveRegisters();
   });
 }
 
