@@ -167,7 +167,7 @@ TEST_CASE("a rotated q in blocks of 32 is read by products of MX", "[run]") {
                                 .scale_a = fk::Scales::mx,
                                 .scale_b = fk::Scales::mx,
                                 .scale = fx::f8E8M0FNU};
-  const std::string_view name = fx::Device::current().target().name();
+  const std::string name = fx::Device::current().target().name();
   const bool has = name == "gfx950" || name == "gfx1250";
   REQUIRE(fk::supported(problem).ok == has);
   if (has)
