@@ -322,6 +322,34 @@ TEST_CASE("pairs of 16-bit floats are added in one step") {
               .find("pk_add_f16") != std::string::npos);
 }
 
+// Eight bytes at a multiple of eight are accessed at once, as hardware does it: no half of a number is seen.
+TEST_CASE("a thread sees all of a number of 64 bits that another block writes") {
+  constexpr int kTurns = 400000;
+  const fx::Kernel kernel{"halves", [](fx::Pointer word, fx::Tensor halves) {
+                            const fx::Boolean isWriter(fx::block_idx().x == 0);
+                            fx::if_(fx::thread_idx().x == 3, [&] { // one lane of a wave
+                              for (fx::Int32 turn : fx::range(fx::Int32(kTurns)))
+                                fx::if_(
+                                    isWriter,
+                                    [&] {
+                                      fx::atomic_store(word, fx::Int64(0) - (turn & 1).to(fx::i64),
+                                                       fx::MemoryOrder::relaxed,
+                                                       fx::MemoryScope::system);
+                                    },
+                                    [&] {
+                                      const fx::Numeric seen = fx::atomic_load(
+                                          word, fx::MemoryOrder::relaxed, fx::MemoryScope::system);
+                                      fx::if_((seen != 0) & (seen != -1), [&] { halves(0) = seen; });
+                                    });
+                            });
+                          }};
+  fx::DeviceArray<std::int64_t> word({1}), halves({1});
+  word.copy_from(std::vector<std::int64_t>{0});
+  halves.copy_from(std::vector<std::int64_t>{0});
+  kernel(word.data(), halves).launch({2, 64});
+  CHECK(halves.to_host()[0] == 0);
+}
+
 TEST_CASE("addresses come back as the memory that they are") {
   const fx::Kernel move{"move", [](std::array<fx::Tensor, 3> from, fx::Pointer to) {
                           auto i = fx::thread_idx().x;

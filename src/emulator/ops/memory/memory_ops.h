@@ -115,15 +115,39 @@ inline bool areNeighbours(const uint64_t *at, unsigned lanes) {
   return !different;
 }
 
+// Two dwords of a lane are moved together: hardware accesses eight bytes at a multiple of eight at once, so
+// that LLVM makes atomic loads and stores of 64 bits of them, and other threads access them meanwhile.
+
+/// row[d][lane] = the dword d at `from`
+inline void loadLane(const uint8_t *from, uint32_t *row, unsigned lane, unsigned dwords) {
+  unsigned d = 0;
+  for (; d + 2 <= dwords; d += 2) {
+    uint64_t pair;
+    std::memcpy(&pair, from + 4 * d, sizeof pair);
+    row[d * kLanes + lane] = static_cast<uint32_t>(pair);
+    row[(d + 1) * kLanes + lane] = static_cast<uint32_t>(pair >> 32);
+  }
+  if (d < dwords)
+    std::memcpy(&row[d * kLanes + lane], from + 4 * d, 4);
+}
+/// The dword d at `to` = row[d][lane]
+inline void storeLane(uint8_t *to, const uint32_t *row, unsigned lane, unsigned dwords) {
+  unsigned d = 0;
+  for (; d + 2 <= dwords; d += 2) {
+    const uint64_t pair = row[d * kLanes + lane] | uint64_t(row[(d + 1) * kLanes + lane]) << 32;
+    std::memcpy(to + 4 * d, &pair, sizeof pair);
+  }
+  if (d < dwords)
+    std::memcpy(to + 4 * d, &row[d * kLanes + lane], 4);
+}
+
 /// row[d][lane] = the dword d at at[lane]
 inline void gather(const Wave &w, uint64_t exec, const uint64_t *at, uint32_t *row,
                    unsigned dwords) {
   auto from = [&](unsigned lane) { return reinterpret_cast<const __m128i *>(at[lane]); };
   if (exec != w.fullMask()) {
     forLanes(exec, [&](unsigned lane) {
-      for (unsigned d = 0; d < dwords; ++d)
-        std::memcpy(&row[d * kLanes + lane], reinterpret_cast<const uint8_t *>(at[lane]) + 4 * d,
-                    4);
+      loadLane(reinterpret_cast<const uint8_t *>(at[lane]), row, lane, dwords);
     });
   } else if (dwords == 4) {
     for (unsigned lane = 0; lane < w.lanes; lane += 4) {
@@ -189,8 +213,7 @@ inline void scatter(const Wave &w, uint64_t exec, const uint64_t *at, const uint
     return;
   }
   forLanes(exec, [&](unsigned lane) {
-    for (unsigned d = 0; d < dwords; ++d)
-      std::memcpy(reinterpret_cast<uint8_t *>(at[lane]) + 4 * d, &row[d * kLanes + lane], 4);
+    storeLane(reinterpret_cast<uint8_t *>(at[lane]), row, lane, dwords);
   });
 }
 
@@ -261,10 +284,7 @@ template <class A> void loadOp(Wave &w, const Inst &i) {
     // results is stored.
     forLanes(exec, [&](unsigned lane) {
       if (const uint8_t *p = address.at(lane, 0, bytes, false)) {
-        uint32_t x[4];
-        std::memcpy(x, p, bytes);
-        for (unsigned d = 0; d < dwords; ++d)
-          row[d * kLanes + lane] = x[d];
+        loadLane(p, row, lane, dwords);
         return;
       }
       const uint8_t *parts[4];
@@ -291,8 +311,7 @@ inline void storeElement(const Transfer &transfer, const uint32_t *row, unsigned
     std::memcpy(to, &x, bytes);
     return;
   }
-  for (unsigned d = 0; d < bytes / 4; ++d)
-    std::memcpy(to + 4 * d, &row[d * kLanes + lane], 4);
+  storeLane(to, row, lane, bytes / 4);
 }
 /// The same for all active lanes, each to at[lane].
 inline void scatterElements(const Wave &w, const Transfer &transfer, const uint64_t *at,
