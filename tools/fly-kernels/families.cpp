@@ -121,7 +121,7 @@ private:
     };
     if (against == Against::reference)
       expectProducts();
-    // Checks of the emulator tell memory that nobody has written.
+    // A check of the emulator would report reads of operands that are not filled.
     if (against == Against::nothing && isWithoutProducts() && !env::kEmulatorCheck.given()) {
       TimedMemory memory(kAround);
       launched(fk::make_args(problem, config, m, memory.sampler()));

@@ -333,8 +333,8 @@ int table(const Families &all, const Options &options) {
 /// depends on one. Of attention that is not so, which corrects sums where a score is larger than those before.
 constexpr std::string_view kSameWay[] = {"gemm", "grouped_gemm", "moe_forward"};
 
-/// Lets the emulator leave out the matrix products of what is timed, if they decide about no time and nobody
-/// asks for them: they are most of its work.
+/// Lets the emulator leave out the matrix products of what is timed, which are most of its work, if no time
+/// depends on them and FLYDSL_EMULATOR_MATRIX does not ask for them.
 void leaveOutProducts(const Families &all, const Options &options) {
   bool isSameWay = true;
   const auto look = [&](const Request &request) {

@@ -248,7 +248,7 @@ void RandomCalls::ask(const std::function<void(const RandomCall &)> &before) {
     return;
   last_ = problem;
   call.m = kRows[below(std::size(kRows))];
-  (void)family_->bytes(problem, call.m, target_); // whose operands can be named
+  (void)family_->bytes(problem, call.m, target_); // the operands of a call can be made
   const std::vector<fx::Config> all =
       family_->configs(problem, std::max<std::int64_t>(call.m, 1), target_);
   if (all.empty())

@@ -1,4 +1,4 @@
-// Operands of a call that is timed on the emulator without its matrix products: nobody looks at its results.
+// Operands of a call that is timed on the emulator without its matrix products, so that its results are not read.
 #pragma once
 
 #include "family.h"

@@ -15,7 +15,7 @@ namespace mlir::fly {
 /// Which threads have the same result of an operation of a vendor's.
 enum class VendorResult : std::uint8_t {
   of_operands, ///< those whose operands are the same, if it is pure
-  lane_number, ///< none of a wave: it tells lanes apart
+  lane_number, ///< no two of a wave: each lane has its own number
   wave_number, ///< those of a wave: it is the wave's number in its block
   first_lane,  ///< those of a wave: it is what the first of its lanes has
   of_wave,     ///< those of a wave: it is made of what its lanes have
