@@ -674,8 +674,8 @@ AttentionArgs Attention::args(const AttentionProblem &problem, const AttentionCo
   const bool cache = problem.cache != KvCache::none, packed = problem.cache == KvCache::packed;
   const std::int64_t heads = problem.q_heads, kv = problem.kv_heads, head = problem.head,
                      head_v = headV(problem), page = cache ? problem.page : 1,
-                     k = keysOf(problem, m), blocks = (k + page - 1) / page,
-                     x = packed ? problem.pack : 1, y = packed ? vPackOf(problem) : 1;
+                     k = keysOf(problem, m), blocks = (k + page - 1) / page;
+  const auto [x, y] = packsOf(problem);
   const auto ofTokens = [&](std::int64_t tokens, std::int64_t count, std::int64_t elements) {
     return problem.varlen ? Extents{tokens, count, elements} : Extents{1, tokens, count, elements};
   };

@@ -328,9 +328,8 @@ private:
     const std::int64_t blocks = args_.k.shape()[0], page = problem_.page, kv = problem_.kv_heads,
                        head = problem_.head, value = valueOf(problem_),
                        align = cacheAlign(problem_);
-    // pack and v_pack are of packed caches: others may leave them at 0.
     const bool packed = problem_.cache == KvCache::packed;
-    const std::int64_t x = packed ? problem_.pack : 1, y = packed ? vPackOf(problem_) : 1;
+    const auto [x, y] = packsOf(problem_);
     if (blocks > kMostTokens / page)
       arguments_.fail("k has " + std::to_string(blocks) + " blocks of " + std::to_string(page) +
                       " tokens; a cache has at most " + std::to_string(kMostTokens) + " tokens");
@@ -575,7 +574,7 @@ DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config
                      kv = problem.kv_heads, head = problem.head, value = valueOf(problem),
                      heads = problem.q_heads;
   const bool packed = problem.cache == KvCache::packed;
-  const std::int64_t x = packed ? problem.pack : 1, y = packed ? vPackOf(problem) : 1;
+  const auto [x, y] = packsOf(problem);
   const Extents queries{tokens, heads, head}, results{tokens, heads, value},
       pages{blocks, page, kv, head}, pagesV{blocks, page, kv, value},
       packedK{blocks, kv, head / x, page, x}, packedV{blocks, kv, page / y, value, y},

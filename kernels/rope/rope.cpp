@@ -442,8 +442,8 @@ RopeArgs Rope::args(const RopeProblem &problem, const RopeConfig &, std::int64_t
     return sampleIf(has, sampler, name, dtype, shape, role);
   };
   const std::int64_t kv = problem.kv_heads, head = problem.head, page = cache ? problem.page : 1,
-                     blocks = (m + page - 1) / page, x = packed ? problem.pack : 1,
-                     y = packed ? vPackOf(problem) : 1;
+                     blocks = (m + page - 1) / page;
+  const auto [x, y] = packsOf(problem);
   const Extents ofQ{m, problem.q_heads, head}, ofK{m, kv, head}, tokens{m}, one{1},
       table{std::max<std::int64_t>(m, 1), rotaryOf(problem) / 2}, pages{blocks, page, kv, head},
       packedK{blocks, kv, head / x, page, x}, packedV{blocks, kv, page / y, head, y};
