@@ -17,11 +17,12 @@ void GlobalRaces::publish(uint32_t group, GroupOrder &order) {
     return;
   if (releaseBy_ == ReleaseBy::Publication)
     release(order);
+  const uint32_t at = tick(); // later than what anybody has seen so far, for the write itself
   if (order.released == order.published)
     return;
   order.published = order.released;
   std::lock_guard lock(publicationsMutex_);
-  publications_[group].push_back({order.published, tick()});
+  publications_[group].push_back({order.published, at});
 }
 
 void GlobalRaces::look(GroupOrder &order) {
@@ -29,8 +30,8 @@ void GlobalRaces::look(GroupOrder &order) {
   order.seen = releaseBy_ == ReleaseBy::Access ? tick() : now();
 }
 
-GlobalRaces::Missing GlobalRaces::orderOf(const Touch &before, const Touch &touch,
-                                          const GroupOrder &order) const {
+GlobalRaces::Missing GlobalRaces::orderOf(const Touch &before, bool wrote, const Touch &touch,
+                                          bool writes, const GroupOrder &order) const {
   if (before.group == touch.group) {
     const auto &times = order.synchronized;
     return before.time < order.barrier ||
@@ -38,22 +39,29 @@ GlobalRaces::Missing GlobalRaces::orderOf(const Touch &before, const Touch &touc
                ? Missing::Nothing
                : Missing::Barrier;
   }
+  const bool publishesItself = wrote && before.atomic();
   uint32_t at = before.time + 1;
   if (releaseBy_ != ReleaseBy::Access) {
-    std::lock_guard lock(publicationsMutex_);
-    auto of = publications_.find(before.group);
-    if (of == publications_.end())
-      return Missing::Publication;
-    auto first =
-        std::upper_bound(of->second.begin(), of->second.end(), before.time,
-                         [](uint32_t time, const Publication &p) { return time < p.covers; });
-    if (first == of->second.end())
-      return Missing::Publication;
-    at = first->at;
+    if (publishesItself) {
+      at = before.time; // publish() gave it a time of its own
+    } else {
+      std::lock_guard lock(publicationsMutex_);
+      auto of = publications_.find(before.group);
+      if (of == publications_.end())
+        return Missing::Publication;
+      auto first =
+          std::upper_bound(of->second.begin(), of->second.end(), before.time,
+                           [](uint32_t time, const Publication &p) { return time < p.covers; });
+      if (first == of->second.end())
+        return Missing::Publication;
+      at = first->at;
+    }
   }
   if (order.seen < at)
     return Missing::Look;
-  return touch.atomic() || order.acquired >= at ? Missing::Nothing : Missing::Acquire;
+  // No cache keeps an old value from a write that comes after an atomic one.
+  const bool needsAcquire = !touch.atomic() && !(publishesItself && writes);
+  return !needsAcquire || order.acquired >= at ? Missing::Nothing : Missing::Acquire;
 }
 
 const Touch *GlobalRaces::conflictOf(const History &h, const Touch &touch, const GroupOrder &order,
@@ -61,7 +69,7 @@ const Touch *GlobalRaces::conflictOf(const History &h, const Touch &touch, const
   // A read and a write are a race whatever is written; two writes may write the same value.
   for (const Touch *t : {&h.read, &h.otherRead, &h.write})
     if (t->group && t->owner() != touch.owner() && races(*t, t == &h.write, touch, write) &&
-        (missing = orderOf(*t, touch, order)) != Missing::Nothing)
+        (missing = orderOf(*t, t == &h.write, touch, write, order)) != Missing::Nothing)
       return t;
   return nullptr;
 }

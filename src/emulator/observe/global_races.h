@@ -14,6 +14,9 @@
 //
 // What A publishes gets its time before the instruction runs, and what B has seen gets it afterwards,
 // so that B's time is the later one whenever B has read what A wrote, on whichever threads they run.
+// Two atomic operations on one place may be noted in the other order than they run in. So an atomic
+// write counts as published by itself: whoever has looked since may write the place, by a plain store
+// too, and may read it after an acquire.
 // Any publication counts as one for any reader, so a race may be missed where workgroups communicate
 // at other places too; none is reported where they rightly do.
 //
@@ -123,10 +126,11 @@ private:
   /// What of a place's history an access races with; null if nothing.
   const Touch *conflictOf(const History &history, const Touch &touch, const GroupOrder &order,
                           bool write, Missing &missing) const;
-  Missing orderOf(const Touch &before, const Touch &touch, const GroupOrder &order) const;
+  Missing orderOf(const Touch &before, bool wrote, const Touch &touch, bool writes,
+                  const GroupOrder &order) const;
 
   const ReleaseBy releaseBy_;
-  std::atomic<uint32_t> time_{0};
+  std::atomic<uint32_t> time_{1}; ///< later than the 0 of who has seen nothing
   std::array<Shard, kShards> shards_;
   mutable std::mutex publicationsMutex_;
   std::unordered_map<uint32_t, std::vector<Publication>> publications_; ///< of each workgroup
