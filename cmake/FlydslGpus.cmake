@@ -16,13 +16,24 @@ function(flydsl_label_of_target variable target label)
   endif()
   set(${variable} ${label} PARENT_SCOPE)
 endfunction()
-# The part of a program's cases that runs on a target in every run, as TEST_PART takes it: each half of them on one of two
-# targets of a kind, so that each case runs on gfx942, on one more target of matrix cores and on one of WMMA. All cases on each
+# The part of a program's cases that runs on a target in every run, as TEST_PART takes it, so that all tests end in minutes:
+# each case runs on gfx942, and each third of them on one more target of matrix cores or on one of WMMA. All cases on each
 # target are a long test.
-set(FLYDSL_PART_gfx950 0/2)
-set(FLYDSL_PART_gfx90a 1/2)
-set(FLYDSL_PART_gfx1201 0/2)
-set(FLYDSL_PART_gfx1100 1/2)
+set(FLYDSL_PART_gfx950 0/6)
+set(FLYDSL_PART_gfx90a 2/6)
+set(FLYDSL_PART_gfx1201 1/6)
+set(FLYDSL_PART_gfx1100 4/6)
+# The label of the `number`-th of several tests of a kind on a target: `label` in the target's part, and on a target that has
+# no part; else long.
+function(flydsl_label_of_part variable number target label)
+  if(FLYDSL_PART_${target} MATCHES "^([0-9]+)/([0-9]+)$")
+    math(EXPR _place "${number} % ${CMAKE_MATCH_2}")
+    if(NOT _place EQUAL CMAKE_MATCH_1)
+      set(label long)
+    endif()
+  endif()
+  set(${variable} ${label} PARENT_SCOPE)
+endfunction()
 set(FLYDSL_EMULATED_TARGETS_INCLUDE "${PROJECT_BINARY_DIR}/tests/emulated_targets")
 list(JOIN FLYDSL_EMULATED_TARGETS "\", \"" _names)
 list(JOIN FLYDSL_ALL_TARGETS "\", \"" _all_names)

@@ -1,10 +1,15 @@
-# COMPILER, INCLUDE, SNIPPETS: each snippet must compile as it is, and must not compile with -DMISUSE. A
+# COMPILER, INCLUDE, SNIPPETS, SCRATCH: each snippet must compile as it is, and must not compile with -DMISUSE. A
 # line `// says: TEXT` in it requires TEXT in an error of the compiler.
 file(GLOB snippets "${SNIPPETS}/*.cpp")
 if(NOT snippets)
   message(FATAL_ERROR "no snippets in ${SNIPPETS}")
 endif()
-set(flags -std=c++20 "-I${INCLUDE}" -fsyntax-only)
+# All of them read the umbrella header, which is compiled once.
+file(MAKE_DIRECTORY "${SCRATCH}")
+file(WRITE "${SCRATCH}/flydsl.h" "#include <flydsl/flydsl.h>\n")
+execute_process(COMMAND "${COMPILER}" -std=c++20 "-I${INCLUDE}" -x c++-header "${SCRATCH}/flydsl.h" -o "${SCRATCH}/flydsl.h.gch"
+  COMMAND_ERROR_IS_FATAL ANY)
+set(flags -std=c++20 "-I${INCLUDE}" -include "${SCRATCH}/flydsl.h" -fsyntax-only)
 foreach(snippet IN LISTS snippets)
   execute_process(COMMAND "${COMPILER}" ${flags} "${snippet}" RESULT_VARIABLE good ERROR_VARIABLE errors)
   if(good)
