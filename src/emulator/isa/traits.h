@@ -109,6 +109,7 @@ enum class Flow : uint8_t {
   ShiftRight,
   Packed,     ///< each register of a pair from those that op_sel and op_sel_hi choose
   PackedMove, ///< the first from the first operand, the second from the second, as op_sel chooses
+  Elements,   ///< the result's elements are those of the first operand, in order, each by itself
   Extract,    ///< a field of bits (s_bfe)
   Equal,      ///< whether the operands are equal, or differ
   BitTest,    ///< one bit of the operand

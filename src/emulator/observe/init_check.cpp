@@ -131,6 +131,16 @@ void InitCheck::arithmetic(const Wave &w, const Inst &i, WaveState &s) {
   }
   // Values that a permute brings from other lanes are not followed: they count as defined.
   const bool followed = i.permute == Permute::None;
+  if (followed && rule.pair == Flow::Elements) {
+    // Compilers leave elements undefined that they do not want of the result.
+    const unsigned rows = i.rows.result, each = dwordsOf(i.op->src[0]) / rows;
+    for (unsigned r = 0; r < rows; ++r) {
+      Operand part = i.src[0];
+      part.index = static_cast<uint16_t>(part.index + r * each);
+      define(u, i.dst.index + r, 1, exec, undefinedOf(w, s, part, each) | of(1, 1));
+    }
+    return;
+  }
   if (followed && rule.pair != Flow::Any) {
     const auto [low, high] = pairOf(w, i, s);
     define(u, i.dst.index, 1, exec, low);

@@ -57,7 +57,7 @@ for folder in "${ROCM_PATH:-/opt/rocm}/amdgcn/bitcode" /usr/lib/x86_64-linux-gnu
   fi
 done
 [ -e "$work/rocm/amdgcn/bitcode/ockl.bc" ] || skip "ROCm's device library (rocm-device-libs) is not installed"
-for row in 90a:9010 942:9402 950:9500 1100:11000 1200:12000 1201:12001; do
+for row in 90a:9010 942:9402 950:9500 1100:11000 1200:12000 1201:12001 1250:12500; do
   "$clang" -x cl -cl-std=CL2.0 --target=amdgcn-amd-amdhsa "-mcpu=gfx${row%%:*}" -nogpulib "-DISA_VERSION=${row##*:}" -emit-llvm \
     -c "$here/../hip/isa_version.cl" -o "$work/rocm/amdgcn/bitcode/oclc_isa_version_${row%%:*}.bc" || exit 1
 done

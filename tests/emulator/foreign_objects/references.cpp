@@ -124,6 +124,13 @@ void scaledMatmulTN(const Case &c) {
       [N = c.size("N")](int j, int k) { return k * N + j; });
 }
 
+/// A is (M, K), B is (K, N).
+void scaledMatmulNN(const Case &c) {
+  scaledProduct(
+      c, [K = c.size("K")](int i, int k) { return i * K + k; },
+      [N = c.size("N")](int j, int k) { return k * N + j; });
+}
+
 void transpose(const Case &c) {
   const int M = c.size("M"), N = c.size("N");
   for (int i = 0; i < M; ++i)
@@ -239,6 +246,7 @@ const References &tensorReferences() {
       {"matmul_nt", matmulNT},
       {"scaled_matmul", scaledMatmul},
       {"scaled_matmul_tn", scaledMatmulTN},
+      {"scaled_matmul_nn", scaledMatmulNN},
       {"transpose", transpose},
       {"histogram", histogram},
       {"scan", scan},

@@ -10,8 +10,11 @@
 // the lanes that have bits 3 and 4 of l as their bits 2 and 4. Sources, both run on gfx1201: what
 // llama.cpp's rdna4_fp8_gemm found for the whole wave (trperm), and another program's addresses.
 // gfx1250's loads of 16 and 8 bits from LDS have the same maps: AMD's "A Deep Dive into LDS
-// Optimizations on AMD Instinct MI450 GPUs" (rocm.blogs.amd.com, 2026), and what Triton compiles. Of
-// those of 6 and 4 bits, and of loads from its global memory, no description was found.
+// Optimizations on AMD Instinct MI450 GPUs" (rocm.blogs.amd.com, 2026), and what Triton compiles.
+// Of 4 bits, lane l gets element l % 16 of the lanes that have bit 4 of l as their bit 3: what
+// rocjitsu's test of them says that they give, and what Triton 3.9's products need. (Of bytes that
+// test has groups of 8 lanes, by which Triton's products would be wrong.) Of those of 6 bits nothing
+// else was found, and of loads from global memory rocjitsu and AMD's Comgr have different maps.
 #include "emulator/ops/lds/lds.h"
 #include "emulator/ops/memory/flat_address.h"
 #include "emulator/ops/tables.h"
@@ -53,6 +56,10 @@ Source ofGroup8(unsigned lane, unsigned e) { return {lane / 8 * 8 + e, lane % 8}
 Source ofWave32(unsigned lane, unsigned e) {
   return {(e & 3) | (lane >> 3 & 1) << 2 | (e >> 2 & 1) << 3 | (lane >> 4 & 1) << 4, lane % 8};
 }
+/// gfx1250, 4 bits.
+Source nibblesOfWave32(unsigned lane, unsigned e) {
+  return {(e & 7) | (lane >> 4 & 1) << 3 | (e >> 3) << 4, lane % 16};
+}
 
 /// Stores the transposed pieces; lanes that are off gave zeros and get nothing.
 template <unsigned PieceBits, unsigned Bits, class From>
@@ -90,6 +97,7 @@ template <unsigned PieceBits, unsigned Bits> void ldsOfGroup16(Wave &w, const In
 }
 void ldsHalves(Wave &w, const Inst &i) { ldsRead<128, 16>(w, i, ofGroup8); }
 void ldsBytes(Wave &w, const Inst &i) { ldsRead<64, 8>(w, i, ofWave32); }
+void ldsNibbles(Wave &w, const Inst &i) { ldsRead<64, 4>(w, i, nibblesOfWave32); }
 
 template <unsigned PieceBits, unsigned Bits> void globalLoad(Wave &w, const Inst &i) {
   if (w.lanes != 32)
@@ -111,6 +119,7 @@ constexpr OpDef kOps[] = {
     {"ds_read_b96_tr_b6", ldsOfGroup16<96, 6>, Class::Lds, Type::B96, {}, moves(12)},
     {"ds_load_tr16_b128", ldsHalves, Class::Lds, Type::B128, {}, moves(16)},
     {"ds_load_tr8_b64", ldsBytes, Class::Lds, Type::B64, {}, moves(8)},
+    {"ds_load_tr4_b64", ldsNibbles, Class::Lds, Type::B64, {}, moves(8)},
     {"global_load_tr_b64", globalLoad<64, 8>, Class::VmemRead, Type::B64, {}, moves(8)},
     {"global_load_tr_b128", globalLoad<128, 16>, Class::VmemRead, Type::B128, {}, moves(16)},
 };

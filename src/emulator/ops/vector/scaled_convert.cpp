@@ -1,6 +1,10 @@
 // gfx950's conversions between wide formats and block-scaled small ones (V_CVT_SCALEF32_*), and its
 // stochastic roundings to 16 bits. The scale is the exponent of a float: small values are divided
 // by it on the way in and multiplied on the way out.
+//
+// gfx1250's of eight elements to 8 and 4 bits (pk8): rocjitsu divides by the whole float, rounds to
+// nearest even, and saturates as MODE says; Triton casts by them with the scale 1. By gfx950's rule
+// the scale is a power of two, where both agree: others are refused.
 #include "emulator/ops/memory/atomics.h"
 #include "emulator/ops/memory/memory_ops.h"
 #include "emulator/ops/tables.h"
@@ -33,9 +37,10 @@ const FormatInfo &infoOf(Format f) { return kFormats[static_cast<unsigned>(f)]; 
 /// What an operation does; OpDef::conversion is its index.
 struct Conversion {
   Format from, to;
-  unsigned count;   ///< elements
-  bool stochastic;  ///< the second source is the random value
-  bool interleaved; ///< two sources of half the elements each
+  unsigned count;          ///< elements
+  bool stochastic;         ///< the second source is the random value
+  bool interleaved;        ///< two sources of half the elements each
+  bool wholeScale = false; ///< sources disagree on scales that are no powers of two
 };
 
 std::vector<Conversion> &conversions() {
@@ -106,7 +111,11 @@ void convert(Wave &w, const Inst &i) {
     select = narrowing ? (smallBits == 16 ? (i.opsel >> 3 & 1) * 16 : (i.opsel >> 2 & 3) * 8)
                        : (smallBits == 16 ? (i.opsel & 1) * 16 : (i.opsel & 3) * 8);
   forLanes(w.exec(), [&](unsigned lane) {
-    const uint32_t scale = word(w, scaleOperand, 0, lane) >> 23 & 255;
+    const uint32_t scaleBits = word(w, scaleOperand, 0, lane), scale = scaleBits >> 23 & 255;
+    if (c.wholeScale && (scaleBits & 0x807fffff || !scale || scale == 255))
+      throw WaveFault{"a scale that is no positive power of two of the normal floats: whether its "
+                      "other bits count is not known here",
+                      static_cast<int>(lane)};
     uint32_t random = c.stochastic ? word(w, i.src[1], 0, lane) : 0;
     uint32_t out[33] = {};
     for (unsigned k = 0; k < c.count; ++k) {
@@ -159,6 +168,7 @@ template <bool Bfloat> void stochastic16(Wave &w, const Inst &i) {
 Type typeOfBits(unsigned bits) {
   return bits <= 32    ? Type::B32
          : bits <= 64  ? Type::B64
+         : bits == 128 ? Type::B128
          : bits <= 256 ? Type::B256
          : bits <= 512 ? Type::B512
                        : Type::B1024;
@@ -180,10 +190,15 @@ std::vector<OpDef> makeTable() {
       d.src[1] = d.src[0];
     if (c.stochastic)
       d.src[1] = Type::B32;
+    if (c.wholeScale)
+      d.flow = Flow::Elements;
     conversions().push_back(c);
     ops.push_back(d);
   };
   auto nameOf = [](Format f) { return std::string(infoOf(f).name); };
+  for (Format wide : {Format::F32, Format::F16, Format::BF16})
+    for (Format small : {Format::Fp8, Format::Bf8, Format::Fp4})
+      add("pk8_" + nameOf(small) + "_" + nameOf(wide), {wide, small, 8, false, false, true});
   for (Format wide : {Format::F32, Format::F16, Format::BF16}) {
     for (Format small : {Format::Fp8, Format::Bf8}) {
       if (wide != Format::BF16)

@@ -2,7 +2,7 @@
 # needed, whose tensors are stood in for. This is a record: nothing in the project runs it.
 #   python -m venv v && v/bin/pip install flydsl==0.4.2
 #   mkdir -p rocm/llvm/bin && ln -s $(which ld.lld-22) rocm/llvm/bin/ld.lld
-#   for a in gfx942 gfx950 gfx1100 gfx1201; do ROCM_PATH=$PWD/rocm v/bin/python compile.py $a; done
+#   for a in gfx942 gfx950 gfx1100 gfx1201 gfx1250; do ROCM_PATH=$PWD/rocm v/bin/python compile.py $a; done
 import json
 import os
 import re
@@ -88,14 +88,16 @@ kernels.launch_add(*[Tensor((M, N), torch.float32)] * 3)
 entries.append(entry("add", "add", 128, [2, 3, 1], tensors(x=(M, N), y=(M, N), z=(M, N)),
                      {"x": integers("f32", M * N, -99, 99), "y": integers("f32", M * N, -99, 99),
                       "z": result("f32", M * N)}, {"n": M * N}, "add"))
-atoms = {"16x16x16": (lambda: fx.rocdl.MFMA(16, 16, 16, fx.Float16), 256)} if GFX9 else {
-    "16x16x16": (lambda: fx.rocdl.WMMA(16, 16, 16, fx.Float16), 128)}
 if GFX9:
-    atoms["32x32x8"] = (lambda: fx.rocdl.MFMA(32, 32, 8, fx.Float16), 256)
-for name, (mma, threads) in atoms.items():
+    shapes = {"16x16x16": 256, "32x32x8": 256}
+else:
+    shapes = {"16x16x32" if target == "gfx1250" else "16x16x16": 128}
+make = fx.rocdl.MFMA if GFX9 else fx.rocdl.WMMA
+for name, threads in shapes.items():
     for old in os.listdir(dump):
         os.rename(os.path.join(dump, old), os.path.join(tempfile.mkdtemp(), old))
-    kernels.make_matmul(mma, 16, threads)(*[Tensor((64, 64), torch.float16)] * 2, Tensor((64, 64), torch.float32))
+    m, n, k = map(int, name.split("x"))
+    kernels.make_matmul(lambda: make(m, n, k, fx.Float16), 16, threads)(*[Tensor((64, 64), torch.float16)] * 2, Tensor((64, 64), torch.float32))
     entries.append(entry("matmul_" + name, "matmul", threads, [1, 1, 1], tensors(a=(64, 64), b=(64, 64), c=(64, 64)),
                          {"a": integers("f16", 4096, -9, 9), "b": integers("f16", 4096, -9, 9),
                           "c": result("f32", 4096)}, {"M": 64, "N": 64, "K": 64}, "matmul_nt"))

@@ -3,6 +3,7 @@
 #   python -m venv v && v/bin/pip install triton==3.9.0 && v/bin/python compile.py
 import json
 import os
+import sys
 
 os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
 os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"
@@ -12,7 +13,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-TARGETS = {"gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1201": 32}
+TARGETS = {"gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1201": 32, "gfx1250": 32}
 POINTER = {"f32": "*fp32", "f64": "*fp64", "f16": "*fp16", "bf16": "*bf16", "i32": "*i32", "i8": "*i8",
            "f8E4M3FN": "*fp8e4nv", "f8E5M2": "*fp8e5", "f8E4M3FNUZ": "*fp8e4b8", "f8E5M2FNUZ": "*fp8e5b16",
            "f4E2M1FN": "*u8", "e8m0": "*u8"}
@@ -32,10 +33,11 @@ def product(reference, a, b, c, M, N, K, **more):
 
 
 def case(name, kernel, grid, warps, constants, arguments, reference, buffers, sizes=None, tolerance=0.0, targets=None,
-         options=None):
+         options=None, asynchronous=False):
     return dict(name=name, kernel=kernel, grid=grid, warps=warps, constants=constants, arguments=arguments,
                 reference=reference, buffers=buffers, sizes=sizes or {}, tolerance=tolerance,
-                targets=targets or list(TARGETS), options=options or {})
+                targets=targets or list(TARGETS), options=options or {},
+                asynchronous=asynchronous)
 
 
 def cases():
@@ -59,33 +61,34 @@ def cases():
     for a, c in (("f16", "f32"), ("bf16", "f32"), ("f32", "f32"), ("i8", "i32")):
         yield case(f"matmul_{a}", "matmul", tolerance=0.0, **half,
                    **product("matmul", a, a, c, 64, 128, 96) | {"sizes": {"M": 50, "N": 100, "K": 96}})
-    for a, targets in (("f8E4M3FN", ["gfx950", "gfx1201"]), ("f8E5M2", ["gfx950", "gfx1201"]),
+    ocp = ["gfx950", "gfx1201", "gfx1250"]
+    for a, targets in (("f8E4M3FN", ocp), ("f8E5M2", ocp),
                        ("f8E4M3FNUZ", ["gfx942"]), ("f8E5M2FNUZ", ["gfx942"])):
         yield case(f"matmul_{a}", "matmul", tolerance=0.0, targets=targets, **half,
                    **product("matmul", a, a, "f32", 64, 128, 96) | {"sizes": {"M": 50, "N": 100, "K": 96}})
-    for size in (16, 32):
+    # The rows and columns of gfx950's matrix instruction are an option; gfx1250 has 16 x 16 alone.
+    for target, suffix, edge, warps, options in (("gfx950", "_16", 16, 1, {"matrix_instr_nonkdim": 16}),
+                                                 ("gfx950", "_32", 64, 4, {"matrix_instr_nonkdim": 32}),
+                                                 ("gfx1250", "", 32, 2, {})):
         for a, fa in (("f8E4M3FN", "e4m3"), ("f8E5M2", "e5m2"), ("f4E2M1FN", "e2m1")):
             for b, fb in (("f8E4M3FN", "e4m3"), ("f4E2M1FN", "e2m1")):
                 pack = {"e4m3": 1, "e5m2": 1, "e2m1": 2}
-                yield case(f"scaled_{fa}_{fb}_{size}", "scaled_matmul", [1, 1, 1], 4 if size == 32 else 1,
-                           {"BM": 64 if size == 32 else 16, "BN": 64 if size == 32 else 16, "BK": 128,
+                yield case(f"scaled_{fa}_{fb}{suffix}", "scaled_matmul", [1, 1, 1], warps,
+                           {"BM": edge, "BN": edge, "BK": 128,
                             "A_FORMAT": fa, "B_FORMAT": fb, "A_PACK": pack[fa], "B_PACK": pack[fb]},
-                           {"a": None, "a_scale": None, "b": None, "b_scale": None, "c": None,
-                            "N": 64 if size == 32 else 16, "K": 256},
+                           {"a": None, "a_scale": None, "b": None, "b_scale": None, "c": None, "N": edge, "K": 256},
                            "scaled_matmul",
-                           {"a": integers(a, (64 if size == 32 else 16) * 256, -3, 3),
-                            "a_scale": integers("e8m0", (64 if size == 32 else 16) * 8, -2, 2),
-                            "b": integers(b, (64 if size == 32 else 16) * 256, -3, 3),
-                            "b_scale": integers("e8m0", (64 if size == 32 else 16) * 8, -2, 2),
-                            "c": result("f32", (64 if size == 32 else 16) ** 2)},
-                           {"M": 64 if size == 32 else 16, "N": 64 if size == 32 else 16, "K": 256},
-                           targets=["gfx950"], options={"matrix_instr_nonkdim": size})
-    yield case("scaled_tn", "scaled_matmul_tn", [1, 1, 1], 4, {"BM": 64, "BN": 64, "BK": 128},
-               {"a": None, "a_scale": None, "b": None, "b_scale": None, "c": None, "M": 64, "N": 64, "K": 256},
-               "scaled_matmul_tn",
-               {"a": integers("f4E2M1FN", 64 * 256, -3, 3), "a_scale": integers("e8m0", 64 * 8, -2, 2),
-                "b": integers("f4E2M1FN", 64 * 256, -3, 3), "b_scale": integers("e8m0", 64 * 8, -2, 2),
-                "c": result("f32", 64 * 64)}, {"M": 64, "N": 64, "K": 256}, targets=["gfx950"])
+                           {"a": integers(a, edge * 256, -3, 3), "a_scale": integers("e8m0", edge * 8, -2, 2),
+                            "b": integers(b, edge * 256, -3, 3), "b_scale": integers("e8m0", edge * 8, -2, 2),
+                            "c": result("f32", edge ** 2)},
+                           {"M": edge, "N": edge, "K": 256}, targets=[target], options=options)
+    for form, targets in (("tn", ["gfx950"]), ("nn", ["gfx1250"])):
+        yield case(f"scaled_{form}", f"scaled_matmul_{form}", [1, 1, 1], 4, {"BM": 64, "BN": 64, "BK": 128},
+                   {"a": None, "a_scale": None, "b": None, "b_scale": None, "c": None, "M": 64, "N": 64, "K": 256},
+                   f"scaled_matmul_{form}",
+                   {"a": integers("f4E2M1FN", 64 * 256, -3, 3), "a_scale": integers("e8m0", 64 * 8, -2, 2),
+                    "b": integers("f4E2M1FN", 64 * 256, -3, 3), "b_scale": integers("e8m0", 64 * 8, -2, 2),
+                    "c": result("f32", 64 * 64)}, {"M": 64, "N": 64, "K": 256}, targets=targets)
     yield case("transpose", "transpose", [1, 1, 1], 4, {"M": 32, "N": 64}, {"x": None, "y": None}, "transpose",
                {"x": integers("f32", 2048, -1000, 1000), "y": result("f32", 2048)}, {"M": 32, "N": 64})
     yield case("transpose_f16", "transpose", [1, 1, 1], 8, {"M": 64, "N": 64}, {"x": None, "y": None}, "transpose",
@@ -107,8 +110,8 @@ def cases():
                {"x": integers("i32", 512, -1000, 1000), "y": result("i32", 512)}, {"rows": 2, "columns": 256})
     yield case("random", "random", [2, 1, 1], 4, {"BLOCK": 256}, {"seed": 12345, "out": None}, "random",
                {"out": result("i32", 2048)}, {"n": 512, "seed": 12345})
-    for to, targets in (("f16", None), ("bf16", None), ("f8E4M3FN", ["gfx950", "gfx1201"]),
-                        ("f8E5M2", ["gfx950", "gfx1201"]), ("f8E4M3FNUZ", ["gfx942"]), ("f8E5M2FNUZ", ["gfx942"])):
+    for to, targets in (("f16", None), ("bf16", None), ("f8E4M3FN", ocp), ("f8E5M2", ocp),
+                        ("f8E4M3FNUZ", ["gfx942"]), ("f8E5M2FNUZ", ["gfx942"])):
         yield case(f"cast_{to}", "cast", [2, 1, 1], 4, {"BLOCK": 512}, {"x": None, "y": None}, "cast",
                    {"x": {"type": "f32", "count": 1024, "fill": "fractions", "from": -200, "to": 200},
                     "y": result(to, 1024)}, targets=targets)
@@ -119,12 +122,32 @@ def cases():
                {"q": integers("f16", 64 * 64, -2, 2), "k": integers("f16", 128 * 64, -2, 2),
                 "v": integers("f16", 128 * 64, -2, 2), "out": result("f32", 64 * 64)},
                {"rows": 64, "keys": 128, "width": 64}, 2e-3)
+    # gfx1250's rings: of lanes' copies to LDS, and of the tensor mover, with tiles that reach past the tensors.
+    for a in ("f16", "f8E4M3FN"):
+        yield case(f"copied_ring_{a}", "matmul", tolerance=0.0, targets=["gfx1250"], asynchronous=True,
+                   **half | {"grid": [2, 4, 1], "constants": {"BM": 32, "BN": 32, "BK": 64},
+                             "arguments": half["arguments"] | {"K": 320}},
+                   options={"num_stages": 3},
+                   **product("matmul", a, a, "f32", 64, 128, 320) | {"sizes": {"M": 50, "N": 100, "K": 320}})
+        for stages in (1, 2, 3):
+            yield case(f"moved_ring_{a}_{stages}", "moved_matmul", tolerance=0.0, targets=["gfx1250"],
+                       **half | {"grid": [2, 4, 1], "constants": {"BM": 32, "BN": 32, "BK": 64},
+                                 "arguments": half["arguments"] | {"N": 112, "K": 304}},
+                       options={"num_stages": stages},
+                       **product("matmul", a, a, "f32", 50, 112, 304) | {"sizes": {"M": 50, "N": 112, "K": 304}})
 
 
+# All targets are compiled, or those that are named; the objects of the others stay as they are.
 def main():
-    entries = []
+    chosen = sys.argv[1:] or list(TARGETS)
+    manifest = os.path.join(FOLDER, "manifest.json")
+    with open(manifest) as f:
+        entries = [e for e in json.load(f) if e["target"] not in chosen]
     for c in cases():
+        os.environ["TRITON_HIP_USE_ASYNC_COPY"] = str(int(c["asynchronous"]))
         for target in c["targets"]:
+            if target not in chosen:
+                continue
             kernel = getattr(kernels, c["kernel"])
             signature, arguments = {}, []
             for name in kernel.arg_names:
@@ -149,7 +172,7 @@ def main():
                             "grid": c["grid"], "block": [c["warps"] * TARGETS[target], 1, 1],
                             "shared": made.metadata.shared, "arguments": arguments, "buffers": c["buffers"],
                             "sizes": c["sizes"], "reference": c["reference"], "tolerance": c["tolerance"]})
-    with open(os.path.join(FOLDER, "manifest.json"), "w") as f:
+    with open(manifest, "w") as f:
         f.write("[\n" + ",\n".join(json.dumps(e) for e in entries) + "\n]\n")
     print(triton.__version__, len(entries), "objects")
 

@@ -94,6 +94,22 @@ def scaled_matmul_tn(a, a_scale, b, b_scale, c, M, N, K, BM: tl.constexpr, BN: t
     tl.store(c + i[:, None] * N + j[None, :], sums)
 
 
+# A as in the first, (M, K), and B as in the second, (K, N): the places of elements along k are told by A.
+@triton.jit
+def scaled_matmul_nn(a, a_scale, b, b_scale, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    i = tl.arange(0, BM)
+    j = tl.arange(0, BN)
+    block = tl.arange(0, BK // 32)
+    sums = tl.zeros((BM, BN), dtype=tl.float32)
+    for first in range(0, K, BK):
+        left = tl.load(a + i[:, None] * (K // 2) + (first // 2 + tl.arange(0, BK // 2))[None, :])
+        right = tl.load(b + tl.arange(0, BN // 2)[None, :] + (first + tl.arange(0, BK))[:, None] * (N // 2))
+        left_scale = tl.load(a_scale + i[:, None] * (K // 32) + (first // 32 + block)[None, :])
+        right_scale = tl.load(b_scale + j[:, None] * (K // 32) + (first // 32 + block)[None, :])
+        sums = tl.dot_scaled(left, left_scale, "e2m1", right, right_scale, "e2m1", sums, rhs_k_pack=False)
+    tl.store(c + i[:, None] * N + j[None, :], sums)
+
+
 @triton.jit
 def transpose(x, y, M: tl.constexpr, N: tl.constexpr):
     i = tl.arange(0, M)
@@ -187,3 +203,18 @@ def attention(q, k, v, out, ROWS: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.co
         sums = tl.dot(p.to(tl.float16), value, sums * shrink[:, None])
         largest = peak
     tl.store(out + i[:, None] * WIDTH + w[None, :], sums / total[:, None])
+
+
+# C (M, N) = A (M, K) times B (K, N), by descriptors of tensors, which gfx1250's tensor mover loads and stores; tiles
+# may reach past the tensors.
+@triton.jit
+def moved_matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    left = tl.make_tensor_descriptor(a, shape=[M, K], strides=[K, 1], block_shape=[BM, BK])
+    right = tl.make_tensor_descriptor(b, shape=[K, N], strides=[N, 1], block_shape=[BK, BN])
+    to = tl.make_tensor_descriptor(c, shape=[M, N], strides=[N, 1], block_shape=[BM, BN])
+    i = tl.program_id(0) * BM
+    j = tl.program_id(1) * BN
+    sums = tl.zeros((BM, BN), dtype=tl.float32)
+    for first in range(0, K, BK):
+        sums = tl.dot(left.load([i, first]), right.load([first, j]), sums)
+    to.store([i, j], sums.to(c.dtype.element_ty))

@@ -160,18 +160,20 @@ TEST_CASE("gfx1250: lanes that copy to one place, and LDS addresses never writte
              Catch::Contains("a register that was never written is used as an LDS address"));
 }
 
-TEST_CASE("gfx1250: loads from LDS transpose halves in groups of eight lanes, bytes in two fours") {
+TEST_CASE("gfx1250: loads from LDS transpose halves in groups of eight lanes, bytes and nibbles in "
+          "parts") {
   WaveRun w = counting();
   for (uint32_t i = 0; i < w.memory.size(); ++i)
     w.memory[i] = static_cast<uint8_t>(i * 2654435761u >> 24);
   // Each lane's piece is somewhere of its own.
-  Lanes halves = {}, bytes = {};
+  Lanes halves = {}, bytes = {}, nibbles = {};
   for (unsigned i = 0; i < 32; ++i) {
     halves[i] = 16 * (i * 5 % 32);
     bytes[i] = 2048 + 8 * (i * 11 % 32);
+    nibbles[i] = 1024 + 8 * (i * 7 % 32);
   }
-  w.v = {{1, halves}, {2, bytes}, {5, iota(0, 16)}};
-  w.readV = {8, 9, 10, 11, 12, 13};
+  w.v = {{1, halves}, {2, bytes}, {3, nibbles}, {5, iota(0, 16)}};
+  w.readV = {8, 9, 10, 11, 12, 13, 14, 15};
   std::string fill;
   for (unsigned part = 0; part < 4; ++part)
     fill += "v_add_nc_u32 v6, " + std::to_string(512 * part) + ", v5\n" +
@@ -180,6 +182,7 @@ TEST_CASE("gfx1250: loads from LDS transpose halves in groups of eight lanes, by
   w.run(fill + "s_wait_asynccnt 0\n"
                "ds_load_tr16_b128 v[8:11], v1\n"
                "ds_load_tr8_b64 v[12:13], v2\n"
+               "ds_load_tr4_b64 v[14:15], v3\n"
                "s_wait_dscnt 0\n");
   for (unsigned lane = 0; lane < 32; ++lane)
     for (unsigned e = 0; e < 8; ++e) {
@@ -194,6 +197,15 @@ TEST_CASE("gfx1250: loads from LDS transpose halves in groups of eight lanes, by
       const unsigned source = (e & 3) + (e & 4 ? 8 : 0) + (lane & 8 ? 4 : 0) + (lane & 16);
       CHECK((w.outV[12 + e / 4][lane] >> (8 * (e % 4)) & 0xff) ==
             w.memory[bytes[source] + lane % 8]);
+    }
+  // For 4 bits rocjitsu's test tells rows m and columns k: lane k has the column, and row m of it goes
+  // to lane m + 16 * (bit 3 of k), whose elements are bits 0 to 2 of k, and bit 4.
+  for (unsigned k = 0; k < 32; ++k)
+    for (unsigned m = 0; m < 16; ++m) {
+      INFO("row " << m << ", column " << k);
+      const unsigned lane = m + 16 * (k >> 3 & 1), e = (k & 7) + 8 * (k >> 4);
+      CHECK((w.outV[14 + e / 8][lane] >> (4 * (e % 8)) & 15) ==
+            (w.memory[nibbles[k] + m / 2] >> (4 * (m % 2)) & 15u));
     }
 }
 

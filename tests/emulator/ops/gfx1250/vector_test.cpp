@@ -332,6 +332,59 @@ TEST_CASE("gfx1250: halves to 8 bits and back") {
   CHECK_THAT(sign.result.fault.message, Catch::Contains("no source says which half it changes"));
 }
 
+TEST_CASE("gfx1250: eight numbers to 8 and 4 bits, divided by a power of two") {
+  WaveRun w("gfx1250");
+  const float numbers[] = {2, -3, 896, 0.125f, 2.125f, 3e6f, -0.0f, 12};
+  for (unsigned k = 0; k < 8; ++k)
+    w.v[8 + k] = Lanes{};
+  for (unsigned k = 0; k < 4; ++k)
+    w.v[16 + k] = w.v[24 + k] = Lanes{};
+  for (unsigned k = 0; k < 8; ++k) {
+    const auto bits = std::bit_cast<uint32_t>(numbers[k]);
+    w.v[8 + k][0] = w.v[8 + k][1] = bits;
+    w.v[16 + k / 2][0] |= (bits >> 16) << 16 * (k % 2); // the first ones are bfloats, too
+  }
+  // Halves of 1, -1.5, 448, 0.0625, 1.0625, 60000, -0, 6.
+  const uint32_t halves[] = {0xbe003c00, 0x2c005f00, 0x7b533c40, 0x46008000};
+  for (unsigned k = 0; k < 4; ++k)
+    w.v[24 + k][0] = halves[k];
+  w.v[1] = Lanes{};
+  w.v[1][0] = std::bit_cast<uint32_t>(2.0f);
+  w.v[1][1] = std::bit_cast<uint32_t>(0.5f);
+  for (unsigned lane = 2; lane < 32; ++lane)
+    w.v[1][lane] = std::bit_cast<uint32_t>(1.0f);
+  w.readV = {30, 31, 32, 33, 34, 35, 36, 37, 38, 39};
+  w.run("v_cvt_scalef32_pk8_fp8_f32 v[30:31], v[8:15], v1\n"
+        "v_cvt_scalef32_pk8_bf8_f32 v[32:33], v[8:15], v1\n"
+        "v_cvt_scalef32_pk8_fp4_f32 v34, v[8:15], v1\n"
+        "v_cvt_scalef32_pk8_fp8_bf16 v[36:37], v[16:19], v1\n"
+        "v_cvt_scalef32_pk8_fp8_f16 v[38:39], v[24:27], 1.0\n");
+  // E4M3: 1, -1.5, 448, 2^-4; 1.0625 goes to 1, 1.5e6 to NaN without saturation, -0, 6.
+  CHECK(w.outV[30][0] == 0x187ebc38);
+  CHECK(w.outV[31][0] == 0x4c807f38);
+  // Twice as much, not half: 4, -6, 1792 (too large), 2^-2.
+  CHECK(w.outV[30][1] == 0x287fcc48);
+  // E5M2: 448 is 7 * 2^6, 1.5e6 infinity.
+  CHECK(w.outV[32][0] == 0x2c5fbe3c);
+  CHECK(w.outV[33][0] == 0x46807c3c);
+  // E2M1 saturates: 1, -1.5, 6, 0 | 1, 6, -0, 6.
+  CHECK(w.outV[34][0] == 0x787207b2);
+  CHECK(w.outV[36][0] == 0x187ebc38);
+  CHECK(w.outV[38][0] == 0x187ebc38);
+  CHECK(w.outV[39][0] == 0x4c807f38);
+  // Whether bits of a scale below its exponent count, sources do not agree on.
+  for (const float scale : {1.5f, -1.0f, 0.0f, INFINITY}) {
+    WaveRun refused("gfx1250");
+    refused.v = {{1, Lanes{}}};
+    for (unsigned k = 0; k < 8; ++k)
+      refused.v[8 + k] = Lanes{};
+    for (unsigned lane = 0; lane < 32; ++lane)
+      refused.v[1][lane] = std::bit_cast<uint32_t>(scale);
+    refused.run("v_cvt_scalef32_pk8_fp8_f32 v[30:31], v[8:15], v1\n", true);
+    CHECK_THAT(refused.result.fault.message, Catch::Contains("no positive power of two"));
+  }
+}
+
 TEST_CASE("gfx1250: words move in groups of lanes") {
   const auto run = [](const std::string &op, unsigned by, unsigned width) {
     WaveRun w("gfx1250");

@@ -84,6 +84,26 @@ TEST_CASE("an undefined half of a pair stays in its half") {
 #undef HIGH
 }
 
+TEST_CASE("undefined elements of a conversion of eight stay in their register of the result") {
+#define LOW "\nglobal_store_b32 v1, v20, s[2:3]"
+#define HIGH "\nglobal_store_b32 v1, v21, s[2:3]"
+#define PAIRS "v_mov_b32 v8, 0\nv_mov_b32 v9, 0\n"
+  const Case cases[] = {
+      // v[4:7] have values, v[8:11] have none.
+      {"gfx1250", "v_cvt_scalef32_pk8_fp8_f32 v[20:21], v[4:11], 1.0" LOW, nullptr},
+      {"gfx1250", "v_cvt_scalef32_pk8_fp8_f32 v[20:21], v[4:11], 1.0" HIGH, kData},
+      {"gfx1250", "v_cvt_scalef32_pk8_bf8_f16 v[20:21], v[6:9], 1.0" LOW, nullptr},
+      {"gfx1250", "v_cvt_scalef32_pk8_bf8_f16 v[20:21], v[6:9], 1.0" HIGH, kData},
+      {"gfx1250", PAIRS "v_cvt_scalef32_pk8_bf8_f16 v[20:21], v[6:9], 1.0" HIGH, nullptr},
+      {"gfx1250", "v_cvt_scalef32_pk8_fp4_f32 v20, v[4:11], 1.0" LOW, kData},
+  };
+  for (const Case &c : cases)
+    check(c);
+#undef LOW
+#undef HIGH
+#undef PAIRS
+}
+
 TEST_CASE("undefined elements go through matrix instructions to their row, column and sum") {
   // 32x32x8: lane l has row or column l % 32 of A and B, and column l % 32 of D.
   const std::string sums = "\nv_mfma_f32_32x32x8_f16 a[0:15], v[4:5], v[6:7], a[0:15]\ns_nop 15\n",
