@@ -28,15 +28,15 @@ struct TensorMoveOptions {
 /// the shape of `lds`, which is static; `tile` counts tiles of that shape along each mode, as
 /// fx::flat_divide does. What lies outside of the tensor becomes zeros.
 ///
-/// Each of the waves issues one instruction, whatever lanes are on. All of them must reach the call:
-/// where an fx::if_ stands around it, its condition is the same for all threads of a wave, such as
-/// `fx::rocdl::wave_id() == 0`, and `waves` says how many waves get there, from wave 0 on.
+/// Each of the waves issues one instruction, whatever lanes are on. All of them must reach the call: where an
+/// fx::if_ stands around it, its condition is the same for all threads of a wave, such as
+/// `fx::rocdl::wave_id() == 0`, and `waves` says how many waves get there, from wave 0 on. Without an fx::if_, 1
+/// lets each wave move a tile of its own: where it writes, `lds` of a load, is made of its wave_id().
 ///
-/// The compiler waits for no move. `s_wait_tensorcnt(n)` waits until at most n moves of the wave are
-/// under way; they end in the order in which they were issued, loads and stores alike. After it, a
-/// barrier lets the other waves read what came: `gpu::barrier()`, which also keeps the compiler from
-/// moving reads before the wait. Before LDS is moved to again, its readers meet at a barrier too. The
-/// emulator's wait check names what is missing.
+/// The compiler waits for no move. `s_wait_tensorcnt(n)` waits until at most n moves of the wave are under
+/// way; they end in the order in which they were issued, loads and stores alike. After it, a barrier lets the
+/// other waves read what came: `gpu::barrier()`, which also keeps the compiler from moving reads before the wait.
+/// Before LDS is moved to again, its readers meet at a barrier too. The emulator's wait check names what is missing.
 ///
 /// Both have the same 1 to 5 modes (the last has the stride 1), and elements of 8, 16, 32 or
 /// 64 bits. In `lds`, every so many elements may be followed by a gap, as in `(64, 32):(40, 1)`: 2, 4,

@@ -1,6 +1,7 @@
 #include "builder/rocdl/mover_operands.h"
 
 #include "builder/trace/facade.h"
+#include "builder/trace/thread_dependence.h"
 #include "builder/trace/types.h"
 #include "layout/coord.h"
 
@@ -12,6 +13,27 @@ Tracer &withMover(const char *function, Loc loc) {
   Tracer &tracer = Tracer::require(function, loc);
   tracer.kernel.targetWith(Feature::tensor_mover, function, loc);
   return tracer;
+}
+
+void expectWaves(const char *function, Tracer &tracer, int waves, bool isLoad, const Tensor &place,
+                 const std::string &instead, Loc loc) {
+  const std::optional<int> all = tracer.kernel.waves();
+  if (!all || waves == *all || !tracer.arrivals.isForWholeBlock())
+    return;
+  if (waves == 1 && ThreadDependence(tracer.kernel).of(tracer.use(place.handle(), loc), 0) ==
+                        Agreement::different)
+    return;
+  const char *own = waves > 1 ? ""
+                    : isLoad  ? ", or give each wave a tile of its own in shared memory, sliced by "
+                                "fx::rocdl::wave_id()"
+                              : ", or store a tile of its own from each wave, numbered by "
+                                "fx::rocdl::wave_id()";
+  throw TraceError(std::string(function) + ": the tile is for " + std::to_string(waves) +
+                       " of the block's " + std::to_string(*all) +
+                       " waves, but all waves get here; " + instead +
+                       ", or call it inside fx::if_(fx::rocdl::wave_id() < " +
+                       std::to_string(waves) + ", ...)" + own,
+                   loc);
 }
 
 namespace fly = mlir::fly;

@@ -22,11 +22,11 @@ constexpr int kMaxRank = 5;
 
 class TileMove {
 public:
-  TileMove(const char *function, const Tensor &tensor, const IntTuple &tile, const Tensor &lds,
-           const TensorMoveOptions &options, Loc loc)
-      : tensor_(tensor), tile_(tile), lds_(lds), options_(options), loc_(loc),
-        tracer_(builder::withMover(function, loc)), operands_(function, tracer_, tensor, lds, loc),
-        rank_(operands_.tensorRank()) {
+  TileMove(const char *function, bool isLoad, const Tensor &tensor, const IntTuple &tile,
+           const Tensor &lds, const TensorMoveOptions &options, Loc loc)
+      : function_(function), isLoad_(isLoad), tensor_(tensor), tile_(tile), lds_(lds),
+        options_(options), loc_(loc), tracer_(builder::withMover(function, loc)),
+        operands_(function, tracer_, tensor, lds, loc), rank_(operands_.tensorRank()) {
     expectModes();
     operands_.expectCache(options.cache);
     waves_ = wavesOf();
@@ -55,6 +55,8 @@ public:
         tensor_.iter(loc_) + IntTuple::Arg(crd2idx(start, tensor_.layout(loc_), loc_), loc_),
         make_layout(IntTuple(flat(tileShape)), IntTuple(detail::tupleOf(strides, loc_)), loc_),
         loc_);
+    builder::expectWaves(function_, tracer_, waves_, isLoad_, isLoad_ ? lds_ : part,
+                         "leave out .waves", loc_);
     const builder::MoverGap gap = operands_.gap();
     Handle atom = make_copy_atom(TDM({.rank = rank_,
                                       .warps = waves_,
@@ -121,15 +123,10 @@ private:
     if (all && waves > *all)
       refuse(std::to_string(waves) + " waves are to share the tile, and the block has " +
              std::to_string(*all));
-    if (all && waves != *all && tracer_.arrivals.isForWholeBlock())
-      refuse("the tile is for " + std::to_string(waves) + " of the block's " +
-             std::to_string(*all) +
-             " waves, but all waves get here; leave out .waves, or call it inside fx::if_("
-             "fx::rocdl::wave_id() < " +
-             std::to_string(waves) + ", ...)");
     return waves;
   }
-
+  const char *function_;
+  bool isLoad_;
   const Tensor &tensor_;
   const IntTuple &tile_;
   const Tensor &lds_;
@@ -144,7 +141,8 @@ private:
 
 void tensor_load_to_lds(const Tensor &tensor, const IntTuple &tile, const Tensor &lds,
                         const TensorMoveOptions &options, Loc loc) {
-  const auto [part, atom] = TileMove("tensor_load_to_lds", tensor, tile, lds, options, loc).make();
+  const auto [part, atom] =
+      TileMove("tensor_load_to_lds", true, tensor, tile, lds, options, loc).make();
   copy(atom, part, lds, loc);
 }
 
@@ -155,7 +153,7 @@ void tensor_store_from_lds(const Tensor &lds, const Tensor &tensor, const IntTup
                      ".workgroups",
                      loc);
   const auto [part, atom] =
-      TileMove("tensor_store_from_lds", tensor, tile, lds, options, loc).make();
+      TileMove("tensor_store_from_lds", false, tensor, tile, lds, options, loc).make();
   copy(atom, lds, part, loc);
 }
 

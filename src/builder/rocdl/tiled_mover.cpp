@@ -4,6 +4,7 @@
 
 #include "builder/atoms/specs.h"
 #include "builder/atoms/tiling.h"
+#include "builder/rocdl/mover_operands.h"
 #include "builder/trace/facade.h"
 #include "builder/trace/layout_errors.h"
 #include "builder/trace/types.h"
@@ -49,23 +50,29 @@ TiledTdm makeTiled(const Tensor &tensor, const Layout &lds, const Tile &tile, in
   return {CopyAtom(atom), Tensor(t.wrap(made.getCoordTensor(), DType(), loc))};
 }
 
-/// The elements that one instruction of the atom moves.
-std::int64_t boxOf(const CopyAtom &atom, Loc loc) {
+/// What one instruction of an atom moves.
+struct Box {
+  std::int64_t elements = 1;
+  bool isLoad = false;
+};
+Box boxOf(const CopyAtom &atom, Loc loc) {
   const mlir::Type type = builder::atomType(detail::running(), atom.handle(), loc);
   llvm::ArrayRef<std::int32_t> shape;
+  Box box;
   if (auto copy = mlir::dyn_cast<fly::CopyAtomType>(type)) {
-    if (auto load = mlir::dyn_cast<fly_rocdl::CopyOpCDNA5TensorLoadType>(copy.getCopyOp()))
+    if (auto load = mlir::dyn_cast<fly_rocdl::CopyOpCDNA5TensorLoadType>(copy.getCopyOp())) {
       shape = load.getShape();
+      box.isLoad = true;
+    }
     if (auto store = mlir::dyn_cast<fly_rocdl::CopyOpCDNA5TensorStoreType>(copy.getCopyOp()))
       shape = store.getShape();
   }
   if (shape.empty())
     throw TraceError("tdm_partition: the atom is one of make_tiled_tdm_atom, not " + atom.str(),
                      loc);
-  std::int64_t elements = 1;
   for (std::int32_t extent : shape)
-    elements *= extent;
-  return elements;
+    box.elements *= extent;
+  return box;
 }
 
 /// The waves of a layout that numbers them.
@@ -85,33 +92,26 @@ class Partition {
 public:
   Partition(const CopyAtom &atom, const IntTuple &wave, const Layout &waves, Loc loc)
       : box_(boxOf(atom, loc)), waves_(wavesOf(waves, loc)), wave_(crd2idx(wave, waves, loc)),
-        loc_(loc) {
-    Tracer &tracer = Tracer::require("tdm_partition", loc);
-    const std::optional<int> all = tracer.kernel.waves();
-    if (!all)
-      return;
-    if (waves_ > *all)
+        loc_(loc), tracer_(Tracer::require("tdm_partition", loc)) {
+    if (const std::optional<int> all = tracer_.kernel.waves(); all && waves_ > *all)
       refuse("the tile is for " + std::to_string(waves_) + " waves, and the block has " +
              std::to_string(*all));
-    if (waves_ < *all && tracer.arrivals.isForWholeBlock())
-      refuse("the tile is for " + std::to_string(waves_) + " of the block's " +
-             std::to_string(*all) +
-             " waves, but all waves get here; make it for all of them, or call this inside "
-             "fx::if_(fx::rocdl::wave_id() < " +
-             std::to_string(waves_) + ", ...)");
   }
 
   TdmPartition of(const Tensor &shared, const Tensor &global) const {
     const layout::Layout to = layoutOf(shared, false), from = layoutOf(global, true);
+    builder::expectWaves("tdm_partition", tracer_, waves_, box_.isLoad,
+                         box_.isLoad ? shared : global, "make it for all of them", loc_);
     // A tensor is the tile whole if its modes are those of the tile.
     const std::int64_t elements = sizeOf(modeZero(to));
-    const bool isWhole = sizeOf(modeZero(from)) != elements || elements % (box_ * waves_) != 0;
+    const bool isWhole =
+        sizeOf(modeZero(from)) != elements || elements % (box_.elements * waves_) != 0;
     if (isWhole && sizeOf(to) != sizeOf(from))
       refuse("mode 0 of the tensors is one tile; that of " + shared.str() + " and that of " +
              global.str() + " differ in elements");
     const layout::Layout tile = isWhole ? to : modeZero(to);
-    const layout::Layout boxes =
-        builder::layoutErrorsAt(loc_, [&] { return fly_rocdl::boxesOfWaves(tile, box_, waves_); });
+    const layout::Layout boxes = builder::layoutErrorsAt(
+        loc_, [&] { return fly_rocdl::boxesOfWaves(tile, box_.elements, waves_); });
     return {part(shared, boxes, isWhole), part(global, boxes, isWhole)};
   }
 
@@ -162,10 +162,11 @@ private:
     return slice(tiled, rest ? IntTuple(detail::tupleOf(coordinate, loc_)) : coordinate[0], loc_);
   }
 
-  std::int64_t box_;
+  Box box_;
   int waves_;
   IntTuple wave_;
   Loc loc_;
+  Tracer &tracer_;
 };
 
 } // namespace

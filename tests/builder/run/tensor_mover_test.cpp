@@ -151,6 +151,22 @@ TEST_CASE("tensor moves that the mover can't do are refused at the call") {
          tensor_load_to_lds(x, {0, 0}, shared({8, 8}, {8, 1}), {.waves = 1});
        },
        "the tile is for 1 of the block's 4 waves, but all waves get here"},
+      {[&](auto &x) { // a tile of its own for each wave, and one place for all
+         tensor_load_to_lds(x, {fx::rocdl::wave_id(), 0}, shared({8, 8}, {8, 1}), {.waves = 1});
+       },
+       "or give each wave a tile of its own in shared memory, sliced by fx::rocdl::wave_id()"},
+      {[&](auto &x) {
+         const auto four = shared({8, 8, 4}, {8, 1, 64});
+         tensor_store_from_lds(four(fx::_, fx::_, fx::rocdl::wave_id()), x, {0, 0}, {.waves = 1});
+       },
+       "or store a tile of its own from each wave, numbered by fx::rocdl::wave_id()"},
+      {[&](auto &x) {
+         const auto four = shared({8, 8, 4}, {8, 1, 64});
+         tensor_load_to_lds(x, {0, 0}, four(fx::_, fx::_, fx::rocdl::wave_id()), {.waves = 2});
+       },
+       "the tile is for 2 of the block's 4 waves, but all waves get here; leave out .waves, or "
+       "call "
+       "it inside fx::if_(fx::rocdl::wave_id() < 2, ...)"},
       {[&](auto &x) { // a branch that all waves take
          fx::if_(fx::Int32(fx::block_idx().x) == 0, [&] {
            tensor_load_to_lds(x, {0, 0}, shared({8, 8}, {8, 1}), {.waves = 1});
@@ -216,6 +232,45 @@ TEST_CASE("tensor moves in loops that some waves run are for these waves") {
   kernel(x, y).launch({.grid = 1, .block = kBlock, .stream = stream});
   stream.synchronize();
   CHECK(y.to_host() == x.to_host());
+}
+
+TEST_CASE(
+    "tensor moves without a branch around them are for each wave by itself where its place is") {
+  if (!hasMover())
+    return;
+  const fx::Kernel kernel("own_tiles", [](fx::Tensor x, fx::Tensor y, fx::Tensor z, fx::Tensor w) {
+    namespace rocdl = fx::rocdl;
+    const fx::Int32 wave = rocdl::wave_id();
+    fx::SharedAllocator shared;
+    const auto all = shared.tensor(fx::f32, fx::make_layout({8, 8, 4}, {8, 1, 64}));
+    const fx::Tensor own = all(fx::_, fx::_, wave);
+    rocdl::tensor_load_to_lds(x, {wave, 0}, own, {.waves = 1});
+    rocdl::s_wait_tensorcnt(0);
+    rocdl::tensor_store_from_lds(own, y, {wave, 0}, {.waves = 1});
+    rocdl::s_wait_tensorcnt(0);
+    // The same by atoms: waves take the tiles backwards.
+    const fx::Layout tile = fx::make_layout({8, 8}, {8, 1}), one = fx::make_layout(1);
+    const auto load = rocdl::make_tiled_tdm_atom(rocdl::TensorLoad{}, z, tile, {8, 8});
+    const auto store = rocdl::make_tiled_tdm_atom(rocdl::TensorStore{}, w, tile, {8, 8});
+    const auto part = [&](const rocdl::TiledTdm &made) {
+      return rocdl::tdm_partition(
+          made.atom, 0, one, own,
+          fx::zipped_divide(made.coordinates, fx::Tile{8, 8})(fx::_, fx::make_coord(3 - wave, 0)));
+    };
+    const auto [to, from] = part(load);
+    fx::copy(load.atom, from, to);
+    rocdl::s_wait_tensorcnt(0);
+    const auto [held, result] = part(store);
+    fx::copy(store.atom, held, result);
+    rocdl::s_wait_tensorcnt(0);
+  });
+  const auto x = fx::DeviceArray<float>::random({32, 8}, 1),
+             z = fx::DeviceArray<float>::random({32, 8}, 2);
+  fx::DeviceArray<float> y({32, 8}), w({32, 8});
+  kernel(x, y, z, w).launch({.grid = 1, .block = kBlock});
+  fx::Device::current().synchronize();
+  CHECK(y.to_host() == x.to_host());
+  CHECK(w.to_host() == z.to_host());
 }
 
 namespace {
@@ -384,6 +439,8 @@ TEST_CASE("tensor moves by atoms made of a tensor say what does not fit") {
        "the tile is for 8 waves, and the block has 4"},
       {[&](auto &x) { part(x, 2, fx::make_layout(2), 0); },
        "the tile is for 2 of the block's 4 waves, but all waves get here"},
+      {[&](auto &x) { part(x, 1, fx::make_layout(1), 0); },
+       "or give each wave a tile of its own in shared memory, sliced by fx::rocdl::wave_id()"},
       {[&](auto &x) {
          fx::if_(fx::Int32(fx::block_idx().x) == 0, [&] { part(x, 2, fx::make_layout(2), 0); });
        },
