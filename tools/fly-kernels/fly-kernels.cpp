@@ -51,6 +51,8 @@ struct Options {
   std::int64_t mostBytes = 1 << 19;   ///< of random: of a call's operands
   bool verbose = false;               ///< of random
   bool ask = false;                   ///< of random: makes no calls
+  /// Of random: the families that are numbered share, share + shares, ... from 0 on.
+  std::size_t share = 0, shares = 1;
 
   /// The targets of show and export: of each generation that has products the newest processor.
   std::vector<std::string> targets() const {
@@ -495,13 +497,16 @@ int randomCalls(const Families &all, const Options &options) {
       bases[request.family].push_back(request.problem);
     });
   std::vector<RandomCalls> families;
+  std::size_t number = 0;
+  const auto take = [&](const LibraryFamily &family) {
+    if (number++ % options.shares == options.share)
+      families.emplace_back(family, bases[&family], target, options.mostBytes, options.seed);
+  };
   for (const auto &family : all)
     if (options.words.empty())
-      families.emplace_back(*family, bases[family.get()], target, options.mostBytes, options.seed);
-  for (const std::string &name : options.words) {
-    const LibraryFamily &family = familyNamed(all, name);
-    families.emplace_back(family, bases[&family], target, options.mostBytes, options.seed);
-  }
+      take(*family);
+  for (const std::string &name : options.words)
+    take(familyNamed(all, name));
   std::size_t calls = 0, compared = 0, wrong = 0;
   std::map<std::string, std::uint64_t> made;
   const auto show = [&](const RandomCall &call) {
@@ -693,6 +698,22 @@ int main(int argc, char **argv) {
       "makes no calls: asks of problems and configurations, whatever their values are, "
       "what is supported, chosen and listed");
   chance->add_flag("--verbose", options.verbose, "prints each call before it is made");
+  chance
+      ->add_option_function<std::string>(
+          "--share",
+          [&](const std::string &text) {
+            char end = 0;
+            if (std::sscanf(text.c_str(), "%zu/%zu%c", &options.share, &options.shares, &end) !=
+                    2 ||
+                options.share < 1 || options.share > options.shares)
+              throw CLI::ValidationError(
+                  "--share", text + " is no share of the families; 1/4, 2/4, 3/4 and 4/4 are "
+                                    "all of them");
+            --options.share;
+          },
+          "every so many of the families, which makes the same calls of them as all do: 1/4 is "
+          "the first, the fifth and so on (1/1)")
+      ->type_name("K/N");
   takesTargets(chance, "the target of the emulator's device (FLYDSL_EMULATOR_ARCH, else gfx942)");
   run->add_option("--with", options.with,
                   "fields of the configuration, FIELD=VALUE, that are not to be what is chosen")
