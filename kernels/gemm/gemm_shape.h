@@ -11,6 +11,8 @@
 
 #include <flydsl/kernels/gemm.h>
 
+#include <numeric>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
@@ -66,6 +68,9 @@ inline std::optional<MatrixForm> gemmForm(const GemmProblem &problem, std::int64
     return std::nullopt;
   if (isOfSingles(problem))
     return singleForm(target, stepK, paddedColumns(problem));
+  // The products of a group are summed on their own, so that no part of K has two groups.
+  if (problem.b_groups.size)
+    stepK = std::gcd(stepK, std::int64_t(problem.b_groups.size));
   return matrixForm(target, problem.a, multipliedB(problem), stepK, paddedColumns(problem));
 }
 /// The same for a tile.

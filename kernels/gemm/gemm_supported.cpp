@@ -562,6 +562,18 @@ Support narrowSupported(const GemmProblem &problem) {
     return Support::no(ofType() +
                        "; narrow weights, under a of 16 bits, are u4, i4, u8, i8, f4E2M1FN or "
                        "8-bit floats");
+  if (problem.a.memory_bits() == 8) {
+    if (groups.zeros)
+      return Support::no("b_groups.zeros, and a has 8 bits; zero points are of narrow weights "
+                         "under a of 16 bits. Give the codes less their zero point as i4");
+    if (problem.a == i8 && groups.size)
+      return Support::no("b_groups.size is " + to_string(groups.size) +
+                         " and a is i8, whose sums are integers over all of k; scales are of "
+                         "rows, scale_b. Groups go with a of an 8-bit float");
+    if (problem.b == u4 && (problem.a == f8E5M2 || problem.a == f8E5M2FNUZ))
+      return Support::no("b is of type u4 and a of type " + std::string(problem.a.name()) +
+                         ", which does not have 9, 11, 13 and 15; i4 it has, and f8E4M3 has both");
+  }
   if (problem.b_layout != OperandLayout::prepared || problem.a_layout != OperandLayout::rows)
     return Support::no("narrow weights are prepared, and a lies by rows");
   if (problem.scale_b == Scales::per_block || problem.scale_a == Scales::per_block)
@@ -652,9 +664,8 @@ bool hasTile(const GemmProblem &problem, const Target &target) {
 } // namespace
 
 Support wavesFit(const GemmConfig &config, const Target &target) {
-  for (const auto &[field, value] : {std::pair{"tile_m", config.tile_m},
-                                     {"tile_n", config.tile_n},
-                                     {"tile_k", config.tile_k}})
+  for (const auto &[field, value] :
+       {std::pair{"tile_m", config.tile_m}, {"tile_n", config.tile_n}, {"tile_k", config.tile_k}})
     if (value < 1)
       return Support::no(is(field, value) + "; it is 1 at least");
   if (config.split_k < 1 || config.split_k > kMostParts)
@@ -680,8 +691,8 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
       return answer;
   if (!problem.narrow() && problem.b_groups != ScaleGroups{})
     return Support::no(
-        "b_groups are of narrow weights: a is f16 or bf16, and b has 4 or 8 bits; here a is "
-        "of type " +
+        "b_groups are of narrow weights: a is f16 or bf16, and b has 4 or 8 bits, or a has 8 bits "
+        "and b is u4 or i4; here a is of type " +
         std::string(problem.a.name()) + " and b of type " + std::string(problem.b.name()));
   const auto ofTypes = [&] {
     const bool hasSingles = singleForm(target, 64, 64).has_value();
@@ -690,17 +701,12 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
                          " has no matrix instructions of f32, and multiplies them where both lie "
                          "by rows. Leave b as it lies (OperandLayout::rows), or give both as f16 "
                          "or bf16");
-    const bool ofFour = problem.a == f4E2M1FN || problem.b == f4E2M1FN,
-               isCodes = problem.a.memory_bits() == 8 && (problem.b == i4 || problem.b == u4);
+    const bool ofFour = problem.a == f4E2M1FN || problem.b == f4E2M1FN;
     return Support::no(
         "a is of type " + std::string(problem.a.name()) + " and b of type " +
         std::string(problem.b.name()) + "; " + productTypes(target) +
         (hasSingles ? ", or both f32" : "") +
-        (ofFour ? ". Operands of f4E2M1FN have scale_a and scale_b of Scales::mx" : "") +
-        (isCodes
-             ? ". Codes of 4 bits are numbers of i8 and of f8E4M3, exactly: prepare b as weights "
-               "of a's type, or give a as f16 or bf16"
-             : ""));
+        (ofFour ? ". Operands of f4E2M1FN have scale_a and scale_b of Scales::mx" : ""));
   };
   // The types come first: what weights of others are prepared for are not products.
   const bool isMx = problem.scale_a == Scales::mx || problem.scale_b == Scales::mx;
@@ -716,6 +722,13 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
     if (!answer)
       return answer;
   const auto form = vectorForm(problem, paddedColumns(problem), target);
+  if (!form && problem.b_groups.size && fewestOfK(target, problem.a, problem.a))
+    return Support::no("b_groups.size is " + to_string(problem.b_groups.size) +
+                       ", and a is of type " + std::string(problem.a.name()) + ": " +
+                       target.name() + " multiplies " +
+                       to_string(fewestOfK(target, problem.a, problem.a)) +
+                       " elements of k at a time, and no group is shorter than that. Under a of "
+                       "f16 or bf16 groups may have 32 elements");
   if (!form)
     return ofTypes();
   if (problem.a_layout == OperandLayout::prepared)

@@ -100,7 +100,11 @@ Support typesSupported(const MoeForwardProblem &problem) {
     return Support::no(
         "w is of type " + std::string(problem.w.name()) +
         (problem.quantised()
-             ? "; under x of 4 and 8 bits it is x's, or with Scales::mx f4E2M1FN"
+             ? std::string("; under x of 4 and 8 bits it is x's, or with Scales::mx f4E2M1FN") +
+                   (problem.narrow()
+                        ? ". Grouped products take such weights, and quantise makes the "
+                          "rows of h between them"
+                        : "")
              : "; it is x's, or one of narrow weights: u4, i4, u8, i8, f4E2M1FN or an "
                "8-bit float"));
   if (problem.w_scales != Scales::none &&

@@ -65,9 +65,11 @@ private:
   static unsigned bitsOf(const WeightProblem &weight, const std::vector<double> &bytes,
                          std::int64_t row, std::int64_t k) {
     const std::int64_t bits = weight.dtype.memory_bits(), ofBlock = 512 / bits,
-                       across = (weight.k + ofBlock - 1) / ofBlock, run = k % ofBlock / 8,
+                       across = (weight.k + ofBlock - 1) / ofBlock,
+                       ofRun = weight.under == 8 ? 16 : 8, run = k % ofBlock / ofRun,
+                       inRun = weight.under == 8 ? k % 16 / 8 * 8 + k % 4 * 2 + k % 8 / 4 : k % 8,
                        piece = ((row / 16 * across + k / ofBlock) * 4 + run % 4) * 16 + row % 16,
-                       bit = (run / 4 * 8 + k % 8) * bits;
+                       bit = (run / 4 * ofRun + inRun) * bits;
     const auto byte = static_cast<unsigned>(bytes[static_cast<std::size_t>(piece * 16 + bit / 8)]);
     return bits == 8 ? byte : byte >> (bit % 8) & 15u;
   }

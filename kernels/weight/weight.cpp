@@ -48,21 +48,32 @@ void expectNumbers(const WeightProblem &problem, const std::uint8_t *raw) {
                   std::string(problem.dtype.name()));
 }
 
-/// Runs of 8 elements are moved as they are.
 void prepareNarrow(const WeightProblem &problem, const Preshuffled &weights,
                    const std::uint8_t *raw, std::uint8_t *out) {
   expectNumbers(problem, raw);
   std::memset(out, 0, static_cast<std::size_t>(weights.size()));
   const int bits = problem.dtype.memory_bits();
+  if (problem.under == 8) {
+    for (std::int64_t n = 0; n < problem.n; ++n)
+      for (std::int64_t k = 0; k < problem.k; ++k) {
+        const std::int64_t from = n * problem.k + k, to = narrowPlace(problem, n, k);
+        const int code = raw[from / 2] >> from % 2 * 4 & 15;
+        out[to / 2] = static_cast<std::uint8_t>(out[to / 2] | code << to % 2 * 4);
+      }
+    return;
+  }
+  const int run = narrowRun(problem.under); // runs are moved as they are
   for (std::int64_t n = 0; n < problem.n; ++n)
-    for (std::int64_t k = 0; k < problem.k; k += kNarrowRun)
-      std::memcpy(out + narrowPlace(weights, problem.dtype, n, k) * bits / 8,
-                  raw + (n * problem.k + k) * bits / 8, static_cast<std::size_t>(bits));
+    for (std::int64_t k = 0; k < problem.k; k += run)
+      std::memcpy(out + narrowPlace(problem, n, k) * bits / 8, raw + (n * problem.k + k) * bits / 8,
+                  static_cast<std::size_t>(run * bits / 8));
 }
 
 std::string textOf(const WeightProblem &matrix) {
-  return std::string(matrix.narrow ? "narrow " : "") + "(n, k) = (" + std::to_string(matrix.n) +
-         ", " + std::to_string(matrix.k) + ") of " + std::string(matrix.dtype.name());
+  return std::string(matrix.narrow ? "narrow " : "") +
+         (matrix.under == 16 ? "" : "under " + std::to_string(matrix.under) + " bits ") +
+         "(n, k) = (" + std::to_string(matrix.n) + ", " + std::to_string(matrix.k) + ") of " +
+         std::string(matrix.dtype.name());
 }
 
 } // namespace
@@ -72,6 +83,11 @@ Support weightSupported(const WeightProblem &problem) {
   if (problem.narrow && !narrowType(problem.dtype))
     return Support::no("narrow weights are of type " + std::string(problem.dtype.name()) +
                        "; u4, i4, u8, i8, f4E2M1FN and the 8-bit floats are supported");
+  if (problem.under != 16 &&
+      !(problem.narrow && problem.under == 8 && (problem.dtype == u4 || problem.dtype == i4)))
+    return Support::no("under is " + std::to_string(problem.under) +
+                       "; narrow weights of type u4 and i4 are under 16 or 8 bits, and others "
+                       "have 16 there");
   if (!problem.narrow && problem.dtype != f4E2M1FN && bits != 8 && bits != 16 && bits != 32)
     return Support::no("elements are of type " + std::string(problem.dtype.name()) +
                        "; f4E2M1FN and types of one, two and four bytes are supported");
@@ -135,9 +151,9 @@ void Weight::launch(const Call<WeightProblem> &call) {
                 Use::written);
   arguments.disjoint(call.args.out.memory, "out", call.args.raw, "raw");
   const std::int64_t blocks = weights.blocksN() * weights.blocksK(), waves = call.config.block / 64;
-  call.launches.at(0,
-                   kWeight)(call.on((blocks + waves - 1) / waves, call.config.block), call.where,
-                            {.raw = operandOf<1>(call.args.raw), .out = operandOf<0>(call.args.out.memory)});
+  call.launches.at(0, kWeight)(
+      call.on((blocks + waves - 1) / waves, call.config.block), call.where,
+      {.raw = operandOf<1>(call.args.raw), .out = operandOf<0>(call.args.out.memory)});
 }
 
 WeightArgs Weight::args(const WeightProblem &problem, const WeightConfig &, std::int64_t,

@@ -59,8 +59,9 @@ struct FLYDSL_API ScaleGroups {
 /// b[j, k], on targets whose matrix instructions take them (gfx950, gfx1250). A NaN among the scales of a
 /// row makes all of its sums NaN.
 ///
-/// Narrow weights: a is f16 or bf16, and b has 4 or 8 bits. The numbers that b stands for are multiplied
-/// as numbers of a's type, which has them all. With groups, sum_k a[i, k] * b[j, k] is
+/// Narrow weights: a is f16 or bf16, and b has 4 or 8 bits; or a is i8 or an 8-bit float, and b is u4 or
+/// i4 (W4A8). The numbers that b stands for are multiplied as numbers of a's type, which has them all. With
+/// groups, sum_k a[i, k] * b[j, k] is
 ///
 ///   sum_g scales[g, j] * sum_{k of g} a[i, k] * (b[j, k] - zeros[g, j])
 ///
@@ -126,16 +127,16 @@ struct FLYDSL_API GemmProblem {
   /// Rows of b.
   std::int64_t columns() const { return gated ? 2 * n : n; }
   /// Whether b is narrow weights.
-  bool narrow() const { return a.memory_bits() == 16 && b.memory_bits() < 16; }
+  bool narrow() const { return is_narrow(a, b); }
   /// The type of the bias.
   DType type_of_bias() const { return bias_type ? bias_type : c; }
   /// The type of the residual.
   DType type_of_residual() const { return residual_type ? residual_type : c; }
   /// The weights b, if they are prepared.
-  WeightProblem weight() const { return {b, columns(), k, narrow()}; }
+  WeightProblem weight() const { return weights_under(a, b, columns(), k); }
   /// Those of so many matrices of a batch: the rows of one after those of another.
   WeightProblem weights(std::int64_t matrices) const {
-    return {b, matrices * columns(), k, narrow()};
+    return weights_under(a, b, matrices * columns(), k);
   }
   friend bool operator==(const GemmProblem &, const GemmProblem &) = default;
 };

@@ -55,7 +55,7 @@ enum class GatedPairs : std::uint8_t {
 /// the sum, as in GemmProblem. Rows without a place, such as padding, are neither read nor written.
 struct FLYDSL_API GroupedGemmProblem {
   DType a = bf16, b = bf16; ///< as GemmProblem has them
-  DType c = bf16; ///< f32, f16 or bf16; with scale_c i8, a float of 8 bits or f4E2M1FN
+  DType c = bf16;           ///< f32, f16 or bf16; with scale_c i8, a float of 8 bits or f4E2M1FN
   OperandLayout b_layout = OperandLayout::prepared; ///< or rows
   std::int64_t experts = 0;                         ///< 1 to 2048
   std::int64_t n = 0; ///< columns of c; b has twice as many rows where pairs are gated
@@ -83,15 +83,13 @@ struct FLYDSL_API GroupedGemmProblem {
   /// Rows of an expert's weights.
   std::int64_t columns() const { return gated == GatedPairs::none ? n : 2 * n; }
   /// The weights of all experts, if they are prepared: those of one expert after those of another.
-  WeightProblem weight() const { return {b, experts * columns(), k, narrow()}; }
+  WeightProblem weight() const { return weights_under(a, b, experts * columns(), k); }
   /// Whether b is narrow weights.
-  bool narrow() const { return a.memory_bits() == 16 && b.memory_bits() < 16; }
+  bool narrow() const { return is_narrow(a, b); }
   /// The type of the bias.
   DType type_of_bias() const { return bias_type ? bias_type : c; }
   /// Whether places have tokens and slots.
-  bool has_ids() const {
-    return a_rows == GroupedRows::tokens || c_rows != GroupedRows::places;
-  }
+  bool has_ids() const { return a_rows == GroupedRows::tokens || c_rows != GroupedRows::places; }
   friend bool operator==(const GroupedGemmProblem &, const GroupedGemmProblem &) = default;
 };
 

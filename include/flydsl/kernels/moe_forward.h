@@ -69,15 +69,15 @@ struct FLYDSL_API MoeForwardProblem {
   int topk() const { return router.topk + router.shared; }
   /// The type of w1 and w2, and whether they are narrow.
   DType weight_type() const { return w ? w : x; }
-  bool narrow() const { return x.memory_bits() == 16 && weight_type().memory_bits() < 16; }
+  bool narrow() const { return is_narrow(x, weight_type()); }
   /// The rows of w1 of an expert.
   std::int64_t rows1() const { return gated == GatedPairs::none ? inner : 2 * inner; }
   /// The weights of both products.
   WeightProblem weight1() const {
-    return {weight_type(), experts_here() * rows1(), hidden, narrow()};
+    return weights_under(x, weight_type(), experts_here() * rows1(), hidden);
   }
   WeightProblem weight2() const {
-    return {weight_type(), experts_here() * hidden, inner, narrow()};
+    return weights_under(x, weight_type(), experts_here() * hidden, inner);
   }
   friend bool operator==(const MoeForwardProblem &, const MoeForwardProblem &) = default;
 };

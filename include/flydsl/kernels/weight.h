@@ -21,15 +21,17 @@ namespace kernels {
 /// FlyDSL and aiter call it shuffle_weight((16, 16)). Where n is no multiple of 16 or a row none of
 /// 64 bytes, the last blocks are filled with zeros.
 ///
-/// Narrow weights are those of products whose other operand has 16 bits: the weights become 16-bit
-/// numbers on their way to the matrix unit. Their blocks have 16 rows by 64 bytes, too. The 16 bytes of a
-/// lane are every fourth run of 8 elements, so that one load brings what several instructions multiply.
-/// With K elements in 64 bytes and run = k % K / 8, element (n, k) is number run / 4 * 8 + k % 8 of the
-/// 16 bytes
+/// Narrow weights are those of products whose other operand has more bits, 16 or 8 (`under`): the
+/// weights become numbers of as many bits on their way to the matrix unit. Their blocks have 16 rows by
+/// 64 bytes, too. The 16 bytes of a lane are every fourth run of 8 elements, so that one load brings what
+/// several instructions multiply. With K elements in 64 bytes and run = k % K / 8, element (n, k) is
+/// number run / 4 * 8 + k % 8 of the 16 bytes
 ///
 ///   [n / 16][k / K][run % 4][n % 16].
 ///
-/// Of two elements of 4 bits in a byte, the first has the low bits.
+/// Of two elements of 4 bits in a byte, the first has the low bits. Under 8 bits a run has 16 elements, and
+/// elements i and i + 4 of 8 neighbours share a byte, so that a mask gives four neighbours: with
+/// run = k % K / 16, element (n, k) is number run / 4 * 16 + k % 16 / 8 * 8 + k % 4 * 2 + k % 8 / 4.
 struct FLYDSL_API WeightProblem {
   /// Elements of one, two or four bytes, or f4E2M1FN, two elements in a byte: the blocks have
   /// rows of 64 bytes then, too, that is of 128 elements (FlyDSL's shuffle_weight_w4). Narrow: u4,
@@ -38,8 +40,22 @@ struct FLYDSL_API WeightProblem {
   std::int64_t n = 0; ///< rows: columns of the product
   std::int64_t k = 0; ///< columns; a row is a multiple of 16 bytes
   bool narrow = false;
+  int under = 16; ///< of narrow weights: the bits of the other operand's elements, 16 or 8
   friend bool operator==(const WeightProblem &, const WeightProblem &) = default;
 };
+
+/// Whether weights are narrow under activations of such a type. Under 8 bits, u4 and i4 are; f4E2M1FN is
+/// what matrix units take there.
+inline bool is_narrow(DType activations, DType weights) {
+  const int under = activations.memory_bits();
+  return under == 16 ? weights.memory_bits() < 16 : under == 8 && (weights == u4 || weights == i4);
+}
+/// The matrix (n, k) of weights of products with activations of such a type.
+inline WeightProblem weights_under(DType activations, DType weights, std::int64_t n,
+                                   std::int64_t k) {
+  const bool narrow = is_narrow(activations, weights);
+  return {weights, n, k, narrow, narrow ? activations.memory_bits() : 16};
+}
 
 /// Prepared weights in device memory: which matrix was prepared, and where it is.
 ///
@@ -62,8 +78,7 @@ class WeightArg {
 public:
   WeightArg(const PreparedWeight &weight) : tensor_(weight.memory), prepared_(weight.matrix) {}
   template <std::convertible_to<TensorArg> T>
-    requires(!std::convertible_to<T, Other>)
-  WeightArg(const T &matrix) : tensor_(matrix) {}
+  requires(!std::convertible_to<T, Other>) WeightArg(const T &matrix) : tensor_(matrix) {}
   /// The memory of prepared weights, or the matrix.
   const TensorArg &tensor() const { return tensor_; }
   /// The matrix that was prepared; none if the weights are as they lie.

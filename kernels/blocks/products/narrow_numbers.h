@@ -1,11 +1,13 @@
-// Narrow weights as numbers of a 16-bit type: a run of 8 elements at a time, by as few vector
-// instructions as a target has for it.
+// Narrow weights as numbers of a 16-bit type, a run of 8 elements at a time, or of an 8-bit one, 16 at a time:
+// by as few vector instructions as a target has for it.
 //
 //   codes in f16   a code in the fraction of a power of two is that power plus the code: a permutation, a
 //                  mask and a packed addition for two elements
 //   codes in bf16  f32 in between, whose upper halves they are: no target but gfx1250 adds packed bf16
 //   f4E2M1FN       the bytes of the 8 magnitudes are looked up, four elements at a time. gfx950 converts
 //                  two elements to bf16 by an instruction of its own
+//   codes in i8    those of four elements are a word, of which the offset is taken byte by byte
+//   codes in f8    the bytes of the 16 numbers are looked up, four elements at a time
 //   8-bit floats   the target's conversions to f32, or what the language has in their place
 #pragma once
 
@@ -42,8 +44,10 @@ public:
       words_.push_back(type.flipped ? Numeric(words.at(i) ^ type.flipped) : words.at(i));
   }
 
-  /// The 8 numbers, in their order.
+  /// The numbers, in their order.
   Vector run() const {
+    if (to_.memory_bits() == 8)
+      return bytes();
     if (!type_.codes)
       return type_.dtype == f4E2M1FN ? fp4() : floats();
     return to_ == f16 ? halves() : upperHalves();
@@ -83,6 +87,39 @@ private:
   Numeric bytesAboveBases(int i) const {
     const auto first = static_cast<std::uint32_t>(i % 2 * 2);
     return permute_bytes(Int32(0x64646464), word(i / 2), 0x04000400u | (first + 1) << 16 | first);
+  }
+
+  /// Codes of four bits in 8 bits. Elements i and i + 4 share a byte (placeInRun).
+  Vector bytes() const {
+    std::vector<Numeric> fours;
+    for (const Numeric &word : words_)
+      for (const Numeric &codes : {Numeric(word & 0x0f0f0f0fu), Numeric((word >> 4) & 0x0f0f0f0fu)})
+        fours.push_back(to_ == i8 ? integers(codes) : lookedUp(codes));
+    return Vector::of({fours[0], fours[1], fours[2], fours[3]}).bitcast(to_);
+  }
+  /// Four codes less the offset. The high bit of each byte keeps it from borrowing of the next one.
+  Numeric integers(const Numeric &codes) const {
+    if (!type_.offset)
+      return codes;
+    const auto offsets = static_cast<std::uint32_t>(type_.offset) * 0x01010101u;
+    return Numeric(Numeric(codes | 0x80808080u) - offsets) ^ 0x80808080u;
+  }
+  /// Four codes as 8-bit floats, which have all of them.
+  Numeric lookedUp(const Numeric &codes) const {
+    const detail::FloatFormat &format = *detail::smallFloatFormat(to_);
+    const auto four = [&](int first) {
+      std::uint32_t values = 0;
+      for (int i = 0; i < 4; ++i)
+        values |= format.fromFloat(static_cast<float>(first + i - type_.offset),
+                                   detail::FloatOverflow::special)
+                  << (8 * i);
+      return Int32(static_cast<std::int32_t>(values));
+    };
+    const Int32 ofEight(Numeric(codes & 0x07070707u).bitcast(i32));
+    const Numeric upper = (codes >> 3) & 0x01010101u, mask = (upper << 8) - upper,
+                  low = permute_bytes(four(4), four(0), ofEight).bitcast(u32),
+                  high = permute_bytes(four(12), four(8), ofEight).bitcast(u32);
+    return (high & mask) | (low & (mask ^ 0xffffffffu));
   }
 
   /// Codes in bf16, by f32.

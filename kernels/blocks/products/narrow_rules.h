@@ -1,9 +1,9 @@
-// Narrow weights: those of products whose other operand has 16 bits. No compiler is needed to ask.
+// Narrow weights: those of products whose other operand has more bits. No compiler is needed to ask.
 //
 // Their bytes lie in blocks of 16 rows by 64 bytes, as those of other prepared weights do
-// (preshuffle.h). Which elements the 16 bytes of a piece are differs. A run of 8 elements is a
-// piece of the 16-bit operand, and piece i of the four of a row has the runs i, i + 4, i + 8 and so
-// on. So the lanes that share a row, be they one, two or four, find in whole pieces what they
+// (preshuffle.h). Which elements the 16 bytes of a piece are differs. A run of 8 elements, of 16 under
+// operands of 8 bits, is a piece of the other operand, and piece i of the four of a row has the runs i,
+// i + 4, i + 8 and so on. So the lanes that share a row, be they one, two or four, find in whole pieces what they
 // multiply.
 #pragma once
 
@@ -52,22 +52,29 @@ inline Preshuffled preshuffled(const WeightProblem &problem) {
                           : Preshuffled{problem.n, problem.k, bits / 8};
 }
 
-/// The elements of a run.
-inline constexpr int kNarrowRun = 8;
+/// The elements of a run, under elements of so many bits.
+constexpr int narrowRun(int under) { return Preshuffled::kPieceBytes * 8 / under; }
 /// The elements of a row of a block.
 constexpr int narrowBlockK(DType dtype) {
   return Preshuffled::kPieces * Preshuffled::kPieceBytes * 8 / dtype.memory_bits();
 }
+/// The number of an element among those of its run. Under 8 bits, elements i and i + 4 of 8 neighbours share
+/// a byte, so that a mask gives four neighbours.
+constexpr int placeInRun(int under, int element) {
+  return under == 8 ? element / 8 * 8 + element % 4 * 2 + element % 8 / 4 : element;
+}
 /// The number of element (row, column) among all of the prepared weights.
-inline std::int64_t narrowPlace(const Preshuffled &bytes, DType dtype, std::int64_t row,
+inline std::int64_t narrowPlace(const WeightProblem &problem, std::int64_t row,
                                 std::int64_t column) {
-  const std::int64_t blockK = narrowBlockK(dtype), run = column % blockK / kNarrowRun,
+  const Preshuffled bytes = preshuffled(problem);
+  const std::int64_t blockK = narrowBlockK(problem.dtype), ofRun = narrowRun(problem.under),
+                     run = column % blockK / ofRun,
                      piece =
                          run % Preshuffled::kPieces * Preshuffled::kRows + row % Preshuffled::kRows,
                      first = row / Preshuffled::kRows * bytes.rowOfBlocks() +
                              column / blockK * bytes.block() + piece * Preshuffled::kPieceBytes;
-  return first * 8 / dtype.memory_bits() + run / Preshuffled::kPieces * kNarrowRun +
-         column % kNarrowRun;
+  return first * 8 / problem.dtype.memory_bits() + run / Preshuffled::kPieces * ofRun +
+         placeInRun(problem.under, static_cast<int>(column % ofRun));
 }
 
 } // namespace kernels::impl

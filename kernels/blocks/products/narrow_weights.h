@@ -1,8 +1,8 @@
-// Narrow weights in a kernel: codes of 4 or 8 bits, or 8-bit floats, that become 16-bit numbers on
-// their way to the matrix unit.
+// Narrow weights in a kernel: codes of 4 or 8 bits, or 8-bit floats, that become 16-bit numbers on their way
+// to the matrix unit, or codes of 4 bits that become 8-bit ones.
 //
-// A lane loads pieces of 16 bytes as they are, one step ahead; a piece has several runs of 8
-// elements, and each run is a piece of the 16-bit operand (narrow_rules.h). What a code stands
+// A lane loads pieces of 16 bytes as they are, one step ahead; a piece has several runs of
+// elements, and each run is a piece of the other operand (narrow_rules.h). What a code stands
 // for, less its zero point, is an integer of at most 9 bits, sign included, or half of one: 16-bit
 // floats have all of them. Scales of groups are not multiplied here but in the sums (group_sums.h),
 // where there are fewer numbers and f32.
@@ -69,14 +69,16 @@ public:
         const Vector values = NarrowNumbers(type_, wordsOf(set, part * runs + run, half, j),
                                             zeroOf(set, part, half, j), shape_.form.b)
                                   .run();
-        make_view(numbers(_, j, 0).iter() + kNarrowRun * run, make_layout(kNarrowRun))
-            .store(values); // (kNarrowRun)
+        make_view(numbers(_, j, 0).iter() + ofRun() * run, make_layout(ofRun()))
+            .store(values); // (elements of a run)
       }
     return numbers;
   }
 
 private:
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+  /// Elements of a run.
+  int ofRun() const { return shape_.form.piece(); }
   bool hasZeros() const { return !tile_.zeros.empty(); }
   /// Tiles of 16 rows of a wave, in both halves.
   int tiles() const { return shape_.halves * shape_.tilesOfHalf(); }
@@ -132,7 +134,7 @@ private:
   /// The bytes of a run, by its number among those of a lane in a step.
   Vector wordsOf(int set, int run, int half, int j) const {
     const int ofBlock = blockK_ / shape_.form.granule(), block = run / ofBlock,
-              inBlock = run % ofBlock, words = kNarrowRun * tile_.dtype.memory_bits() / 32;
+              inBlock = run % ofBlock, words = ofRun() * tile_.dtype.memory_bits() / 32;
     const Tensor piece =
         words_[at(set)](_, pieceNumber(half, j, block, inBlock % piecesOfBlock())); // (4)
     return make_view(piece.iter() + inBlock / piecesOfBlock() * words, make_layout(words))

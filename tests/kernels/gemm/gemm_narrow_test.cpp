@@ -1,6 +1,7 @@
 // Products with narrow weights against a reference in double precision, by the definition of their
 // layout.
 #include "reference/narrow.h"
+#include "support/float8.h"
 #include "support/product.h"
 
 #include <flydsl/kernels/checkpoint.h>
@@ -8,6 +9,7 @@
 #include <flydsl/kernels/weight.h>
 
 #include <set>
+#include <utility>
 
 using namespace kernel_tests;
 
@@ -97,8 +99,10 @@ TEST_CASE("narrow weights of every type, in both loops", "[run]") {
 }
 
 TEST_CASE("narrow weights as prepare_weight leaves them") {
-  for (fx::DType dtype : {fx::DType(fx::u4), fx::DType(fx::i8)}) {
-    const fk::WeightProblem weight{dtype, 40, 160, true};
+  for (const auto &[dtype, under] :
+       {std::pair(fx::DType(fx::u4), 16), std::pair(fx::DType(fx::i8), 16),
+        std::pair(fx::DType(fx::i4), 8)}) {
+    const fk::WeightProblem weight{dtype, 40, 160, true, under};
     const std::int64_t bits = dtype.memory_bits(), bytes = weight.n * weight.k * bits / 8;
     std::vector<std::uint8_t> raw(static_cast<std::size_t>(bytes)),
         out(static_cast<std::size_t>(fk::prepared_size(weight)));
@@ -243,6 +247,95 @@ TEST_CASE("products of narrow weights and small integers are exact", "[run]") {
     CHECK(narrowProduct(problem, config, m, a, rows, scales, zeros) == expected);
 }
 
+namespace {
+
+/// Problems of weights of 4 bits under 8 bits, by what the target multiplies.
+std::vector<GemmProblem> under8() {
+  std::vector<GemmProblem> all;
+  for (const fx::DType b : {fx::DType(fx::i4), fx::DType(fx::u4)}) {
+    all.push_back({.a = fx::i8, .b = b, .c = fx::f32});
+    if (const fx::DType a = float8(); a != fx::DType()) {
+      all.push_back({.a = a, .b = b, .c = fx::f32});
+      all.push_back({.a = a, .b = b, .c = fx::f32, .b_groups = {64, fx::bf16}});
+      all.push_back({.a = a, .b = b, .c = fx::f32, .b_groups = {128, fx::f32}});
+    }
+  }
+  if (float8() == fx::DType(fx::f8E4M3FN))
+    all.push_back({.a = fx::f8E5M2, .b = fx::i4, .c = fx::f32});
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("weights of 4 bits under operands of 8 bits, in both loops", "[run]") {
+  std::set<GemmLoop> ran;
+  bool gated = false;
+  for (GemmProblem problem : under8()) {
+    problem.c = fx::bf16;
+    problem.scale_a = problem.scale_b = Scales::per_row;
+    problem.activation = Activation::silu;
+    problem.n = 48;
+    problem.k = problem.b_groups.size ? 384 : 416; // the last block of 128 elements has 32
+    problem.gated = gated = !gated;
+    REQUIRE(fk::supported(problem, here()));
+    for (const GemmConfig &config : loops(problem)) {
+      expectNarrow(problem, config, 18);
+      ran.insert(config.loop);
+    }
+  }
+  CHECK(ran == std::set{GemmLoop::ring, GemmLoop::registers});
+}
+
+TEST_CASE("every code of 4 bits is multiplied by 8-bit numbers as it is", "[run]") {
+  for (GemmProblem problem : under8()) {
+    problem.n = 16;
+    problem.k = 128;
+    std::vector<double> a(128 * 128), scales, expected;
+    for (std::size_t k = 0; k < 128; ++k)
+      a[k * 128 + k] = k % 3 ? 1 : -2;
+    const std::int64_t groups = problem.b_groups.size ? problem.k / problem.b_groups.size : 0;
+    for (double power : integers(groups * problem.n, 5, -3, 3))
+      scales.push_back(std::exp2(power));
+    std::vector<std::uint8_t> rows;
+    for (double two : integers(problem.n * problem.k / 2, 6, 0, 255))
+      rows.push_back(std::uint8_t(two));
+    for (std::int64_t k = 0; k < problem.k; ++k)
+      for (std::int64_t n = 0; n < problem.n; ++n) {
+        const int code = rows[std::size_t((n * problem.k + k) / 2)] >> (k % 2 * 4) & 15;
+        const double number = problem.b == fx::i4 && code > 7 ? code - 16 : code;
+        expected.push_back(
+            a[std::size_t(k * 128 + k)] * number *
+            (groups ? scales[std::size_t(k / problem.b_groups.size * problem.n + n)] : 1));
+      }
+    INFO(fx::to_config(problem).str());
+    for (const GemmConfig &config : loops(problem))
+      CHECK(narrowProduct(problem, config, 128, a, rows, scales) == expected);
+  }
+}
+
+TEST_CASE("weights of 4 bits of experts under rows of 8 bits", "[run]") {
+  fk::GatedPairs pairs = fk::GatedPairs::halves;
+  for (const GemmProblem &one : under8()) {
+    const fk::GroupedGemmProblem problem{.a = one.a,
+                                         .b = one.b,
+                                         .c = fx::bf16,
+                                         .experts = 3,
+                                         .n = 48,
+                                         .k = 256,
+                                         .unit = 16,
+                                         .topk = 2,
+                                         .a_rows = fk::GroupedRows::tokens,
+                                         .scale_a = Scales::per_row,
+                                         .scale_b = Scales::per_row,
+                                         .b_groups = one.b_groups,
+                                         .activation = Activation::silu,
+                                         .gated = pairs};
+    REQUIRE(fk::supported(problem));
+    expectNarrow(problem, fk::choose(problem, 48), 48);
+    pairs = pairs == fk::GatedPairs::halves ? fk::GatedPairs::interleaved : fk::GatedPairs::halves;
+  }
+}
+
 TEST_CASE("infinite and missing numbers of a meet narrow weights in their row alone", "[run]") {
   const GemmProblem problem{
       .a = fx::bf16, .b = fx::i4, .c = fx::f32, .n = 32, .k = 160, .b_groups = {32, fx::f32}};
@@ -368,24 +461,41 @@ TEST_CASE("narrow weights that are wrong are refused") {
         "b has 40 rows; of narrow weights they are a multiple of 16");
   CHECK(why([](GemmProblem &p) { p.b_layout = fk::OperandLayout::rows; }) ==
         "narrow weights are prepared, and a lies by rows");
-  CHECK(
-      why([](GemmProblem &p) { p.b = fx::bf16; }) ==
-      "b_groups are of narrow weights: a is f16 or bf16, and b has 4 or 8 bits; here a is of type "
-      "bf16 and b of type bf16");
+  CHECK(why([](GemmProblem &p) { p.b = fx::bf16; }) ==
+        "b_groups are of narrow weights: a is f16 or bf16, and b has 4 or 8 bits, or a has 8 bits "
+        "and b is u4 or i4; here a is of type bf16 and b of type bf16");
   // Under 8 bits.
-  for (const fx::DType b : {fx::DType(fx::i4), fx::DType(fx::u4)})
-    for (const auto &[a, target] :
-         {std::pair(fx::DType(fx::i8), "gfx942"), std::pair(fx::DType(fx::f8E4M3FNUZ), "gfx942"),
-          std::pair(fx::DType(fx::f8E4M3FN), "gfx950")}) {
-      const GemmProblem under8{.a = a, .b = b, .c = fx::bf16, .n = 64, .k = 256};
-      CHECK_THAT(fk::supported(under8, fx::Target::parse(target)).why,
-                 Catch::StartsWith("a is of type " + std::string(a.name()) + " and b of type " +
-                                   std::string(b.name())) &&
-                     Catch::EndsWith("prepare b as weights of a's type, or give a as f16 or bf16"));
-      fk::GroupedGemmProblem ofExperts{.a = a, .b = b, .experts = 4, .n = 64, .k = 256};
-      CHECK(fk::supported(ofExperts, fx::Target::parse(target)).why ==
-            fk::supported(under8, fx::Target::parse(target)).why);
-    }
+  const auto whyUnder8 = [&](fx::DType a, fx::DType b, ScaleGroups groups) {
+    return fk::supported(
+               GemmProblem{.a = a, .b = b, .c = fx::bf16, .n = 64, .k = 256, .b_groups = groups},
+               fx::Target::parse("gfx950"))
+        .why;
+  };
+  CHECK(whyUnder8(fx::i8, fx::i4, {}) == "");
+  CHECK(whyUnder8(fx::f8E4M3FN, fx::u4, {128, fx::bf16}) == "");
+  CHECK(whyUnder8(fx::i8, fx::u4, {128, fx::bf16, true}) ==
+        "b_groups.zeros, and a has 8 bits; zero points are of narrow weights under a of 16 bits. "
+        "Give the codes less their zero point as i4");
+  CHECK(whyUnder8(fx::i8, fx::i4, {128, fx::f32}) ==
+        "b_groups.size is 128 and a is i8, whose sums are integers over all of k; scales are of "
+        "rows, scale_b. Groups go with a of an 8-bit float");
+  CHECK(whyUnder8(fx::f8E5M2, fx::u4, {}) ==
+        "b is of type u4 and a of type f8E5M2, which does not have 9, 11, 13 and 15; i4 it has, "
+        "and f8E4M3 has both");
+  CHECK_THAT(whyUnder8(fx::f8E4M3FN, fx::i4, {32, fx::bf16}),
+             Catch::Contains("gfx950 multiplies 64 elements of k at a time"));
+  const GemmProblem floats{.a = fx::f8E4M3FN, .b = fx::i4, .c = fx::bf16, .n = 64, .k = 256};
+  CHECK_THAT(fk::supported(floats, fx::Target::parse("gfx1100")).why,
+             Catch::StartsWith("a is of type f8E4M3FN and b of type i4; gfx1100 has products"));
+  CHECK(fk::supported(fk::GroupedGemmProblem{.a = fx::i8,
+                                             .b = fx::i4,
+                                             .c = fx::bf16,
+                                             .experts = 4,
+                                             .n = 64,
+                                             .k = 256,
+                                             .b_groups = {128, fx::f32}},
+                      fx::Target::parse("gfx942"))
+            .why == whyUnder8(fx::i8, fx::i4, {128, fx::f32}));
   GemmConfig config = fk::choose(good, 64);
   config.tile_k = 64;
   CHECK(fk::supported(good, config).why.find("tile_k is a multiple of 128") != std::string::npos);
@@ -433,6 +543,18 @@ TEST_CASE("narrow weights that are wrong are refused") {
   CHECK_THROWS_WITH(fk::prepared_size({fx::f6E2M3FN, 16, 64, true}),
                     "weight: narrow weights are of type f6E2M3FN; u4, i4, u8, i8, f4E2M1FN and the "
                     "8-bit floats are supported");
+  // Weights under 16 bits are no weights under 8.
+  CHECK_THROWS_WITH(
+      fk::prepared_size({fx::i8, 16, 64, true, 8}),
+      "weight: under is 8; narrow weights of type u4 and i4 are under 16 or 8 bits, and "
+      "others have 16 there");
+  const GemmProblem four{.a = fx::i8, .b = fx::i4, .c = fx::bf16, .n = 64, .k = 128};
+  fk::GemmArgs under16 = fk::make_args(four, fk::choose(four, 16), 16, memory.sampler());
+  under16.b = fk::PreparedWeight{{fx::i4, 64, 128, true}, under16.b.tensor()};
+  CHECK_THROWS_WITH(
+      fk::GemmPlan(four, fk::choose(four, 16))(under16),
+      Catch::Contains("b is prepared weights narrow (n, k) = (64, 128) of i4; the problem's "
+                      "are narrow under 8 bits (n, k) = (64, 128) of i4"));
   CHECK_THROWS_WITH(fk::prepared_size({fx::u4, 16, 33, true}),
                     "weight: k is 33: a row of 16 bytes is no multiple of 16 bytes");
 }

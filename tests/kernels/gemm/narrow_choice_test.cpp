@@ -82,6 +82,31 @@ TEST_CASE("every problem of narrow weights that is supported has a tile for any 
   CHECK(grouped.supported() > 5000);
 }
 
+TEST_CASE("weights of 4 bits under 8 bits have a tile for any number of rows") {
+  Choices plain, grouped;
+  for (fx::DType a : {fx::DType(fx::i8), fx::DType(fx::f8E4M3FN), fx::DType(fx::f8E5M2),
+                      fx::DType(fx::f8E4M3FNUZ), fx::DType(fx::f8E5M2FNUZ)})
+    for (fx::DType b : {fx::DType(fx::u4), fx::DType(fx::i4)})
+      for (const ScaleGroups &groups : allGroups())
+        for (const auto &[n, k] : {std::pair(16, 128), std::pair(2048, 2048)}) {
+          for (bool gated : {false, true})
+            plain.expect(GemmProblem{
+                .a = a, .b = b, .c = fx::bf16, .n = n, .k = k, .b_groups = groups, .gated = gated});
+          for (GatedPairs gated : {GatedPairs::none, GatedPairs::interleaved})
+            grouped.expect(GroupedGemmProblem{.a = a,
+                                              .b = b,
+                                              .c = fx::bf16,
+                                              .experts = 8,
+                                              .n = n,
+                                              .k = k,
+                                              .unit = 16,
+                                              .b_groups = groups,
+                                              .gated = gated});
+        }
+  CHECK(plain.supported() > 500);
+  CHECK(grouped.supported() > 500);
+}
+
 TEST_CASE("narrow weights of the sizes of real models have tiles") {
   REQUIRE(publishedSizes().size() > 300);
   Choices choices;

@@ -454,7 +454,8 @@ TEST_CASE("moe_forward says what it does not support") {
         "per_tensor or mx. With scales of rows, x and h of 16 bits take weights of 8 bits: w and "
         "w_scales");
   CHECK(why([](auto &p) { p.x = fx::i8, p.scales = fk::Scales::per_tensor, p.w = fx::i4; }) ==
-        "w is of type i4; under x of 4 and 8 bits it is x's, or with Scales::mx f4E2M1FN");
+        "w is of type i4; under x of 4 and 8 bits it is x's, or with Scales::mx f4E2M1FN. Grouped "
+        "products take such weights, and quantise makes the rows of h between them");
   CHECK(why([](auto &p) { p.x = fx::f8E4M3FNUZ, p.scales = fk::Scales::per_block; }) ==
         "the first product: n is 48; with scales of blocks an expert's weights have a multiple of "
         "128 "
