@@ -110,7 +110,7 @@ public:
       fetched.emplace_back(Vector::splat(0.0f, fetchPiece(), problem_.kv));
     if_(part.first < part.end, [&] { fetch(part.first, part.end - 1, fetched, 0); });
     const Var<Int32> stage(0);
-    for (Int32 base : range(part.first, part.end, step)) {
+    for (Int32 base : range(counted(part.first), part.end, step)) {
       const SharedRows shared = memory_.keys(stage);
       if (memory_.stages == 1)
         gpu::barrier(AddressSpace::shared); // all waves are done with the step before

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "blocks/attention/decode_wave.h"
+#include "blocks/common/host_or_traced.h"
 #include "blocks/common/shared_rows.h"
 #include "delta_rule/chunk_shape.h"
 #include "delta_rule/delta_channels.h"
@@ -115,7 +116,7 @@ private:
               false);
     });
     const DeltaGates gates(problem_, memory_);
-    for (Int32 base : range(begin, end, tokens()))
+    for (Int32 base : range(counted(begin), counted(end), tokens()))
       if (fewRegisters())
         DeltaChunks(*this, lane_.again()).chunk(base, end, state, gates);
       else

@@ -3,6 +3,7 @@
 // squares of its own (Welford, "Note on a method for calculating corrected sums of squares and products",
 // 1962), which keep their digits where the mean is far above the deviation; they are then combined (Chan,
 // Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979).
+#include "blocks/common/host_or_traced.h"
 #include "blocks/products/activation.h"
 #include "blocks/rows/row.h"
 #include "frame/compile.h"
@@ -59,7 +60,7 @@ private:
   /// Calls `body` with the row of the image and the piece of it of each access of the thread's.
   template <class F> void eachAccess(const F &body) const {
     const Int32 first = group_ * (shape_.isLast ? shape_.pieces() : shape_.channels);
-    const Int32 count = p_.pixels * (shape_.isLast ? shape_.pieces() : shape_.channels);
+    const Int32 count = counted(p_.pixels * (shape_.isLast ? shape_.pieces() : shape_.channels));
     for (Int32 access : range(Int32(thread_idx().x), count, block_))
       if (shape_.isLast)
         body(Int32(access / shape_.pieces()), Int32(first + access % shape_.pieces()));

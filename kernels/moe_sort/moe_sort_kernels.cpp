@@ -5,6 +5,7 @@
 // the expert, are added to them; then a wave goes over its slots again, and an expert's next place is
 // its counter. Lanes with the same expert find one another (coop::warp_match), and take places in
 // their order: no atomic operation decides about the order.
+#include "blocks/common/host_or_traced.h"
 #include "frame/compile.h"
 #include "frame/index_rows.h"
 #include "moe_sort/moe_sort_family.h"
@@ -39,7 +40,7 @@ public:
   /// Writes padding to all places, with the other blocks, and sets the counters to 0.
   void clear() const {
     const Int32 padding = tokens_ | (problem_.topk << kTokenBitsOfIds);
-    for (Int32 place : range(numberOfAll(), p_.places, threads_)) {
+    for (Int32 place : range(numberOfAll(), counted(p_.places), threads_)) {
       sortedIds_(place) = padding;
       if (problem_.weights)
         p_.sortedWeights.view(f32, p_.places)(place) = 0.0f;
@@ -154,7 +155,7 @@ public:
   void nameUnits() const {
     if (isMasked())
       return;
-    const Int32 units = p_.places / problem_.unit, end = Int32(starts_(experts_));
+    const Int32 units = counted(p_.places) / problem_.unit, end = Int32(starts_(experts_));
     const Tensor experts = p_.unitExperts.view(i32, units); // (units)
     for (Int32 unit : range(numberOfAll(), units, threads_)) {
       const Int32 place = unit * problem_.unit;
@@ -181,7 +182,7 @@ private:
   bool isMasked() const { return problem_.capacity != 0; }
   std::int32_t capacity() const { return static_cast<std::int32_t>(problem_.capacity); }
   /// The number of the thread among those of all blocks.
-  Int32 numberOfAll() const { return block_ * config_.block + thread_; }
+  Int32 numberOfAll() const { return counted(block_ * config_.block + thread_); }
   void ifFirst(const std::function<void()> &body) const {
     if (isAlone())
       body();
@@ -283,7 +284,7 @@ void route(const MoeSortParams<OnDevice> &p, const Spec<MoeSortProblem> &spec) {
                                           .m = p.m,
                                           .sourceRows = {.address = Int64(0), .stride = {}},
                                           .bias = p.routerBias};
-  for (Int32 first : range(Int32(0), p.m, RowThread::rowsPerBlock(config)))
+  for (Int32 first : range(Int32(0), counted(p.m), RowThread::rowsPerBlock(config)))
     gating::Row(router, spec.problem.router, config, first).run();
 }
 

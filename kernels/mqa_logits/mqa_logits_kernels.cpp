@@ -3,6 +3,7 @@
 // heads of a key are in the values of a lane and in every 16th lane, where they are
 // added up.
 #include "blocks/attention/kv_source.h"
+#include "blocks/common/host_or_traced.h"
 #include "blocks/products/wave_product.h"
 #include "frame/compile.h"
 #include "mqa_logits/mqa_logits_family.h"
@@ -211,7 +212,7 @@ void fill(const MqaLogitsConfig &config, const MatrixForm &form, const MqaLogits
   const Tensor logits = p.logits.view(f32, {p.m, p.n}); // (m, n)
   const Int32 lane = thread_idx().x % form.lanes;
   const Int32 last = min(firstKey + 16 * tilesOfWave(config, target()), p.n);
-  for (Int32 key : range(Int32(firstKey + lane), last, form.lanes))
+  for (Int32 key : range(counted(firstKey + lane), last, form.lanes))
     logits(token, key) = Float32(-kInfinity);
 }
 
@@ -235,7 +236,7 @@ const FamilyKernel mqaLogits{
                   key = LogitsWave<PagedKeys>::firstKey(config, form);
       exit_if(row >= end);
       const auto each = [&](const auto &token) {
-        for (Int32 first : range(row, end, step))
+        for (Int32 first : range(counted(row), counted(end), step))
           for (Int32 i : range(first, Int32(min(first + config.rows, end))))
             token(i);
       };

@@ -59,7 +59,7 @@ inline void makeWorklist(const WorklistProblem &problem, int block,
   SharedAllocator shared;
   const Var<Int32> total(Int32(0));
   if_(thread == 0, [&] { list(0) = 0; });
-  for (Int32 first : range(Int32(0), n, block)) {
+  for (Int32 first : range(Int32(0), counted(n), block)) {
     const Int32 sequence = first + thread;
     const Var<Int32> units(Int32(0));
     if_(sequence < n, [&] { units = sequences.units(sequence, before); });

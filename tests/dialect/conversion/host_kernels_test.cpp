@@ -103,7 +103,8 @@ constexpr const char *kPasses =
     "fly-rewrite-func-signature,fly-canonicalize,fly-layout-lowering,fly-int-swizzle-simplify,"
     "canonicalize,fly-convert-atom-call-to-ssa-form,fly-promote-regmem-to-vectorssa{pieces=true},"
     "convert-fly-to-llvm,canonicalize,"
-    "gpu.module(convert-scf-to-cf,convert-vector-to-llvm,test-host-kernels,convert-to-llvm,"
+    "gpu.module(fly-exact-ranges,convert-scf-to-cf,convert-vector-to-llvm,test-host-kernels,"
+    "convert-to-llvm,"
     "reconcile-unrealized-casts)";
 
 /// The arguments of @add: a tensor is its pointer and its dynamic numbers, packed.

@@ -90,8 +90,9 @@ public:
     if (fromFly)
       stages = flyStages(options, "convert-fly-to-llvm");
     stages.push_back("canonicalize");
-    stages.push_back("gpu.module(convert-scf-to-cf,convert-vector-to-llvm,test-host-kernels,"
-                     "convert-to-llvm,reconcile-unrealized-casts)");
+    stages.push_back(
+        "gpu.module(fly-exact-ranges,convert-scf-to-cf,convert-vector-to-llvm,test-host-kernels,"
+        "convert-to-llvm,reconcile-unrealized-casts)");
     return stages;
   }
 

@@ -98,4 +98,15 @@ def FlyPromoteRegMemToVectorSSAPass : Pass<"fly-promote-regmem-to-vectorssa"> {
                            "::mlir::vector::VectorDialect", "::mlir::ub::UBDialect"];
 }
 
+def FlyExactRangesPass : Pass<"fly-exact-ranges"> {
+  let summary = "Let loops end whose number and step add up to more than the largest integer";
+  let description = [{
+    `scf.for` compares after it has added the step, and the sum wraps where the end is near the largest
+    integer. A loop for which known bounds do not rule that out compares without signs if its first number is known not to be
+    negative, and otherwise becomes an `scf.while` that compares before it adds. It runs just before loops become branches, because
+    other passes know the numbers of `scf.for`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 #endif // FLYDSL_DIALECT_FLY_TRANSFORMS_PASSES

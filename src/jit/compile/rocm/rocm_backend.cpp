@@ -112,7 +112,7 @@ public:
         "gpu.module(fly-lower-ktrace{chipset=" + options.target.name() +
         "},fly-lds-alias-scopes,fly-scalar-lds-addresses,fly-split-addresses{offset-bits=" +
         std::to_string(detail::findProcessor(options.target.name())->globalOffsetBits) +
-        "},convert-scf-to-cf,"
+        "},fly-exact-ranges,convert-scf-to-cf,"
         "fly-convert-narrow-floats{chipset=" +
         options.target.name() + "},fly-convert-native-math,fly-lower-shuffles{chipset=" +
         options.target.name() + "},fly-lower-later-intrinsics{chipset=" + options.target.name() +
