@@ -4,7 +4,7 @@
 
 #include "attention/attention_rows.h"
 #include "blocks/attention/attention_products.h"
-#include "blocks/attention/online_softmax.h"
+#include "blocks/attention/weighed_softmax.h"
 #include "blocks/common/groups.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -48,15 +48,17 @@ public:
                             .window = problem.window},
         visibility_{problem.causal, problem.window, place.queries,
                     place.keys,     window.left,    window.right},
-        runs_(RunsOfEight::of(shape.form)), descale_(rows.scoreDescale()),
-        softmax_(shape.repeats(), factor(), probabilityType(problem), overLanes(16),
-                 config.loop != AttentionLoop::groups && problem.scales != KvScales::token) {
+        runs_(RunsOfEight::of(shape.form)), descale_(rows.scoreDescale()) {
+    const DType rounded = probabilityType(problem);
     tokenScales_ = rows.tokenScales();
+    if (tokenScales_)
+      weighed_.emplace(shape.repeats(), factor(), rounded, overLanes(16));
+    else
+      softmax_.emplace(shape.repeats(), factor(), rounded, overLanes(16),
+                       config.loop != AttentionLoop::groups);
     if (tokenScales_ && !descale_)
       descale_.emplace(Float32(1.0f));
     rules_.descaled = rules_.changed() && descale_;
-    if (tokenScales_)
-      sumOfWeights_.emplace(shape.repeats(), factor(), DType(f32), overLanes(16));
     const Int32 thread = threadOf(shape, shape.keep.acrossTiles);
     for (int r = 0; r < shape.repeats(); ++r)
       queries_.push_back(place.first + r * shape.queriesAtOnce() + thread / shape.form.lanes * 16 +
@@ -106,15 +108,15 @@ public:
           gpu::schedule_fence();
       }
     };
-    // Those of the lane's keys, which are the same in each repeat. A factor of a value is part of the
-    // power, c 2^s = 2^(s + log2 c), and rows are relative to their largest product of both: what is
-    // lost is small compared with what counts. The sum that divides a result has none.
-    std::vector<Numeric> ofValues;
+    // Those of the lane's keys, which are the same in each repeat.
+    std::optional<Tensor> ofValues; // (all)
+    if (tokenScales_)
+      ofValues.emplace(make_rmem_tensor(IntTuple(all), f32));
     for (int i = 0; i < all && tokenScales_; ++i) {
       const HeadRows::TokenScales scales = tokenScales_(keys.base + keys.offset(i));
       for (const Tensor &each : scores)
         each(i) = each(i) * scales.key;
-      ofValues.push_back(scales.value);
+      (*ofValues)(i) = scales.value;
     }
     for (std::size_t r = 0; r < scores.size() && rules_.changed(); ++r) {
       const Int32 query = min(queries_[r], place_.queries - 1);
@@ -143,16 +145,8 @@ public:
           maskRun(scores[r], i, Int32(bits(Int32((of.base + of.offset(i)) / 8))));
       });
     }
-    if (sumOfWeights_) {
-      sumOfWeights_->add(scores, [](int, const Numeric &) {});
-      for (int i = 0; i < all; ++i) {
-        const FastMathScope approximate(FastMath::afn);
-        const Numeric power = math::log2(ofValues[std::size_t(i)]);
-        for (const Tensor &each : scores)
-          each(i) = each(i) + power;
-      }
-    }
-    return softmax_.add(scores, rescale);
+    return weighed_ ? weighed_->add(scores, ofValues->load(), rescale)
+                    : softmax_->add(scores, rescale);
   }
 
   /// Writes the results, or with `parts` those of a part of the keys into the workspace.
@@ -163,9 +157,9 @@ public:
     for (std::size_t r = 0; r < queries_.size(); ++r) {
       const int repeat = static_cast<int>(r);
       const std::optional<Numeric> sink = parts ? std::nullopt : rows_.sink();
-      const SoftmaxEnd end = sumOfWeights_ ? finishScaled(repeat, sink)
-                             : sums        ? softmax_.finishWith(repeat, sums(repeat), sink)
-                                           : softmax_.finish(repeat, sink);
+      const SoftmaxEnd end = weighed_ ? weighed_->finish(repeat, sink)
+                             : sums   ? softmax_->finishWith(repeat, sums(repeat), sink)
+                                      : softmax_->finish(repeat, sink);
       const Numeric factor = descale ? Numeric(end.inverse * *descale) : end.inverse;
       if_(queries_[r] < place_.queries, [&] {
         const RowResult row =
@@ -189,12 +183,6 @@ public:
   }
 
 private:
-  /// The end of a row whose values have factors of their own.
-  SoftmaxEnd finishScaled(int row, const std::optional<Numeric> &sink) const {
-    const SoftmaxEnd end = sumOfWeights_->finish(row, sink);
-    const Numeric power = softmax_.baseOf(row) - sumOfWeights_->baseOf(row);
-    return {select(Boolean(end.inverse == 0.0f), 0.0f, end.inverse * powerOf2(power)), end.lse};
-  }
   /// From a score to its power of 2. With a descale of 0 all scores are 0, but masked ones stay
   /// -infinity, for which the factor has to be positive.
   Float32 factor() const {
@@ -228,9 +216,9 @@ private:
   RunsOfEight runs_;
   std::optional<Numeric> descale_; ///< of the scores
   std::function<HeadRows::TokenScales(const Int32 &)> tokenScales_;
-  OnlineSoftmax softmax_;
-  std::optional<OnlineSoftmax> sumOfWeights_; ///< of values with factors of their own
-  std::vector<Int32> queries_;                // of the lane, for each repeat
+  std::optional<OnlineSoftmax> softmax_;
+  std::optional<WeighedSoftmax> weighed_; ///< of values with scales of their own
+  std::vector<Int32> queries_;            // of the lane, for each repeat
 };
 
 } // namespace kernels::impl

@@ -152,6 +152,27 @@ TEST_CASE("keys and values of 8 bits with scales of tokens", "[run]") {
   }
 }
 
+TEST_CASE("scales of tokens of attention are of all sizes that floats have", "[run]") {
+  // The largest result of random values is near 2^126, and the smallest ones are floats with all of
+  // their bits.
+  for (const int power : {117, -90})
+    for (const bool products : {false, true}) {
+      if (products && !formats())
+        continue;
+      AttentionProblem problem =
+          bytes(formats() ? formats()->precise : fx::DType(fx::f8E4M3FN), 64, fx::f32);
+      problem.scales = fk::KvScales::token;
+      problem.float8_products = products;
+      problem.sink = problem.lse = true;
+      if (!products)
+        problem.q = fx::bf16;
+      AttentionCase given(problem, {20}, {70});
+      for (double &scale : given.ofValues)
+        scale = std::ldexp(scale, power);
+      given.expect(small());
+    }
+}
+
 TEST_CASE("operands of 8 bits without scales stand for themselves", "[run]") {
   AttentionProblem problem = bytes(formats() ? formats()->precise : fx::DType(fx::f8E4M3FN), 64);
   problem.float8_products = formats().has_value();

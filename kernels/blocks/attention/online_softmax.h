@@ -120,9 +120,6 @@ public:
     return endOf(base(largest_[static_cast<std::size_t>(row)]), sum, sink);
   }
 
-  /// The power of 2 that a probability of 1 of a row stands for.
-  Numeric baseOf(int row) const { return base(largest_[static_cast<std::size_t>(row)]); }
-
   /// The end of a row whose powers, relative to `largest`, add up to `sum`.
   static SoftmaxEnd endOf(const Numeric &largest, const Numeric &sum,
                           const std::optional<Numeric> &sink) {

@@ -1,11 +1,14 @@
 // Softmax of scores whose probabilities meet scales of their keys' values before they are rounded to
-// 8 bits, in which a scale has no room afterwards.
+// the type of the products with the values, which may have no room for a scale afterwards.
 //
 // A row's powers are relative to a score near its largest one, as in online_softmax.h, and their sum
 // has no scales. What is rounded is a power times the scale of its value, sign included, relative to
 // the row's largest magnitude of these: what is lost is small next to what counts. Both are lazy, and both
 // maxima of a tile are looked for by the powers that the row is relative to already, so that one
 // exponential is all that a score takes. Where a row grows, the tile's powers are computed again.
+//
+// No power is above 1, so that its product with a scale is at most the scale: any finite scale will
+// do. The inverse of what a row is relative to is exact as long as no scale of it is above 2^126.
 #pragma once
 
 #include "blocks/attention/online_softmax.h"
@@ -19,7 +22,7 @@ namespace kernels::impl {
 /// numbers.
 class WeighedSoftmax {
 public:
-  /// See OnlineSoftmax. `rounded`: the type of 8 bits of what `add` gives.
+  /// See OnlineSoftmax. `rounded`: the type of what `add` gives.
   WeighedSoftmax(int rows, const Float32 &factor, DType rounded, OverRow overRow)
       : factor_(factor), rounded_(rounded), headroom_(Headroom::of(rounded)),
         most_(kLazyPowers / factor), overRow_(std::move(overRow)) {
@@ -73,17 +76,17 @@ public:
     return rounded;
   }
 
-  /// The end of a row, see SoftmaxEnd.
-  SoftmaxEnd finish(int row) const {
+  /// The end of a row, see OnlineSoftmax::finish.
+  SoftmaxEnd finish(int row, const std::optional<Numeric> &sink = {}) const {
     const std::size_t at = static_cast<std::size_t>(row);
-    const SoftmaxEnd end = OnlineSoftmax::endOf(Numeric(largest_[at] * factor_),
-                                                overRow_(sum_[at], Reduction::add), {});
+    const SoftmaxEnd end =
+        OnlineSoftmax::endOf(-shiftOf(at), overRow_(sum_[at], Reduction::add), sink);
     return {end.inverse * (reach_[at] * powerOf(-headroom_.start)), end.lse};
   }
 
 private:
-  /// How far a score may be above the one that its row is relative to, as a power of 2: powers are floats
-  /// of 32 bits.
+  /// How far a score may be above the one that its row is relative to, as a power of 2. That one's power
+  /// is as far below 1.
   static constexpr float kLazyPowers = 8;
   /// The least magnitude that a row's products of powers and scales are relative to; its inverse, times
   /// any headroom, is a float.
@@ -91,7 +94,11 @@ private:
 
   static float powerOf(int exponent) { return std::ldexp(1.0f, exponent); }
   Vector powersOf(const Tensor &scores, std::size_t row) const {
-    return powerOf2(math::fma(scores.load(), factor_, -(largest_[row] * factor_)));
+    return powerOf2(math::fma(scores.load(), factor_, shiftOf(row)));
+  }
+  /// What is added to the power of 2 of a row's score.
+  Numeric shiftOf(std::size_t row) const {
+    return math::fma(largest_[row].get(), -factor_, -kLazyPowers);
   }
   /// The largest magnitude of a row's products.
   Numeric reachOf(const Vector &weights) const {

@@ -206,6 +206,14 @@ TEST_CASE("products of 8 bits of keys and values with scales of their own", "[ru
         inputs.kScale[s][i] = std::ldexp(inputs.kScale[s][i], -int(i % 3));
       }
     expectDecode(problem, inputs);
+    // Scales near the largest floats, and sinks.
+    problem.sink = true;
+    inputs.sink = uniform(fx::f32, 6, 103, 3);
+    for (std::size_t s = 0; s < 2; ++s)
+      for (double &scale : inputs.vScale[s])
+        scale = std::ldexp(scale, 116);
+    expectDecode(problem, inputs);
+    problem.sink = false;
     problem.q = type;
     problem.float8_products = false;
     problem.window = true;
