@@ -1,6 +1,8 @@
 // Examples of docs/kernel-authoring.md.
 #include "example.h"
 
+#include <flydsl/kernel/argument.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -243,6 +245,18 @@ void run_scale_rows(const fx::TensorArg &x, const fx::TensorArg &y,
 }
 // endregion
 
+// region: read-again
+const fx::Kernel sums_of_lanes{"sums_of_lanes", [](ScaledParams<fx::OnDevice> p) {
+  auto row = fx::block_idx().x, lane = fx::thread_idx().x;
+  auto x = p.x.view(fx::f32, {p.m, 64}); // (m, 64)
+  fx::Var<fx::Float32> sum(0.0f);
+  for (fx::Int32 k : fx::range(lane, 64, 16))
+    sum += x(row, k);
+  auto late = fx::read_again(p); // the address of y and its stride are in no register over the loop
+  late.y.view(fx::f32, {late.m, 16})(row, lane) = sum; // (m, 16)
+}};
+// endregion
+
 // region: records
 /// Rows of blocks of 18 bytes: an f16, and the 16 numbers of type i8 that it scales.
 const fx::Kernel unpack{"unpack", [](fx::Strided<fx::OnDevice, 0> memory, fx::Tensor y) {
@@ -384,6 +398,23 @@ TEST_CASE("kernel authoring: memory of strides of the call", "[authoring]") {
     for (std::size_t i = 0; i < out.size(); ++i)
       REQUIRE(out[i] == 2 * in[i / 64 * 80 + i % 64] + (has ? b[i % 64] : 0.0f));
   }
+}
+
+TEST_CASE("kernel authoring: arguments that are read again", "[authoring]") {
+  constexpr int kRows = 3;
+  const auto x = fx::DeviceArray<float>::random({kRows, 64}, 7);
+  fx::DeviceArray<float> y({kRows, 16});
+  y.poison();
+  sums_of_lanes({.x = fx::strided<1>(x.tensor()), .y = fx::strided<1>(y.tensor()), .bias = {}, .m = kRows})
+      .launch({.grid = kRows, .block = 16});
+  const auto from = x.to_host(), sums = y.to_host();
+  for (std::size_t row = 0; row < kRows; ++row)
+    for (std::size_t lane = 0; lane < 16; ++lane) {
+      float sum = 0;
+      for (std::size_t k = lane; k < 64; k += 16)
+        sum += from[row * 64 + k];
+      CHECK(sums[row * 16 + lane] == sum);
+    }
 }
 
 TEST_CASE("kernel authoring: fields of records", "[authoring]") {

@@ -27,6 +27,11 @@
 #include "decode/paged_block.h"
 #include "frame/compile.h"
 
+#include <flydsl/kernel/argument.h>
+
+#include <array>
+#include <span>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
@@ -51,7 +56,9 @@ void eachPart(const DecodeProblem &problem, const DecodeConfig &config, const De
   }
 }
 
-void decodeOfBlock(const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec) {
+/// `again`: arguments are read again for each part of a block and for its results, which takes no
+/// scalar registers over the loops over keys.
+void decodeOfBlock(const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec, bool again) {
   const DecodeProblem problem = spec->problem;
   const DecodeConfig config = spec->config;
   const MatrixForm form = *decodeForm(problem, target());
@@ -63,10 +70,18 @@ void decodeOfBlock(const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &
   }
   const PagedMemory memory(problem, config, form);
   eachPart(problem, config, p, [&](const DecodePart &part) {
-    PagedBlock(problem, config, p, form, memory, part).run();
+    PagedBlock(problem, config, p, form, memory, part, again).run();
   });
 }
-const FamilyKernel<DecodeProblem, DecodeParams> decode{kDecode, decodeOfBlock};
+using DecodeKernel = FamilyKernel<DecodeProblem, DecodeParams>;
+DecodeKernel decodeBy(bool again) {
+  return {kDecode, [again](const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec) {
+            decodeOfBlock(p, spec, again);
+          }};
+}
+/// In order of preference: the first whose code spills none. The last one is taken unseen, where no
+/// earlier one does without scratch memory.
+const std::array<DecodeKernel, 3> decode{decodeBy(false), decodeBy(true), decodeBy(true)};
 
 /// The sequence of a token that has one.
 Int32 sequenceOf(const DecodeProblem &problem, const DecodeTraced &p, const Int32 &token) {
@@ -140,7 +155,9 @@ const FamilyKernel worklist{
 } // namespace
 
 void Family<DecodeProblem>::compile(const Compiler<DecodeProblem> &compiler) {
-  compiler(decode, compiler.config().block);
+  // A latent cache has one head of keys and few arguments.
+  compiler(std::span(decode).first(compiler.problem().latent ? 1 : decode.size()),
+           compiler.config().block);
   if (hasParts(compiler.config()))
     compiler(combineRows, kCombineThreads);
   if (compiler.config().workers)

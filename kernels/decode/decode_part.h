@@ -161,7 +161,17 @@ public:
     return {values(part, row, _), lse(part, row, _)};
   }
 
+  /// The same rows by arguments that were read again.
+  DecodeRows with(const DecodeTraced &p) const {
+    return {problem_, config_, p, tokens_, firstHead_, endRow_};
+  }
+
 private:
+  DecodeRows(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p,
+             const Span<Int32> &tokens, const Int32 &firstHead, const std::optional<Int32> &endRow)
+      : problem_(problem), config_(config), p_(p), tokens_(tokens), firstHead_(firstHead),
+        endRow_(endRow) {}
+
   const DecodeProblem &problem_;
   const DecodeConfig &config_;
   const DecodeTraced &p_;

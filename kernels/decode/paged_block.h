@@ -8,6 +8,7 @@
 #include "decode/decode_scores.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/argument.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -75,9 +76,12 @@ private:
 /// A block with one sequence.
 class PagedBlock {
 public:
-  PagedBlock(const DecodeProblem &problem, const DecodeConfig &config, const DecodeTraced &p,
-             const MatrixForm &form, const PagedMemory &memory, const DecodePart &part)
-      : problem_(problem), config_(config), p_(p), memory_(memory), part_(part),
+  /// `again`: the arguments are read again here, and for the results.
+  PagedBlock(const DecodeProblem &problem, const DecodeConfig &config,
+             const DecodeTraced &arguments, const MatrixForm &form, const PagedMemory &memory,
+             const DecodePart &part, bool again)
+      : problem_(problem), config_(config), arguments_(arguments),
+        p_(again ? read_again(arguments) : arguments), memory_(memory), part_(part), again_(again),
         step_(DecodeStep::of(problem, config.rows, form)),
         lane_(form, keyPiece(problem, form), valueInSteps(problem) / step_.shares,
               valueWidth(problem, step_), step_.repeats),
@@ -86,17 +90,18 @@ public:
         wave_(number_ / step_.shares),
         firstValue_(number_ % step_.shares * (valueInSteps(problem) / step_.shares)),
         waves_(config.block / form.lanes / step_.shares),
-        rows_(problem, config, p, part.sequence, kvHead_, part.endRow),
+        rows_(problem, config, p_, part.sequence, kvHead_, part.endRow),
         queries_(BlockQueries::of(problem, config, rows_, part)),
-        visibility_(visibilityOf(problem, p, part.sequence, rows_.queries())),
-        scores_(problem, p, rows_, part, queries_, visibility_),
-        source_(kvLayout(problem), keysOfHead(kvLayout(problem), nearTokens(problem, p.k), kvHead_),
-                valuesOfHead(kvLayout(problem), nearTokens(problem, p.v), kvHead_),
-                tableOf(problem, p, part.sequence)) {
-    if (const auto scale = scoreScale(problem, p, part.sequence, kvHead_))
+        visibility_(visibilityOf(problem, p_, part.sequence, rows_.queries())),
+        scores_(problem, p_, rows_, part, queries_, visibility_),
+        source_(kvLayout(problem),
+                keysOfHead(kvLayout(problem), nearTokens(problem, p_.k), kvHead_),
+                valuesOfHead(kvLayout(problem), nearTokens(problem, p_.v), kvHead_),
+                tableOf(problem, p_, part.sequence)) {
+    if (const auto scale = scoreScale(problem, p_, part.sequence, kvHead_))
       kScale_.emplace(*scale);
     if (scalesHeads(problem)) {
-      vScale_.emplace(headScale(problem, p, p.vScale, part.sequence, kvHead_));
+      vScale_.emplace(headScale(problem, p_, p_.vScale, part.sequence, kvHead_));
     }
   }
 
@@ -105,7 +110,7 @@ public:
     DecodeWave wave(lane_, tiles(), pieces(), scores_.factor(), scalesWeights(problem_));
     const int step = lane_.keys();
     const Span<Int32> part = keysOfBlock(config_, visibility_, queries_, part_, step * waves_);
-    for (Int32 base : range(part.first + wave_ * step, part.end, waves_ * step))
+    for (Int32 base : range(counted(part.first + wave_ * step), part.end, waves_ * step))
       keys(wave, query, base, part);
     write(wave);
   }
@@ -346,7 +351,9 @@ private:
 
   /// Adds up what the waves found, and writes it.
   void write(const DecodeWave &wave) const {
-    const DecodeResults results(config_, rows_, part_);
+    const DecodeTraced p = again_ ? read_again(arguments_) : p_;
+    const DecodeRows rows = rows_.with(p);
+    const DecodeResults results(config_, rows, part_);
     for (int tile = 0; tile < tiles(); ++tile)
       for (int first = 0; first < rowsOfTile(problem_); first += memory_.found.rows()) {
         if (tile + first > 0)
@@ -375,9 +382,11 @@ private:
 
   const DecodeProblem &problem_;
   const DecodeConfig &config_;
-  const DecodeTraced &p_;
+  const DecodeTraced &arguments_; ///< as the kernel has got them
+  DecodeTraced p_;
   const PagedMemory &memory_;
   const DecodePart &part_;
+  bool again_;
   DecodeStep step_;
   DecodeLane lane_;
   Int32 kvHead_, firstRow_;

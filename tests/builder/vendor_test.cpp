@@ -4,6 +4,7 @@
 #include "target/processors.h"
 #include "trace_text.h"
 
+#include <flydsl/kernel/argument.h>
 #include <flydsl/kernel/clock.h>
 #include <flydsl/kernel/dot.h>
 #include <flydsl/kernel/wave_memory.h>
@@ -156,6 +157,18 @@ TEST_CASE("a rematerialised number is one that the compiler knows nothing of") {
   CHECK_THROWS_WITH(
       trace([](auto, const fx::Int32 &n) { (void)fx::rematerialised(n.to(fx::i64)); }, "gfx942"),
       Contains("rematerialised takes a number of 32 bits, not of type i64") &&
+          Contains("vendor_test.cpp"));
+}
+
+TEST_CASE("an argument is read again, and what was computed of one is not") {
+  using Catch::Contains;
+  CHECK_THAT(trace([](auto, const fx::Int32 &n) { (void)fx::read_again(n); }, "gfx942"),
+             Contains("llvm.inline_asm has_side_effects \"; the argument again\", \"=s,0\" %arg1"));
+  CHECK_THROWS_WITH(
+      trace([](auto, const fx::Int32 &n) { (void)fx::read_again(fx::Int32(n + 1)); }, "gfx942"),
+      Contains(
+          "read_again takes arguments of the kernel as they were passed, not a number that was "
+          "computed; compute it again") &&
           Contains("vendor_test.cpp"));
 }
 

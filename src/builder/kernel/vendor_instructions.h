@@ -1,4 +1,4 @@
-// The seam between the functions of flydsl/kernel/gpu.h, bounded.h, dot.h and wave_memory.h that no
+// The seam between the functions of flydsl/kernel/gpu.h, argument.h, bounded.h, dot.h and wave_memory.h that no
 // neutral dialect has an operation for, and the instructions of a vendor's targets.
 #pragma once
 
@@ -42,6 +42,8 @@ public:
   virtual Numeric rematerialised(const Numeric &value, Loc loc) const = 0;
   virtual Numeric rematerialisedUniform(const Numeric &value, Loc loc) const = 0;
   virtual Vector materialised(const Vector &values, Loc loc) const = 0;
+  /// An argument of the kernel, of 32 or of 64 bits; see flydsl/kernel/argument.h.
+  virtual Numeric argumentAgain(const Numeric &argument, Loc) const { return argument; }
 
   /// Numbers of bytes in `selector` are 0 to 7.
   virtual Int32 permuteBytes(const Int32 &high, const Int32 &low, const Int32 &selector,

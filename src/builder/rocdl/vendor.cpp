@@ -4,6 +4,7 @@
 #include "builder/rocdl/fence.h"
 #include "builder/rocdl/lane_moves.h"
 #include "builder/trace/tracer.h"
+#include "support/argument_mark.h"
 
 #include <flydsl/host/product.h>
 #include <flydsl/rocdl/atoms.h>
@@ -79,6 +80,10 @@ public:
   }
   Numeric rematerialisedUniform(const Numeric &value, Loc loc) const override {
     return rocdl::inline_asm("", "=s,0", value.dtype(loc), {value}, true, loc);
+  }
+  Numeric argumentAgain(const Numeric &argument, Loc loc) const override {
+    return rocdl::inline_asm(support::kArgumentMark, "=s,0", argument.dtype(loc), {argument}, true,
+                             loc);
   }
   Vector materialised(const Vector &values, Loc loc) const override {
     return rocdl::inline_asm("", "=v,0", values.dtype(loc), values.size(loc), {values}, true, loc);

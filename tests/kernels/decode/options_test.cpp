@@ -123,6 +123,21 @@ TEST_CASE("decoding of sequences with their own numbers of queries", "[run]") {
                DecodeConfig{.block = 2 * wave(), .rows = 32, .splits = 2});
 }
 
+TEST_CASE("decoding with more arguments than scalar registers have room for", "[run]") {
+  // On CDNA the code reads them again for each part of a block's rows.
+  const DecodeProblem problem{.q_heads = 16,
+                              .kv_heads = 2,
+                              .head = 256,
+                              .varlen = true,
+                              .bias = true,
+                              .alibi = true,
+                              .tree_mask = true,
+                              .lse = true};
+  const Inputs inputs = random(problem, {20, 5}, -1, {3, 1});
+  for (int splits : {1, 2})
+    expectDecode(problem, inputs, inParts(splits));
+}
+
 TEST_CASE("decoding leaves tokens alone that no sequence has", "[run]") {
   const DecodeProblem problem{
       .q_heads = 2, .kv_heads = 1, .head = 32, .varlen = true, .context = 8};

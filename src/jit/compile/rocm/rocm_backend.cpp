@@ -170,6 +170,7 @@ public:
     divideShortNumbers(module);
     roundIntegersOnce(module);
     showNarrowFactors(module);
+    readArgumentsAgain(module);
     keepMinimaUniform(module, machine);
     keepScaledProducts(module);
   }

@@ -52,6 +52,9 @@ void showNarrowFactors(llvm::Module &module);
 /// have in common, where vector instructions compute them.
 void keepMinimaUniform(llvm::Module &module, llvm::TargetMachine &machine);
 
+/// After LLVM's middle end: loads of arguments that the kernel reads again.
+void readArgumentsAgain(llvm::Module &module);
+
 /// After LLVM's middle end: keeps matrix instructions with scales from moving to where threads have
 /// parted, into blocks that use their results.
 void keepScaledProducts(llvm::Module &module);
