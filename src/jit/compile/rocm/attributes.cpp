@@ -64,8 +64,7 @@ static void prepareKernel(llvm::Function &kernel, const CompileOptions &options)
     kernel.addFnAttr(unused);
 }
 
-/// Whether the module names products of four or eight numbers without sign (v_dot4_u32_u8, v_dot8_u32_u4).
-static bool namesUnsignedDots(const llvm::Module &module) {
+bool namesUnsignedDots(const llvm::Module &module) {
   if (usesIntrinsic(module, "llvm.amdgcn.udot4") || usesIntrinsic(module, "llvm.amdgcn.udot8"))
     return true;
   for (const llvm::Function &function : module)
@@ -79,7 +78,8 @@ static bool namesUnsignedDots(const llvm::Module &module) {
 
 /// LLVM 22 makes v_dot4 of products of bytes and of what it takes for their sum: of a shift or an `and` of
 /// products, too, and of sums in 64 bits, whose upper half is lost (llvm/llvm-project #198412,
-/// #216015). It does not where the target is said to lack v_dot4_u32_u8. dot4 is another instruction.
+/// #216015). It does not where the target is said to lack v_dot4_u32_u8. dot4 is another instruction. A
+/// module that names v_dot4_u32_u8 needs it: see hideByteProducts.
 static std::string featuresFor(const llvm::Module &module, const Target &target) {
   std::string features = llvmFeatures(target);
   if (!namesUnsignedDots(module))

@@ -170,6 +170,7 @@ public:
     divideShortNumbers(module);
     roundIntegersOnce(module);
     showNarrowFactors(module);
+    hideByteProducts(module);
     readArgumentsAgain(module);
     keepMinimaUniform(module, machine);
     keepScaledProducts(module);

@@ -52,6 +52,11 @@ void showNarrowFactors(llvm::Module &module);
 /// have in common, where vector instructions compute them.
 void keepMinimaUniform(llvm::Module &module, llvm::TargetMachine &machine);
 
+/// Whether the module names products of four or eight numbers without sign (v_dot4_u32_u8, v_dot8_u32_u4).
+bool namesUnsignedDots(const llvm::Module &module);
+/// After LLVM's middle end: products of bytes of a module that does are no part of such a sum.
+void hideByteProducts(llvm::Module &module);
+
 /// After LLVM's middle end: loads of arguments that the kernel reads again.
 void readArgumentsAgain(llvm::Module &module);
 
