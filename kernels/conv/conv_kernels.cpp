@@ -65,8 +65,7 @@ public:
 private:
   /// The group's part of something with so many numbers for each filter.
   Int64 ofGroup(const Int64 &address, DType type) const {
-    return Int64(address +
-                 wide(Int32(group_ * static_cast<std::int32_t>(n_))) * std::int64_t{type.bytes()});
+    return Int64(address + group_ * static_cast<std::int32_t>(n_) * Int64(type.bytes()));
   }
   Tensor vector(const Int64 &address, DType type) const {
     const Strided<OnDevice, 0> all{.address = ofGroup(address, type), .stride = {}};
@@ -104,11 +103,11 @@ Tensor partsOfGroup(const ConvProblem &problem, const GemmConfig &config,
                     const ConvParams<OnDevice> &p, const Int32 &group) {
   const PartsShape all = partsOf(problem, config);
   const std::int64_t columns = columnsOfGroup(problem, config), row = all.columns();
-  const Int64 start(p.parts.address + wide(Int32(group * static_cast<std::int32_t>(columns))) *
-                                          std::int64_t{all.acc.bytes()});
+  const Int64 start(p.parts.address +
+                    group * static_cast<std::int32_t>(columns) * Int64(all.acc.bytes()));
   const Int32 elements = elementsOfY(problem, p);
   const Strided<OnDevice, 2> sums{.address = start,
-                                  .stride = {Int64(wide(elements) * row), Int64(row)}};
+                                  .stride = {Int64(elements * Int64(row)), Int64(row)}};
   return sums.view(all.acc, {all.parts, elements, columns},
                    kPieceBytes); // (parts, elements of y, columns)
 }

@@ -191,10 +191,10 @@ private:
   /// The filters of the tile.
   static Tensor filtersOf(const PhaseTile &tile, int piece) {
     const Int64 bytes(ofFilter(tile) * tile.dtype().bytes());
-    const Strided<OnDevice, 0> start{
-        .address = Int64(tile.p.weight.address + wide(tile.filter) * bytes), .stride = {}};
+    const Strided<OnDevice, 0> start{.address = Int64(tile.p.weight.address + tile.filter * bytes),
+                                     .stride = {}};
     return bounded(start.view(tile.dtype(), piece, kPieceBytes),
-                   Int64(wide(tile.exist) * bytes)); // (piece)
+                   Int64(tile.exist * bytes)); // (piece)
   }
   void fetchTap(const Int32 &column, const std::optional<Boolean> &inK) const override {
     const TapOfColumn of = TapOfColumn::of(column, tile_.taps, tile_.channels());

@@ -112,7 +112,7 @@ GemmParams<OnDevice> ofMatrix(const GemmProblem &problem, const GemmBatchParams<
   // Those of groups follow one another.
   const auto ofGroups = [&](const Int64 &address, DType type) {
     const std::int64_t count = groupsOf(problem.b_groups, problem.k) * problem.columns();
-    return Int64(address + wide(number) * (count * type.memory_bits() / 8));
+    return Int64(address + number * Int64(count * type.memory_bits() / 8));
   };
   const DType ofScales = typeOfScales(problem),
               ofScaleC = columnsOfScaleC(problem.scale_c) ? problem.scale : DType(f32);

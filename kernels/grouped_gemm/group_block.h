@@ -42,7 +42,7 @@ private:
   /// The operands of the expert, as those of a product of all places.
   GemmParams<OnDevice> ofExpert() const {
     const auto after = [&](const Int64 &address, std::int64_t elements, DType type) {
-      return Int64(address + wide(at_.expert) * (elements * type.memory_bits() / 8));
+      return Int64(address + at_.expert * Int64(elements * type.memory_bits() / 8));
     };
     const std::int64_t columns = problem_.columns();
     const bool isPrepared = problem_.b_layout == OperandLayout::prepared;
