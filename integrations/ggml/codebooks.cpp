@@ -50,7 +50,7 @@ Numeric looked(Table table, int length, const Int32 &index, const Int32 &place, 
 }
 
 Int32 isSet(const Int32 &value, const Int32 &bit) { return bits(value, bit, 1); }
-/// Sign `k` of eight, of which seven bits are kept: the eighth makes the number of ones even.
+/// Sign `k` of eight. Seven bits are kept, and the eighth makes the number of ones even.
 Int32 signOf(const Int32 &seven, const Int32 &k) {
   const Int32 a = seven ^ (seven >> 4), b = a ^ (a >> 2), parity = (b ^ (b >> 1)) & 1;
   return Int32(fx::select(k == 7, parity, isSet(seven, k)));

@@ -27,7 +27,7 @@ using TracedOperand = Operand<fx::OnDevice>;
 /// The most that a launch takes.
 inline constexpr std::size_t kOperands = 10, kInts = 16, kFloats = 12;
 
-/// The parameters of a kernel with N operands, of which the first is the result.
+/// The parameters of a kernel with N operands. The first one is the result.
 template <class Side, int N> struct Params {
   std::array<Operand<Side>, N> x;
   std::array<fx::Param<Side, fx::Int32>, kInts> i;

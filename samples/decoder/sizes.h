@@ -19,8 +19,8 @@ constexpr std::int64_t whole(std::int64_t size, std::int64_t of) {
 struct Experts {
   std::int64_t count = 0, inner = 0; ///< experts that the router chooses from; their width inside
   int topk = 0;                      ///< chosen for a token
-  /// Shared experts, which each token has. One that is wider than the others is several of them, the
-  /// last of which may be filled up with zeros.
+  /// Shared experts, which each token has. One that is wider than the others is several of them.
+  /// The last of these may be filled up with zeros.
   int shared = 0;
   std::int64_t sharedInner = 0;   ///< the width inside of all shared ones
   std::int64_t apart = 0;         ///< the width inside of an MLP besides the experts; 0: none
@@ -298,8 +298,7 @@ private:
     const bool any = std::ranges::find(mixing, Mixing::window) != mixing.end();
     window = config.whole("sliding_window", 1, 1 << 30, any ? std::nullopt : std::optional(1));
   }
-  /// Which layers see all tokens and which are linear attention, by their numbers, the first of which
-  /// is 1.
+  /// Which layers see all tokens and which are linear attention, by their numbers, which begin at 1.
   void readLayerNumbers(const Config &config) {
     std::vector<bool> known(std::size_t(layers), false);
     for (const auto &[key, is] :

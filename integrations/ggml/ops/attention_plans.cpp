@@ -17,7 +17,7 @@ namespace {
 
 /// Fewer keys than this are not worth a part of their own.
 constexpr std::int64_t kKeysOfPart = 64;
-/// Parts of the keys, for up to 16 queries and for more, of which there are more results to combine.
+/// Parts of the keys, for up to 16 queries and for more, whose results take longer to combine.
 constexpr std::int64_t kMostParts = 32, kMostPartsOfMany = 8, kFewQueries = 16;
 
 using Strides = std::array<std::int64_t, 4>;

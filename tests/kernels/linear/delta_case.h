@@ -74,8 +74,8 @@ inline DeltaInputs randomDelta(const DeltaRuleProblem &problem, std::vector<int>
 ///   y   : scale |q| (E'' + (c 2^-24 + n) |s''|), and the roundings of skip v and of y.
 ///
 /// In chunks, operands are rounded to x, each by u of itself: k, q and the state before the chunk in
-/// their products, at most as large as the state ever was, S; a token's change d, of which later
-/// tokens see the decayed sum D = sum |k| |d|; and what is between q and d. That adds
+/// their products, at most as large as the state ever was, S; a token's change d, whose decayed
+/// sum D = sum |k| |d| later tokens see; and what is between q and d. That adds
 ///
 ///   E'' : u |k| (4 beta |k| S + 4 |d|)          y: u scale |q| (4 S + 4 D).
 ///
