@@ -84,6 +84,17 @@ GemmConfig withoutIdleWaves(GemmConfig config, const GemmProblem &product, const
   return config;
 }
 
+/// The same with steps of half as many bytes, for tiles of 32 rows whose elements have 4 bits: with longer ones a
+/// lane has 260 registers, and a SIMD holds one wave of more than 256. (bench/silicon/README.md has the estimates.)
+/// Dense products have fewer, and gain nothing.
+GemmConfig inStepsForTwoWaves(GemmConfig config, const GemmProblem &product, const Target &target) {
+  const bool isOfFour = product.a.memory_bits() == 4 && product.b.memory_bits() == 4;
+  if (target.has(Feature::mfma) && config.loop == GemmLoop::registers && isOfFour &&
+      config.tile_m == 32 && config.tile_n == 64)
+    config.tile_k /= 2;
+  return config;
+}
+
 /// The same with tiles that a tensor data mover brings, where those of products of this tile are faster so
 /// (bench/kernels/README.md has the estimates).
 GemmConfig byMover(const GemmConfig &config, const GemmTile &tile,
@@ -113,7 +124,9 @@ std::vector<GemmConfig> tilesFor(const GroupedGemmProblem &problem, std::int64_t
       break;
     for (const GemmTile &tile : gemmTiles(target, product, few ? kFewRows : kMostRowsOfCall))
       for (const GemmConfig &config :
-           {withoutIdleWaves(configOf(product, tile), product, target), configOf(product, tile)})
+           {withoutIdleWaves(inStepsForTwoWaves(configOf(product, tile), product, target), product,
+                             target),
+            configOf(product, tile)})
         if (Grouped::supported(problem, config, target)) {
           all.push_back(byMover(config, tile, problem, target));
           break;
