@@ -17,11 +17,21 @@ Tracer &withMover(const char *function, Loc loc) {
 
 void expectWaves(const char *function, Tracer &tracer, int waves, bool isLoad, const Tensor &place,
                  const std::string &instead, Loc loc) {
+  ThreadDependence dependence(tracer.kernel);
+  const mlir::Value start = tracer.use(place.handle(), loc);
+  const auto lanes = static_cast<unsigned>(tracer.kernel.target->wave_size());
+  // A descriptor is in scalar registers, which would get what one lane has.
+  if (dependence.of(start, lanes) == Agreement::different)
+    throw TraceError(std::string(function) +
+                         ": a move has one place for all lanes of a wave, and " +
+                         (isLoad ? "that of the tile in shared memory" : "that in the tensor") +
+                         " comes from the lane's number; fx::rocdl::wave_id() is the same for a "
+                         "wave, and fx::rocdl::readfirstlane takes one lane's value",
+                     loc);
   const std::optional<int> all = tracer.kernel.waves();
   if (!all || waves == *all || !tracer.arrivals.isForWholeBlock())
     return;
-  if (waves == 1 && ThreadDependence(tracer.kernel).of(tracer.use(place.handle(), loc), 0) ==
-                        Agreement::different)
+  if (waves == 1 && dependence.of(start, 0) == Agreement::different)
     return;
   const char *own = waves > 1 ? ""
                     : isLoad  ? ", or give each wave a tile of its own in shared memory, sliced by "

@@ -167,6 +167,15 @@ TEST_CASE("tensor moves that the mover can't do are refused at the call") {
        "the tile is for 2 of the block's 4 waves, but all waves get here; leave out .waves, or "
        "call "
        "it inside fx::if_(fx::rocdl::wave_id() < 2, ...)"},
+      {[&](auto &x) { // a place that differs among the lanes of a wave
+         const auto four = shared({8, 8, 4}, {8, 1, 64});
+         tensor_load_to_lds(x, {0, 0}, four(fx::_, fx::_, fx::thread_idx().x % 4), {.waves = 1});
+       },
+       "that of the tile in shared memory comes from the lane's number"},
+      {[&](auto &x) {
+         tensor_store_from_lds(shared({8, 8}, {8, 1}), x, {fx::thread_idx().x % 4, 0});
+       },
+       "that in the tensor comes from the lane's number"},
       {[&](auto &x) { // a branch that all waves take
          fx::if_(fx::Int32(fx::block_idx().x) == 0, [&] {
            tensor_load_to_lds(x, {0, 0}, shared({8, 8}, {8, 1}), {.waves = 1});
