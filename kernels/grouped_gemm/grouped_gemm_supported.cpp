@@ -159,6 +159,17 @@ GemmConfig inOrder(GemmConfig config, const Load &load, const Target &target) {
     config.order = {.group = size.group, .xcds = size.xcds};
   return config;
 }
+/// The fewest tiles for which the next smaller one is not taken. Of elements of 4 bits and a long K, tiles of
+/// 64 x 256 are enough from four for a unit on. (bench/silicon/README.md has the estimates.)
+std::int64_t enoughTiles(const GroupedGemmProblem &problem, const GemmConfig &config,
+                         const Target &target) {
+  constexpr int kLongSteps = 20;
+  const std::int64_t units = gpuSize(target)->computeUnits;
+  const bool isOfFour = problem.a.memory_bits() == 4 && problem.b.memory_bits() == 4,
+             isWide = config.tile_m == 64 && config.tile_n == 256,
+             isLong = problem.k >= std::int64_t(kLongSteps) * config.tile_k;
+  return target.has(Feature::mfma) && isOfFour && isWide && isLong ? 4 * units : units;
+}
 /// True for a tile that is not mostly past the rows of an expert, or past the columns of c.
 bool fits(const GroupedGemmProblem &problem, const GemmConfig &config, const Load &load) {
   const std::int64_t columns = productOf(problem).columns();
@@ -252,7 +263,6 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const GemmConfig &
 GemmConfig Grouped::choose(const GroupedGemmProblem &problem, std::int64_t m,
                            const Target &target) {
   const Load load = loadOf(problem, m);
-  const std::int64_t units = gpuSize(target)->computeUnits;
   const std::vector<GemmConfig> tiles = tilesFor(problem, load.rows, target);
   const GemmConfig *best = nullptr;
   for (const GemmConfig &config : tiles) {
@@ -261,7 +271,7 @@ GemmConfig Grouped::choose(const GroupedGemmProblem &problem, std::int64_t m,
     if (best && load.rows <= kFewRows && config.tile_m < best->tile_m)
       break; // the weights would be read more than once
     best = &config;
-    if (tilesOfLoad(problem, config, load) >= units)
+    if (tilesOfLoad(problem, config, load) >= enoughTiles(problem, config, target))
       break;
   }
   return inOrder(best ? *best : tiles.back(), load, target);
