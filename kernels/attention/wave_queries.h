@@ -31,6 +31,13 @@ struct WindowOfKeys {
   Int32 left, right;
 };
 
+/// A wave's queries, 16 for each repeat of its instructions. A loop over tiles of keys asks `piece` for
+/// their elements, hands the products of a tile to `weights`, which makes probabilities of them, and calls
+/// `store` with the sums of values in the end:
+///
+///   products of a tile   times the scales of keys, with soft cap, bias and slopes: scores.h
+///   scores               -infinity where a query does not see a key
+///   probabilities        by the softmax so far, which tells the loop how to rescale its sums
 class WaveQueries {
 public:
   /// `staged`: whether they have a stage.

@@ -38,9 +38,10 @@ FLYDSL_API TensorRows tensor_rows(const Int32 &row_of_lane, int count, int index
 ///
 /// Both have two modes and elements of 8, 16, 32 or 64 bits; a row of `lds` has whole words of 32
 /// bits, and `lds` has `rows.count` rows. A gap may come after each row, as in `tensor_load_to_lds`.
-/// Waves that load different rows have different places in LDS. `cache`: as TensorMoveOptions::cache. Throws TraceError for anything
-/// else. Sources: LLVM's llvm.amdgcn.tensor.load.to.lds, and what docs/emulator.md names for the
-/// descriptor. FlyDSL's functions of this name take a descriptor that the caller has put together.
+/// Waves that load different rows have different places in LDS. `cache`: as
+/// TensorMoveOptions::cache. Throws TraceError for anything else. Sources: LLVM's
+/// llvm.amdgcn.tensor.load.to.lds, and what docs/emulator.md names for the descriptor. FlyDSL's
+/// functions of this name take a descriptor that the caller has put together.
 FLYDSL_API void tensor_load_gather(const Tensor &tensor, const TensorRows &rows, const Int32 &tile,
                                    const Tensor &lds, int cache = 0, Loc loc = Loc::current());
 /// gfx1250: the same from shared to global memory: row i of `lds` becomes row `rows[i]`. Columns
