@@ -124,9 +124,11 @@ struct Mxfp4 {
     const Numeric e = raw[1].at(0).to(u32);
     const Numeric scale = select(e < 2u, UInt32(0x00200000u) << e, (e - 1u) << 23u).bitcast(f32);
     constexpr int least = kFp4Halves[15];
-    const Numeric offset = scale * static_cast<float>(least);
-    return {{GgmlCodes::of(lookedUp(nibbles(raw[0], 0), kFp4Halves, least)), scale, offset},
-            {GgmlCodes::of(lookedUp(nibbles(raw[0], 4), kFp4Halves, least)), scale, offset}};
+    const auto group = [&](int shift) {
+      return GgmlGroup{GgmlCodes::of(lookedUp(nibbles(raw[0], shift), kFp4Halves, least)), scale,
+                       std::nullopt, -least};
+    };
+    return {group(0), group(4)};
   }
 };
 

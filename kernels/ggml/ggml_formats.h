@@ -2,7 +2,8 @@
 // thread loads, and what it makes of them.
 //
 // A weight is scale * code + offset, where a code is a byte without a sign; four codes share a
-// word. Signed codes become unsigned by an offset: q + 128 in Q8_0.
+// word. Signed codes become unsigned by an offset: q + 128 in Q8_0. Where f32 has the weights and not
+// the offset, as with MXFP4's largest exponents, a weight is scale * (code - bias).
 #pragma once
 
 #include "blocks/quant/codes.h"
@@ -28,13 +29,20 @@ struct GgmlCodes {
 /// Neighbouring weights that share their factors.
 struct GgmlGroup {
   GgmlCodes codes;                      ///< or the weights
-  std::optional<Numeric> scale, offset; ///< f32; none if the codes are the weights
+  std::optional<Numeric> scale, offset; ///< f32; no scale if the codes are the weights
+  float bias = 0;                       ///< if there is a scale and no offset
 
   /// Four weights.
   Vector weights(std::size_t word) const {
     if (!scale)
       return codes.numbers[word];
-    return math::fma(codes.numbers[word], *scale, *offset);
+    return offset ? math::fma(codes.numbers[word], *scale, *offset)
+                  : (codes.numbers[word] - bias) * *scale;
+  }
+  /// sum + scale * codes + offset * ones, where `codes` are products with the codes, and `ones` with ones.
+  Numeric addTo(const Numeric &sum, const Numeric &ofCodes, const Numeric &ofOnes) const {
+    return offset ? math::fma(*offset, ofOnes, math::fma(*scale, ofCodes, sum))
+                  : math::fma(*scale, math::fma(ofOnes, -bias, ofCodes), sum);
   }
 };
 

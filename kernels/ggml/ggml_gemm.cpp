@@ -18,9 +18,8 @@ using GgmlGemm = Family<GgmlGemmProblem>;
 /// by: their sums stay in registers.
 constexpr int kMostVectorRows = 8;
 /// What `choose` takes of the vector form, for waves and for units of weights of this size
-/// or more. RDNA's waves of 32 take twice the turns over a row of weights: from 2 rows on
-/// matrix instructions are estimated 1.8 to 8 times as fast there, see
-/// bench/kernels/README.md. More sums spill.
+/// or more. From 2 rows on matrix instructions with numbers in registers are estimated to be as fast or
+/// faster, see bench/kernels/README.md. More sums spill.
 struct GgmlVectorLimits {
   int wave, unit;
   int rows;     ///< the most rows of a; more are multiplied by matrix instructions
@@ -30,11 +29,9 @@ struct GgmlVectorLimits {
   // and widened: each row of units of 64 takes 70 registers then.
   int ofOne16, ofMore16; ///< where one row of a is multiplied, and where more are
 };
-constexpr GgmlVectorLimits kVectorLimits[] = {{32, 64, 1, 1, 4, 2, 2},
-                                              {32, 32, 1, 1, 4, 4, 4},
-                                              {64, 64, kMostVectorRows, 4, 8, 2, 2},
-                                              {64, 32, kMostVectorRows, 8, 16, 4, 2},
-                                              {0, 0, kMostVectorRows, 8, 16, 16, 16}};
+constexpr GgmlVectorLimits kVectorLimits[] = {
+    {32, 64, 1, 1, 4, 2, 2},  {32, 32, 1, 1, 4, 4, 4},   {64, 64, 1, 1, 8, 2, 2},
+    {64, 32, 1, 1, 16, 4, 2}, {64, 8, 2, 2, 16, 16, 16}, {0, 0, kMostVectorRows, 8, 16, 16, 16}};
 
 /// The same with a in Q8_1, which no thread has in registers, and with which CDNA's waves are faster
 /// than matrix instructions for twice as many rows.
@@ -82,6 +79,43 @@ constexpr int kMostSums32 = 32;
 /// Fewer blocks leave most of a GPU without work, and smaller tiles are faster then: estimated for
 /// 64 rows and n of 576 to 2048 on gfx942 and gfx1201, see bench/kernels/README.md.
 constexpr std::int64_t kFewBlocks = 48;
+
+/// When `choose` takes matrix instructions with numbers in registers, and how: as measured by estimates for
+/// 1 to 256 rows and 2048 x 2048 and 8192 x 4096 weights, see bench/kernels/README.md.
+struct GgmlRegistersChoice {
+  int wave;
+  std::int64_t mostRows;   ///< more are multiplied by tiles in shared memory
+  std::int64_t wideBlocks; ///< that are left by 32 rows of weights of a block; otherwise it has 16
+  std::int64_t manyBlocks; ///< from which on blocks are of 256 threads,
+  int threads;             ///< and otherwise of so many
+};
+constexpr GgmlRegistersChoice kRegistersChoices[] = {{64, 256, 256, 512, 512},
+                                                     {32, 64, 48, 1, 256}};
+
+GgmlGemmConfig registersConfig(const GgmlGemmProblem &problem, std::int64_t m,
+                               const Target &target) {
+  const GgmlRegistersChoice &choice =
+      kRegistersChoices[target.wave_size() == kRegistersChoices[1].wave];
+  GgmlGemmConfig config{.matrix = true, .registers = true};
+  // The weights of two tiles and 32 rows of a spill with waves of 32 lanes.
+  const bool few = m <= 16 || problem.unit == 16 || (problem.gated && target.wave_size() == 32);
+  config.tile_m = few ? 16 : 32;
+  const auto blocks = [&](int tileN) {
+    return (m + config.tile_m - 1) / config.tile_m * ((problem.n + tileN - 1) / tileN);
+  };
+  config.tile_n = !problem.gated && blocks(32) >= choice.wideBlocks ? 32 : 16;
+  config.threads = blocks(config.tile_n) >= choice.manyBlocks ? 256 : choice.threads;
+  // No more waves than have units, and one for each row of tiles.
+  const auto shape = ggmlRegistersShape(problem, config, target);
+  if (shape)
+    while (config.threads / 2 >= shape->tilesM() * shape->form.lanes &&
+           config.threads / 2 / shape->form.lanes * shape->unitsOfWave() >= shape->units)
+      config.threads /= 2;
+  return config;
+}
+std::int64_t mostRegisterRows(const Target &target) {
+  return kRegistersChoices[target.wave_size() == kRegistersChoices[1].wave].mostRows;
+}
 
 GgmlGemmConfig matrixConfig(const GgmlTile &tile, const Target &target) {
   const int wave = target.wave_size(), waves = wave == 32 ? tile.waves32 : tile.waves;
@@ -161,6 +195,43 @@ Support unitsSupported(const GgmlGemmProblem &problem, const GgmlGemmConfig &con
                            " places");
 }
 
+Support noMatrixInstruction(const GgmlGemmProblem &problem, const Target &target) {
+  return Support::no(target.name() + " has no matrix instruction for " +
+                     std::string(problem.product.name()));
+}
+
+/// What a lane of the kernel with numbers in registers has at most: sums, and tiles of a, whose rows of a
+/// block are some.
+constexpr int kMostRegisterSums = 64, kMostRegisterTile = 64;
+
+Support registersSupported(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
+                           const Target &target) {
+  if (!config.matrix)
+    return Support::no(
+        "registers is set without matrix, whose instructions multiply what they hold");
+  const auto shape = ggmlRegistersShape(problem, config, target);
+  if (!shape)
+    return noMatrixInstruction(problem, target);
+  for (const auto &[name, size] : {std::pair("tile_m", config.tile_m), {"tile_n", config.tile_n}})
+    if (size < 16 || size > kMostRegisterTile || size % 16)
+      return Support::no(std::string(name) + " is " + text(size) +
+                         "; it is a multiple of 16, up to " + text(kMostRegisterTile) +
+                         ", with numbers in registers");
+  if (shape->waves() < shape->tilesM())
+    return Support::no("threads is " + text(config.threads) + "; " + text(shape->tilesM()) +
+                       " waves add the sums of " + text(config.tile_m) + " rows, and there are " +
+                       text(shape->waves()));
+  if (const int sums = shape->tilesM() * shape->tilesB() * shape->form.sums();
+      sums > kMostRegisterSums)
+    return Support::no("a lane has " + text(sums) + " sums; " + text(kMostRegisterSums) +
+                       " fit its registers");
+  if (static_cast<std::size_t>(shape->sharedBytes()) > target.lds_bytes())
+    return Support::no("the rows of a and the sums of the waves take " +
+                       text(shape->sharedBytes()) + " bytes of LDS; there are " +
+                       text(static_cast<std::int64_t>(target.lds_bytes())));
+  return {};
+}
+
 /// About so many rows are multiplied of m rows of a: slots, with their padding.
 std::int64_t rowsMultiplied(const GgmlGemmProblem &problem, std::int64_t m) {
   if (!problem.experts)
@@ -202,6 +273,21 @@ std::int64_t checkSlots(const Arguments &arguments, const GgmlGemmProblem &probl
   return places;
 }
 
+Strided<OnHost, 1> checkResidual(const Arguments &arguments, const GgmlGemmProblem &problem,
+                                 const GgmlGemmConfig &config, const GgmlGemmArgs &args,
+                                 std::int64_t m) {
+  Expected rows =
+      productRows(problem.c, m, problem.n,
+                  {.counts = {config.tile_m}, .bytes = kMostTileBytes, .what = "a tile"});
+  rows.name = "residual";
+  rows.use = Use::read;
+  arguments.checkIf(problem.residual, args.residual, rows);
+  if (!problem.residual)
+    return {};
+  arguments.disjointOrSame(args.c, "c", *args.residual, "residual");
+  return {.address = address(*args.residual), .stride = {strideOr(*args.residual, 0, problem.n)}};
+}
+
 } // namespace
 
 Support GgmlGemm::supported(const GgmlGemmProblem &problem, const Target &target) {
@@ -224,6 +310,10 @@ Support GgmlGemm::supported(const GgmlGemmProblem &problem, const Target &target
                        std::string(problem.a.name()) + " are multiples of 16 bytes");
   if (problem.gated && problem.activation == Activation::none)
     return Support::no("a gated product has an activation, and there is none");
+  if (problem.residual && (problem.gated || problem.experts))
+    return Support::no(
+        "residual is set; it is not added to gated products, which have an activation "
+        "inside, nor to those with experts. Add it to the result");
   if (!problem.q8_1)
     return {};
   if (const GgmlRow &row = ggmlRow(problem.format); !row.factors)
@@ -240,6 +330,8 @@ Support GgmlGemm::supported(const GgmlGemmProblem &problem, const GgmlGemmConfig
                        text(wave) + ", up to " + text(target.max_block_size()) + " threads");
   if (const Support answer = unitsSupported(problem, config); !answer)
     return answer;
+  if (config.registers)
+    return registersSupported(problem, config, target);
   if (!config.matrix) {
     if (config.tile_m < 1 || config.tile_m > kMostVectorRows)
       return Support::no("tile_m is " + text(config.tile_m) + "; 1 to " + text(kMostVectorRows) +
@@ -255,8 +347,7 @@ Support GgmlGemm::supported(const GgmlGemmProblem &problem, const GgmlGemmConfig
   }
   const auto shape = ggmlMatrixShape(problem, config, target);
   if (!shape)
-    return Support::no(target.name() + " has no matrix instruction for " +
-                       std::string(problem.product.name()));
+    return noMatrixInstruction(problem, target);
   if (config.tile_m < 16 || config.tile_m > 256 || config.tile_m % 16)
     return Support::no("tile_m is " + text(config.tile_m) +
                        "; it is a multiple of 16, up to 256, with matrix instructions");
@@ -281,7 +372,12 @@ GgmlGemmConfig GgmlGemm::choose(const GgmlGemmProblem &problem, std::int64_t row
                                 const Target &target) {
   const GgmlVectorLimits &limits = vectorLimits(problem, target);
   const std::int64_t m = rowsMultiplied(problem, rowsOfA);
-  if (std::min<std::int64_t>(m, mostTogether(problem)) > limits.rows)
+  const std::int64_t rowsTogether = std::min<std::int64_t>(m, mostTogether(problem));
+  if (rowsTogether > limits.rows && rowsTogether <= mostRegisterRows(target))
+    if (const GgmlGemmConfig config = registersConfig(problem, m, target);
+        supported(problem, config, target))
+      return config;
+  if (rowsTogether > limits.rows)
     for (const GgmlTile &tile : kGgmlTiles) {
       const GgmlGemmConfig config = matrixConfig(tile, target);
       const std::int64_t blocks = (m + tile.m - 1) / tile.m * ((problem.n + tile.n - 1) / tile.n);
@@ -319,9 +415,17 @@ std::vector<GgmlGemmConfig> GgmlGemm::candidates(const GgmlGemmProblem &problem,
   const std::int64_t m =
       std::min<std::int64_t>(rowsMultiplied(problem, rowsOfA), mostTogether(problem));
   std::vector<GgmlGemmConfig> all;
-  if (m > 1)
+  if (m > 1) {
     for (const GgmlTile &tile : kGgmlTiles)
       all.push_back(matrixConfig(tile, target));
+    for (int tileN : {16, 32})
+      for (int threads : {256, 512})
+        all.push_back({.matrix = true,
+                       .registers = true,
+                       .tile_m = m <= 16 ? 16 : 32,
+                       .tile_n = tileN,
+                       .threads = threads});
+  }
   // Without matrix instructions each `together` rows read and widen the weights anew: more than
   // twice wins nowhere, nor do more rows together than there are.
   const bool matrix = std::any_of(all.begin(), all.end(), [&](const GgmlGemmConfig &config) {
@@ -350,6 +454,7 @@ void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
   const Arguments arguments(FamilyOf<GgmlGemmProblem>::name, call.where);
   const std::int64_t m = arguments.rows(args.a, "a"), n = problem.n, k = problem.k;
   checkGgmlOperands(arguments, problem, config.tile_m, args, m);
+  const Strided<OnHost, 1> residual = checkResidual(arguments, problem, config, args, m);
   const std::int64_t places = problem.experts ? checkSlots(arguments, problem, args, m) : m;
   if (!problem.experts) {
     (void)arguments.given(args.ids, "ids", false);
@@ -368,11 +473,12 @@ void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
       .c = {.address = address(args.c), .stride = {strideOr(args.c, 0, problem.topk * n)}},
       .b = operandOf<0>(args.b.bytes),
       .up = args.up ? operandOf<0>(args.up->bytes) : Strided<OnHost, 0>{},
+      .residual = residual,
       .m = static_cast<std::int32_t>(m)};
   const LaunchConfig on = call.on(grid, config.threads);
   if (!problem.experts) [[likely]]
-    return call.launches.at(0, config.matrix ? kGgmlMatrix : kGgmlVector)(on, call.where, product);
-  call.launches.at(0, config.matrix ? kGgmlExpertsMatrix : kGgmlExpertsVector)(
+    return call.launches.at(0, ggmlKernel(config))(on, call.where, product);
+  call.launches.at(0, ggmlExpertsKernel(config))(
       on, call.where,
       {.product = product,
        .ids = operandOf<0>(problem.unit ? args.sorted_ids : args.ids),
@@ -412,6 +518,8 @@ GgmlGemmArgs GgmlGemm::args(const GgmlGemmProblem &problem, const GgmlGemmConfig
                                  Role::slots(each, those, taken, m, topk)),
           .unit_experts = sampleIf(sorted, sampler, "unit_experts", i32, Extents{places / unit},
                                    Role::quotients(each / unit, those)),
+          .residual = sampleIf(problem.residual, sampler, "residual", problem.c,
+                               Extents{m, problem.n}, Role::input),
           .c =
               sampler("c", problem.c, experts ? Extents{m, topk, problem.n} : Extents{m, problem.n},
                       Role::output)};

@@ -1,9 +1,8 @@
 // The kernels of products with weights in ggml's block formats.
-#include "blocks/products/epilogue.h"
 #include "blocks/products/operand.h"
 #include "frame/compile.h"
-#include "frame/index_rows.h"
 #include "ggml/ggml_q8_1.h"
+#include "ggml/ggml_registers.h"
 
 #include <flydsl/kernel/dot.h>
 #include <flydsl/kernel/wave_memory.h>
@@ -12,87 +11,7 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
 
-using Operands = GgmlGemmParams<OnDevice>;
-
-/// Where a block's tile of c begins. Blocks are numbered along the rows of c. Their number has no
-/// sign, from which the compiler knows what no offset is less than.
-struct TileStart {
-  Int32 row, column;
-
-  TileStart(int tileM, std::int64_t tileN, std::int64_t n)
-      : TileStart(UInt32(block_idx().x.to(u32)), tileM, tileN, (n + tileN - 1) / tileN) {}
-
-private:
-  TileStart(const UInt32 &block, int tileM, std::int64_t tileN, std::int64_t across)
-      : row((block / across).to(i32) * tileM), column((block % across).to(i32) * tileN) {}
-};
-
-Tensor rowsOf(const GgmlGemmProblem &problem, const Operands &operands) {
-  return operands.a.view(problem.a, {operands.m, problem.k}, kPieceBytes); // (m, k)
-}
-
-/// c by the rows of a: (m, n), with experts (m, topk * n). Rows start at multiples of `alignment` bytes.
-Tensor resultsOf(const GgmlGemmProblem &problem, const Operands &operands, int alignment = 0) {
-  return operands.c.view(
-      problem.c, {operands.m, problem.experts ? problem.topk * problem.n : problem.n}, alignment);
-}
-
-/// Whose weights multiply the rows of a block's tile, and where these rows are in a and c.
-struct TileRows {
-  struct Row {
-    Int32 a;        ///< its row; any number from 0 on if it does not exist
-    Int32 c, first; ///< its row, and the first column of its results
-    Boolean exists;
-  };
-  std::function<Row(const Int32 &i)> at; ///< row i of the tile, or of those after it
-  std::optional<Int32> weights;          ///< the first row of the expert's weights; none: 0
-
-  Int32 rowOfWeights(const Int32 &column) const {
-    return weights ? Int32(*weights + column) : column;
-  }
-};
-
-/// The rows from the tile's first on.
-TileRows rowsFrom(const Operands &operands, const Int32 &first) {
-  return {.at =
-              [&operands, first](const Int32 &i) {
-                const Int32 row = first + i;
-                return TileRows::Row{row, row, Int32(0), row < operands.m};
-              },
-          .weights = std::nullopt};
-}
-
-/// The rows of slots of one expert. A block without an expert leaves the kernel. Numbers in memory that
-/// are wrong lead to no rows.
-TileRows rowsOfSlots(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
-                     const GgmlExpertsParams<OnDevice> &p, const Int32 &first) {
-  const int topk = problem.topk;
-  const auto experts = static_cast<std::int32_t>(problem.experts),
-             n = static_cast<std::int32_t>(problem.n);
-  const auto rowsFor = [&](const Numeric &number, std::function<TileRows::Row(const Int32 &)> at) {
-    const Int32 expert(number);
-    exit_if((expert < 0) | (expert >= experts));
-    return TileRows{std::move(at), Int32(expert * n)};
-  };
-  if (!problem.unit) {
-    const Int32 token = first / topk, slot = first % topk;
-    return rowsFor(p.ids.view(i32, Int32(p.product.m * topk))(first),
-                   [=](const Int32 &) { // the only one
-                     return TileRows::Row{token, token, Int32(slot * n), Boolean(true)};
-                   });
-  }
-  // Slots stand before padding, so that the first place is none's where all of them are.
-  const Tensor ids = p.ids.view(i32, p.places); // (places)
-  const auto rowOf = [=, m = p.product.m](const Int32 &place) {
-    const Int32 id(ids(place)), token = id & static_cast<std::int32_t>(kTokensOfIds),
-                                slot = id >> kTokenBitsOfIds;
-    return TileRows::Row{token, token, Int32(slot * n), (token < m) & (slot >= 0) & (slot < topk)};
-  };
-  exit_if(!rowOf(first).exists);
-  return rowsFor(
-      p.unitExperts.view(i32, p.places / problem.unit)(first / problem.unit),
-      [=, last = config.tile_m - 1](const Int32 &i) { return rowOf(Int32(first + min(i, last))); });
-}
+using Operands = GgmlOperands;
 
 //===-- Few rows: threads read blocks ---------------------------------------===//
 
@@ -161,13 +80,14 @@ private:
     const int less = format_.signedBy();
     const bool hasOffset = format_.zero != less;
     std::vector<Vector> codes;
-    std::vector<Numeric> offsets;
+    std::vector<std::optional<Numeric>> offsets;
     for (const std::vector<GgmlGroup> &of : groups) {
       const GgmlGroup &group = of[g];
       codes.push_back(less ? Vector(*group.codes.words ^ 0x80808080u) : *group.codes.words);
-      if (hasOffset)
-        offsets.push_back(less ? math::fma(*group.scale, static_cast<float>(less), *group.offset)
-                               : *group.offset);
+      if (less && hasOffset)
+        offsets.emplace_back(math::fma(*group.scale, static_cast<float>(less), *group.offset));
+      else
+        offsets.push_back(group.offset);
     }
     for (std::size_t i = 0; i < rows_; ++i) {
       const Q8Group a = rounded_->group(static_cast<int>(i), static_cast<int>(g), unit);
@@ -175,10 +95,16 @@ private:
       if (hasOffset)
         ofA.emplace(products(a.words, Vector::splat(UInt32(0x01010101u), a.words.size())));
       for (std::size_t s = 0; s < groups.size(); ++s) {
-        const Numeric scaled = *groups[s][g].scale * products(codes[s], a.words);
+        const GgmlGroup &group = groups[s][g];
+        const Numeric ofCodes = products(codes[s], a.words);
         const Var<Float32> &sum = sums_[s * rows_ + i];
-        sum =
-            math::fma(a.scale, hasOffset ? math::fma(offsets[s], *ofA, scaled) : scaled, sum.get());
+        if (hasOffset && !offsets[s]) { // The scale alone may be too large for what it multiplies.
+          sum = math::fma(a.scale * *group.scale, math::fma(*ofA, -group.bias, ofCodes), sum.get());
+          continue;
+        }
+        const Numeric scaled = *group.scale * ofCodes;
+        sum = math::fma(a.scale, hasOffset ? math::fma(*offsets[s], *ofA, scaled) : scaled,
+                        sum.get());
       }
     }
   }
@@ -217,8 +143,7 @@ private:
         if (!format_.factors)
           sum += product;
         else
-          sum =
-              math::fma(*group.offset, total(ofA[i]), math::fma(*group.scale, product, sum.get()));
+          sum = group.addTo(sum.get(), product, total(ofA[i]));
       }
   }
   /// How many words' numbers of a are loaded together: 16 bytes.
@@ -258,15 +183,21 @@ void vectorProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
       const auto at = [&](int source) {
         return sums.sum(static_cast<std::size_t>(source), static_cast<std::size_t>(i), lanes);
       };
-      const Vector activated = activate(problem.activation, Vector::splat(at(r), 1));
-      const Vector values =
-          (problem.gated ? activated * at(config.rows + r) : activated).to(problem.c);
+      const Numeric product = at(r);
+      const std::optional<Numeric> up =
+          problem.gated ? std::optional(at(config.rows + r)) : std::nullopt;
       Boolean mine(thread % lanes == 0);
       // The grid has as many tiles of one row as there are rows, and blocks of slots without one have left.
       const bool alwaysThere = config.tile_m == 1;
       const Boolean rowThere = alwaysThere ? mine : Boolean(mine & row.exists);
-      if_(ragged ? Boolean(rowThere & (column + r < problem.n)) : rowThere,
-          [&] { c(row.c, row.first + column + r) = values.at(0); });
+      if_(ragged ? Boolean(rowThere & (column + r < problem.n)) : rowThere, [&] {
+        const Numeric sum =
+            problem.residual
+                ? product + Numeric(residualOf(problem, operands)(row.c, column + r)).to(f32)
+                : product;
+        const Vector activated = activate(problem.activation, Vector::splat(sum, 1));
+        c(row.c, row.first + column + r) = (up ? activated * *up : activated).to(problem.c).at(0);
+      });
     }
   }
 }
@@ -505,29 +436,10 @@ void matrixProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
     }
   product.multiply(Int32(last % 2));
 
-  const Int32 left =
-      problem.experts ? Int32(shape.tileM) : Int32(min(operands.m - start.row, shape.tileM));
-  const TileOfC tile(target().wave_size(), shape.tileM, shape.tileN, shape.threads, problem.n,
-                     start.row, start.column, left);
-  const GroupSums plain = groupsOf(shape.form, product.sums());
-  const GroupSums sums = !problem.gated ? plain : [&](int i, int j) {
-    return activate(problem.activation, plain(i, 2 * j)) * plain(i, 2 * j + 1);
-  };
-  Epilogue epilogue(tile);
-  if (!problem.gated && problem.activation != Activation::none)
-    epilogue.then(applyActivation(problem.activation));
-  if (!problem.experts) {
-    const Tensor c = resultsOf(problem, operands); // (m, n)
-    return epilogue.run(sums, tileFrom(c, {start.row, start.column}, tile.shape()));
-  }
-  const int width = tile.width(problem.c);
-  const Tensor c = resultsOf(problem, operands, width * problem.c.bytes()); // (m, topk * n)
-  storeRows(tile, epilogue, sums, roundTo(problem.c), width, [&](int i) {
-    const TileRows::Row row = rows.at(tile.row(i));
-    return StoredRow{.exists = row.exists, .start = [&c, row, &start] {
-                       return Pointer(c(row.c, _).iter() + row.first + start.column);
-                     }};
-  });
+  storeTile(problem, operands, rows, start,
+            TileOfC(target().wave_size(), shape.tileM, shape.tileN, shape.threads, problem.n,
+                    start.row, start.column, rowsLeft(problem, operands, start, shape.tileM)),
+            groupsOf(shape.form, product.sums()));
 }
 
 const FamilyKernel ggmlMatrix{
@@ -536,6 +448,30 @@ const FamilyKernel ggmlMatrix{
       const TileStart start(config.tile_m, config.tile_n, spec->problem.n);
       matrixProduct(spec->problem, config, operands, start, rowsFrom(operands, start.row));
     }};
+VectorKernel registersKernel(const KernelHints &hints) {
+  return {kGgmlRegisters,
+          [](const Operands &operands, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
+            const GgmlGemmConfig &config = spec->config;
+            const TileStart start(config.tile_m, config.tile_n, spec->problem.n);
+            registersProduct(spec->problem, config, operands, start, rowsFrom(operands, start.row));
+          },
+          hints};
+}
+ExpertsKernel expertsRegistersKernel(const KernelHints &hints) {
+  return {kGgmlExpertsRegisters,
+          [](const GgmlExpertsParams<OnDevice> &p, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
+            const GgmlGemmConfig &config = spec->config;
+            const TileStart start(config.tile_m, config.tile_n, spec->problem.n);
+            registersProduct(spec->problem, config, p.product, start,
+                             rowsOfSlots(spec->problem, config, p, start.row));
+          },
+          hints};
+}
+const VectorKernel ggmlRegisters = registersKernel({}),
+                   ggmlRegistersTogether = registersKernel(kTogether);
+const ExpertsKernel ggmlExpertsRegisters = expertsRegistersKernel({}),
+                    ggmlExpertsRegistersTogether = expertsRegistersKernel(kTogether);
+
 const FamilyKernel ggmlExpertsMatrix{
     kGgmlExpertsMatrix,
     [](const GgmlExpertsParams<OnDevice> &p, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
@@ -549,8 +485,16 @@ const FamilyKernel ggmlExpertsMatrix{
 
 void Family<GgmlGemmProblem>::compile(const Compiler<GgmlGemmProblem> &compiler) {
   const GgmlGemmConfig &config = compiler.config();
-  const bool together = loadsTogether({compiler.problem(), config});
-  if (compiler.problem().experts)
+  const bool together = loadsTogether({compiler.problem(), config}),
+             experts = compiler.problem().experts != 0;
+  if (config.registers) {
+    // With more rows of a there are enough loads under way as it is.
+    const bool few = config.tile_m == 16;
+    return experts
+               ? compiler(few ? ggmlExpertsRegistersTogether : ggmlExpertsRegisters, config.threads)
+               : compiler(few ? ggmlRegistersTogether : ggmlRegisters, config.threads);
+  }
+  if (experts)
     return config.matrix
                ? compiler(ggmlExpertsMatrix, config.threads)
                : compiler(together ? ggmlExpertsVectorTogether : ggmlExpertsVector, config.threads);

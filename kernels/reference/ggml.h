@@ -98,10 +98,11 @@ inline std::vector<GgmlSlot> ggmlSlots(int topk, const std::vector<double> &expe
 ///
 /// With q8_1 and without matrix instructions, a is rounded first, exactly as above. The sums of a
 /// group's products are exact then; scale, offset and d follow, which round three times, once into the sum
-/// of the groups before, and the lanes' sums.
+/// of the groups before, and the lanes' sums. A residual is added to the sum in one more.
 inline Expected ggmlProduct(const GgmlGemmProblem &problem, bool matrix,
                             const std::vector<GgmlSlot> &slots, const std::vector<double> &exact,
-                            const GgmlValues &b, const GgmlValues *up) {
+                            const GgmlValues &b, const GgmlValues *up,
+                            const std::vector<double> *residual = nullptr) {
   const std::vector<double> a = problem.q8_1 && !matrix ? roundedToQ8(exact) : exact;
   struct Sum {
     double value = 0, bound = 0;
@@ -140,6 +141,10 @@ inline Expected ggmlProduct(const GgmlGemmProblem &problem, bool matrix,
       }
       const std::int64_t column = expert * n + of;
       Sum sum = sumOf(row, column, b);
+      if (residual) {
+        sum.value += (*residual)[c.values.size()];
+        sum.bound += 0x1p-24 * std::fabs(sum.value);
+      }
       if (problem.activation != Activation::none) {
         const double x = sum.value;
         sum.value = activated(problem.activation, x);
@@ -160,12 +165,12 @@ inline Expected ggmlProduct(const GgmlGemmProblem &problem, bool matrix,
 }
 /// The same of m rows and one matrix.
 inline Expected ggmlProduct(const GgmlGemmProblem &problem, bool matrix, std::int64_t m,
-                            const std::vector<double> &a, const GgmlValues &b,
-                            const GgmlValues *up) {
+                            const std::vector<double> &a, const GgmlValues &b, const GgmlValues *up,
+                            const std::vector<double> *residual = nullptr) {
   std::vector<GgmlSlot> rows;
   for (std::int64_t row = 0; row < m; ++row)
     rows.push_back({row, 0});
-  return ggmlProduct(problem, matrix, rows, a, b, up);
+  return ggmlProduct(problem, matrix, rows, a, b, up, residual);
 }
 
 } // namespace kernels::reference

@@ -193,7 +193,8 @@ Expected ggmlExpected(const GgmlGemmProblem &problem, bool matrix, std::int64_t 
     up = ggmlValues(problem.weight(), inputs.at("up"));
   const std::vector<double> &a = inputs.at("a");
   return slots ? ggmlProduct(problem, matrix, *slots, a, b, up ? &*up : nullptr)
-               : ggmlProduct(problem, matrix, m, a, b, up ? &*up : nullptr);
+               : ggmlProduct(problem, matrix, m, a, b, up ? &*up : nullptr,
+                             problem.residual ? &inputs.at("residual") : nullptr);
 }
 
 } // namespace

@@ -56,11 +56,16 @@ void expectProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
   fk::GgmlGemmArgs args{.a = inA.tensor(), .b = {problem.weight(), inB.vector()}, .c = c.tensor()};
   if (problem.gated)
     args.up = {problem.weight(), inUp.vector()};
+  const std::vector<double> residual = uniform(problem.c, m * n, 7);
+  const Operand inResidual = Operand::input(problem.c, m, n, residual, gaps.c);
+  if (problem.residual)
+    args.residual = inResidual.tensor();
   fk::GgmlGemmPlan(problem, config)(args, stream);
   stream.synchronize();
   const reference::GgmlValues values(problem.format, b), upValues(problem.format, up);
-  const reference::Expected expected = reference::ggmlProduct(problem, config.matrix, m, a, values,
-                                                              problem.gated ? &upValues : nullptr);
+  const reference::Expected expected = reference::ggmlProduct(
+      problem, config.matrix, m, a, values, problem.gated ? &upValues : nullptr,
+      problem.residual ? &residual : nullptr);
   expectWithin(c.values(), expected.values,
                exact ? std::vector<double>(expected.bound.size()) : expected.bound);
 }
@@ -143,14 +148,110 @@ TEST_CASE("products by matrix instructions with each format", "[run]") {
                   18);
 }
 
+TEST_CASE("products with numbers in registers with each format", "[run]") {
+  const int wave = fx::Device::current().target().wave_size();
+  // Units of rows are more than those of a round of both waves, and the last round is not full.
+  for (GgmlFormat format : kFormats)
+    expectProduct(
+        {.format = format,
+         .layout = int(format) % 2 ? GgmlLayout::planes : GgmlLayout::blocks,
+         .n = 37,
+         .k = 2 * someK(format)},
+        {.matrix = true, .registers = true, .tile_m = 16, .tile_n = 32, .threads = 2 * wave}, 18);
+}
+
+TEST_CASE("products with numbers in registers: types, tiles, gated ones", "[run]") {
+  const int wave = fx::Device::current().target().wave_size();
+  GgmlGemmProblem problem{.format = GgmlFormat::q6_k, .n = 70, .k = 512};
+  GgmlGemmConfig config{
+      .matrix = true, .registers = true, .tile_m = 48, .tile_n = 16, .threads = 4 * wave};
+  expectProduct(problem, config, 70);
+  problem.a = problem.c = problem.product = fx::bf16;
+  expectProduct(problem, config, 33, false, {8, 2});
+  problem.activation = Activation::silu;
+  problem.gated = true;
+  config.tile_m = 32;
+  expectProduct(problem, config, 33, false, {8, 2});
+  // A row of 8 numbers, of which a lane takes four, and no other lane any.
+  config = {.matrix = true, .registers = true, .tile_m = 16, .tile_n = 16, .threads = wave};
+  expectProduct({.format = GgmlFormat::f32, .n = 5, .k = 4}, config, 3);
+  expectProduct({.format = GgmlFormat::f16, .a = fx::f16, .n = 5, .k = 8}, config, 3);
+  expectStructure(GgmlGemmProblem{.format = GgmlFormat::q4_k, .n = 36, .k = 256}, config, 20);
+}
+
+TEST_CASE("products with blocks and a residual", "[run]") {
+  const int wave = fx::Device::current().target().wave_size();
+  const GgmlGemmConfig vector{.tile_m = 2, .lanes = 4, .rows = 2, .threads = 64},
+      matrix{.matrix = true, .tile_m = 16, .tile_n = 64, .threads = 4 * wave},
+      registers{.matrix = true, .registers = true, .tile_m = 16, .tile_n = 16, .threads = 2 * wave};
+  GgmlGemmProblem problem{.format = GgmlFormat::q4_0, .n = 37, .k = 96, .residual = true};
+  for (const GgmlGemmConfig &config : {vector, matrix, registers})
+    expectProduct(problem, config, 19, false, {0, 3});
+  problem.c = fx::f16;
+  problem.activation = Activation::relu;
+  for (const GgmlGemmConfig &config : {vector, matrix, registers})
+    expectProduct(problem, config, 5);
+}
+
 TEST_CASE("products with blocks whose sums are exact", "[run]") {
   const int waves = 4 * fx::Device::current().target().wave_size();
   for (GgmlFormat format : {GgmlFormat::f16, GgmlFormat::q8_0, GgmlFormat::q4_0, GgmlFormat::q4_1,
                             GgmlFormat::q5_0, GgmlFormat::q5_1, GgmlFormat::mxfp4})
     for (const GgmlGemmConfig &config :
          {GgmlGemmConfig{.tile_m = 4, .lanes = 8, .rows = 1, .threads = 64},
-          GgmlGemmConfig{.matrix = true, .tile_m = 32, .tile_n = 64, .threads = waves}})
+          GgmlGemmConfig{.matrix = true, .tile_m = 32, .tile_n = 64, .threads = waves},
+          GgmlGemmConfig{
+              .matrix = true, .registers = true, .tile_m = 16, .tile_n = 16, .threads = waves}})
       expectProduct({.format = format, .n = 66, .k = 160}, config, 5, /*exact=*/true);
+}
+
+TEST_CASE("products with MXFP4's largest exponents", "[run]") {
+  // The weights are numbers of f32, where 12 times their scale is none. Sources: the exponents of
+  // ggml_e8m0_to_fp32_half in ggml-impl.h, of which the last is 2^127, too.
+  const GgmlGemmProblem problem{.format = GgmlFormat::mxfp4, .product = fx::bf16, .n = 4, .k = 64};
+  std::vector<std::uint8_t> raw(fk::weight_bytes(problem.weight()));
+  std::vector<double> a;
+  for (int i = 0; i < 64; ++i)
+    a.push_back((i % 5 - 2) * 0x1p-8);
+  std::vector<double> expected;
+  for (int row = 0; row < 4; ++row) {
+    const int exponent = 252 + row, codes[] = {7, 5, 3, 1}; // of halves 12, 6, 3 and 1
+    double sum = 0;
+    for (int block = 0; block < 2; ++block) {
+      std::uint8_t *bytes = &raw[std::size_t(17 * (2 * row + block))];
+      bytes[0] = std::uint8_t(exponent);
+      for (int i = 0; i < 32; ++i) {
+        const int code = i % 3 ? codes[row] : codes[row] | 8; // the sign
+        bytes[1 + i % 16] = std::uint8_t(bytes[1 + i % 16] | code << (i < 16 ? 0 : 4));
+        const double halves[] = {0, 1, 2, 3, 4, 6, 8, 12};
+        sum += a[std::size_t(32 * block + i)] * (code & 8 ? -1 : 1) * halves[code & 7] *
+               std::ldexp(1, exponent - 128);
+      }
+    }
+    expected.push_back(sum);
+  }
+  const int wave = fx::Device::current().target().wave_size();
+  const Operand inA = Operand::input(fx::f32, 1, 64, a),
+                inB = Operand::input(fx::u8, 1, std::int64_t(raw.size()),
+                                     std::vector<double>(raw.begin(), raw.end()));
+  for (const bool q8 : {false, true})
+    for (const GgmlGemmConfig &config :
+         {GgmlGemmConfig{.lanes = 2, .threads = 64},
+          GgmlGemmConfig{.matrix = true, .tile_m = 16, .tile_n = 64, .threads = 4 * wave},
+          GgmlGemmConfig{
+              .matrix = true, .registers = true, .tile_m = 16, .tile_n = 16, .threads = wave}}) {
+      GgmlGemmProblem each = problem;
+      each.q8_1 = q8;
+      const Operand c = Operand::output(fx::f32, 1, 4);
+      const fx::Stream stream;
+      fk::GgmlGemmPlan(each, config)(
+          {.a = inA.tensor(), .b = {problem.weight(), inB.vector()}, .c = c.tensor()}, stream);
+      stream.synchronize();
+      // In Q8_1 a is off by up to 0.57 of the largest / 127; otherwise all of this is exact.
+      const double ofRow = 0.57 * 0x1p-7 / 127 * 64 * 12 * 0x1p124;
+      expectWithin(c.values(), expected,
+                   std::vector<double>(expected.size(), q8 && !config.matrix ? ofRow : 0));
+    }
 }
 
 TEST_CASE("gated products with blocks", "[run]") {
@@ -435,6 +536,30 @@ TEST_CASE("ggml_gemm says what it does not support") {
   CHECK(whyNot({.matrix = true, .tile_m = 16, .tile_n = 48}) ==
         "tile_n is 48; it is a multiple of 16 for each of 4 waves, up to 512");
   CHECK(whyNot({.matrix = true, .tile_m = 128, .tile_n = 256}).find("the tiles take") == 0);
+  const auto ofRegisters = [&](int tileM, int tileN, int threads, bool matrix = true) {
+    return whyNot({.matrix = matrix,
+                   .registers = true,
+                   .tile_m = tileM,
+                   .tile_n = tileN,
+                   .threads = threads});
+  };
+  CHECK(ofRegisters(16, 16, 256).empty());
+  CHECK(ofRegisters(16, 16, 256, false) ==
+        "registers is set without matrix, whose instructions multiply what they hold");
+  CHECK(ofRegisters(80, 16, 256) ==
+        "tile_m is 80; it is a multiple of 16, up to 64, with numbers in registers");
+  CHECK(ofRegisters(16, 24, 256) ==
+        "tile_n is 24; it is a multiple of 16, up to 64, with numbers in registers");
+  CHECK(ofRegisters(32, 16, 64) ==
+        "threads is 64; 2 waves add the sums of 32 rows, and there are 1");
+  CHECK(ofRegisters(64, 64, 1024) ==
+        "the rows of a and the sums of the waves take 262144 bytes of LDS; there are 65536");
+  GgmlGemmProblem added = problem;
+  added.residual = true;
+  CHECK(fk::supported(added, target));
+  added.activation = Activation::silu;
+  added.gated = true;
+  CHECK(why(added).find("residual is set; it is not added to gated products") == 0);
 
   const fk::GgmlGemmPlan plan(problem, fk::choose(problem, 1));
   const Operand a = Operand::input(fx::f32, 2, 64, std::vector<double>(128)),
@@ -457,6 +582,13 @@ TEST_CASE("ggml_gemm says what it does not support") {
         std::string::npos);
   CHECK(refusal({.n = 32, .k = 128}).find("ggml_gemm: b is weights (n, k) = (32, 128)") !=
         std::string::npos);
+  const Operand all = Operand::input(fx::u8, 1, 2304, std::vector<double>(2304));
+  CHECK(messageOf([&] {
+          plan({.a = a.tensor(),
+                .b = {problem.weight(), all.vector()},
+                .residual = a.tensor(),
+                .c = c.tensor()});
+        }).find("residual") != std::string::npos);
   const GgmlGemmProblem pair{.n = 64, .k = 64, .activation = Activation::silu, .gated = true};
   const Operand whole = Operand::input(fx::u8, 1, 2304, std::vector<double>(2304));
   CHECK(messageOf([&] {

@@ -27,6 +27,8 @@ namespace kernels {
 /// expert of -1 is none: what c holds for its slot stays. Other numbers outside of the experts are left
 /// out in the same way, unless the plan is checked (PlanOptions::check_indices), which tells them. The
 /// family ggml_experts (experts/ggml_experts.h) sorts slots where that is faster, and calls this one.
+///
+/// With a residual, residual[i, j] is added before the activation, in f32.
 struct FLYDSL_API GgmlGemmProblem {
   GgmlFormat format = GgmlFormat::q4_0;
   GgmlLayout layout = GgmlLayout::blocks;
@@ -40,10 +42,11 @@ struct FLYDSL_API GgmlGemmProblem {
   bool q8_1 = false;        ///< a is rounded to Q8_1 by few rows; weights are quantised ones
   std::int64_t experts = 0; ///< 1 to 2048: matrices of b; 0: b is one matrix
   int topk = 1;             ///< with experts: slots of a token, 1 to 64
-  /// With experts. 0: `ids` names the expert of each slot, and slots are multiplied one by one. Otherwise
+  /// With experts, 0 to 256. 0: `ids` names the expert of each slot, and slots are multiplied one by one. Otherwise
   /// the slots are sorted as moe_sort does it, with units of so many places, and those of an expert are
   /// multiplied together.
   int unit = 0;
+  bool residual = false; ///< a matrix (m, n) of c's type is added; not of gated products or experts
   /// The weights b, and up too: those of all experts, whose rows follow one another.
   GgmlWeight weight() const { return {format, layout, experts ? experts * n : n, k}; }
   friend bool operator==(const GgmlGemmProblem &, const GgmlGemmProblem &) = default;
@@ -55,6 +58,10 @@ struct FLYDSL_API GgmlGemmConfig {
   /// shared memory as numbers. False: threads read blocks of weights, multiply them as they come by
   /// the rows of a, and add up.
   bool matrix = false;
+  /// matrix: weights become numbers in the registers that are multiplied, and a comes straight from
+  /// memory. The waves of a block share k, and each computes the whole tile. For few rows of a, where
+  /// tiles in shared memory leave most of a GPU without work.
+  bool registers = false;
   int tile_m = 1;    ///< rows of a that are multiplied together
   int tile_n = 0;    ///< matrix: columns of c of a block
   int lanes = 16;    ///< otherwise: threads of a row of b, a power of two up to the wave,
@@ -71,6 +78,7 @@ struct FLYDSL_API GgmlGemmArgs {
   std::optional<TensorArg> ids = {};        ///< (m, topk), i32, contiguous: experts without a unit
   std::optional<TensorArg> sorted_ids = {}; ///< (places), i32: with a unit; moe_sort writes them,
   std::optional<TensorArg> unit_experts = {}; ///< (places / unit), i32: and these
+  std::optional<TensorArg> residual = {};     ///< (m, n), contiguous rows, as c; it may be c
   TensorArg c; ///< (m, n), contiguous rows; with experts (m, topk, n), contiguous tokens
 };
 

@@ -117,9 +117,7 @@ std::optional<BlockExperts> blockExpertsOf(const Run &run, const ggml_tensor *op
                                            fk::Activation activation = fk::Activation::none) {
   const ggml_tensor *w = op->src[0], *x = op->src[1], *ids = op->src[2];
   const auto format = fk::ggml_format(static_cast<std::uint32_t>(w->type));
-  // Blocks of MXFP4 with the largest exponents have finite weights in ggml, and none in the library.
-  if (!format || dtypeOf(w->type) || format == fk::GgmlFormat::mxfp4 || !arePlanWeights(w) ||
-      w->ne[3] != 1)
+  if (!format || dtypeOf(w->type) || !arePlanWeights(w) || w->ne[3] != 1)
     return std::nullopt;
   const std::int64_t slots = ids->ne[0], count = ids->ne[1];
   const auto size = static_cast<std::int64_t>(ggml_type_size(x->type));

@@ -23,9 +23,4 @@ struct Then {
   Store store() const;
 };
 
-/// Computes a product of 5 to 64 columns by matrix instructions, where the target has them for the types,
-/// the model does not ask for f32 and no other kernel is faster (matrix_columns.cpp has the limits). Returns
-/// whether it did. Weights and inputs are rounded to typeOfNumbers (ops/numbers.h).
-bool mulMatByMatrix(const Run &run, const ggml_tensor *op, const Then &then);
-
 } // namespace flydsl_ggml

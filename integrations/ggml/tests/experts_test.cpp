@@ -43,14 +43,6 @@ struct Weights {
   }
 };
 
-std::vector<std::string> kernelsOf(ggml_backend_t backend, ggml_cgraph *graph) {
-  std::vector<std::string> names;
-  for (const auto &launch : flydsl::Device(0).count_launches(
-           [&] { REQUIRE(ggml_backend_graph_compute(backend, graph) == GGML_STATUS_SUCCESS); }))
-    names.push_back(launch.kernel);
-  return names;
-}
-
 } // namespace
 
 TEST_CASE("experts of single slots and of sorted ones, and GLU of two such products") {
@@ -58,10 +50,7 @@ TEST_CASE("experts of single slots and of sorted ones, and GLU of two such produ
   const std::int64_t tokens = GENERATE(1, 40); // 20 slots of an expert are sorted
   INFO(ggml_type_name(type) << ", " << tokens << " tokens");
   const ggml_backend_ptr backend = backendOn();
-  const ggml_context_ptr context(
-      ggml_init({.mem_size = 16 * ggml_tensor_overhead() + ggml_graph_overhead(),
-                 .mem_buffer = nullptr,
-                 .no_alloc = true}));
+  const ggml_context_ptr context = contextOf(16);
   ggml_tensor *gate = ggml_new_tensor_3d(context.get(), type, kInner, kRows, kExperts),
               *up = ggml_new_tensor_3d(context.get(), type, kInner, kRows, kExperts),
               *x = ggml_new_tensor_3d(context.get(), GGML_TYPE_F32, kInner, 1, tokens),
@@ -97,7 +86,7 @@ TEST_CASE("experts of single slots and of sorted ones, and GLU of two such produ
   // One for the product, and one for both factors of GLU.
   const bool sorted = tokens > 1;
   CHECK(count("ggml_experts_") == 2);
-  CHECK(count(sorted ? "ggml_experts_matrix" : "ggml_experts_vector") >= 1);
+  CHECK(count(sorted ? "ggml_experts_registers" : "ggml_experts_vector") >= 1);
   CHECK(count("moe_sort") == (sorted ? 2 : 0));
   CHECK(kernels.size() == (sorted ? 4 : 2));
   std::vector<float> products(static_cast<std::size_t>(kRows * kSlots * tokens)),

@@ -1,5 +1,8 @@
 #include "graphs.h"
 
+#include <catch2/catch.hpp>
+#include <flydsl/flydsl.h>
+
 #include <cstdlib>
 #include <stdexcept>
 
@@ -21,6 +24,20 @@ ggml_backend_ptr backendOn(std::size_t index) {
   return ggml_backend_ptr(ggml_backend_dev_init(device(index), nullptr));
 }
 
+ggml_context_ptr contextOf(std::size_t tensors) {
+  return ggml_context_ptr(
+      ggml_init({.mem_size = tensors * ggml_tensor_overhead() + ggml_graph_overhead(),
+                 .mem_buffer = nullptr,
+                 .no_alloc = true}));
+}
+std::vector<std::string> kernelsOf(ggml_backend_t backend, ggml_cgraph *graph) {
+  std::vector<std::string> names;
+  for (const auto &launch : flydsl::Device(0).count_launches(
+           [&] { REQUIRE(ggml_backend_graph_compute(backend, graph) == GGML_STATUS_SUCCESS); }))
+    names.push_back(launch.kernel);
+  return names;
+}
+
 Log::Log() {
   ggml_log_set(
       [](ggml_log_level, const char *text, void *log) { static_cast<Log *>(log)->text_ += text; },
@@ -35,11 +52,7 @@ int Log::count(const std::string &text) const {
 }
 
 Chain::Chain(std::size_t index, std::int64_t n, int rounds) : rounds_(rounds) {
-  context_.reset(
-      ggml_init({.mem_size = ggml_tensor_overhead() * static_cast<std::size_t>(rounds + 2) +
-                             ggml_graph_overhead(),
-                 .mem_buffer = nullptr,
-                 .no_alloc = true}));
+  context_ = contextOf(static_cast<std::size_t>(rounds + 2));
   x_ = ggml_new_tensor_1d(context_.get(), GGML_TYPE_F32, n);
   y_ = x_;
   for (int round = 0; round < rounds; ++round)

@@ -15,6 +15,11 @@ ggml_backend_reg_t registry();
 ggml_backend_dev_t device(std::size_t index = 0);
 ggml_backend_ptr backendOn(std::size_t index = 0);
 
+/// A context for so many tensors without memory of their own, and a graph of them.
+ggml_context_ptr contextOf(std::size_t tensors);
+/// The kernels that a graph launches on device 0, in their order.
+std::vector<std::string> kernelsOf(ggml_backend_t backend, ggml_cgraph *graph);
+
 /// What ggml has logged since the object was made.
 class Log {
 public:

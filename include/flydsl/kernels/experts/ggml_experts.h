@@ -53,7 +53,7 @@ struct FLYDSL_API GgmlExpertsProblem {
 
 /// Whether slots are sorted first, and the configurations of the kernels.
 struct FLYDSL_API GgmlExpertsConfig {
-  /// Places of a unit: the slots of an expert are multiplied together, so many or fewer at a time. 0:
+  /// Places of a unit, 1 to 256: the slots of an expert are multiplied together, so many or fewer at a time. 0:
   /// slots are not sorted, and are multiplied one by one.
   int unit = 0;
   MoeSortConfig sort = {}; ///< if they are sorted
