@@ -72,18 +72,18 @@ public:
     return place.ofLane;
   }
   fx::Vector boundedLoad(const fx::Pointer &, const fx::BoundedPlace &, fx::DType type,
-                         std::int64_t size, fx::Loc) const override {
+                         std::int64_t size, fx::CachePolicy, fx::Loc) const override {
     return fx::Vector::splat(0, int(size), type);
   }
   void boundedLoadToShared(const fx::Pointer &, const fx::BoundedPlace &, const fx::Pointer &, int,
-                           fx::Loc) const override {}
+                           fx::CachePolicy, fx::Loc) const override {}
   fx::Numeric uniformLoad(const fx::Tensor &tensor, const fx::IntTuple &coord,
                           fx::Loc loc) const override {
     calls += "uniform load;";
     return tensor.iter(loc).load();
   }
-  fx::CopyOp copyToShared(int bits, fx::Loc loc) const override {
-    return fx::UniversalCopy(bits, loc);
+  fx::CopyOp copyToShared(int bits, fx::CachePolicy cache, fx::Loc loc) const override {
+    return fx::UniversalCopy(bits, cache, loc);
   }
   fx::CopyOp transposedCopyFromShared(int, int bits, fx::Loc loc) const override {
     return fx::UniversalCopy(bits, loc);
@@ -236,6 +236,20 @@ TEST_CASE("memory with an end is accessed by the vendor's instructions") {
   CHECK_THAT(trace(once, "gfx942"), Contains("buffer_copy<128, cache = 2>"));
   CHECK_THAT(trace(once, "gfx1100"), Contains("buffer_copy<128, cache = 6>"));
   CHECK_THAT(trace(once, "gfx1201"), Contains("buffer_copy<128, cache = 1>"));
+  // RDNA has no such loads to shared memory.
+  CHECK_THROWS_WITH(
+      trace(refused([](const fx::Int32 &n) {
+              const fx::Tensor all = fx::make_view(
+                  fx::Pointer::from_address(n.to(fx::i64), fx::f32, fx::AddressSpace::global, 16),
+                  fx::make_layout(64));
+              fx::bounded_load_to_shared(fx::bounded(all, fx::Int64(256)).iter(), {n},
+                                         fx::SharedAllocator().allocate(256), 4,
+                                         fx::CachePolicy::non_temporal);
+            }),
+            "gfx1201"),
+      Contains("there is no bounded_load_to_shared on gfx1201; gfx90a, gfx942, gfx950 have it. "
+               "Elsewhere a BoundedCopy loads into registers") &&
+          Contains("vendor_test.cpp"));
   CHECK_THROWS_WITH(trace(refused([](const fx::Int32 &) { (void)fx::BoundedCopy(24); }), "gfx942"),
                     Contains("24") && Contains("vendor_test.cpp"));
 }

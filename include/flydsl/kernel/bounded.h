@@ -36,10 +36,18 @@ FLYDSL_API Numeric bounded_load(const Pointer &view, const BoundedPlace &place, 
 /// The same for `size` neighbours, which have 32, 64, 96 or 128 bits together.
 FLYDSL_API Vector bounded_load(const Pointer &view, const BoundedPlace &place, DType type,
                                std::int64_t size, Loc loc = Loc::current());
+/// The same with a cache policy, as BoundedCopy has it.
+FLYDSL_API Vector bounded_load(const Pointer &view, const BoundedPlace &place, DType type,
+                               std::int64_t size, CachePolicy cache, Loc loc = Loc::current());
 /// Copies `bytes` (4; 16 with feature::buffer_to_lds_wide) of each lane from a place to shared
 /// memory past the registers. The lanes' bytes lie one after another from `shared` on, which the
-/// lanes of a wave have in common. gpu::wait_for waits for such loads.
+/// lanes of a wave have in common. gpu::wait_for waits for such loads. TraceError for a target and for
+/// bytes without it.
 FLYDSL_API void bounded_load_to_shared(const Pointer &view, const BoundedPlace &place,
                                        const Pointer &shared, int bytes, Loc loc = Loc::current());
+/// The same with a cache policy.
+FLYDSL_API void bounded_load_to_shared(const Pointer &view, const BoundedPlace &place,
+                                       const Pointer &shared, int bytes, CachePolicy cache,
+                                       Loc loc = Loc::current());
 
 FLYDSL_NAMESPACE_END

@@ -33,6 +33,8 @@ FLYDSL_API void barrier(AddressSpace memory, Loc loc = Loc::current());
 /// AMD's targets with feature::buffer_to_lds_wide have it of 32, 96 and 128 bits; see
 /// `bounded_load_to_shared` for others. TraceError for a target and for bits without it.
 FLYDSL_API CopyOp CopyToShared(int bits, Loc loc = Loc::current());
+/// The same with a cache policy.
+FLYDSL_API CopyOp CopyToShared(int bits, CachePolicy cache, Loc loc = Loc::current());
 /// A read of `bits` of each lane from shared memory that transposes elements of `elementBits` over
 /// groups of 16 lanes. AMD's targets with feature::lds_transpose_read have it of 64 bits, for elements
 /// of 4, 8 and 16, and of 96 bits for elements of 6. TraceError for a target and for sizes without it.

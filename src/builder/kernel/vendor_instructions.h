@@ -63,12 +63,13 @@ public:
   virtual Numeric boundedLoad(const Pointer &view, const BoundedPlace &place, DType type,
                               Loc loc) const = 0;
   virtual Vector boundedLoad(const Pointer &view, const BoundedPlace &place, DType type,
-                             std::int64_t size, Loc loc) const = 0;
+                             std::int64_t size, CachePolicy cache, Loc loc) const = 0;
   virtual void boundedLoadToShared(const Pointer &view, const BoundedPlace &place,
-                                   const Pointer &shared, int bytes, Loc loc) const = 0;
+                                   const Pointer &shared, int bytes, CachePolicy cache,
+                                   Loc loc) const = 0;
   /// How a wave moves memory; see flydsl/kernel/wave_memory.h.
   virtual Numeric uniformLoad(const Tensor &tensor, const IntTuple &coord, Loc loc) const = 0;
-  virtual CopyOp copyToShared(int bits, Loc loc) const = 0;
+  virtual CopyOp copyToShared(int bits, CachePolicy cache, Loc loc) const = 0;
   virtual CopyOp transposedCopyFromShared(int elementBits, int bits, Loc loc) const = 0;
   /// The accesses of a wave's lanes to memory before it come before those after it.
   virtual void meetOfWave(Loc loc) const = 0;

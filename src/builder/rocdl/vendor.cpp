@@ -5,6 +5,7 @@
 #include "builder/rocdl/lane_moves.h"
 #include "builder/trace/tracer.h"
 #include "support/argument_mark.h"
+#include "target/processors.h"
 
 #include <flydsl/host/product.h>
 #include <flydsl/rocdl/atoms.h>
@@ -117,18 +118,26 @@ public:
     return rocdl::raw_buffer_load(view, place.ofLane, type, {.soffset = place.ofWave}, loc);
   }
   Vector boundedLoad(const Pointer &view, const BoundedPlace &place, DType type, std::int64_t size,
-                     Loc loc) const override {
-    return rocdl::raw_buffer_load(view, place.ofLane, type, size, {.soffset = place.ofWave}, loc);
+                     CachePolicy cache, Loc loc) const override {
+    return rocdl::raw_buffer_load(view, place.ofLane, type, size, options(place, cache, loc), loc);
   }
   void boundedLoadToShared(const Pointer &view, const BoundedPlace &place, const Pointer &shared,
-                           int bytes, Loc loc) const override {
-    rocdl::raw_buffer_load_lds(view, shared, bytes, place.ofLane, {.soffset = place.ofWave}, loc);
+                           int bytes, CachePolicy cache, Loc loc) const override {
+    const char *const what = "bounded_load_to_shared";
+    const Target &target = Tracer::require(what, loc).kernel.targetFor(what, loc);
+    if (!target.has(Feature::buffer_to_lds))
+      throw TraceError("there is no bounded_load_to_shared on " + target.name() + "; " +
+                           detail::processorsWith(Feature::buffer_to_lds) +
+                           " have it. Elsewhere a BoundedCopy loads into registers, which a "
+                           "UniversalCopy stores to shared memory",
+                       loc);
+    rocdl::raw_buffer_load_lds(view, shared, bytes, place.ofLane, options(place, cache, loc), loc);
   }
   Numeric uniformLoad(const Tensor &tensor, const IntTuple &coord, Loc loc) const override {
     return rocdl::s_load(tensor, coord, loc);
   }
-  CopyOp copyToShared(int bits, Loc loc) const override {
-    return rocdl::GlobalLoadAsyncLDS(bits, loc);
+  CopyOp copyToShared(int bits, CachePolicy cache, Loc loc) const override {
+    return rocdl::GlobalLoadAsyncLDS(bits, cache, loc);
   }
   CopyOp transposedCopyFromShared(int elementBits, int bits, Loc loc) const override {
     return rocdl::LDSReadTrans(elementBits, bits, loc);
@@ -148,6 +157,11 @@ public:
     default:
       return rocdl::cvt_sr_bf8_f32(x, bits, word, at, loc);
     }
+  }
+
+private:
+  static rocdl::RawBuffer options(const BoundedPlace &place, CachePolicy cache, Loc loc) {
+    return {.soffset = place.ofWave, .aux = rocdl::CacheControl(cache).auxiliary(loc)};
   }
 };
 

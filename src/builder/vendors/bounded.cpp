@@ -19,12 +19,20 @@ Numeric bounded_load(const Pointer &view, const BoundedPlace &place, DType type,
 }
 Vector bounded_load(const Pointer &view, const BoundedPlace &place, DType type, std::int64_t size,
                     Loc loc) {
-  return instructionsFor("bounded_load", loc).boundedLoad(view, place, type, size, loc);
+  return bounded_load(view, place, type, size, CachePolicy::cached, loc);
+}
+Vector bounded_load(const Pointer &view, const BoundedPlace &place, DType type, std::int64_t size,
+                    CachePolicy cache, Loc loc) {
+  return instructionsFor("bounded_load", loc).boundedLoad(view, place, type, size, cache, loc);
 }
 void bounded_load_to_shared(const Pointer &view, const BoundedPlace &place, const Pointer &shared,
                             int bytes, Loc loc) {
+  bounded_load_to_shared(view, place, shared, bytes, CachePolicy::cached, loc);
+}
+void bounded_load_to_shared(const Pointer &view, const BoundedPlace &place, const Pointer &shared,
+                            int bytes, CachePolicy cache, Loc loc) {
   instructionsFor("bounded_load_to_shared", loc)
-      .boundedLoadToShared(view, place, shared, bytes, loc);
+      .boundedLoadToShared(view, place, shared, bytes, cache, loc);
 }
 
 FLYDSL_NAMESPACE_END

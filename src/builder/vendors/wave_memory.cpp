@@ -33,8 +33,9 @@ Int64 steady_clock(Loc loc) { return instructionsFor("gpu::steady_clock", loc).s
 
 } // namespace gpu
 
-CopyOp CopyToShared(int bits, Loc loc) {
-  return instructionsFor("CopyToShared", loc).copyToShared(bits, loc);
+CopyOp CopyToShared(int bits, Loc loc) { return CopyToShared(bits, CachePolicy::cached, loc); }
+CopyOp CopyToShared(int bits, CachePolicy cache, Loc loc) {
+  return instructionsFor("CopyToShared", loc).copyToShared(bits, cache, loc);
 }
 CopyOp TransposedCopyFromShared(int elementBits, int bits, Loc loc) {
   return instructionsFor("TransposedCopyFromShared", loc)

@@ -3,6 +3,9 @@
 #include "emulated_targets.h"
 #include "run.h"
 
+#include <flydsl/kernel/bounded.h>
+#include <flydsl/kernel/wave_memory.h>
+
 #include <catch2/catch.hpp>
 
 #include <sstream>
@@ -178,6 +181,54 @@ TEST_CASE("copies into LDS have a cache policy") {
                  fx::make_view(shared, fx::make_layout(1, 1)));
         fx::gpu::barrier();
         y(tid) = fx::make_view(shared, fx::make_layout(64, 1))(tid);
+      },
+      "gfx950");
+  CHECK(instructionOf(global, "global_load_lds") == "nt");
+}
+
+TEST_CASE("loads of bounded memory without an atom have a cache policy") {
+  // As of a copy: LLVM's AMDGPU guide, "Memory Model", rows "nontemporal".
+  struct Row {
+    const char *target, *bits;
+    int bytes; // of a lane's load to shared memory
+  };
+  for (const Row &row :
+       {Row{"gfx90a", "glc slc", 4}, Row{"gfx942", "nt", 4}, Row{"gfx950", "nt", 4},
+        Row{"gfx950", "nt", 16}, Row{"gfx1100", "slc dlc", 0}, Row{"gfx1250", "th:TH_LOAD_NT", 0}})
+    for (const fx::CachePolicy cache : {fx::CachePolicy::non_temporal, fx::CachePolicy::cached}) {
+      INFO(row.target << ", " << row.bytes << " bytes to LDS");
+      const std::string bits = cache == fx::CachePolicy::cached ? "" : row.bits;
+      const fx::Executable code = compiled(
+          [&](fx::Tensor x, fx::Tensor y) {
+            const fx::Pointer view = fx::bounded(x, fx::Int64(1024)).iter();
+            const fx::Int32 tid(fx::thread_idx().x);
+            const fx::Vector four = fx::bounded_load(view, {tid * 16}, fx::i32, 4, cache);
+            y(tid) = four[0] + four[3];
+            if (row.bytes) {
+              const fx::Tensor shared =
+                  fx::SharedAllocator().tensor(fx::i32, fx::make_layout(256), 16); // (256)
+              fx::bounded_load_to_shared(view, {tid * row.bytes}, shared.iter(), row.bytes, cache);
+              fx::gpu::wait_for({.loads = 0});
+              fx::gpu::barrier();
+              y(tid + 64) = shared(tid);
+            }
+          },
+          row.target);
+      CHECK(instructionOf(code, "buffer_load") == bits);
+      if (row.bytes)
+        CHECK(instructionOf(code, "buffer_load", " lds") == bits);
+    }
+  const fx::Executable global = compiled(
+      [](fx::Tensor x, fx::Tensor y) {
+        const fx::Tensor shared =
+            fx::SharedAllocator().tensor(fx::i32, fx::make_layout(256), 16); // (256)
+        const fx::Int32 tid(fx::thread_idx().x);
+        fx::copy(fx::make_copy_atom(fx::CopyToShared(128, fx::CachePolicy::non_temporal), fx::i32),
+                 fx::flat_divide(x, 4)(fx::_, tid),
+                 fx::make_view(shared.iter(), fx::make_layout(4)));
+        fx::gpu::wait_for({.loads = 0});
+        fx::gpu::barrier();
+        y(tid) = shared(tid);
       },
       "gfx950");
   CHECK(instructionOf(global, "global_load_lds") == "nt");
