@@ -48,12 +48,34 @@ OperandTile tileOfA(const GemmProblem &problem, const LoopShape &shape, const Bl
   const Tensor a = matrixOf(p.a, problem.a, problem.a_layout, p.m, problem.k); // (m, K)
   return operandTile(a, shape, problem.a_layout, shape.tileM, tile.row, tile.part, tile.rows);
 }
+/// Whether a launch reads each line of b once, where `oneTile` says that one tile has all rows of A that
+/// are multiplied by it: then other blocks have other lines, and a load must have whole ones.
 template <class Params>
-OperandTile tileOfB(const GemmProblem &problem, const LoopShape &shape, const BlockTile &tile,
-                    const Params &p) {
+ReadOnce readOnce(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape,
+                  const Boolean &oneTile, const Params &p) {
+  // Loops whose sums have scales of their own on the way take longer in two copies than they gain.
+  const bool isScaled =
+      hasBlockScales(problem) || hasMxScales(problem) || problem.b_groups.size != 0;
+  if (isScaled || config.loop == GemmLoop::groups || config.tile_m > kMostRowsOfOnce)
+    return {};
+  if (problem.b_layout == OperandLayout::prepared) // A load has a block of them, a kilobyte.
+    return shape.wavesM == 1 ? ReadOnce(oneTile) : ReadOnce();
+  const bool byRows = problem.b_layout == OperandLayout::rows;
+  const int unit = packedB(problem).unit().bytes(),
+            together = byRows ? shape.rowBytes() : shape.tileN * unit;
+  // Columns that are turned in registers are loaded by parts of lines.
+  if (together % kCacheLine != 0 || (!byRows && !shape.dma))
+    return {};
+  return ReadOnce(oneTile & ((Int64(p.b.stride[0]) * unit & (kCacheLine - 1)) == 0));
+}
+template <class Params>
+OperandTile tileOfB(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape,
+                    const BlockTile &tile, const Boolean &oneTile, const Params &p) {
   const Tensor b = matrixOf(p.b, problem.b, problem.b_layout, problem.n, problem.k); // (n, K)
-  return operandTile(b, shape, problem.b_layout, shape.tileN, tile.column, tile.part,
-                     min(Int32(problem.n) - tile.column, shape.tileN));
+  const OperandTile ofB = operandTile(b, shape, problem.b_layout, shape.tileN, tile.column,
+                                      tile.part, min(Int32(problem.n) - tile.column, shape.tileN));
+  return {ofB.tile, ofB.exist, ofB.layout, hasFarColumns(problem, config),
+          readOnce(problem, config, shape, oneTile, p)};
 }
 /// Numbers of the groups of narrow weights (groups, columns) as buffers, over the block's part of K: from
 /// the start of the tile on, of each half.
@@ -75,15 +97,17 @@ inline std::vector<Tensor> groupsOfTile(const GemmProblem &problem, const LoopSh
   return halves;
 }
 template <class Params>
-PreparedTile weightsOfTile(const GemmProblem &problem, const LoopShape &shape,
-                           const BlockTile &tile, const Params &p) {
+PreparedTile weightsOfTile(const GemmProblem &problem, const GemmConfig &config,
+                           const LoopShape &shape, const BlockTile &tile, const Boolean &oneTile,
+                           const Params &p) {
   const Preshuffled weights = weightsOf(problem);
   const bool isNarrow = problem.narrow();
   const Tensor memory = p.b.view(isNarrow ? DType(u8) : packedB(problem).unit(), weights.size(),
                                  kPieceBytes); // (elements of all blocks)
   const std::optional<LoopShape> own = loopShapeOfB(problem, shape);
   PreparedTile prepared = preparedTile(memory, weights, own ? *own : shape, tile.n, tile.part,
-                                       isNarrow ? narrowBlockK(problem.b) : weights.blockK());
+                                       isNarrow ? narrowBlockK(problem.b) : weights.blockK(),
+                                       readOnce(problem, config, shape, oneTile, p));
   prepared.shape = own;
   if (isNarrow) {
     prepared.narrow.emplace(
@@ -178,11 +202,11 @@ GroupScales groupScalesOf(const GemmProblem &problem, const LoopShape &shape, co
 
 //===-- The main loop -------------------------------------------------------===//
 
-/// The loop of a block, given its rows of A.
+/// The loop of a block, given its rows of A. `oneTile`: see `readOnce`.
 template <class Params>
 std::unique_ptr<Mainloop> mainloopOver(const RowsOfA &a, const GemmProblem &problem,
                                        const GemmConfig &config, const BlockTile &tile,
-                                       const Params &p) {
+                                       const Boolean &oneTile, const Params &p) {
   const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target()));
   // Of the transposed product: its tile is (16 waves, 16 wavesM, a round of K).
   const TiledMma mma = weightsFirst(shape.form, shape.waves, shape.wavesM, shape.slices());
@@ -195,21 +219,18 @@ std::unique_ptr<Mainloop> mainloopOver(const RowsOfA &a, const GemmProblem &prob
     sums = std::make_unique<GroupScaledSums>(shape, mma, groupScalesOf(problem, shape, tile, p));
   else
     sums = std::make_unique<Sums>(shape, mma);
-  const auto columns = [&] {
-    OperandTile b = tileOfB(problem, shape, tile, p);
-    b.far = hasFarColumns(problem, config);
-    return b;
-  };
   return makeMainloop(
       config.loop, shape, mma, std::move(sums), a,
-      [&] { return weightsOfTile(problem, shape, tile, p); }, columns);
+      [&] { return weightsOfTile(problem, config, shape, tile, oneTile, p); },
+      [&] { return tileOfB(problem, config, shape, tile, oneTile, p); });
 }
 /// The same over rows that follow one another.
 template <class Params>
 std::unique_ptr<Mainloop> mainloopOf(const GemmProblem &problem, const GemmConfig &config,
-                                     const BlockTile &tile, const Params &p) {
+                                     const BlockTile &tile, const Boolean &oneTile,
+                                     const Params &p) {
   const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target()));
-  return mainloopOver(tileOfA(problem, shape, tile, p), problem, config, tile, p);
+  return mainloopOver(tileOfA(problem, shape, tile, p), problem, config, tile, oneTile, p);
 }
 
 //===-- The epilogue --------------------------------------------------------===//

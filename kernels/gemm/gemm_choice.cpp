@@ -141,6 +141,23 @@ GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t
   return withParts(problem, config, rows, isLongFor(tile, problem) ? units / 2 + 1 : units, target);
 }
 
+/// The bytes of a row from which on its K is long for that: 232 x 513 x 2,048 of bf16 takes 8.3 us in parts on
+/// MI355X, by the estimate, and 7.1 without.
+constexpr std::int64_t kLongBytesOfParted = 6144;
+/// True if parts of a long K, which the last block of a tile adds, give as many blocks as are enough. Tiles of
+/// half the rows would give them without parts, but read the weights twice as often. (Estimates:
+/// bench/silicon/README.md.)
+bool isFilledByParts(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
+                     std::int64_t enough, const Target &target) {
+  if (!problem.zeroed_workspace || problem.b_layout == OperandLayout::prepared ||
+      tile.m > kMostRowsOfParted)
+    return false;
+  const GemmConfig config = ofTile(problem, tile, rows, target);
+  return config.split_k > 1 && tilesOf(problem, config, rows) * config.split_k >= enough &&
+         problem.k * problem.a.memory_bits() / 8 >= kLongBytesOfParted &&
+         problem.k >= std::int64_t{kStepsOfLongPart} * config.split_k * config.tile_k;
+}
+
 /// Products of few rows of a without matrix instructions. Eight waves have 16 columns of c. With 4 steps of k
 /// or more, two waves share k.
 GemmConfig vectorConfig(const GemmProblem &problem, std::int64_t rows, const Target &target) {
@@ -191,9 +208,11 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
     if (last && rows <= fewRowsOf(problem, target) && tile.m < last->m)
       break; // the weights would be read more than once
     last = &tile;
+    const std::int64_t enough = unitsForTile(problem, tile, units, target);
     if (tilesOf(problem, configOf(problem, tile), rows) *
-            std::max<std::int64_t>(problem.batch, 1) >=
-        unitsForTile(problem, tile, units, target))
+                std::max<std::int64_t>(problem.batch, 1) >=
+            enough ||
+        isFilledByParts(problem, tile, rows, enough, target))
       break;
   }
   // RDNA3 has no tile of 16 rows for gated pairs whose results have scales of blocks.

@@ -73,26 +73,27 @@ void finishTile(const GemmProblem &problem, const TileOfC &tile, const Params &p
 
 /// A tile of few rows without matrix units.
 void vectorTile(const GemmProblem &problem, const GemmConfig &config, const BlockTile &tile,
-                const GemmParams<OnDevice> &p) {
+                const Boolean &oneTile, const GemmParams<OnDevice> &p) {
   const LoopShape shape = loopShape(problem, config, *vectorForm(problem, config.tile_k, target()));
   const auto ofThreads = [&](int threads) {
     // The tile of C is 16 rows high, and only the block's rows are stored.
     return TileOfC(target().wave_size(), 16, config.tile_n, threads, problem.n, tile.row,
                    tile.column, tile.rows);
   };
-  VectorRows(shape, tileOfA(problem, shape, tile, p), tileOfB(problem, shape, tile, p),
-             p.m <= shape.tileM)
+  VectorRows(shape, tileOfA(problem, shape, tile, p),
+             tileOfB(problem, config, shape, tile, oneTile, p))
       .run(ofThreads, [&](const TileOfC &ofC, const GroupSums &sums) {
         finishTile(problem, ofC, p, [&](int) { return sums; });
       });
 }
-/// A tile, of all of K.
-void wholeTile(const Spec<GemmProblem> &spec, const GemmParams<OnDevice> &p) {
+/// A tile, of all of K. `oneTile`: no other one has the same rows of B.
+void wholeTile(const Spec<GemmProblem> &spec, const Boolean &oneTile,
+               const GemmParams<OnDevice> &p) {
   const auto &[problem, config] = spec;
   withRows(problem, tileOfBlock(problem, config, p.m), p, [&](const BlockTile &tile) {
     if (config.loop == GemmLoop::vector)
-      return vectorTile(problem, config, tile, p);
-    mainloopOf(problem, config, tile, p)->run([&](const Sums &sums) {
+      return vectorTile(problem, config, tile, oneTile, p);
+    mainloopOf(problem, config, tile, oneTile, p)->run([&](const Sums &sums) {
       finishTile(problem, tileOfC(problem, config, problem.n, tile), p,
                  [&](int half) { return sums.groups(half); });
     });
@@ -100,7 +101,7 @@ void wholeTile(const Spec<GemmProblem> &spec, const GemmParams<OnDevice> &p) {
 }
 const FamilyKernel kGemmCode{
     kGemm, [](const GemmParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
-      wholeTile(spec.value(), p);
+      wholeTile(spec.value(), p.m <= spec->config.tile_m, p);
     }};
 
 /// The operands of a matrix of a batch, as those of a product of its own.
@@ -144,14 +145,16 @@ GemmParams<OnDevice> ofMatrix(const GemmProblem &problem, const GemmBatchParams<
 }
 const FamilyKernel kGemmBatchCode{
     kGemmBatch, [](const GemmBatchParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
-      wholeTile(spec.value(), ofMatrix(spec->problem, p, Int32(block_idx().y)));
+      // All matrices may have one B.
+      wholeTile(spec.value(), (p.m <= spec->config.tile_m) & (p.b.stride[0] != 0),
+                ofMatrix(spec->problem, p, Int32(block_idx().y)));
     }};
 
 /// Writes the sums of a block's part of K to the workspace.
 template <class Params>
 void writePart(const GemmProblem &problem, const GemmConfig &config, const BlockTile &tile,
                const Params &p, const PartSums &parts) {
-  mainloopOf(problem, config, tile, p)->run([&](const Sums &sums) {
+  mainloopOf(problem, config, tile, p.m <= config.tile_m, p)->run([&](const Sums &sums) {
     const TileOfC place =
         tileOfC(problem, config, columnsOfParts(problem, config), tile); // in (m, columns)
     for (int half = 0; half < (problem.gated ? 2 : 1); ++half)

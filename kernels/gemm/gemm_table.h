@@ -219,6 +219,8 @@ inline constexpr int kStepsOfPart = 2;
 /// Of fewer tiles than compute units, whose sums may be more than a fraction of the weights: the steps that
 /// K has at least, and those of a part.
 inline constexpr int kStepsForFewTiles = 24, kStepsOfLongPart = 6;
+/// The highest tiles of a long K whose parts in one launch are taken rather than smaller tiles.
+inline constexpr int kMostRowsOfParted = 32;
 /// The sums of parts, written and read, are at most this fraction of the bytes of the weights.
 inline constexpr double kPartsOfWeights = 0.25;
 /// The same in bytes where the last block of a tile adds them, which costs no launch: such products wait

@@ -84,7 +84,7 @@ private:
 
   std::unique_ptr<Mainloop> loop() const {
     if (problem_.a_rows != GroupedRows::tokens)
-      return mainloopOf(product_, config_, at_.tile, own_);
+      return mainloopOf(product_, config_, at_.tile, at_.oneTile, own_);
     const Tensor a = matrixOf(p_.a, problem_.a, OperandLayout::rows, p_.tokens,
                               problem_.k); // (tokens, K)
     const GatheredTile rows{.matrix = a,
@@ -92,7 +92,7 @@ private:
                             .indices = tileFrom(ids(), at_.tile.row, config_.tile_m), // (tileM)
                             .exist = at_.tile.rows,
                             .mask = kIdTokens};
-    return mainloopOver(rows, product_, config_, at_.tile, own_);
+    return mainloopOver(rows, product_, config_, at_.tile, at_.oneTile, own_);
   }
 
   EpilogueStage byWeights(const TileOfC &tile) const {

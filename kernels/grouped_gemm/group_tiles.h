@@ -18,6 +18,7 @@ namespace kernels::impl {
 struct GroupTile {
   BlockTile tile;
   Int32 expert;
+  Boolean oneTile; ///< it has all rows of the expert
 };
 
 class GroupTiles {
@@ -66,13 +67,15 @@ private:
     unless(block >= down * static_cast<std::int32_t>(grid_.across()),
            [&] { body(TileScheduler<Int32>(grid_, down * tileM()).at(block)); });
   }
-  /// Calls `body` with the tile from a place on, with so many rows; there is none if it has no rows.
+  /// Calls `body` with the tile from a place on, with so many of the expert's `all` rows; there is none if
+  /// it has no rows.
   void withRows(const BlockTile &tile, const Int32 &place, const Int32 &expert, const Int32 &rows,
-                const Body &body) const {
+                const Int32 &all, const Body &body) const {
     unless(rows <= 0, [&] {
       body({.tile = {tile.number, tile.m, tile.n, tile.part, place, tile.column,
                      Int32(min(rows, tileM()))},
-            .expert = expert});
+            .expert = expert,
+            .oneTile = all <= tileM()});
     });
   }
 
@@ -81,17 +84,16 @@ private:
       const Tensor experts = p_.unitExperts.view(i32, p_.places / problem_.unit); // (units)
       const Int32 expert(experts(tile.row / problem_.unit));
       unless((expert < 0) | (expert >= experts_), [&] {
-        withRows(tile, tile.row, expert, Int32(offsets()(expert) + counts()(expert)) - tile.row,
-                 body);
+        const Int32 all(counts()(expert));
+        withRows(tile, tile.row, expert, Int32(offsets()(expert) + all) - tile.row, all, body);
       });
     });
   }
   void ofMasked(const Int32 &block, const Body &body) const {
     const auto capacity = static_cast<std::int32_t>(problem_.capacity);
     walk(block, p_.places / tileM(), [&](const BlockTile &tile) {
-      const Int32 expert = tile.row / capacity;
-      withRows(tile, tile.row, expert,
-               within(counts()(expert), capacity) - (tile.row - expert * capacity), body);
+      const Int32 expert = tile.row / capacity, all = within(counts()(expert), capacity);
+      withRows(tile, tile.row, expert, all - (tile.row - expert * capacity), all, body);
     });
   }
   /// The rows of tiles of expert e have the numbers from first(e) = offsets[e] / tileM + e on: that
@@ -111,8 +113,8 @@ private:
       }
       const Int32 expert = low.get(), number = tile.m - first(expert);
       unless(number < 0, [&] {
-        const Int32 place = start(expert) + number * tileM();
-        withRows(tile, place, expert, start(expert + 1) - place, body);
+        const Int32 place = start(expert) + number * tileM(), end = start(expert + 1);
+        withRows(tile, place, expert, end - place, end - start(expert), body);
       });
     });
   }

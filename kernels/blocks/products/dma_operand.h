@@ -61,6 +61,8 @@ public:
     alongK_.push_back(alongK);
     places_.push_back(place);
   }
+  /// The policy of the loads from here on.
+  void by(CachePolicy cache) { cache_ = cache; }
   /// Loads all pieces to a stage. Of a step that has only `left` numbers along K, pieces that begin at
   /// these or after them are zeros.
   void load(const Tensor &buffer, const Int32 &ofStep, const Tensor &stage,
@@ -72,7 +74,8 @@ public:
                               : places_[pass];
       const Int32 first = (wave_ * shape_.form.lanes + static_cast<int>(pass) * shape_.loaders()) *
                           shape_.form.piece();
-      bounded_load_to_shared(buffer.iter(), {place, ofStep}, stage.iter() + first, kPieceBytes);
+      bounded_load_to_shared(buffer.iter(), {place, ofStep}, stage.iter() + first, kPieceBytes,
+                             cache_);
     }
   }
 
@@ -80,6 +83,7 @@ private:
   LoopShape shape_;
   Int32 wave_;
   std::vector<Int32> alongK_, places_; // of each pass
+  CachePolicy cache_ = CachePolicy::cached;
 };
 
 class RowsByDma final : public RingOperand {
@@ -96,6 +100,7 @@ public:
     }
   }
 
+  void loadBy(CachePolicy cache) override { passes_.by(cache); }
   void fetch(const Int32 &step, int stage) const override { load(step, stage, shape().tileK); }
   void fetchLast(int stage) const override { load(shape().steps() - 1, stage, lastColumns()); }
 
@@ -141,6 +146,7 @@ public:
           Int32(placeOf(row) * size() + column + (waves.number + waves.count * tiles) * 16)));
   }
 
+  void loadBy(CachePolicy cache) override { passes_.by(cache); }
   void fetch(const Int32 &step, int stage) const override { load(step, stage, shape().tileK); }
   void fetchLast(int stage) const override { load(shape().steps() - 1, stage, lastColumns()); }
   void read(int stage, int part) const override {

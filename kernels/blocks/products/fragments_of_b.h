@@ -18,7 +18,16 @@ namespace kernels::impl {
 /// Where the loop finds the fragments of B.
 class FragmentsOfB {
 public:
+  explicit FragmentsOfB(const ReadOnce &once = {}) : once_(once) {}
   virtual ~FragmentsOfB() = default;
+  FragmentsOfB(const FragmentsOfB &) = delete;
+  /// Runs `loop` with loads of the policy that the call has.
+  template <class Loop> void run(const Loop &loop) {
+    once_([&](CachePolicy cache) {
+      loadBy(cache);
+      loop();
+    });
+  }
   /// Loads what a part of a step needs straight into registers, into one of two sets of them: parts
   /// come in their order. `guarded`: what lies past the end of K is zeros.
   virtual void fetchPart(const Int32 &step, int set, int part, bool guarded) const = 0;
@@ -28,14 +37,20 @@ public:
   virtual int reads() const = 0;
   /// The fragment of a part of the step that has a stage of the ring and a set of registers.
   virtual Tensor fragment(int stage, int set, int part, int half) const = 0;
+
+private:
+  /// The policy of the loads from here on.
+  virtual void loadBy(CachePolicy cache) = 0;
+
+  ReadOnce once_;
 };
 
 /// B is prepared: each wave loads its own columns.
 class FragmentsOfWeights final : public FragmentsOfB {
 public:
   FragmentsOfWeights(const LoopShape &shape, const TiledMma &mma,
-                     std::unique_ptr<ColumnsOfB> weights)
-      : shape_(shape), weights_(std::move(weights)),
+                     std::unique_ptr<ColumnsOfB> weights, const ReadOnce &once)
+      : FragmentsOfB(once), shape_(shape), weights_(std::move(weights)),
         fragments_(partsOfB(shape, mma, 2 * shape.parts())) {}
   void fetchPart(const Int32 &step, int set, int part, bool guarded) const override {
     for (int half = 0; half < shape_.halves; ++half)
@@ -49,6 +64,8 @@ public:
   }
 
 private:
+  void loadBy(CachePolicy cache) override { weights_->loadBy(cache); }
+
   LoopShape shape_;
   std::unique_ptr<ColumnsOfB> weights_;
   std::vector<Tensor> fragments_;

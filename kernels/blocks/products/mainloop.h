@@ -77,8 +77,13 @@ inline std::unique_ptr<FragmentsOfB> fragmentsOfWeights(const LoopShape &shape, 
   const TiledMma ofOwn =
       b.shape ? weightsFirst(own.form, own.waves, own.wavesM, own.slices()) : mma;
   return std::make_unique<FragmentsOfWeights>(
-      own, ofOwn, std::make_unique<ColumnsOfB>(own, b.weights, ofOwn, thread, b.halves, b.blocks));
+      own, ofOwn, std::make_unique<ColumnsOfB>(own, b.weights, ofOwn, thread, b.halves, b.blocks),
+      b.once);
 }
+
+/// Tiles of a family's own do not say it.
+template <class Tile> ReadOnce onceOf(const Tile &) { return {}; }
+inline ReadOnce onceOf(const OperandTile &tile) { return tile.once; }
 
 /// A is an OperandTile or a GatheredTile, B an OperandTile or a PreparedTile; or either is a tile of a
 /// family's own, from which `ringOperand` makes an operand of the ring.
@@ -114,7 +119,7 @@ private:
     Operands operands;
     operands.push_back(ringOperandA(shape(), mma(), a_, from));
     operands.push_back(ringOperandB(shape(), mma(), b, from));
-    auto fragments = std::make_unique<FragmentsOfRing>(shape(), *operands[1]);
+    auto fragments = std::make_unique<FragmentsOfRing>(shape(), *operands[1], onceOf(b));
     return std::make_unique<Ring>(shape(), std::move(operands), std::move(fragments), sums());
   }
   std::unique_ptr<Ring> makeRing(const PreparedTile &b, SharedAllocator &from) const {

@@ -26,8 +26,8 @@ public:
   /// `thread` counts those of the waves that share a step.
   NarrowFragments(const LoopShape &shape, const TiledMma &mma, const PreparedTile &tile,
                   const Int32 &thread)
-      : shape_(shape), mma_(mma), tile_(*tile.narrow), type_(*narrowType(tile_.dtype)),
-        bytes_(tile.weights), blockK_(narrowBlockK(tile_.dtype)) {
+      : FragmentsOfB(tile.once), shape_(shape), mma_(mma), tile_(*tile.narrow),
+        type_(*narrowType(tile_.dtype)), bytes_(tile.weights), blockK_(narrowBlockK(tile_.dtype)) {
     const MatrixForm &form = shape.form;
     const Int32 lane = thread % form.lanes, wave = thread / form.lanes % shape.waves,
                 first = form.replicated() ? Int32(0) : Int32(lane / 16 % form.across);
@@ -76,6 +76,7 @@ public:
   }
 
 private:
+  void loadBy(CachePolicy cache) override { cache_ = cache; }
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   /// Elements of a run.
   int ofRun() const { return shape_.form.piece(); }
@@ -115,7 +116,7 @@ private:
               .store(bounded_load(buffer.iter(),
                                   {guarded ? insideOf(buffer, inside, place) : place,
                                    step * (bytesOf(shape_.tileK) * Preshuffled::kRows)},
-                                  u32, 4));
+                                  u32, 4, cache_));
         }
   }
   void fetchZeros(const Int32 &step, int set, int group) const {
@@ -152,6 +153,7 @@ private:
   NarrowType type_;
   Preshuffled bytes_;
   int blockK_;
+  CachePolicy cache_ = CachePolicy::cached;
   std::vector<Tensor> buffers_;         // (tileN / halves, bytes of a step), of each half
   std::vector<Int32> pieces_, zerosAt_; // where a lane's are in a tile of 16 rows
   std::vector<Tensor> words_, zeros_;   // of each set

@@ -1,6 +1,7 @@
 // A block's tile of an operand in global memory.
 #pragma once
 
+#include "blocks/common/read_once.h"
 #include "blocks/products/loop_shape.h"
 #include "blocks/products/preshuffle.h"
 #include "blocks/products/views.h"
@@ -24,13 +25,14 @@ struct OperandTile {
   OperandLayout layout;
   /// By columns: the tiles of all steps span more than a buffer, and each has its own.
   bool far = false;
+  ReadOnce once = {}; ///< whether no other block reads it
 
   DType dtype() const { return tile.dtype(); }
   int size() const { return static_cast<int>(flydsl::size(tile, 0).value()); }
   /// Half of it, `rows` rows.
   OperandTile half(int number, int rows) const {
     const Tensor halves = flat_divide(tile, {rows, flydsl::size(tile, 1)}); // (size / 2, K, 2, 1)
-    return {halves(_, _, number, 0), Int32(exist - number * rows), layout, far};
+    return {halves(_, _, number, 0), Int32(exist - number * rows), layout, far, once};
   }
 };
 
@@ -90,6 +92,7 @@ struct PreparedTile {
   std::optional<NarrowTile> narrow = {};
   /// The loop in units of the weights, if these are other elements of K than those of A.
   std::optional<LoopShape> shape = {};
+  ReadOnce once = {}; ///< whether no other block, and no other wave, reads them
 
   DType dtype() const { return halves.front().dtype(); }
   /// Half of the tile's rows, of `size`: gates or ups where pairs are gated.

@@ -111,11 +111,14 @@ private:
 /// `blockK` elements of K; the rows of a second half begin halfway.
 inline PreparedTile preparedTile(const Tensor &memory, const Preshuffled &weights,
                                  const LoopShape &shape, const Int32 &tileN, const Int32 &part,
-                                 std::int64_t blockK) {
+                                 std::int64_t blockK, const ReadOnce &once = {}) {
   const Layout blocks =
       preshuffledTile(weights, weights.blocksN() * Preshuffled::kRows, weights.paddedK());
   const Tensor b = make_view(memory.iter(), blocks); // ((16, n / 16), (piece, 4, K / 64 bytes))
-  PreparedTile result{weights, {}, blocksOfWeightsLeft<Int32>(weights, shape, tileN)};
+  PreparedTile result{.weights = weights,
+                      .halves = {},
+                      .blocks = blocksOfWeightsLeft<Int32>(weights, shape, tileN),
+                      .once = once};
   const auto ofHalf = static_cast<std::int32_t>(weights.blocksN() / shape.halves);
   for (int half = 0; half < shape.halves; ++half) {
     const Int32 row = firstBlockOfWeights(shape, tileN) + half * ofHalf,
@@ -135,9 +138,8 @@ public:
   /// exist.
   ColumnsOfB(const LoopShape &shape, const Preshuffled &weights, const TiledMma &mma,
              const Int32 &thread, const std::vector<Tensor> &halves, const Int32 &blocks)
-      : shape_(shape), columns_(paddedPart(shape, weights)),
-        atom_(make_copy_atom(BoundedCopy128b(), shape.form.b)),
-        slice_(make_tiled_copy_A(atom_, mma).get_slice(thread)),
+      : shape_(shape), columns_(paddedPart(shape, weights)), load_(128, shape.form.b),
+        slice_(make_tiled_copy_A(load_.atom(), mma).get_slice(thread)),
         inRound_(shape.slices() == 1
                      ? Int32(0)
                      : Int32(gpu::uniform(thread / shape.threads()) * shape.form.part())) {
@@ -145,6 +147,8 @@ public:
       tiles_.push_back(slice_.partition_S(buffer(shape, weights, half, blocks))); // (V, n, parts)
   }
 
+  /// The policy of the loads from here on.
+  void loadBy(CachePolicy cache) { load_.by(cache); }
   /// Loads a part of a step's tile into a fragment of a part. `guarded`: parts past the end of the
   /// block's part of K are zeros. What lies there are columns of another part, or other rows.
   void fetch(const Int32 &step, int part, int half, const Tensor &fragment,
@@ -153,7 +157,7 @@ public:
     const Boolean inside = testedOfPart<Int32>(shape_, columns_, step, part, inRound_) <
                            static_cast<std::int32_t>(columns_);
     const Tensor from = guarded ? zerosUnless(inside, tile) : tile;
-    copy(atom_, from(_, _, part), slice_.retile(fragment)(_, _, 0),
+    copy(load_.atom(), from(_, _, part), slice_.retile(fragment)(_, _, 0),
          {.soffset = step * (Preshuffled::kRows * shape_.tileK)}); // (V, n)
   }
 
@@ -169,7 +173,7 @@ private:
 
   LoopShape shape_;
   std::int64_t columns_; // of the block's part of K
-  CopyAtom atom_;
+  CopyByPolicy load_;
   ThrCopy slice_;
   Int32 inRound_;             // the wave's first element of K in those that all waves multiply
   std::vector<Tensor> tiles_; // (V, n, parts) of each half

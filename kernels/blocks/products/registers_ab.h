@@ -8,8 +8,8 @@
 
 #include "blocks/products/fragments_of_b.h"
 #include "blocks/products/loop_schedule.h"
-#include "blocks/products/register_operand.h"
 #include "blocks/products/product_sums.h"
+#include "blocks/products/register_operand.h"
 #include "blocks/products/turns.h"
 
 #include <flydsl/flydsl.h>
@@ -24,14 +24,16 @@ class RegistersAB {
 public:
   /// `wave` is the number of the wave among those that share K.
   RegistersAB(const LoopShape &shape, const TiledMma &mma, const Int32 &wave,
-              const RowsInRegisters &a, const FragmentsOfB &b, const Sums &sums)
+              const RowsInRegisters &a, FragmentsOfB &b, const Sums &sums)
       : shape_(shape), wave_(wave), a_(a), b_(b), sums_(sums),
         fragmentsA_(partsOfA(shape, mma, 2 * shape.parts())) {}
 
   /// Adds the products of the wave's steps to its sums.
   void run() const {
-    sums_.start();
-    runRounds<Int32>(shape_, *this);
+    b_.run([&] {
+      sums_.start();
+      runRounds<Int32>(shape_, *this);
+    });
   }
 
   // What runRounds calls.
@@ -64,7 +66,7 @@ private:
   LoopShape shape_;
   Int32 wave_;
   const RowsInRegisters &a_;
-  const FragmentsOfB &b_;
+  FragmentsOfB &b_;
   const Sums &sums_;
   std::vector<Tensor> fragmentsA_;
 };

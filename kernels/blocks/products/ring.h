@@ -40,8 +40,8 @@ namespace kernels::impl {
 /// B goes through the ring, as A does, which loads and reads it.
 class FragmentsOfRing final : public FragmentsOfB {
 public:
-  FragmentsOfRing(const LoopShape &shape, const RingOperand &operand)
-      : shape_(shape), operand_(operand) {}
+  FragmentsOfRing(const LoopShape &shape, RingOperand &operand, const ReadOnce &once = {})
+      : FragmentsOfB(once), shape_(shape), operand_(operand) {}
   void fetchPart(const Int32 &, int, int, bool) const override {}
   int loads(int) const override { return 0; }
   int reads() const override { return shape_.loadsB(); }
@@ -50,8 +50,10 @@ public:
   }
 
 private:
+  void loadBy(CachePolicy cache) override { operand_.loadBy(cache); }
+
   LoopShape shape_;
-  const RingOperand &operand_;
+  RingOperand &operand_;
 };
 
 /// Loads or moves by which each wait for a tile is weaker than it has to be, for tests of checks.
@@ -68,7 +70,9 @@ public:
         weaker_(weaker) {}
 
   /// Adds all products to the sums.
-  void run() const { runRing<Int32>(shape_, *this); }
+  void run() const {
+    b_->run([&] { runRing<Int32>(shape_, *this); });
+  }
 
   // What runRing calls.
   void fetchTile(const Int32 &step, int stage) const {

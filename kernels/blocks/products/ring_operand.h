@@ -42,6 +42,8 @@ public:
   virtual ~RingOperand() = default;
   RingOperand(const RingOperand &) = delete;
 
+  /// The policy of the loads from here on, unless they load parts of lines.
+  virtual void loadBy(CachePolicy) {}
   /// Starts to load the tile of a step, for a stage of the ring.
   virtual void fetch(const Int32 &step, int stage) const = 0;
   /// The same for the last step, whose K may end inside of the tile.
@@ -125,16 +127,16 @@ public:
   RowsThroughRegisters(const LoopShape &shape, const OperandTile &tile, SharedAllocator &shared,
                        const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
-        load_(make_copy_atom(BoundedCopy128b(), tile.dtype())),
-        slice_(byRows().get_slice(thread_idx().x)),
+        load_(128, tile.dtype()), slice_(byRows().get_slice(thread_idx().x)),
         from_(slice_.partition_S(firstStepOf(shape, tile))), // (V, m, k)
         fetched_(make_fragment_like(slice_.partition_D(stage(0)))) {
     for (int number = 0; number < shape.stages; ++number)
       to_.push_back(slice_.partition_D(stage(number))); // (V, m, k)
   }
 
+  void loadBy(CachePolicy cache) override { load_.by(cache); }
   void fetch(const Int32 &step, int) const override {
-    copy(load_, from_, fetched_, {.soffset = step * shape().tileK});
+    copy(load_.atom(), from_, fetched_, {.soffset = step * shape().tileK});
   }
   void fetchLast(int stage) const override {
     const int last = shape().steps() - 1;
@@ -142,13 +144,13 @@ public:
       return fetch(last, stage);
     // A thread's pieces lie in one column of pieces, which is past the end or is not.
     const Numeric column = thread_idx().x % across() * piece();
-    copy(load_, zerosUnless(column < lastColumns(), from_), fetched_,
+    copy(load_.atom(), zerosUnless(column < lastColumns(), from_), fetched_,
          {.soffset = Int32(last * shape().tileK)});
   }
   void write(int stage) const override { copy(atom(), fetched_, to_[at(stage)]); }
 
 private:
-  CopyAtom load_;
+  CopyByPolicy load_;
   ThrCopy slice_;
   Tensor from_, fetched_;  // (V, m, k)
   std::vector<Tensor> to_; // (V, m, k)

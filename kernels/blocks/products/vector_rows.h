@@ -21,14 +21,10 @@ namespace kernels::impl {
 
 class VectorRows {
 public:
-  /// `a` and `b` are the block's tiles. Rows past the end of either matrix are read as zeros. `oneTile`
-  /// says whether one tile has all rows of A.
-  VectorRows(const LoopShape &shape, const OperandTile &a, const OperandTile &b,
-             const Boolean &oneTile)
-      : shape_(shape), oneTile_(oneTile), a_(firstStepOf(shape, a)), b_(firstStepOf(shape, b)),
-        load_(make_copy_atom(BoundedCopy128b(), a.dtype())),
-        loadB_(make_copy_atom(BoundedCopy128b(), b.dtype())),
-        loadOnce_(make_copy_atom(BoundedCopy(128, CachePolicy::non_temporal), b.dtype())),
+  /// `a` and `b` are the block's tiles. Rows past the end of either matrix are read as zeros.
+  VectorRows(const LoopShape &shape, const OperandTile &a, const OperandTile &b)
+      : shape_(shape), once_(b.once), a_(firstStepOf(shape, a)), b_(firstStepOf(shape, b)),
+        load_(make_copy_atom(BoundedCopy128b(), a.dtype())), loadB_(128, b.dtype()),
         piece_(kPieceBytes * 8 / a.dtype().memory_bits()), thread_(thread_idx().x),
         lane_(thread_ % shape.form.lanes), wave_(gpu::uniform(thread_ / shape.form.lanes)),
         inK_(wave_ % shape.wavesK), first_(wave_ / shape.wavesK * own()),
@@ -39,9 +35,12 @@ public:
   /// Sums up the tile, then runs `finish` in the threads that have a group of C, with the place of
   /// the tile's sums. `tileOf` makes the tile of so many threads.
   void run(const std::function<TileOfC(int threads)> &tileOf,
-           const std::function<void(const TileOfC &, const GroupSums &)> &finish) const {
-    each([&](int i, int j) { sums_(_, i, j).store(Vector::splat(0, kWidth, shape_.form.acc)); });
-    runRounds<Int32>(shape_, *this);
+           const std::function<void(const TileOfC &, const GroupSums &)> &finish) {
+    once_([&](CachePolicy cache) {
+      loadB_.by(cache);
+      each([&](int i, int j) { sums_(_, i, j).store(Vector::splat(0, kWidth, shape_.form.acc)); });
+      runRounds<Int32>(shape_, *this);
+    });
     SharedAllocator shared;
     const Tensor totals = make_view(
         shared.allocate(vectorSumsBytes(shape_), kPieceBytes).recast(shape_.form.acc),
@@ -76,15 +75,8 @@ public:
   }
   void fetch(const Int32 &round, int stage, bool guarded) const {
     const Int32 step = round * shape_.wavesK + inK_;
-    const auto fetchB = [&](const CopyAtom &load) {
-      for (int j = 0; j < own(); ++j)
-        fetchPiece(load, b_, Int32(first_ + j), step, piecesB_(_, j, stage), guarded);
-    };
-    if (target().wave_size() == 64)
-      if_(
-          oneTile_, [&] { fetchB(loadOnce_); }, [&] { fetchB(loadB_); });
-    else
-      fetchB(loadB_);
+    for (int j = 0; j < own(); ++j)
+      fetchPiece(loadB_.atom(), b_, Int32(first_ + j), step, piecesB_(_, j, stage), guarded);
     for (int i = 0; i < shape_.tileM; ++i)
       fetchPiece(load_, a_, Int32(i), step, pieces_(_, i, stage), guarded);
     // Otherwise the scheduler moves the loads down to where they are waited for.
@@ -135,13 +127,10 @@ private:
   }
 
   LoopShape shape_;
-  Boolean oneTile_;
+  ReadOnce once_;
   Tensor a_, b_; // (tileM, tileK), (tileN, tileK) of the first step; the others follow
-  /// If one tile has all rows of A, as where `choose` takes this loop on CDNA, no other block reads the rows
-  /// of B: they need not take the room of what is read again. Of several tiles the first leaves them in the
-  /// caches for the others. What that gains was not measured on targets with waves of 32, where a last cache
-  /// that holds a small model's weights would lose them.
-  CopyAtom load_, loadB_, loadOnce_;
+  CopyAtom load_;
+  CopyByPolicy loadB_;
   int piece_; ///< elements of 16 bytes
   Int32 thread_, lane_, wave_;
   Int32 inK_, first_;       ///< the wave's number among those that share K, and its first row of B
