@@ -16,8 +16,9 @@ constexpr std::size_t kMib = std::size_t(1) << 20;
 // What kernels reach. Memory, of the peak: what only reads and what reads and writes as much.
 // - MI210: streams of RRZE's gpu-benches, 1.37 and 1.36 of 1.64 TB/s.
 // - MI300X: the same, reads 4.20 of 5.3; BabelStream's copy 4.11 (Azure's results of ND MI300X v5).
-// - MI325X: a product of one row reads its weights at 4.9 of 6.0 (aiter's tables), less a tenth, see
-//   below; FlyDSL's RMS norms and softmax 4.1.
+// - MI325X: a product of one row reads 294 MB of weights in 60.0 us (aiter's tables), of which the
+//   launch and the cold start are estimated at 2.1: 5.07 of 6.0, less a tenth, see below; FlyDSL's RMS norms
+//   and softmax 4.1.
 // - MI300A: BabelStream's copy, 3.83 of 5.3; no benchmark was found that reads faster than that.
 // - MI308X: gcnasm's bandwidth_memread on 80 units, reads 4.33 of 5.3, less a tenth; copies 3.33.
 // - MI350X, MI355X: reads 6.9 of 8 (rocprofiler-compute's HBM benchmark; bandwidth_memread, 6.45 to
@@ -27,7 +28,7 @@ constexpr std::size_t kMib = std::size_t(1) << 20;
 //   of few rows with its launch (aiter), taken as 93 %; FlyDSL's norms 508. RDNA3 is taken to do as well.
 // The tenth: those benchmarks load without keeping lines (non-temporal), and the author of
 // bandwidth_memread found ordinary loads of MI355X to be a tenth slower. Loads that keep no lines reach the
-// benchmarks' figures: MI325X 4.9 of 6.0 TB/s, MI308X 4.33 of 5.3, MI350 6.9 of 8. What MI300X and MI300A gain by
+// benchmarks' figures: MI325X 5.07 of 6.0 TB/s, MI308X 4.33 of 5.3, MI350 6.9 of 8. What MI300X and MI300A gain by
 // them was not found, and RDNA's reads are at 93 % with ordinary ones.
 // Clocks: a product of MI300X
 // reaches 708 TFLOPS of bf16 at a clock of 1,230 MHz, 0.92 of what its matrix units do at that clock
@@ -41,7 +42,7 @@ constexpr std::size_t kMib = std::size_t(1) << 20;
 // taken to do as well as MI325X. FlyDSL's softmax backward reaches 1.6 TB/s inside of gfx1201's cache
 // (RDNA3 is taken to do as well).
 constexpr Sustained kMi200{84, 83, 100, 100, 100}, kMi300x{79, 77, 58, 53, 53, 6423},
-    kMi325x{74, 69, 69, 59, 59, 6466, 82}, kMi300a{72, 72, 58, 53, 53, 4937},
+    kMi325x{76, 69, 69, 59, 59, 6466, 84}, kMi300a{72, 72, 58, 53, 53, 4937},
     kMi308x{74, 63, 100, 100, 100, 5300, 82}, kMi350{78, 72, 70, 73, 63, 6466, 86},
     kRdna{93, 79, 100, 100, 100, 1600};
 

@@ -93,7 +93,7 @@ TEST_CASE("Loads that keep no lines have the bandwidth that was measured with th
   CHECK(of("MI355X", 8) == Approx(1000 / 0.86).epsilon(0.001));
   CHECK(of("MI355X", 4) == Approx(500 / 0.86 + 500 / 0.78).epsilon(0.001));
   CHECK(of("MI355X", 8, 8) == of("MI355X", 0, 8)); // copies are what they are
-  CHECK(of("MI325X", 8) == Approx(8000 / (0.82 * 6)).epsilon(0.001));
+  CHECK(of("MI325X", 8) == Approx(8000 / (0.84 * 6)).epsilon(0.001));
   CHECK(of("MI300X", 8) == of("MI300X", 0)); // not known
   for (const flydsl::detail::ProductRow &row : flydsl::detail::allProducts()) {
     INFO(row.name);
