@@ -112,8 +112,9 @@ struct GgmlRegistersShape {
 
   // Lanes of a wave that takes the last units may be past the end of a row: they take the last one, as zeros.
   bool isGuarded() const { return units % unitsOfWave() != 0; }
-  template <class Int> Int inRow(const Int &unit) const {
-    return isGuarded() ? Int(min(unit, units - 1)) : unit;
+  /// `count`: the units that a lane loads together, from `unit` on.
+  template <class Int> Int inRow(const Int &unit, int count = 1) const {
+    return isGuarded() ? Int(min(unit, units - count)) : unit;
   }
   template <class Int, class Vector> Vector kept(const Int &unit, const Vector &values) const {
     return isGuarded() ? Vector(select(Vector::splat(unit < units, values.size()), values,

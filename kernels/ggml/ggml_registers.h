@@ -12,6 +12,7 @@
 
 #include <flydsl/kernel/wave_memory.h>
 
+#include <algorithm>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -71,13 +72,15 @@ private:
   std::vector<Vector> loaded(const Tensor &row, int stage, const Int32 &first) const {
     const Int32 lane = chunk_ % shape_.form.across, ofLane = chunk_ / shape_.form.across,
                 unitsFrom = first + lane * shape_.unitsOfLane;
-    const int together = kPieceBytes / problem_.a.bytes();
+    // A piece of 16 bits has two units of weights in f32.
+    const int together = kPieceBytes / problem_.a.bytes(),
+              units = std::max(1, together / format_.unitWeights());
     std::vector<Vector> pieces;
     for (int at = 0; at < kChunk; at += together) {
       const Int32 element = ofLane * kChunk + (stage * GgmlRegistersShape::kStage + at),
                   unit = unitsFrom + element / format_.unitWeights(),
                   group = element % format_.unitWeights() / format_.group;
-      const Tensor own = row(_, group, shape_.inRow(unit)); // (group)
+      const Tensor own = row(_, group, shape_.inRow(unit, units)); // (group)
       const Vector values =
           make_view(own.iter() + element % format_.group, make_layout(together)).load();
       pieces.push_back(shape_.kept(unit, values));

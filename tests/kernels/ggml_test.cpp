@@ -175,7 +175,8 @@ TEST_CASE("products with numbers in registers: types, tiles, gated ones", "[run]
   // A row of 8 numbers, of which a lane takes four, and no other lane any.
   config = {.matrix = true, .registers = true, .tile_m = 16, .tile_n = 16, .threads = wave};
   expectProduct({.format = GgmlFormat::f32, .n = 5, .k = 4}, config, 3);
-  expectProduct({.format = GgmlFormat::f16, .a = fx::f16, .n = 5, .k = 8}, config, 3);
+  for (GgmlFormat format : {GgmlFormat::f16, GgmlFormat::f32})
+    expectProduct({.format = format, .a = fx::f16, .n = 5, .k = 8}, config, 3);
   expectStructure(GgmlGemmProblem{.format = GgmlFormat::q4_k, .n = 36, .k = 256}, config, 20);
 }
 
