@@ -79,8 +79,8 @@ DecodeKernel decodeBy(bool again) {
             decodeOfBlock(p, spec, again);
           }};
 }
-/// In order of preference: the first whose code spills none. The last one is taken unseen, where no
-/// earlier one does without scratch memory.
+/// In order of preference: the first whose code spills none. What is last is compiled only where all before
+/// it take scratch memory, so the second one is there twice.
 const std::array<DecodeKernel, 3> decode{decodeBy(false), decodeBy(true), decodeBy(true)};
 
 /// The sequence of a token that has one.

@@ -159,8 +159,8 @@ GemmConfig inOrder(GemmConfig config, const Load &load, const Target &target) {
     config.order = {.group = size.group, .xcds = size.xcds};
   return config;
 }
-/// The fewest tiles for which the next smaller one is not taken. Of elements of 4 bits and a long K, tiles of
-/// 64 x 256 are enough from four for a unit on. (bench/silicon/README.md has the estimates.)
+/// How many tiles of a configuration a load must have; with fewer, a smaller tile is taken. This is one for each
+/// unit, and four of 64 x 256 where elements have 4 bits and K is long. (bench/silicon/README.md has the estimates.)
 std::int64_t enoughTiles(const GroupedGemmProblem &problem, const GemmConfig &config,
                          const Target &target) {
   constexpr int kLongSteps = 20;

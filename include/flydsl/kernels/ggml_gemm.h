@@ -58,8 +58,8 @@ struct FLYDSL_API GgmlGemmConfig {
   /// shared memory as numbers. False: threads read blocks of weights, multiply them as they come by
   /// the rows of a, and add up.
   bool matrix = false;
-  /// matrix: weights become numbers in the registers that are multiplied, and a comes straight from
-  /// memory. The waves of a block share k, and each computes the whole tile. For few rows of a, where
+  /// matrix: weights become numbers in the registers that are multiplied, and each wave brings its
+  /// part of a. The waves of a block share k, and each computes the whole tile. For few rows of a, where
   /// tiles in shared memory leave most of a GPU without work.
   bool registers = false;
   int tile_m = 1;    ///< rows of a that are multiplied together

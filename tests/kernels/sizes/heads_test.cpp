@@ -389,8 +389,7 @@ void sweepConv(const SweepShare &share) {
 
 constexpr struct {
   void (*run)(const SweepShare &);
-  std::uint64_t
-      every; ///< a long run makes each so many-th call, and a default one a hundredth of them
+  std::uint64_t every; ///< a long run makes one of so many calls, a default run 1 % of these
 } kFamilies[] = {
     {sweepAttention, 50},  {sweepDecode, 266},     {sweepMqaLogits, 20}, {sweepDeltaRule, 10},
     {sweepCausalConv, 13}, {sweepRope, 20},        {sweepGgmlGemm, 533}, {sweepGgmlExperts, 100},

@@ -365,8 +365,7 @@ void sweepMergeStates(const SweepShare &share) {
 
 constexpr struct {
   void (*run)(const SweepShare &);
-  std::uint64_t
-      every; ///< a long run makes each so many-th call, and a default one a hundredth of them
+  std::uint64_t every; ///< a long run makes one of so many calls, a default run 1 % of these
 } kFamilies[] = {
     {sweepSoftmax, 16},       {sweepSoftmaxBackward, 20}, {sweepNorm, 30},
     {sweepNormBackward, 133}, {sweepQuantise, 30},        {sweepMoeReduce, 30},
