@@ -507,6 +507,9 @@ int randomCalls(const Families &all, const Options &options) {
       take(*family);
   for (const std::string &name : options.words)
     take(familyNamed(all, name));
+  if (families.empty())
+    throw fx::Error("--share leaves none of the families (" + std::to_string(number) +
+                    "); 1/1 takes all of them");
   std::size_t calls = 0, compared = 0, wrong = 0;
   std::map<std::string, std::uint64_t> made;
   const auto show = [&](const RandomCall &call) {
