@@ -242,9 +242,9 @@ TEST_CASE("the halves of a barrier hold the block together") {
 TEST_CASE("sums of products of bytes are those of the products") {
   for (const bool named : {false, true}) {
     const auto sums = run::values<std::int64_t>(
-        named ? "sums_of_bytes_and_dot4" : "sums_of_bytes", 64, 5,
+        named ? "sums_of_bytes_and_dot4" : "sums_of_bytes", 64, 6,
         [named](const fx::Tensor &out, const fx::Int32 &i) {
-          const fx::Numeric a = i * 3 + 7 & 255, b = i * 5 + 250 & 255, c = i + 200 & 255,
+          const fx::Numeric a = i * 13 + 7 & 255, b = i * 5 + 250 & 255, c = i + 200 & 255,
                             d = i * 7 & 255;
           out(i, 0) = (a * b + (c * d << 4)).to(fx::i64);
           out(i, 1) = (a * b + (a * b >> 7)).to(fx::i64);
@@ -256,16 +256,24 @@ TEST_CASE("sums of products of bytes are those of the products") {
                 {a | c << 8, b | d << 8, i, fx::rocdl::IntrinsicArg(false)});
           };
           out(i, 4) = (named ? dot() : fx::Numeric(a * b + c * d + i)).to(fx::i64);
+          const fx::Tensor left = fx::make_rmem_tensor(2, fx::i32),
+                           right = fx::make_rmem_tensor(2, fx::i32); // (2)
+          left(0) = a;
+          left(1) = c;
+          right(0) = b;
+          right(1) = d;
+          const fx::Vector products = left.load() * right.load();
+          out(i, 5) = (products.at(0) + (products.at(1) << 4)).to(fx::i64);
         });
     int wrong = 0;
     for (std::int64_t i = 0; i < 64; ++i) {
-      const std::int64_t a = (i * 3 + 7) & 255, b = (i * 5 + 250) & 255, c = (i + 200) & 255,
+      const std::int64_t a = (i * 13 + 7) & 255, b = (i * 5 + 250) & 255, c = (i + 200) & 255,
                          d = i * 7 & 255;
-      const std::int64_t expected[] = {a * b + c * d * 16, a * b + a * b / 128,
+      const std::int64_t expected[] = {a * b + c * d * 16,     a * b + a * b / 128,
                                        a * b + (c * d & 1023), a * b + c * d + (i << 40),
-                                       a * b + c * d + i};
-      for (std::size_t k = 0; k < 5; ++k)
-        wrong += sums[static_cast<std::size_t>(i) * 5 + k] != expected[k];
+                                       a * b + c * d + i,      a * b + c * d * 16};
+      for (std::size_t k = 0; k < 6; ++k)
+        wrong += sums[static_cast<std::size_t>(i) * 6 + k] != expected[k];
     }
     CAPTURE(named);
     CHECK(wrong == 0);

@@ -3,7 +3,9 @@
 // hidden from LLVM's instruction selection.
 #include "jit/compile/rocm/rocm_codegen.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
@@ -19,6 +21,30 @@ static bool isOfByte(const llvm::Value *value, const llvm::DataLayout &layout) {
   const unsigned bits = value->getType()->getIntegerBitWidth();
   return llvm::computeKnownBits(value, layout).countMinLeadingZeros() + 8 >= bits ||
          llvm::ComputeNumSignBits(value, layout) + 7 >= bits;
+}
+
+/// Makes a product of vectors the products of their elements, which it is to the selection. Those of
+/// 16 bits are instructions of two elements there, and no part of a sum of bytes.
+static void splitProduct(llvm::Instruction &product) {
+  const auto *type = llvm::cast<llvm::FixedVectorType>(product.getType());
+  llvm::IRBuilder<> builder(&product);
+  llvm::Value *whole = llvm::PoisonValue::get(product.getType());
+  for (unsigned i = 0; i < type->getNumElements(); ++i) {
+    llvm::Value *of[] = {builder.CreateExtractElement(product.getOperand(0), i),
+                         builder.CreateExtractElement(product.getOperand(1), i)};
+    whole = builder.CreateInsertElement(whole, builder.CreateMul(of[0], of[1]), i);
+  }
+  product.replaceAllUsesWith(whole);
+  product.eraseFromParent();
+}
+
+static void splitProducts(llvm::Function &function) {
+  for (llvm::Instruction &product : llvm::make_early_inc_range(llvm::instructions(function)))
+    if (product.getOpcode() == llvm::Instruction::Mul)
+      if (const auto *type = llvm::dyn_cast<llvm::FixedVectorType>(product.getType());
+          type &&
+          (type->getElementType()->isIntegerTy(32) || type->getElementType()->isIntegerTy(64)))
+        splitProduct(product);
 }
 
 static std::vector<llvm::Instruction *> byteProductsOf(llvm::Function &function) {
@@ -38,7 +64,8 @@ static std::vector<llvm::Instruction *> byteProductsOf(llvm::Function &function)
 void hideByteProducts(llvm::Module &module) {
   if (!namesUnsignedDots(module))
     return;
-  for (llvm::Function &function : module)
+  for (llvm::Function &function : module) {
+    splitProducts(function);
     for (llvm::Instruction *product : byteProductsOf(function)) {
       llvm::IRBuilder<> builder(product->getNextNode());
       llvm::Type *type = product->getType();
@@ -48,6 +75,7 @@ void hideByteProducts(llvm::Module &module) {
                              {product});
       product->replaceUsesWithIf(hidden, [&](llvm::Use &use) { return use.getUser() != hidden; });
     }
+  }
 }
 
 } // namespace flydsl::jit
