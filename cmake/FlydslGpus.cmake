@@ -17,14 +17,14 @@ function(flydsl_label_of_target variable target label)
   set(${variable} ${label} PARENT_SCOPE)
 endfunction()
 # The part of a program's cases that runs on a target in every run, as TEST_PART takes it, so that all tests end in minutes:
-# each case runs on gfx942, and each third of them on one more target of matrix cores or on one of WMMA. All cases on each
-# target are a long test.
+# all cases run on gfx942, a third of them on one more target of matrix cores, and another third on one of WMMA. All cases on
+# each target are a long test.
 set(FLYDSL_PART_gfx950 0/6)
 set(FLYDSL_PART_gfx90a 2/6)
 set(FLYDSL_PART_gfx1201 1/6)
 set(FLYDSL_PART_gfx1100 4/6)
-# The label of the `number`-th of several tests of a kind on a target: `label` in the target's part, and on a target that has
-# no part; else long.
+# The label of the `number`-th of several tests of a kind on a target: `label` if the test is in the target's part, or if the
+# target has no part; else long.
 function(flydsl_label_of_part variable number target label)
   if(FLYDSL_PART_${target} MATCHES "^([0-9]+)/([0-9]+)$")
     math(EXPR _place "${number} % ${CMAKE_MATCH_2}")

@@ -19,9 +19,10 @@ struct MoverGap {
 /// The tracer of a kernel whose target has the mover. A TraceError at `loc` otherwise.
 Tracer &withMover(const char *function, Loc loc);
 
-/// A tile that `waves` waves share. Refuses it where its place differs among the lanes of a wave, and where all waves of a larger block get there, unless it is for one
-/// and each writes to a place of its own: `place`, in LDS of a load and of the tensor of a store, is made of the
-/// wave's number. `instead` names what makes the tile one for all of them.
+/// Refuses a tile that `waves` waves share where its place differs among the lanes of a wave, and where
+/// all waves of a larger block get there. The latter is right for a tile of one wave if each wave writes
+/// to a place of its own: `place`, in LDS of a load and in the tensor of a store, is made of the wave's
+/// number. `instead` names what makes the tile one for all of them.
 void expectWaves(const char *function, Tracer &tracer, int waves, bool isLoad, const Tensor &place,
                  const std::string &instead, Loc loc);
 

@@ -2,9 +2,9 @@
 // largest integer, the sum wraps to a negative number, and a signed comparison lets the loop go on.
 //
 // Two numbers that are not negative have a sum below 2^32: where the first number of a loop is known
-// not to be negative, comparing without signs is enough. Elsewhere a round asks whether there is a
-// next one before it adds: i + step < end is i < end - step, and that difference is known before the
-// loop begins. Neither takes an instruction more in a round.
+// not to be negative, comparing without signs is enough, which takes no instruction more in a round.
+// Elsewhere a round asks whether there is a next one before it adds: i + step < end is i < end - step,
+// and that difference is known before the loop begins. A round has up to one instruction more then.
 #include "dialect/Fly/Transforms/IntegerFacts.h"
 #include "dialect/Fly/Transforms/Passes.h"
 
@@ -18,8 +18,6 @@ namespace mlir::fly {
 #include "dialect/Fly/Transforms/Passes.h.inc"
 
 namespace {
-
-using Bounds = flydsl::layout::ValueRange;
 
 unsigned bitsOf(Type type) { return type.isIndex() ? 64 : type.getIntOrFloatBitWidth(); }
 
