@@ -706,7 +706,8 @@ int main(int argc, char **argv) {
           "--share",
           [&](const std::string &text) {
             char end = 0;
-            if (std::sscanf(text.c_str(), "%zu/%zu%c", &options.share, &options.shares, &end) !=
+            if (text.find_first_not_of("0123456789/") != std::string::npos ||
+                std::sscanf(text.c_str(), "%zu/%zu%c", &options.share, &options.shares, &end) !=
                     2 ||
                 options.share < 1 || options.share > options.shares)
               throw CLI::ValidationError(
