@@ -106,7 +106,8 @@ struct BlockPlace {
   void eachTile(const AttentionProblem &problem, const AttentionConfig &config, Body body) const {
     if (!problem.varlen)
       return body(*this);
-    for (Int32 from : range(counted(first), counted(queries), Int32(across * config.tile_q)))
+    // Starts that fall give a sequence fewer than no queries, and none.
+    for (Int32 from : range(counted(first), Int32(max(queries, 0)), Int32(across * config.tile_q)))
       body(
           BlockPlace{sequence, head, from, part, valuePart, queries, keys, startQ, startK, across});
   }

@@ -14,6 +14,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -653,6 +654,22 @@ Support formFits(const GemmProblem &problem, const GemmConfig &config, const Mat
 
 /// Whether there is a tile for any number of rows whose scales and zero points leave a lane room for the
 /// rest. (RDNA3's lanes have all of a tile's.)
+/// Sums of i8 are integers of 32 bits, which hold so many products of the largest magnitudes.
+Support integersFit(const GemmProblem &problem) {
+  if (problem.a != i8)
+    return {};
+  const std::int64_t largest = problem.b == u4   ? 15
+                               : problem.b == i4 ? 8
+                                                 : 128,
+                     most = std::numeric_limits<std::int32_t>::max() / (128 * largest);
+  if (problem.k <= most)
+    return {};
+  return Support::no(is("k", problem.k) + ", and sums of i8 are integers of 32 bits, which hold " +
+                     to_string(most) + " products with b of type " + std::string(problem.b.name()) +
+                     ". Multiply parts of k by themselves, each with the result of the one before "
+                     "as its residual");
+}
+
 bool hasTile(const GemmProblem &problem, const Target &target) {
   return std::ranges::all_of(std::array{1, fewRowsOf(problem, target) + 1}, [&](std::int64_t rows) {
     return std::ranges::any_of(gemmTiles(target, problem, rows), [&](const GemmTile &tile) {
@@ -717,8 +734,9 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
              (!matrixKind(problem.a) || !matrixKind(multipliedB(problem)))) {
     return ofTypes();
   }
-  for (const Support &answer : {weightSupported(problem.weight()), resultsSupported(problem),
-                                residualSupported(problem), batchSupported(problem)})
+  for (const Support &answer :
+       {weightSupported(problem.weight()), integersFit(problem), resultsSupported(problem),
+        residualSupported(problem), batchSupported(problem)})
     if (!answer)
       return answer;
   const auto form = vectorForm(problem, paddedColumns(problem), target);

@@ -68,6 +68,11 @@ TEST_CASE("products say what they do not support") {
   CHECK(why({.n = 0, .k = 64}) == "n is 0; it is 1 to 268435456");
   CHECK(why({.n = 64, .k = 100}) == "k is 100: a row of 200 bytes is no multiple of 16 bytes");
   CHECK(why({.n = 64, .k = 0}) == "k is 0; it is 1 to 2097152");
+  CHECK(why({.a = fx::i8, .b = fx::i8, .n = 64, .k = 131056}) == "");
+  CHECK(why({.a = fx::i8, .b = fx::i8, .n = 64, .k = 131072}) ==
+        "k is 131072, and sums of i8 are integers of 32 bits, which hold 131071 products with b of "
+        "type i8. Multiply parts of k by themselves, each with the result of the one before as its "
+        "residual");
   CHECK(why({.c = fx::i8, .n = 64, .k = 64}) ==
         "c is of type i8, which needs a scale: scale_c is per_tensor, per_block or mx");
   CHECK(
