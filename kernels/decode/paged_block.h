@@ -110,7 +110,7 @@ public:
     DecodeWave wave(lane_, tiles(), pieces(), scores_.factor(), scalesWeights(problem_));
     const int step = lane_.keys();
     const Span<Int32> part = keysOfBlock(config_, visibility_, queries_, part_, step * waves_);
-    for (Int32 base : range(counted(part.first + wave_ * step), part.end, waves_ * step))
+    for (Int32 base : range(counted(part.first + wave_ * step), counted(part.end), waves_ * step))
       keys(wave, query, base, part);
     write(wave);
   }

@@ -113,7 +113,7 @@ const FamilyKernel largest{
         const int each = RowThread::rowsPerBlock(config);
         const Var<Numeric> ofThread(UInt32(0));
         RowReduce none(config);
-        for (Int32 first : range(counted(block_idx().x * each), m, grid_dim().x * each)) {
+        for (Int32 first : range(counted(block_idx().x * each), counted(m), grid_dim().x * each)) {
           const RowThread thread(shape, config, m, first);
           passes(thread, config, none, x, smooth).each([&](const Cursor &at, const Vector &v) {
             ofThread = max(ofThread.get(), at.keep(magnitudes(v), 0).reduce(Reduction::max));
