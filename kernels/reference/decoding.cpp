@@ -232,16 +232,17 @@ Outputs expected(const DecodeProblem &problem, const DecodeConfig &, std::int64_
         }
         if (problem.sink)
           total = std::exp(*at(inputs, "sink", h) - largest);
+        const bool seesNone = largest == -HUGE_VAL; // a tree mask may hide all of its keys
         for (double &weight : weights)
-          total += weight = std::exp(weight - largest);
+          total += weight = seesNone ? 0 : std::exp(weight - largest);
         const char *values = problem.latent ? "k" : "v";
         const double relative =
             std::expm1(2 * error) + 3 * unit(operand) + (double(last) + 40) * 0x1p-23 + 0x1p-21;
         for (std::int64_t e = 0; e < value; ++e) {
           Product sum;
           for (std::int64_t j = 0; j <= last; ++j) {
-            const double term = weights[static_cast<std::size_t>(j)] / total *
-                                *at(inputs, values, place(j) * rowV + e) *
+            const double share = seesNone ? 0 : weights[static_cast<std::size_t>(j)] / total;
+            const double term = share * *at(inputs, values, place(j) * rowV + e) *
                                 factor(problem.latent ? "k_scale" : "v_scale", j);
             sum.sum += term;
             sum.magnitude += std::fabs(term);
