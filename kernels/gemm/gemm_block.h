@@ -56,7 +56,10 @@ ReadOnce readOnce(const GemmProblem &problem, const GemmConfig &config, const Lo
   // Loops whose sums have scales of their own on the way take longer in two copies than they gain.
   const bool isScaled =
       hasBlockScales(problem) || hasMxScales(problem) || problem.b_groups.size != 0;
-  if (isScaled || config.loop == GemmLoop::groups || config.tile_m > kMostRowsOfOnce)
+  // In two rounds of a vector's loop, which begin at once, the choice takes longer than it gains.
+  const bool isShort = config.loop == GemmLoop::vector &&
+                       problem.k <= std::int64_t{2} * config.waves_k * config.tile_k;
+  if (isScaled || isShort || config.loop == GemmLoop::groups || config.tile_m > kMostRowsOfOnce)
     return {};
   if (problem.b_layout == OperandLayout::prepared) // A load has a block of them, a kilobyte.
     return shape.wavesM == 1 ? ReadOnce(oneTile) : ReadOnce();
