@@ -122,7 +122,7 @@ TEST_CASE("which products of few rows are chosen without matrix units") {
 }
 
 TEST_CASE("products of few rows without matrix units: exact sums, weights read once", "[run]") {
-  GemmProblem problem = plain(fx::f16, OperandLayout::rows, OperandLayout::rows, 64, 2048);
+  GemmProblem problem = plain(fx::f16, OperandLayout::rows, OperandLayout::rows, 64, 4096);
   problem.c = fx::f32;
   Values values;
   values.a = integers(problem.k, 5, -3, 3);

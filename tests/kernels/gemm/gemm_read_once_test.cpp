@@ -40,7 +40,7 @@ TEST_CASE("weights that one tile of rows reads are loaded without keeping their 
   for (const OperandLayout b : {OperandLayout::prepared, OperandLayout::rows})
     for (const std::int64_t m : {1, 5, 16, 24}) {
       // By the loops that are chosen: without matrix units, in registers, and through the ring.
-      const GemmProblem problem = halves(b);
+      const GemmProblem problem = halves(b, 128, 4096);
       const GemmConfig config = fk::choose(problem, m);
       INFO(fx::to_config(config).str());
       CHECK(streamed(problem, config, m) == where(m <= config.tile_m, bytesOfB(problem)));
@@ -50,6 +50,19 @@ TEST_CASE("weights that one tile of rows reads are loaded without keeping their 
       values.b = integers(problem.n * problem.k, 6, -3, 3);
       CHECK(product(problem, config, m, values) == reference(problem, m, values).c);
     }
+}
+
+TEST_CASE("products of one row with a short k keep the lines of their weights", "[run]") {
+  const GemmProblem problem = halves(OperandLayout::rows);
+  const int lanes = here().wave_size();
+  const GemmConfig config{.tile_m = 1,
+                          .tile_n = 16,
+                          .tile_k = 8 * lanes,
+                          .threads = 8 * lanes,
+                          .loop = fk::GemmLoop::vector,
+                          .waves_k = 2};
+  CHECK(streamed(problem, config, 1) == 0);
+  expectProduct(problem, config, 1);
 }
 
 TEST_CASE("weights of each ring: once, again, and lines that loads share", "[run]") {
