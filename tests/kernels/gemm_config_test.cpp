@@ -302,7 +302,7 @@ TEST_CASE("a product has a configuration for every problem that it supports") {
         for (std::int64_t k : {16, 48, 64, 208, 1024, 4096, 8320, 1 << 20}) {
           GemmProblem problem{.a = type, .b = type, .c = fx::bf16, .n = n, .k = k};
           if (!fk::supported(problem, target)) {
-            CHECK(type.is_float());
+            CHECK((type.is_float() || k > 131071)); // sums of i8 hold no more products
             continue;
           }
           problem.gated = n % 128 == 0 && n < 20000;
