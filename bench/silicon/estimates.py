@@ -1,4 +1,5 @@
-"""What the tables by hand share: the estimate of a problem, and the summary of ratios."""
+"""What the tables share: the estimate of a problem, and the summaries of ratios."""
+import math
 import os
 import statistics
 import subprocess
@@ -23,3 +24,13 @@ def summary(heads, ratios):
           file=sys.stderr)
     for (name, kind), some in ratios.items():
         print(f"| {name} | {kind} | {len(some)} | {statistics.median(some):.2f} | {min(some):.2f} to {max(some):.2f} |", file=sys.stderr)
+
+
+def spread(ratios):
+    """Of ratios of estimates and measured times: their count, median, P10 and P90, least and most, and of the magnitudes of their logarithms the
+    median and P90."""
+    ratios = sorted(ratios)
+    errors = sorted(abs(math.log(ratio)) for ratio in ratios)
+    low, high = (int(part * len(ratios)) for part in (0.1, 0.9))
+    return {"count": len(ratios), "median": statistics.median(ratios), "P10": ratios[low], "P90": ratios[high], "least": ratios[0],
+            "most": ratios[-1], "error": statistics.median(errors), "error_P90": errors[high]}

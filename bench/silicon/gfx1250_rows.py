@@ -8,11 +8,9 @@ published with. The estimate is of the library's own kernel, as `choose` gives i
 """
 import csv
 import gzip
-import math
-import statistics
 import sys
 
-from estimates import estimate
+from estimates import estimate, spread
 
 FP8 = "a=f8E4M3FN b=f8E4M3FN c=bf16"
 BLOCKS = ("fp8 1x128 E8M0", f"{FP8} scale_a=per_block scale_b=per_block scale=f8E8M0FNU")
@@ -66,11 +64,9 @@ def report():
     print("| rows | count | median of estimate / measured | P10 to P90 | least and most | median of abs(ln) | P90 of it |\n"
           "| --- | --- | --- | --- | --- | --- | --- |")
     for name, ratios in sorted(classes.items(), key=lambda one: (one[0] == "all", one[0])):
-        ratios.sort()
-        errors = sorted(abs(math.log(ratio)) for ratio in ratios)
-        low, high = ratios[int(0.1 * len(ratios))], ratios[int(0.9 * len(ratios))]
-        print(f"| {name} | {len(ratios)} | {statistics.median(ratios):.2f} | {low:.2f} to {high:.2f} | {ratios[0]:.2f} to "
-              f"{ratios[-1]:.2f} | {statistics.median(errors):.3f} | {errors[int(0.9 * len(errors))]:.2f} |")
+        of = spread(ratios)
+        print(f"| {name} | {of['count']} | {of['median']:.2f} | {of['P10']:.2f} to {of['P90']:.2f} | {of['least']:.2f} to "
+              f"{of['most']:.2f} | {of['error']:.3f} | {of['error_P90']:.2f} |")
 
 
 if sys.argv[1] == "report":

@@ -4,10 +4,10 @@
 
 Each OUTPUT is what test_rows.py printed for the rows before it. The table goes to stdout, a summary to stderr.
 """
-import math
 import re
-import statistics
 import sys
+
+from estimates import spread
 
 print("dtype,M,N,K,last_cache,measured_us,estimated_us,bound,kernel")
 pairs = []
@@ -41,13 +41,11 @@ def ranks(values):
 def summary(what, some):
     if len(some) < 2:
         return
-    ratios = sorted(estimated / us for _, us, estimated in some)
-    errors = sorted(abs(math.log(ratio)) for ratio in ratios)
+    of = spread(estimated / us for _, us, estimated in some)
     a, b = ranks([us for _, us, _ in some]), ranks([estimated for _, _, estimated in some])
     count = len(some)
     spearman = 1 - 6 * sum((x - y) ** 2 for x, y in zip(a, b)) / (count * (count ** 2 - 1))
-    print(f"| {what} | {count} | {statistics.median(ratios):.2f} | {ratios[int(0.1 * count)]:.2f} to "
-          f"{ratios[int(0.9 * count)]:.2f} | {statistics.median(errors):.3f} | {errors[int(0.9 * count)]:.2f} | "
+    print(f"| {what} | {count} | {of['median']:.2f} | {of['P10']:.2f} to {of['P90']:.2f} | {of['error']:.3f} | {of['error_P90']:.2f} | "
           f"{spearman:.3f} |", file=sys.stderr)
 
 
