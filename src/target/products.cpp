@@ -16,9 +16,9 @@ constexpr std::size_t kMib = std::size_t(1) << 20;
 // What kernels reach. Memory, of the peak: what only reads and what reads and writes as much.
 // - MI210: streams of RRZE's gpu-benches, 1.37 and 1.36 of 1.64 TB/s.
 // - MI300X: the same, reads 4.20 of 5.3; BabelStream's copy 4.11 (Azure's results of ND MI300X v5).
-// - MI325X: a product of one row reads 294 MB of weights in 60.0 us (aiter's tables), of which the
-//   launch and the cold start are estimated at 2.1: 5.07 of 6.0, less a tenth, see below; FlyDSL's RMS norms
-//   and softmax 4.1.
+// - MI325X: a product of one row reads 294 MB of weights in 60.0 us (aiter's tables). Less 2.1 us, the
+//   estimate of the launch and the cold start, that is 5.07 of 6.0, and less a tenth, see below; FlyDSL's RMS
+//   norms and softmax 4.1.
 // - MI300A: BabelStream's copy, 3.83 of 5.3; no benchmark was found that reads faster than that.
 // - MI308X: gcnasm's bandwidth_memread on 80 units, reads 4.33 of 5.3, less a tenth; copies 3.33.
 // - MI350X, MI355X: reads 6.9 of 8 (rocprofiler-compute's HBM benchmark; bandwidth_memread, 6.45 to

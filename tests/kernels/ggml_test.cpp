@@ -172,7 +172,7 @@ TEST_CASE("products with numbers in registers: types, tiles, gated ones", "[run]
   problem.gated = true;
   config.tile_m = 32;
   expectProduct(problem, config, 33, false, {8, 2});
-  // A row of 8 numbers, of which a lane takes four, and no other lane any.
+  // A row of 8 numbers: one lane takes four of them, and no other lane any.
   config = {.matrix = true, .registers = true, .tile_m = 16, .tile_n = 16, .threads = wave};
   expectProduct({.format = GgmlFormat::f32, .n = 5, .k = 4}, config, 3);
   for (GgmlFormat format : {GgmlFormat::f16, GgmlFormat::f32})
@@ -208,7 +208,7 @@ TEST_CASE("products with blocks whose sums are exact", "[run]") {
 
 TEST_CASE("products with MXFP4's largest exponents", "[run]") {
   // The weights are numbers of f32, where 12 times their scale is none. Sources: the exponents of
-  // ggml_e8m0_to_fp32_half in ggml-impl.h, of which the last is 2^127, too.
+  // ggml_e8m0_to_fp32_half in ggml-impl.h, whose last number is 2^127, too.
   const GgmlGemmProblem problem{.format = GgmlFormat::mxfp4, .product = fx::bf16, .n = 4, .k = 64};
   std::vector<std::uint8_t> raw(fk::weight_bytes(problem.weight()));
   std::vector<double> a;

@@ -41,7 +41,7 @@ static std::vector<std::uint64_t> offsetsOf(const llvm::Function &kernel) {
   return offsets;
 }
 
-/// The address of the kernel's arguments, of which LLVM knows nothing else.
+/// The address of the kernel's arguments. LLVM knows nothing else of it.
 static llvm::Value *addressOfArguments(llvm::IRBuilder<> &builder) {
   llvm::Value *known = builder.CreateIntrinsic(llvm::Intrinsic::amdgcn_kernarg_segment_ptr,
                                                llvm::ArrayRef<llvm::Type *>(), {});
