@@ -125,6 +125,7 @@ private:
              std::to_string(*all));
     return waves;
   }
+
   const char *function_;
   bool isLoad_;
   const Tensor &tensor_;

@@ -40,28 +40,29 @@ GlobalRaces::Missing GlobalRaces::orderOf(const Touch &before, bool wrote, const
                : Missing::Barrier;
   }
   const bool publishesItself = wrote && before.atomic();
-  uint32_t at = before.time + 1;
-  if (releaseBy_ != ReleaseBy::Access) {
-    if (publishesItself) {
-      at = before.time; // publish() gave it a time of its own
-    } else {
-      std::lock_guard lock(publicationsMutex_);
-      auto of = publications_.find(before.group);
-      if (of == publications_.end())
-        return Missing::Publication;
-      auto first =
-          std::upper_bound(of->second.begin(), of->second.end(), before.time,
-                           [](uint32_t time, const Publication &p) { return time < p.covers; });
-      if (first == of->second.end())
-        return Missing::Publication;
-      at = first->at;
-    }
-  }
-  if (order.seen < at)
+  const std::optional<uint32_t> at = publicationOf(before, publishesItself);
+  if (!at)
+    return Missing::Publication;
+  if (order.seen < *at)
     return Missing::Look;
   // No cache keeps an old value from a write that comes after an atomic one.
   const bool needsAcquire = !touch.atomic() && !(publishesItself && writes);
-  return !needsAcquire || order.acquired >= at ? Missing::Nothing : Missing::Acquire;
+  return !needsAcquire || order.acquired >= *at ? Missing::Nothing : Missing::Acquire;
+}
+
+std::optional<uint32_t> GlobalRaces::publicationOf(const Touch &touch, bool publishesItself) const {
+  if (releaseBy_ == ReleaseBy::Access)
+    return touch.time + 1;
+  if (publishesItself)
+    return touch.time; // publish() gave it a time of its own
+  std::lock_guard lock(publicationsMutex_);
+  const auto of = publications_.find(touch.group);
+  if (of == publications_.end())
+    return std::nullopt;
+  const auto first =
+      std::upper_bound(of->second.begin(), of->second.end(), touch.time,
+                       [](uint32_t time, const Publication &p) { return time < p.covers; });
+  return first == of->second.end() ? std::nullopt : std::optional(first->at);
 }
 
 const Touch *GlobalRaces::conflictOf(const History &h, const Touch &touch, const GroupOrder &order,

@@ -33,6 +33,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -128,6 +129,8 @@ private:
                           bool write, Missing &missing) const;
   Missing orderOf(const Touch &before, bool wrote, const Touch &touch, bool writes,
                   const GroupOrder &order) const;
+  /// When an access was published; none if it was not yet.
+  std::optional<uint32_t> publicationOf(const Touch &touch, bool publishesItself) const;
 
   const ReleaseBy releaseBy_;
   std::atomic<uint32_t> time_{1}; ///< later than the 0 of who has seen nothing
