@@ -58,7 +58,7 @@ ReadOnce readOnce(const GemmProblem &problem, const GemmConfig &config, const Lo
       hasBlockScales(problem) || hasMxScales(problem) || problem.b_groups.size != 0;
   // In two rounds of a vector's loop, which begin at once, the choice takes longer than it gains.
   const bool isShort = config.loop == GemmLoop::vector &&
-                       problem.k <= std::int64_t{2} * config.waves_k * config.tile_k;
+                       shape.steps() <= 2 * shape.wavesK;
   if (isScaled || isShort || config.loop == GemmLoop::groups || config.tile_m > kMostRowsOfOnce)
     return {};
   if (problem.b_layout == OperandLayout::prepared) // A load has a block of them, a kilobyte.

@@ -45,6 +45,8 @@ inline std::optional<MatrixForm> singleForm(const Target &target, std::int64_t s
 }
 /// The elements of K that share a scale.
 inline constexpr int kMxBlock = 32;
+/// The elements of k of a matrix instruction with such scales.
+inline constexpr int kMxTileK = kMxBlock * kMxScalesOfPart;
 /// How operands are moved: elements of 4 bits in pairs, which are the units of K of a loop's shape.
 inline PackedOperand packedA(const GemmProblem &problem) { return {problem.a}; }
 inline PackedOperand packedB(const GemmProblem &problem) { return {problem.b}; }

@@ -1,6 +1,7 @@
 // Permutes, between their host file and their kernel.
 #pragma once
 
+#include "blocks/facts/cache_line.h"
 #include "frame/family.h"
 
 #include <flydsl/kernels/rows/permute.h>
@@ -19,7 +20,7 @@ inline constexpr KernelOf<PermuteParams> kPermute{"permute"};
 
 /// The tiles of a kernel.
 struct PermuteTiles {
-  static constexpr int kSideBytes = 128; ///< of a tile: what caches have in a line
+  static constexpr int kSideBytes = kCacheLine; ///< of a tile
 
   PermuteTiles(const PermuteProblem &problem, const PermuteConfig &config)
       : bytes(problem.type.memory_bits() / 8), access(problem.row_align), side(kSideBytes / bytes),

@@ -3,6 +3,8 @@
 // ("The estimate" in docs/emulator.md has the figures and their sources).
 #pragma once
 
+#include "blocks/facts/cache_line.h"
+
 #include <flydsl/flydsl.h>
 #include <flydsl/kernel/bounded.h>
 
@@ -10,9 +12,6 @@
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
-
-/// Bytes of a line of the caches that a load may keep.
-inline constexpr int kCacheLine = 128;
 
 /// The highest tiles whose loops are made for both policies. Of higher ones reading weights is not all the work.
 inline constexpr int kMostRowsOfOnce = 32;

@@ -1,6 +1,8 @@
 // The workspace of a product whose K is shared by several blocks. No compiler is needed to ask.
 #pragma once
 
+#include "blocks/facts/cache_line.h"
+
 #include <flydsl/dtype.h>
 
 #include <algorithm>
@@ -36,9 +38,9 @@ struct PartFlags {
   /// An odd number in the upper half, here 2^32 over the golden ratio, and 1 in the lower.
   static constexpr std::int64_t kMark = 0x1e3779b1'00000001;
   static constexpr std::int64_t kRoom = 4096;
-  /// A cache line of 128 bytes has so many flags, and the room so many lines. Blocks wait for
+  /// A cache line has so many flags, and the room so many lines. Blocks wait for
   /// each other at a line, so that the flags of neighbouring tiles are in different lines.
-  static constexpr std::int64_t kOfLine = 128 / kBytes, kLines = kRoom / kOfLine;
+  static constexpr std::int64_t kOfLine = kCacheLine / kBytes, kLines = kRoom / kOfLine;
 
   static std::int64_t count(std::int64_t tiles) { return std::max(tiles, kRoom); }
   static std::size_t bytes(std::int64_t tiles) {
