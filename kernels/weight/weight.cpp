@@ -52,21 +52,20 @@ void prepareNarrow(const WeightProblem &problem, const Preshuffled &weights,
                    const std::uint8_t *raw, std::uint8_t *out) {
   expectNumbers(problem, raw);
   std::memset(out, 0, static_cast<std::size_t>(weights.size()));
-  const int bits = problem.dtype.memory_bits();
-  if (problem.under == 8) {
-    for (std::int64_t n = 0; n < problem.n; ++n)
-      for (std::int64_t k = 0; k < problem.k; ++k) {
-        const std::int64_t from = n * problem.k + k, to = narrowPlace(problem, n, k);
-        const int code = raw[from / 2] >> from % 2 * 4 & 15;
-        out[to / 2] = static_cast<std::uint8_t>(out[to / 2] | code << to % 2 * 4);
-      }
-    return;
-  }
-  const int run = narrowRun(problem.under); // runs are moved as they are
+  const int bits = problem.dtype.memory_bits(), run = narrowRun(problem.under);
   for (std::int64_t n = 0; n < problem.n; ++n)
-    for (std::int64_t k = 0; k < problem.k; k += run)
-      std::memcpy(out + narrowPlace(problem, n, k) * bits / 8, raw + (n * problem.k + k) * bits / 8,
-                  static_cast<std::size_t>(run * bits / 8));
+    for (std::int64_t k = 0; k < problem.k; k += run) {
+      const std::uint8_t *from = raw + (n * problem.k + k) * bits / 8;
+      std::uint8_t *to = out + narrowPlace(problem, weights, n, k) * bits / 8;
+      if (problem.under == 16) { // as they are
+        std::memcpy(to, from, static_cast<std::size_t>(run * bits / 8));
+        continue;
+      }
+      for (int i = 0; i < run; ++i) {
+        const int place = placeInRun(problem.under, i), code = from[i / 2] >> i % 2 * 4 & 15;
+        to[place / 2] = static_cast<std::uint8_t>(to[place / 2] | code << place % 2 * 4);
+      }
+    }
 }
 
 std::string textOf(const WeightProblem &matrix) {

@@ -6,7 +6,7 @@
 //   codes in bf16  f32 in between, whose upper halves they are: no target but gfx1250 adds packed bf16
 //   f4E2M1FN       the bytes of the 8 magnitudes are looked up, four elements at a time. gfx950 converts
 //                  two elements to bf16 by an instruction of its own
-//   codes in i8    those of four elements are a word, of which the offset is taken byte by byte
+//   codes in i8    those of four elements are a word, and the offset is taken from each of its bytes
 //   codes in f8    the bytes of the 16 numbers are looked up, four elements at a time
 //   8-bit floats   the target's conversions to f32, or what the language has in their place
 #pragma once

@@ -63,10 +63,9 @@ constexpr int narrowBlockK(DType dtype) {
 constexpr int placeInRun(int under, int element) {
   return under == 8 ? element / 8 * 8 + element % 4 * 2 + element % 8 / 4 : element;
 }
-/// The number of element (row, column) among all of the prepared weights.
-inline std::int64_t narrowPlace(const WeightProblem &problem, std::int64_t row,
-                                std::int64_t column) {
-  const Preshuffled bytes = preshuffled(problem);
+/// The number of element (row, column) among all of the prepared weights, whose bytes are `bytes`.
+inline std::int64_t narrowPlace(const WeightProblem &problem, const Preshuffled &bytes,
+                                std::int64_t row, std::int64_t column) {
   const std::int64_t blockK = narrowBlockK(problem.dtype), ofRun = narrowRun(problem.under),
                      run = column % blockK / ofRun,
                      piece =
