@@ -92,10 +92,12 @@ struct GgmlRegistersChoice {
 constexpr GgmlRegistersChoice kRegistersChoices[] = {{64, 256, 256, 512, 512},
                                                      {32, 64, 48, 1, 256}};
 
+const GgmlRegistersChoice &registersChoice(const Target &target) {
+  return *std::ranges::find(kRegistersChoices, target.wave_size(), &GgmlRegistersChoice::wave);
+}
 GgmlGemmConfig registersConfig(const GgmlGemmProblem &problem, std::int64_t m,
                                const Target &target) {
-  const GgmlRegistersChoice &choice =
-      kRegistersChoices[target.wave_size() == kRegistersChoices[1].wave];
+  const GgmlRegistersChoice &choice = registersChoice(target);
   GgmlGemmConfig config{.matrix = true, .registers = true};
   // The weights of two tiles and 32 rows of a spill with waves of 32 lanes.
   const bool few = m <= 16 || problem.unit == 16 || (problem.gated && target.wave_size() == 32);
@@ -113,10 +115,6 @@ GgmlGemmConfig registersConfig(const GgmlGemmProblem &problem, std::int64_t m,
       config.threads /= 2;
   return config;
 }
-std::int64_t mostRegisterRows(const Target &target) {
-  return kRegistersChoices[target.wave_size() == kRegistersChoices[1].wave].mostRows;
-}
-
 GgmlGemmConfig matrixConfig(const GgmlTile &tile, const Target &target) {
   const int wave = target.wave_size(), waves = wave == 32 ? tile.waves32 : tile.waves;
   return {.matrix = true, .tile_m = tile.m, .tile_n = tile.n, .threads = waves * wave};
@@ -373,11 +371,10 @@ GgmlGemmConfig GgmlGemm::choose(const GgmlGemmProblem &problem, std::int64_t row
   const GgmlVectorLimits &limits = vectorLimits(problem, target);
   const std::int64_t m = rowsMultiplied(problem, rowsOfA);
   const std::int64_t rowsTogether = std::min<std::int64_t>(m, mostTogether(problem));
-  if (rowsTogether > limits.rows && rowsTogether <= mostRegisterRows(target))
+  if (rowsTogether > limits.rows) {
     if (const GgmlGemmConfig config = registersConfig(problem, m, target);
-        supported(problem, config, target))
+        rowsTogether <= registersChoice(target).mostRows && supported(problem, config, target))
       return config;
-  if (rowsTogether > limits.rows)
     for (const GgmlTile &tile : kGgmlTiles) {
       const GgmlGemmConfig config = matrixConfig(tile, target);
       const std::int64_t blocks = (m + tile.m - 1) / tile.m * ((problem.n + tile.n - 1) / tile.n);
@@ -386,6 +383,7 @@ GgmlGemmConfig GgmlGemm::choose(const GgmlGemmProblem &problem, std::int64_t row
           supported(problem, config, target))
         return config;
     }
+  }
   int together = static_cast<int>(
       std::bit_ceil(static_cast<unsigned>(std::clamp<std::int64_t>(m, 1, limits.together))));
   while (problem.experts && mostTogether(problem) % together)
@@ -463,7 +461,7 @@ void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
   }
   if (places == 0 || m == 0)
     return;
-  const std::int64_t across = config.matrix ? config.tile_n : ggmlRowsOfBlock(config);
+  const std::int64_t across = ggmlColumnsOfBlock(config);
   const std::int64_t grid =
       (places + config.tile_m - 1) / config.tile_m * ((n + across - 1) / across);
   if (grid > std::numeric_limits<std::int32_t>::max()) [[unlikely]]

@@ -140,9 +140,9 @@ inline std::optional<GgmlRegistersShape> ggmlRegistersShape(const GgmlGemmProble
                             lds_banks(target)};
 }
 
-/// Rows of b of a block of the kernel without matrix instructions.
-inline int ggmlRowsOfBlock(const GgmlGemmConfig &config) {
-  return config.threads / config.lanes * config.rows;
+/// Columns of c of a block.
+inline int ggmlColumnsOfBlock(const GgmlGemmConfig &config) {
+  return config.matrix ? config.tile_n : config.threads / config.lanes * config.rows;
 }
 
 /// Numbers of a block of Q8_1.

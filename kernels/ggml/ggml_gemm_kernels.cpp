@@ -170,13 +170,13 @@ private:
 };
 
 void vectorProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
-                   const Operands &operands, const Int32 &firstColumn, const TileRows &rows) {
-  const int rowsOfBlock = ggmlRowsOfBlock(config), lanes = config.lanes;
-  const Int32 thread = thread_idx().x, column = firstColumn + thread / lanes * config.rows;
+                   const Operands &operands, const TileStart &start, const TileRows &rows) {
+  const int lanes = config.lanes;
+  const Int32 thread = thread_idx().x, column = start.column + thread / lanes * config.rows;
   const VectorSums sums(problem, config, operands, rows, column);
   sums.run(Int32(thread % lanes), lanes);
   const Tensor c = resultsOf(problem, operands); // (m, n), or (m, topk * n)
-  const bool ragged = problem.n % rowsOfBlock != 0;
+  const bool ragged = problem.n % ggmlColumnsOfBlock(config) != 0;
   for (int i = 0; i < config.tile_m; ++i) {
     const TileRows::Row row = rows.at(Int32(i));
     for (int r = 0; r < config.rows; ++r) {
@@ -202,35 +202,45 @@ void vectorProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
   }
 }
 
-using VectorKernel = FamilyKernel<GgmlGemmProblem, GgmlGemmParams>;
-VectorKernel vectorKernel(const KernelHints &hints) {
-  return {kGgmlVector,
-          [](const Operands &operands, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
-            const GgmlGemmConfig &config = spec->config;
-            const TileStart start(config.tile_m, ggmlRowsOfBlock(config), spec->problem.n);
-            vectorProduct(spec->problem, config, operands, start.column,
-                          rowsFrom(operands, start.row));
+/// A form of the product: what a block does, given where its tile begins and whose rows it has.
+using Form = void (*)(const GgmlGemmProblem &, const GgmlGemmConfig &, const Operands &,
+                      const TileStart &, const TileRows &);
+TileStart startOf(const Spec<GgmlGemmProblem> &spec) {
+  return {spec.config.tile_m, ggmlColumnsOfBlock(spec.config), spec.problem.n};
+}
+/// The kernel of a form whose tiles have rows of a.
+using RowsKernel = FamilyKernel<GgmlGemmProblem, GgmlGemmParams>;
+RowsKernel overRows(const KernelOf<GgmlGemmParams> &name, Form form,
+                    const KernelHints &hints = {}) {
+  return {name,
+          [form](const Operands &operands, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
+            const TileStart start = startOf(spec.value());
+            form(spec->problem, spec->config, operands, start, rowsFrom(operands, start.row));
           },
           hints};
 }
-using ExpertsKernel = FamilyKernel<GgmlGemmProblem, GgmlExpertsParams>;
-ExpertsKernel expertsVectorKernel(const KernelHints &hints) {
-  return {kGgmlExpertsVector,
-          [](const GgmlExpertsParams<OnDevice> &p, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
-            const GgmlGemmConfig &config = spec->config;
-            const TileStart start(config.tile_m, ggmlRowsOfBlock(config), spec->problem.n);
-            vectorProduct(spec->problem, config, p.product, start.column,
-                          rowsOfSlots(spec->problem, config, p, start.row));
-          },
-          hints};
+/// The same of slots of experts.
+using SlotsKernel = FamilyKernel<GgmlGemmProblem, GgmlExpertsParams>;
+SlotsKernel overSlots(const KernelOf<GgmlExpertsParams> &name, Form form,
+                      const KernelHints &hints = {}) {
+  return {
+      name,
+      [form](const GgmlExpertsParams<OnDevice> &p, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
+        const TileStart start = startOf(spec.value());
+        form(spec->problem, spec->config, p.product, start,
+             rowsOfSlots(spec->problem, spec->config, p, start.row));
+      },
+      hints};
 }
 /// LLVM's scheduler would by default wait for one load after another where that leaves registers
 /// for one more wave. The second kernel has all loads of its units under way together; where they
 /// are many, registers would spill.
 const KernelHints kTogether{.attributes = {{"amdgpu-sched-strategy", "max-ilp"}}};
-const VectorKernel ggmlVector = vectorKernel({}), ggmlVectorTogether = vectorKernel(kTogether);
-const ExpertsKernel ggmlExpertsVector = expertsVectorKernel({}),
-                    ggmlExpertsVectorTogether = expertsVectorKernel(kTogether);
+const RowsKernel ggmlVector = overRows(kGgmlVector, vectorProduct),
+                 ggmlVectorTogether = overRows(kGgmlVector, vectorProduct, kTogether);
+const SlotsKernel ggmlExpertsVector = overSlots(kGgmlExpertsVector, vectorProduct),
+                  ggmlExpertsVectorTogether =
+                      overSlots(kGgmlExpertsVector, vectorProduct, kTogether);
 /// The most weights and numbers of a that a lane has under way together.
 constexpr int kMostTogether = 192;
 
@@ -442,44 +452,13 @@ void matrixProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
             groupsOf(shape.form, product.sums()));
 }
 
-const FamilyKernel ggmlMatrix{
-    kGgmlMatrix, [](const Operands &operands, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
-      const GgmlGemmConfig &config = spec->config;
-      const TileStart start(config.tile_m, config.tile_n, spec->problem.n);
-      matrixProduct(spec->problem, config, operands, start, rowsFrom(operands, start.row));
-    }};
-VectorKernel registersKernel(const KernelHints &hints) {
-  return {kGgmlRegisters,
-          [](const Operands &operands, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
-            const GgmlGemmConfig &config = spec->config;
-            const TileStart start(config.tile_m, config.tile_n, spec->problem.n);
-            registersProduct(spec->problem, config, operands, start, rowsFrom(operands, start.row));
-          },
-          hints};
-}
-ExpertsKernel expertsRegistersKernel(const KernelHints &hints) {
-  return {kGgmlExpertsRegisters,
-          [](const GgmlExpertsParams<OnDevice> &p, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
-            const GgmlGemmConfig &config = spec->config;
-            const TileStart start(config.tile_m, config.tile_n, spec->problem.n);
-            registersProduct(spec->problem, config, p.product, start,
-                             rowsOfSlots(spec->problem, config, p, start.row));
-          },
-          hints};
-}
-const VectorKernel ggmlRegisters = registersKernel({}),
-                   ggmlRegistersTogether = registersKernel(kTogether);
-const ExpertsKernel ggmlExpertsRegisters = expertsRegistersKernel({}),
-                    ggmlExpertsRegistersTogether = expertsRegistersKernel(kTogether);
-
-const FamilyKernel ggmlExpertsMatrix{
-    kGgmlExpertsMatrix,
-    [](const GgmlExpertsParams<OnDevice> &p, const Constexpr<Spec<GgmlGemmProblem>> &spec) {
-      const GgmlGemmConfig &config = spec->config;
-      const TileStart start(config.tile_m, config.tile_n, spec->problem.n);
-      matrixProduct(spec->problem, config, p.product, start,
-                    rowsOfSlots(spec->problem, config, p, start.row));
-    }};
+const RowsKernel ggmlMatrix = overRows(kGgmlMatrix, matrixProduct),
+                 ggmlRegisters = overRows(kGgmlRegisters, registersProduct),
+                 ggmlRegistersTogether = overRows(kGgmlRegisters, registersProduct, kTogether);
+const SlotsKernel ggmlExpertsMatrix = overSlots(kGgmlExpertsMatrix, matrixProduct),
+                  ggmlExpertsRegisters = overSlots(kGgmlExpertsRegisters, registersProduct),
+                  ggmlExpertsRegistersTogether =
+                      overSlots(kGgmlExpertsRegisters, registersProduct, kTogether);
 
 } // namespace
 

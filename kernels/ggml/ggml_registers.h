@@ -148,8 +148,8 @@ public:
     }
   }
 
-  /// Runs `finish` in the waves of which each has the total of a row of tiles of a, with its groups: those
-  /// of tile j of 16 rows of weights.
+  /// Runs `finish` in as many waves as the tile of a has rows of tiles. Each has the total of one of them, by
+  /// groups: those of tile j of 16 rows of weights.
   void
   withTotal(const std::function<void(const std::function<Vector(int j)> &groups)> &finish) const {
     const int quads = shape_.form.sums() / 4, lanes = shape_.form.lanes,
