@@ -41,12 +41,10 @@ void compileGemm(int number) {
   const fx::Kernel kernel{"tuned_gemm_" + std::to_string(number), &body};
   constexpr int size = 8192;
   const int depth = 128 * (1 + number);
-  const Plan made = plan(size, depth);
   const auto any = [](int rows, int columns) {
     return fx::tensor(static_cast<void *>(nullptr), fx::f16, {rows, columns});
   };
-  (void)kernel(any(size, depth), any(size, depth), any(size, size), made.layout_B, made.mma,
-               made.g2s, depth)
+  (void)kernel(any(size, depth), any(size, depth), any(size, size), layoutOfB(size, depth), depth)
       .compile({.block = ::threads, .arch = "gfx942"});
 }
 

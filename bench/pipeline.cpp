@@ -100,10 +100,9 @@ BENCHMARK(compileNew)->UseManualTime()->MeasureProcessCPUTime()->Unit(benchmark:
 auto compileGemm(const std::string &name) {
   const fx::Kernel kernel{name, &body};
   constexpr int size = 4096;
-  static const Plan made = plan(size, size);
+  static const fx::Layout layout_B = layoutOfB(size, size);
   const fx::TensorArg any = fx::tensor(static_cast<void *>(nullptr), fx::f16, {size, size});
-  return kernel(any, any, any, made.layout_B, made.mma, made.g2s, size)
-      .compile({.block = threads, .arch = "gfx942"});
+  return kernel(any, any, any, layout_B, size).compile({.block = threads, .arch = "gfx942"});
 }
 
 void traceGemm(benchmark::State &state) {
@@ -136,12 +135,11 @@ void tuneGemm(benchmark::State &state) {
       for (int i; (i = next++) < configurations;) {
         const fx::Kernel kernel{name, &body, {.waves_per_eu = 1 + unsigned(i) % 2}};
         const int depth = largest / (configurations / 2) * (1 + i / 2);
-        const Plan made = plan(largest, depth);
         const auto any = [](int rows, int columns) {
           return fx::tensor(static_cast<void *>(nullptr), fx::f16, {rows, columns});
         };
-        kernel(any(largest, depth), any(largest, depth), any(largest, largest), made.layout_B,
-               made.mma, made.g2s, depth)
+        kernel(any(largest, depth), any(largest, depth), any(largest, largest),
+               layoutOfB(largest, depth), depth)
             .compile({.block = threads, .arch = "gfx942"});
       }
     };

@@ -1,5 +1,6 @@
 // C = A * B^T in half precision with B preshuffled, for any M, N and K that tiles of 128 x 128 x 64
-// divide. A goes through LDS with an XOR swizzle and two stages, B straight into registers.
+// divide. A goes through LDS with an XOR swizzle and two stages, B straight into registers. The
+// products are MFMA on CDNA and WMMA on gfx1250.
 //
 // New here: a pipeline over k with a runtime loop, LDS, swizzles, a permuted tiled mma, scheduler
 // hints. Options: --m (256), --n (256), --k (256).
@@ -13,6 +14,7 @@
 // The product is computed as C^T = B * A^T. The four values of a lane are then neighbours in a row
 // of C and are stored together.
 #include "common/options.h"
+#include "common/products.h"
 #include "common/report.h"
 
 #include <flydsl/flydsl.h>
@@ -35,7 +37,7 @@ struct Ahead {
 };
 
 /// Tells the scheduler the desired order of a step's instructions: the memory operations are spread
-/// evenly between the multiplications. A half has 32 multiplications.
+/// evenly between the multiplications. A half has 32 multiplications of MFMA.
 static void schedule(Ahead ahead) {
   using namespace fx::rocdl;
   for (int i = 0; i < 8; ++i) { // the first half, with the fragments of A for the second half
@@ -62,8 +64,36 @@ static void schedule(Ahead ahead) {
   sched_barrier(0);
 }
 
-static void body(fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::Layout layout_B, fx::TiledMma mma,
-                 fx::TiledCopy g2s, fx::Constexpr<int> K) {
+/// How the threads of a block share the work, by the target's waves and matrix instruction.
+struct Partition {
+  fx::TiledMma mma;
+  fx::TiledCopy g2s; ///< copies A to LDS
+  bool mfma;         ///< fragments have modes (2, halves) in k; one instruction of WMMA is a half
+};
+
+static Partition partition() {
+  const fx::Target target = fx::target();
+  const bool mfma = target.has(fx::feature::mfma);
+  const fx::rocdl::MatrixProduct product = samples::shortestProduct(fx::f16);
+  fx::require(mfma || product.k == 32,
+              "this product is for targets with MFMA, or with WMMA of 32 halves, such as gfx1250; "
+              "sample 08 is for {}",
+              target.name());
+  // Four waves, or eight of 32 lanes, lie along N first. Of 32 elements in k, a lane takes eight
+  // neighbours at a time, which one load brings. MFMA uses them in two multiplications.
+  auto waves = mfma ? fx::make_layout({4, 1, 1}, {1, 0, 0}) : fx::make_layout({4, 2, 1}, {1, 4, 0});
+  auto half = mfma ? fx::make_layout({4, 4, 2}, {1, 8, 4}) : fx::make_layout(32, 1);
+  return {fx::make_tiled_mma(fx::make_mma_atom(fx::rocdl::Mma(product)), waves,
+                             fx::make_tile(_, _, half)),
+          fx::make_tiled_copy(fx::make_copy_atom(fx::UniversalCopy128b(), fx::f16),
+                              fx::make_layout({{8, 32}, {1, 8}}, {{256, 1}, {1, 32}}),
+                              fx::make_tile(32, BK)),
+          mfma};
+}
+
+static void body(fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::Layout layout_B,
+                 fx::Constexpr<int> K) {
+  const auto [mma, g2s, mfma] = partition();
   auto tid = fx::thread_idx().x;
   auto [bid_m, bid_n, bid_z] = fx::block_idx();
 
@@ -115,8 +145,14 @@ static void body(fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::Layout layout_B, 
     fx::copy(lds_128b, read_A(_, _, half, stage), rA_copy(_, _, half));
   };
   auto multiply = [&](int half, int stage) {
-    fx::gemm(mma, rC, rB(_, _, fx::make_coord(_, half), stage), rA(_, _, fx::make_coord(_, half)),
-             rC, {.order = fx::GemmTraversalOrder::MKN});
+    auto of = [&](auto k) {
+      fx::gemm(mma, rC, rB(_, _, k, stage), rA(_, _, k), rC,
+               {.order = fx::GemmTraversalOrder::MKN});
+    };
+    if (mfma)
+      of(fx::make_coord(_, half));
+    else
+      of(half);
   };
   auto step = [&](const fx::Int32 &k, int stage, Ahead ahead) {
     const int next = stage ^ 1;
@@ -133,7 +169,8 @@ static void body(fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::Layout layout_B, 
       readA(0, next);
     }
     multiply(1, stage);
-    schedule(ahead);
+    if (mfma)
+      schedule(ahead);
   };
 
   const int steps = K / BK;
@@ -162,27 +199,10 @@ static void body(fx::Tensor A, fx::Tensor B, fx::Tensor C, fx::Layout layout_B, 
 
 const fx::Kernel preshuffle_gemm{"preshuffle_gemm", &body};
 
-/// The parameters that the host chooses beside the sizes.
-struct Plan {
-  fx::Layout layout_B; // the place of B's element (n, k)
-  fx::TiledMma mma;
-  fx::TiledCopy g2s; // copies A to LDS
-};
-
-static Plan plan(std::int64_t N, std::int64_t K) {
-  // The place of B's element (n, k): blocks of 16 rows by 32 columns, in which 8 columns of a row
-  // are neighbours.
-  auto layout_B =
-      fx::make_layout({{16, N / 16}, {8, 4, K / 32}}, {{8, 16 * K}, {1, 8 * 16, 8 * 16 * 4}});
-  auto g2s = fx::make_tiled_copy(fx::make_copy_atom(fx::UniversalCopy128b(), fx::f16),
-                                 fx::make_layout({{8, 32}, {1, 8}}, {{256, 1}, {1, 32}}),
-                                 fx::make_tile(32, BK));
-  // Four waves lie along N. Of 32 elements in k, a lane takes eight neighbours for two
-  // multiplications; one load brings them.
-  auto mma = fx::make_tiled_mma(fx::make_mma_atom(fx::rocdl::MFMA(16, 16, 16, fx::f16)),
-                                fx::make_layout({4, 1, 1}, {1, 0, 0}),
-                                fx::make_tile(_, _, fx::make_layout({4, 4, 2}, {1, 8, 4})));
-  return {layout_B, mma, g2s};
+/// The place of B's element (n, k): blocks of 16 rows by 32 columns, in which 8 columns of a row are
+/// neighbours.
+static fx::Layout layoutOfB(std::int64_t N, std::int64_t K) {
+  return fx::make_layout({{16, N / 16}, {8, 4, K / 32}}, {{8, 16 * K}, {1, 8 * 16, 8 * 16 * 4}});
 }
 
 static int run(const samples::Options &options) {
@@ -197,12 +217,12 @@ static int run(const samples::Options &options) {
   expectTiles("n", N, BN);
   expectTiles("k", K, BK);
 
-  const auto [layout_B, mma, g2s] = plan(N, K);
+  const fx::Layout layout_B = layoutOfB(N, K);
   auto half = [](void *data, std::int64_t rows, std::int64_t columns) {
     return fx::TensorArg(fx::tensor(data, fx::f16, {rows, columns}));
   };
   auto gemm = [&](void *a, void *b, void *c) {
-    return preshuffle_gemm(half(a, M, K), half(b, N, K), half(c, M, N), layout_B, mma, g2s, int(K));
+    return preshuffle_gemm(half(a, M, K), half(b, N, K), half(c, M, N), layout_B, int(K));
   };
   if (fx::compile_only()) { // needs no device
     std::printf("%s",

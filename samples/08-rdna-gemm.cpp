@@ -8,7 +8,7 @@
 // Tiles of A and B go through LDS. While the waves multiply those of one stage, the next tiles are
 // on their way to registers; they are written to the other stage afterwards, so that a step has one
 // barrier. Rows of A and B begin at multiples of 128 bits, whatever K is: copies stay wide, and
-// what the last copy of a row brings from behind its end is made 0 in registers.
+// what the last copy of a row brings from after its end is made 0 in registers.
 #include "common/options.h"
 #include "common/product_check.h"
 #include "common/products.h"
@@ -111,7 +111,7 @@ const fx::Kernel rdna_gemm{
       auto steps = fx::ceildiv(fx::Int32(A.shape[1]), BK);
       for (fx::Int32 k : fx::range(steps)) {
         fx::gpu::barrier(); // this stage is written, and all have read the other one
-        A.fetch(k + 1);     // behind the last step, nothing but zeros
+        A.fetch(k + 1);     // after the last step, nothing but zeros
         B.fetch(k + 1);
         fx::copy(A.atom, read_A.partition_S(A.staged(_, _, k % stages)), read_A.retile(rA));
         fx::copy(B.atom, read_B.partition_S(B.staged(_, _, k % stages)), read_B.retile(rB));
@@ -149,7 +149,7 @@ static int run(const samples::Options &options) {
   auto A = fx::DeviceArray<fx::half_t>::random({M, pitch}, /*seed=*/1);
   auto B = fx::DeviceArray<fx::half_t>::random({N, pitch}, /*seed=*/2);
   auto a = A.to_host(), b = B.to_host();
-  for (auto *rows : {&a, &b}) // what is behind the end of a row must not matter
+  for (auto *rows : {&a, &b}) // what is after the end of a row must not matter
     for (std::size_t i = 0; i < rows->size(); ++i)
       if (std::int64_t(i) % pitch >= K)
         (*rows)[i] = std::numeric_limits<float>::quiet_NaN();

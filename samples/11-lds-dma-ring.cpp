@@ -6,7 +6,7 @@
 // kernel that chooses by the target's features. Elsewhere tiles go through registers, into as many
 // stages as the target's LDS has room for. Options: --m (128), --n (128), --k (320).
 //
-// A step waits until its own tile has landed, by the count of the loads behind it that may still be
+// A step waits until its own tile has landed, by the count of the loads after it that may still be
 // under way, and until its reads of the tile before are done. Behind the barrier that holds of all
 // waves, so that the loads of a later tile may overwrite the tile before.
 #include "common/options.h"

@@ -234,7 +234,7 @@ class Reference {
 public:
   Reference(const Shape &shape, const Weights &weights) : s_(shape), w_(weights) {}
 
-  /// What the residual stream holds behind the layer, for the sequence's next token.
+  /// What the residual stream holds after the layer, for the sequence's next token.
   std::vector<double> next(const std::vector<double> &x, const std::vector<double> &residual) {
     std::vector<double> stream = residual;
     add(stream, x);

@@ -139,14 +139,13 @@ void products() {
   fx::DeviceArray<std::uint16_t> a({kM, kK}), b({kN, kK}), c({kM, kN});
   a.fill(0);
   b.fill(0);
-  const auto [layoutB, mma, g2s] = plan(kN, kK);
+  const fx::Layout layoutB = layoutOfB(kN, kK);
   const auto half = [](fx::DeviceArray<std::uint16_t> &memory, std::int64_t rows,
                        std::int64_t columns) {
     return fx::TensorArg(fx::tensor(static_cast<void *>(memory.data()), fx::f16, {rows, columns}));
   };
-  const auto call = [&, layoutB = layoutB, mma = mma, g2s = g2s] {
-    return preshuffle_gemm(half(a, kM, kK), half(b, kN, kK), half(c, kM, kN), layoutB, mma, g2s,
-                           int(kK));
+  const auto call = [&] {
+    return preshuffle_gemm(half(a, kM, kK), half(b, kN, kK), half(c, kM, kN), layoutB, int(kK));
   };
   row({"product of f16, a user's (sample 04)", call().compile({.block = threads}).registers(),
        [&](const fx::Stream &stream) {

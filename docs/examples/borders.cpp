@@ -27,7 +27,7 @@ const fx::Kernel twice{"twice", [](fx::Tensor A, fx::Tensor B, fx::TiledCopy cop
 // endregion
 
 // region: padded
-/// The same for any N: rows begin at multiples of 4 floats, and what lies behind the end of a row is
+/// The same for any N: rows begin at multiples of 4 floats, and what lies after the end of a row is
 /// padding.
 const fx::Kernel twice_padded{"twice_padded",
                               [](fx::Tensor A, fx::Tensor B, fx::TiledCopy copy) {
@@ -46,7 +46,7 @@ const fx::Kernel twice_padded{"twice_padded",
 // endregion
 
 // region: sum
-/// The sum of each row, in a block of 16 rows: what a copy brings from behind the end of a row is
+/// The sum of each row, in a block of 16 rows: what a copy brings from after the end of a row is
 /// made 0, element by element.
 const fx::Kernel sums{"sums", [](fx::Tensor A, fx::Tensor out, fx::TiledCopy copy) {
   auto tile = copy.tile_mn(); // (16, 64)
@@ -123,7 +123,7 @@ TEST_CASE("borders: rows with padding", "[borders]") {
       REQUIRE(b[std::size_t(m * pitch + n)] == 2 * a[std::size_t(m * pitch + n)]);
 }
 
-TEST_CASE("borders: elements behind the end of a row", "[borders]") {
+TEST_CASE("borders: elements after the end of a row", "[borders]") {
   const std::int64_t M = 13, N = 50, pitch = 52;
   std::vector<float> values(std::size_t(M * pitch), std::numeric_limits<float>::quiet_NaN());
   for (std::int64_t m = 0; m < M; ++m)

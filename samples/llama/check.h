@@ -198,7 +198,7 @@ public:
     std::printf("layers: %.3g of what rounding allows\n", worst);
   }
   /// Compares the tokens of a text that were not yet. Where two logits are closer than rounding
-  /// allows, either is right: the text is then cut behind the reference's token, to go on from
+  /// allows, either is right: the text is then cut after the reference's token, to go on from
   /// there. Returns whether it was cut.
   bool text(Text &text) {
     const std::size_t from = std::exchange(text.checked, text.tokens.size());

@@ -86,7 +86,7 @@ public:
           take(int(i));
     }
   }
-  /// Compares what was made with double precision. Where a text is cut behind a token of the
+  /// Compares what was made with double precision. Where a text is cut after a token of the
   /// reference's, the engine goes on from there.
   bool check(const Model &model, std::vector<Text> &texts) {
     Checker checker(model, engines_);

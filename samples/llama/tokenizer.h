@@ -58,7 +58,7 @@ inline std::size_t wordLength(std::string_view text) {
     last = at;
     at += firstOf(text.substr(at)).size;
   }
-  // The last of several spaces belongs to the word behind them.
+  // The last of several spaces belongs to the word after them.
   return first == Class::space && at < text.size() && last > 0 ? last : at;
 }
 
