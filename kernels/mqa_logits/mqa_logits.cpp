@@ -112,8 +112,10 @@ void Logits::launch(const Call<MqaLogitsProblem> &call) {
   const std::int64_t m = arguments.rows(args.logits, "logits"), n = args.logits.shape()[1],
                      heads = problem.heads, head = problem.head,
                      align = kPieceBytes / problem.x.bytes();
-  if (n > 0x7fffffff)
-    arguments.fail("logits has " + std::to_string(n) + " keys; 2147483647 are the most");
+  // A block counts to the end of its keys in 32 bits.
+  if (const std::int64_t most = 0x7fffffff - call.config.keys; n > most)
+    arguments.fail("logits has " + std::to_string(n) + " keys; " + std::to_string(most) +
+                   " are the most for blocks of " + std::to_string(call.config.keys));
   const char *reason = "rows are loaded 16 bytes at a time";
   arguments.check(args.q, {.name = "q",
                            .dtype = problem.x,

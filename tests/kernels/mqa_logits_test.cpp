@@ -205,6 +205,14 @@ TEST_CASE("mqa_logits says what it does not support") {
         std::string::npos);
   args = operands.args();
   args.logits = args.weights;
-  CHECK(messageOf([&] { plan(args); }).find("k has the shape (4, 64); (n, head) = (16, 64) is expected") !=
-        std::string::npos);
+  CHECK(messageOf([&] {
+          plan(args);
+        }).find("k has the shape (4, 64); (n, head) = (16, 64) is expected") != std::string::npos);
+  // Nothing is at the places past the end, and the call does not come to them.
+  args = operands.args();
+  args.logits = fx::tensor(nullptr, fx::f32, {4, 2147483647});
+  CHECK_THAT(messageOf([&] { plan(args); }),
+             Catch::Contains("logits has 2147483647 keys; " +
+                             std::to_string(2147483647 - plan.config().keys) +
+                             " are the most for blocks of " + std::to_string(plan.config().keys)));
 }
