@@ -46,7 +46,13 @@ template <class Params>
 OperandTile tileOfA(const GemmProblem &problem, const LoopShape &shape, const BlockTile &tile,
                     const Params &p) {
   const Tensor a = matrixOf(p.a, problem.a, problem.a_layout, p.m, problem.k); // (m, K)
-  return operandTile(a, shape, problem.a_layout, shape.tileM, tile.row, tile.part, tile.rows);
+  // By columns, a load has pieces of neighbouring rows. The matrix has whole ones, a number in device memory
+  // may end inside of one, whose other rows' results are not stored then.
+  const int piece = kPieceBytes / packedA(problem).unit().bytes();
+  const Int32 exist = problem.rows && problem.a_layout == OperandLayout::columns
+                          ? Int32((tile.rows + (piece - 1)) & -piece)
+                          : tile.rows;
+  return operandTile(a, shape, problem.a_layout, shape.tileM, tile.row, tile.part, exist);
 }
 /// Whether a launch reads each line of b once, where `oneTile` says that one tile has all rows of A that
 /// are multiplied by it: then other blocks have other lines, and a load must have whole ones.
