@@ -3,16 +3,15 @@
 #include "device.h"
 #include "repeats.h"
 #include "scratch.h"
+#include "settings.h"
 
 #include "ops/fusion.h"
 
 #include <flydsl/host/copy.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 namespace flydsl_ggml {
@@ -106,15 +105,7 @@ bool copyAsync(ggml_backend_t from, ggml_backend_t to, const ggml_tensor *source
 
 /// GGML_FLYDSL_FUSION=0: each node is a kernel of its own, as for looking for a wrong one.
 bool fuses() {
-  static const bool yes = [] {
-    const char *value = std::getenv("GGML_FLYDSL_FUSION");
-    const std::string_view text = value ? value : "1";
-    if (text != "0" && text != "1")
-      GGML_LOG_WARN("flydsl: GGML_FLYDSL_FUSION is \"%s\"; expected 0 or 1, and nodes are fused as "
-                    "with 1\n",
-                    value);
-    return text != "0";
-  }();
+  static const bool yes = isOn("GGML_FLYDSL_FUSION");
   return yes;
 }
 

@@ -33,10 +33,12 @@ constexpr GgmlVectorLimits kVectorLimits[] = {
     {32, 64, 1, 1, 4, 2, 2},  {32, 32, 1, 1, 4, 4, 4},   {64, 64, 1, 1, 8, 2, 2},
     {64, 32, 1, 1, 16, 4, 2}, {64, 8, 2, 2, 16, 16, 16}, {0, 0, kMostVectorRows, 8, 16, 16, 16}};
 
-/// The same with a in Q8_1, which no thread has in registers, and with which CDNA's waves are faster
-/// than matrix instructions for twice as many rows.
-constexpr GgmlVectorLimits kQ8Limits32{32, 0, kMostVectorRows, 8, 16, 16, 16},
-    kQ8Limits64{64, 0, 2 * kMostVectorRows, 4, 8, 8, 8};
+/// The same with a in Q8_1, which no thread has in registers. Of 4096 x 4096 in Q4_K, 1, 2, 4 and 8 rows are
+/// estimated at 6.0, 7.7, 10.9 and 13.9 us on MI300X and at 18.2, 18.5, 21.6 and 34.9 on RX 9070 XT; matrix
+/// instructions take 11.5 and 20 to 22.5 for 2 to 8.
+constexpr int kMostQ8Rows = 4;
+constexpr GgmlVectorLimits kQ8Limits32{32, 0, kMostQ8Rows, kMostQ8Rows, 16, 16, 16},
+    kQ8Limits64{64, 0, kMostQ8Rows, kMostQ8Rows, 8, 8, 8};
 /// Blocks of a compute unit whose rows of a in Q8_1 are to be in shared memory. RDNA's compute units
 /// have twice what a block may have.
 constexpr int kQ8Blocks32 = 1, kQ8Blocks64 = 2;

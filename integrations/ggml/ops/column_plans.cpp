@@ -1,11 +1,14 @@
 // A step of decoding multiplies each matrix by one column. The plan reads blocks of weights as units of 32
-// or 64 neighbours, where the backend's own kernel takes eight at most, and computes in f32 from the exact
-// weights. A few columns, as several sequences or a short prompt have them, are multiplied by matrix
-// instructions, whose numbers are made of blocks in registers. The estimates are in docs/llama-cpp.md.
+// or 64 neighbours, where the backend's own kernel takes eight at most. It rounds up to four columns to Q8_1
+// and multiplies whole numbers, as ggml's other backends do; where a model asks for f32, it computes in f32
+// from the exact weights. A few columns more, as several sequences or a short prompt have them, are multiplied
+// by matrix instructions, whose numbers are made of blocks in registers. The estimates are in docs/llama-cpp.md.
 #include "ops/column_plans.h"
 
 #include "ops/numbers.h"
+#include "ops/precision.h"
 #include "plan_table.h"
+#include "settings.h"
 
 #include <flydsl/kernels/ggml_gemm.h>
 
@@ -43,23 +46,45 @@ bool isResidual(const ggml_tensor *addend, const ggml_tensor *result) {
   return isResult(addend) && ggml_are_same_shape(addend, result);
 }
 
-/// None where the library has no such product of one column. The plan computes in f32, so that it serves
-/// models that ask for it, too.
-std::optional<ColumnsProduct> oneColumnOf(const Run &run, const ggml_tensor *op) {
-  const ggml_tensor *w = op->src[0], *x = op->src[1];
+/// Whether a plan reads inputs as they are: as rows that begin at multiples of 16 bytes.
+bool isReadAsItIs(const ggml_tensor *x) {
+  const bool evenly = ggml_is_contiguous(x) || x->ne[2] * x->ne[3] == 1;
+  return dtypeOf(x->type) && evenly && rowsFollow(x) && beginsAligned(x) &&
+         (ggml_nrows(x) == 1 || x->nb[1] % 16 == 0);
+}
+/// The library's product of a matrix of weights, with inputs as they are; none where it has none.
+std::optional<fk::GgmlGemmProblem> problemOf(const ggml_tensor *op) {
+  const ggml_tensor *w = op->src[0];
   const auto format = fk::ggml_format(static_cast<std::uint32_t>(w->type));
+  if (!format || !arePlanWeights(w) || ggml_nrows(w) != w->ne[1])
+    return std::nullopt;
+  return fk::GgmlGemmProblem{
+      .format = *format, .a = dtypeOf(op->src[1]->type), .n = w->ne[1], .k = w->ne[0]};
+}
+
+/// Of whole numbers. None where the model asks for more precise inputs, and where the library multiplies so many
+/// columns by matrix instructions.
+std::optional<ColumnsProduct> wholeNumbersOf(const Run &run, const ggml_tensor *op) {
+  auto problem = problemOf(op);
+  if (!problem || !mayRound(op, Rank::q8) || !roundsInputs() || !isReadAsItIs(op->src[1]))
+    return std::nullopt;
+  problem->q8_1 = true;
+  const std::int64_t columns = ggml_nrows(op->src[1]);
+  if (!fk::supported(*problem, run.target) || fk::choose(*problem, columns, run.target).matrix)
+    return std::nullopt;
+  return ColumnsProduct{.problem = *problem, .columns = columns, .asTheyAre = true};
+}
+
+/// Of one column in f32.
+std::optional<ColumnsProduct> oneColumnOf(const Run &run, const ggml_tensor *op) {
   // With waves of 32 lanes the backend's own kernel is the faster: 44 us and 52 for 4096 x 4096 of Q4_K on
   // gfx1201.
   if (run.wave != 64)
     return std::nullopt;
-  if (!format || !arePlanWeights(w) || ggml_nrows(w) != w->ne[1] || ggml_nrows(x) != 1 ||
-      !rowsFollow(x) || !beginsAligned(x))
+  const auto problem = problemOf(op);
+  if (!problem || !isReadAsItIs(op->src[1]) || !fk::supported(*problem, run.target))
     return std::nullopt;
-  const fk::GgmlGemmProblem problem{
-      .format = *format, .a = dtypeOf(x->type), .n = w->ne[1], .k = w->ne[0]};
-  if (!fk::supported(problem, run.target))
-    return std::nullopt;
-  return ColumnsProduct{.problem = problem, .columns = 1, .asTheyAre = true};
+  return ColumnsProduct{.problem = *problem, .columns = 1, .asTheyAre = true};
 }
 
 /// Columns from which on the plan is faster than a wave's products in f32: of many rows of weights, of fewer;
@@ -70,31 +95,30 @@ constexpr std::int64_t kManyRows = 4096;
 /// numbers of the type of the product before: each block of threads would make them anew.
 constexpr std::int64_t kMostAsTheyAre = 16;
 
-/// None where the library has no such product of a few columns, the model asks for f32 or another kernel is
-/// faster.
+/// By matrix instructions. None where the model asks for more precise inputs or another kernel is faster.
 std::optional<ColumnsProduct> fewColumnsOf(const Run &run, const ggml_tensor *op) {
   const ggml_tensor *w = op->src[0], *x = op->src[1];
-  const auto format = fk::ggml_format(static_cast<std::uint32_t>(w->type));
+  auto problem = problemOf(op);
   const std::int64_t columns = ggml_nrows(x);
-  const bool exact = w->type == GGML_TYPE_F32 || intParam(op, 0) == GGML_PREC_F32;
-  if (!format || exact || !arePlanWeights(w) || ggml_nrows(w) != w->ne[1] ||
+  if (!problem || w->type == GGML_TYPE_F32 || !mayRound(op, typeOfNumbers(w)) ||
       columns < (w->ne[1] < kManyRows ? kFewestOfFew : kFewest) ||
       columns > (dtypeOf(w->type) ? kMostOfNumbers : kMost))
     return std::nullopt;
-  const bool evenly = ggml_is_contiguous(x) || x->ne[2] * x->ne[3] == 1;
-  const fx::DType product = dtypeOf(typeOfNumbers(w));
+  problem->product = dtypeOf(typeOfNumbers(w));
   const bool fewConversions =
-      columns <= kMostAsTheyAre && (w->ne[1] < kManyRows || product == fx::f16);
-  const bool asTheyAre = fewConversions && dtypeOf(x->type) && evenly && rowsFollow(x) &&
-                         beginsAligned(x) && x->nb[1] % 16 == 0;
-  const fk::GgmlGemmProblem problem{.format = *format,
-                                    .a = asTheyAre ? dtypeOf(x->type) : product,
-                                    .product = product,
-                                    .n = w->ne[1],
-                                    .k = w->ne[0]};
-  if (!fk::supported(problem, run.target) || !fk::choose(problem, columns, run.target).matrix)
+      columns <= kMostAsTheyAre && (w->ne[1] < kManyRows || problem->product == fx::f16);
+  const bool asTheyAre = fewConversions && isReadAsItIs(x);
+  if (!asTheyAre)
+    problem->a = problem->product;
+  if (!fk::supported(*problem, run.target) || !fk::choose(*problem, columns, run.target).matrix)
     return std::nullopt;
-  return ColumnsProduct{.problem = problem, .columns = columns, .asTheyAre = asTheyAre};
+  return ColumnsProduct{.problem = *problem, .columns = columns, .asTheyAre = asTheyAre};
+}
+
+std::optional<ColumnsProduct> productOf(const Run &run, const ggml_tensor *op) {
+  if (const auto product = wholeNumbersOf(run, op))
+    return product;
+  return ggml_nrows(op->src[1]) == 1 ? oneColumnOf(run, op) : fewColumnsOf(run, op);
 }
 
 void multiply(const Run &run, const ColumnsProduct &product, const ggml_tensor *op,
@@ -125,20 +149,22 @@ void multiply(const Run &run, const ColumnsProduct &product, const ggml_tensor *
   planOf(problem, fk::choose(problem, columns, run.target), run.target)(args, run.stream);
 }
 
-/// A product, with a tensor that is added unless it is null. Returns whether there is a plan for it.
-bool added(const Run &run, std::optional<ColumnsProduct> product, const ggml_tensor *op,
-           const ggml_tensor *addend, const ggml_tensor *result) {
+} // namespace
+
+bool columnsByPlan(const Run &run, const ggml_tensor *op, const ggml_tensor *addend,
+                   const ggml_tensor *result) {
+  auto product = productOf(run, op);
   if (!product || !isResult(result) || (addend && !isResidual(addend, result)))
     return false;
   product->problem.residual = addend != nullptr;
   multiply(run, *product, op, nullptr, addend, result);
   return true;
 }
-/// The same of two products of the same columns and GLU of them.
-bool gated(const Run &run, std::optional<ColumnsProduct> product,
-           const std::optional<ColumnsProduct> &other, const ggml_tensor *gate,
-           const ggml_tensor *up, const ggml_tensor *glu) {
+bool gatedColumnsByPlan(const Run &run, const ggml_tensor *gate, const ggml_tensor *up,
+                        const ggml_tensor *glu) {
   const auto activation = activationOf(ggml_get_glu_op(glu));
+  auto product = productOf(run, gate);
+  const auto other = productOf(run, up);
   if (!activation || !product || !other || product->problem != other->problem ||
       gate->src[1] != up->src[1] || !isResult(glu))
     return false;
@@ -149,27 +175,8 @@ bool gated(const Run &run, std::optional<ColumnsProduct> product,
   multiply(run, *product, gate, up, nullptr, glu);
   return true;
 }
-
-} // namespace
-
-bool columnByPlan(const Run &run, const ggml_tensor *op, const ggml_tensor *addend,
-                  const ggml_tensor *result) {
-  return added(run, oneColumnOf(run, op), op, addend, result);
-}
-bool gatedColumnByPlan(const Run &run, const ggml_tensor *gate, const ggml_tensor *up,
-                       const ggml_tensor *glu) {
-  return gated(run, oneColumnOf(run, gate), oneColumnOf(run, up), gate, up, glu);
-}
-bool fewColumnsByPlan(const Run &run, const ggml_tensor *op, const ggml_tensor *addend,
-                      const ggml_tensor *result) {
-  return added(run, fewColumnsOf(run, op), op, addend, result);
-}
-bool gatedFewColumnsByPlan(const Run &run, const ggml_tensor *gate, const ggml_tensor *up,
-                           const ggml_tensor *glu) {
-  return gated(run, fewColumnsOf(run, gate), fewColumnsOf(run, up), gate, up, glu);
-}
-bool hasFewColumnsPlan(const Run &run, const ggml_tensor *op) {
-  return isResult(op) && fewColumnsOf(run, op);
+bool hasColumnsPlan(const Run &run, const ggml_tensor *op) {
+  return isResult(op) && productOf(run, op);
 }
 
 } // namespace flydsl_ggml

@@ -7,7 +7,9 @@
 #include "ops/column_plans.h"
 #include "ops/elementwise.h"
 #include "ops/numbers.h"
+#include "ops/precision.h"
 #include "plan_table.h"
+#include "settings.h"
 
 #include <flydsl/kernels/experts/ggml_experts.h>
 #include <flydsl/kernels/grouped_gemm.h>
@@ -65,7 +67,7 @@ struct Experts {
 std::optional<Experts> expertsOf(const Run &run, const ggml_tensor *op) {
   const ggml_tensor *w = op->src[0], *x = op->src[1], *ids = op->src[2];
   const std::int64_t slots = ids->ne[0], count = ids->ne[1], experts = w->ne[2];
-  const bool exact = w->type == GGML_TYPE_F32 || intParam(op, 0) == GGML_PREC_F32;
+  const bool exact = w->type == GGML_TYPE_F32 || !mayRound(op, typeOfNumbers(w));
   const bool shared = x->ne[1] == 1, own = x->ne[1] == slots;
   const std::int64_t fewest = dtypeOf(w->type) ? kFewestSlotsOfNumbers : kFewestSlots;
   const bool fits = !exact && arePlanWeights(w) && w->ne[3] == 1 && x->ne[2] == count &&
@@ -128,23 +130,25 @@ std::optional<BlockExperts> blockExpertsOf(const Run &run, const ggml_tensor *op
   if (!(shared || own) || !evenly || x->ne[2] != count || x->ne[3] != 1 || !rowsFollow(x) ||
       !beginsAligned(x) || row % 16 != 0 || !ggml_is_contiguous(op) || !beginsAligned(op))
     return std::nullopt;
-  const fk::GgmlExpertsProblem problem{.format = *format,
-                                       .a = dtypeOf(x->type),
-                                       .product = dtypeOf(typeOfNumbers(w)),
-                                       .experts = w->ne[2],
-                                       .topk = static_cast<int>(shared ? slots : 1),
-                                       .n = w->ne[1],
-                                       .k = w->ne[0],
-                                       .activation = activation,
-                                       .gated = activation != fk::Activation::none};
+  const bool exact = !mayRound(op, typeOfNumbers(w));
+  fk::GgmlExpertsProblem problem{.format = *format,
+                                 .a = dtypeOf(x->type),
+                                 .product = dtypeOf(typeOfNumbers(w)),
+                                 .experts = w->ne[2],
+                                 .topk = static_cast<int>(shared ? slots : 1),
+                                 .n = w->ne[1],
+                                 .k = w->ne[0],
+                                 .activation = activation,
+                                 .gated = activation != fk::Activation::none,
+                                 .q8_1 = mayRound(op, Rank::q8) && roundsInputs()};
   const std::int64_t tokens = shared ? count : count * slots;
+  problem.q8_1 = problem.q8_1 && fk::supported(problem, run.target);
   if (tokens * problem.topk >= kMostTokens || !fk::supported(problem, run.target))
     return std::nullopt;
-  const bool exact = intParam(op, 0) == GGML_PREC_F32;
   BlockExperts found{problem, fk::choose(problem, exact ? 1 : tokens, run.target), tokens,
                      static_cast<std::int64_t>(row) / size};
-  // With waves of 32 lanes the backend's own kernel multiplies single slots faster, as it does columns.
-  const bool isSlow = run.wave != 64 && !found.config.unit;
+  // In f32 and with waves of 32 lanes, the backend's own kernel multiplies single slots faster, as it does columns.
+  const bool isSlow = run.wave != 64 && !found.config.unit && !problem.q8_1;
   if ((exact && found.config.product.matrix) || isSlow)
     return std::nullopt;
   return found;

@@ -3,6 +3,7 @@
 #include "ops/product_plans.h"
 
 #include "ops/numbers.h"
+#include "ops/precision.h"
 #include "plan_table.h"
 
 #include <flydsl/kernels/gemm.h>
@@ -26,7 +27,7 @@ struct Product {
 /// None where a plan would not be right, or not be faster.
 std::optional<Product> productOf(const ggml_tensor *op) {
   const ggml_tensor *w = op->src[0], *x = op->src[1];
-  const bool exact = w->type == GGML_TYPE_F32 || intParam(op, 0) == GGML_PREC_F32;
+  const bool exact = w->type == GGML_TYPE_F32 || !mayRound(op, typeOfNumbers(w));
   if (!arePlanWeights(w) || w->ne[2] * w->ne[3] != 1 || exact || !beginsAligned(op) ||
       ggml_nrows(x) < kFewest)
     return std::nullopt;

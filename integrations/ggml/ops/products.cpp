@@ -148,8 +148,7 @@ void mulMat(const Run &run, const ggml_tensor *op, const Then &then) {
   });
 }
 void runMulMat(const Run &run, const ggml_tensor *op) {
-  if (!columnByPlan(run, op, nullptr, op) && !fewColumnsByPlan(run, op, nullptr, op) &&
-      !mulMatByPlan(run, op))
+  if (!columnsByPlan(run, op, nullptr, op) && !mulMatByPlan(run, op))
     mulMat(run, op, {op});
 }
 
@@ -242,16 +241,16 @@ bool mulMatThenAdd(const Run &run, const ggml_tensor *product, const ggml_tensor
                    const ggml_tensor *result) {
   if (!isF32(addend) || !isF32(result))
     return false;
-  if (columnByPlan(run, product, addend, result) || fewColumnsByPlan(run, product, addend, result))
+  if (columnsByPlan(run, product, addend, result))
     return true;
-  if (hasFewColumnsPlan(run, product) || hasPlan(run, product))
+  if (hasColumnsPlan(run, product) || hasPlan(run, product))
     return false;
   mulMat(run, product, {.result = result, .addend = addend});
   return true;
 }
 bool mulMatsThenGlu(const Run &run, const ggml_tensor *gate, const ggml_tensor *up,
                     const ggml_tensor *glu) {
-  if (gatedColumnByPlan(run, gate, up, glu) || gatedFewColumnsByPlan(run, gate, up, glu))
+  if (gatedColumnsByPlan(run, gate, up, glu))
     return true;
   const ggml_tensor *w = gate->src[0], *other = up->src[0];
   const bool alike = gate->src[1] == up->src[1] && w->type == other->type &&
@@ -261,7 +260,7 @@ bool mulMatsThenGlu(const Run &run, const ggml_tensor *gate, const ggml_tensor *
                       widthOf(operandOf(other), other->type, kNeighbours);
   if (!alike || !asWide || !isF32(glu) || !gluFormula(ggml_get_glu_op(glu)))
     return false;
-  if (hasFewColumnsPlan(run, gate) || hasPlan(run, gate))
+  if (hasColumnsPlan(run, gate) || hasPlan(run, gate))
     return false;
   mulMat(run, gate, {.result = glu, .up = up});
   return true;
