@@ -127,14 +127,14 @@ public:
       : problem_(problem), config_(config), p_(p), place_(place) {}
 
   Tensor q(const Int32 &query) const override {
-    return row(p_.q, problem_.q, problem_.head, query);
-  } // (head)
+    return row(p_.q, problem_.q, problem_.head, query); // (head)
+  }
   RowResult result(const Int32 &query) const override {
     RowResult result{.values = row(p_.o, problem_.y, headV(problem_), query), .natural = true};
     if (problem_.lse) {
       const Tensor all = p_.lse.view(
           f32, {p_.size.batch, tokens(), problem_.q_heads, 1}); // (batch, tokens, q_heads, 1)
-      result.lse.emplace(all(place_.sequence, token(query), place_.head, _));
+      result.lse.emplace(all(place_.sequence, token(query), place_.head, _)); // (1)
     }
     return result;
   }
@@ -146,7 +146,8 @@ public:
                                                16), // (splits, tokens, q_heads, head_v)
         lse = p_.parts.lse.view(f32, {splits, allTokens, heads, 1}); // (splits, tokens, q_heads, 1)
     const Int32 token = tokenOfAll(query);
-    return {.values = values(part, token, place_.head, _), .lse = lse(part, token, place_.head, _)};
+    return {.values = values(part, token, place_.head, _),
+            .lse = lse(part, token, place_.head, _)}; // (head_v), (1)
   }
   std::optional<Numeric> sink() const override {
     if (!problem_.sink)
@@ -189,7 +190,7 @@ public:
     };
   }
   Numeric ofHead(const Strided<OnDevice, 0> &of) const {
-    return gpu::uniform_load(of.view(f32, problem_.q_heads), place_.head);
+    return gpu::uniform_load(of.view(f32, problem_.q_heads), place_.head); // (q_heads)
   }
   Numeric slope() const override {
     const Tensor all = p_.slopes.view(f32, {p_.size.batch, problem_.q_heads}); // (batch, q_heads)
@@ -233,7 +234,7 @@ public:
       if (problem_.csr)
         return blocksOf(p_.csr, Int64(p_.size.batch), place_.sequence);
       const Tensor tables = p_.table.view(i32, {p_.size.batch, kAnyBlocks}); // (batch, blocks)
-      return tables(place_.sequence, _);
+      return tables(place_.sequence, _);                                     // (blocks)
     };
     return {layout, keysOfHead(layout, p_.k, kvHead()), valuesOfHead(layout, p_.v, kvHead()),
             table()};

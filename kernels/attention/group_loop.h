@@ -181,7 +181,7 @@ private:
       const Int32 place = thread + i * shape_.threads, row = place / tile.pieces(),
                   piece = place % tile.pieces() ^ swizzle(row);
       const Tensor from = rows(source_.place(first, min(row, last))); // (elements)
-      copy(load_, pieceOf(from, piece, elements), places(_, place));
+      copy(load_, pieceOf(from, piece, elements), places(_, place));  // (piece)
     }
   }
   void fetchKeys(const Int32 &tile, int stage, const TilesOfBlock &tiles) const {
@@ -209,7 +209,7 @@ private:
             make_rmem_tensor(IntTuple({size, piecesOfPart()}), shape_.form.a)); // (piece, pieces)
         for (int i = 0; i < piecesOfPart(); ++i)
           operandsQ_.back()(_, i).store(
-              queries_.piece(r, own.group, part * piecesOfPart() + i).to(shape_.form.a));
+              queries_.piece(r, own.group, part * piecesOfPart() + i).to(shape_.form.a)); // (piece)
       }
   }
   static Tensor held(const Vector &values) {
@@ -239,7 +239,7 @@ private:
           copy_atom_call(read_,
                          inTile(keyPlaces_[at(stage)], first * shape_.head + piece * size,
                                 (tile % 2 * 4 + tile / 2 * 32) * shape_.head, size),
-                         operands.back()(_, i));
+                         operands.back()(_, i)); // (piece)
         }
       }
     return operands;
@@ -268,7 +268,7 @@ private:
                      (i * keys + run * kRun * shape_.second.across + step * shape_.second.k) *
                          shape_.headV,
                      keys),
-              operand(_, run * (kRun / keys) + i));
+              operand(_, run * (kRun / keys) + i));                            // (run)
       operands.push_back(make_view(operand.iter(), make_layout(runs * kRun))); // (runs * 8)
     }
     return operands;
@@ -279,12 +279,12 @@ private:
     const int tiles = tilesOfChunk();
     for (int tile = 0; tile < tiles; ++tile)
       for (const Tensor &scores : scores_)
-        scores(_, chunk * tiles + tile).fill(0);
+        scores(_, chunk * tiles + tile).fill(0); // (V)
     for (int part = 0; part < keyParts(); ++part)
       for (int product = 0; product < shape_.form.products(); ++product)
         for (int tile = 0; tile < tiles; ++tile)
           for (int r = 0; r < shape_.repeats(); ++r) {
-            const Tensor sums = scores_[at(r)](_, chunk * tiles + tile);
+            const Tensor sums = scores_[at(r)](_, chunk * tiles + tile); // (V)
             mma_atom_call(scoresAtom_, sums, ofProduct(keys[at(part * tiles + tile)], product),
                           ofProduct(operandsQ_[at(r * keyParts() + part)], product), sums);
           }
@@ -300,7 +300,7 @@ private:
         mma_atom_call(valuesAtom_, weightSums_[at(r)], ones_, operands[at(r)], weightSums_[at(r)]);
       for (int tile = half * tiles; tile < (half + 1) * tiles; ++tile)
         for (int r = 0; r < shape_.repeats(); ++r) {
-          const Tensor sums = results_[at(r)](_, tile);
+          const Tensor sums = results_[at(r)](_, tile); // (V)
           mma_atom_call(valuesAtom_, sums, values[at(step)][at(tile)], operands[at(r)], sums);
         }
     }

@@ -195,7 +195,7 @@ private:
   void storeKey(const Round &round) const {
     const Key key = keyOf(round);
     put(pieceOf(keysInOrder_(key.row, _), key.piece, shape_.piece()),
-        fetched(fetchedKeys_, round.number));
+        fetched(fetchedKeys_, round.number)); // (piece)
   }
 
   /// The keys and the elements of a thread's values: which four keys, and which piece of elements.
@@ -241,7 +241,8 @@ private:
     for (int k = 0; k < kQuad; ++k)
       rows.push_back(fetched(fetchedValues_, round.number * kQuad + k));
     for (int e = 0; e < piece(); ++e)
-      put(tile(e, _), Vector::of({rows[0].at(e), rows[1].at(e), rows[2].at(e), rows[3].at(e)}));
+      put(tile(e, _),
+          Vector::of({rows[0].at(e), rows[1].at(e), rows[2].at(e), rows[3].at(e)})); // (quad)
   }
 
   /// Which eight keys of an element, in the order of a packed cache.
@@ -273,7 +274,7 @@ private:
   void storeRun(const Round &round) const {
     const Run run = runOf(round);
     put(pieceOf(valuesInOrder_(run.element, _), run.keys, kPiece),
-        fetched(fetchedValues_, round.number));
+        fetched(fetchedValues_, round.number)); // (piece)
   }
 
   /// What was loaded, as elements.

@@ -111,14 +111,14 @@ private:
   std::vector<Vector> weights(const Int32 &tile, const TileSpan<Int32> &seen) {
     std::vector<Tensor> scores;
     for (int r = 0; r < shape_.repeats(); ++r)
-      scores.push_back(scores_(_, _, r));
+      scores.push_back(scores_(_, _, r)); // (V, keys)
     return queries_.weights(scores, tile, seen, [&](int r, const Numeric &factor) {
       const auto scale = [&factor](const Tensor &result) { result.store(result.load() * factor); };
       if (shape_.form.accumulates())
-        return scale(results_(_, _, r));
+        return scale(results_(_, _, r)); // (V, elements)
       // An access of all at once would keep them in registers that follow one another.
       for (int tile = 0; tile < shape_.headV / 16; ++tile)
-        scale(results_(_, tile, r));
+        scale(results_(_, tile, r)); // (V)
     });
   }
   /// O^T += V^T * P^T.
@@ -132,7 +132,7 @@ private:
     for (int p = 0; p < shape_.tileK / width; ++p) {
       for (int r = 0; r < shape_.repeats(); ++r)
         giveProbabilities(shape_.second, part(weights[std::size_t(r)], p * own, own),
-                          operandP(_, r, _));
+                          operandP(_, r, _));                              // (V, 1)
       copy(runAtom_, from(_, _, p), readValues_.retile(operand)(_, _, 0)); // (V, elements)
       gemm(valuesMma_, results_, operand, operandP, results_,
            unscaled(shape_.second)); // (V, elements, queries)

@@ -94,7 +94,7 @@ public:
         composition(rows_.q(query),
                     make_layout({piece, lanes,
                                  shape_.keyElements / (piece * lanes)})); // (piece, lanes, pieces)
-    return pieces(_, lane, i).load();
+    return pieces(_, lane, i).load();                                     // (piece)
   }
 
   /// The probabilities of a tile, of its products, for each repeat. The scores of a lane lie in runs
@@ -118,7 +118,7 @@ public:
     // Those of the lane's keys, which are the same in each repeat.
     std::optional<Tensor> ofValues; // (all)
     if (tokenScales_)
-      ofValues.emplace(make_rmem_tensor(IntTuple(all), f32));
+      ofValues.emplace(make_rmem_tensor(IntTuple(all), f32)); // (all)
     for (int i = 0; i < all && tokenScales_; ++i) {
       const HeadRows::TokenScales scales = tokenScales_(keys.base + keys.offset(i));
       for (const Tensor &each : scores)

@@ -69,12 +69,14 @@ private:
   }
 
   /// The thread's of all channels: (V).
-  Tensor own(const Tensor &channels) const { return logical_divide(channels, size())(_, piece_); }
+  Tensor own(const Tensor &channels) const {
+    return logical_divide(channels, size())(_, piece_); // (V)
+  }
   /// The thread's channels of a token.
   Vector load(const Int32 &token) const {
     const Tensor x = p_.x.view(problem_.x, {p_.tokens, problem_.channels},
                                problem_.x.bytes() * size()); // (m, channels)
-    return own(x(token, _)).load();
+    return own(x(token, _)).load();                          // (V)
   }
   /// The elements of numbers first, first + step, ... among those of pieces of V.
   Vector picked(const Columns &pieces, int first, int step) const {
@@ -101,7 +103,7 @@ private:
                                          size()); // (V, channels width / V)
     Columns pieces;
     for (int i = 0; i < taps(); ++i)
-      pieces.push_back(weight(_, piece_ * taps() + i).load().to(f32));
+      pieces.push_back(weight(_, piece_ * taps() + i).load().to(f32)); // (V)
     return turned(pieces, taps());
   }
 
@@ -111,7 +113,7 @@ private:
     if (problem_.order == ConvStateOrder::channels_last) {
       const Tensor all = p_.state.view(problem_.state, {p_.slots, count, problem_.channels},
                                        bytes); // (slots, columns, channels)
-      return own(all(slot, number, _));
+      return own(all(slot, number, _));        // (V)
     }
     const Strided<OnDevice, 1> bySlot{.address = p_.state.address, .stride = {p_.state.stride[0]}};
     const Tensor all = bySlot.view(problem_.state, {p_.slots, problem_.channels * count},
@@ -142,7 +144,7 @@ private:
   }
 
   Numeric slotOf(const Run &run) const {
-    return p_.stateSlots.view(i32, p_.sequences)(run.sequence);
+    return p_.stateSlots.view(i32, p_.sequences)(run.sequence); // (n)
   }
   static Columns valuesOf(const std::vector<Var<Vector>> &columns) {
     Columns values;
@@ -161,7 +163,7 @@ private:
     std::vector<Var<Vector>> columns;
     for (const Vector &zero : zeros(count))
       columns.emplace_back(zero);
-    if_(p_.fresh.view(u8, p_.sequences)(run.sequence) == UInt8(0), [&] {
+    if_(p_.fresh.view(u8, p_.sequences)(run.sequence) == UInt8(0), [&] { // (n)
       const Columns loaded = loadState(slotOf(run));
       for (std::size_t i = 0; i < loaded.size(); ++i)
         columns[i] = loaded[i];
@@ -171,7 +173,7 @@ private:
 
   /// Of a sequence with drafts: the columns that were accepted, and the state after this call.
   Columns withDrafts(const Run &run, const Columns &columns) const {
-    const Numeric accepted = p_.accepted.view(i32, p_.sequences)(run.sequence);
+    const Numeric accepted = p_.accepted.view(i32, p_.sequences)(run.sequence); // (n)
     Columns history(columns.begin(), columns.begin() + before());
     for (int right = 2; right <= problem_.drafts + 1; ++right) {
       Columns later;
@@ -192,8 +194,8 @@ private:
 
   void store(const Int32 &token, const Vector &sum) const {
     const Tensor y = p_.y.view(problem_.y, {p_.tokens, problem_.channels},
-                               problem_.y.bytes() * size()); // (m, channels)
-    own(y(token, _)).store(activate(problem_.activation, sum).to(problem_.y));
+                               problem_.y.bytes() * size());                   // (m, channels)
+    own(y(token, _)).store(activate(problem_.activation, sum).to(problem_.y)); // (V)
   }
 
   void tokens(const Run &run) const {
@@ -224,7 +226,7 @@ private:
                                                           problem_.weight.bytes() * size()))
                                              .load()
                                              .to(f32)
-                                       : Vector::splat(0.0f, size(), f32);
+                                       : Vector::splat(0.0f, size(), f32); // (V)
     /// The sum over the taps of the last `width` of some tokens.
     const auto summed = [&](const Columns &of) {
       Columns sums{start};

@@ -48,7 +48,7 @@ private:
         window.data.view(problem_.wire ? DType(u8) : problem_.type, {2, 2, kAccessBytes},
                          kAccessBytes); // (turns, regions, an access)
     return wire_.memory(turns(meeting_.turn(), static_cast<int>(region), _),
-                        Int32(p_.part * ranks()));
+                        Int32(p_.part * ranks())); // (an access)
   }
   PacketMemory ofRank(int rank, Region of) const {
     return region(p_.group.windows[static_cast<std::size_t>(rank)], of);
@@ -56,11 +56,11 @@ private:
   PacketMemory ofOwn(Region of) const { return region(p_.group.own, of); }
   /// The thread's values of a unit of x.
   Vector load(const Tensor &x, const Numeric &unit) const {
-    return x(wire_.access(unit), _).load();
+    return x(wire_.access(unit), _).load(); // (an access)
   }
   /// Writes values of y, rounded to its type.
   void store(const Tensor &y, const Numeric &unit, const Vector &values) const {
-    y(wire_.access(unit), _).store(values.to(problem_.type));
+    y(wire_.access(unit), _).store(values.to(problem_.type)); // (an access)
   }
   void store(const PacketMemory &to, const Numeric &unit, const Packet &packet) const {
     wire_.store(to, unit, packet);

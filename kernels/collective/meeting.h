@@ -47,9 +47,10 @@ public:
           const MeetingBlock &at = MeetingBlock::ofLaunch())
       : p_(params), ranks_(ranks), threads_(block), order_(order), thread_(thread_idx().x),
         block_(at.number), blocks_(at.blocks),
-        counts_(p_.counts.view(u32, {GroupMemory::most_blocks})), status_(p_.status.view(i32, {1})),
+        counts_(p_.counts.view(u32, {GroupMemory::most_blocks})),
+        status_(p_.status.view(i32, {1})), // (blocks), (1)
         calls_(UInt32(counts_(block_))), turn_(Int32((calls_ & 1).to(i32))),
-        going_(shared_.allocate<Going>().going.view(make_layout(1, 1))) {
+        going_(shared_.allocate<Going>().going.view(make_layout(1, 1))) { // (1)
     if_(thread_ == 0, [&] {
       const Numeric status = atomic_load(status_.iter(), MemoryOrder::relaxed, MemoryScope::system);
       going_(0) = select(status == 0, Int32(1), Int32(0));
@@ -94,12 +95,12 @@ public:
   }
   /// The turn of the call that is under way, for blocks that meet none.
   static Int32 turnOfCall(const GroupParams<OnDevice> &params) {
-    const UInt32 calls(params.counts.view(u32, {GroupMemory::most_blocks})(0));
+    const UInt32 calls(params.counts.view(u32, {GroupMemory::most_blocks})(0)); // (blocks)
     return Int32((calls & 1).to(i32));
   }
   /// The turn of the call that has just ended, for kernels of it that are launched later.
   static Int32 turnOfEnded(const GroupParams<OnDevice> &params) {
-    const UInt32 calls(params.counts.view(u32, {GroupMemory::most_blocks})(0));
+    const UInt32 calls(params.counts.view(u32, {GroupMemory::most_blocks})(0)); // (blocks)
     return Int32(((calls + 1) & 1).to(i32));
   }
   /// Tells the blocks of all other ranks that this one had too few places, by the threads of a block of
@@ -142,7 +143,7 @@ private:
                           const Int32 &block) {
     const Tensor all = window.signals.view(
         i64, {GroupMemory::most_ranks, GroupMemory::most_blocks}); // (ranks, blocks)
-    return all(from, _).iter() + block;
+    return all(from, _).iter() + block;                            // (blocks)
   }
   Pointer signal(const WindowParams<OnDevice> &window, const Numeric &from) const {
     return signalOf(window, from, block_);

@@ -24,7 +24,7 @@ public:
   /// Elements of a rank's window, from byte `first` on: (count).
   Tensor vector(int rank, DType type, std::int64_t first, std::int64_t count) const {
     return Strided<OnDevice, 0>{.address = at(window(rank), first), .stride = {}}.view(
-        type, count, kPieceOfWindow);
+        type, count, kPieceOfWindow); // (count)
   }
   /// Rows of the window of a rank that the kernel knows, from byte `first` on: (count, n).
   Tensor rows(const Int32 &rank, DType type, std::int64_t first, std::int64_t count,
@@ -40,8 +40,9 @@ public:
   }
   /// Elements of the own window: (count).
   Tensor ownVector(DType type, std::int64_t first, std::int64_t count) const {
-    return Strided<OnDevice, 0>{.address = at(p_.own, first), .stride = {}}.view(type, count,
-                                                                                 kPieceOfWindow);
+    return Strided<OnDevice, 0>{.address = at(p_.own, first), .stride = {}}.view(
+        type, count,
+        kPieceOfWindow); // (count)
   }
 
 private:

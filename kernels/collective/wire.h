@@ -70,15 +70,15 @@ public:
       return {valuesFrom(region.iter()), std::nullopt};
     return {valuesFrom(region.iter().recast(code_)),
             make_view(region.iter() + Int32(accesses * elements_),
-                      make_layout(Int32(accesses / lanes_), 1))};
+                      make_layout(Int32(accesses / lanes_), 1))}; // (scales)
   }
   void store(const PacketMemory &to, const Numeric &unit, const Packet &packet) const {
-    to.values(access(unit), _).store(packet.values);
+    to.values(access(unit), _).store(packet.values); // (elements)
     if (code_)
       if_(Boolean(thread_ % lanes_ == 0), [&] { (*to.scales)(unit) = *packet.scale; });
   }
   Packet load(const PacketMemory &from, const Numeric &unit) const {
-    const Vector values = from.values(access(unit), _).load();
+    const Vector values = from.values(access(unit), _).load(); // (elements)
     if (!code_)
       return {values, std::nullopt};
     return {values, Numeric((*from.scales)(unit))};

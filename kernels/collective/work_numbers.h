@@ -32,7 +32,7 @@ class WorkNumbers {
 public:
   using L = WorkLayout;
   WorkNumbers(const Strided<OnDevice, 0> &memory, const HandOver &order)
-      : words_(memory.view(i32, L::kWords)), order_(order) {}
+      : words_(memory.view(i32, L::kWords)), order_(order) {} // (words)
 
   /// Calls `body` with the block's number in the order in which blocks begin; if blocks are persistent,
   /// with one after another, below `end`, until none are left. All threads of the block call.

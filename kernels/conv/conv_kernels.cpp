@@ -39,7 +39,7 @@ void storePhase(const ConvProblem &problem, const ConvParams<OnDevice> &p, const
         .exists = (row < place.rows()) & (d < extents[0]) & (h < extents[1]) & (w < extents[2]),
         .start = [=, &place, &to] {
           const Int32 element = ((image * extents[0] + d) * extents[1] + h) * extents[2] + w;
-          return Pointer(to(element, _).iter() + place.firstColumn());
+          return Pointer(to(element, _).iter() + place.firstColumn()); // (filters)
         }};
   });
 }
@@ -143,8 +143,9 @@ public:
             if (config_.split_k == 1)
               return after.finishPhase(place(product_.n), sums.groups(0), phase_);
             const TileOfC ofParts = place(columnsOfGroup(problem_, config_));
-            storePhase(problem_, p_, ofParts, Epilogue(ofParts), sums.groups(0), phase_,
-                       partsOfGroup(problem_, config_, p_, group_)(tile_.part, _, _));
+            storePhase(
+                problem_, p_, ofParts, Epilogue(ofParts), sums.groups(0), phase_,
+                partsOfGroup(problem_, config_, p_, group_)(tile_.part, _, _)); // (row, column)
           });
       return;
     }

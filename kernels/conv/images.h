@@ -86,7 +86,7 @@ private:
     // before.
     const Int64 most(std::int64_t{kPastTheEnd}), all(span * bytes);
     return bounded(start.view(dtype, together, together * dtype.bytes()),
-                   Int64(select(all < most, all, most)));
+                   Int64(select(all < most, all, most))); // (together)
   }
 
   ImageElement first_;

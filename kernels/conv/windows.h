@@ -50,7 +50,7 @@ public:
              SharedAllocator &shared, const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, dtype, size, shared, toFragments, std::move(fragments)),
         load_(make_copy_atom(BoundedCopy128b(), dtype)), slice_(byRows().get_slice(thread_idx().x)),
-        fetched_(make_fragment_like(slice_.partition_D(stage(0)))), first_(first),
+        fetched_(make_fragment_like(slice_.partition_D(stage(0)))), first_(first), // (V, m, 1)
         column_(thread_idx().x % across() * piece()) {
     for (int number = 0; number < shape.stages; ++number)
       to_.push_back(slice_.partition_D(stage(number))); // ((V, 1), m, 1)
@@ -76,7 +76,7 @@ protected:
   /// Loads the piece of row m from a buffer: zeros, if not all tests hold.
   void load(const Tensor &buffer, int m, const Boolean &wanted, const Int32 &place) const {
     copy(load_, make_view(buffer.iter() + insideOf(buffer, wanted, place), make_layout(piece())),
-         fetched_(make_coord(_, 0), m, 0));
+         fetched_(make_coord(_, 0), m, 0)); // (piece)
   }
 
 private:

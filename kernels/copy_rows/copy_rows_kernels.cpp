@@ -30,12 +30,12 @@ public:
       const Boolean copied(isInside & (from >= 0) & (from < p_.rowsOfX) & (to >= 0) &
                            (to < p_.rowsOfY));
       const Vector values = if_(
-          copied, [&] { return x_(from, column, _).load(); },
+          copied, [&] { return x_(from, column, _).load(); }, // (access)
           [&] { return Vector::splat(std::int64_t(0), access_, type()); });
       pieces.push_back({copied, to, column, values});
     }
     for (const Piece &piece : pieces)
-      if_(piece.copied, [&] { y_(piece.to, piece.column, _).store(piece.values); });
+      if_(piece.copied, [&] { y_(piece.to, piece.column, _).store(piece.values); }); // (access)
   }
 
 private:
@@ -54,7 +54,7 @@ private:
   }
   /// A row's number in another operand, of the type problem.index.
   Numeric numberOf(const Strided<OnDevice, 0> &of, const Int32 &row) const {
-    return of.view(problem_.index, p_.m)(row);
+    return of.view(problem_.index, p_.m)(row); // (m)
   }
 
   const CopyRowsProblem &problem_;

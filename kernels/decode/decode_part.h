@@ -128,7 +128,7 @@ public:
   std::optional<Numeric> sink(const Int32 &head) const {
     if (!problem_.sink)
       return std::nullopt;
-    const Numeric own = p_.terms.sink.view(f32, problem_.q_heads)(head);
+    const Numeric own = p_.terms.sink.view(f32, problem_.q_heads)(head); // (q_heads)
     return own * kToBase2;
   }
   /// The result of a token's head.
@@ -136,7 +136,7 @@ public:
     const int heads = problem_.q_heads, value = valueOf(problem_);
     const Tensor o = p_.o.view(problem_.y, {p_.tokens, heads, value},
                                kCombineElements * problem_.y.bytes()); // (m, q_heads, value)
-    RowResult result{.values = o(token, head, _), .natural = true};
+    RowResult result{.values = o(token, head, _), .natural = true};    // (value)
     if (problem_.lse)
       result.lse.emplace(p_.lse.view(f32, {p_.tokens, heads, 1})(token, head, _)); // (1)
     return result;
@@ -148,7 +148,7 @@ public:
     const Tensor values = p_.parts.values.view(partOf(problem_), {rows, splits, value},
                                                16),      // (m q_heads, splits, value)
         lse = p_.parts.lse.view(f32, {rows, splits, 1}); // (m q_heads, splits, 1)
-    return {values(row, split, _), lse(row, split, _)};
+    return {values(row, split, _), lse(row, split, _)};  // (value), (1)
   }
   /// What part `part` of the workers has of a token's head.
   RowResult ofWorker(const Int32 &token, const Int32 &head, const Int32 &part) const {
@@ -158,7 +158,7 @@ public:
                                                16),     // (parts, queries q_heads, value)
         lse = p_.parts.lse.view(f32, {parts, rows, 1}); // (parts, queries q_heads, 1)
     const Int32 row = queryOf(token) * problem_.q_heads + head;
-    return {values(part, row, _), lse(part, row, _)};
+    return {values(part, row, _), lse(part, row, _)}; // (value), (1)
   }
 
   /// The same rows by arguments that were read again.
@@ -196,13 +196,13 @@ inline Tensor tableOf(const DecodeProblem &problem, const DecodeTraced &p, const
   if (problem.csr)
     return blocksOf(p.csr, p.sequences, sequence);
   const Tensor tables = p.blockTable.view(i32, {kAnyBlocks, kAnyBlocks}); // (n, blocks)
-  return tables(sequence, _);
+  return tables(sequence, _);                                             // (blocks)
 }
 /// Tokens of a sequence.
 inline Int32 contextOf(const DecodeProblem &problem, const DecodeTraced &p, const Int32 &sequence) {
   if (problem.csr)
     return tokensOf(p.csr, problem.page, p.sequences, sequence);
-  return p.seqLens.view(i32, p.sequences)(sequence).to<Int32>();
+  return p.seqLens.view(i32, p.sequences)(sequence).to<Int32>(); // (n)
 }
 inline Visibility<Int32> visibilityOf(const DecodeProblem &problem, const DecodeTraced &p,
                                       const Int32 &sequence, const Int32 &queries) {
@@ -286,9 +286,9 @@ class DecodeWorklist {
 public:
   DecodeWorklist(const DecodeConfig &config, const DecodeTraced &p)
       : sequences_(p.sequences.to<Int32>()),
-        list_(p.worklist.view(i32, sequences_ + (1 + config.workers))), deal{number(sequences_),
-                                                                             Int32(
-                                                                                 config.workers)} {}
+        list_(p.worklist.view(i32,
+                              sequences_ + (1 + config.workers))), // (sequences + 1 + workers)
+        deal{number(sequences_), Int32(config.workers)} {}
 
   /// The units before a sequence.
   Int32 unitsBefore(const Int32 &sequence) const { return number(sequence); }

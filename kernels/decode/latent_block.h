@@ -182,7 +182,7 @@ private:
     const Tensor own = lane_.product().partition(rows_.q(row)); // (piece, pieces)
     std::vector<Vector> pieces;
     for (int i = 0; i < lane_.product().pieces(problem_.head); ++i)
-      pieces.push_back(own(_, i).load());
+      pieces.push_back(own(_, i).load()); // (piece)
     return laneQuery(problem_, lane_.product(), pieces, scoreScale_);
   }
 
@@ -260,7 +260,7 @@ private:
           turned,
           make_view(keys.place(first + row / 2, first, element, lane_.elementOfTile(tile)),
                     make_layout(kRun)),
-          operand(_, i));
+          operand(_, i)); // (run)
     }
     return {operand.load()};
   }

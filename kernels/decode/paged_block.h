@@ -271,7 +271,7 @@ private:
     const Tensor all =
         make_rmem_tensor(IntTuple({each, count / each}), type); // (each, count / each)
     for (int i = 0; i < count / each; ++i)
-      all(_, i).store(load(i * each));
+      all(_, i).store(load(i * each)); // (each)
     return all.load();
   }
   /// The lane's piece `i` of a row of a key or of a query, as elements of `type`.
@@ -327,7 +327,7 @@ private:
         const KvPlace place = runs[i](Int32(0));
         const Tensor tokens = source_.tokens(place.block, elementOf(tile, 1)); // (page)
         tiles.back()(_, int(i)).store(
-            loadRun(tokens, place.inside, kRun, kRun, operandOf(problem_)));
+            loadRun(tokens, place.inside, kRun, kRun, operandOf(problem_))); // (kRun)
       }
     }
     if_(base + lane_.keys() > last + 1, [&] {

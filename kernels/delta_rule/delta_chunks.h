@@ -502,7 +502,8 @@ private:
     const int runs = lane_.valueKeys() / kPiece;
     const Tensor all = make_rmem_tensor(IntTuple({kPiece, runs}), matrix.dtype()); // (kPiece, runs)
     for (int i = 0; i < runs; ++i)
-      all(_, i).store(ChunkMemory::load(matrix, row, lane_.valueKey(i * kPiece), kPiece));
+      all(_, i).store(
+          ChunkMemory::load(matrix, row, lane_.valueKey(i * kPiece), kPiece)); // (kPiece)
     return all.load();
   }
   void results(const Int32 &base, const Int32 &end, const std::vector<Tensor> &seen,
@@ -543,11 +544,11 @@ private:
       return {count, Vector::splat(decayOf(shared_.sums(tokens() - 1)), sums())};
     const Tensor all = make_rmem_tensor(IntTuple({width, sums()}), f32); // (width, sums)
     for (int v = 0; v < sums(); ++v)
-      all(_, v).store(
-          shared_.channels->decays(lane_.element(tile, lane_.product().sumRow(v)), width));
+      all(_, v).store(shared_.channels->decays(lane_.element(tile, lane_.product().sumRow(v)),
+                                               width)); // (sums)
     std::vector<Vector> decays;
     for (int i = 0; i < width; ++i)
-      decays.push_back(all(i, _).load());
+      decays.push_back(all(i, _).load()); // (sums)
     return decays;
   }
   void change(const std::vector<Tensor> &state, const Vector &delta) const {

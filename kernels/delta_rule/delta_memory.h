@@ -22,14 +22,14 @@ public:
   DeltaMemory(const DeltaTraced &params, const DeltaRuleProblem &problem, int columns)
       : problem_(problem), p_(params), columns_(columns), head_(block_idx().y),
         keyHead_(head_ / (problem.v_heads / problem.heads)), sequence_(block_idx().z),
-        slot_(p_.stateSlots.view(i32, grid_dim().z)(sequence_)) {}
+        slot_(p_.stateSlots.view(i32, grid_dim().z)(sequence_)) {} // (n)
 
   Boolean inState() const { return Boolean((slot_ >= 0) & (slot_ < p_.slots)); }
   /// The sequence's tokens, and whether its state begins as zeros.
   Int32 begin() const { return starts()(sequence_).to<Int32>(); }
   Int32 end() const { return starts()(sequence_ + 1).to<Int32>(); }
   Boolean isFresh() const {
-    return Boolean(p_.fresh.view(u8, grid_dim().z)(sequence_) != UInt8(0));
+    return Boolean(p_.fresh.view(u8, grid_dim().z)(sequence_) != UInt8(0)); // (n)
   }
 
   Tensor q() const { return keys(p_.q); }               // (m, key)
@@ -43,7 +43,7 @@ public:
   Tensor channelsOfG() const { // (m, key)
     const Tensor all = p_.g.view(problem_.gate, {p_.tokens, problem_.v_heads, problem_.key},
                                  problem_.gate.bytes() * kDeltaAlign); // (m, v_heads, key)
-    return all(_, head_, _);
+    return all(_, head_, _);                                           // (m, key)
   }
   /// What a head has of its own.
   Numeric a() const { return ofHead(p_.a); }
@@ -52,7 +52,7 @@ public:
   Tensor channelsOfDtBias() const { // (key)
     const Tensor all = p_.dtBias.view(f32, {problem_.v_heads, problem_.key},
                                       f32.bytes() * kDeltaAlign); // (v_heads, key)
-    return all(head_, _);
+    return all(head_, _);                                         // (key)
   }
   /// Of a slot that there is.
   Tensor state() const {
@@ -67,15 +67,15 @@ private:
   Tensor keys(const Strided<OnDevice, 2> &of) const {
     const Tensor all = of.view(problem_.x, {p_.tokens, problem_.heads, problem_.key},
                                problem_.x.bytes() * kDeltaAlign); // (m, heads, key)
-    return all(_, keyHead_, _);
+    return all(_, keyHead_, _);                                   // (m, key)
   }
   Tensor values(const Strided<OnDevice, 2> &of, DType type) const {
     const Tensor all = of.view(type, {p_.tokens, problem_.v_heads, problem_.value},
                                type.bytes() * columns_); // (m, v_heads, value)
-    return all(_, head_, _);
+    return all(_, head_, _);                             // (m, value)
   }
   Numeric ofHead(const Strided<OnDevice, 0> &of) const {
-    return of.view(f32, problem_.v_heads)(head_);
+    return of.view(f32, problem_.v_heads)(head_); // (v_heads)
   }
   Tensor gates(const Strided<OnDevice, 1> &of) const {
     return of.view(problem_.gate, {p_.tokens, problem_.v_heads})(_, head_); // (tokens)

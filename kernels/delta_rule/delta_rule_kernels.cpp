@@ -42,7 +42,7 @@ private:
     const Tensor own = flat_divide(memory_.state(), {rows_, kDeltaColumns})(
         _, _, rowLane_, columnLane_); // (rows, 4)
     std::vector<Var<Vector>> state;
-    const auto read = [&](int r) { return own(r, _).load(); };
+    const auto read = [&](int r) { return own(r, _).load(); }; // (4)
     const auto zeros = [] { return Vector::splat(0.0f, kDeltaColumns, f32); };
     if (problem_.fresh) {
       const Boolean fresh = memory_.isFresh();
@@ -58,16 +58,17 @@ private:
     for (Int32 t : range(begin, end))
       token(t, state, gates, biases);
     for (int r = 0; r < rows_; ++r)
-      own(r, _).store(state[std::size_t(r)].get());
+      own(r, _).store(state[std::size_t(r)].get()); // (4)
   }
 
   /// `biases`: dt_bias of the lane's rows, if each row has one.
   void token(const Int32 &t, const std::vector<Var<Vector>> &state, const DeltaGates &gates,
              const RowPieces &biases) const {
-    const RowPieces rawQ = load(memory_.q()(t, _)), rawK = load(memory_.k()(t, _));
-    const Vector v = columns(memory_.v()(t, _)).load();
+    const RowPieces rawQ = load(memory_.q()(t, _)), rawK = load(memory_.k()(t, _)); // (key), (key)
+    const Vector v = columns(memory_.v()(t, _)).load();                             // (4)
     const DeltaGates::Token gate = gates.of(t);
-    const RowPieces decays = problem_.by_channel ? load(memory_.channelsOfG()(t, _)) : RowPieces();
+    const RowPieces decays =
+        problem_.by_channel ? load(memory_.channelsOfG()(t, _)) : RowPieces(); // (key)
     const RowPieces k = scaled(rawK, 1), q = scaled(rawQ, scaleOf(problem_));
     const auto power = [](const Numeric &decay) { return powerOf2(Numeric(decay * kToBase2)); };
     const auto ofRow = [&](int r) {
@@ -90,7 +91,7 @@ private:
       state[i] = now.back();
     }
     const Vector seen = product(now, q), y = gates.skip ? seen + wide * *gates.skip : seen;
-    if_(rowLane_ == 0, [&] { columns(memory_.y()(t, _)).store(y.to(problem_.y)); });
+    if_(rowLane_ == 0, [&] { columns(memory_.y()(t, _)).store(y.to(problem_.y)); }); // (4)
   }
 
   /// The lane's columns of a token's v or y (value): (4).
@@ -103,7 +104,7 @@ private:
     const Tensor own = composition(row, lanes)(_, _, rowLane_); // (4, pieces)
     RowPieces pieces;
     for (int piece = 0; piece < rows_ / kPiece; ++piece)
-      pieces.push_back(own(_, piece).load().to(f32));
+      pieces.push_back(own(_, piece).load().to(f32)); // (4)
     return pieces;
   }
   /// The pieces times a factor, and over their head's root of the sum of squares if the problem

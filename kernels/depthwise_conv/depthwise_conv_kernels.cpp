@@ -84,14 +84,14 @@ private:
   Pieces filtersOf(const Int32 &tap) const {
     const Tensor all = p_.weight.view(problem_.weight, {problem_.taps(), problem_.filters()},
                                       size() * problem_.weight.bytes()); // (taps, filters)
-    return piecesOf(all(tap, _));
+    return piecesOf(all(tap, _));                                        // (filters)
   }
   /// The thread's numbers of a vector (filters), in f32.
   Pieces piecesOf(const Tensor &vector) const {
     const Tensor pieces = logical_divide(vector, size()); // (V, filters / V)
     Pieces own;
     for (int i = 0; i < filters(); ++i)
-      own.push_back(pieces(_, piece_ * filters() + i).load().to(f32));
+      own.push_back(pieces(_, piece_ * filters() + i).load().to(f32)); // (V)
     return own;
   }
   /// Channels, each as often as it has filters.
@@ -173,15 +173,15 @@ private:
     copy(load_,
          make_view(images_.elements().iter() + insideOf(images_.elements(), exists, place),
                    make_layout(size())),
-         to);
+         to); // (size)
     return to.load().to(f32);
   }
 
   void store(const Int32 &line, const Int32 &width, const std::vector<Var<Vector>> &sums) const {
-    const Pieces bias =
-        problem_.bias
-            ? piecesOf(p_.bias.view(problem_.y, problem_.filters(), size() * problem_.y.bytes()))
-            : Pieces{};
+    const Pieces bias = problem_.bias
+                            ? piecesOf(p_.bias.view(problem_.y, problem_.filters(),
+                                                    size() * problem_.y.bytes())) // (filters)
+                            : Pieces{};
     const Strided<OnDevice, 1> rows{.address = p_.y.address,
                                     .stride = {Int64(std::int64_t{problem_.filters()})}};
     const Tensor y = rows.view(problem_.y, {p_.m, problem_.filters()},
@@ -195,7 +195,7 @@ private:
           own(_, piece_ * filters() + i)
               .store(
                   activate(problem_.activation, problem_.bias ? Vector(sum + bias[index(i)]) : sum)
-                      .to(problem_.y));
+                      .to(problem_.y)); // (V)
         }
       });
   }

@@ -23,7 +23,8 @@ public:
                   row = thread / UInt32(ofRow), column = thread % UInt32(ofRow);
     if (!problem_.rows)
       return ofRows(p, p.m, row, column);
-    const Int32 there(max(min(gpu::uniform(Int32(p.count.view(i32, 1)(0))), p.m), 0).to(i32));
+    const Int32 there(
+        max(min(gpu::uniform(Int32(p.count.view(i32, 1)(0))), p.m), 0).to(i32)); // (1)
     // Blocks whose first row is not there have none.
     if_((block_idx().x * kChainBlock).to(u32) / UInt32(ofRow) < there.to(u32),
         [&] { ofRows(p, there, row, column); });
@@ -88,7 +89,8 @@ private:
   int lanesOf(const ChainOutput &y) const { return y.group / access_; }
   Tensor scalesOf(const ChainParams<OnDevice> &p, std::size_t i) const {
     const ChainOutput &y = problem_.y[i];
-    return p.scales[i].view(writtenScale(y.scale), {p.rowsOfY, problem_.n / y.group});
+    return p.scales[i].view(writtenScale(y.scale),
+                            {p.rowsOfY, problem_.n / y.group}); // (rows, groups)
   }
   /// A result as it is written, and the scale of its group if it has one. All threads of a group take
   /// part: those of a row are there or are not together.
@@ -102,7 +104,7 @@ private:
   }
   /// A row's number in another operand, of the type problem.index.
   Numeric number(const Strided<OnDevice, 0> &of, const Int32 &m, const Int32 &row) const {
-    return of.view(problem_.index, m)(row);
+    return of.view(problem_.index, m)(row); // (m)
   }
   static Boolean isBelow(const Numeric &number, const Int64 &rows) {
     return (number >= 0) & (number < rows);
@@ -114,17 +116,18 @@ private:
     const Strided<OnDevice, 0> vector{.address = x.address, .stride = {}};
     switch (operand) {
     case ChainOperand::matrix:
-      return access(matrix(x, type, p.m)(row, _), column).load();
+      return access(matrix(x, type, p.m)(row, _), column).load(); // (access)
     case ChainOperand::row:
-      return access(vector.view(type, problem_.n, access_ * type.bytes()), column).load();
+      return access(vector.view(type, problem_.n, access_ * type.bytes()), column)
+          .load(); // (access)
     case ChainOperand::column:
-      return Vector::splat(x.view(type, {p.m, 1})(row, 0), access_);
+      return Vector::splat(x.view(type, {p.m, 1})(row, 0), access_); // (m, 1)
     case ChainOperand::number:
-      return Vector::splat(vector.view(type, 1)(0), access_);
+      return Vector::splat(vector.view(type, 1)(0), access_); // (1)
     case ChainOperand::gathered:
       return if_(
           isBelow(*id, p.rows[i]),
-          [&] { return access(matrix(x, type, p.rows[i])(*id, _), column).load(); },
+          [&] { return access(matrix(x, type, p.rows[i])(*id, _), column).load(); }, // (access)
           [&] { return Vector::splat(0, access_, type); });
     }
     throw Error("an operand of no kind");

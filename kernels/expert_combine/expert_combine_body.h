@@ -102,11 +102,11 @@ private:
                   rank = number / (topk() * rows);
       const Int32 row = token * topk() + slot;
       const Tensor to = windows_.rows(rank, wireType(problem_), 0, slots(), shape_)(row, _),
-                   from = x(place, _);
+                   from = x(place, _); // (n), (n)
       std::vector<Tensor> scales;
       if (problem_.wire)
         scales.push_back(windows_.rows(rank, u8, scalesOfWindow(problem_), slots(),
-                                       wireScales(problem_))(row, _));
+                                       wireScales(problem_))(row, _)); // (scales)
       // Threads of a row past the last one have the last one's, which others write.
       if_(Boolean(at + thread_ / rows_.threads < count), [&] {
         const auto give = [&](const RowThread::Cursor &cursor) {
@@ -139,7 +139,7 @@ private:
   /// An access of a row of the own window, as it came.
   Vector taken(const RowThread::Cursor &cursor, const Int32 &row) const {
     const Tensor own = windows_.ownRows(wireType(problem_), 0, slots(), shape_);
-    const Vector values = cursor.load(own(row, _), 0);
+    const Vector values = cursor.load(own(row, _), 0); // (n)
     if (!problem_.wire)
       return values;
     const Tensor scales =

@@ -77,7 +77,9 @@ private:
       if (problem_.weights)
         windows_.ownVector(f32, window_.weights, slots())(slot) = if_(
             inside,
-            [&] { return Float32(p_.weights.view(f32, Int32(p_.m * problem_.topk))(slot)); },
+            [&] {
+              return Float32(p_.weights.view(f32, Int32(p_.m * problem_.topk))(slot)); // (slots)
+            },
             [] { return Float32(0.0f); });
     });
   }
@@ -142,7 +144,8 @@ public:
     const Tensor totals = p_.totals.view(i32, 3); // (3)
     if_(Boolean((Int32(totals(0)) > p_.places) | (Int32(totals(2)) > 0)), [&] {
       if_(Boolean(thread_idx().x == 0), [&] {
-        reportStatus(p_.group.status.view(i32, {1}), Int32(GroupMemory::no_places), Boolean(false));
+        reportStatus(p_.group.status.view(i32, {1}), Int32(GroupMemory::no_places),
+                     Boolean(false)); // (1)
       });
       Meeting::giveUp(p_.group, problem_.ranks, config_.rows.block);
     });
@@ -151,7 +154,7 @@ public:
 private:
   void takeRows(const RowThread &thread, const Int32 &first, const Int32 &end) const {
     const Int32 token = Int32(p_.sortedIds.view(i32, p_.places)(thread.row())) &
-                        static_cast<std::int32_t>(kTokensOfIds);
+                        static_cast<std::int32_t>(kTokensOfIds); // (places)
     const auto tokens = static_cast<std::int32_t>(problem_.tokens);
     // Padding has the number after the last token.
     if_(Boolean(token < tokens * problem_.ranks), [&] {
@@ -178,12 +181,14 @@ private:
   void takeNumbers(const Int32 &place) const {
     if (problem_.weights)
       p_.weights.view(f32, p_.places)(place) =
-          Float32(p_.sortedWeights.view(f32, p_.places)(place));
+          Float32(p_.sortedWeights.view(f32, p_.places)(place)); // (places), (places)
     if (problem_.capacity)
       return;
     const Int32 unit = place / problem_.unit, units = p_.places / problem_.unit;
-    if_(Boolean(place % problem_.unit == 0),
-        [&] { p_.units.view(i32, units)(unit) = Int32(p_.unitExperts.view(i32, units)(unit)); });
+    if_(Boolean(place % problem_.unit == 0), [&] {
+      p_.units.view(i32, units)(unit) =
+          Int32(p_.unitExperts.view(i32, units)(unit)); // (units), (units)
+    });
   }
 
   const DispatchTakeParams<OnDevice> p_;

@@ -63,8 +63,7 @@ ReadOnce readOnce(const GemmProblem &problem, const GemmConfig &config, const Lo
   const bool isScaled =
       hasBlockScales(problem) || hasMxScales(problem) || problem.b_groups.size != 0;
   // In two rounds of a vector's loop, which begin at once, the choice takes longer than it gains.
-  const bool isShort = config.loop == GemmLoop::vector &&
-                       shape.steps() <= 2 * shape.wavesK;
+  const bool isShort = config.loop == GemmLoop::vector && shape.steps() <= 2 * shape.wavesK;
   if (isScaled || isShort || config.loop == GemmLoop::groups || config.tile_m > kMostRowsOfOnce)
     return {};
   if (problem.b_layout == OperandLayout::prepared) // A load has a block of them, a kilobyte.
@@ -245,7 +244,9 @@ std::unique_ptr<Mainloop> mainloopOf(const GemmProblem &problem, const GemmConfi
 //===-- The epilogue --------------------------------------------------------===//
 
 /// The one scale of a tensor.
-inline Numeric scaleOfTensor(const Strided<OnDevice, 0> &scale) { return scale.view(f32, 1)(0); }
+inline Numeric scaleOfTensor(const Strided<OnDevice, 0> &scale) {
+  return scale.view(f32, 1)(0); // (1)
+}
 /// Adds the stages of the columns of a half of B: their scales and their bias.
 template <class Params>
 void addColumnStages(Epilogue &epilogue, const GemmProblem &problem, const TileOfC &tile,
@@ -263,8 +264,8 @@ void addColumnStages(Epilogue &epilogue, const GemmProblem &problem, const TileO
 template <class Params> Tensor scalesOfRows(const GemmProblem &problem, const Params &p) {
   if constexpr (requires { p.scaleA.stride[0]; })
     if (problem.batch)
-      return Strided<OnDevice, 1>{p.scaleA.address, {p.scaleA.stride[0]}}.view(f32, p.m);
-  return packed(p.scaleA).view(f32, p.m);
+      return Strided<OnDevice, 1>{p.scaleA.address, {p.scaleA.stride[0]}}.view(f32, p.m); // (M)
+  return packed(p.scaleA).view(f32, p.m);                                                 // (M)
 }
 /// What follows the sums of a half of B, but for the activation.
 template <class Params>

@@ -36,7 +36,7 @@ void withRows(const GemmProblem &problem, const BlockTile &tile, const Params &p
               const Body &body) {
   if (!problem.rows)
     return body(tile);
-  const Int32 there(min(gpu::uniform(Int32(p.rows.view(i32, 1)(0))), p.m).to(i32));
+  const Int32 there(min(gpu::uniform(Int32(p.rows.view(i32, 1)(0))), p.m).to(i32)); // (1)
   if_(tile.row < there, [&] {
     const BlockTile part{tile.number,
                          tile.m,
@@ -65,7 +65,7 @@ void finishTile(const GemmProblem &problem, const TileOfC &tile, const Params &p
     epilogue.then(applyActivation(problem.activation));
   if (problem.rounding == Rounding::stochastic)
     epilogue.then(roundStochastically(
-        problem.c, problem.seed_in_memory ? Int64(p.seedMemory.view(i64, 1)(0)) : p.seed));
+        problem.c, problem.seed_in_memory ? Int64(p.seedMemory.view(i64, 1)(0)) : p.seed)); // (1)
   storeTile(problem, tile, epilogue, sums, tileOfResults(problem, tile, p), p);
 }
 
@@ -196,7 +196,7 @@ const FamilyKernel kGemmSplitCode{
         };
         // Of waves that share K, the first ones hold the tile.
         const int holders = config.threads / config.waves_k;
-        const Pointer flag = p.flags.view(i64, 1).iter() + flagOf(tile.number);
+        const Pointer flag = p.flags.view(i64, 1).iter() + flagOf(tile.number); // (flags)
         ifLast(shape, flag, tile.part, [&] {
           if (config.waves_k == 1)
             return add();

@@ -107,7 +107,7 @@ protected:
 };
 struct Iq4Xs : Iq4Nl {
   static GgmlRaw fetch(const GgmlBlockBytes &block, const Int32 &unit) {
-    return {block.words(block.field(0, {16, 8})(_, unit)), block.words(*block.head)};
+    return {block.words(block.field(0, {16, 8})(_, unit)), block.words(*block.head)}; // (16)
   }
   static std::vector<GgmlGroup> groups(const GgmlRaw &raw, const Int32 &unit) {
     const Numeric number = unit.to(u32), low = (raw[1].at(1) >> (number * 4u)) & 15u,
@@ -150,7 +150,8 @@ template <bool HasMinimum> struct FiveBits {
 
 struct Q4_K {
   static GgmlRaw fetch(const GgmlBlockBytes &block, const Int32 &unit) {
-    return {block.words(block.field(16, {32, 4})(_, unit)), block.words(block.field(0, 16))};
+    return {block.words(block.field(16, {32, 4})(_, unit)),
+            block.words(block.field(0, 16))}; // (32), (16)
   }
   static std::vector<GgmlGroup> groups(const GgmlRaw &raw, const Int32 &unit) {
     std::vector<GgmlGroup> all;
@@ -169,7 +170,8 @@ protected:
 
 struct Q5_K : Q4_K {
   static GgmlRaw fetch(const GgmlBlockBytes &block, const Int32 &unit) {
-    return {block.words(block.field(48, {32, 4})(_, unit)), block.words(block.field(0, 16)),
+    return {block.words(block.field(48, {32, 4})(_, unit)),
+            block.words(block.field(0, 16)), // (32), (16)
             block.words(block.field(16, 32))};
   }
   static std::vector<GgmlGroup> groups(const GgmlRaw &raw, const Int32 &unit) {
@@ -193,8 +195,8 @@ struct OfHalf {
 struct Q2_K {
   static GgmlRaw fetch(const GgmlBlockBytes &block, const Int32 &unit) {
     const OfHalf at(unit);
-    return {block.words(block.field(16, {16, 2, 2})(_, at.own, at.half)),
-            block.words(block.field(0, {8, 2})(_, at.half)), block.halves(*block.head)};
+    return {block.words(block.field(16, {16, 2, 2})(_, at.own, at.half)),                // (16)
+            block.words(block.field(0, {8, 2})(_, at.half)), block.halves(*block.head)}; // (8)
   }
   static std::vector<GgmlGroup> groups(const GgmlRaw &raw, const Int32 &unit) {
     const Numeric d = half(raw[2], 0), dmin = half(raw[2], 1);
@@ -211,8 +213,9 @@ struct Q2_K {
 struct Q3_K {
   static GgmlRaw fetch(const GgmlBlockBytes &block, const Int32 &unit) {
     const OfHalf at(unit);
-    return {block.words(block.field(32, {16, 2, 2})(_, at.own, at.half)),
-            block.words(block.field(0, {16, 2})(_, at.own)), block.words(block.headField(0, 12)),
+    return {block.words(block.field(32, {16, 2, 2})(_, at.own, at.half)), // (16)
+            block.words(block.field(0, {16, 2})(_, at.own)),
+            block.words(block.headField(0, 12)), // (16), (12)
             block.halves(block.headField(12, 2))};
   }
   static std::vector<GgmlGroup> groups(const GgmlRaw &raw, const Int32 &unit) {
@@ -241,9 +244,9 @@ struct Q6_K {
   static GgmlRaw fetch(const GgmlBlockBytes &block, const Int32 &unit) {
     const OfHalf at(unit);
     const Tensor low = block.field(0, {16, 2, 2, 2})(_, at.own, _, at.half); // (16, 2)
-    return {block.words(low(_, 0)), block.words(low(_, 1)),
-            block.words(block.field(128, {16, 2, 2})(_, at.own, at.half)),
-            block.words(block.field(192, {8, 2})(_, at.half)), block.halves(*block.head)};
+    return {block.words(low(_, 0)), block.words(low(_, 1)),                  // (16), (16)
+            block.words(block.field(128, {16, 2, 2})(_, at.own, at.half)),   // (16)
+            block.words(block.field(192, {8, 2})(_, at.half)), block.halves(*block.head)}; // (8)
   }
   static std::vector<GgmlGroup> groups(const GgmlRaw &raw, const Int32 &unit) {
     const Numeric d = half(raw[4]);

@@ -59,10 +59,10 @@ struct GgmlBlockBytes {
   /// Bytes of the body, or of the head, from `first` on. Their layout is compact: the first mode is
   /// the fastest.
   Tensor field(int first, const IntTuple &shape) const {
-    return make_view(body.iter() + first, make_layout(shape));
+    return make_view(body.iter() + first, make_layout(shape)); // (shape)
   }
   Tensor headField(int first, const IntTuple &shape) const {
-    return make_view(head->iter() + first, make_layout(shape));
+    return make_view(head->iter() + first, make_layout(shape)); // (shape)
   }
   Vector words(const Tensor &bytes) const { return load(bytes.recast(u32), UInt32(0u)); }
   Vector halves(const Tensor &bytes) const {

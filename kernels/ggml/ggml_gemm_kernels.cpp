@@ -28,7 +28,7 @@ public:
       rounded_.emplace(problem, config, a, rowOfA);
     else
       for (int i = 0; i < config.tile_m; ++i)
-        rowsOfA_.push_back(byUnits(a(rowOfA(Int32(i)), _), format_));
+        rowsOfA_.push_back(byUnits(a(rowOfA(Int32(i)), _), format_)); // (group, groups, units)
     for (const auto &weights :
          problem.gated ? std::vector{operands.b, operands.up} : std::vector{operands.b}) {
       const GgmlSource source(problem.weight(), weights);
@@ -152,8 +152,8 @@ private:
   }
   static std::vector<Vector> loadA(const Tensor &group, std::size_t word, std::size_t words) {
     const int count = static_cast<int>(4 * words);
-    const Tensor pieces = logical_divide(group, count); // (count, pieces)
-    const Vector all = pieces(_, static_cast<int>(word / words)).load().to(f32);
+    const Tensor pieces = logical_divide(group, count);                          // (count, pieces)
+    const Vector all = pieces(_, static_cast<int>(word / words)).load().to(f32); // (count)
     std::vector<Vector> parts;
     for (int i = 0; i < count; i += 4)
       parts.push_back(part(all, i, 4));
@@ -321,7 +321,7 @@ private:
     const Boolean valid = row.exists & (column < problem_.k) & (number < piecesA());
     const Tensor pieces = logical_divide(a_(row.a, _), kPieceElements); // (8, pieces)
     return if_(
-        valid, [&] { return pieces(_, step * piecesOfRow() + piece).load(); },
+        valid, [&] { return pieces(_, step * piecesOfRow() + piece).load(); }, // (8)
         [&] { return Vector::splat(0.0, kPieceElements, problem_.a); });
   }
 
@@ -357,7 +357,7 @@ private:
           logical_divide(own(_, g, unit), single ? 4 : kPieceElements); // (8, pieces)
       for (std::size_t word = 0; word < group.codes.numbers.size(); word += 2)
         store(pieces(_, static_cast<int>(word / 2)),
-              single ? numbers(word) : joined(numbers(word), numbers(word + 1)));
+              single ? numbers(word) : joined(numbers(word), numbers(word + 1))); // (4 or 8)
     }
   }
 

@@ -31,9 +31,10 @@ public:
       : format_(ggmlRow(problem.format)), a_(a), rowOf_(std::move(rowOf)), rows_(config.tile_m),
         k_(static_cast<int>(problem.k)), threads_(config.threads),
         memory_(SharedAllocator().allocate(q8Bytes(rows_, k_), kPieceBytes)),
-        words_(make_view(memory_.recast(i32), make_layout({rows_, k_ / 4}, {k_ / 4, 1}))),
+        words_(make_view(memory_.recast(i32),
+                         make_layout({rows_, k_ / 4}, {k_ / 4, 1}))), // (rows, k / 4)
         scales_(make_view(memory_.recast(f32) + rows_ * k_ / 4,
-                          make_layout({rows_, blocks()}, {blocks(), 1}))) {
+                          make_layout({rows_, blocks()}, {blocks(), 1}))) { // (rows, blocks)
     const int rounds = (pieces() + threads_ - 1) / threads_;
     if (rounds <= kTogether)
       make(Int32(0), rounds);
@@ -47,7 +48,9 @@ public:
     const Tensor numbers = make_view(memory_.recast(i8) + row * k_, make_layout(k_)), // (k)
         scales = make_view(scales_(row, _).iter(),
                            make_layout(IntTuple{kQ8Numbers, blocks()}, IntTuple{0, 1})); // (k)
-    const auto own = [&](const Tensor &all) { return byUnits(all, format_)(_, g, unit); };
+    const auto own = [&](const Tensor &all) {
+      return byUnits(all, format_)(_, g, unit); // (group)
+    };
     return {own(numbers).recast(u32).load(), own(scales)(0)};
   }
 

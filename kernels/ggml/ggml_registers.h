@@ -55,7 +55,7 @@ public:
     for (int c = 0; c < kChunks; ++c) {
       const Int32 first = shape_.form.replicated() ? Int32(0) : lane_.group();
       copy(atom_, chunk(lane_.row(), Int32(first + c * shape_.form.across)),
-           make_view(numbers.iter() + c * kChunk, make_layout(kChunk)));
+           make_view(numbers.iter() + c * kChunk, make_layout(kChunk))); // (8)
     }
     return numbers;
   }
@@ -81,8 +81,8 @@ private:
                   unit = unitsFrom + element / format_.unitWeights(),
                   group = element % format_.unitWeights() / format_.group;
       const Tensor own = row(_, group, shape_.inRow(unit, units)); // (group)
-      const Vector values =
-          make_view(own.iter() + element % format_.group, make_layout(together)).load();
+      const Vector values = make_view(own.iter() + element % format_.group, make_layout(together))
+                                .load(); // (together)
       pieces.push_back(shape_.kept(unit, values));
     }
     return pieces;
@@ -163,15 +163,15 @@ public:
     gpu::barrier(AddressSpace::shared); // Sums lie where rows of a lay, of other waves too.
     for (int tile = 0; tile < tiles; ++tile)
       for (int quad = 0; quad < quads; ++quad)
-        shared(_, lane_.lane(), quad, tile, wave_)
+        shared(_, lane_.lane(), quad, tile, wave_) // (4)
             .store(part(sums_[static_cast<std::size_t>(tile)].load(), 4 * quad, 4));
     gpu::barrier(AddressSpace::shared);
     const auto total = [&](int j) {
       const Int32 tile = wave_ * shape_.tilesB() + j;
       const auto quad = [&](int at) {
-        const Var<Vector> sum(shared(_, lane_.lane(), at, tile, 0).load());
+        const Var<Vector> sum(shared(_, lane_.lane(), at, tile, 0).load()); // (4)
         for (int other = 1; other < shape_.waves(); ++other)
-          sum = sum.get() + shared(_, lane_.lane(), at, tile, other).load();
+          sum = sum.get() + shared(_, lane_.lane(), at, tile, other).load(); // (4)
         return sum.get();
       };
       const Vector sum = quads == 1 ? quad(0) : joined(quad(0), quad(1));
@@ -210,7 +210,7 @@ private:
     constexpr int count = GgmlRegistersShape::kStage;
     const Tensor numbers = make_rmem_tensor(IntTuple(count), problem_.product); // (stage)
     for (int at = 0; at < count; at += 4)
-      make_view(numbers.iter() + at, make_layout(4))
+      make_view(numbers.iter() + at, make_layout(4)) // (4)
           .store(weights[static_cast<std::size_t>(stage * count + at) / 4].to(problem_.product));
     return numbers;
   }

@@ -30,7 +30,7 @@ const FamilyKernel ggmlRows{
           const Tensor pieces = logical_divide(to(_, g, unit), kStored); // (kStored, pieces)
           for (int word = 0; word < std::ssize(group.codes.numbers); ++word) {
             const Vector values = group.weights(static_cast<std::size_t>(word));
-            pieces(_, word).store(values.to(problem.y));
+            pieces(_, word).store(values.to(problem.y)); // (kStored)
           }
         }
       }

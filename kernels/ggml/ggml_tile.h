@@ -34,8 +34,9 @@ inline Tensor rowsOf(const GgmlGemmProblem &problem, const GgmlOperands &operand
 /// c by the rows of a: (m, n), with experts (m, topk * n). Rows start at multiples of `alignment` bytes.
 inline Tensor resultsOf(const GgmlGemmProblem &problem, const GgmlOperands &operands,
                         int alignment = 0) {
-  return operands.c.view(
-      problem.c, {operands.m, problem.experts ? problem.topk * problem.n : problem.n}, alignment);
+  return operands.c.view(problem.c,
+                         {operands.m, problem.experts ? problem.topk * problem.n : problem.n},
+                         alignment); // (m, topk * n)
 }
 
 inline Tensor residualOf(const GgmlGemmProblem &problem, const GgmlOperands &operands) {
@@ -81,8 +82,8 @@ inline TileRows rowsOfSlots(const GgmlGemmProblem &problem, const GgmlGemmConfig
   };
   if (!problem.unit) {
     const Int32 token = first / topk, slot = first % topk;
-    return rowsFor(p.ids.view(i32, Int32(p.product.m * topk))(first),
-                   [=](const Int32 &) { // the only one
+    return rowsFor(p.ids.view(i32, Int32(p.product.m * topk))(first), // (m * topk)
+                   [=](const Int32 &) {                               // the only one
                      return TileRows::Row{token, token, Int32(slot * n), Boolean(true)};
                    });
   }
@@ -95,7 +96,7 @@ inline TileRows rowsOfSlots(const GgmlGemmProblem &problem, const GgmlGemmConfig
   };
   exit_if(!rowOf(first).exists);
   return rowsFor(
-      p.unitExperts.view(i32, p.places / problem.unit)(first / problem.unit),
+      p.unitExperts.view(i32, p.places / problem.unit)(first / problem.unit), // (units)
       [=, last = config.tile_m - 1](const Int32 &i) { return rowOf(Int32(first + min(i, last))); });
 }
 
@@ -126,7 +127,7 @@ inline void storeTile(const GgmlGemmProblem &problem, const GgmlOperands &operan
   storeRows(tile, epilogue, sums, roundTo(problem.c), width, [&](int i) {
     const TileRows::Row row = rows.at(tile.row(i));
     return StoredRow{.exists = row.exists, .start = [&c, row, &start] {
-                       return Pointer(c(row.c, _).iter() + row.first + start.column);
+                       return Pointer(c(row.c, _).iter() + row.first + start.column); // (topk * n)
                      }};
   });
 }

@@ -43,14 +43,16 @@ public:
     std::optional<Tensor> heads; // (blocks, head)
   };
   Row row(const Int32 &n) const {
-    return {bodies_(n, _, _), heads_ ? std::optional((*heads_)(n, _, _)) : std::nullopt};
+    return {bodies_(n, _, _), heads_ ? std::optional((*heads_)(n, _, _))
+                                     : std::nullopt}; // (blocks, body), (blocks, head)
   }
 
   /// Loads a unit. Without `valid`, there is one.
   GgmlRaw fetch(const Row &row, const Int32 &unit, const std::optional<Boolean> &valid) const {
     const Int32 block = format_.units == 1 ? unit : Int32(unit / format_.units);
-    const GgmlBlockBytes bytes{row.bodies(block, _),
-                               row.heads ? std::optional((*row.heads)(block, _)) : std::nullopt,
+    const GgmlBlockBytes bytes{row.bodies(block, _), // (body)
+                               row.heads ? std::optional((*row.heads)(block, _))
+                                         : std::nullopt, // (head)
                                valid};
     return ggmlTaking(format_.format).fetch(bytes, inBlock(unit));
   }

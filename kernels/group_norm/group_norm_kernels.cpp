@@ -25,7 +25,8 @@ public:
     const Var<Vector> means(zeros()), squares(zeros());
     const Var<Numeric> seen(Float32(0.0f));
     eachAccess([&](const Int32 &row, const Int32 &piece) {
-      const Vector values = x_(row, piece, _).load().to(f32), before = values - means.get();
+      const Vector values = x_(row, piece, _).load().to(f32),
+                   before = values - means.get(); // (access)
       seen = seen.get() + 1.0f;
       means = means.get() + before * (1.0f / seen.get());
       squares = squares.get() + before * (values - means.get());
@@ -39,9 +40,9 @@ public:
         reduce.add((squares.get() + off * off * seen.get()).reduce(Reduction::add)) / count;
     const Numeric rstd = math::rsqrt(variance + static_cast<float>(problem_.eps));
     eachAccess([&](const Int32 &row, const Int32 &piece) {
-      const Vector xhat = (x_(row, piece, _).load().to(f32) - mean) * rstd;
+      const Vector xhat = (x_(row, piece, _).load().to(f32) - mean) * rstd; // (access)
       const Vector y = problem_.affine ? affine(xhat, row, piece) : xhat;
-      y_(row, piece, _).store(activate(problem_.activation, y).to(problem_.y));
+      y_(row, piece, _).store(activate(problem_.activation, y).to(problem_.y)); // (access)
     });
   }
 
@@ -54,8 +55,8 @@ private:
         shape_.isLast
             ? operand.view(type, {p_.images, p_.pixels, problem_.channels / access, access}, bytes)
             : operand.view(type, {p_.images, problem_.channels, p_.pixels, access},
-                           bytes); // (images, rows, pieces of a row, access)
-    return all(block_idx().x / problem_.groups, _, _, _);
+                           bytes);                        // (images, rows, pieces of a row, access)
+    return all(block_idx().x / problem_.groups, _, _, _); // (rows, pieces of a row, access)
   }
   /// Calls `body` with the row of the image and the piece of it of each access of the thread's.
   template <class F> void eachAccess(const F &body) const {
@@ -73,10 +74,10 @@ private:
       if (shape_.isLast)
         return operand
             .view(problem_.weight, {problem_.channels / access, access},
-                  std::min(16, access * problem_.weight.bytes()))(piece, _)
+                  std::min(16, access * problem_.weight.bytes()))(piece, _) // (access)
             .load()
             .to(f32);
-      const Numeric one = operand.view(problem_.weight, problem_.channels)(row);
+      const Numeric one = operand.view(problem_.weight, problem_.channels)(row); // (channels)
       return Vector::splat(one, access).to(f32);
     };
     return xhat * of(p_.weight) + of(p_.bias);

@@ -193,7 +193,7 @@ private:
     const Tensor c = p_.c.view(problem_.c, {p_.tokens, problem_.topk, problem_.n},
                                width * problem_.c.bytes()); // (tokens, topk, n)
     return {p_.tokens, problem_.topk, [=](const Int32 &token, const Int32 &slot) {
-              return Pointer(c(token, slot, _).iter());
+              return Pointer(c(token, slot, _).iter()); // (n)
             }};
   }
   /// Adds the rows of the tile to those of tokens.

@@ -81,11 +81,11 @@ private:
           const Tensor own = make_rmem_tensor(IntTuple(part), f32); // (part)
           for (int v = 0; v < part; ++v)
             own(v) = at(number(low, v));
-          all(_, lane_, low, wave_).store(own.load());
+          all(_, lane_, low, wave_).store(own.load()); // (part)
         }
         gpu::barrier(AddressSpace::shared);
         for (int w = 0; w < waves; ++w) {
-          const Vector got = all(_, lane_, wave_, w).load();
+          const Vector got = all(_, lane_, wave_, w).load(); // (part)
           for (int v = 0; v < part; ++v)
             next[static_cast<std::size_t>(number(w, v))].emplace(got.at(v));
         }
@@ -121,7 +121,8 @@ private:
     const auto write = [&](int number, const Vector &written) {
       where(inside(), [&] {
         accesses(_, accessOf(number))
-            .store(problem_.quantise == Quantisation::none ? written.to(problem_.y) : written);
+            .store(problem_.quantise == Quantisation::none ? written.to(problem_.y)
+                                                           : written); // (access)
       });
     };
     if (problem_.group) {

@@ -17,8 +17,8 @@ public:
                 const Int32 &token, const Int32 &head)
       : piece_(pieceOfState(problem)),
         values_(values.view(problem.x, {m, statesOfA(problem), problem.heads, problem.head},
-                            kTogether * problem.x.bytes())(token, _, head, _)),
-        lse_(lse.view(f32, {m, statesOfA(problem), problem.heads})(token, _, head)) {}
+                            kTogether * problem.x.bytes())(token, _, head, _)), // (states, head)
+        lse_(lse.view(f32, {m, statesOfA(problem), problem.heads})(token, _, head)) {} // (states)
 
   /// The logarithm of a state. Infinity is what FlashAttention 2 writes of a row without keys.
   Numeric lse(const Int32 &state) const {
@@ -28,7 +28,7 @@ public:
   /// Piece `number` of a state's result; what a state without keys has there is not looked at.
   Vector values(const Int32 &state, const Int32 &number) const {
     const Vector own =
-        logical_divide(values_(state, _), piece_)(_, number).load().to(f32); // of (head)
+        logical_divide(values_(state, _), piece_)(_, number).load().to(f32); // (piece)
     return select(Vector::splat(lse(state), piece_) == -kInfinity, 0.0f, own);
   }
 
@@ -58,7 +58,7 @@ const FamilyKernel merge{
       const float toBase2 = problem.base2 ? 1.0f : kToBase2;
       std::optional<Numeric> sink;
       if (problem.sink)
-        sink.emplace(p.sink.view(f32, problem.heads)(head).to(f32) * toBase2);
+        sink.emplace(p.sink.view(f32, problem.heads)(head).to(f32) * toBase2); // (heads)
       const Int32 zero(0);
       const CombinedRow found = combineParts(
           {.count = Int32(statesOf(problem)),
@@ -78,7 +78,7 @@ const FamilyKernel merge{
           piece, sink);
 
       RowResult result{.values = p.y.view(problem.y, {p.m, problem.heads, problem.head},
-                                          8 * problem.y.bytes())(token, head, _),
+                                          8 * problem.y.bytes())(token, head, _), // (head)
                        .natural = !problem.base2};
       if (problem.lse)
         result.lse.emplace(p.lse.view(f32, {p.m, problem.heads, 1})(token, head, _)); // (1)

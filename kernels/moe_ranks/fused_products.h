@@ -61,7 +61,7 @@ private:
   void copyRows(const Int32 &copier) const {
     const DispatchTakeParams<OnDevice> params = p_.take;
     const DispatchTake take(params, {parts_.dispatch, copiersOf(config_)});
-    const Int32 places = min(Int32(params.totals.view(i32, 3)(0)), params.places);
+    const Int32 places = min(Int32(params.totals.view(i32, 3)(0)), params.places); // (3)
     const int rows = RowThread::rowsPerBlock(copiersOf(config_).rows);
     for (Int32 unit : range(copier, Int32(places / config_.unit), Int32(config_.copiers))) {
       const Int32 end = Int32((unit + 1) * config_.unit);
@@ -80,9 +80,10 @@ private:
     const RowShape row = rowShape(parts_.dispatch);
     const Tensor rows = rowsOf(params.y, parts_.dispatch.x, params.places, row); // (places, n)
     if_(Boolean(Int32(thread_idx().x) < tile.rows), [&] {
-      const Tensor own = rows(Int32(tile.row + Int32(thread_idx().x)), _);
+      const Tensor own = rows(Int32(tile.row + Int32(thread_idx().x)), _); // (n)
       for (Int32 at : range(Int32(0), Int32(static_cast<std::int32_t>(row.n)), Int32(16)))
-        p_.work.view(f32, WorkLayout::kWords)(WorkLayout::kLine - 1) = Numeric(own(at)).to(f32);
+        p_.work.view(f32, WorkLayout::kWords)(WorkLayout::kLine - 1) =
+            Numeric(own(at)).to(f32); // (words)
     });
   }
 
@@ -126,7 +127,8 @@ private:
                   const Int32 row = token % tokens * results.topk + slot;
                   return Pointer(windows
                                      .rows(Int32(token / tokens), results.x, 0,
-                                           results.tokens * results.topk, rowShape(results))(row, _)
+                                           results.tokens * results.topk,
+                                           rowShape(results))(row, _) // (n)
                                      .iter());
                 }});
       work_.countDone(true);

@@ -62,9 +62,9 @@ const FamilyKernel reduce{
       }
       const auto codes = [&](const Cursor &at, int k) {
         if (!problem.places)
-          return at.load(x(_, k, IntTuple{_, own}), 0);                  // of (m, piece)
+          return at.load(x(_, k, IntTuple{_, own}), 0);                  // (m, piece)
         const Tensor rows = x(_, IntTuple{_, own});                      // (places, piece)
-        return at.load(rows(places[static_cast<std::size_t>(k)], _), 0); // of (piece)
+        return at.load(rows(places[static_cast<std::size_t>(k)], _), 0); // (piece)
       };
       // The scale of an access, which is in one group.
       const auto scaleAt = [&](const Cursor &at, int k) -> Numeric {

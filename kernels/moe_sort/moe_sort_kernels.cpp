@@ -43,7 +43,7 @@ public:
     for (Int32 place : range(numberOfAll(), counted(p_.places), threads_)) {
       sortedIds_(place) = padding;
       if (problem_.weights)
-        p_.sortedWeights.view(f32, p_.places)(place) = 0.0f;
+        p_.sortedWeights.view(f32, p_.places)(place) = 0.0f; // (places)
     }
     clearCounters();
   }
@@ -97,9 +97,10 @@ public:
         const Int32 before = isAlone() ? start : Int32(start + blockCount(expert, block_));
         goOnFrom(before, expert);
         ifFirst([&] {
-          p_.counts.view(i32, experts_)(expert) = isMasked() ? Int32(min(rows, capacity())) : rows;
+          p_.counts.view(i32, experts_)(expert) =
+              isMasked() ? Int32(min(rows, capacity())) : rows; // (experts)
           if (!isMasked())
-            p_.offsets.view(i32, experts_ + 1)(expert) = start;
+            p_.offsets.view(i32, experts_ + 1)(expert) = start; // (experts + 1)
         });
         if (!isMasked())
           starts_(expert) = start;
@@ -112,8 +113,8 @@ public:
       starts_(experts_) = last;
       ifFirst([&] {
         if (!isMasked())
-          p_.offsets.view(i32, experts_ + 1)(experts_) = last;
-        const Tensor totals = p_.totals.view(i32, 3); // (3)
+          p_.offsets.view(i32, experts_ + 1)(experts_) = last; // (experts + 1)
+        const Tensor totals = p_.totals.view(i32, 3);          // (3)
         totals(0) = last;
         totals(1) = tokens_;
         totals(2) = lost;
@@ -140,12 +141,12 @@ public:
       if_(fits, [&] {
         sortedIds_(place) = slot / problem_.topk | ((slot % problem_.topk) << kTokenBitsOfIds);
         if (problem_.weights)
-          p_.sortedWeights.view(f32, p_.places)(place) =
-              p_.weights.view(f32, Int32(p_.m * problem_.topk))(slot);
+          p_.sortedWeights.view(f32, p_.places)(place) =               // (places)
+              p_.weights.view(f32, Int32(p_.m * problem_.topk))(slot); // (m * topk)
       });
       if (problem_.places)
         if_(slot < p_.m * problem_.topk, [&] {
-          p_.slotPlaces.view(i32, Int32(p_.m * problem_.topk))(slot) =
+          p_.slotPlaces.view(i32, Int32(p_.m * problem_.topk))(slot) = // (m * topk)
               select(fits, place, Int32(kNone));
         });
     });
@@ -176,7 +177,7 @@ private:
     return config.blocks == 1 ? Int32(0) : Int32(block_idx().x);
   }
   static Int32 tokensOf(const MoeSortParams<OnDevice> &p, const MoeSortProblem &problem) {
-    return problem.tokens ? Int32(max(min(Int32(p.tokens.view(i32, 1)(0)), p.m), 0)) : p.m;
+    return problem.tokens ? Int32(max(min(Int32(p.tokens.view(i32, 1)(0)), p.m), 0)) : p.m; // (1)
   }
   bool isAlone() const { return config_.blocks == 1; }
   bool isMasked() const { return problem_.capacity != 0; }
@@ -195,7 +196,9 @@ private:
   template <class At> Int32 blockCount(const Int32 &expert, const At &at) const {
     return Int32(blockCounts()(expert, at));
   }
-  Pointer counterOf(const Int32 &expert) const { return counters_(wave_, _).iter() + expert; }
+  Pointer counterOf(const Int32 &expert) const {
+    return counters_(wave_, _).iter() + expert; // (counters)
+  }
 
   /// The expert of a slot as it is counted here, or kNone.
   Int32 expertOf(const Int32 &slot) const {
@@ -210,7 +213,8 @@ private:
     return if_(
         known(id, problem_.experts),
         [&] {
-          const Int32 here(p_.expertMap.view(i32, static_cast<int>(problem_.experts))(id));
+          const Int32 here(
+              p_.expertMap.view(i32, static_cast<int>(problem_.experts))(id)); // (experts)
           return Int32(select(known(here, experts_), here, Int32(kNone)));
         },
         [] { return Int32(kNone); });

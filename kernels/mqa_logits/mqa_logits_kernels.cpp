@@ -56,10 +56,10 @@ class PagedKeys {
 public:
   PagedKeys(const MqaLogitsProblem &problem, const MqaLogitsParams<OnDevice> &p,
             const Int32 &sequence)
-      : page_(problem.page),
-        keys_(p.pages.view(problem.x, {kAnyBlocks, problem.page, problem.head}, kPieceBytes)),
-        table_(p.blockTable.view(i32, {p.sequences, kAnyBlocks})(sequence, _)),
-        context_(gpu::uniform_load(p.seqLens.view(i32, p.sequences), sequence)),
+      : page_(problem.page), keys_(p.pages.view(problem.x, {kAnyBlocks, problem.page, problem.head},
+                                                kPieceBytes)), // (blocks, page, head)
+        table_(p.blockTable.view(i32, {p.sequences, kAnyBlocks})(sequence, _)),  // (blocks)
+        context_(gpu::uniform_load(p.seqLens.view(i32, p.sequences), sequence)), // (n)
         begin_(start(p, sequence)), end_(start(p, Int32(sequence + 1))) {
     if (problem.k_scale)
       scales_.emplace(p.scalePages.view(f32, {kAnyBlocks, problem.page})); // (blocks, page)
@@ -76,7 +76,8 @@ public:
 
 private:
   static Int32 start(const MqaLogitsParams<OnDevice> &p, const Int32 &sequence) {
-    return Int32(gpu::uniform_load(p.starts.view(i32, Int32(p.sequences + 1)), sequence));
+    return Int32(
+        gpu::uniform_load(p.starts.view(i32, Int32(p.sequences + 1)), sequence)); // (n + 1)
   }
   Int32 block(const Int32 &key) const {
     const Int32 number(table_(Int32((key.to(u32) / UInt32(page_)).to(i32))));
@@ -134,7 +135,7 @@ private:
     const Tensor own = lane_.partition(row); // (piece, pieces)
     std::vector<Vector> pieces;
     for (int i = 0; i < lane_.pieces(problem_.head); ++i)
-      pieces.push_back(own(_, i).load());
+      pieces.push_back(own(_, i).load()); // (piece)
     return pieces;
   }
 
@@ -147,7 +148,7 @@ private:
     const Tensor q = operands_.q(i, _, _),
                  weights = operands_.weights(i, _); // (heads, head), (heads)
     const auto load = [&](int head) {
-      Heads heads{piecesOf(q(lane_.row() + head, _)), {}};
+      Heads heads{piecesOf(q(lane_.row() + head, _)), {}}; // (head)
       for (int v = 0; v < lane_.sums(); ++v)
         heads.factors.push_back(weights(lane_.sumRow(v) + head));
       return heads;

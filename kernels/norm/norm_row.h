@@ -75,8 +75,8 @@ inline bool affineFits(const NormProblem &problem, const RowConfig &config) {
 class RowModulation {
 public:
   RowModulation(const NormOperands &operands, const RowThread &thread)
-      : gain_((*operands.gain)(batchOf(operands, thread), _)),
-        shift_((*operands.shift)(batchOf(operands, thread), _)) {}
+      : gain_((*operands.gain)(batchOf(operands, thread), _)),     // (n)
+        shift_((*operands.shift)(batchOf(operands, thread), _)) {} // (n)
   Vector operator()(const RowThread::Cursor &at, const Vector &y) const {
     return y * (1.0f + at.load(gain_, 0).to(f32)) + at.load(shift_, 0).to(f32);
   }

@@ -25,11 +25,11 @@ Operands operandsOf(const NormBackwardProblem &problem, const NormBackwardParams
           .dy = rowsOf(p.dy, problem.dy, p.m, shape),
           .dx = rowsOf(p.dx, problem.dy, p.m, shape),
           .weight = rowOf(p.weight, problem.weight, shape),
-          .rstd = p.rstd.view(f32, p.m),
+          .rstd = p.rstd.view(f32, p.m), // (m)
           .dresidual = problem.residual ? std::optional(rowsOf(p.dresidual, problem.dy, p.m, shape))
                                         : std::nullopt,
           .mean = problem.kind == NormKind::layer ? std::optional(p.mean.view(f32, p.m))
-                                                  : std::nullopt};
+                                                  : std::nullopt}; // (m)
 }
 
 /// One row of the partial sums: dweight's, and dbias's.
@@ -38,7 +38,8 @@ public:
   /// `row` of the partial sums (parts, n). The first `rows` rows are dweight's, then come dbias's.
   Sums(const NormBackwardProblem &problem, const NormBackwardConfig &config, const Tensor &sums,
        const Int32 &row, const Int32 &rows)
-      : config_(config), weight_(sums(row, _)), bias_(sums(row + rows, _)), hasBias_(problem.bias) {
+      : config_(config), weight_(sums(row, _)), bias_(sums(row + rows, _)),
+        hasBias_(problem.bias) { // (n), (n)
   }
 
   /// Makes room for the sums of a slot of the thread, in the order of the slots.

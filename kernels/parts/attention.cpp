@@ -211,8 +211,10 @@ struct Attention::Inside {
     const DType type = problem().kv;
     if (!blocks)
       return {layout,
-              impl::tokensTwice(rowsIn(k).view(type, {count, problem().head}, layout.align)),
-              impl::tokensTwice(rowsIn(v).view(type, {count, headV()}, layout.align))};
+              impl::tokensTwice(rowsIn(k).view(type, {count, problem().head},
+                                               layout.align)), // (tokens, tokens, head)
+              impl::tokensTwice(rowsIn(v).view(type, {count, headV()},
+                                               layout.align))}; // (tokens, tokens, head_v)
     const int page = problem().page;
     return {layout,
             pagesIn(k).view(type, {impl::kAnyBlocks, page, problem().head},

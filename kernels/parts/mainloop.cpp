@@ -151,7 +151,9 @@ private:
   }
   /// Scales as the loop reads them: exponents are bytes.
   static Tensor numbers(const Tensor &scales) {
-    return scales.dtype() == f32 ? scales : make_view(scales.iter().recast(u8), scales.layout());
+    return scales.dtype() == f32
+               ? scales
+               : make_view(scales.iter().recast(u8), scales.layout()); // (as scales)
   }
 
   const GemmProblem &problem_;

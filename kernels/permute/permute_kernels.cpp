@@ -47,10 +47,10 @@ public:
       std::vector<Vector> read;
       for (int a = 0; a < access(); ++a)
         read.push_back(if_(
-            isInside, [&] { return x(row * access() + a, piece, _).load(); },
+            isInside, [&] { return x(row * access() + a, piece, _).load(); }, // (A)
             [&] { return Vector::splat(std::int64_t(0), access(), type_); }));
       for (int a = 0; a < access(); ++a)
-        tile(_, j ^ i, i * access() + a, of).store(column(read, a));
+        tile(_, j ^ i, i * access() + a, of).store(column(read, a)); // (A)
     });
     gpu::barrier(AddressSpace::shared);
     eachTurn([&](const Int32 &turn) {
@@ -59,7 +59,7 @@ public:
                     i = at / tiles_.pieces % side, of = at / (tiles_.pieces * side);
         const Int32 row = (firstI + of * tiles_.pieces) * access() + i, piece = firstJ + j;
         if_((row < p_.i * access()) & (piece < p_.j),
-            [&] { y(row, piece, _).store(tile(_, j ^ (i / access()), i, of).load()); });
+            [&] { y(row, piece, _).store(tile(_, j ^ (i / access()), i, of).load()); }); // (A), (A)
       }
     });
   }
@@ -74,11 +74,12 @@ public:
     for (int part = 0; part < kPiecesOfRows; ++part)
       read.push_back(if_(
           first + part * tiles_.block < p_.i,
-          [&] { return x(first + part * tiles_.block, _).load(); },
+          [&] { return x(first + part * tiles_.block, _).load(); }, // (A)
           [&] { return Vector::splat(std::int64_t(0), access(), type_); }));
     for (int part = 0; part < kPiecesOfRows; ++part)
-      if_(first + part * tiles_.block < p_.i,
-          [&] { y(first + part * tiles_.block, _).store(read[static_cast<std::size_t>(part)]); });
+      if_(first + part * tiles_.block < p_.i, [&] {
+        y(first + part * tiles_.block, _).store(read[static_cast<std::size_t>(part)]); // (A)
+      });
   }
 
 private:
@@ -104,7 +105,7 @@ private:
   }
   /// The part of a tensor that the block's batch has, by its digits after the first two.
   static Tensor batch(const Tensor &of, const std::vector<Int32> &digits) {
-    return of(digits[4], digits[3], digits[2], _, _, _);
+    return of(digits[4], digits[3], digits[2], _, _, _); // (I, J pieces, A)
   }
   /// The number of a thread's square in a turn.
   Int32 place(const Int32 &turn) const { return turn * tiles_.block + thread_idx().x; }

@@ -101,7 +101,7 @@ const FamilyKernel quantise{kQuantise, [](const QuantiseParams<OnDevice> &p, con
 void once(const std::function<void()> &body) { if_(thread_idx().x == 0, body); }
 
 const FamilyKernel clear{kClear, [](const QuantiseScaleParams<OnDevice> &p, const SpecOf &) {
-                           once([&] { p.scale.view(u32, 1)(0) = UInt32(0); });
+                           once([&] { p.scale.view(u32, 1)(0) = UInt32(0); }); // (1)
                          }};
 const FamilyKernel largest{
     kLargest, [](const QuantiseLargestParams<OnDevice> &p, const SpecOf &spec) {
@@ -122,14 +122,14 @@ const FamilyKernel largest{
         RowConfig whole = config;
         whole.threads = whole.block;
         const Numeric bits = RowReduce(whole).max(ofThread.get());
-        once([&] { atomic(AtomicOp::max, p.scale.view(u32, 1).iter(), bits); });
+        once([&] { atomic(AtomicOp::max, p.scale.view(u32, 1).iter(), bits); }); // (1)
       });
     }};
 const FamilyKernel scaleKernel{kScale,
                                [](const QuantiseScaleParams<OnDevice> &p, const SpecOf &spec) {
                                  once([&] {
-                                   const Numeric bits = p.scale.view(u32, 1)(0);
-                                   p.scale.view(f32, 1)(0) = scaleOf(bits, spec->problem.q);
+                                   const Numeric bits = p.scale.view(u32, 1)(0);             // (1)
+                                   p.scale.view(f32, 1)(0) = scaleOf(bits, spec->problem.q); // (1)
                                  });
                                }};
 

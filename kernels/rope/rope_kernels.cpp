@@ -20,9 +20,9 @@ namespace {
 /// The heads of q, k or v, and the lane's numbers that all of them share.
 struct HeadKind {
   Heads heads;
-  HeadValues weight = {};                                  ///< HeadNorm::weighted
-  std::optional<Numeric> fixedScale = {};                  ///< if it is given
-  std::optional<Numeric> cacheScale = {};                  ///< KvScales::tensor
+  HeadValues weight = {};                 ///< HeadNorm::weighted
+  std::optional<Numeric> fixedScale = {}; ///< if it is given
+  std::optional<Numeric> cacheScale = {}; ///< KvScales::tensor
 };
 
 /// Heads of a token, one for each group of lanes.
@@ -81,8 +81,7 @@ private:
     const Numeric place = select(kept, slot, 0);
     for (const Round &round : rounds)
       for (std::size_t kind = 0; kind < round.kinds.size(); ++kind)
-        where(ofKind(round, *round.kinds[kind]),
-              [&] { head(round, kind, rotation, kept, place); });
+        where(ofKind(round, *round.kinds[kind]), [&] { head(round, kind, rotation, kept, place); });
   }
 
   static Numeric groupOf(const RopeConfig &config) {
@@ -134,7 +133,7 @@ private:
       if_(kept, [&] {
         const Tensor row = (*kind.heads.cache)(place, head, _); // (head)
         if (quantisesCache(problem_) && problem_.cache_scales == KvScales::token)
-          cacheWithScale(row, inF32(values), (*kind.heads.cacheScale)(place, _), head);
+          cacheWithScale(row, inF32(values), (*kind.heads.cacheScale)(place, _), head); // (heads)
         else
           cache(row, values, kind.cacheScale ? kind.cacheScale : round.cacheScales[number]);
       });
@@ -191,8 +190,9 @@ private:
     const int lanes = normedLanes(slot);
     if (lanes == slot.accesses)
       return normed;
-    return lanes ? select(Vector::splat(Boolean(lane_.number() < lanes), other.size()), normed, other)
-                 : other;
+    return lanes
+               ? select(Vector::splat(Boolean(lane_.number() < lanes), other.size()), normed, other)
+               : other;
   }
   /// x / sqrt(mean(x^2) + eps), times the weight if there is one, of what is normed. Where a lane has
   /// no access, x is 0.
@@ -206,8 +206,8 @@ private:
                                      static_cast<float>(problem_.eps));
     HeadValues results;
     for (std::size_t i = 0; i < x.size(); ++i)
-      results.push_back(whereNormed(
-          i, weight.empty() ? x[i] * rstd : x[i] * rstd * weight[i].to(f32), x[i]));
+      results.push_back(
+          whereNormed(i, weight.empty() ? x[i] * rstd : x[i] * rstd * weight[i].to(f32), x[i]));
     return results;
   }
 
@@ -296,10 +296,9 @@ private:
     HeadValues largest;
     for (const Vector &v : values)
       largest.push_back(magnitudes(v));
-    const Numeric scale =
-        scaleOf(gpu::warp_reduce(combine(largest, Reduction::max), Reduction::max,
-                                 lane_.shape().lanes),
-                problem_.cached);
+    const Numeric scale = scaleOf(
+        gpu::warp_reduce(combine(largest, Reduction::max), Reduction::max, lane_.shape().lanes),
+        problem_.cached);
     if_(lane_.number() == 0, [&] { scales(head) = scale; });
     const Numeric inverse = 1.0f / scale;
     each([&](const HeadSlot &slot, std::size_t i) {

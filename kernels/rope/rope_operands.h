@@ -97,7 +97,7 @@ private:
                    bytes(problem_.weight, accessOf(problem_))); // (normed)
   }
   Maybe fixedScale(const Strided<OnDevice, 0> &of) const {
-    return problem_.quantise == Quantisation::fixed ? Maybe(of.view(f32, 1)) : Maybe();
+    return problem_.quantise == Quantisation::fixed ? Maybe(of.view(f32, 1)) : Maybe(); // (1)
   }
   Maybe groupScales(const Strided<OnDevice, 0> &of, int heads) const {
     if (problem_.quantise != Quantisation::row)

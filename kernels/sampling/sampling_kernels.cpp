@@ -216,11 +216,11 @@ void choose(SamplingRow &row) {
   if (problem.log_probabilities)
     log.emplace(select(isNumber, logProbability(row, shares, token.get()), Float32(kNaN)));
   if_(row.thread() == 0, [&] {
-    p.tokens.view(i32, p.m)(row.number()) = token;
+    p.tokens.view(i32, p.m)(row.number()) = token; // (m)
     if (problem.draft != Draft::none)
-      p.accepted.view(i32, p.m)(row.number()) = accepted;
+      p.accepted.view(i32, p.m)(row.number()) = accepted; // (m)
     if (log)
-      p.logProbabilities.view(f32, p.m)(row.number()) = *log;
+      p.logProbabilities.view(f32, p.m)(row.number()) = *log; // (m)
     if (problem.advance) {
       const Tensor offsets = p.offsets.view(i64, p.m); // (m)
       offsets(row.number()) = offsets(row.number()) + 1;
@@ -251,7 +251,7 @@ const FamilyKernel sequences{
           count += goesOn;
           goesOn &= accepted(row);
         }
-        p.lengths.view(i32, p.sequences)(sequence) = count;
+        p.lengths.view(i32, p.sequences)(sequence) = count; // (n)
       });
     }};
 

@@ -45,18 +45,18 @@ public:
 
   /// Accesses of a thread that are under way at a time.
   int ahead() const {
-    const bool isPlain = !problem_.bias && !problem_.mask && !problem_.penalties &&
-                         problem_.draft == Draft::none;
+    const bool isPlain =
+        !problem_.bias && !problem_.mask && !problem_.penalties && problem_.draft == Draft::none;
     return std::clamp((isPlain ? kTokensAhead : kTokensAhead / 2) / vector_, 1, 4);
   }
 
   /// What a vector (m) has for the row.
   Numeric own(const Strided<OnDevice, 0> &vector, DType dtype) const {
-    return vector.view(dtype, p_.m)(row_);
+    return vector.view(dtype, p_.m)(row_); // (m)
   }
   /// The element of a token, from 0 on, in the row of a matrix (m, vocabulary).
   Numeric own(const Strided<OnDevice, 1> &matrix, DType dtype, const Int32 &token) const {
-    return matrix.view(dtype, {p_.m, tokens()})(row_, token);
+    return matrix.view(dtype, {p_.m, tokens()})(row_, token); // (m, tokens)
   }
   /// The value of a token, from 0 on.
   Numeric value(const Int32 &token) const {

@@ -31,7 +31,7 @@ public:
         row_(block_idx().x), elements_(p.x.view(spec.problem.x, {p.m, p.n},
                                                 vector_ * spec.problem.x.bytes())(row_, _)), // (n)
         length_(spec.problem.lengths
-                    ? Int32(min(max(Numeric(p.lengths.view(i32, p.m)(row_)), 0), p.n))
+                    ? Int32(min(max(Numeric(p.lengths.view(i32, p.m)(row_)), 0), p.n)) // (m)
                     : Int32(p.n)) {}
 
   int block() const { return block_; }
@@ -137,7 +137,7 @@ private:
   static constexpr int kAnyBlocks = 1 << 30;
   /// One that there is not counts as the nearest.
   static Int32 sequenceOf(const TopKParams<OnDevice> &p, const Int32 &row) {
-    return Int32(min(max(Numeric(p.sequences.view(i32, p.m)(row)), 0), p.tableRows - 1));
+    return Int32(min(max(Numeric(p.sequences.view(i32, p.m)(row)), 0), p.tableRows - 1)); // (m)
   }
 
   const TopKProblem &problem_;
@@ -209,7 +209,7 @@ const FamilyKernel topK{
       }
       for (Int32 i : range(Int32(count + row.thread()), Int32(problem.k), row.block()))
         chosen.none(i);
-      if_(row.thread() == 0, [&] { p.counts.view(i32, p.m)(row.number()) = count; });
+      if_(row.thread() == 0, [&] { p.counts.view(i32, p.m)(row.number()) = count; }); // (m)
     }};
 
 } // namespace

@@ -11,9 +11,7 @@ namespace {
 void moveBlock(const Preshuffled &weights, int threads, const WeightParams<OnDevice> &p) {
   constexpr int rows = Preshuffled::kRows, lanes = rows * Preshuffled::kPieces;
   // Pieces are moved as they are, whatever their elements mean.
-  const DType type = weights.bytes == 1   ? DType(u8)
-                     : weights.bytes == 2 ? DType(u16)
-                                          : DType(u32);
+  const DType type = weights.bytes == 1 ? DType(u8) : weights.bytes == 2 ? DType(u16) : DType(u32);
   const int piece = weights.piece();
   const std::int64_t count = weights.blocksN() * weights.blocksK();
   const Tensor raw = p.raw.view(type, {weights.n, weights.k}, Preshuffled::kPieceBytes); // (n, k)
@@ -29,14 +27,14 @@ void moveBlock(const Preshuffled &weights, int threads, const WeightParams<OnDev
   const auto read = [&] {
     const Tensor pieces =
         flat_divide(blocks(_, _, blockN, blockK), {1, piece}); // (1, piece, 16, 4)
-    return pieces(0, _, row, lane / rows).load();
+    return pieces(0, _, row, lane / rows).load();              // (piece)
   };
   const bool whole = weights.n % rows == 0 && weights.k % weights.blockK() == 0;
   const Boolean inside =
       (blockN * rows + row < weights.n) & (blockK * weights.blockK() + column < weights.k);
   const Vector moved =
       whole ? read() : if_(inside, read, [&] { return Vector::splat(0, piece, type); });
-  out(block, lane, _).store(moved);
+  out(block, lane, _).store(moved); // (piece)
 }
 
 const FamilyKernel weight{

@@ -167,6 +167,24 @@ TEST_CASE("neutral files name no vendor") {
   expectNothing(house::neutralNames, "src/builder/rocdl/a.cpp", "int vgprs();");
 }
 
+TEST_CASE("lines of the kernel library that make tensors end in their shapes") {
+  expectKept(house::shapeComments);
+  for (const char *text :
+       {"const Tensor a = flat_divide(x, 4);", "put(own(_, i));",
+        "copy(to(make_coord(_, 0), 1), b);", "return make_view(p,\n  make_layout(4)); // a view",
+        "gain(p.scale.view(f32, 1)(0));", "auto a = mma.make_fragment_A(x); // the first"})
+    expectFound(house::shapeComments, "kernels/gemm/a.h", text,
+                "kernels/gemm/a.h:1 makes a tensor");
+  expectFound(house::shapeComments, "include/flydsl/kernels/a.h", "local_tile(x, 4, 0);", "shape");
+  for (const char *text :
+       {"const Tensor a = flat_divide(x, 4); // (4, n / 4)",
+        "const Tensor a =\n  make_view(p,\n  make_layout(4)); // (4)", "// make_view(p, l);",
+        "make_tile(_, _, alongK(form));", "Tile({Tile::Mode(_), keys()});", "f(\"a_divide(_)\");",
+        "int a_ = preview(b);"})
+    expectNothing(house::shapeComments, "kernels/gemm/a.h", text);
+  expectNothing(house::shapeComments, "samples/a.cpp", "make_view(p, l);");
+}
+
 TEST_CASE("messages avoid words over which newcomers stumble") {
   expectKept(house::messageWords);
   expectFound(house::messageWords, "kernels/a.cpp", "no(\"loads, which it has not\")",

@@ -42,4 +42,10 @@ Findings neutralNames(const Tree &tree);
 /// Messages avoid the words over which newcomers stumble.
 Findings messageWords(const Tree &tree);
 
+// shapes.cpp
+
+/// A line of the kernel library that makes a tensor, by a divide, a partition, a fragment, a view or a
+/// slice, ends in its shape: `// (tileM, tileK)`. `scripts/shapes` compares it with traces.
+Findings shapeComments(const Tree &tree);
+
 } // namespace house

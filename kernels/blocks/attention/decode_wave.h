@@ -137,10 +137,10 @@ inline ValueOperands valuesOfRows(const DecodeLane &lane, int width,
     return columnsOfBytes(width, keys, lane.form().b, load);
   const Tensor block = make_rmem_tensor(IntTuple({width, keys}), lane.form().b); // (width, keys)
   for (int i = 0; i < keys; ++i)
-    block(_, i).store(load(i));
+    block(_, i).store(load(i)); // (width)
   ValueOperands tiles;
   for (int e = 0; e < width; ++e)
-    tiles.push_back(block(e, _).load());
+    tiles.push_back(block(e, _).load()); // (keys)
   return tiles;
 }
 
@@ -191,7 +191,7 @@ public:
       for (int t = 0; t < lane_.keyTiles(); ++t) {
         const Vector own = joined(count, [&](int i) { return key(t, piece + i); });
         for (std::size_t tile = 0; tile < scores.size(); ++tile)
-          product_.add(scores[tile](_, t), own, queries[tile]);
+          product_.add(scores[tile](_, t), own, queries[tile]); // (V)
       }
     }
     for (int tile = 0; tile < rowTiles(); ++tile)
@@ -242,9 +242,9 @@ private:
       return first;
     const int size = static_cast<int>(first.size());
     const Tensor all = make_rmem_tensor(IntTuple({size, count}), first.dtype()); // (size, count)
-    all(_, 0).store(first);
+    all(_, 0).store(first);                                                      // (size)
     for (int i = 1; i < count; ++i)
-      all(_, i).store(part(i));
+      all(_, i).store(part(i)); // (size)
     return all.load();
   }
   static Vector vectorOf(const std::vector<Numeric> &numbers) {

@@ -98,15 +98,16 @@ inline Tensor tokensTwice(const Tensor &rows) {
 
 /// The numbers of the blocks of a sequence, and its tokens. All pages but the last are full.
 inline Tensor blocksOf(const CsrPages<OnDevice> &p, const Int64 &sequences, const Int32 &sequence) {
-  const Int32 first(gpu::uniform_load(p.starts.view(i32, sequences + 1), sequence));
-  const Tensor all = p.pages.view(i32, kAnyBlocks);   // (blocks of all sequences)
-  return make_view(all.iter() + first, all.layout()); // (blocks)
+  const Int32 first(
+      gpu::uniform_load(p.starts.view(i32, sequences + 1), sequence)); // (sequences + 1)
+  const Tensor all = p.pages.view(i32, kAnyBlocks);                    // (blocks of all sequences)
+  return make_view(all.iter() + first, all.layout());                  // (blocks)
 }
 inline Int32 tokensOf(const CsrPages<OnDevice> &p, int page, const Int64 &sequences,
                       const Int32 &sequence) {
   const Tensor starts = p.starts.view(i32, sequences + 1); // (sequences + 1)
   const Int32 pages(gpu::uniform_load(starts, sequence + 1) - gpu::uniform_load(starts, sequence)),
-      last(gpu::uniform_load(p.lengths.view(i32, sequences), sequence));
+      last(gpu::uniform_load(p.lengths.view(i32, sequences), sequence)); // (sequences)
   return max((pages - 1) * page + last, 0);
 }
 

@@ -27,7 +27,7 @@ public:
       : SequencesOfList(
             problem,
             [lengths, n](const Int32 &sequence) { return Int32(lengths.view(i32, n)(sequence)); },
-            starts, n) {}
+            starts, n) {} // (n)
 
   const Int32 &count() const { return n_; }
   /// The units of a sequence.

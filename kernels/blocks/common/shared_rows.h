@@ -32,7 +32,7 @@ public:
     const Tensor all =
         make_rmem_tensor(IntTuple({size, count / size}), type_); // (size, count / size)
     for (int i = 0; i < count / size; ++i)
-      all(_, i).store(part(i));
+      all(_, i).store(part(i)); // (size)
     return all.load();
   }
   /// Where the elements of a row from lane + constant on are; as in `load`.
@@ -46,7 +46,7 @@ public:
         make_rmem_tensor(IntTuple({chunk(), count / chunk()}), type_); // (chunk, count / chunk)
     all.store(values);
     for (int i = 0; i < count / chunk(); ++i)
-      at(row, row, element, i * chunk()).store(all(_, i).load());
+      at(row, row, element, i * chunk()).store(all(_, i).load()); // (chunk)
   }
 
 private:

@@ -239,7 +239,7 @@ inline Vector neighbours(const Vector &values) {
 /// Those of a product (V, n, m).
 inline GroupSums groupsOf(const MatrixForm &form, const Tensor &sums) {
   return [form, sums](int i, int j) {
-    const Vector values = sums(_, j, i).load();
+    const Vector values = sums(_, j, i).load(); // (V)
     return form.interleaved() ? neighbours(values) : values;
   };
 }

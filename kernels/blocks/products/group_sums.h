@@ -119,8 +119,8 @@ private:
     for (int j = 0; j < shape().tilesOfHalf(); ++j) {
       const Vector factors = this->factors(stage, group, half, j);
       for (int i = 0; i < shape().tilesM(); ++i) {
-        const Tensor sums = of(half)(_, j, i);
-        sums.store(sums.load() + products(_, j, i).load() * factors);
+        const Tensor sums = of(half)(_, j, i);                        // (V)
+        sums.store(sums.load() + products(_, j, i).load() * factors); // (V)
       }
     }
   }

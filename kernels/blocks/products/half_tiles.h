@@ -142,7 +142,8 @@ private:
       for (int product = 0; product < shape_.form.products(); ++product)
         for (int i = 0; i < tilesM; ++i)
           for (int j = 0; j < tilesN; ++j)
-            sums_.addTile(half, first + j, m * tilesM + i, b(_, j, product), a(_, i, product));
+            sums_.addTile(half, first + j, m * tilesM + i, b(_, j, product),
+                          a(_, i, product)); // (V)
     }
   }
 

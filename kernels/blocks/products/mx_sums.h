@@ -80,13 +80,13 @@ public:
       ofA.push_back(own(stage, part, parts, i));
     for (int j = 0; j < shape().tilesOfHalf(); ++j) {
       const OwnScale ofB = own(stage, part, parts, rowOfB(half, j));
-      const Tensor operandB = elements(b(_, j, 0), scales_.elementB);
+      const Tensor operandB = elements(b(_, j, 0), scales_.elementB); // (V)
       for (int i = 0; i < shape().tilesM(); ++i) {
         const MmaAtom atom = atomOf(ofB.byte, ofA[at(i)].byte)
                                  .set_value("scale_a", ofB.word)
                                  .set_value("scale_b", ofA[at(i)].word);
-        const Tensor sums = of(half)(_, j, i);
-        mma_atom_call(atom, sums, operandB, elements(a(_, i, 0), scales_.elementA), sums);
+        const Tensor sums = of(half)(_, j, i);                                             // (V)
+        mma_atom_call(atom, sums, operandB, elements(a(_, i, 0), scales_.elementA), sums); // (V)
       }
     }
   }
@@ -155,7 +155,7 @@ private:
   }
   /// The lane's scales of a row, in a step of so many parts.
   OwnScale own(int stage, int part, int parts, int row) const {
-    const Tensor words = words_[at(stage)](_, row);
+    const Tensor words = words_[at(stage)](_, row); // (words)
     const Numeric word = joined(words, part * ofPart(), ofPart());
     if (!word_ || ofRow())
       return {word.to(i32)};

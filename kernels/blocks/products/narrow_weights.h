@@ -112,7 +112,7 @@ private:
           const Int32 place = pieces_[at(j)] + (block * bytes_.block() +
                                                 piece * shape_.form.across * Preshuffled::kRows *
                                                     Preshuffled::kPieceBytes);
-          words_[at(set)](_, pieceNumber(half, j, block, piece))
+          words_[at(set)](_, pieceNumber(half, j, block, piece)) // (4)
               .store(bounded_load(buffer.iter(),
                                   {guarded ? insideOf(buffer, inside, place) : place,
                                    step * (bytesOf(shape_.tileK) * Preshuffled::kRows)},

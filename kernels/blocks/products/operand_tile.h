@@ -32,7 +32,8 @@ struct OperandTile {
   /// Half of it, `rows` rows.
   OperandTile half(int number, int rows) const {
     const Tensor halves = flat_divide(tile, {rows, flydsl::size(tile, 1)}); // (size / 2, K, 2, 1)
-    return {halves(_, _, number, 0), Int32(exist - number * rows), layout, far, once};
+    return {halves(_, _, number, 0), Int32(exist - number * rows), layout, far,
+            once}; // (size / 2, K)
   }
 };
 
@@ -104,7 +105,7 @@ struct PreparedTile {
     return {weights,
             make_view(all.iter() + all.layout()(make_coord(0, first), make_coord(0, 0, 0)),
                       all.layout()),
-            Int32(blocks - first), size};
+            Int32(blocks - first), size}; // (W, n, k)
   }
 };
 

@@ -48,7 +48,7 @@ public:
   }
   /// Adds the product of one instruction to tile (j, i) of 16 x 16 of a half.
   void addTile(int half, int j, int i, const Tensor &b, const Tensor &a) const {
-    const Tensor sums = of(half)(_, j, i);
+    const Tensor sums = of(half)(_, j, i); // (V)
     mma_atom_call(unscaledAtom(shape_.form), sums, b, a, sums);
   }
   /// The groups of a half as an epilogue takes them.
@@ -212,8 +212,8 @@ private:
       for (int n = 0; n < shape().scalesOfHalf(); ++n)
         factors.push_back(ofA * factor(scaleOfB(half, stage, n, block)));
       for (int j = 0; j < shape().tilesOfHalf(); ++j) {
-        const Tensor sums = of(half)(_, j, i);
-        sums.store(sums.load() + products(_, j, i).load() * factors[at(scaleNumber(j))]);
+        const Tensor sums = of(half)(_, j, i);                                            // (V)
+        sums.store(sums.load() + products(_, j, i).load() * factors[at(scaleNumber(j))]); // (V)
       }
     }
   }
@@ -229,8 +229,8 @@ private:
             matrixAtom(shape().form)
                 .set_value("scale_a", ofBlock(scaleOfB(half, stage, scaleNumber(j), block)))
                 .set_value("scale_b", ofBlock(scaleOfA(stage, i, block)));
-        const Tensor sums = of(half)(_, j, i);
-        mma_atom_call(atom, sums, b(_, j, 0), a(_, i, 0), sums);
+        const Tensor sums = of(half)(_, j, i);                   // (V)
+        mma_atom_call(atom, sums, b(_, j, 0), a(_, i, 0), sums); // (V)
       }
   }
 

@@ -57,7 +57,7 @@ public:
     for (int i = 0; i < shape_.tilesM(); ++i) {
       const Tensor &row = rows_[static_cast<std::size_t>(i)]; // (V, parts)
       if (byPieces) {
-        fetchPieces(step, part, i, row(_, part), to(_, i, 0), ofStep);
+        fetchPieces(step, part, i, row(_, part), to(_, i, 0), ofStep); // (V)
         continue;
       }
       const Boolean inside = testedOfPart<Int32>(shape_, shape_.k, step, part, Int32(0)) <
@@ -70,7 +70,7 @@ private:
   void addRows(const OperandTile &tile) {
     const Tensor all = slice_.partition_S(firstStepOf(shape_, tile)); // (V, m, parts)
     for (int i = 0; i < shape_.tilesM(); ++i)
-      rows_.push_back(all(_, i, _));
+      rows_.push_back(all(_, i, _)); // (V, parts)
   }
   void addRows(const GatheredTile &tile) {
     const RowPlaces places(shape_, tile);

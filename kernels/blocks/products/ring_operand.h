@@ -128,8 +128,8 @@ public:
                        const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
         load_(128, tile.dtype()), slice_(byRows().get_slice(thread_idx().x)),
-        from_(slice_.partition_S(firstStepOf(shape, tile))), // (V, m, k)
-        fetched_(make_fragment_like(slice_.partition_D(stage(0)))) {
+        from_(slice_.partition_S(firstStepOf(shape, tile))),         // (V, m, k)
+        fetched_(make_fragment_like(slice_.partition_D(stage(0)))) { // (V, m, k)
     for (int number = 0; number < shape.stages; ++number)
       to_.push_back(slice_.partition_D(stage(number))); // (V, m, k)
   }
@@ -165,7 +165,7 @@ public:
                     std::move(fragments)),
         load_(make_copy_atom(BoundedCopy128b(), tile.matrix.dtype())),
         slice_(byRows().get_slice(thread_idx().x)),
-        fetched_(make_fragment_like(slice_.partition_D(stage(0)))),
+        fetched_(make_fragment_like(slice_.partition_D(stage(0)))), // (V, m, k)
         column_(thread_idx().x % across() * piece()) {
     const RowPlaces places(shape, tile);
     const Int32 first(thread_idx().x / across());
@@ -181,7 +181,7 @@ public:
   void fetch(const Int32 &step, int) const override {
     for (int m = 0; m < loads(); ++m)
       copy(load_, from_[at(m)], fetched_(make_coord(_, 0), m, 0),
-           {.soffset = step * shape().tileK});
+           {.soffset = step * shape().tileK}); // (V)
   }
   void fetchLast(int stage) const override {
     const int last = shape().steps() - 1;
@@ -190,7 +190,7 @@ public:
     const Boolean inside = column_ < static_cast<std::int32_t>(lastColumns());
     for (int m = 0; m < loads(); ++m)
       copy(load_, zerosUnless(inside, from_[at(m)]), fetched_(make_coord(_, 0), m, 0),
-           {.soffset = Int32(last * shape().tileK)});
+           {.soffset = Int32(last * shape().tileK)}); // (V)
   }
   void write(int stage) const override { copy(atom(), fetched_, to_[at(stage)]); }
 
@@ -218,10 +218,13 @@ public:
         tile_(tile), neighbours_(std::min(loads(), piece())),
         slice_(byColumns().get_slice(thread_idx().x)), buffer_(buffer(Int32(0)).iter()),
         bytesAlongK_(Int32((Int64(tile.tile.stride()[1]) * bytes()).to(i32))),
-        from_(slice_.partition_S(make_view(
-            IntTuple(0), make_layout({tile.size(), shape.tileK}, {bytes(), bytesAlongK_})))),
-        fetched_(make_rmem_tensor({neighbours_, piece(), loads() / neighbours_}, tile.dtype())),
-        turned_(make_rmem_tensor({piece(), neighbours_, loads() / neighbours_}, tile.dtype())) {
+        from_(slice_.partition_S(
+            make_view(IntTuple(0), make_layout({tile.size(), shape.tileK},
+                                               {bytes(), bytesAlongK_})))), // (1, m, k)
+        fetched_(make_rmem_tensor({neighbours_, piece(), loads() / neighbours_},
+                                  tile.dtype())), // (neighbours, piece, passes)
+        turned_(make_rmem_tensor({piece(), neighbours_, loads() / neighbours_},
+                                 tile.dtype())) { // (piece, neighbours, passes)
     for (int number = 0; number < shape.stages; ++number)
       to_.push_back(slice_.partition_D(stage(number))); // (V, m, k)
   }
@@ -239,7 +242,7 @@ public:
       for (int n = 0; n < neighbours_; ++n) {
         for (int k = 0; k < piece(); ++k)
           turned_(k, n, pass) = fetched_(n, k, pass);
-        copy(atom(), turned_(_, n, pass), to(make_coord(n, _), pass, 0));
+        copy(atom(), turned_(_, n, pass), to(make_coord(n, _), pass, 0)); // (piece)
       }
   }
 
@@ -263,7 +266,8 @@ private:
           fetched_(0, k, pass) = bounded_load(buffer, {place, before}, tile_.dtype());
         else
           fetched_(_, k, pass)
-              .store(bounded_load(buffer, {place, before}, tile_.dtype(), neighbours_));
+              .store(bounded_load(buffer, {place, before}, tile_.dtype(),
+                                  neighbours_)); // (neighbours)
       }
   }
   /// A thread has pieces of K of some neighbours.

@@ -27,7 +27,7 @@ inline void withTotal(const LoopShape &shape, const Sums &sums, const Pointer &m
                             {1, 4, group, group * quads,
                              group * quads * groups})); // (4, threads, quads, groups, waves - 1)
   const auto load = [&](int number, int other) {
-    const auto quad = [&](int at) { return shared(_, thread, at, number, other).load(); };
+    const auto quad = [&](int at) { return shared(_, thread, at, number, other).load(); }; // (4)
     return quads == 1 ? quad(0) : joined(quad(0), quad(1));
   };
   const auto each = [&](const std::function<void(const Tensor &, int)> &body) {
@@ -35,12 +35,12 @@ inline void withTotal(const LoopShape &shape, const Sums &sums, const Pointer &m
     for (int half = 0; half < shape.halves; ++half)
       for (int j = 0; j < shape.tilesOfHalf(); ++j)
         for (int i = 0; i < shape.tilesM(); ++i)
-          body(sums.of(half)(_, j, i), number++);
+          body(sums.of(half)(_, j, i), number++); // (V)
   };
   if_(wave > 0, [&] {
     each([&](const Tensor &own, int number) {
       for (int quad = 0; quad < quads; ++quad)
-        shared(_, thread, quad, number, wave - 1).store(part(own.load(), 4 * quad, 4));
+        shared(_, thread, quad, number, wave - 1).store(part(own.load(), 4 * quad, 4)); // (4)
     });
   });
   gpu::barrier(AddressSpace::shared);

@@ -21,7 +21,8 @@ class PartSums {
 public:
   PartSums(const PartsShape &shape, const Tensor &sums) : shape_(shape), sums_(sums) {}
   PartSums(const PartsShape &shape, const Strided<OnDevice, 0> &workspace, const Int32 &m)
-      : PartSums(shape, workspace.view(shape.acc, {shape.parts, m, shape.columns()}, kPieceBytes)) {
+      : PartSums(shape, workspace.view(shape.acc, {shape.parts, m, shape.columns()},
+                                       kPieceBytes)) { // (part, row, column)
   }
 
   /// The tile of a part's sums that starts at (row, column).

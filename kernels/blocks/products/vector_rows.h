@@ -30,7 +30,9 @@ public:
         inK_(wave_ % shape.wavesK), first_(wave_ / shape.wavesK * own()),
         pieces_(make_rmem_tensor(IntTuple({piece_, shape.tileM, 2}), a.dtype())), // (piece, m, 2)
         piecesB_(make_rmem_tensor(IntTuple({piece_, own(), 2}), b.dtype())),      // (piece, n, 2)
-        sums_(make_rmem_tensor(IntTuple({kWidth, shape.tileM, own()}), shape.form.acc)) {}
+        sums_(make_rmem_tensor(IntTuple({kWidth, shape.tileM, own()}),
+                               shape.form.acc)) { // (width, m, n)
+  }
 
   /// Sums up the tile, then runs `finish` in the threads that have a group of C, with the place of
   /// the tile's sums. `tileOf` makes the tile of so many threads.
@@ -38,7 +40,9 @@ public:
            const std::function<void(const TileOfC &, const GroupSums &)> &finish) {
     once_([&](CachePolicy cache) {
       loadB_.by(cache);
-      each([&](int i, int j) { sums_(_, i, j).store(Vector::splat(0, kWidth, shape_.form.acc)); });
+      each([&](int i, int j) {
+        sums_(_, i, j).store(Vector::splat(0, kWidth, shape_.form.acc)); // (width)
+      });
       runRounds<Int32>(shape_, *this);
     });
     SharedAllocator shared;
@@ -48,7 +52,7 @@ public:
                     {1, shape_.tileN, shape_.tileN * shape_.tileM})); // (tileN, tileM, wavesK)
     each([&](int i, int j) {
       const Numeric total =
-          gpu::warp_reduce(sums_(_, i, j).load().reduce(Reduction::add), Reduction::add);
+          gpu::warp_reduce(sums_(_, i, j).load().reduce(Reduction::add), Reduction::add); // (width)
       if_(lane_ == 0, [&] { totals(first_ + j, i, inK_) = total; });
     });
     gpu::barrier(AddressSpace::shared);
@@ -76,16 +80,17 @@ public:
   void fetch(const Int32 &round, int stage, bool guarded) const {
     const Int32 step = round * shape_.wavesK + inK_;
     for (int j = 0; j < own(); ++j)
-      fetchPiece(loadB_.atom(), b_, Int32(first_ + j), step, piecesB_(_, j, stage), guarded);
+      fetchPiece(loadB_.atom(), b_, Int32(first_ + j), step, piecesB_(_, j, stage),
+                 guarded); // (piece)
     for (int i = 0; i < shape_.tileM; ++i)
-      fetchPiece(load_, a_, Int32(i), step, pieces_(_, i, stage), guarded);
+      fetchPiece(load_, a_, Int32(i), step, pieces_(_, i, stage), guarded); // (piece)
     // Otherwise the scheduler moves the loads down to where they are waited for.
     gpu::schedule_fence();
   }
   void multiply(int stage) const {
     for (int at = 0; at < piece_; at += kWidth) {
       const auto numbers = [&](const Tensor &from, int number) {
-        return part(from(_, number, stage).load(), at, kWidth).to(shape_.form.acc);
+        return part(from(_, number, stage).load(), at, kWidth).to(shape_.form.acc); // (piece)
       };
       std::vector<Vector> rows;
       for (int i = 0; i < shape_.tileM; ++i)
@@ -93,7 +98,7 @@ public:
       for (int j = 0; j < own(); ++j) {
         const Vector column = numbers(piecesB_, j);
         for (int i = 0; i < shape_.tileM; ++i) {
-          const Tensor sum = sums_(_, i, j);
+          const Tensor sum = sums_(_, i, j); // (width)
           sum.store(multiplied(column, rows[static_cast<std::size_t>(i)], sum.load()));
         }
       }

@@ -85,7 +85,8 @@ inline Tensor bufferOf(const Tensor &tile, const IntTuple &exist,
   const Int64 bytes =
       ReachOfPart(exist, tile.stride()).elements() * (tile.dtype().memory_bits() / 8);
   const Int64 end = any ? Int64(select(*any, bytes, Int64(0))) : bytes;
-  return bounded(make_view(tile.iter(), make_layout(tile.shape(), narrow(tile.stride()))), end);
+  return bounded(make_view(tile.iter(), make_layout(tile.shape(), narrow(tile.stride()))),
+                 end); // (as tile)
 }
 /// A number of elements from a buffer's start: the given one if it is inside, otherwise one that is
 /// outside of every buffer.
@@ -94,7 +95,7 @@ inline Int32 insideOf(const Tensor &buffer, const Boolean &inside, const Int32 &
 }
 /// A part of a buffer if it is inside, otherwise zeros: the same part of what lies past the end.
 inline Tensor zerosUnless(const Boolean &inside, const Tensor &part) {
-  return make_view(part.iter() + insideOf(part, inside, Int32(0)), part.layout()); // as part
+  return make_view(part.iter() + insideOf(part, inside, Int32(0)), part.layout()); // (as part)
 }
 
 } // namespace kernels::impl

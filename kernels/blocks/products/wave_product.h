@@ -49,7 +49,7 @@ public:
     const int count = pieces(size(row).value());
     const Tensor all =
         composition(row, make_layout({piece_, form_.across, count})); // (piece, across, pieces)
-    return all(_, form_.replicated() ? Int32(0) : group_, _);
+    return all(_, form_.replicated() ? Int32(0) : group_, _);         // (piece, pieces)
   }
 
   /// Values of the result that a lane has.
@@ -113,14 +113,15 @@ private:
                        const Vector &first, const Vector &second) {
     const Tensor a = held(first, each), b = held(second, each); // (each, products)
     for (int i = begin; i < end; ++i)
-      mma_atom_call(atom, sums, a(_, i), b(_, i), sums);
+      mma_atom_call(atom, sums, a(_, i), b(_, i), sums); // (each)
   }
   /// (each, products), of as many as are whole.
   static Tensor held(const Vector &values, int each) {
     const int count = static_cast<int>(values.size());
     const Tensor registers = make_rmem_tensor(IntTuple(count), values.dtype()); // (count)
     registers.store(values);
-    return make_view(registers.iter(), make_layout({each, count / each}, {1, each}));
+    return make_view(registers.iter(),
+                     make_layout({each, count / each}, {1, each})); // (each, products)
   }
   MatrixForm form_;
   MmaAtom atom_;

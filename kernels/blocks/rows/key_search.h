@@ -50,7 +50,8 @@ public:
       gpu::barrier(AddressSpace::shared);
       const Int32 digit = (kDigitValues - 1) - row_.thread();
       const Numeric own = if_(
-          digit >= 0, [&] { return Numeric(counters_(_, digit).load().reduce(Reduction::add)); },
+          digit >= 0,
+          [&] { return Numeric(counters_(_, digit).load().reduce(Reduction::add)); }, // (counters)
           [] { return Numeric(Int64(0)); });
       const Numeric through = above + gpu::block_inclusive_scan(own, Reduction::add, row_.shared());
       if_(Boolean((digit >= 0) & (through >= target) & (through - own < target)), [&] {
@@ -82,7 +83,7 @@ private:
   void add(const Numeric &digits, const Numeric &amount) const {
     const Int32 digit(Numeric(digits & (kDigitValues - 1)).bitcast(i32));
     atomic(AtomicOp::add, counters_(_, digit).iter() + row_.thread() % kCounters, amount,
-           MemoryScope::block);
+           MemoryScope::block); // (counters)
   }
 
   Row &row_;

@@ -191,7 +191,7 @@ void withRows(bool counted, const Strided<OnDevice, 0> &rows, const Int32 &m,
               const RowConfig &config, const Body &body) {
   if (!counted)
     return body(m);
-  const Int32 there(min(gpu::uniform(Int32(rows.view(i32, 1)(0))), m).to(i32));
+  const Int32 there(min(gpu::uniform(Int32(rows.view(i32, 1)(0))), m).to(i32)); // (1)
   if_(block_idx().x * RowThread::rowsPerBlock(config) < there, [&] { body(there); });
 }
 
@@ -314,7 +314,7 @@ public:
     gpu::barrier(AddressSpace::shared);
     std::vector<Numeric> results;
     for (int i = 0; i < count; ++i)
-      results.push_back(all(_, i).load().reduce(op));
+      results.push_back(all(_, i).load().reduce(op)); // (waves)
     if (again_)
       gpu::barrier(AddressSpace::shared);
     return results;
