@@ -46,11 +46,11 @@ void checkMixture(const Arguments &arguments, const MoeForwardProblem &problem,
   arguments.checkIf(problem.router.bias, args.router_bias,
                     expectedRouterBias(problem.router, "router_bias"));
   vector(problem.router.given, args.ids, "ids", i32, {"m, topk", m, topk});
-  const bool hasScales = problem.w_scales != Scales::none;
-  if (problem.scales == Scales::none) {
-    vector(hasScales, args.scale1, "scale1", f32, {"experts, rows of w1", experts, problem.rows1()},
+  const Scales ofWeights = scalesOfWeights(problem);
+  if (const bool ofRows = ofWeights == Scales::per_row; ofRows || ofWeights == Scales::none) {
+    vector(ofRows, args.scale1, "scale1", f32, {"experts, rows of w1", experts, problem.rows1()},
            4);
-    vector(hasScales, args.scale2, "scale2", f32, {"experts, hidden", experts, hidden}, 4);
+    vector(ofRows, args.scale2, "scale2", f32, {"experts, hidden", experts, hidden}, 4);
   }
   const bool hasBlocks = columnsOfScaleC(problem.scales) != 0, isMx = problem.scales == Scales::mx;
   // As many of a row as the products load together.
@@ -60,7 +60,7 @@ void checkMixture(const Arguments &arguments, const MoeForwardProblem &problem,
   };
   const auto scalesOf = [&](const std::optional<TensorArg> &tensor, const char *name,
                             const char *modes, std::int64_t rows, std::int64_t columns) {
-    if (problem.scales == Scales::none)
+    if (ofWeights == Scales::none || ofWeights == Scales::per_row)
       return;
     const ScaleGrid grid = scalesOfWeight(problem, rows, columns);
     vector(true, tensor, name, problem.scale,
@@ -76,7 +76,8 @@ void checkMixture(const Arguments &arguments, const MoeForwardProblem &problem,
   checkVector(arguments, problem.scales != Scales::none, args.scale_x, "scale_x", problem.scale,
               hasBlocks ? Shape{isMx ? "m, hidden / 32" : "m, hidden / 128", m,
                                 scalesOfRow(problem, hidden)}
-                        : Shape{"1", 1},
+              : problem.scales == Scales::per_row ? Shape{"m", m}
+                                                  : Shape{"1", 1},
               together(hidden), freeOfScaleX);
   vector(problem.scales == Scales::per_tensor, args.scale_h, "scale_h", f32, {"1", 1});
   const ScaleGroups &groups = problem.w_groups;

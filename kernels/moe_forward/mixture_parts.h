@@ -29,8 +29,9 @@ inline Support ofPart(const char *part, const Support &answer) {
 struct MixtureRows {
   TensorArg a;                                ///< rows of the first product
   std::optional<TensorArg> scaleA, sortedIds; ///< of a; where a has the rows of tokens
-  TensorArg inside;                           ///< h
+  TensorArg inside;                           ///< h, as the second product reads it
   std::optional<TensorArg> insideScales;
+  std::optional<TensorArg> plainInside = {}; ///< h before it has scales of rows
   TensorArg results;
   std::optional<TensorArg> unitExperts, offsets; ///< of compact slots
   TensorArg counts, sortedWeights;
@@ -49,7 +50,7 @@ ProductArgs argsOfProducts(const Parts &parts, const Args &args, const MixtureRo
   };
   return {.first = {.a = rows.a,
                     .b = args.w1,
-                    .c = rows.inside,
+                    .c = rows.plainInside ? *rows.plainInside : rows.inside,
                     .unit_experts = rows.unitExperts,
                     .offsets = rows.offsets,
                     .counts = rows.counts,
@@ -57,7 +58,7 @@ ProductArgs argsOfProducts(const Parts &parts, const Args &args, const MixtureRo
                     .weights = weightsOf(parts.first),
                     .scale_a = rows.scaleA,
                     .scale_b = args.scale1,
-                    .scale_c = rows.insideScales,
+                    .scale_c = rows.plainInside ? std::nullopt : rows.insideScales,
                     .group_scales = args.group_scales1,
                     .group_zeros = args.group_zeros1,
                     .bias = args.bias1},
@@ -76,12 +77,13 @@ ProductArgs argsOfProducts(const Parts &parts, const Args &args, const MixtureRo
                      .group_zeros = args.group_zeros2,
                      .bias = args.bias2}};
 }
-/// Launches the products, whose configurations are `first` and `second`.
-template <class P, class Parts>
+/// Launches the products, whose configurations are `first` and `second`, and what `between` launches.
+template <class P, class Parts, class Between>
 void launchProducts(PartLaunches<P> &launch, const Parts &parts, const ConfigOf<P> &config,
-                    const ArgsOf<P> &args, const MixtureRows &rows) {
+                    const ArgsOf<P> &args, const MixtureRows &rows, const Between &between) {
   const ProductArgs products = argsOfProducts(parts, args, rows);
   launch(parts.first, config.first, products.first);
+  between();
   launch(parts.second, config.second, products.second);
 }
 

@@ -19,7 +19,7 @@ using std::to_string;
 struct Memory {
   std::int64_t places;
   std::int64_t weights, ids, sortedIds, sortedWeights, unitExperts, counts, offsets, totals,
-      slotPlaces, sorting, inside, insideScales, results;
+      slotPlaces, sorting, inside, insideScales, plainInside, results;
   std::int64_t bytes;
 };
 Memory memoryOf(const MoeForwardProblem &problem, const MoeForwardConfig &config, std::int64_t m) {
@@ -41,8 +41,10 @@ Memory memoryOf(const MoeForwardProblem &problem, const MoeForwardConfig &config
   memory.sorting = pieces.take(static_cast<std::int64_t>(
       Family<MoeSortProblem>::workspaceBytes(parts.sort, config.sort, m)));
   memory.inside = pieces.take(places * problem.inner * problem.x.memory_bits() / 8);
-  memory.insideScales =
-      pieces.take(places * scalesOfRow(problem, problem.inner) * problem.scale.bytes());
+  memory.insideScales = pieces.take(
+      places * (parts.inside ? 1 : scalesOfRow(problem, problem.inner)) * problem.scale.bytes());
+  memory.plainInside =
+      pieces.take(parts.inside ? places * problem.inner * parts.inside->x.bytes() : 0);
   memory.results =
       pieces.take(config.adds ? 0 : places * problem.hidden * problem.expert_type().bytes());
   memory.bytes = pieces.bytes();
@@ -95,18 +97,20 @@ Support typesSupported(const MoeForwardProblem &problem) {
   if (problem.x != f16 && problem.x != bf16 && !problem.quantised())
     return Support::no(isOfType + "; f16, bf16, i8, 8-bit floats and f4E2M1FN are supported");
   const bool isMx = problem.scales == Scales::mx;
+  const auto isWeight = [&] { return "w is of type " + std::string(problem.w.name()); };
   if (problem.w && problem.w != problem.x && !(isMx && problem.w == f4E2M1FN) &&
-      (problem.quantised() || !narrowType(problem.w)))
+      !(problem.narrow() && narrowType(problem.w)))
     return Support::no(
-        "w is of type " + std::string(problem.w.name()) +
+        isWeight() +
         (problem.quantised()
-             ? std::string("; under x of 4 and 8 bits it is x's, or with Scales::mx f4E2M1FN") +
-                   (problem.narrow()
-                        ? ". Grouped products take such weights, and quantise makes the "
-                          "rows of h between them"
-                        : "")
+             ? "; under x of 4 and 8 bits it is x's, u4 or i4, or with Scales::mx f4E2M1FN"
              : "; it is x's, or one of narrow weights: u4, i4, u8, i8, f4E2M1FN or an "
                "8-bit float"));
+  if (problem.quantised() && problem.narrow() && problem.scales != Scales::none &&
+      problem.scales != Scales::per_row && problem.scales != Scales::per_tensor)
+    return Support::no(isWeight() + " and scales is " + (isMx ? "mx" : "per_block") +
+                       "; with such weights under 8 bits, scales of x and h are per_row or "
+                       "per_tensor, and those of weights are w_scales or w_groups");
   if (problem.w_scales != Scales::none &&
       !(problem.narrow() && problem.w_scales == Scales::per_row))
     return Support::no("w_scales is none, or per_row of narrow weights");
@@ -115,12 +119,7 @@ Support typesSupported(const MoeForwardProblem &problem) {
   if (problem.x == f4E2M1FN && !isMx)
     return Support::no(isOfType + ", which has scales: mx");
   if (problem.quantised() && problem.scales == Scales::none)
-    return Support::no(isOfType + ", which has scales: per_block, per_tensor or mx");
-  if (problem.scales == Scales::per_row)
-    return Support::no(
-        "scales is per_row, and no block of the first product has all of a row of h; it is "
-        "per_block, per_tensor or mx. With scales of rows, x and h of 16 bits take weights of 8 "
-        "bits: w and w_scales");
+    return Support::no(isOfType + ", which has scales: per_row, per_block, per_tensor or mx");
   return {};
 }
 
@@ -135,8 +134,7 @@ MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds, bool rou
                                    .unit = unit,
                                    .topk = problem.topk(),
                                    .scale_a = problem.scales,
-                                   .scale_b =
-                                       problem.quantised() ? problem.scales : problem.w_scales,
+                                   .scale_b = scalesOfWeights(problem),
                                    .scale = problem.scale,
                                    .b_groups = problem.w_groups,
                                    .bias = problem.bias};
@@ -153,8 +151,14 @@ MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds, bool rou
                             .n = problem.hidden,
                             .topk = problem.topk(),
                             .places = true}};
-  parts.first.c = problem.x;
-  parts.first.scale_c = problem.scales;
+  if (problem.scales == Scales::per_row) {
+    // No block of the first product has all of a row of h.
+    parts.inside = {
+        .x = problem.expert_type(), .q = problem.x, .n = problem.inner, .topk = problem.topk()};
+  } else {
+    parts.first.c = problem.x;
+    parts.first.scale_c = problem.scales;
+  }
   if (problem.bias && problem.quantised())
     parts.first.bias_type = problem.expert_type();
   parts.first.n = problem.inner;
@@ -263,7 +267,8 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
   const MoeParts parts = partsOf(problem, config);
   const std::int64_t m = arguments.rows(args.x, "x"), experts = problem.experts_here(),
                      topk = problem.topk(), hidden = problem.hidden, inner = problem.inner;
-  const bool isGiven = problem.router.given, hasBlocks = columnsOfScaleC(problem.scales) != 0;
+  const bool isGiven = problem.router.given, hasBlocks = columnsOfScaleC(problem.scales) != 0,
+             ofRows = parts.inside.has_value();
   if (m > kIdTokens)
     arguments.fail("x has " + to_string(m) + " tokens; a number of 24 bits counts them, " +
                    to_string(kIdTokens) + " are the most");
@@ -315,6 +320,7 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
                   unitExperts = piece(memory.unitExperts, i32, {places / config.unit}),
                   counts = piece(memory.counts, i32, {experts}),
                   offsets = piece(memory.offsets, i32, {experts + 1}),
+                  totals = piece(memory.totals, i32, {3}),
                   inside = piece(memory.inside, problem.x, {places, inner}),
                   results = config.adds
                                 ? args.y
@@ -328,9 +334,13 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
                                                 {strideOr(args.y, 0, hidden) * ofElement, 1}))
                          : std::nullopt;
   const std::optional<TensorArg> ofInside =
-      hasBlocks ? std::optional(piece(memory.insideScales, problem.scale,
-                                      {places, scalesOfRow(problem, inner)}))
-                : args.scale_h;
+      ofRows      ? std::optional(piece(memory.insideScales, f32, {places}))
+      : hasBlocks ? std::optional(piece(memory.insideScales, problem.scale,
+                                        {places, scalesOfRow(problem, inner)}))
+                  : args.scale_h;
+  const auto plainInside =
+      ofRows ? std::optional(piece(memory.plainInside, parts.inside->x, {places, inner}))
+             : std::nullopt;
   const std::size_t ofSorting = Family<MoeSortProblem>::workspaceBytes(parts.sort, config.sort, m);
   const auto sorting =
       ofSorting ? std::optional(piece(memory.sorting, u8, {static_cast<std::int64_t>(ofSorting)}))
@@ -350,7 +360,7 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
           .unit_experts = unitExperts,
           .counts = counts,
           .offsets = offsets,
-          .totals = piece(memory.totals, i32, {3}),
+          .totals = totals,
           .slot_places = slotPlaces,
           .zeros = zeros,
           .logits = config.routes ? std::optional(args.logits) : std::nullopt,
@@ -362,13 +372,35 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
                   .sortedIds = sortedIds,
                   .inside = inside,
                   .insideScales = ofInside,
+                  .plainInside = plainInside,
                   .results = results,
                   .unitExperts = unitExperts,
                   .offsets = offsets,
                   .counts = counts,
-                  .sortedWeights = sortedWeights});
+                  .sortedWeights = sortedWeights},
+                 [&] {
+                   if (ofRows)
+                     launch(*parts.inside, insideConfig(*parts.inside),
+                            {.x = *plainInside,
+                             .q = inside,
+                             .scale = *ofInside,
+                             .sortedIds = sortedIds,
+                             .totals = totals});
+                 });
   if (!config.adds)
     launch(parts.reduce, config.reduce, {.x = results, .slot_places = slotPlaces, .y = args.y});
+}
+
+void Family<InsideRows>::launch(const Call<InsideRows> &call) {
+  const InsideRowsArgs &args = call.args;
+  const std::int64_t places = args.x.shape()[0];
+  call.launches.at(0, kInsideRows)(call.on(places, call.config.block), call.where,
+                                   {.x = operandOf<1>(args.x),
+                                    .q = operandOf<1>(args.q),
+                                    .scale = operandOf<0>(args.scale),
+                                    .sortedIds = operandOf<0>(args.sortedIds),
+                                    .totals = operandOf<0>(args.totals),
+                                    .places = static_cast<std::int32_t>(places)});
 }
 
 MoeForwardArgs Forward::args(const MoeForwardProblem &problem, const MoeForwardConfig &config,
@@ -383,13 +415,13 @@ MoeForwardArgs Forward::args(const MoeForwardProblem &problem, const MoeForwardC
     return sampleIf(has, sampler, name, dtype, Extents{experts, groupsOf(groups, k), n});
   };
   const bool isQuantised = problem.quantised(), hasBlocks = columnsOfScaleC(problem.scales) != 0;
+  const Scales kind = scalesOfWeights(problem);
   const auto ofWeights = [&](const char *name, std::int64_t rows, std::int64_t columns) {
     const ScaleGrid grid = scalesOfWeight(problem, rows, columns);
-    const Extents shape = hasBlocks     ? Extents{experts, grid.rows, grid.columns}
-                          : isQuantised ? Extents{experts}
-                                        : Extents{experts, rows};
-    return sampleIf(isQuantised || problem.w_scales != Scales::none, sampler, name, problem.scale,
-                    shape);
+    const Extents shape = hasBlocks                    ? Extents{experts, grid.rows, grid.columns}
+                          : kind == Scales::per_tensor ? Extents{experts}
+                                                       : Extents{experts, rows};
+    return sampleIf(kind != Scales::none, sampler, name, problem.scale, shape);
   };
   return {
       .logits =
@@ -401,9 +433,10 @@ MoeForwardArgs Forward::args(const MoeForwardProblem &problem, const MoeForwardC
       .x = sampler("x", problem.x, Extents{m, problem.hidden}, Role::input),
       .w1 = weight("w1", problem.weight1()),
       .w2 = weight("w2", problem.weight2()),
-      .scale_x =
-          sampleIf(isQuantised, sampler, "scale_x", problem.scale,
-                   hasBlocks ? Extents{m, scalesOfRow(problem, problem.hidden)} : Extents{1}),
+      .scale_x = sampleIf(isQuantised, sampler, "scale_x", problem.scale,
+                          hasBlocks ? Extents{m, scalesOfRow(problem, problem.hidden)}
+                          : problem.scales == Scales::per_row ? Extents{m}
+                                                              : Extents{1}),
       .scale_h =
           sampleIf(problem.scales == Scales::per_tensor, sampler, "scale_h", f32, Extents{1}),
       .scale1 = ofWeights("scale1", problem.rows1(), problem.hidden),

@@ -3,6 +3,7 @@
 
 #include "frame/parts.h"
 #include "grouped_gemm/grouped_gemm_family.h"
+#include "moe_forward/inside_rows.h"
 #include "moe_reduce/moe_reduce_family.h"
 #include "moe_sort/moe_sort_family.h"
 #include "topk_gating/topk_gating_family.h"
@@ -16,6 +17,7 @@ namespace kernels::impl {
 struct MoeParts {
   MoeSortProblem sort;
   GroupedGemmProblem first, second;
+  std::optional<InsideRows> inside = {}; ///< h with scales of rows
   MoeReduceProblem reduce;
 };
 /// `adds`: the second product adds its rows to y, and nothing is reduced. `routes`: the sorting chooses
@@ -26,6 +28,10 @@ inline MoeParts partsOf(const MoeForwardProblem &problem, const MoeForwardConfig
   return partsOf(problem, config.unit, config.adds, config.routes);
 }
 
+/// The scales of w1 and w2, besides those of their groups.
+inline Scales scalesOfWeights(const MoeForwardProblem &problem) {
+  return problem.narrow() ? problem.w_scales : problem.scales;
+}
 /// Scales that a row of so many elements of x or h has; 0 if they are not of blocks.
 inline std::int64_t scalesOfRow(const MoeForwardProblem &problem, std::int64_t elements) {
   const int block = columnsOfScaleC(problem.scales);
@@ -57,6 +63,8 @@ struct Family<MoeForwardProblem> : FamilyDefaults<MoeForwardProblem, &MoeForward
       visit(problem.router, config.router);
     visit(parts.sort, config.sort);
     visit(parts.first, config.first);
+    if (parts.inside)
+      visit(*parts.inside, insideConfig(*parts.inside));
     visit(parts.second, config.second);
     if (!config.adds)
       visit(parts.reduce, config.reduce);

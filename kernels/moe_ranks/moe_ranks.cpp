@@ -214,6 +214,12 @@ Support Ranks::supported(const MoeRanksProblem &problem, const Target &target) {
                        "; the experts of a rank follow from ranks, so that it is 0");
   if (mixture.tokens)
     return Support::no("mixture.tokens is true; each rank gives its number of tokens by x");
+  if (mixture.scales == Scales::per_row)
+    return Support::no("mixture.scales is per_row; the rows of h get scales between the products "
+                       "by the sorted ids of "
+                       "one device's tokens. Over ranks scales are per_block, per_tensor or mx, or "
+                       "x has 16 bits and "
+                       "weights have w_scales");
   if (mixture.router.shared)
     return Support::no(is("mixture.router.shared", mixture.router.shared) +
                        "; experts that all tokens have are no rank's: each rank computes them for "

@@ -1,7 +1,6 @@
 // Quantisation's kernels.
 #include "blocks/common/host_or_traced.h"
-#include "blocks/quant/quant.h"
-#include "blocks/rows/row_passes.h"
+#include "blocks/quant/quant_row.h"
 #include "frame/compile.h"
 #include "quantise/quantise_family.h"
 
@@ -11,13 +10,6 @@ namespace {
 
 using SpecOf = Constexpr<Spec<QuantiseProblem>>;
 using Cursor = RowThread::Cursor;
-
-/// The bits of the largest magnitude of a row.
-Numeric largestOfRow(RowPasses &row) {
-  return row.reduce(
-      Reduction::max, [](const Cursor &at, const Vector &v) { return at.keep(magnitudes(v), 0); },
-      u32);
-}
 
 /// The factors of columns, if the problem has them.
 std::optional<Tensor> smoothOf(const QuantiseProblem &problem,
@@ -50,13 +42,10 @@ void quantiseRows(const QuantiseProblem &problem, const RowConfig &config,
   const RowThread thread(rowShape(problem), config, m);
   RowReduce reduce(config);
   RowPasses row = passes(thread, config, reduce, x, smooth);
-  const Numeric scale = own ? scaleOf(largestOfRow(row), problem.q) : Numeric(scales(0));
   if (own)
-    thread.once([&] { scales(thread.row()) = scale; });
-  const Numeric inverse = 1.0f / scale;
-  row.each([&](const Cursor &at, const Vector &v) {
-    at.store(q, quantised(v, inverse, problem.q, !own));
-  });
+    storeByOwnScale(thread, row, q, scales, problem.q);
+  else
+    storeScaled(row, q, scales(0), problem.q, true);
 }
 
 /// Groups of neighbours of a row, each with a scale of its own. Each thread has an access of one.

@@ -11,6 +11,11 @@ namespace {
 
 constexpr std::int64_t kIdTokenBits = 24;
 
+/// What scales w1 and w2 have besides those of groups.
+Scales scalesOfWeights(const MoeForwardProblem &problem) {
+  return problem.narrow() ? problem.w_scales : problem.scales;
+}
+
 /// The slots of each expert that is here.
 std::vector<std::vector<std::int64_t>> slotsOfExperts(const MoeForwardProblem &problem,
                                                       const std::vector<double> &ids,
@@ -37,7 +42,9 @@ void quantiseInside(const MoeForwardProblem &problem, const Inputs &inputs, Expe
       scale = inputs.at("scale_h")[0];
       h.values[i] = std::clamp(h.values[i], least * scale, most * scale);
     } else {
-      const auto size = static_cast<std::size_t>(scaleBlock(problem.scales));
+      const std::size_t size = problem.scales == Scales::per_row
+                                   ? n
+                                   : static_cast<std::size_t>(scaleBlock(problem.scales));
       const std::size_t block = i - i % n % size;
       double largest = 0; // of the block, in what is computed
       for (std::size_t at = block; at < block + size; ++at)
@@ -69,8 +76,7 @@ Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
                                    .a_rows = GroupedRows::tokens,
                                    .weights = ofInput ? RoutedWeights::input : RoutedWeights::none,
                                    .scale_a = problem.scales,
-                                   .scale_b =
-                                       problem.quantised() ? problem.scales : problem.w_scales,
+                                   .scale_b = scalesOfWeights(problem),
                                    .b_groups = problem.w_groups,
                                    .bias = problem.bias,
                                    .activation = problem.activation,
@@ -86,7 +92,7 @@ Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
       given[name] = inputs.at(from);
   };
   pass(problem.scales != Scales::none, "scale_a", "scale_x");
-  pass(problem.w_scales != Scales::none || problem.scales != Scales::none, "scale_b", "scale1");
+  pass(scalesOfWeights(problem) != Scales::none, "scale_b", "scale1");
   pass(problem.w_groups.size != 0, "group_scales", "group_scales1");
   pass(problem.w_groups.zeros, "group_zeros", "group_zeros1");
   std::vector<double> &offsets = given["offsets"], &ids = given["sorted_ids"],
@@ -102,6 +108,10 @@ Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
   }
   Expected h =
       expected(product, GemmConfig(), static_cast<std::int64_t>(ids.size()), given).at("c");
+  if (problem.scales == Scales::per_row) // it comes in 16 bits, and is quantised then
+    for (std::size_t i = 0; i < h.values.size(); ++i)
+      h.bound[i] += (std::fabs(h.values[i]) + h.bound[i]) * host::unit(problem.expert_type()) +
+                    host::underflow(problem.expert_type());
   if (problem.quantised())
     quantiseInside(problem, inputs, h);
   return h;
@@ -153,6 +163,8 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
                            (expert * ofRows + row % hidden / 128) * across + k / 128)];
       case Scales::mx:
         return plain * inputs.at("scale2")[static_cast<std::size_t>((row * inner + k) / 32)];
+      case Scales::per_row:
+        return plain * inputs.at("scale2")[static_cast<std::size_t>(row)];
       default:
         return plain;
       }

@@ -17,11 +17,11 @@ namespace kernels {
 /// the type of x, the weighted result of an expert to that too, and their sum, in f32 and in the order
 /// of the router, to y's.
 ///
-/// In 4 and 8 bits, x, w1 and w2 have scales, and so has h: scales of blocks, one for each 128 of a row,
-/// which the first product makes on the way out (DeepSeek-V3, Kimi-K2, Qwen3 and GLM in f8E4M3FN), or
-/// one number that is given; or those of OCP's microscaling formats, one for each 32 of a row, which the
-/// first product makes, too (Scales::mx). Results of experts and biases have 16 bits then, see
-/// expert_type().
+/// In 4 and 8 bits, x, w1 and w2 have scales, and so has h: of blocks, one for each 128 of a row, which the
+/// first product makes on the way out (DeepSeek-V3, Kimi-K2, Qwen3 and GLM in f8E4M3FN), or those of OCP's
+/// microscaling formats, one for each 32 of a row, which it makes, too (Scales::mx); or of rows, which a
+/// launch after the first product makes; or one number that is given. Results of experts and biases have
+/// 16 bits then, see expert_type().
 ///
 /// With `any_order`, the second product may add its rows to y by atomic operations instead, see
 /// MoeForwardConfig::adds: y is rounded to its type after each addition then, and these come in the order
@@ -36,11 +36,11 @@ struct FLYDSL_API MoeForwardProblem {
   /// Of x and h: f16 or bf16, or of 8 bits: i8 or the target's floats; with Scales::mx f8E4M3FN,
   /// f8E5M2 or f4E2M1FN.
   DType x = bf16;
-  /// Of x of 4 and 8 bits, its weights and h: per_block of 8-bit floats, per_tensor, or mx.
+  /// Of x of 4 and 8 bits, its weights and h: per_row, per_block of 8-bit floats, per_tensor, or mx.
   Scales scales = Scales::none;
   DType scale = f32; ///< of scales of blocks: f32, or f8E8M0FNU, powers of two
-  /// Of w1 and w2: x's type if there is none; f4E2M1FN under x of 8 bits with Scales::mx; or narrow
-  /// weights (GroupedGemmProblem). gpt-oss has f4E2M1FN, with w_groups {32, f8E8M0FNU} under 16 bits.
+  /// Of w1 and w2: x's type if there is none; f4E2M1FN under x of 8 bits with Scales::mx; or narrow ones
+  /// (GroupedGemmProblem): gpt-oss's f4E2M1FN with w_groups {32, f8E8M0FNU}, or u4 and i4 under 8 bits (W4A8).
   DType w = {};
   ScaleGroups w_groups = {};      ///< of narrow weights
   Scales w_scales = Scales::none; ///< or per_row, of narrow weights: scale1 and scale2
@@ -105,10 +105,10 @@ struct FLYDSL_API MoeForwardArgs {
   std::optional<TensorArg> ids = {};         ///< (m, topk), i32, contiguous: router.given
   TensorArg x;           ///< (m, hidden), contiguous rows that start at multiples of 16 bytes
   PreparedWeight w1, w2; ///< of problem.weight1() and weight2()
-  /// Of scales: (1), f32; of blocks (m, hidden / 128), of mx (m, hidden / 32), contiguous. Of h,
-  /// per_tensor alone: (1), f32
+  /// Of scales: (1), f32; of rows (m), f32; of blocks (m, hidden / 128), of mx (m, hidden / 32),
+  /// contiguous. Of h, per_tensor alone: (1), f32
   std::optional<TensorArg> scale_x = {}, scale_h = {};
-  /// (experts here, rows of w1 of an expert) and (experts here, hidden), f32, contiguous: w_scales.
+  /// (experts here, rows of w1 of an expert) and (experts here, hidden), f32, contiguous: of rows.
   /// Of scales: (experts here), f32; of blocks (experts here, rows / 128, columns / 128), of mx
   /// (experts here, rows, columns / 32). Quotients are rounded up.
   std::optional<TensorArg> scale1 = {}, scale2 = {};

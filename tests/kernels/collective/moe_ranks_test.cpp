@@ -638,6 +638,8 @@ TEST_CASE("a mixture over ranks: what is refused, before anything is launched") 
   expectPart(why([](auto &p) { p.ranks = 3; }), "ranks is 3; it is 2, 4 or 8");
   expectPart(why([](auto &p) { p.mixture.router.experts = 7; }), "experts is 7; each of the 2");
   expectPart(why([](auto &p) { p.mixture.router.shared = 1; }), "mixture.router.shared is 1");
+  expectPart(why([](auto &p) { p.mixture.x = fx::i8, p.mixture.scales = fk::Scales::per_row; }),
+             "mixture.scales is per_row; the rows of h get scales between the products");
   expectPart(why([](auto &p) { p.mixture.local = 3; }), "mixture.local is 3");
   expectPart(why([](auto &p) { p.mixture.tokens = true; }), "mixture.tokens is true");
   expectPart(why([](auto &p) { p.tokens = 0; }), "tokens is 0");

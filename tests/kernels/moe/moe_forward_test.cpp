@@ -86,6 +86,39 @@ std::vector<MoeForwardProblem> quantisedModels() {
   return all;
 }
 
+/// In 8 bits with scales of rows, which h gets between the products: W8A8 and W4A8 of i8, with biases and a
+/// rank's experts, and where the target has such floats, those under weights of their type and of 4 bits.
+std::vector<MoeForwardProblem> modelsOfRows() {
+  MoeForwardProblem bytes = models()[0];
+  bytes.x = fx::i8;
+  bytes.scales = fk::Scales::per_row;
+  bytes.bias = true;
+  MoeForwardProblem fours = bytes; // FlyDSL's int4
+  fours.w = fx::i4;
+  fours.w_scales = fk::Scales::per_row;
+  fours.hidden = fours.inner = 128;
+  fours.bias = false;
+  MoeForwardProblem ranks = fours;
+  ranks.router = models()[1].router;
+  ranks.w = fx::u4;
+  ranks.local = 5;
+  ranks.tokens = true;
+  MoeForwardProblem given = fours; // scales of tensors, of which h gets the one that is given
+  given.scales = fk::Scales::per_tensor;
+  std::vector<MoeForwardProblem> all{bytes, fours, ranks, given};
+  if (!here().has(fx::feature::ocp_fp8) && !here().has(fx::feature::fnuz_fp8))
+    return all;
+  MoeForwardProblem floats = bytes;
+  floats.x = here().has(fx::feature::ocp_fp8) ? fx::f8E4M3FN : fx::f8E4M3FNUZ;
+  MoeForwardProblem grouped = floats;
+  grouped.hidden = grouped.inner = 256;
+  grouped.w = fx::i4;
+  grouped.w_groups = {128, fx::f32};
+  all.push_back(floats);
+  all.push_back(grouped);
+  return all;
+}
+
 void expectForward(const MoeForwardProblem &problem, const MoeForwardConfig &config,
                    std::int64_t m) {
   SweepCounts counts;
@@ -221,6 +254,121 @@ TEST_CASE("mixtures in 8 bits, whose h is quantised on the way", "[run]") {
   for (const MoeForwardProblem &problem : quantisedModels()) {
     expectForward(problem, fk::choose(problem, m), m);
     m = 3;
+  }
+}
+
+TEST_CASE("mixtures in 8 bits whose h has scales of rows", "[run]") {
+  for (const MoeForwardProblem &problem : modelsOfRows()) {
+    INFO(fx::to_config(problem).str());
+    REQUIRE(fk::supported(problem));
+    for (std::int64_t m : {1, 40})
+      expectForward(problem, fk::choose(problem, m), m);
+  }
+  // Rows of a wave, of a block, and those that registers do not hold.
+  MoeForwardProblem wide = modelsOfRows()[0];
+  wide.router = {.experts = 2, .topk = 1};
+  wide.gated = GatedPairs::none;
+  wide.activation = Activation::relu;
+  for (std::int64_t inner : {2064, 32784}) {
+    wide.inner = inner;
+    expectForward(wide, fk::choose(wide, 2), 2);
+  }
+  MoeForwardProblem adding = modelsOfRows()[1];
+  adding.any_order = true;
+  expectForward(adding, fk::choose(adding, 5), 5);
+}
+
+TEST_CASE("mixtures of i8 whose h has scales of rows are exact where all numbers are whole",
+          "[run]") {
+  // Tokens go to two experts with a half each. Element 0 of h is 127 and the others are smaller, so that
+  // the scale of a row is a power of two; halves are rounded to even.
+  constexpr std::int64_t m = 9, experts = 4, hidden = 128, inner = 128;
+  for (const fx::DType w : {fx::DType(fx::i8), fx::DType(fx::i4)}) {
+    MoeForwardProblem problem{.router = {.experts = experts, .topk = 2},
+                              .x = fx::i8,
+                              .scales = fk::Scales::per_row,
+                              .w = w,
+                              .y = fx::f32,
+                              .hidden = hidden,
+                              .inner = inner,
+                              .activation = Activation::none,
+                              .gated = GatedPairs::none};
+    if (w == fx::i4)
+      problem.w_scales = fk::Scales::per_row;
+    INFO(fx::to_config(problem).str());
+    std::vector<double> logits(m * experts, -1e30), x(m * hidden, 0), scaleX, scale1, scale2;
+    for (std::int64_t t = 0; t < m; ++t) {
+      logits[std::size_t(t * experts + t % experts)] =
+          logits[std::size_t(t * experts + (t + 1) % experts)] = 0;
+      scaleX.push_back(std::exp2(double(t % 3)));
+      x[std::size_t(t * hidden)] = 127;
+      for (std::int64_t i = 1; i < 8; ++i) // seven products of up to 8
+        x[std::size_t(t * hidden + 17 * i)] = (t + i) % 2 ? 1 : -1;
+    }
+    std::vector<double> w1 = integers(experts * inner * hidden, 1, -8, 7),
+                        w2 = integers(experts * hidden * inner, 2, -8, 7);
+    for (std::int64_t row = 0; row < experts * inner; ++row) {
+      const bool isFirst = row % inner == 0;
+      for (std::int64_t i = 0; i < (isFirst ? hidden : 1); ++i)
+        w1[std::size_t(row * hidden + i)] = isFirst && i == 0;
+      scale1.push_back(isFirst || row % 2 ? 1 : 0.5);
+      scale2.push_back(std::exp2(double(row % 4)));
+    }
+    std::vector<double> expected(m * hidden, 0);
+    for (std::int64_t t = 0; t < m; ++t)
+      for (std::int64_t slot = 0; slot < 2; ++slot) {
+        const std::int64_t expert = (t + slot) % experts;
+        std::vector<double> q;
+        for (std::int64_t j = 0; j < inner; ++j) {
+          double sum = 0;
+          for (std::int64_t i = 0; i < hidden; ++i)
+            sum +=
+                x[std::size_t(t * hidden + i)] * w1[std::size_t((expert * inner + j) * hidden + i)];
+          q.push_back(std::nearbyint(sum * scale1[std::size_t(expert * inner + j)]));
+        }
+        for (std::int64_t j = 0; j < hidden; ++j) {
+          double sum = 0;
+          for (std::int64_t i = 0; i < inner; ++i)
+            sum += q[std::size_t(i)] * w2[std::size_t((expert * hidden + j) * inner + i)];
+          sum *= scaleX[std::size_t(t)] * scale2[std::size_t(expert * hidden + j)] / 2;
+          expected[std::size_t(t * hidden + j)] +=
+              decode(fx::bf16, encode(fx::bf16, std::vector<double>{sum}))[0];
+        }
+      }
+    const auto prepared = [&](const fk::WeightProblem &matrix, const std::vector<double> &values) {
+      std::vector<std::uint8_t> raw;
+      if (matrix.narrow) {
+        for (std::size_t i = 0; i < values.size(); i += 2)
+          raw.push_back(std::uint8_t((int(values[i]) & 15) | (int(values[i + 1]) & 15) << 4));
+      } else {
+        raw = encode(fx::i8, values);
+      }
+      std::vector<std::uint8_t> out(std::size_t(fk::prepared_size(matrix)));
+      fk::prepare_weight(matrix, raw.data(), out.data());
+      const fx::DType type = matrix.narrow ? fx::DType(fx::u8) : matrix.dtype;
+      return Operand::input(type, 1, std::int64_t(out.size()), decode(type, out));
+    };
+    const Operand a = Operand::input(fx::i8, m, hidden, x),
+                  weight1 = prepared(problem.weight1(), w1),
+                  weight2 = prepared(problem.weight2(), w2),
+                  ofLogits = Operand::input(fx::f32, m, experts, logits),
+                  ofX = Operand::input(fx::f32, 1, m, scaleX),
+                  of1 = Operand::input(fx::f32, experts, inner, scale1),
+                  of2 = Operand::input(fx::f32, experts, hidden, scale2),
+                  y = Operand::output(fx::f32, m, hidden);
+    const fk::MoeForwardPlan plan(problem, fk::choose(problem, m));
+    const fx::DeviceArray<std::uint8_t> workspace({std::int64_t(plan.workspace_bytes(m))});
+    plan({.logits = ofLogits.tensor(),
+          .x = a.tensor(),
+          .w1 = {problem.weight1(), weight1.vector()},
+          .w2 = {problem.weight2(), weight2.vector()},
+          .scale_x = ofX.vector(),
+          .scale1 = of1.tensor(),
+          .scale2 = of2.tensor(),
+          .y = y.tensor(),
+          .workspace = workspace.tensor()});
+    fx::Device::current().synchronize();
+    CHECK(y.values() == expected);
   }
 }
 
@@ -443,19 +591,27 @@ TEST_CASE("moe_forward says what it does not support") {
   };
   CHECK(why([](auto &) {}).empty());
   CHECK(why([](auto &p) { p.x = fx::i8; }) ==
-        "x is of type i8, which has scales: per_block, per_tensor or mx");
+        "x is of type i8, which has scales: per_row, per_block, per_tensor or mx");
   CHECK(why([](auto &p) { p.x = fx::f32; }) ==
         "x is of type f32; f16, bf16, i8, 8-bit floats and f4E2M1FN are supported");
   CHECK(why([](auto &p) { p.scales = fk::Scales::per_tensor; }) ==
         "x is of type bf16, and scales are of x of 4 and 8 bits");
-  CHECK(why([](auto &p) { p.x = fx::i8, p.scales = fk::Scales::per_row; }) ==
-        "scales is per_row, and no block of the first product has all of a row of h; it is "
-        "per_block, "
-        "per_tensor or mx. With scales of rows, x and h of 16 bits take weights of 8 bits: w and "
-        "w_scales");
-  CHECK(why([](auto &p) { p.x = fx::i8, p.scales = fk::Scales::per_tensor, p.w = fx::i4; }) ==
-        "w is of type i4; under x of 4 and 8 bits it is x's, or with Scales::mx f4E2M1FN. Grouped "
-        "products take such weights, and quantise makes the rows of h between them");
+  CHECK(
+      why([](auto &p) { p.x = fx::i8, p.scales = fk::Scales::per_row, p.w = fx::u8; }) ==
+      "w is of type u8; under x of 4 and 8 bits it is x's, u4 or i4, or with Scales::mx f4E2M1FN");
+  CHECK(why([](auto &p) {
+          p.x = fx::f8E4M3FNUZ, p.scales = fk::Scales::per_block, p.w = fx::i4;
+        }) == "w is of type i4 and scales is per_block; with such weights under 8 bits, scales of "
+              "x and h are "
+              "per_row or per_tensor, and those of weights are w_scales or w_groups");
+  CHECK(why([](auto &p) { p.x = fx::i8, p.scales = fk::Scales::per_row, p.w_scales = p.scales; }) ==
+        "w_scales is none, or per_row of narrow weights");
+  CHECK(why([](auto &p) {
+          p.x = fx::i8, p.scales = fk::Scales::per_row, p.w = fx::i4, p.w_groups = {64, fx::f32};
+          p.hidden = p.inner = 128;
+        })
+            .starts_with(
+                "the first product: b_groups.size is 64 and a is i8, whose sums are integers"));
   CHECK(why([](auto &p) { p.x = fx::f8E4M3FNUZ, p.scales = fk::Scales::per_block; }) ==
         "the first product: n is 48; with scales of blocks an expert's weights have a multiple of "
         "128 "
@@ -529,6 +685,28 @@ TEST_CASE("moe_forward refuses scales of narrow weights that do not fit") {
                 [](auto &args) { args.scale2.reset(); });
   expectRefusal(bytes, "group_scales2 is given, and the problem does not have it",
                 [](auto &args) { args.group_scales2 = args.x; });
+}
+
+TEST_CASE("moe_forward refuses scales of rows that do not fit") {
+  const MoeForwardProblem bytes = modelsOfRows()[0], fours = modelsOfRows()[1];
+  for (const MoeForwardProblem &problem : {bytes, fours}) {
+    const fk::MoeForwardPlan plan(problem, fk::choose(problem, 6));
+    const Operands<MoeForwardProblem> operands(problem, plan.config(), 6);
+    const auto expectRefusal = [&](const std::string &text, auto change) {
+      fk::MoeForwardArgs args = operands.args();
+      change(args);
+      const std::string got = messageOf([&] { plan(args); });
+      INFO(got);
+      CHECK(got.find("moe_forward: " + text) != std::string::npos);
+    };
+    expectRefusal("scale_x is missing; the problem has it",
+                  [](auto &args) { args.scale_x.reset(); });
+    expectRefusal("scale_x has the shape (8, ", [](auto &args) { args.scale_x = args.scale1; });
+    expectRefusal("scale1 is missing; the problem has it", [](auto &args) { args.scale1.reset(); });
+    expectRefusal("scale2 has the shape", [](auto &args) { args.scale2 = args.scale_x; });
+    expectRefusal("scale_h is given, and the problem does not have it",
+                  [](auto &args) { args.scale_h = args.scale_x; });
+  }
 }
 
 TEST_CASE("moe_forward refuses arguments that do not fit") {
