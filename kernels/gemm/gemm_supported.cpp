@@ -11,6 +11,7 @@
 #include "weight/weight_family.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -177,9 +178,10 @@ Support narrowFits(const GemmProblem &problem, const GemmConfig &config) {
   return {};
 }
 
-/// The bytes of a row of a tile of A or B.
+/// The bytes of a row of a tile of A or B; the most that there are where tile_k is far too long.
 int rowBytesOf(const GemmProblem &problem, const GemmConfig &config) {
-  return config.tile_k * problem.a.memory_bits() / 8;
+  return static_cast<int>(std::min<std::int64_t>(
+      std::int64_t{config.tile_k} * problem.a.memory_bits() / 8, std::numeric_limits<int>::max()));
 }
 
 /// What two groups of waves that take turns take.

@@ -209,14 +209,14 @@ Support registersSupported(const GgmlGemmProblem &problem, const GgmlGemmConfig 
   if (!config.matrix)
     return Support::no(
         "registers is set without matrix, whose instructions multiply what they hold");
-  const auto shape = ggmlRegistersShape(problem, config, target);
-  if (!shape)
-    return noMatrixInstruction(problem, target);
   for (const auto &[name, size] : {std::pair("tile_m", config.tile_m), {"tile_n", config.tile_n}})
     if (size < 16 || size > kMostRegisterTile || size % 16)
       return Support::no(std::string(name) + " is " + text(size) +
                          "; it is a multiple of 16, up to " + text(kMostRegisterTile) +
                          ", with numbers in registers");
+  const auto shape = ggmlRegistersShape(problem, config, target);
+  if (!shape)
+    return noMatrixInstruction(problem, target);
   if (shape->waves() < shape->tilesM())
     return Support::no("threads is " + text(config.threads) + "; " + text(shape->tilesM()) +
                        " waves add the sums of " + text(config.tile_m) + " rows, and there are " +
@@ -339,22 +339,22 @@ Support GgmlGemm::supported(const GgmlGemmProblem &problem, const GgmlGemmConfig
     if (!isPower(config.lanes) || config.lanes > wave)
       return Support::no("lanes is " + text(config.lanes) + "; it is a power of two up to " +
                          text(wave));
-    const int sums = config.tile_m * config.rows * (problem.gated ? 2 : 1);
+    const std::int64_t sums = std::int64_t{config.rows} * config.tile_m * (problem.gated ? 2 : 1);
     if (config.rows < 1 || sums > 32)
       return Support::no("rows is " + text(config.rows) + "; a thread has 1 to 32 sums, not " +
                          text(sums));
     return problem.q8_1 ? q8Fits(config.tile_m, problem.k, target) : Support{};
   }
-  const auto shape = ggmlMatrixShape(problem, config, target);
-  if (!shape)
-    return noMatrixInstruction(problem, target);
   if (config.tile_m < 16 || config.tile_m > 256 || config.tile_m % 16)
     return Support::no("tile_m is " + text(config.tile_m) +
                        "; it is a multiple of 16, up to 256, with matrix instructions");
-  if (config.tile_n < 1 || config.tile_n > 512 || config.tile_n % (16 * shape->waves()))
+  if (config.tile_n < 1 || config.tile_n > 512 || config.tile_n % (16 * (threads / wave)))
     return Support::no("tile_n is " + text(config.tile_n) +
-                       "; it is a multiple of 16 for each of " + text(shape->waves()) +
+                       "; it is a multiple of 16 for each of " + text(threads / wave) +
                        " waves, up to 512");
+  const auto shape = ggmlMatrixShape(problem, config, target);
+  if (!shape)
+    return noMatrixInstruction(problem, target);
   if (problem.k % 8)
     return Support::no("k is " + text(problem.k) +
                        "; with matrix instructions it is a multiple of 8");

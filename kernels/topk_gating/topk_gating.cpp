@@ -34,7 +34,7 @@ Support groupsSupported(const TopkGatingProblem &problem) {
 }
 
 Support sharedSupported(const TopkGatingProblem &problem) {
-  if (problem.shared < 0 || slotsOf(problem) > kMostChosen)
+  if (problem.shared < 0 || problem.shared > kMostChosen - problem.topk)
     return Support::no(is("shared", problem.shared) + "; a token has 0 to " +
                        std::to_string(kMostChosen - problem.topk) + " shared experts besides " +
                        std::to_string(problem.topk) + " others");

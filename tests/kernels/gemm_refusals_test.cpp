@@ -157,6 +157,9 @@ TEST_CASE("products say which tiles do not fit") {
   CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 48}) ==
         "tile 32x64x48 of 256 threads: a row of tile_k elements is a power of two of bytes, from "
         "64 to 1024");
+  CHECK(whyNot({.tile_m = 32, .tile_n = 64, .tile_k = 268435520}) == // 128 bytes in 32 bits
+        "tile 32x64x268435520 of 256 threads: a row of tile_k elements is a power of two of "
+        "bytes, from 64 to 1024");
   CHECK(whyNot({.tile_m = 16, .tile_n = 64, .tile_k = 64}) ==
         "tile 16x64x64 of 256 threads: the tile of a, 16 rows of 128 bytes, is no multiple of the "
         "4096 bytes that the block loads at a time");

@@ -533,6 +533,8 @@ TEST_CASE("ggml_gemm says what it does not support") {
         "tile_m is 9; 1 to 8 rows are multiplied together without matrix instructions");
   CHECK(whyNot({.lanes = 12}) == "lanes is 12; it is a power of two up to 64");
   CHECK(whyNot({.tile_m = 8, .rows = 8}) == "rows is 8; a thread has 1 to 32 sums, not 64");
+  CHECK(whyNot({.tile_m = 2, .rows = 2147483647}) == // twice that is -2 in 32 bits
+        "rows is 2147483647; a thread has 1 to 32 sums, not 4294967294");
   CHECK(whyNot({.threads = 100}).find("threads is 100; a block is a number of waves of 64") == 0);
   CHECK(whyNot({.matrix = true, .tile_m = 16, .tile_n = 48}) ==
         "tile_n is 48; it is a multiple of 16 for each of 4 waves, up to 512");

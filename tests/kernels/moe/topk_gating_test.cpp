@@ -521,6 +521,8 @@ TEST_CASE("topk_gating says what it does not support") {
         "topk is 20; the groups that are chosen have 16 experts");
   CHECK(why({.experts = 64, .topk = 60, .shared = 5}) ==
         "shared is 5; a token has 0 to 4 shared experts besides 60 others");
+  CHECK(why({.experts = 64, .topk = 2, .shared = 2147483647}) == // two more are below 0 in 32 bits
+        "shared is 2147483647; a token has 0 to 62 shared experts besides 2 others");
   CHECK(why({.experts = 64, .topk = 2, .scale = HUGE_VALF}) ==
         "scale is inf; a finite number is expected");
   CHECK(why({.experts = 64, .topk = 2, .bias = true, .given = true}) ==
