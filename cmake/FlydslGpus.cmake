@@ -17,8 +17,7 @@ function(flydsl_label_of_target variable target label)
   set(${variable} ${label} PARENT_SCOPE)
 endfunction()
 # The part of a program's cases that runs on a target in every run, as TEST_PART takes it, so that all tests end in minutes:
-# all cases run on gfx942, a third of them on one more target of matrix cores, and another third on one of WMMA. All cases on
-# each target are a long test.
+# all cases run on gfx942, and a sixth of them on each other target, each another one. All cases on each target are a long test.
 set(FLYDSL_PART_gfx950 0/6)
 set(FLYDSL_PART_gfx90a 2/6)
 set(FLYDSL_PART_gfx1201 1/6)
