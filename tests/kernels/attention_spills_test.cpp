@@ -133,45 +133,58 @@ AttentionProblem problemOf(const Types &types, const Heads &heads) {
 
 } // namespace
 
+/// The cases compile hundreds of kernels. Each part has its share of them, and is a test of its own.
+constexpr std::size_t kParts = FLYDSL_SPILLS_PARTS;
+
 TEST_CASE("attention spills none: types and sizes of heads", "[spills]") {
-  std::size_t count = 0;
-  for (const Types &each : types(fx::Device::current().target()))
-    for (const Heads &heads : kSizes)
-      for (bool causal : {false, true}) {
-        AttentionProblem problem = problemOf(each, heads);
-        problem.causal = causal;
-        count += expectNoSpills(problem);
-      }
-  CHECK(count > 100);
+  for (std::size_t part = 0; part < kParts; ++part)
+    DYNAMIC_SECTION("part " << part) {
+      std::size_t number = 0, count = 0;
+      for (const Types &each : types(fx::Device::current().target()))
+        for (const Heads &heads : kSizes)
+          for (bool causal : {false, true}) {
+            if (number++ % kParts != part)
+              continue;
+            AttentionProblem problem = problemOf(each, heads);
+            problem.causal = causal;
+            count += expectNoSpills(problem);
+          }
+      CHECK(count > 100 / kParts);
+    }
 }
 
 TEST_CASE("attention takes no scratch memory: sizes, types, sources and scores", "[spills]") {
   constexpr std::size_t kStep = 43, kFactors = 5;
-  const std::vector<Types> all = types(fx::Device::current().target());
-  const std::array<std::size_t, kFactors> extents{std::size(kSizes), all.size(),
-                                                  std::size(kSources), std::size(kScores), 2};
-  std::set<std::array<std::size_t, 4>> met; // two factors, and a value of each
-  std::size_t total = 1, pairs = 0, count = 0;
-  for (std::size_t i = 0; i < kFactors; ++i) {
-    total *= extents[i];
-    for (std::size_t k = 0; k < i; ++k)
-      pairs += extents[i] * extents[k];
-  }
-  for (std::size_t number = 0; number < total; number += kStep) {
-    std::array<std::size_t, kFactors> at{};
-    std::size_t rest = number;
-    for (std::size_t i = 0; i < kFactors; rest /= extents[i++])
-      at[i] = rest % extents[i];
-    for (std::size_t i = 0; i < kFactors; ++i)
-      for (std::size_t k = 0; k < i; ++k)
-        met.insert({i, k, at[i], at[k]});
-    AttentionProblem problem = problemOf(all[at[1]], kSizes[at[0]]);
-    kSources[at[2]](problem);
-    kScores[at[3]](problem);
-    count += expectNoScratch(problem, at[4] ? 2 : 1);
-  }
-  CHECK(met.size() == pairs);
-  CHECK(count > 200);
+  for (std::size_t part = 0; part < kParts; ++part)
+    DYNAMIC_SECTION("part " << part) {
+      const std::vector<Types> all = types(fx::Device::current().target());
+      const std::array<std::size_t, kFactors> extents{std::size(kSizes), all.size(),
+                                                      std::size(kSources), std::size(kScores), 2};
+      std::set<std::array<std::size_t, 4>> met; // two factors, and a value of each
+      std::size_t total = 1, pairs = 0, count = 0;
+      for (std::size_t i = 0; i < kFactors; ++i) {
+        total *= extents[i];
+        for (std::size_t k = 0; k < i; ++k)
+          pairs += extents[i] * extents[k];
+      }
+      for (std::size_t number = 0; number < total; number += kStep) {
+        std::array<std::size_t, kFactors> at{};
+        std::size_t rest = number;
+        for (std::size_t i = 0; i < kFactors; rest /= extents[i++])
+          at[i] = rest % extents[i];
+        for (std::size_t i = 0; i < kFactors; ++i)
+          for (std::size_t k = 0; k < i; ++k)
+            met.insert({i, k, at[i], at[k]});
+        if (number / kStep % kParts != part)
+          continue;
+        AttentionProblem problem = problemOf(all[at[1]], kSizes[at[0]]);
+        kSources[at[2]](problem);
+        kScores[at[3]](problem);
+        count += expectNoScratch(problem, at[4] ? 2 : 1);
+      }
+      CHECK(met.size() == pairs);
+      CHECK(count > 200 / kParts);
+    }
 }
 
 TEST_CASE("attention spills none: groups of heads", "[spills]") {

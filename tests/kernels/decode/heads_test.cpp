@@ -102,7 +102,9 @@ TEST_CASE("decoding of all sizes of heads spills none", "[spills]") {
                             .head = head,
                             .queries = queries});
     }
-  for (const DecodeProblem &problem : problems)
-    for (const fx::Target &target : targets())
-      expectNoSpillsOf(problem, 1, target);
+  for (const fx::Target &target : targets())
+    DYNAMIC_SECTION(target.name()) { // each is a test of its own
+      for (const DecodeProblem &problem : problems)
+        expectNoSpillsOf(problem, 1, target);
+    }
 }

@@ -159,9 +159,11 @@ TEST_CASE("decode spills none with heads of all sizes and any number of rows", "
                               .queries = 4,
                               .scales = scales});
   }
-  for (const DecodeProblem &problem : problems)
-    for (const fx::Target &target : targets())
-      expectNoSpillsOf(problem, 1, target);
+  for (const fx::Target &target : targets())
+    DYNAMIC_SECTION(target.name()) { // each is a test of its own
+      for (const DecodeProblem &problem : problems)
+        expectNoSpillsOf(problem, 1, target);
+    }
 }
 
 TEST_CASE("decode is tuned, and what is found gives what it must") {
