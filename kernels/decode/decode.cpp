@@ -32,6 +32,8 @@ constexpr int kKeysOfLatentPart = 64;
 /// 512 to 16,384 keys): a sequence of n keys that one block a part has to itself is done soonest in
 /// sqrt(n / kKeysOfSum) parts.
 constexpr int kKeysOfSum = 8;
+/// A second kernel takes as long as so many keys take a block (estimated on MI308X: 4 us, 19 ns a key, twice).
+constexpr int kKeysOfLaunch = 512;
 /// The most tokens of a cache, so that a token's number has 32 bits; and of a sequence.
 constexpr std::int64_t kMostTokens = 0x7fffffff;
 
@@ -120,6 +122,21 @@ double costOfPart(const DecodeProblem &problem, const DecodeConfig &config, doub
                         : kOfPart;
 }
 
+/// Whether two parts of each sequence take a fifth less than one, where blocks are enough for the GPU: the last round
+/// of blocks is fuller then. With 162 blocks on MI308X that is so by the estimate, with 256 and 512 it is not.
+bool fillsByTwo(const DecodeProblem &problem, const DecodeConfig &config, std::int64_t blocks,
+                const Target &target) {
+  if (problem.latent)
+    return false;
+  // Blocks of 16 rows whose products have 8 bits leave registers for a third one on CDNA, unless tokens have scales.
+  const bool isThird = decodeForm(problem, target)->accumulates() && narrowProducts(problem) &&
+                       config.rows == 16 && problem.scales != KvScales::token;
+  const std::int64_t together = (isThird ? 3 : 2) * gpuSize(target)->computeUnits,
+                     whole = (blocks + together - 1) / together,
+                     halves = (2 * blocks + together - 1) / together;
+  const double gain = double(whole) - double(halves) / 2; // in keys of a block
+  return gain * 5 > double(whole) && gain * problem.context > kKeysOfLaunch;
+}
 /// The splits whose rounds of blocks are the shortest together, with what parts cost. A GPU takes a round
 /// of all its compute units for a few blocks, too.
 DecodeConfig withSplits(DecodeConfig config, const DecodeProblem &problem, std::int64_t m,
@@ -133,8 +150,11 @@ DecodeConfig withSplits(DecodeConfig config, const DecodeProblem &problem, std::
                                 : std::lround(std::sqrt(double(problem.context) / kKeysOfSum));
   const std::int64_t limit = std::clamp<std::int64_t>(most, 1, 64);
   config.splits = static_cast<int>(std::clamp<std::int64_t>(wanted, 1, limit));
-  if (config.splits == 1)
+  if (config.splits == 1) {
+    if (fillsByTwo(problem, config, blocks, target))
+      config.splits = 2;
     return config;
+  }
   const double ofPart = costOfPart(problem, config, double(blocks), double(together));
   const auto cost = [&](std::int64_t splits) { // of one block's time for all keys
     const std::int64_t rounds = (blocks * splits + together - 1) / together;
@@ -365,11 +385,13 @@ private:
     const auto scale = [&](bool has, const std::optional<TensorArg> &tensor,
                            const char *name) -> Strided<OnHost, 3> {
       if (problem_.scales == KvScales::token)
-        return arguments_.operandIf<3>(has, tensor,
-                                       {.name = name,
-                                        .dtype = f32,
-                                        .shape = {"blocks, page, kv_heads", blocks, page, kv},
-                                        .free = 3});
+        return arguments_.operandIf<3>(
+            has, tensor,
+            {.name = name,
+             .dtype = f32,
+             .shape = {"blocks, page, kv_heads", blocks, page, kv},
+             .free = 3,
+             .reach = {.counts = {0, page}, .bytes = kNearBytes, .what = "the scales of a block"}});
       const auto [address, stride] =
           scales(has && scalesHeads(problem_), tensor, name, problem_.scales == KvScales::head);
       return {.address = address, .stride = {stride[0], 0, stride[1]}};
@@ -496,6 +518,23 @@ Support Decode::supported(const DecodeProblem &problem, const DecodeConfig &conf
   return {};
 }
 
+namespace {
+/// As many rows as there are and as have sums of up to `most` bytes of a lane. On CDNA that is half of what is
+/// supported, so that a SIMD has registers for a second wave: one alone takes 1.1 to 1.7 times as long by the
+/// estimate, though keys are read half as often (MI308X and MI355X, keys of 8 and 16 bits). Steps of products of 8
+/// bits have twice the keys, and leave room for 32 rows.
+int rowsOfPagedBlock(const DecodeProblem &problem, int most, const MatrixForm &form) {
+  const int all = rowsOf(problem),
+            limit = form.accumulates() && narrowProducts(problem) ? 32 : kMostRowsOfBlock;
+  int rows = 16;
+  while (rows < all && rows < limit && sumBytes(problem, rows + 16, form) <= most)
+    rows += 16;
+  // A quarter of what two blocks of 32 compute would be of no row.
+  const bool isThree = form.accumulates() && rows == 32 && all > 32 && all <= 48;
+  return isThree ? 16 : rows;
+}
+} // namespace
+
 DecodeConfig Decode::choose(const DecodeProblem &problem, std::int64_t m, const Target &target) {
   const MatrixForm form = *decodeForm(problem, target);
   if (problem.latent)
@@ -505,11 +544,10 @@ DecodeConfig Decode::choose(const DecodeProblem &problem, std::int64_t m, const 
   const bool crowded = form.replicated() || (!form.accumulates() && roundsQueries(problem));
   // Values with scales of their own take a second softmax.
   const bool twice = !form.accumulates() && scalesWeights(problem);
-  const int most = twice ? kSumBytes / 2 : crowded ? kSumBytes * 3 / 4 : kSumBytes;
-  int rows = 16;
-  while (rows < rowsOf(problem) && rows < kMostRowsOfBlock &&
-         sumBytes(problem, rows + 16, form) <= most)
-    rows += 16;
+  const int most = form.accumulates() || twice ? kSumBytes / 2
+                   : crowded                   ? kSumBytes * 3 / 4
+                                               : kSumBytes;
+  const int rows = rowsOfPagedBlock(problem, most, form);
   int waves = 4;
   while (partBytes(problem, waves, rowsAtOnce(problem, form, rows, waves)) > kPartBytes)
     waves /= 2;

@@ -228,8 +228,9 @@ struct DecodeStep {
     while (step.lateValues && step.width > 2 && late() > most)
       step.width /= 2;
     // With accumulation registers there is room for twice as many keys, and another wave still fits
-    // the SIMD.
-    if (form.accumulates() && kept + 4 * keys <= most * 3 / 4)
+    // the SIMD. Of tokens with scales, a lane has two of each token, and their addresses.
+    const int scales = problem.scales == KvScales::token ? 8 * form.runsOfEight() * 2 * 2 * 2 : 0;
+    if (form.accumulates() && kept + 4 * keys + scales <= most * 3 / 4)
       step.repeats = 2;
     return step;
   }

@@ -68,6 +68,9 @@ void decodeOfBlock(const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &
       LatentBlock(problem, config, p, form, memory, part).run();
     });
   }
+  if (problem.scales == KvScales::token)
+    for (const Strided<OnDevice, 3> &of : {p.kScale, p.vScale})
+      assumeNearTokens(of, f32, problem.page);
   const PagedMemory memory(problem, config, form);
   eachPart(problem, config, p, [&](const DecodePart &part) {
     PagedBlock(problem, config, p, form, memory, part, again).run();

@@ -212,15 +212,17 @@ private:
       loaded = load(0, lane_.valueTiles());
     const int count = lane_.product().sums() * lane_.keyTiles();
     std::vector<Numeric> kScales, vScales;
-    if (problem_.scales == KvScales::token)
+    if (problem_.scales == KvScales::token) {
+      const Tensor ofKeys = tokenScales(p_.kScale), ofValues = tokenScales(p_.vScale);
       for (int first = 0; first < count; first += kRun) {
         const KvRun run(source_, base + lane_.scoreKey() + lane_.scoreOffset(first), last);
         for (int i = 0; i < kRun; ++i) {
           const KvPlace place = run(Int32(i));
-          kScales.push_back(tokenScale(p_.kScale, place));
-          vScales.push_back(tokenScale(p_.vScale, place));
+          kScales.push_back(ofKeys(place.block, place.inside));
+          vScales.push_back(ofValues(place.block, place.inside));
         }
       }
+    }
     const Boolean partial = scores_.masks(base, lane_.keys(), part.end);
     wave.step(
         query, key,
@@ -252,10 +254,9 @@ private:
         },
         scalesWeights(problem_) ? vScales : std::vector<Numeric>());
   }
-  Numeric tokenScale(const Strided<OnDevice, 3> &of, const KvPlace &place) const {
-    const Tensor scales =
-        of.view(f32, {kAnyBlocks, problem_.page, problem_.kv_heads}); // (blocks, page, kv_heads)
-    return scales(place.block, place.inside, kvHead_);
+  /// The scales of the head's keys or values, of tokens: (blocks, page).
+  Tensor tokenScales(const Strided<OnDevice, 3> &of) const {
+    return of.view(f32, {kAnyBlocks, problem_.page, problem_.kv_heads})(_, _, kvHead_);
   }
   /// `count` neighbours of a row from `first`, a multiple of `count`, on, in accesses of at most
   /// `most` elements, as elements of `type`. `zeros`: those past the row are zeros.

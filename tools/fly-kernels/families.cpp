@@ -111,6 +111,13 @@ private:
   static RunReport call(const fx::Config &named, const std::optional<fx::Config> &given,
                         std::int64_t m, Against against, F launch) {
     const P problem = problemOf(named);
+    // Operands would be those of fewer rows, and the time theirs.
+    if constexpr (std::is_same_v<P, fk::DecodeProblem>)
+      if (m % problem.queries)
+        throw fx::Error(
+            "m is " + std::to_string(m) + " and queries " + std::to_string(problem.queries) +
+            "; m counts the queries of all sequences and is a multiple of queries, such as " +
+            std::to_string((m / problem.queries + 1) * problem.queries));
     const C config = given ? fx::from_config<C>(*given) : fk::choose(problem, m);
     const fk::Plan<P> plan(problem, config);
     RunReport report{.config = fx::to_config(config)};

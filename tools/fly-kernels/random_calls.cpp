@@ -66,11 +66,16 @@ bool needsWorklist(const fx::Config &problem, const fx::Config &config) {
              [](const auto &value) { return std::get<std::int64_t>(value) > 0; });
 }
 
-/// A number of rows that a problem takes: those of a by columns are loaded 16 bytes at a time.
+/// A number of rows that a problem takes: those of a by columns are loaded 16 bytes at a time, and sequences have
+/// as many queries each.
 std::int64_t rowsFor(const fx::Config &problem, const LibraryFamily &family, std::int64_t m) {
-  for (const fx::Config::Entry &entry : problem.entries())
+  for (const fx::Config::Entry &entry : problem.entries()) {
     if (shown(fx::Config({entry}), family.problemEnumerations()) == "a_layout=columns")
       return (m + 15) / 16 * 16;
+    if (entry.name == "queries")
+      if (const std::int64_t each = std::get<std::int64_t>(entry.value); each > 1)
+        return (m + each - 1) / each * each;
+  }
   return m;
 }
 

@@ -119,6 +119,20 @@ TEST_CASE("decode says what it does not support") {
               fx::tensor(k.data(), k.dtype(), {k.shape()[0], 16, 1, 32}, {1 << 30, 1 << 26, 32, 1});
         }).find("a block, that is 16 along page, spans less than 2 GiB; pass a contiguous copy") !=
         std::string::npos);
+  // Scales of tokens are near as their keys are.
+  DecodeProblem ofTokens = problem;
+  ofTokens.kv = fx::f8E4M3FN;
+  ofTokens.scales = KvScales::token;
+  const fk::DecodePlan tokenPlan(ofTokens, plan.config());
+  const Operands<DecodeProblem> withTokens(ofTokens, plan.config(), 4);
+  fk::DecodeArgs farScales = withTokens.args();
+  const fx::TensorArg &scale = *farScales.v_scale;
+  farScales.v_scale =
+      fx::tensor(scale.data(), fx::f32, {scale.shape()[0], 16, 1}, {1 << 29, 1 << 25, 1});
+  CHECK(messageOf([&] { tokenPlan(farScales); })
+            .find("the scales of a block, that is 16 along page, spans less than 2 GiB; pass a "
+                  "contiguous "
+                  "copy") != std::string::npos);
   // Scales of heads where the code has one for all of them.
   DecodeProblem scaled = problem;
   scaled.kv = fx::f8E4M3FN;
