@@ -5,7 +5,8 @@
     best_of_others.py changes BEFORE.csv AFTER.csv
 
 `choose` draws COUNT shapes of each class and range of rows, of products with less than 8 x 10^9 multiply-adds: class, target, part, m,
-n, k, the least published microseconds, whose they are, and the problem for fly-kernels. TIMES has a line for each shape that was
+n, k, the least published microseconds, whose they are, whether all copies of the operands stay in the last cache, and the problem for
+fly-kernels. TIMES has a line for each shape that was
 estimated: class, m, n, k, and the last line of `fly-kernels time PROBLEM --m M --arch TARGET --part PART`, separated by tabs.
 `report` writes the table to stdout, a summary to stderr. `changes` shows what a change of the choice, of a kernel or of the estimate does
 to these shapes: the estimates of each that changed by more than 2 %, and each class's median.
@@ -15,6 +16,8 @@ import gzip
 import random
 import statistics
 import sys
+
+from estimates import last_cache
 
 FP8 = "a=f8E4M3FN b=f8E4M3FN c=bf16"
 PER_ROW, PER_BLOCK = "scale_a=per_row scale_b=per_row", "scale_a=per_block scale_b=per_block"
@@ -56,7 +59,9 @@ def choose(table, seed, count):
         for _, low, high in RANGES:
             fitting = [(shape, of) for shape, of in sorted(best.items()) if low <= shape[0] <= high]
             for (m, n, k), (us, library) in random.sample(fitting, min(count, len(fitting))):
-                print(name, gfx, part, m, n, k, us, library, f"gemm {problem} n={n} k={k}", sep="\t")
+                bits = 16 if name == "bf16" else 4 if name == "fp4 MX" else 8
+                cache = last_cache((m + n) * k * bits / 8 + 2 * m * n)
+                print(name, gfx, part, m, n, k, us, library, cache, f"gemm {problem} n={n} k={k}", sep="\t")
 
 
 def report(shapes, times):
@@ -65,14 +70,14 @@ def report(shapes, times):
         name, m, n, k, last = line.rstrip("\n").split("\t")
         estimates[name, m, n, k] = (float(last.split()[0]), last.split("|")[-1].strip())
     table = csv.writer(sys.stdout)
-    table.writerow(["class", "gfx", "M", "N", "K", "published_us", "library", "estimated_us", "configuration"])
+    table.writerow(["class", "gfx", "M", "N", "K", "published_us", "library", "last_cache", "estimated_us", "configuration"])
     ratios = {}
     for line in open(shapes):
-        name, gfx, _, m, n, k, us, library, _ = line.rstrip("\n").split("\t")
+        name, gfx, _, m, n, k, us, library, cache, _ = line.rstrip("\n").split("\t")
         if (name, m, n, k) not in estimates:
             continue
         estimate, configuration = estimates[name, m, n, k]
-        table.writerow([name, gfx, m, n, k, us, library, estimate, configuration])
+        table.writerow([name, gfx, m, n, k, us, library, cache, estimate, configuration])
         rows = next(text for text, low, high in RANGES if low <= int(m) <= high)
         ratios.setdefault((name, rows), []).append(estimate / float(us))
     print("| class | rows | shapes | median | least to most |\n| --- | --- | --- | --- | --- |", file=sys.stderr)

@@ -12,6 +12,8 @@ import random
 import re
 import sys
 
+from estimates import last_cache
+
 FP8 = re.compile(r"flydsl_bpreshuflle_(\d+)x(\d+)x(\d+)_F8_F8_B16_(\d+)x(\d+)x(\d+)x(\d+)(?:x(\d+))?_default$")
 BF16 = re.compile(
     r"flydsl_gemm(\d)_abf16_wbf16_bf16_t(\d+)x(\d+)x(\d+)_split_k(\d+)_block_m_warp(\d+)_block_n_warp(\d+)"
@@ -34,13 +36,9 @@ def configuration(row):
     return None
 
 
-COPIES, LAST_CACHE = 101, 256 << 20
-
-
-def is_warm(kind, m, n, k):
-    """Whether all copies of the operands stay in the last cache."""
+def cache_of(kind, m, n, k):
     element = 1 if kind == "fp8" else 2
-    return COPIES * (element * (m * k + n * k) + 2 * m * n) <= LAST_CACHE
+    return last_cache(element * (m * k + n * k) + 2 * m * n)
 
 
 table, seed, count, cache = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
@@ -58,5 +56,5 @@ for kind in rows.values():
     for low, high in ((0, 6), (6, 12), (12, 20), (20, 100)):
         fitting = [row for row in kind if low < row[4] <= high]
         for row in random.sample(fitting, min(count, len(fitting))):
-            if is_warm(*row[:4]) == (cache == "warm"):
+            if cache_of(*row[:4]) == cache:
                 print(*row)

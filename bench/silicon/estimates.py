@@ -5,13 +5,21 @@ import statistics
 import subprocess
 import sys
 
+COPIES, LAST_CACHE = 101, 256 << 20
 
-def estimate(program, problem, m, target, part, products="none"):
+
+def last_cache(bytes_of_copy):
+    """Where a measuring program that rotates up to 101 copies of the arguments finds them, as FLYDSL_EMULATOR_LAST_CACHE says it: all copies
+    of small ones stay in the last cache."""
+    return "warm" if COPIES * bytes_of_copy <= LAST_CACHE else "cold"
+
+
+def estimate(program, problem, m, target, part, products="none", cache="cold"):
     """The microseconds and the configuration that fly-kernels gives for a call; ends the script if there is none. `products`: how the
-    emulator makes matrix products; without them where no time depends on their results."""
+    emulator makes matrix products; without them where no time depends on their results. `cache`: the last cache, cold or warm."""
     command = [program, "time", *problem.split(), "--m", str(m), "--arch", target, "--part", part]
-    run = subprocess.run(command, env={**os.environ, "FLYDSL_EMULATOR_MATRIX": products}, capture_output=True, text=True,
-                         stdin=subprocess.DEVNULL)
+    environment = {**os.environ, "FLYDSL_EMULATOR_MATRIX": products, "FLYDSL_EMULATOR_LAST_CACHE": cache}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if run.returncode:
         sys.exit(f"{' '.join(command)}: {run.stderr}")
     last = run.stdout.strip().split("\n")[-1]

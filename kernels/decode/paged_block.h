@@ -213,7 +213,8 @@ private:
     const int count = lane_.product().sums() * lane_.keyTiles();
     std::vector<Numeric> kScales, vScales;
     if (problem_.scales == KvScales::token) {
-      const Tensor ofKeys = tokenScales(p_.kScale), ofValues = tokenScales(p_.vScale);
+      const Tensor ofKeys = tokenScales(p_.kScale);   // (blocks, page)
+      const Tensor ofValues = tokenScales(p_.vScale); // (blocks, page)
       for (int first = 0; first < count; first += kRun) {
         const KvRun run(source_, base + lane_.scoreKey() + lane_.scoreOffset(first), last);
         for (int i = 0; i < kRun; ++i) {
@@ -256,7 +257,9 @@ private:
   }
   /// The scales of the head's keys or values, of tokens: (blocks, page).
   Tensor tokenScales(const Strided<OnDevice, 3> &of) const {
-    return of.view(f32, {kAnyBlocks, problem_.page, problem_.kv_heads})(_, _, kvHead_);
+    const Tensor all =
+        of.view(f32, {kAnyBlocks, problem_.page, problem_.kv_heads}); // (blocks, page, kv_heads)
+    return all(_, _, kvHead_);                                        // (blocks, page)
   }
   /// `count` neighbours of a row from `first`, a multiple of `count`, on, in accesses of at most
   /// `most` elements, as elements of `type`. `zeros`: those past the row are zeros.
