@@ -309,6 +309,31 @@ TEST_CASE("a barrier of one memory has that memory's fences, and of registers th
                     Contains("barrier") && Contains("vendor_test.cpp"));
 }
 
+TEST_CASE("a fence of one memory has that memory's mark, and of registers there is none") {
+  using Catch::Contains;
+  const auto of = [](fx::AddressSpace memory, fx::MemoryOrder order, fx::SyncScope scope) {
+    return trace([=](auto, auto) { fx::fence(order, memory, scope); }, "gfx1201");
+  };
+  const auto acqRel = fx::MemoryOrder::acq_rel;
+  CHECK_THAT(of(fx::AddressSpace::shared, acqRel, fx::MemoryScope::wave),
+             Contains("fence syncscope(\"wavefront\") acq_rel") &&
+                 Contains("\"amdgpu-synchronize-as\":\"local\""));
+  CHECK_THAT(of(fx::AddressSpace::global, fx::MemoryOrder::release, fx::MemoryScope::block),
+             Contains("fence syncscope(\"workgroup\") release") &&
+                 Contains("\"amdgpu-synchronize-as\":\"global\""));
+  CHECK_THAT(of(fx::AddressSpace::generic, acqRel, fx::MemoryScope::agent),
+             Contains("fence syncscope(\"agent\") acq_rel") && !Contains("amdgpu-synchronize-as"));
+  CHECK_THROWS_WITH(of(fx::AddressSpace::register_, acqRel, fx::MemoryScope::wave),
+                    Contains("a fence orders accesses to memory that threads share, not to "
+                             "registers; name AddressSpace::shared") &&
+                        Contains("vendor_test.cpp"));
+  CHECK_THROWS_WITH(of(fx::AddressSpace::shared, fx::MemoryOrder::relaxed, fx::MemoryScope::wave),
+                    Contains("a fence of order relaxed orders nothing") &&
+                        Contains("vendor_test.cpp"));
+  CHECK_THROWS_WITH(of(fx::AddressSpace::shared, acqRel, "grid"),
+                    Contains("there is no memory scope grid"));
+}
+
 TEST_CASE("the steady clock is the vendor's") {
   const std::string text = trace([](auto, auto) { (void)gpu::steady_clock(); }, "gfx942");
   CHECK_THAT(text, Catch::Contains("llvm.readsteadycounter"));
@@ -330,8 +355,11 @@ TEST_CASE("another vendor registers its instructions, and is told until it has")
         gpu::meet();
         (void)gpu::uniform(x);
         (void)fx::bounded(fx::make_rmem_tensor(4, fx::f32), fx::Int64(16));
+        fx::fence(fx::MemoryOrder::release, fx::AddressSpace::shared, fx::MemoryScope::block);
       },
       "other1");
   CHECK(others.calls == "fence;wait 3;meet;bounded;");
   CHECK_THAT(text, !Contains("rocdl"));
+  // A vendor that does not tell memories from each other has a fence of all.
+  CHECK_THAT(text, Contains("fence syncscope(\"workgroup\") release") && !Contains("mmra"));
 }

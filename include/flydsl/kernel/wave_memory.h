@@ -5,6 +5,7 @@
 
 #include <flydsl/kernel/copy.h>
 #include <flydsl/kernel/gpu.h>
+#include <flydsl/kernel/memory_order.h>
 #include <flydsl/kernel/tensor.h>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -26,6 +27,12 @@ FLYDSL_API Numeric uniform_load(const Tensor &tensor, const IntTuple &coord,
 /// registers, which no other thread sees.
 FLYDSL_API void barrier(AddressSpace memory, Loc loc = Loc::current());
 } // namespace gpu
+
+/// fx::fence for accesses to one memory alone, AddressSpace::shared or AddressSpace::global: accesses to the
+/// other one stay under way. AddressSpace::generic names all memories. TraceError for registers, which no
+/// other thread sees, and for order `relaxed`.
+FLYDSL_API void fence(MemoryOrder order, AddressSpace memory, SyncScope scope = MemoryScope::agent,
+                      Loc loc = Loc::current());
 
 /// A copy of `bits` of each lane from global memory to shared memory that bypasses the registers. The
 /// lanes' pieces lie one after another in shared memory, whatever their places in global memory are.

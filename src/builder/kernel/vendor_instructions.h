@@ -34,6 +34,11 @@ public:
   /// A barrier that orders accesses to `memory`, shared or global, and as many others as the vendor's
   /// barrier does.
   virtual void barrier(AddressSpace memory, Loc loc) const = 0;
+  /// A fence that orders accesses to `memory`, shared or global; one of all memories, unless the vendor
+  /// tells them from each other.
+  virtual void fence(MemoryOrder order, AddressSpace, SyncScope scope, Loc loc) const {
+    flydsl::fence(order, scope, loc);
+  }
   virtual Int64 steadyClock(Loc loc) const = 0;
   virtual void scheduleFence(Loc loc) const = 0;
   virtual void scheduleNext(gpu::Scheduled kind, int count, Loc loc) const = 0;

@@ -1,4 +1,4 @@
-// The fences of a barrier for one memory.
+// Fences for one memory.
 #pragma once
 
 #include "builder/trace/tracer.h"
@@ -9,13 +9,18 @@
 
 namespace flydsl::builder {
 
-/// Orders the block's accesses to shared or to global memory alone ("Memory Model Relaxation
-/// Annotations" in LLVM's AMDGPU guide).
-inline void blockFence(Tracer &t, mlir::LLVM::AtomicOrdering order, AddressSpace memory, Loc loc) {
-  t.create<mlir::LLVM::FenceOp>(loc, order, "workgroup")
+/// Orders accesses to shared or to global memory alone ("Memory Model Relaxation Annotations" in LLVM's
+/// AMDGPU guide) among the threads of a scope, by LLVM's name of it.
+inline void fenceOf(Tracer &t, mlir::LLVM::AtomicOrdering order, llvm::StringRef scope,
+                    AddressSpace memory, Loc loc) {
+  t.create<mlir::LLVM::FenceOp>(loc, order, scope)
       ->setAttr(mlir::LLVM::LLVMDialect::getMmraAttrName(),
                 mlir::LLVM::MMRATagAttr::get(t.context(), "amdgpu-synchronize-as",
                                              memory == AddressSpace::shared ? "local" : "global"));
+}
+/// The same among the threads of a block.
+inline void blockFence(Tracer &t, mlir::LLVM::AtomicOrdering order, AddressSpace memory, Loc loc) {
+  fenceOf(t, order, "workgroup", memory, loc);
 }
 
 } // namespace flydsl::builder

@@ -1,6 +1,7 @@
 #include "builder/rocdl/vendor.h"
 
 #include "builder/kernel/vendor_instructions.h"
+#include "builder/memory/memory_order.h"
 #include "builder/rocdl/fence.h"
 #include "builder/rocdl/lane_moves.h"
 #include "builder/trace/tracer.h"
@@ -55,6 +56,9 @@ public:
     blockFence(t, mlir::LLVM::AtomicOrdering::release, memory, loc);
     t.create<mlir::ROCDL::SBarrierOp>(loc);
     blockFence(t, mlir::LLVM::AtomicOrdering::acquire, memory, loc);
+  }
+  void fence(MemoryOrder order, AddressSpace memory, SyncScope scope, Loc loc) const override {
+    fenceOf(Tracer::require("fence", loc), orderingOf(order), scopeNamed(scope, loc), memory, loc);
   }
   Int64 steadyClock(Loc loc) const override {
     return Int64(rocdl::intrinsic("llvm.readsteadycounter", i64, {}, loc));

@@ -33,6 +33,17 @@ Int64 steady_clock(Loc loc) { return instructionsFor("gpu::steady_clock", loc).s
 
 } // namespace gpu
 
+void fence(MemoryOrder order, AddressSpace memory, SyncScope scope, Loc loc) {
+  if (memory == AddressSpace::generic || order == MemoryOrder::relaxed) // which is refused
+    return fence(order, scope, loc);
+  const auto &instructions = instructionsFor("fence", loc);
+  if (memory == AddressSpace::register_)
+    throw TraceError("a fence orders accesses to memory that threads share, not to registers; name "
+                     "AddressSpace::shared or AddressSpace::global",
+                     loc);
+  instructions.fence(order, memory, scope, loc);
+}
+
 CopyOp CopyToShared(int bits, Loc loc) { return CopyToShared(bits, CachePolicy::cached, loc); }
 CopyOp CopyToShared(int bits, CachePolicy cache, Loc loc) {
   return instructionsFor("CopyToShared", loc).copyToShared(bits, cache, loc);

@@ -86,6 +86,37 @@ TEST_CASE("a barrier of shared memory leaves global loads under way, and caches 
   CHECK(exchanged("gfx942", false) == exchanged("gfx942", true));
 }
 
+TEST_CASE("a fence of shared memory waits for shared memory alone, and of a wave for nothing") {
+  using Catch::Contains;
+  // What the kernel waits for between its write to LDS and the marked place after the fence.
+  const auto waits = [](const char *target, fx::AddressSpace memory, fx::MemoryScope scope) {
+    const std::string isa = isaOf(target, [=](fx::Tensor y, fx::Int32 n) {
+      const fx::Tensor shared =
+          fx::SharedAllocator().tensor(fx::i32, fx::make_layout(128)); // (128)
+      auto tid = fx::thread_idx().x;
+      const fx::Numeric ahead = y(tid);
+      shared(tid) = n;
+      fx::fence(fx::MemoryOrder::acq_rel, memory, scope);
+      rocdl::s_nop(7);
+      y(tid) = shared(127 - tid) + ahead;
+    });
+    const std::size_t write = isa.find("ds_store_b32"), mark = isa.find("s_nop 6", write);
+    REQUIRE(mark != std::string::npos);
+    return isa.substr(write, mark - write);
+  };
+  for (const char *target : {"gfx1100", "gfx1201"}) {
+    INFO(target);
+    const std::string all = waits(target, fx::AddressSpace::generic, fx::MemoryScope::block),
+                      one = waits(target, fx::AddressSpace::shared, fx::MemoryScope::block),
+                      wave = waits(target, fx::AddressSpace::shared, fx::MemoryScope::wave);
+    CHECK_THAT(all, (Contains("vmcnt(0)") || Contains("loadcnt")) &&
+                        (Contains("gl0_inv") || Contains("global_inv")));
+    CHECK_THAT(one, !Contains("vmcnt") && !Contains("loadcnt") && !Contains("gl0_inv") &&
+                        !Contains("global_inv") && (Contains("lgkmcnt(0)") || Contains("dscnt")));
+    CHECK_THAT(wave, !Contains("wait") && !Contains("inv"));
+  }
+}
+
 TEST_CASE("what is written before a barrier of shared memory is read after it") {
   const auto h = run::values<int>("exchange", 64, 1, [](fx::Tensor out, fx::Int32 tid) {
     const fx::Tensor shared = fx::SharedAllocator().tensor(fx::i32, fx::make_layout(64)); // (64)
