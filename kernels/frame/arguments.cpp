@@ -151,7 +151,7 @@ struct Rows {
   std::int64_t begin, end, stride, width, count;
 };
 
-Rows rowsOf(const TensorArg &tensor) {
+inline Rows rowsOf(const TensorArg &tensor) {
   const bool isMatrix = tensor.rank() > 1;
   // A matrix that lies by columns has its rows along the last mode.
   const std::size_t across =
@@ -203,15 +203,8 @@ bool sharesRow(const Rows &rows, const Rows &one) {
   return false;
 }
 
-} // namespace
-
-bool Arguments::shareMemory(const TensorArg &a, const TensorArg &b) {
-  if (!a.size() || !b.size())
-    return false;
-  const std::optional<Rows> rowsOfA = mergedRowsOf(a), rowsOfB = mergedRowsOf(b);
-  if (!rowsOfA || !rowsOfB)
-    return a.data() == b.data();
-  const Rows &x = *rowsOfA, &y = *rowsOfB;
+/// Whether two tensors' rows share memory.
+inline bool meet(const Rows &x, const Rows &y) {
   if (x.begin >= y.end || y.begin >= x.end)
     return false;
   if (x.stride == x.width && y.stride == y.width)
@@ -224,6 +217,17 @@ bool Arguments::shareMemory(const TensorArg &a, const TensorArg &b) {
     return x.begin == y.begin;
   const std::int64_t between = ((x.begin - y.begin) % x.stride + x.stride) % x.stride;
   return between < y.width || between + x.width > x.stride;
+}
+
+} // namespace
+
+bool Arguments::shareMemory(const TensorArg &a, const TensorArg &b) {
+  if (!a.size() || !b.size())
+    return false;
+  if (a.rank() <= 2 && b.rank() <= 2) // nearly all are
+    return meet(rowsOf(a), rowsOf(b));
+  const std::optional<Rows> rowsOfA = mergedRowsOf(a), rowsOfB = mergedRowsOf(b);
+  return rowsOfA && rowsOfB ? meet(*rowsOfA, *rowsOfB) : a.data() == b.data();
 }
 
 void Arguments::failGiven(const char *name, bool needed) const {
