@@ -54,7 +54,7 @@ static Part part(const fx::Tensor &rows, const fx::Tensor &index, const fx::Tens
   fx::Int64 row_stride(indexed.stride()[0]);
   for (int i = 0; i < copies; ++i) {
     fx::IntTuple place = tPlaces(i); // (r, n)
-    offsets(i) = number(i).to(fx::i64) * row_stride + fx::Int32(place[1]);
+    offsets(i) = number(i) * row_stride + fx::Int32(place[1]);
   }
   return {tRows, offsets, pred};
 }

@@ -10,7 +10,7 @@
 namespace {
 
 // region: struct
-/// What the code depends on beside the types of its arguments.
+/// What the code depends on besides the types of its arguments.
 struct Config {
   int threads = 64;
   int items = 4;

@@ -21,7 +21,7 @@ const fx::Kernel embedding{"embedding", [](fx::Tensor table, fx::Tensor token, f
   auto lane = fx::thread_idx().x;
   auto atom = fx::make_copy_atom(fx::UniversalCopy128b(), fx::f32);
   auto row = fx::logical_divide(y(t, _), fx::make_layout(4, 1)); // (4, N / 4)
-  auto first = token(t).to(fx::i64) * fx::Int64(table.stride()[0]);
+  auto first = token(t) * fx::Int64(table.stride()[0]);
 
   for (fx::Int32 i : fx::range(lane, fx::size(row, 1), 64)) {
     auto offsets = fx::make_rmem_tensor(1, fx::i64); // (1): where the copy's elements begin

@@ -12,7 +12,7 @@ constexpr int threads = 256;
 
 // region: ring
 /// y[i] = the sum of x[i] over all tiles of 256 threads x width, where a thread adds what the
-/// thread opposite of it has loaded. While a tile is read, the two behind it are under way.
+/// thread opposite of it has loaded. While a tile is read, the two after it are under way.
 const fx::Kernel sum_tiles{
     "sum_tiles", [](fx::Tensor x, fx::Tensor y, fx::Int32 tiles, fx::Constexpr<int> width) {
   constexpr int stages = 3;

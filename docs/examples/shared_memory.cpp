@@ -34,7 +34,7 @@ const fx::Kernel reverse_any{"reverse_any", [](fx::Tensor x, fx::Tensor y) {
 // endregion
 
 // region: overlay
-/// y = x reversed, and the sum of each four neighbours behind it. The halves are not needed any
+/// y = x reversed, and the sum of each four neighbours after it. The halves are not needed any
 /// more when the sums come.
 const fx::Kernel two_phases{"two_phases", [](fx::Tensor x, fx::Tensor y) {
   fx::SharedAllocator shared;
