@@ -5,7 +5,7 @@
 // before that, which was the last one to read this turn.
 #pragma once
 
-#include "blocks/common/wide.h"
+#include "blocks/common/joined.h"
 #include "collective/group_call.h"
 
 #include <flydsl/flydsl.h>

@@ -4,7 +4,6 @@
 #include "frame/index_checks_kernel.h"
 
 #include "blocks/attention/worklist.h"
-#include "blocks/common/wide.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -25,7 +24,7 @@ Strided<OnDevice, 0> numbersOf(const Int64 &address) { return {.address = addres
 /// The number `index` of such a vector, which has more than that.
 Numeric numberAt(const Int64 &address, const Numeric &index, DType dtype = i32) {
   const Tensor numbers = numbersOf(address).view(dtype, index + 1); // (index + 1)
-  return wide(numbers(index));
+  return numbers(index).to(i64); // differences of wrong numbers do not wrap
 }
 Pointer word(const Int64 &address, std::size_t index) {
   const Tensor words = numbersOf(address).view(i64, index + 1); // (index + 1)
@@ -127,7 +126,7 @@ private:
     const Numeric seen = min(max(length - queries.get() - before, Int64(0)), length),
                   align = UInt32(rules_[row].align),
                   key = select(before < 0, Int64(0), seen).to(u32) / align * align;
-    return wide(key);
+    return key;
   }
   /// The pages of a sequence that hold keys which kernels read. A length that is wrong itself has
   /// been noted in an earlier row; here it reaches no further than the table's row.
@@ -139,7 +138,9 @@ private:
          range(thread_ / kPageThreads, p_.rows[row].count, kIndexThreads / kPageThreads)) {
       const Numeric length = max(min(numberAt(p_.rows[row].lengths, sequence), room), Int64(0));
       const Numeric first = rule.window ? firstKey(row, sequence, length) : Int64(0);
-      const auto pageOf = [&](const Numeric &key) { return wide(key.to(u32) / UInt32(rule.page)); };
+      const auto pageOf = [&](const Numeric &key) {
+        return Numeric(key.to(u32) / UInt32(rule.page));
+      };
       const Int64 end = p_.rows[row].end;
       for (Numeric page :
            range(pageOf(first) + lane, pageOf(length + (rule.page - 1)), kPageThreads)) {
@@ -181,7 +182,7 @@ private:
       const Numeric total = numberAt(address, n), place = n + 1 + worker,
                     sequence = numberAt(address, place);
       const UnitDeal<Int32> deal{total.to<Int32>(), Int32(rule.workers)};
-      const Numeric begin = wide(deal.begin(worker.to<Int32>()));
+      const Int32 begin = deal.begin(worker.to<Int32>());
       const Boolean inside((sequence >= 0) & (sequence < n));
       const Var<Boolean> right(Boolean(sequence == n));
       if_(begin < total, [&] {

@@ -77,7 +77,7 @@ public:
   }
   /// Lines, whose distance is the stride of a mode, start at multiples of 16 bytes, and so many of
   /// them span less than a buffer.
-  void lines(const Tensor &tensor, int mode, const Int64 &count) const {
+  void lines(const Tensor &tensor, int mode, const Numeric &count) const {
     constexpr int piece = impl::kPieceBytes;
     const int bytes = tensor.dtype(loc_).memory_bits() / 8;
     const IntTuple stride = modeOf(tensor.stride(loc_), mode);

@@ -129,7 +129,7 @@ private:
   impl::GatheredTile gathered(const Checks &checks, const Tensor &matrix, const Tensor &indices,
                               std::int64_t columns) const {
     checks.extent(matrix, 1, columns, "k");
-    checks.lines(matrix, 0, impl::wide(Int32(matrix.shape()[0])));
+    checks.lines(matrix, 0, Int32(matrix.shape()[0]));
     return gatheredFrom(matrix, indices, firstOfK());
   }
   /// Rows of a matrix from a column on.

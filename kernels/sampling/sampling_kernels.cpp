@@ -63,7 +63,7 @@ std::optional<Numeric> keyOfTopK(const SamplingRow &row, RowSearch &search) {
     return std::nullopt;
   const Numeric k = row.own(row.operands().topK, i32);
   const Int32 all(static_cast<int>(row.problem().vocabulary));
-  return search(wide(select(Boolean((k < 1) | (k > all)), all, k)),
+  return search(select(Boolean((k < 1) | (k > all)), all, k),
                 [](const Numeric &) { return Numeric(Int64(1)); });
 }
 Numeric keyOfTopP(const SamplingRow &row, RowSearch &search, const Remaining &left,
@@ -83,8 +83,7 @@ Drawn drawnOf(const SamplingRow &row) {
   const auto words = random::randint4x(Int64(row.own(row.operands().seeds, i64)),
                                        Int64(row.own(row.operands().offsets, i64)));
   const auto number = [&](std::size_t i) {
-    const Numeric bits =
-        (wide(words[i]) << (kDrawnBits - 32)) | wide(words[i + 1] >> (64 - kDrawnBits));
+    const Numeric bits = joined(words[i], words[i + 1]).bitcast(u64) >> (64 - kDrawnBits);
     return bits.to(f64) * 0x1p-53;
   };
   return {number(0), number(2)};

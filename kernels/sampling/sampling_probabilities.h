@@ -35,8 +35,8 @@ struct Shares {
       return sum.bitcast(i32) - std::bit_cast<std::int32_t>(rounds);
     };
     const Numeric high = share + kRoundsHigh, rest = share - (high - kRoundsHigh);
-    return (wide(count(high, kRoundsHigh)) << kHalfBits) +
-           wide(count(rest + kRoundsLow, kRoundsLow));
+    return count(high, kRoundsHigh) * Int64(std::int64_t{1} << kHalfBits) +
+           count(rest + kRoundsLow, kRoundsLow);
   }
   /// An integer as a share.
   static Numeric shareOf(const Numeric &number) { return number.to(f32) * 0x1p-40f; }

@@ -1,7 +1,7 @@
 // Functions of whole numbers that are written once for the host's integers and for a kernel's.
 #pragma once
 
-#include "blocks/common/wide.h"
+#include <flydsl/flydsl.h>
 
 #include <algorithm>
 

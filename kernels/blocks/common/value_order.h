@@ -2,7 +2,7 @@
 // maximum of such numbers is the largest value and, of equal ones, the first place.
 #pragma once
 
-#include "blocks/common/wide.h"
+#include "blocks/common/joined.h"
 
 #include <limits>
 

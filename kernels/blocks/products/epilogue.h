@@ -209,7 +209,7 @@ inline EpilogueStage roundStochastically(DType type, const Int64 &seed) {
   return [type, seed](const Vector &values, const Group &group) {
     const std::int64_t across = (group.tile.n() + 3) / 4;
     const auto rounded = [&](int quad) {
-      const Int64 offset = wide(group.row()) * across + wide(Int32(group.column() / 4 + quad));
+      const Int64 offset(group.row() * Int64(across) + (group.column() / 4 + quad));
       const std::array words = random::randint4x(seed, offset);
       return random::round_stochastic(part(values, 4 * quad, 4),
                                       Vector::of({words[0], words[1], words[2], words[3]}), type);

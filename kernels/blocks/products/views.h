@@ -67,10 +67,10 @@ private:
     }
     const bool counted = !neighbours_ && stride.is_static() && stride.value() == 1;
     neighbours_ |= counted;
-    const Int64 steps = extent.is_static() ? Int64(extent.value() - !counted)
-                        : counted          ? wide(Int32(extent))
-                                           : wide(Int32(Int32(extent) - 1));
-    terms_.push_back(steps * Int64(stride));
+    const Numeric steps = extent.is_static() ? Numeric(Int64(extent.value() - !counted))
+                          : counted          ? Numeric(Int32(extent))
+                                             : Numeric(Int32(extent) - 1);
+    terms_.push_back(Int64(steps * Int64(stride)));
   }
   Int64 sum(std::size_t last) const {
     return last == 0 ? terms_[0] : Int64(sum(last - 1) + terms_[last]);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "blocks/common/value_order.h"
-#include "blocks/common/wide.h"
 #include "blocks/rows/key_digits.h"
 
 #include <flydsl/kernel/wave_memory.h>
@@ -55,7 +54,7 @@ public:
           [] { return Numeric(Int64(0)); });
       const Numeric through = above + gpu::block_inclusive_scan(own, Reduction::add, row_.shared());
       if_(Boolean((digit >= 0) & (through >= target) & (through - own < target)), [&] {
-        found_(0) = wide(digit);
+        found_(0) = joined(Int32(0), digit);
         found_(1) = through - own;
       });
       gpu::barrier(AddressSpace::shared);
