@@ -214,6 +214,9 @@ void choose(SamplingRow &row) {
   std::optional<Numeric> log;
   if (problem.log_probabilities)
     log.emplace(select(isNumber, logProbability(row, shares, token.get()), Float32(kNaN)));
+  // All waves have read the offset, which no barrier of a search follows where a draft is accepted.
+  if (problem.advance && row.waves() > 1)
+    gpu::barrier();
   if_(row.thread() == 0, [&] {
     p.tokens.view(i32, p.m)(row.number()) = token; // (m)
     if (problem.draft != Draft::none)

@@ -347,6 +347,10 @@ TEST_CASE("drafts are accepted, or other tokens drawn, by both distributions", "
                    .advance = true,
                    .draft = draft},
                   24, 62, 3);
+      // Where a draft is accepted, nothing but the offset's own barrier lies between its reads and its write.
+      const SamplingProblem plain{
+          .vocabulary = n, .temperature = true, .top_p = true, .advance = true, .draft = draft};
+      expectDrawn(plain, {.block = 256}, 24, randomRows(plain, 24, 63, 3));
     }
 }
 
