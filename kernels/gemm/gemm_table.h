@@ -212,8 +212,9 @@ inline GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile,
           .order = order};
 }
 
-/// Into how many parts K may be split where there are fewer tiles than compute units.
-inline constexpr int kSplits[] = {2, 4, 8, 16};
+/// Into how many parts K may be split where there are fewer tiles than compute units. Widths of models are
+/// multiples of 7 too: 7,168 are 14 steps of 512.
+inline constexpr int kSplits[] = {2, 4, 7, 8, 14, 16};
 /// The steps that a part has at least.
 inline constexpr int kStepsOfPart = 2;
 /// Of fewer tiles than compute units, whose sums may be more than a fraction of the weights: the steps that

@@ -466,6 +466,9 @@ TEST_CASE("a workspace that is promised to be zero lets the last block add the p
   CHECK(parts(192, 128, 6144) == 16); // 12 tiles
   CHECK(parts(104, 1024, 7168) == 4); // 64 tiles: more parts would be more blocks than units
   CHECK(parts(64, 16384, 6656) == 1); // units enough
+  // No power of two divides 14 steps of 512 but 2.
+  CHECK(parts(16, 512, 7168) == 14);
+  CHECK(parts(16, 2112, 7168) == 7); // 33 tiles
 }
 
 TEST_CASE("tuning a product measures a bounded number of configurations") {
