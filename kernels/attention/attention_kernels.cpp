@@ -22,6 +22,7 @@
 #include "attention/attention_family.h"
 #include "blocks/attention/combine.h"
 #include "frame/compile.h"
+#include "frame/forms.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -86,10 +87,10 @@ void Family<AttentionProblem>::compile(const Compiler<AttentionProblem> &compile
     return std::span(rows).last(keeps.size());
   };
   if (config.splits > 1) {
-    compiler(tried(attentionParts), config.threads);
+    compileFirstThatFits(compiler, tried(attentionParts), config.threads);
     compiler(attentionCombine, config.threads);
   } else {
-    compiler(tried(attention), config.threads);
+    compileFirstThatFits(compiler, tried(attention), config.threads);
   }
 }
 

@@ -26,6 +26,7 @@
 #include "decode/latent_block.h"
 #include "decode/paged_block.h"
 #include "frame/compile.h"
+#include "frame/forms.h"
 
 #include <flydsl/kernel/argument.h>
 
@@ -82,9 +83,8 @@ DecodeKernel decodeBy(bool again) {
             decodeOfBlock(p, spec, again);
           }};
 }
-/// In order of preference: the first whose code spills none. What is last is compiled only where all before
-/// it take scratch memory, so the second one is there twice.
-const std::array<DecodeKernel, 3> decode{decodeBy(false), decodeBy(true), decodeBy(true)};
+/// In order of preference.
+const std::array<DecodeKernel, 2> decode{decodeBy(false), decodeBy(true)};
 
 /// The sequence of a token that has one.
 Int32 sequenceOf(const DecodeProblem &problem, const DecodeTraced &p, const Int32 &token) {
@@ -159,8 +159,9 @@ const FamilyKernel worklist{
 
 void Family<DecodeProblem>::compile(const Compiler<DecodeProblem> &compiler) {
   // A latent cache has one head of keys and few arguments.
-  compiler(std::span(decode).first(compiler.problem().latent ? 1 : decode.size()),
-           compiler.config().block);
+  compileFirstThatFits(compiler,
+                       std::span(decode).first(compiler.problem().latent ? 1 : decode.size()),
+                       compiler.config().block);
   if (hasParts(compiler.config()))
     compiler(combineRows, kCombineThreads);
   if (compiler.config().workers)

@@ -12,7 +12,6 @@
 #include <array>
 #include <mutex>
 #include <shared_mutex>
-#include <span>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -106,28 +105,10 @@ public:
   void operator()(const FamilyKernel<P, Params> &kernel, Dim3 block) const {
     add(kernel, block, checked_);
   }
-  /// Compiles the first of several kernels that compute the same, each in fewer registers than the
-  /// one before, whose code spills none; the first without scratch memory if all do, and the last one
-  /// if all take that.
+  /// The code of a kernel, which does not become a part of the plan.
   template <template <class> class Params>
-  void operator()(std::span<const FamilyKernel<P, Params>> kernels, Dim3 block) const {
-    const auto compiled = [&](std::size_t i) {
-      return kernels[i]
-          .call(spec_, checked_)
-          .compile({.block = block, .arch = target_.id()}, where_);
-    };
-    const std::size_t last = kernels.size() - 1;
-    std::size_t fits = last;
-    for (std::size_t i = 0; i < last; ++i) {
-      const Executable code = compiled(i);
-      if (code.scratch_bytes() == 0)
-        fits = std::min(fits, i);
-      if (code.spills() == 0) {
-        fits = i;
-        break;
-      }
-    }
-    (*this)(kernels[fits], block);
+  Executable codeOf(const FamilyKernel<P, Params> &kernel, Dim3 block) const {
+    return kernel.call(spec_, checked_).compile({.block = block, .arch = target_.id()}, where_);
   }
 
   /// Compiles the kernels of a plan of another family, which is a part of this one.
