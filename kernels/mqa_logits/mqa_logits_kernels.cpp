@@ -213,7 +213,7 @@ void fill(const MqaLogitsConfig &config, const MatrixForm &form, const MqaLogits
   const Tensor logits = p.logits.view(f32, {p.m, p.n}); // (m, n)
   const Int32 lane = thread_idx().x % form.lanes;
   const Int32 last = min(firstKey + 16 * tilesOfWave(config, target()), p.n);
-  for (Int32 key : range(counted(firstKey + lane), last, form.lanes))
+  for (Int32 key : range(counted(firstKey + lane), counted(last), form.lanes))
     logits(token, key) = Float32(-kInfinity);
 }
 
