@@ -19,7 +19,9 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 /// Rows of a, which a wave brings through shared memory of its own: it loads neighbours of a row together,
-/// where each lane's part of a row alone would touch a line of the cache.
+/// where each lane's part of a row alone would touch a line of the cache. A lane's write and read may meet at one
+/// place for all that the compiler knows, so it keeps their order, which is that of the wave's instructions; a
+/// fence would hold back loads of global memory too (bench/kernels/README.md).
 class WaveRows {
 public:
   WaveRows(const GgmlGemmProblem &problem, const GgmlRegistersShape &shape,
