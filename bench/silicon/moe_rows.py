@@ -5,14 +5,16 @@
 
 TABLE is aiter's tuned tables of fused mixtures (`tuned_fmoe`): a row has a model's sizes, a number of tokens, and the microseconds of both
 stages, or those of one kernel that does both. The least time of each stage of a shape is taken, of the products of PARTS; where one kernel for
-both is the best that is published, it stands as the stage "both", next to the sum of the library's two. Of the models below, the numbers of tokens
+both is the best that is published, it stands as the stage "both", next to the sum of the library's two. Times that would take more than the peak of PEAKS are left out. Of the models below, the numbers of tokens
 with fewer than MOST multiply-adds, padding included, and those of the list TOKENS, such as 16,4096, are estimated, those with the fewest
 first: `fly-kernels time` of what `choose` gives for the stage as a grouped product, whose multiply-adds the emulator leaves out. Tokens are routed evenly, as in aiter's tests, which draw experts by chance: so many experts have rows as are expected
-to be drawn, with as many rows each. With `report`, a summary of such a table goes to stderr.
+to be drawn, with as many rows each. Experts are alike then, and a stage with more than SAMPLED multiply-adds is executed with so many of them as give each compute unit ROUNDS tiles; the column `executed` says
+how many, and the time past that of a launch grows with the tiles of a compute unit. With `report`, a summary of such a table goes to stderr.
 """
 import csv
 import gzip
 import math
+import re
 import sys
 
 from estimates import estimate, summary
@@ -48,7 +50,13 @@ CLASSES = {
     "fp8 tensors": ((FLOAT8, FLOAT8, "per_Tensor"), "a=f8E4M3FN b=f8E4M3FN scale_a=per_tensor scale_b=per_tensor", "c=bf16"),
     "bf16": (("torch.bfloat16", "torch.bfloat16", "No"), "a=bf16 b=bf16", "c=bf16"),
 }
+# Floating-point operations a microsecond at the peak of a part's matrix units, by the bits of operands: a time that claims more is left out
+PEAKS = {"MI355X": {4: 10.07e9, 8: 5.03e9, 16: 2.52e9}, "MI300X": {8: 2.61e9, 16: 1.31e9}, "MI308X": {8: 0.69e9, 16: 0.35e9}}
 UNITS = (16, 32, 64, 128)
+# Multiply-adds from which on a part of the experts is executed, and the tiles that each compute unit has then: a multiple of what it holds at a time
+SAMPLED, ROUNDS = 2e10, 6
+# Microseconds of a launch before its first tile and after its last one: dispatch, and the first touch of code, arguments and memory (docs/emulator.md)
+LAUNCH = 2.1
 # gfx and cu_num of the table, and the product as which the emulator estimates them
 PARTS = {("gfx950", "256"): "MI355X", ("gfx942", "304"): "MI300X", ("gfx942", "80"): "MI308X"}
 
@@ -87,6 +95,42 @@ def published(rows, sizes, types):
     return best
 
 
+def tilesOf(problem, configuration, places):
+    """The tiles that have rows."""
+    tile = {name: int(re.search(rf"\btile_{name}=(\d+)", configuration)[1]) for name in ("m", "n")}
+    columns = int(re.search(r"\bn=(\d+)", problem)[1]) * (2 if "gated" in problem else 1)
+    return places // tile["m"] * math.ceil(columns / tile["n"])
+
+
+def ofStage(program, problem, places, work, gfx, units, part):
+    """The microseconds of a stage, its configuration, and how many experts were executed."""
+    experts = int(re.search(r"experts=(\d+)", problem)[1])
+    each, of = places // experts, lambda count: problem.replace(f"experts={experts}", f"experts={count}")
+    # The tiles of the largest configuration, and of what is chosen once that is known
+    some, configuration = experts, f"tile_m={min(128, each)} tile_n=256"
+    for _ in range(2):
+        if work < SAMPLED:
+            break
+        ofExpert = tilesOf(problem, configuration, each)
+        now = max(1, ROUNDS * units // ofExpert)
+        if now == some or 3 * now > 2 * experts:
+            break
+        some = now
+        time, configuration = estimate(program, of(some), each * some, gfx, part)
+        if 0.97 < tilesOf(problem, configuration, each * some) / units / ROUNDS <= 1:
+            break
+    if some == experts:
+        return *estimate(program, problem, places, gfx, part), experts
+    rounds = [math.ceil(tilesOf(problem, configuration, each * count) / units) for count in (some, experts)]
+    return LAUNCH + (time - LAUNCH) * rounds[1] / rounds[0], configuration, some
+
+
+def isPossible(part, name, us, tokens, model, stages):
+    """Whether the part's matrix units can do the work of a row in its time."""
+    bits = 4 if name == "fp4" else 8 if name.startswith("fp8") else 16
+    return 2 * sum(tokens * model[3] * work / places for _, places, work in stages) <= us * PEAKS[part][bits]
+
+
 def ofTarget(gfx, text):
     """Names of 8-bit floats as the target has them."""
     return text.replace("f8E4M3FN", "f8E4M3FNUZ").replace("e4m3fn", "e4m3fnuz") if gfx == "gfx942" else text
@@ -101,14 +145,15 @@ def main(table, program, most, some):
                 for (tokens, stage), (us, kernel) in published(ofPart, sizes, tuple(ofTarget(gfx, one) for one in types)).items():
                     stages = [grouped(sizes, ofTarget(gfx, operands), ofTarget(gfx, results), tokens, one) for one in ((1, 2) if stage == "both" else (stage,))]
                     work = sum(one[2] for one in stages)
-                    if work < most or tokens in some:
-                        shapes.append((work, gfx, part, model, name, tokens, stage, us, kernel, stages))
+                    if (work < most or tokens in some) and isPossible(part, name, us, tokens, sizes, stages):
+                        shapes.append((work, gfx, int(units), part, model, name, tokens, stage, us, kernel, stages))
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(["part", "model", "class", "tokens", "stage", "published_us", "kernel", "estimated_us", "problem", "configuration"])
-    for _, gfx, part, model, name, tokens, stage, us, kernel, stages in sorted(shapes, key=lambda shape: shape[0]):
-        times = [estimate(program, problem, places, gfx, part) for problem, places, _ in stages]
-        out.writerow([part, model, name, tokens, stage, us, kernel, round(sum(time for time, _ in times), 2),
-                      " | ".join(problem for problem, _, _ in stages), " | ".join(configuration for _, configuration in times)])
+    out.writerow(["part", "model", "class", "tokens", "stage", "published_us", "kernel", "estimated_us", "problem", "configuration", "executed"])
+    for _, gfx, units, part, model, name, tokens, stage, us, kernel, stages in sorted(shapes, key=lambda shape: shape[0]):
+        times = [ofStage(program, problem, places, work, gfx, units, part) for problem, places, work in stages]
+        out.writerow([part, model, name, tokens, stage, us, kernel, round(sum(time for time, _, _ in times), 2),
+                      " | ".join(problem for problem, _, _ in stages), " | ".join(configuration for _, configuration, _ in times),
+                      " | ".join(str(executed) for _, _, executed in times)])
         sys.stdout.flush()
 
 
