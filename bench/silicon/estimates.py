@@ -1,6 +1,7 @@
 """What the tables share: the estimate of a problem, and the summaries of ratios."""
 import math
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -24,6 +25,17 @@ def estimate(program, problem, m, target, part, products="none", cache="cold"):
         sys.exit(f"{' '.join(command)}: {run.stderr}")
     last = run.stdout.strip().split("\n")[-1]
     return float(last.split()[0]), last.split("|")[-1].strip()
+
+
+def chosen(program, problem, m, target, part):
+    """The configuration that fly-kernels chooses for a call on a part, without a launch; ends the script if there is none."""
+    command = [program, "show", *problem.split(), "--m", str(m), "--arch", target]
+    environment = {**os.environ, "FLYDSL_EMULATOR_ARCH": target, "FLYDSL_EMULATOR_PRODUCT": part}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    found = re.match(rf"{target}: (.*) \(of \d+ configurations\)\n", run.stdout)
+    if run.returncode or not found:
+        sys.exit(f"{' '.join(command)}: {run.stderr or run.stdout}")
+    return found[1]
 
 
 def summary(heads, ratios):

@@ -8,8 +8,9 @@ stages, or those of one kernel that does both. The least time of each stage of a
 both is the best that is published, it stands as the stage "both", next to the sum of the library's two. Times that would take more than the peak of PEAKS are left out. Of the models below, the numbers of tokens
 with fewer than MOST multiply-adds, padding included, and those of the list TOKENS, such as 16,4096, are estimated, those with the fewest
 first: `fly-kernels time` of what `choose` gives for the stage as a grouped product, whose multiply-adds the emulator leaves out. Tokens are routed evenly, as in aiter's tests, which draw experts by chance: so many experts have rows as are expected
-to be drawn, with as many rows each. Experts are alike then, and a stage with more than SAMPLED multiply-adds is executed with so many of them as give each compute unit ROUNDS tiles; the column `executed` says
-how many, and the time past that of a launch grows with the tiles of a compute unit. With `report`, a summary of such a table goes to stderr.
+to be drawn, with as many rows each. Experts are alike then, and a stage with SAMPLED multiply-adds or more is executed with so many of them as give each compute unit up to ROUNDS tiles. The column `executed` says how
+many these are, and is empty where all experts are executed. The time past that of a launch is taken to grow with the tiles of a compute unit. With `report`, a summary of such a table goes to stderr; rows that are
+estimated from a part of their experts are in lines of their own.
 """
 import csv
 import gzip
@@ -17,7 +18,7 @@ import math
 import re
 import sys
 
-from estimates import estimate, summary
+from estimates import chosen, estimate, summary
 
 # model_dim, inter_dim, experts, topk (shared experts included), by the published configurations of the models
 MODELS = {
@@ -53,8 +54,13 @@ CLASSES = {
 # Floating-point operations a microsecond at the peak of a part's matrix units, by the bits of operands: a time that claims more is left out
 PEAKS = {"MI355X": {4: 10.07e9, 8: 5.03e9, 16: 2.52e9}, "MI300X": {8: 2.61e9, 16: 1.31e9}, "MI308X": {8: 0.69e9, 16: 0.35e9}}
 UNITS = (16, 32, 64, 128)
-# Multiply-adds from which on a part of the experts is executed, and the tiles that each compute unit has then: a multiple of what it holds at a time
-SAMPLED, ROUNDS = 2e10, 6
+# Multiply-adds from which on a part of the experts may be executed
+SAMPLED = 2e10
+# The tiles that each compute unit has then, at most. A unit that holds 1, 2, 3 or 6 tiles at a time is full in all of its rounds; how many it
+# holds depends on the kernel, and is not looked at.
+ROUNDS = 6
+# The tiles of a part of the experts are at least this much of what whole rounds have; otherwise all experts are executed
+FULL = 0.97
 # Microseconds of a launch before its first tile and after its last one: dispatch, and the first touch of code, arguments and memory (docs/emulator.md)
 LAUNCH = 2.1
 # gfx and cu_num of the table, and the product as which the emulator estimates them
@@ -102,27 +108,35 @@ def tilesOf(problem, configuration, places):
     return places // tile["m"] * math.ceil(columns / tile["n"])
 
 
+def sampleOf(experts, ofExpert, units):
+    """How many experts stand for all, of so many tiles each: all, where a part would be most of them or would leave its last round
+    of tiles partly empty."""
+    some = max(1, ROUNDS * units // ofExpert)
+    rounds = some * ofExpert / units
+    return some if 3 * some <= 2 * experts and rounds >= FULL * math.ceil(rounds) else experts
+
+
 def ofStage(program, problem, places, work, gfx, units, part):
-    """The microseconds of a stage, its configuration, and how many experts were executed."""
+    """The microseconds of a stage, its configuration, and how many experts were executed: None for all."""
     experts = int(re.search(r"experts=(\d+)", problem)[1])
-    each, of = places // experts, lambda count: problem.replace(f"experts={experts}", f"experts={count}")
-    # The tiles of the largest configuration, and of what is chosen once that is known
-    some, configuration = experts, f"tile_m={min(128, each)} tile_n=256"
-    for _ in range(2):
-        if work < SAMPLED:
-            break
-        ofExpert = tilesOf(problem, configuration, each)
-        now = max(1, ROUNDS * units // ofExpert)
-        if now == some or 3 * now > 2 * experts:
-            break
-        some = now
-        time, configuration = estimate(program, of(some), each * some, gfx, part)
-        if 0.97 < tilesOf(problem, configuration, each * some) / units / ROUNDS <= 1:
-            break
+    each = places // experts
+    if work < SAMPLED:
+        return *estimate(program, problem, places, gfx, part), None
+    whole = chosen(program, problem, places, gfx, part)
+    ofExpert = tilesOf(problem, whole, each)
+    some = sampleOf(experts, ofExpert, units)
     if some == experts:
-        return *estimate(program, problem, places, gfx, part), experts
-    rounds = [math.ceil(tilesOf(problem, configuration, each * count) / units) for count in (some, experts)]
-    return LAUNCH + (time - LAUNCH) * rounds[1] / rounds[0], configuration, some
+        return *estimate(program, problem, places, gfx, part), None
+    time, configuration = estimate(program, problem.replace(f"experts={experts}", f"experts={some}"), each * some, gfx, part)
+    if configuration != whole:
+        sys.exit(f"{problem}, {places} places: {whole} is chosen for all experts and {configuration} for {some} of them, whose time says nothing of all")
+    rounds = [math.ceil(ofExpert * count / units) for count in (some, experts)]
+    return LAUNCH + (time - LAUNCH) * rounds[1] / rounds[0], whole, some
+
+
+def executedOf(counts):
+    """What the table says of the experts that the launches of a row executed: nothing where these are all."""
+    return " | ".join(str(count or "all") for count in counts) if any(counts) else ""
 
 
 def isPossible(part, name, us, tokens, model, stages):
@@ -153,14 +167,15 @@ def main(table, program, most, some):
         times = [ofStage(program, problem, places, work, gfx, units, part) for problem, places, work in stages]
         out.writerow([part, model, name, tokens, stage, us, kernel, round(sum(time for time, _, _ in times), 2),
                       " | ".join(problem for problem, _, _ in stages), " | ".join(configuration for _, configuration, _ in times),
-                      " | ".join(str(executed) for _, _, executed in times)])
+                      executedOf([executed for _, _, executed in times])])
         sys.stdout.flush()
 
 
 def report(file):
     ratios, parts = {}, list(PARTS.values())
-    for row in sorted(csv.DictReader(file), key=lambda row: (parts.index(row["part"]), list(CLASSES).index(row["class"]), row["stage"])):
+    for row in sorted(csv.DictReader(file), key=lambda row: (parts.index(row["part"]), list(CLASSES).index(row["class"]), row["executed"] != "", row["stage"])):
         name = row["class"] if row["part"] == parts[0] else f"{row['class']}, {row['part']}"
+        name += ", from a part of the experts" if row["executed"] else ""
         ratios.setdefault((name, row["stage"]), []).append(float(row["estimated_us"]) / float(row["published_us"]))
     summary(("class", "stage", "shapes"), ratios)
 
