@@ -103,7 +103,8 @@ Support typesSupported(const MoeForwardProblem &problem) {
     return Support::no(
         isWeight() +
         (problem.quantised()
-             ? "; under x of 4 and 8 bits it is x's, u4 or i4, or with Scales::mx f4E2M1FN"
+             ? "; under x of 8 bits it is x's, u4 or i4, or with Scales::mx f4E2M1FN; under 4 bits "
+               "it is x's"
              : "; it is x's, or one of narrow weights: u4, i4, u8, i8, f4E2M1FN or an "
                "8-bit float"));
   if (problem.quantised() && problem.narrow() && problem.scales != Scales::none &&

@@ -27,12 +27,14 @@ const FamilyKernel reduce{
       const RowThread thread(shape, config, p.m, first);
       const int piece = static_cast<int>(shape.n), number = static_cast<int>(pieces);
       const int access = accessBytes(problem.x, shape);
-      const Tensor x =
-          problem.places
-              ? logical_divide(firstMode(p.x).view(problem.x, {p.places, problem.n}, access),
-                               make_tile(_, piece)) // (places, (piece, pieces))
-              : logical_divide(p.x.view(problem.x, {p.m, problem.topk, problem.n}, access),
-                               make_tile(_, _, piece)); // (m, topk, (piece, pieces))
+      const auto inPieces = [&]() -> Tensor {
+        if (problem.places)
+          return logical_divide(firstMode(p.x).view(problem.x, {p.places, problem.n}, access),
+                                make_tile(_, piece)); // (places, (piece, pieces))
+        return logical_divide(p.x.view(problem.x, {p.m, problem.topk, problem.n}, access),
+                              make_tile(_, _, piece)); // (m, topk, (piece, pieces))
+      };
+      const Tensor x = inPieces();
       const Tensor y =
           logical_divide(p.y.view(problem.y, {p.m, problem.n}, accessBytes(problem.y, shape)),
                          make_tile(_, piece)); // (m, (piece, pieces))

@@ -172,15 +172,16 @@ TEST_CASE("lines of the kernel library that make tensors end in their shapes") {
   for (const char *text :
        {"const Tensor a = flat_divide(x, 4);", "put(own(_, i));",
         "copy(to(make_coord(_, 0), 1), b);", "return make_view(p,\n  make_layout(4)); // a view",
-        "gain(p.scale.view(f32, 1)(0));", "auto a = mma.make_fragment_A(x); // the first"})
+        "gain(p.scale.view(f32, 1)(0));", "auto a = mma.make_fragment_A(x); // the first",
+        "f(make_tile(4), x(_, 0));", "f(make_tile(_, g(4)), x(_, 0));"})
     expectFound(house::shapeComments, "kernels/gemm/a.h", text,
                 "kernels/gemm/a.h:1 makes a tensor");
   expectFound(house::shapeComments, "include/flydsl/kernels/a.h", "local_tile(x, 4, 0);", "shape");
   for (const char *text :
        {"const Tensor a = flat_divide(x, 4); // (4, n / 4)",
         "const Tensor a =\n  make_view(p,\n  make_layout(4)); // (4)", "// make_view(p, l);",
-        "make_tile(_, _, alongK(form));", "Tile({Tile::Mode(_), keys()});", "f(\"a_divide(_)\");",
-        "int a_ = preview(b);"})
+        "make_tile(_, _, alongK(form));", "f(make_tile(_, g(4)), x);", "make_tile(_, g(4),\n  8);",
+        "Tile({Tile::Mode(_), keys()});", "f(\"a_divide(_)\");", "int a_ = preview(b);"})
     expectNothing(house::shapeComments, "kernels/gemm/a.h", text);
   expectNothing(house::shapeComments, "samples/a.cpp", "make_view(p, l);");
 }

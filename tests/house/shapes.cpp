@@ -1,4 +1,8 @@
 // The shape at the end of each line of a kernel that makes a tensor.
+//
+// What the rule does not see: a comment that begins with "(" counts as a shape, whatever it says; and one shape
+// is enough for a statement, so that a second tensor of the same line or statement may have none. `scripts/shapes`
+// compares the numbers of modes with those of traces.
 #include "rules.h"
 
 #include <regex>
@@ -12,8 +16,9 @@ const std::regex
             "local_tile|make_view|view)\\(");
 /// Slices: `_` stands for a mode that stays.
 const std::regex kSlices("(^|[^\\w])_($|[^\\w])");
-/// What has `_` and is no slice: the modes of a tile, a pack of everything.
-const std::regex kNoSlices("Mode\\(_\\)|make_tile\\([^;]*|return _;");
+/// What has `_` and is no slice: the modes of a tile, which may be calls without calls inside, up to the end of the
+/// tile or of the line; a pack of everything.
+const std::regex kNoSlices("Mode\\(_\\)|make_tile\\(([^()]|\\([^()]*\\))*(\\)|$)|return _;");
 
 bool makesTensor(const std::string &code) {
   return std::regex_search(code, kMakers) ||

@@ -97,10 +97,12 @@ std::vector<AttentionConfig> chosen(const AttentionProblem &problem) {
   return all;
 }
 /// Bytes of a lane's scratch memory. On gfx1250 some instructions take the first 256 of a lane's 1,024
-/// registers alone, and where wide values of v fill these, one or two that are read once a step of keys, such as
-/// the thread's number, lie in memory.
+/// registers alone. Where values of v of 256 elements, wider than the keys, fill these, one or two that are read
+/// once a step of keys, such as the thread's number, lie in memory. It was found with keys of 128 elements and
+/// numbers of 8 bits.
 std::size_t mostScratch(const AttentionProblem &problem, const fx::Target &target) {
-  return target.id() == "gfx1250" && problem.head + problem.head_v > 256 ? 8 : 0;
+  const int value = problem.head_v ? problem.head_v : problem.head;
+  return target.id() == "gfx1250" && value >= 256 && value > problem.head ? 8 : 0;
 }
 /// Neither vector nor scalar registers are spilled by what is chosen for a problem, but for these.
 std::size_t expectNoSpills(const AttentionProblem &problem) {
@@ -202,13 +204,20 @@ TEST_CASE("attention takes no scratch memory: sizes, types, sources and scores",
 }
 
 TEST_CASE("attention spills none: groups of heads", "[spills]") {
-  for (const Types &each : types(fx::Device::current().target()))
-    for (int head : {64, 128})
-      for (int group : {1, 2, 16}) {
-        AttentionProblem problem = problemOf(each, {head});
-        problem.q_heads = 16;
-        problem.kv_heads = 16 / group;
-        problem.causal = true;
-        expectNoSpills(problem);
-      }
+  for (std::size_t part = 0; part < kParts; ++part)
+    DYNAMIC_SECTION("part " << part) {
+      std::size_t number = 0, count = 0;
+      for (const Types &each : types(fx::Device::current().target()))
+        for (int head : {64, 128})
+          for (int group : {1, 2, 16}) {
+            if (number++ % kParts != part)
+              continue;
+            AttentionProblem problem = problemOf(each, {head});
+            problem.q_heads = 16;
+            problem.kv_heads = 16 / group;
+            problem.causal = true;
+            count += expectNoSpills(problem);
+          }
+      CHECK(count > 0);
+    }
 }

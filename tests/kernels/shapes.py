@@ -20,6 +20,8 @@ PROBLEMS = [
     'delta_rule prefill=true --m 64',
     'conv channels=16 filters=32 height.kernel=3 --m 64',
     'ggml_gemm n=256 k=1024 --m 64',
+    'ggml_gemm n=256 k=1024 q8_1=true --m 4',
+    'moe_forward x=f8E4M3FNUZ scales=per_row hidden=256 inner=256 router.experts=8 router.topk=2 --m 64',
     'norm n=256 residual=true --m 64',
     'quantise n=512 scale=tensor --m 64',
     'rope q_heads=8 kv_heads=2 head=128 --m 64',

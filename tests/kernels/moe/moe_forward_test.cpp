@@ -596,9 +596,9 @@ TEST_CASE("moe_forward says what it does not support") {
         "x is of type f32; f16, bf16, i8, 8-bit floats and f4E2M1FN are supported");
   CHECK(why([](auto &p) { p.scales = fk::Scales::per_tensor; }) ==
         "x is of type bf16, and scales are of x of 4 and 8 bits");
-  CHECK(
-      why([](auto &p) { p.x = fx::i8, p.scales = fk::Scales::per_row, p.w = fx::u8; }) ==
-      "w is of type u8; under x of 4 and 8 bits it is x's, u4 or i4, or with Scales::mx f4E2M1FN");
+  CHECK(why([](auto &p) { p.x = fx::i8, p.scales = fk::Scales::per_row, p.w = fx::u8; }) ==
+        "w is of type u8; under x of 8 bits it is x's, u4 or i4, or with Scales::mx f4E2M1FN; "
+        "under 4 bits it is x's");
   CHECK(why([](auto &p) {
           p.x = fx::f8E4M3FNUZ, p.scales = fk::Scales::per_block, p.w = fx::i4;
         }) == "w is of type i4 and scales is per_block; with such weights under 8 bits, scales of "

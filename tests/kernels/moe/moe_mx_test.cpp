@@ -300,7 +300,8 @@ TEST_CASE("mixtures and grouped products of the microscaling formats that are wr
   CHECK(why([](auto &) {}, "gfx942").find("gfx942 has no matrix instructions") !=
         std::string::npos);
   CHECK(why([](auto &p) { p.scales = Scales::per_block; }) ==
-        "w is of type f4E2M1FN; under x of 4 and 8 bits it is x's, or with Scales::mx f4E2M1FN");
+        "w is of type f4E2M1FN; under x of 8 bits it is x's, u4 or i4, or with Scales::mx "
+        "f4E2M1FN; under 4 bits it is x's");
   CHECK(why([](auto &p) { p.x = fx::f4E2M1FN, p.w = {}, p.scales = Scales::per_tensor; }) ==
         "x is of type f4E2M1FN, which has scales: mx");
   CHECK(why([](auto &p) { p.scale = fx::f32; }) ==

@@ -141,7 +141,7 @@ TEST_CASE("rows of products that a number in device memory counts", "[run]") {
            p.activation = fk::Activation::silu;
          }),
          18, small);
-  // By columns, threads load pieces of neighbouring rows, of which the last may not all be counted.
+  // By columns, threads load pieces of neighbouring rows. The number may end inside of the last piece.
   const fk::GemmProblem columns = with([](fk::GemmProblem &p) {
     p.a_layout = p.b_layout = fk::OperandLayout::columns;
     p.c = fx::f16;
