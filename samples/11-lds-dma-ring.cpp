@@ -7,7 +7,7 @@
 // stages as the target's LDS has room for. Options: --m (128), --n (128), --k (320).
 //
 // A step waits until its own tile has landed, by the count of the loads after it that may still be
-// under way, and until its reads of the tile before are done. Behind the barrier that holds of all
+// under way, and until its reads of the tile before are done. After the barrier that holds of all
 // waves, so that the loads of a later tile may overwrite the tile before.
 #include "common/options.h"
 #include "common/report.h"

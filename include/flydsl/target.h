@@ -34,7 +34,7 @@ enum class Family : std::uint8_t {
 enum class Feature : std::uint8_t {
   mfma,                   ///< matrix products of a wave of 64 (MFMA)
   wmma,                   ///< matrix products of a wave of 32 (WMMA)
-  accumulation_registers, ///< accumulation registers beside the vector registers
+  accumulation_registers, ///< accumulation registers besides the vector registers
   xf32,                   ///< MFMA of f32 operands with 10 bits of mantissa
   mfma_scale,             ///< MFMA of 8-, 6- and 4-bit floats with block scales
   wmma_scale,             ///< WMMA of 8-, 6- and 4-bit floats with block scales

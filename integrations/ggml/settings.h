@@ -8,7 +8,7 @@
 
 namespace flydsl_ggml {
 
-/// Whether a variable is not 0. Of any other text but 0 and 1 a warning tells, and it counts as 1.
+/// Whether a variable is not 0. Any other text than 0 and 1 counts as 1, with a warning.
 inline bool isOn(const char *variable) {
   const char *value = std::getenv(variable);
   const std::string_view text = value ? value : "1";

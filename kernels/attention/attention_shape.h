@@ -210,7 +210,7 @@ struct AttentionShape {
   }
   /// The registers that kernels are made for: those of a lane if two waves share a SIMD.
   int registers() const { return registers_of_lane(form.instruction.target, 8); }
-  /// Of a lane of RDNA, which has no registers for sums alone, what a problem takes beside, about:
+  /// Of a lane of RDNA, which has no registers for sums alone, what a problem takes besides, about:
   /// found by compiling what is chosen. The rows of Keep make up for what it misses.
   int besideRegisters() const {
     if (form.accumulates())

@@ -268,7 +268,7 @@ private:
                      (i * keys + run * kRun * shape_.second.across + step * shape_.second.k) *
                          shape_.headV,
                      keys),
-              operand(_, run * (kRun / keys) + i));                            // (run)
+              operand(_, run * (kRun / keys) + i));                            // (keys)
       operands.push_back(make_view(operand.iter(), make_layout(runs * kRun))); // (runs * 8)
     }
     return operands;

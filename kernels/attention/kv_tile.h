@@ -227,7 +227,7 @@ private:
           pieceOf(tile.values(quad.keys * kQuad + k), own, piece()).load().bitcast(i32);
   }
   /// A piece of `size` elements of values in memory, for a piece of those of the tile. Past the last one
-  /// is the last one again: it becomes elements of results that nobody writes.
+  /// is the last one again: it becomes elements of results that are not written.
   Int32 inMemory(const Int32 &piece, int size) const {
     const Int32 own =
         shape_.valueParts() > 1 ? Int32(piece + valuePart_ * (shape_.headV / size)) : piece;

@@ -50,8 +50,8 @@ public:
              SharedAllocator &shared, const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, dtype, size, shared, toFragments, std::move(fragments)),
         load_(make_copy_atom(BoundedCopy128b(), dtype)), slice_(byRows().get_slice(thread_idx().x)),
-        fetched_(make_fragment_like(slice_.partition_D(stage(0)))), first_(first), // (V, m, 1)
-        column_(thread_idx().x % across() * piece()) {
+        fetched_(make_fragment_like(slice_.partition_D(stage(0)))), // (V, m, 1)
+        first_(first), column_(thread_idx().x % across() * piece()) {
     for (int number = 0; number < shape.stages; ++number)
       to_.push_back(slice_.partition_D(stage(number))); // ((V, 1), m, 1)
   }

@@ -529,7 +529,8 @@ int rowsOfPagedBlock(const DecodeProblem &problem, int most, const MatrixForm &f
   int rows = 16;
   while (rows < all && rows < limit && sumBytes(problem, rows + 16, form) <= most)
     rows += 16;
-  // A quarter of what two blocks of 32 compute would be of no row.
+  // For 33 to 48 rows, two blocks of 32 would compute 64 rows, a quarter of them or more for nothing; three
+  // blocks of 16 fit.
   const bool isThree = form.accumulates() && rows == 32 && all > 32 && all <= 48;
   return isThree ? 16 : rows;
 }

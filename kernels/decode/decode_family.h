@@ -91,7 +91,7 @@ inline int queryAlign(const DecodeProblem &problem) {
   return std::min(kPieceBytes / problem.q.bytes(), evenly(problem.head));
 }
 /// Elements of a key and of a value as the products take them: after those that there are come
-/// zeros, or in values what nobody stores. Waves that share the values of large heads have whole
+/// zeros, or in values what is not stored. Waves that share the values of large heads have whole
 /// tiles of 16.
 inline int keyInSteps(const DecodeProblem &problem, const MatrixForm &form) {
   return roundedUp(problem.head, std::max(32, form.perLane() * form.across));

@@ -545,7 +545,7 @@ private:
     const Tensor all = make_rmem_tensor(IntTuple({width, sums()}), f32); // (width, sums)
     for (int v = 0; v < sums(); ++v)
       all(_, v).store(shared_.channels->decays(lane_.element(tile, lane_.product().sumRow(v)),
-                                               width)); // (sums)
+                                               width)); // (width)
     std::vector<Vector> decays;
     for (int i = 0; i < width; ++i)
       decays.push_back(all(i, _).load()); // (sums)

@@ -394,7 +394,7 @@ GgmlGemmConfig GgmlGemm::choose(const GgmlGemmProblem &problem, std::int64_t row
   while (problem.q8_1 && together > 1 &&
          blocks * q8Bytes(together, problem.k) > static_cast<std::int64_t>(target.lds_bytes()))
     together /= 2;
-  // Rows that a thread has beside each other share the loads of a; few rows of weights are shared
+  // Rows that a thread has side by side share the loads of a; few rows of weights are shared
   // among more threads instead.
   int rows = problem.n >= 16384 ? 4 : problem.n >= 512 ? 2 : 1;
   const int weights = problem.gated ? 2 : 1,

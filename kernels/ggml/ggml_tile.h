@@ -36,7 +36,7 @@ inline Tensor resultsOf(const GgmlGemmProblem &problem, const GgmlOperands &oper
                         int alignment = 0) {
   return operands.c.view(problem.c,
                          {operands.m, problem.experts ? problem.topk * problem.n : problem.n},
-                         alignment); // (m, topk * n)
+                         alignment); // (m, n) or (m, topk * n)
 }
 
 inline Tensor residualOf(const GgmlGemmProblem &problem, const GgmlOperands &operands) {

@@ -25,8 +25,8 @@ public:
     const Var<Vector> means(zeros()), squares(zeros());
     const Var<Numeric> seen(Float32(0.0f));
     eachAccess([&](const Int32 &row, const Int32 &piece) {
-      const Vector values = x_(row, piece, _).load().to(f32),
-                   before = values - means.get(); // (access)
+      const Vector values = x_(row, piece, _).load().to(f32); // (access)
+      const Vector before = values - means.get();
       seen = seen.get() + 1.0f;
       means = means.get() + before * (1.0f / seen.get());
       squares = squares.get() + before * (values - means.get());

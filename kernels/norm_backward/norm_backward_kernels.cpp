@@ -38,9 +38,9 @@ public:
   /// `row` of the partial sums (parts, n). The first `rows` rows are dweight's, then come dbias's.
   Sums(const NormBackwardProblem &problem, const NormBackwardConfig &config, const Tensor &sums,
        const Int32 &row, const Int32 &rows)
-      : config_(config), weight_(sums(row, _)), bias_(sums(row + rows, _)),
-        hasBias_(problem.bias) { // (n), (n)
-  }
+      : config_(config), weight_(sums(row, _)), // (n)
+        bias_(sums(row + rows, _)),             // (n)
+        hasBias_(problem.bias) {}
 
   /// Makes room for the sums of a slot of the thread, in the order of the slots.
   void start(const RowThread &thread) {

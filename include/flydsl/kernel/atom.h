@@ -21,7 +21,7 @@ public:
 /// How long caches are to keep what a copy moves.
 enum class CachePolicy {
   cached,       ///< as long as there is room
-  non_temporal, ///< not long: nobody needs the data again soon, and others may have the room
+  non_temporal, ///< not long: the data is not needed again soon, and others may have the room
 };
 
 /// A plain load or store of `bits` (8 to 128); the memories involved decide which instruction it

@@ -97,7 +97,8 @@ struct FLYDSL_API DecodeArgs {
   /// With q of 8 bits and scales: (1) or (n, kv_heads), f32, what q's numbers are multiplied by.
   std::optional<TensorArg> q_scale = {};
   /// f32. KvScales::tensor: (1). KvScales::head: (n, kv_heads), for each sequence and head; a stride of
-  /// 0 gives all sequences those of one. KvScales::token: (blocks, page, kv_heads). Each at any distance.
+  /// 0 gives all sequences those of one. KvScales::token: (blocks, page, kv_heads). Each at any distance;
+  /// the scales of a block's tokens span less than 2 GiB.
   std::optional<TensorArg> k_scale = {}, v_scale = {};
   /// varlen: where the queries of sequences start, and the end: (n + 1), i32.
   std::optional<TensorArg> cu_seqlens_q = {};

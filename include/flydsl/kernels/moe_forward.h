@@ -14,8 +14,8 @@ namespace kernels {
 ///   weight[t, e] * (h[t, e] w2[e]^T + bias2[e]), with h[t, e] = act(x[t] w1[e]^T + bias1[e])
 ///
 /// where act is of pairs of gates and ups if they are gated: see GroupedGemmProblem. h is rounded to
-/// the type of x, the weighted result of an expert to that too, and their sum, in f32 and in the order
-/// of the router, to y's.
+/// the type of x, and with scales of rows to expert_type() first. The weighted result of an expert is
+/// rounded to expert_type(), and the sum of a token's, in f32 and in the order of the router, to y's type.
 ///
 /// In 4 and 8 bits, x, w1 and w2 have scales, and so has h: of blocks, one for each 128 of a row, which the
 /// first product makes on the way out (DeepSeek-V3, Kimi-K2, Qwen3 and GLM in f8E4M3FN), or those of OCP's
@@ -28,7 +28,8 @@ namespace kernels {
 /// of the device, so that bits may differ from call to call.
 ///
 /// One plan launches the kernels of topk_gating, moe_sort, grouped_gemm twice, and moe_reduce, the first
-/// two as one for few tokens. How many rows an expert has stays on the device.
+/// two as one for few tokens; with scales of rows there is one kernel more between the products. How many
+/// rows an expert has stays on the device.
 struct FLYDSL_API MoeForwardProblem {
   /// The router: its numbers of experts and of slots, its formula, the type of logits. Its shared
   /// experts are the last ones of w1 and w2.

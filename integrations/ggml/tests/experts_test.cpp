@@ -105,7 +105,7 @@ TEST_CASE("experts of single slots and of sorted ones, and GLU of two such produ
   ggml_backend_tensor_get(product, products.data(), 0, ggml_nbytes(product));
   ggml_backend_tensor_get(glu, gated.data(), 0, ggml_nbytes(glu));
   // Of sorted slots, weights and inputs are rounded to bf16; of others, inputs to Q8_1 unless the model asks for
-  // f32, sums of f32 are in any order, and those of codes and of offsets may stand apart.
+  // f32, sums of f32 are in any order, and those of codes and of offsets may be added separately.
   const bool whole = !sorted && !exact;
   const double rounding = sorted ? std::ldexp(1, -7) : kInner * 3 * std::ldexp(1, -24);
   for (std::size_t i = 0; i < products.size(); ++i) {

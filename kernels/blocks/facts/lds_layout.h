@@ -12,8 +12,8 @@
 // So reads meet four or eight rows in one column and as many others in the next one, which is the
 // rule that layouts are made by:
 //
-//   32 banks   rows 0-3 in a column, rows 4-7 in the one behind or before it; the same with 8 more
-//   64 banks   rows 0-3 and 12-15 in a column, rows 4-11 in the one behind or before it
+//   32 banks   rows 0-3 in a column, rows 4-7 in the one after or before it; the same with 8 more
+//   64 banks   rows 0-3 and 12-15 in a column, rows 4-11 in the one after or before it
 //
 // "Rows" are those of the instruction: its row 4 b + a may be any row of the tile.
 #pragma once
