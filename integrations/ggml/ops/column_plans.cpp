@@ -50,7 +50,7 @@ bool isResidual(const ggml_tensor *addend, const ggml_tensor *result) {
 bool isReadAsItIs(const ggml_tensor *x) {
   const bool evenly = ggml_is_contiguous(x) || x->ne[2] * x->ne[3] == 1;
   return dtypeOf(x->type) && evenly && rowsFollow(x) && beginsAligned(x) &&
-         (ggml_nrows(x) == 1 || x->nb[1] % 16 == 0);
+         (x->ne[1] == 1 || x->nb[1] % 16 == 0);
 }
 /// The library's product of a matrix of weights, with inputs as they are; none where it has none.
 std::optional<fk::GgmlGemmProblem> problemOf(const ggml_tensor *op) {
@@ -133,9 +133,10 @@ void multiply(const Run &run, const ColumnsProduct &product, const ggml_tensor *
   const auto results = [&, rows = columns, n = problem.n](const ggml_tensor *y) {
     return tensorAt(operandOf(y).address, fx::f32, {rows, n});
   };
+  // A mode of one column has any stride: those of several matrices follow one another then.
   const std::int64_t inputs = asTheyAre ? operandOf(x).address
                                         : contiguousNumbers(run, x, typeOfNumbers(op->src[0])),
-                     stride = asTheyAre && columns > 1
+                     stride = asTheyAre && x->ne[1] > 1
                                   ? static_cast<std::int64_t>(x->nb[1] / ggml_type_size(x->type))
                                   : problem.k;
   fk::GgmlGemmArgs args{

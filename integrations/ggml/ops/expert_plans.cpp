@@ -244,11 +244,12 @@ bool mulMatIdsThenGlu(const Run &run, const ggml_tensor *gate, const ggml_tensor
                       const ggml_tensor *glu) {
   const auto activation = activationOf(ggml_get_glu_op(glu));
   if (!activation || gate->src[1] != up->src[1] || gate->src[2] != up->src[2] || !isF32(glu) ||
-      !ggml_is_contiguous(glu) || !beginsAligned(glu) || intParam(gate, 0) != intParam(up, 0))
+      !ggml_is_contiguous(glu) || !beginsAligned(glu))
     return false;
   const auto of = blockExpertsOf(run, gate, *activation),
              other = blockExpertsOf(run, up, *activation);
-  if (!of || !other || of->problem != other->problem)
+  // Products whose inputs may be rounded differently have other problems or configurations.
+  if (!of || !other || of->problem != other->problem || of->config != other->config)
     return false;
   multiply(run, *of, gate, up, glu);
   return true;

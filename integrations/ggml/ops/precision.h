@@ -12,7 +12,8 @@ enum class Rank : int { any = 0, f32 = 10, bf16 = 15, f16 = 20, q8 = 30 };
 /// Whether a model lets the inputs of a product, MUL_MAT or MUL_MAT_ID, be rounded so far. Before ggml had
 /// ranks of inputs, models asked for precise ones by the rank of sums.
 inline bool mayRound(const ggml_tensor *op, Rank to) {
-  if (static_cast<Rank>(intParam(op, 0)) == Rank::f32)
+  const auto sums = static_cast<Rank>(intParam(op, 0));
+  if (sums != Rank::any && sums <= Rank::f32)
     return false;
   const auto least = static_cast<Rank>(intParam(op, 3));
   return least == Rank::any || least >= to;

@@ -198,6 +198,51 @@ TEST_CASE("a few columns times weights, with an addend, and GLU of two such prod
     }
 }
 
+TEST_CASE("columns of several matrices, and columns with gaps between them") {
+  const std::int64_t columns = GENERATE(3, 9);
+  // The heads of one token, permuted: each is a matrix of one column, whose stride is that of all heads.
+  const bool heads = GENERATE(true, false);
+  constexpr std::int64_t kGap = 8;
+  const ggml_backend_ptr backend = backendOn();
+  const ggml_context_ptr context = contextOf(16);
+  ggml_tensor *w = ggml_new_tensor_2d(context.get(), GGML_TYPE_Q4_K, kInner, kRows),
+              *memory = ggml_new_tensor_1d(context.get(), GGML_TYPE_F32, (kInner + kGap) * columns);
+  const std::int64_t stride = heads ? kInner : kInner + kGap;
+  ggml_tensor *x =
+      heads
+          ? ggml_permute(context.get(),
+                         ggml_view_3d(context.get(), memory, kInner, columns, 1,
+                                      kInner * sizeof(float), kInner * columns * sizeof(float), 0),
+                         0, 2, 1, 3)
+          : ggml_view_2d(context.get(), memory, kInner, columns,
+                         static_cast<std::size_t>(stride) * sizeof(float), 0);
+  REQUIRE(x->ne[1] == (heads ? 1 : columns));
+  ggml_tensor *product = ggml_mul_mat(context.get(), w, x);
+  ggml_cgraph *graph = ggml_new_graph(context.get());
+  ggml_build_forward_expand(graph, product);
+  const ggml_backend_buffer_ptr buffer(
+      ggml_backend_alloc_ctx_tensors(context.get(), backend.get()));
+  const Weights weights(GGML_TYPE_Q4_K, 0);
+  ggml_backend_tensor_set(w, weights.blocks.data(), 0, weights.blocks.size());
+  std::vector<float> all(static_cast<std::size_t>((kInner + kGap) * columns));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = static_cast<float>(i * 29 % 67) / 32 - 1;
+  ggml_backend_tensor_set(memory, all.data(), 0, ggml_nbytes(memory));
+  REQUIRE(ggml_backend_graph_compute(backend.get(), graph) == GGML_STATUS_SUCCESS);
+  std::vector<float> found(static_cast<std::size_t>(kRows * columns));
+  ggml_backend_tensor_get(product, found.data(), 0, ggml_nbytes(product));
+  INFO(columns << " columns" << (heads ? ", heads" : ", with gaps"));
+  for (std::int64_t c = 0; c < columns; ++c)
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      const float *column = all.data() + c * stride;
+      auto [value, bound] = weights.roundedRow(r, column);
+      for (std::int64_t k = 0; k < kInner; ++k) // of nine columns, weights are rounded to bf16
+        bound += std::ldexp(std::abs(weights.exact[r * kInner + k] * column[k]), -9);
+      INFO("row " << r << ", column " << c);
+      CHECK(std::abs(found[static_cast<std::size_t>(c * kRows + r)] - value) <= bound);
+    }
+}
+
 TEST_CASE("rows of weights by their numbers, several elements at a time or one") {
   const ggml_type type = GENERATE(GGML_TYPE_Q4_0, GGML_TYPE_Q5_0, GGML_TYPE_Q4_1, GGML_TYPE_Q2_K,
                                   GGML_TYPE_Q5_K, GGML_TYPE_IQ4_NL, GGML_TYPE_F16);

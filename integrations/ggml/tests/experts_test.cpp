@@ -99,6 +99,8 @@ TEST_CASE("experts of single slots and of sorted ones, and GLU of two such produ
     CHECK(count(sorted ? "ggml_experts_registers" : "ggml_experts_vector") >= 1);
     CHECK(count("moe_sort") == (sorted ? 2 : 0));
     CHECK(kernels.size() == (sorted ? 4 : 2));
+  } else {
+    CHECK(count("ggml_experts_") == 0);
   }
   std::vector<float> products(static_cast<std::size_t>(kRows * kSlots * tokens)),
       gated(products.size());
