@@ -42,16 +42,20 @@ inline OperandTile operandTile(const Tensor &matrix, const LoopShape &shape, Ope
   const Int32 first = part * static_cast<std::int32_t>(shape.k);
   return {tileFrom(matrix, {row, first}, {size, shape.k}), exist, layout}; // (size, K)
 }
+/// The rows of a that loads have, of `exist` that are multiplied: by columns, whole pieces of 16 bytes of
+/// neighbouring rows. The results of rows that the last piece has besides are not stored.
+inline Int32 rowsOfLoads(const GemmProblem &problem, OperandLayout layout, const Int32 &exist) {
+  if (layout != OperandLayout::columns)
+    return exist;
+  const int piece = kPieceBytes / packedA(problem).unit().bytes();
+  return (exist + (piece - 1)) & -piece;
+}
 template <class Params>
 OperandTile tileOfA(const GemmProblem &problem, const LoopShape &shape, const BlockTile &tile,
                     const Params &p) {
   const Tensor a = matrixOf(p.a, problem.a, problem.a_layout, p.m, problem.k); // (m, K)
-  // By columns, a load has pieces of neighbouring rows. The matrix has whole ones, a number in device memory
-  // may end inside of one, whose other rows' results are not stored then.
-  const int piece = kPieceBytes / packedA(problem).unit().bytes();
-  const Int32 exist = problem.rows && problem.a_layout == OperandLayout::columns
-                          ? Int32((tile.rows + (piece - 1)) & -piece)
-                          : tile.rows;
+  // The matrix has whole pieces by columns. A number in device memory may end inside of one.
+  const Int32 exist = problem.rows ? rowsOfLoads(problem, problem.a_layout, tile.rows) : tile.rows;
   return operandTile(a, shape, problem.a_layout, shape.tileM, tile.row, tile.part, exist);
 }
 /// Whether a launch reads each line of b once, where `oneTile` says that one tile has all rows of A that

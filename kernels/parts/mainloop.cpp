@@ -78,7 +78,10 @@ public:
     if (indices)
       return gathered(checks, view, *indices, problem_.k);
     checks.rows(view, tile_);
-    return tileOf(checks, view, layout, config_.tile_m, tile_.row, tile_.rows);
+    const Int32 rows = impl::rowsOfLoads(problem_, layout, tile_.rows);
+    if (layout == OperandLayout::columns)
+      trapIf(Int64(view.shape()[0]) - tile_.row < rows);
+    return tileOf(checks, view, layout, config_.tile_m, tile_.row, rows);
   }
   impl::OperandTile columnsOfB(const Checks &checks, const Tensor &view,
                                OperandLayout layout) const {

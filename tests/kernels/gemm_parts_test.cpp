@@ -107,7 +107,11 @@ void expectExact(GemmProblem problem, const GemmConfig &config, std::int64_t m, 
   const fk::Support answer = parts::supported(spec, fx::Device::current().target());
   INFO(answer.why);
   REQUIRE(answer);
-  const std::int64_t rowsA = shape.gathered ? 11 : m, rowsC = shape.scattered ? 11 : m;
+  // By columns, a has whole pieces of 16 bytes of rows, though c may not.
+  const std::int64_t rowsA = shape.gathered   ? 11
+                             : shape.columnsA ? (m + 7) / 8 * 8
+                                              : m,
+                     rowsC = shape.scattered ? 11 : m;
   const Matrix a(problem.a, rowsA, problem.k, 1, shape.columnsA),
       b(problem.b, problem.columns(), problem.k, 2, problem.b_layout == OperandLayout::columns);
   std::vector<double> ids(static_cast<std::size_t>(m));
@@ -185,6 +189,7 @@ TEST_CASE("kernels of parts have the sums of every loop", "[run]") {
   }
   problem.b_layout = OperandLayout::rows;
   expectExact(problem, usual, 40, {.columnsA = true});
+  expectExact(problem, usual, 45, {.columnsA = true});
   expectExact(problem, usual, 45, {.scattered = true});
   expectExact(problem, usual, 45, {.gathered = true, .scattered = false});
   // A single step, whose K ends inside of it.
@@ -494,9 +499,45 @@ std::string launchedWith(std::int64_t rowsMore, std::int64_t flagsMore, std::int
   });
 }
 
+/// What a launch says whose a, by columns of 48 rows, has so many; c has 45.
+std::string launchedByColumns(std::int64_t rows) {
+  const parts::GemmSpec spec{{.a = fx::f16,
+                              .b = fx::f16,
+                              .c = fx::f32,
+                              .a_layout = OperandLayout::columns,
+                              .b_layout = OperandLayout::rows,
+                              .n = 64,
+                              .k = 128},
+                             {.tile_m = 32,
+                              .tile_n = 64,
+                              .tile_k = 128, // rows of 256 bytes, which columns need on 64 banks
+                              .threads = 4 * fx::Device::current().target().wave_size()}};
+  const Operand a = Operand::output(fx::f16, 128, 48), b = Operand::output(fx::f16, 64, 128),
+                c = Operand::output(fx::f32, 45, 64);
+  const fx::DeviceArray<float> none({1, 1}), sums({1, 1, 4});
+  const fx::DeviceArray<std::int32_t> indices({45});
+  const fx::DeviceArray<std::int64_t> flags({1});
+  return messageOf([&] {
+    const fx::Stream stream;
+    composed(fx::TensorArg(fx::tensor(a.tensor().data(), fx::f16, {rows, 128}, {1, 48}))
+                 .mark_layout_dynamic(0, 8),
+             b.tensor().mark_layout_dynamic(1, 8), none.tensor(), none.tensor(),
+             fx::TensorArg(sums.tensor()).mark_layout_dynamic(2, 4), flags.tensor(), c.tensor(),
+             indices.tensor(), spec, Shape{.columnsA = true})
+        .launch({.grid = parts::tiles(spec, 45), .block = spec.config.threads, .stream = stream});
+    stream.synchronize();
+  });
+}
+
 } // namespace
 
 // A trap ends the device, so that each of these has a process of its own.
+TEST_CASE("a by columns that has whole pieces of rows", "[traps]") {
+  CHECK(launchedByColumns(48) == "no error");
+}
+TEST_CASE("a by columns that ends inside of a piece of rows ends the launch", "[traps]") {
+  CHECK(launchedByColumns(45).find("trap") != std::string::npos);
+}
 TEST_CASE("memory of parts of K that is as large as it must be", "[traps]") {
   CHECK(launchedWith(0, 0, 0) == "no error");
 }

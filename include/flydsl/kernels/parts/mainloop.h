@@ -19,7 +19,8 @@ class FLYDSL_API Operand {
 public:
   /// (rows, K): the elements of a row along K are neighbours.
   static Operand rows(const Tensor &matrix, Loc loc = Loc::current());
-  /// (rows, K): the elements of a column are neighbours. Of f16 and bf16.
+  /// (rows, K): the elements of a column are neighbours. Of f16 and bf16. Loads have pieces of 16 bytes of
+  /// neighbouring rows: a has whole ones, which may be more rows than c has, and the kernel traps otherwise.
   static Operand columns(const Tensor &matrix, Loc loc = Loc::current());
   /// b alone: a vector of prepared_size(problem.weight()) elements, see WeightProblem.
   static Operand prepared(const Tensor &weights, Loc loc = Loc::current());
