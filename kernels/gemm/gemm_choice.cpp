@@ -267,14 +267,17 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
         all[i].order == orderOf(all[i].tile_m, rows, target))
       for (int slices : kSlices)
         all.push_back(inSlices(all[i], target.wave_size(), slices));
-  // Parts of K make work for compute units that have none: as many as
-  // find such units, or half of that.
+  // Parts of K make work for compute units that have none: as many as find such units, or at most half
+  // of that.
   for (std::size_t i = likely, whole = all.size(); i < whole; ++i) {
     std::vector<int> splits;
     for (int split : kSplits)
       if (tilesOf(problem, all[i], rows) * split < 2 * std::int64_t(size.computeUnits) &&
+          problem.k % (std::int64_t{split} * all[i].tile_k) == 0 &&
           worthwhile(problem, splitOf(all[i], split), rows))
         splits.push_back(split);
+    const int most = splits.empty() ? 0 : splits.back();
+    std::erase_if(splits, [&](int split) { return split != most && 2 * split > most; });
     for (std::size_t last = splits.size(), j = last < 2 ? 0 : last - 2; j < last; ++j)
       for (PartsSum sum : {PartsSum::kernel, PartsSum::last_block})
         if (sum == PartsSum::kernel || j + 1 == last) {

@@ -4,6 +4,9 @@
 
 #include "gemm/gemm_table.h"
 
+#include <algorithm>
+#include <bit>
+
 using namespace kernel_tests;
 
 TEST_CASE("the hot loop of a product has the instructions that it needs") {
@@ -469,6 +472,40 @@ TEST_CASE("a workspace that is promised to be zero lets the last block add the p
   // No power of two divides 14 steps of 512 but 2.
   CHECK(parts(16, 512, 7168) == 14);
   CHECK(parts(16, 2112, 7168) == 7); // 33 tiles
+  // Parts that a second kernel adds are seven only from CDNA3 on.
+  const auto added = [](const char *name) {
+    return fk::choose(GemmProblem{.a = fx::bf16,
+                                  .b = fx::bf16,
+                                  .c = fx::bf16,
+                                  .b_layout = fk::OperandLayout::rows,
+                                  .n = 256,
+                                  .k = 7168},
+                      64, fx::Target::parse(name))
+        .split_k;
+  };
+  CHECK(added("gfx950") % 7 == 0);
+  for (const char *name : {"gfx90a", "gfx1100"})
+    CHECK(std::has_single_bit(static_cast<unsigned>(added(name))));
+}
+
+TEST_CASE("tuning measures parts of K that divide it, in both forms") {
+  const fx::Target target = fx::Target::parse("gfx942");
+  const GemmProblem problem{.a = fx::bf16,
+                            .b = fx::bf16,
+                            .c = fx::bf16,
+                            .b_layout = fk::OperandLayout::rows,
+                            .n = 5120,
+                            .k = 4096,
+                            .zeroed_workspace = true};
+  const auto all = fk::configs(problem, 16, target);
+  const auto has = [&](int split, fk::PartsSum sum) {
+    return std::ranges::any_of(all, [&](const fk::GemmConfig &config) {
+      return config.split_k == split && config.parts_sum == sum;
+    });
+  };
+  CHECK(has(4, fk::PartsSum::last_block));
+  CHECK(has(4, fk::PartsSum::kernel));
+  CHECK(has(2, fk::PartsSum::kernel));
 }
 
 TEST_CASE("tuning a product measures a bounded number of configurations") {

@@ -61,9 +61,9 @@ private:
 
 TEST_CASE("products whose parts are added in one launch", "[run]") {
   for (GemmProblem problem : typed())
-    for (int split : {2, 3, 16}) {
+    for (int split : {2, 3, 14, 16}) {
       problem.n = 70;
-      problem.k = 128 * (split == 3 ? 12 : 16) / problem.a.bytes();
+      problem.k = 128 * (split == 3 ? 12 : split == 14 ? 14 : 16) / problem.a.bytes();
       problem.scale_b = Scales::per_row;
       problem.activation = Activation::relu;
       const GemmConfig config = oneLaunch(problem, split);
