@@ -216,10 +216,12 @@ Support Ranks::supported(const MoeRanksProblem &problem, const Target &target) {
     return Support::no("mixture.tokens is true; each rank gives its number of tokens by x");
   if (mixture.scales == Scales::per_row)
     return Support::no("mixture.scales is per_row; the rows of h get scales between the products "
-                       "by the sorted ids of "
-                       "one device's tokens. Over ranks scales are per_block, per_tensor or mx, or "
-                       "x has 16 bits and "
-                       "weights have w_scales");
+                       "by the sorted ids of one device's tokens. Over ranks scales are per_block, "
+                       "per_tensor or mx, or x has 16 bits and weights have w_scales");
+  if (mixture.narrow() && mixture.x.memory_bits() < 16)
+    return Support::no("mixture.w is " + std::string(mixture.weight_type().name()) +
+                       " under x of 8 bits; over ranks such weights take x of 16 bits, or weights "
+                       "have the type of x");
   if (mixture.router.shared)
     return Support::no(is("mixture.router.shared", mixture.router.shared) +
                        "; experts that all tokens have are no rank's: each rank computes them for "

@@ -640,6 +640,11 @@ TEST_CASE("a mixture over ranks: what is refused, before anything is launched") 
   expectPart(why([](auto &p) { p.mixture.router.shared = 1; }), "mixture.router.shared is 1");
   expectPart(why([](auto &p) { p.mixture.x = fx::i8, p.mixture.scales = fk::Scales::per_row; }),
              "mixture.scales is per_row; the rows of h get scales between the products");
+  expectPart(why([](auto &p) {
+               p.mixture.x = fx::i8, p.mixture.scales = fk::Scales::per_tensor;
+               p.mixture.w = fx::i4, p.mixture.w_scales = fk::Scales::per_row;
+             }),
+             "mixture.w is i4 under x of 8 bits; over ranks such weights take x of 16 bits");
   expectPart(why([](auto &p) { p.mixture.local = 3; }), "mixture.local is 3");
   expectPart(why([](auto &p) { p.mixture.tokens = true; }), "mixture.tokens is true");
   expectPart(why([](auto &p) { p.tokens = 0; }), "tokens is 0");
