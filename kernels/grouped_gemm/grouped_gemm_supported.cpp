@@ -249,8 +249,9 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const GemmConfig &
   }
   if (const int block = columnsOfScaleC(problem.scale_c);
       block && problem.gated == GatedPairs::interleaved) {
-    const int waves =
-        config.threads / target.wave_size() / std::max(config.waves_k * config.waves_m, 1);
+    const auto waves =
+        static_cast<int>(config.threads / target.wave_size() /
+                         std::max<std::int64_t>(std::int64_t{config.waves_k} * config.waves_m, 1));
     // The columns of c are pairs: half as many as the product's.
     if (waves < 1 || !BlocksOfWaves{8, waves, config.tile_n / 16 / waves, block}.whole())
       return Support::no(is("tile_n", config.tile_n) + "; with scales of " + to_string(block) +

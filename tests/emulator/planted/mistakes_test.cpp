@@ -158,7 +158,7 @@ const std::vector<Mistake> &mistakes() {
        "write and write of global memory",
        "groups_write_one_word",
        {2, 64}},
-      {"split-K: the last workgroup adds up parts behind a relaxed counter",
+      {"split-K: the last workgroup adds up parts after a relaxed counter",
        "race",
        "are not ordered by a",
        "split_k_without_fence",
