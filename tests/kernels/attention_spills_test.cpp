@@ -104,6 +104,13 @@ std::size_t mostScratch(const AttentionProblem &problem, const fx::Target &targe
   const int value = problem.head_v ? problem.head_v : problem.head;
   return target.id() == "gfx1250" && value >= 256 && value > problem.head ? 8 : 0;
 }
+/// Registers that are spilled: these, and three scalars of heads of 512 elements of 8 bits on gfx1250, which lie in
+/// lanes of a vector register.
+std::size_t mostSpills(const AttentionProblem &problem, const fx::Target &target) {
+  const bool scalars =
+      target.id() == "gfx1250" && problem.head >= 512 && problem.kv.memory_bits() == 8;
+  return mostScratch(problem, target) / 4 + (scalars ? 3 : 0);
+}
 /// Neither vector nor scalar registers are spilled by what is chosen for a problem, but for these.
 std::size_t expectNoSpills(const AttentionProblem &problem) {
   const fx::Target target = fx::Device::current().target();
@@ -113,9 +120,8 @@ std::size_t expectNoSpills(const AttentionProblem &problem) {
       INFO(target.name() << ": " << fx::to_config(problem).str() << ", "
                          << fx::to_config(config).str() << "\n"
                          << code.summary());
-      const std::size_t most = mostScratch(problem, target);
-      CHECK(code.spills() <= most / 4);
-      CHECK(code.scratch_bytes() <= most);
+      CHECK(code.spills() <= mostSpills(problem, target));
+      CHECK(code.scratch_bytes() <= mostScratch(problem, target));
     }
   return all.size();
 }
