@@ -80,7 +80,7 @@ public:
     checks.rows(view, tile_);
     const Int32 rows = impl::rowsOfLoads(problem_, layout, tile_.rows);
     if (layout == OperandLayout::columns)
-      trapIf(Int64(view.shape()[0]) - tile_.row < rows);
+      trapIf(Int32(view.shape()[0]) - tile_.row < rows);
     return tileOf(checks, view, layout, config_.tile_m, tile_.row, rows);
   }
   impl::OperandTile columnsOfB(const Checks &checks, const Tensor &view,

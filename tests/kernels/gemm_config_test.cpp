@@ -474,12 +474,7 @@ TEST_CASE("a workspace that is promised to be zero lets the last block add the p
   CHECK(parts(16, 2112, 7168) == 7); // 33 tiles
   // Parts that a second kernel adds are seven only from CDNA3 on.
   const auto added = [](const char *name) {
-    return fk::choose(GemmProblem{.a = fx::bf16,
-                                  .b = fx::bf16,
-                                  .c = fx::bf16,
-                                  .b_layout = fk::OperandLayout::rows,
-                                  .n = 256,
-                                  .k = 7168},
+    return fk::choose(GemmProblem{.a = fx::bf16, .b = fx::bf16, .c = fx::bf16, .n = 256, .k = 7168},
                       64, fx::Target::parse(name))
         .split_k;
   };
