@@ -105,9 +105,13 @@ Spilled mostSpilled(const AttentionProblem &problem, const fx::Target &target) {
   const int value = problem.head_v ? problem.head_v : problem.head;
   if (target.id() != "gfx1250")
     return {};
-  // Of 8 bits: nine registers with soft caps and pages, and three scalars in lanes of a register.
-  if (problem.head >= 512 && problem.kv.memory_bits() == 8)
-    return {.scratch = 36, .registers = 3};
+  const bool isNarrow = problem.kv.memory_bits() == 8;
+  // Nine values, once a step of keys or less; LLVM does so though 512 registers may be used and 220 are.
+  if (isNarrow && problem.soft_cap > 0)
+    return {.scratch = 36, .registers = 24};
+  // Three scalars, in lanes of a register.
+  if (isNarrow && problem.head >= 512)
+    return {.registers = 3};
   // Values that are wider than the keys fill these registers. One or two that are read once a step of keys,
   // such as the thread's number, lie in memory. It was found with keys of 128 elements of 8 bits.
   if (value >= 256 && value > problem.head)
