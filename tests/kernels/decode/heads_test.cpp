@@ -83,6 +83,29 @@ TEST_CASE("decoding has a configuration for heads of all sizes") {
   expectTotal(problems);
 }
 
+namespace {
+
+/// Keys of 8 bits with one scale, some of whose values lie in memory. With half the rows, for which nothing does,
+/// 64 queries of heads of 80 are estimated at 54 us on RX 9070 XT rather than 47.
+struct Spilled {
+  const char *target;
+  int head, queries;
+  unsigned registers;
+  std::size_t scratch; ///< bytes of a lane
+};
+constexpr Spilled kSpilled[] = {
+    {"gfx1200", 80, 4, 4, 20}, {"gfx1201", 80, 4, 4, 20}, {"gfx1250", 264, 1, 13, 56}};
+const Spilled *knownOf(const DecodeProblem &problem, const fx::Target &target) {
+  for (const Spilled &each : kSpilled)
+    if (target.id() == each.target && problem.head == each.head &&
+        problem.queries == each.queries && problem.kv == fx::f8E4M3FN &&
+        problem.scales == KvScales::tensor)
+      return &each;
+  return nullptr;
+}
+
+} // namespace
+
 TEST_CASE("decoding of all sizes of heads spills none", "[spills]") {
   std::vector<DecodeProblem> problems;
   for (int head : {8, 72, 80, 120, 264, 320, 512})
@@ -104,20 +127,15 @@ TEST_CASE("decoding of all sizes of heads spills none", "[spills]") {
     }
   for (const fx::Target &target : targets())
     DYNAMIC_SECTION(target.name()) { // each is a test of its own
-      for (const DecodeProblem &problem : problems) {
-        // Of one size, rows of whose keys are no pieces of 32, some values lie in memory.
-        const bool spills = target.id() == "gfx1250" && problem.head == 264 &&
-                            problem.kv == fx::f8E4M3FN && problem.scales == KvScales::tensor &&
-                            problem.queries == 1;
-        if (!spills) {
+      for (const DecodeProblem &problem : problems)
+        if (const Spilled *known = knownOf(problem, target)) {
+          for (const fx::Executable &code :
+               fk::DecodePlan(problem, fk::choose(problem, 1, target), target).executables()) {
+            CHECK(code.spills() <= known->registers);
+            CHECK(code.scratch_bytes() <= known->scratch);
+          }
+        } else {
           expectNoSpillsOf(problem, 1, target);
-          continue;
         }
-        for (const fx::Executable &code :
-             fk::DecodePlan(problem, fk::choose(problem, 1, target), target).executables()) {
-          CHECK(code.spills() <= 13);
-          CHECK(code.scratch_bytes() <= 56);
-        }
-      }
     }
 }
