@@ -125,11 +125,6 @@ void multiply(const Run &run, const ColumnsProduct &product, const ggml_tensor *
               const ggml_tensor *up, const ggml_tensor *residual, const ggml_tensor *result) {
   const auto &[problem, columns, asTheyAre] = product;
   const ggml_tensor *x = op->src[1];
-  const auto weights = [&, &problem = problem](const ggml_tensor *w) {
-    const fk::GgmlWeight weight = problem.weight();
-    return fk::GgmlTensor{weight, tensorAt(operandOf(w).address, fx::u8,
-                                           {static_cast<std::int64_t>(weight_bytes(weight))})};
-  };
   const auto results = [&, rows = columns, n = problem.n](const ggml_tensor *y) {
     return tensorAt(operandOf(y).address, fx::f32, {rows, n});
   };
@@ -141,10 +136,10 @@ void multiply(const Run &run, const ColumnsProduct &product, const ggml_tensor *
                                   : problem.k;
   fk::GgmlGemmArgs args{
       .a = tensorAt(inputs, problem.a, {columns, problem.k}, {stride, std::int64_t{1}}),
-      .b = weights(op->src[0]),
+      .b = blocksOf(problem.weight(), op->src[0]),
       .c = results(result)};
   if (up)
-    args.up = weights(up->src[0]);
+    args.up = blocksOf(problem.weight(), up->src[0]);
   if (residual)
     args.residual = results(residual);
   planOf(problem, fk::choose(problem, columns, run.target), run.target)(args, run.stream);

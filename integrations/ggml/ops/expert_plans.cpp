@@ -158,19 +158,14 @@ std::optional<BlockExperts> blockExpertsOf(const Run &run, const ggml_tensor *op
 void multiply(const Run &run, const BlockExperts &found, const ggml_tensor *op,
               const ggml_tensor *up, const ggml_tensor *result) {
   const auto &[problem, config, tokens, stride] = found;
-  const fk::GgmlWeight weight = problem.weight();
-  const auto weights = [&](const ggml_tensor *w) {
-    return fk::GgmlTensor{weight, tensorAt(operandOf(w).address, fx::u8,
-                                           {static_cast<std::int64_t>(weight_bytes(weight))})};
-  };
   fk::GgmlExpertsArgs args{
       .a = tensorAt(operandOf(op->src[1]).address, problem.a, {tokens, problem.k},
                     {stride, std::int64_t{1}}),
-      .b = weights(op->src[0]),
+      .b = blocksOf(problem.weight(), op->src[0]),
       .ids = tensorAt(contiguousIds(run, op->src[2]), fx::i32, {tokens, problem.topk}),
       .c = tensorAt(operandOf(result).address, fx::f32, {tokens, problem.topk, problem.n})};
   if (up)
-    args.up = weights(up->src[0]);
+    args.up = blocksOf(problem.weight(), up->src[0]);
   if (const std::size_t bytes = fk::workspace_bytes(problem, config, tokens))
     args.workspace = workspaceOf(run, bytes);
   planOf(problem, config, run.target)(args, run.stream);

@@ -3,6 +3,8 @@
 
 #include "ops/op.h"
 
+#include <flydsl/kernels/ggml.h>
+
 namespace flydsl_ggml {
 
 /// Whether a tensor begins where plans take memory: at a multiple of 16 bytes.
@@ -23,6 +25,12 @@ std::int64_t rowsOfPart(const ggml_tensor *weights, std::int64_t matrices);
 inline fx::TensorArg tensorAt(std::int64_t address, fx::DType type, const fx::Extents &shape,
                               const fx::Extents &strides = {}) {
   return fx::tensor(reinterpret_cast<void *>(address), type, shape, strides);
+}
+/// Weights in ggml's blocks, as a plan takes them.
+inline flydsl::kernels::GgmlTensor blocksOf(const flydsl::kernels::GgmlWeight &weight,
+                                            const ggml_tensor *w) {
+  return {weight, tensorAt(operandOf(w).address, fx::u8,
+                           {static_cast<std::int64_t>(weight_bytes(weight))})};
 }
 /// So many bytes of the op's own memory, for plans. They are a tensor of u8.
 fx::TensorArg workspaceOf(const Run &run, std::size_t bytes);
