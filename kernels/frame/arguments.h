@@ -177,6 +177,14 @@ public:
     if (given(tensor, expected.name, has))
       check(*tensor, expected);
   }
+  /// The same with `rowOf(name)` as the row, which is made only for an operand that the problem has: for families
+  /// most of whose problems have few of the operands that there may be.
+  template <class RowOf>
+  void checkIf(bool has, const std::optional<TensorArg> &tensor, const char *name,
+               const RowOf &rowOf) const {
+    if (given(tensor, name, has))
+      check(*tensor, rowOf(name));
+  }
   /// Checks an operand, and gives what a kernel takes of it: its address, and the strides of its free
   /// modes, which are the first ones. Modes that this problem's operand does not have, have stride 0.
   template <int Modes>

@@ -101,30 +101,24 @@ NormParams<OnHost> Norm::checked(const NormProblem &problem, const NormArgs &arg
   const auto numbers = [&](const char *name) {
     return Expected{.name = name, .dtype = f32, .shape = {"m", m}, .use = Use::written};
   };
-  // Most problems have few of the operands that a problem may have: a row is made only for those.
-  const auto checkIf = [&](bool has, const std::optional<TensorArg> &tensor, const char *name,
-                           const auto &rowOf) {
-    if (arguments.given(tensor, name, has))
-      arguments.check(*tensor, rowOf(name));
-  };
   arguments.check(args.x, matrix("x", problem.x, Use::read));
   arguments.check(args.y, matrix("y", problem.y, Use::written));
   arguments.check(args.weight, columns("weight", problem.weight));
-  checkIf(problem.bias, args.bias, "bias",
-          [&](const char *name) { return columns(name, problem.weight); });
-  checkIf(problem.smooth, args.smooth, "smooth",
-          [&](const char *name) { return columns(name, problem.smooth_type); });
-  checkIf(quantises || problem.group, args.scale, "scale",
-          [&](const char *) { return writtenScales(groups(problem), perRow, m, n); });
-  checkIf(problem.statistics, args.rstd, "rstd", numbers);
-  checkIf(writesMean(problem), args.mean, "mean", numbers);
-  checkIf(gated, args.gate, "gate",
-          [&](const char *name) { return matrix(name, problem.x, Use::read); });
-  checkIf(added, args.residual, "residual",
-          [&](const char *name) { return matrix(name, problem.x, Use::read); });
-  checkIf(added, args.residual_out, "residual_out",
-          [&](const char *name) { return matrix(name, problem.x, Use::written); });
-  checkIf(problem.rows, args.rows, "rows", [](const char *) { return rowCount(); });
+  arguments.checkIf(problem.bias, args.bias, "bias",
+                    [&](const char *name) { return columns(name, problem.weight); });
+  arguments.checkIf(problem.smooth, args.smooth, "smooth",
+                    [&](const char *name) { return columns(name, problem.smooth_type); });
+  arguments.checkIf(quantises || problem.group, args.scale, "scale",
+                    [&](const char *) { return writtenScales(groups(problem), perRow, m, n); });
+  arguments.checkIf(problem.statistics, args.rstd, "rstd", numbers);
+  arguments.checkIf(writesMean(problem), args.mean, "mean", numbers);
+  arguments.checkIf(gated, args.gate, "gate",
+                    [&](const char *name) { return matrix(name, problem.x, Use::read); });
+  arguments.checkIf(added, args.residual, "residual",
+                    [&](const char *name) { return matrix(name, problem.x, Use::read); });
+  arguments.checkIf(added, args.residual_out, "residual_out",
+                    [&](const char *name) { return matrix(name, problem.x, Use::written); });
+  arguments.checkIf(problem.rows, args.rows, "rows", [](const char *) { return rowCount(); });
   const std::int64_t batches = checkModulation(problem, args, arguments, m);
   arguments.disjointOrSame(args.y, "y", args.x, "x");
   if (gated) {
