@@ -212,6 +212,14 @@ TEST_CASE("wrong numbers are refused") {
           "70000 does not fit f16; it would become infinite");
   refuses([](fx::Tensor out, fx::Int32 a) { fx::Float16(1) * 1e6f; }, "does not fit f16");
   refuses([](fx::Tensor out, fx::Int32 a) { out.fill(-1e39); }, "does not fit f32");
+  refuses([](fx::Tensor out, fx::Int32 a) { fx::Float8E4M3FN b = 1000; },
+          "1000 does not fit f8E4M3FN; it would become NaN");
+  refuses([](fx::Tensor out, fx::Int32 a) { fx::Float8E5M2 b = -1e6; },
+          "does not fit f8E5M2; it would become infinite");
+  refuses([](fx::Tensor out, fx::Int32 a) { fx::Float4E2M1FN b = 7; },
+          "7 does not fit f4E2M1FN, whose largest is 6");
+  refuses([](fx::Tensor out, fx::Int32 a) { fx::Float8E8M0FNU b = -1; },
+          "-1 does not fit f8E8M0FNU, whose numbers are powers of two");
   refuses([](fx::Tensor out, fx::Int32 a) { fx::Float32(1.0f) & 3; }, "takes integers");
   refuses([](fx::Tensor out, fx::Int32 a) { out.store(out.load().to(fx::f16)); }, "f16");
   refuses([](fx::Tensor out, fx::Int32 a) { out.load().at(4); }, "element 4");

@@ -3,7 +3,12 @@
 #include "builder/trace/types.h"
 #include "builder/values/operand.h"
 
+#include "support/float_format.h"
+
 #include "llvm/ADT/APFloat.h"
+
+#include <cmath>
+#include <sstream>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace detail {
@@ -43,30 +48,51 @@ static std::string numberText(const HostNumber &n) {
              : std::to_string(n.integer);
 }
 
-/// Whether a finite number would become infinite. Formats below 16 bits have rules of their own,
-/// which conversions follow.
-static bool overflows(const HostNumber &n, DType type) {
-  const llvm::fltSemantics *format = type == f16    ? &llvm::APFloat::IEEEhalf()
-                                     : type == bf16 ? &llvm::APFloat::BFloat()
-                                     : type == f32  ? &llvm::APFloat::IEEEsingle()
-                                                    : nullptr;
-  if (!format)
-    return false;
-  const double value = n.kind == HostNumber::Kind::floating ? n.floating
-                       : n.kind == HostNumber::Kind::unsignedInteger
-                           ? static_cast<double>(static_cast<std::uint64_t>(n.integer))
-                           : static_cast<double>(n.integer);
-  llvm::APFloat number(value);
-  if (!number.isFinite())
-    return false;
+/// A number in a format, rounded to nearest even once, as the conversion of an integer or a float is.
+static double roundedIn(const llvm::fltSemantics &format, const HostNumber &n) {
+  constexpr auto kNearest = llvm::APFloat::rmNearestTiesToEven;
+  llvm::APFloat value(n.kind == HostNumber::Kind::floating ? n.floating : 0);
   bool lost = false;
-  number.convert(*format, llvm::APFloat::rmNearestTiesToEven, &lost);
-  return !number.isFinite();
+  value.convert(format, kNearest, &lost);
+  if (n.kind != HostNumber::Kind::floating)
+    value.convertFromAPInt(llvm::APInt(64, static_cast<std::uint64_t>(n.integer)),
+                           n.kind != HostNumber::Kind::unsignedInteger, kNearest);
+  return value.convertToDouble();
+}
+/// What a number is as a float of a type. Floats of fewer than 16 bits come from f32, as in conversions.
+static double floatOf(const HostNumber &n, DType type) {
+  if (type == f64)
+    return roundedIn(llvm::APFloat::IEEEdouble(), n);
+  if (type == bf16)
+    return roundedIn(llvm::APFloat::BFloat(), n);
+  if (type == f16)
+    return roundedIn(llvm::APFloat::IEEEhalf(), n);
+  const double single = roundedIn(llvm::APFloat::IEEEsingle(), n);
+  const FloatFormat *narrow = smallFloatFormat(type);
+  return narrow ? double{narrow->toFloat(narrow->fromDouble(single, FloatOverflow::special))}
+                : single;
+}
+
+/// Why a finite number is none of a floating-point type; empty if it is one, rounded.
+static std::string whyNoFloat(const HostNumber &n, DType type) {
+  const double exact = floatOf(n, f64);
+  if (!std::isfinite(exact))
+    return {};
+  if (const double value = floatOf(n, type); !std::isfinite(value))
+    return std::isnan(value) ? "; it would become NaN" : "; it would become infinite";
+  const FloatFormat *format = smallFloatFormat(type);
+  if (format && format->specials == FloatSpecials::powers && exact < 0)
+    return ", whose numbers are powers of two";
+  if (format && format->specials == FloatSpecials::none &&
+      std::abs(exact) > format->toFloat(format->largest()))
+    return (std::ostringstream() << ", whose largest is " << format->toFloat(format->largest()))
+        .str();
+  return {};
 }
 
 bool fits(const HostNumber &n, DType type) {
   if (type.is_float())
-    return !overflows(n, type);
+    return whyNoFloat(n, type).empty();
   if (n.kind == HostNumber::Kind::floating)
     return false;
   if (type == boolean)
@@ -84,14 +110,12 @@ bool fits(const HostNumber &n, DType type) {
 Handle typedConstant(const HostNumber &n, DType type, Loc loc) {
   if (!fits(n, type))
     throw TraceError("the number " + numberText(n) + " does not fit " + std::string(type.name()) +
-                         (type.is_float() ? "; it would become infinite" : ""),
+                         (type.is_float() ? whyNoFloat(n, type) : ""),
                      loc);
   HostNumber kept = n;
-  if (type.is_float() && n.kind != HostNumber::Kind::floating) {
+  if (type.is_float()) {
     kept.kind = HostNumber::Kind::floating;
-    kept.floating = n.kind == HostNumber::Kind::unsignedInteger
-                        ? static_cast<double>(static_cast<std::uint64_t>(n.integer))
-                        : static_cast<double>(n.integer);
+    kept.floating = floatOf(n, type);
   }
   return hostHandle(kept, type);
 }

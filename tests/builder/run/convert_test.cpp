@@ -133,6 +133,44 @@ TEST_CASE("narrow floats are stored as their format says") {
   }
 }
 
+TEST_CASE("constants are rounded as numbers of the run time are") {
+  for (const Format &f : formats) {
+    const std::vector<float> x = inputs(f);
+    const fx::Kernel known{"known", [&](fx::Tensor out) {
+                             for (std::size_t i = 0; i < x.size(); ++i)
+                               out(int(i)) = fx::Float32(x[i]).to(f.type).to(fx::f32);
+                           }};
+    fx::DeviceArray<float> out({std::int64_t(x.size())});
+    out.poison();
+    known(out).launch({.block = 1});
+    const auto found = out.to_host();
+    int wrong = 0;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      wrong += !same(f.rounded(x[i]), found[i]);
+    INFO(f.type.name());
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("constants have no more digits than their type") {
+  // As C++ converts them, one type after the other.
+  const auto h = run::values<double>("digits", 1, 9, [](fx::Tensor out, fx::Int32) {
+    out(0, 0) = fx::Float32(0.1).to(fx::f64);
+    out(0, 1) = fx::Float64(0.1).to(fx::f32).to(fx::f64);
+    out(0, 2) = fx::Int32(16777217).to(fx::f32).to(fx::f64);
+    out(0, 3) = fx::Float16(0.1).to(fx::f64);
+    out(0, 4) = fx::Float32(0.1).to(fx::f16).to(fx::f64);
+    out(0, 5) = fx::Float32(1.00390625f).to(fx::bf16).to(fx::f64); // half way: to the even one
+    out(0, 6) = fx::UInt64(18446744073709551615u).to(fx::f32).to(fx::f64);
+    out(0, 7) = fx::Float32(1e30f).to(fx::f16).to(fx::f64);
+    // Rounded to f32, it would be half way, and become the even one.
+    out(0, 8) = fx::Int64(0x1010000000000001).to(fx::bf16).to(fx::f64);
+  });
+  CHECK(h == std::vector<double>{double(0.1f), double(0.1f), 16777216,
+                                 double(float(fx::half_t(0.1))), double(float(fx::half_t(0.1f))), 1,
+                                 0x1p64, std::numeric_limits<double>::infinity(), 0x1.02p60});
+}
+
 TEST_CASE("every float of 8 bits is kept by bf16, f16 and f32, in vectors of all lengths") {
   for (const Format &f : formats) {
     if (f.type.bits() != 8)
@@ -299,4 +337,21 @@ TEST_CASE("integers are rounded once when they become bf16") {
   CHECK(wrongOfBf16<std::uint32_t>() == 0);
   CHECK(wrongOfBf16<std::int64_t>() == 0);
   CHECK(wrongOfBf16<std::uint64_t>() == 0);
+}
+
+TEST_CASE("constant integers are rounded once when they become bf16") {
+  const std::vector<std::int64_t> numbers = besideMiddles<std::int64_t>();
+  const auto count = std::int64_t(numbers.size());
+  const fx::Kernel convert{"constants_to_bf16", [&](fx::Tensor out) {
+                             for (std::size_t i = 0; i < numbers.size(); ++i)
+                               out(int(i)) = fx::Int64(numbers[i]).to(fx::bf16).to(fx::f64);
+                           }};
+  fx::DeviceArray<double> out({count});
+  out.poison();
+  convert(out).launch({.block = 1});
+  const auto found = out.to_host();
+  int wrong = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    wrong += found[i] != nearestOf((long double)numbers[i]);
+  CHECK(wrong == 0);
 }
