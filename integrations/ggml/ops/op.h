@@ -49,6 +49,7 @@ struct Op {
 std::span<const Op> elementwiseOps();
 std::span<const Op> copyOps();
 std::span<const Op> rowOps();
+std::span<const Op> orderOps();
 std::span<const Op> ropeOps();
 std::span<const Op> productOps();
 std::span<const Op> attentionOps();

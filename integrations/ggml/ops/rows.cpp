@@ -1,4 +1,4 @@
-// Ops on rows: norms, softmax, sums, largest elements, orders. A block of threads takes a row.
+// Ops on rows: norms, softmax, sums, largest elements. A block of threads takes a row.
 #include "ops/fusion.h"
 #include "ops/row.h"
 
@@ -195,7 +195,7 @@ void runSoftMaxBack(const Run &run, const ggml_tensor *op) {
       });
 }
 
-//===-- Sums and orders ------------------------------------------------------===//
+//===-- Sums -----------------------------------------------------------------===//
 
 void runSumRows(const Run &run, const ggml_tensor *op) {
   const ggml_tensor *x = op->src[0];
@@ -274,38 +274,6 @@ void runCumsum(const Run &run, const ggml_tensor *op) {
         }
       });
 }
-/// The place of an element in the order is the number of those before it; equal ones keep theirs. TOP_K
-/// keeps the first places.
-void runArgsort(const Run &run, const ggml_tensor *op) {
-  const ggml_tensor *x = op->src[0];
-  const bool descending = op->op == GGML_OP_TOP_K || intParam(op, 0) == GGML_SORT_ORDER_DESC;
-  constexpr int threads = 256;
-  const std::int64_t chunks = ceilDiv(x->ne[0], threads);
-  run({.name = descending ? "argsort_desc" : "argsort_asc",
-       .x = {operandOf(op), operandOf(x)},
-       .grid = {x->ne[1] * x->ne[2] * x->ne[3], chunks},
-       .block = threads},
-      [=](const Traced &p) {
-        const TracedOperand &from = p.x[1];
-        const Int32 r = fx::block_idx().x, i1 = r % from.extent[1], rest = r / from.extent[1],
-                    i2 = rest % from.extent[2], i3 = rest / from.extent[2];
-        const Int32 i = fx::block_idx().y * threads + fx::thread_idx().x, n = from.extent[0];
-        fx::exit_if(i >= n);
-        const auto at = columnsOf(from, GGML_TYPE_F32, rowAddress(from, i1, i2, i3));
-        const Numeric own = at(i);
-        fx::Var<Int32> place(0);
-        for (Int32 j : fx::range(0, n, 1)) {
-          const Numeric other = at(j);
-          const fx::Boolean before = descending ? other > own : other < own;
-          place += fx::select(before || (other == own && j < i), 1, 0);
-        }
-        fx::if_(place.get() < p.x[0].extent[0], [&] {
-          fx::Pointer::from_address(
-              rowAddress(p.x[0], i1, i2, i3) + place.get().to(fx::i64) * p.x[0].stride[0], fx::i32)
-              .store(i);
-        });
-      });
-}
 void runCountEqual(const Run &run, const ggml_tensor *op) {
   constexpr int threads = 256;
   run({.name = "count_equal",
@@ -327,9 +295,6 @@ void runCountEqual(const Run &run, const ggml_tensor *op) {
       });
 }
 
-bool orders(const ggml_tensor *op) {
-  return op->type == GGML_TYPE_I32 && isF32(op->src[0]) && op->src[0]->ne[0] <= 65536;
-}
 constexpr Op kOps[] = {
     {GGML_OP_NORM, f32ToF32, runNorm},
     {GGML_OP_RMS_NORM, f32ToF32, runNorm},
@@ -348,8 +313,6 @@ constexpr Op kOps[] = {
      [](const ggml_tensor *op) { return op->type == GGML_TYPE_I32 && isF32(op->src[0]); },
      runArgmax},
     {GGML_OP_CUMSUM, f32ToF32, runCumsum},
-    {GGML_OP_ARGSORT, orders, runArgsort},
-    {GGML_OP_TOP_K, orders, runArgsort},
     {GGML_OP_COUNT_EQUAL,
      [](const ggml_tensor *op) {
        return op->type == GGML_TYPE_I64 && op->src[0]->type == GGML_TYPE_I32 &&
