@@ -67,11 +67,36 @@ private:
     std::vector<std::vector<GgmlGroup>> groups;
     for (const Source &from : sources_)
       groups.push_back(from.source.groups(from.source.fetch(from.row, unit, {}), unit));
+    if (rounded_ && format_.factors && !groups.front().front().offset)
+      return addBiased(groups, unit);
     for (std::size_t g = 0; g < groups.front().size(); ++g)
       if (rounded_)
         addWholeNumbers(groups, g, unit);
       else
         addGroup(groups, g, unit);
+  }
+  /// The same of weights that are scale * (code - bias), which have one scale and one block of a: whole
+  /// numbers of all groups are added before the scale, which may be too large for those of a group alone, as
+  /// vec_dot_mxfp4_q8_0 of ggml's quants.c adds them.
+  void addBiased(const std::vector<std::vector<GgmlGroup>> &groups, const Int32 &unit) const {
+    for (std::size_t i = 0; i < rows_; ++i) {
+      std::vector<Q8Group> a;
+      std::vector<Numeric> ofA;
+      for (std::size_t g = 0; g < groups.front().size(); ++g) {
+        a.push_back(rounded_->group(static_cast<int>(i), static_cast<int>(g), unit));
+        ofA.push_back(products(a[g].words, Vector::splat(UInt32(0x01010101u), a[g].words.size())));
+      }
+      for (std::size_t s = 0; s < groups.size(); ++s) {
+        std::vector<Numeric> all{Float32(0.0f)};
+        for (std::size_t g = 0; g < a.size(); ++g) {
+          const GgmlGroup &group = groups[s][g];
+          all.push_back(all.back() +
+                        math::fma(ofA[g], -group.bias, products(*group.codes.words, a[g].words)));
+        }
+        const Var<Float32> &sum = sums_[s * rows_ + i];
+        sum = math::fma(a.front().scale * *groups[s].front().scale, all.back(), sum.get());
+      }
+    }
   }
   /// The products of a group's codes with the whole numbers of a. All of them are exact: 32 products
   /// of two bytes are less than 2^24, which f32 has.
@@ -98,10 +123,6 @@ private:
         const GgmlGroup &group = groups[s][g];
         const Numeric ofCodes = products(codes[s], a.words);
         const Var<Float32> &sum = sums_[s * rows_ + i];
-        if (hasOffset && !offsets[s]) { // The scale alone may be too large for what it multiplies.
-          sum = math::fma(a.scale * *group.scale, math::fma(*ofA, -group.bias, ofCodes), sum.get());
-          continue;
-        }
         const Numeric scaled = *group.scale * ofCodes;
         sum = math::fma(a.scale, hasOffset ? math::fma(*offsets[s], *ofA, scaled) : scaled,
                         sum.get());

@@ -255,6 +255,32 @@ TEST_CASE("products with MXFP4's largest exponents", "[run]") {
     }
 }
 
+TEST_CASE("products of whole numbers with MXFP4's largest scales", "[run]") {
+  // A block's sum is one of whole numbers, whose scale is applied once: vec_dot_mxfp4_q8_0 of ggml's quants.c.
+  // Of the first block, 16 weights are 2^127 and 16 are its opposite: the sum of either 16 is infinite in f32.
+  const GgmlGemmProblem problem{.format = GgmlFormat::mxfp4, .n = 1, .k = 64, .q8_1 = true};
+  std::vector<std::uint8_t> raw(fk::weight_bytes(problem.weight()));
+  raw[0] = 255;
+  raw[17] = 128;
+  for (std::size_t i = 1; i < 17; ++i) {
+    raw[i] = 0x91;      // 2^127 and -2^127
+    raw[17 + i] = 0x42; // 2 and 4
+  }
+  const std::vector<double> a(64, 1.0), rounded = reference::roundedToQ8(a);
+  double expected = 0;
+  for (std::size_t i = 32; i < 64; ++i)
+    expected += rounded[i] * (i < 48 ? 2 : 4);
+  const Operand inA = Operand::input(fx::f32, 1, 64, a),
+                inB = Operand::input(fx::u8, 1, std::int64_t(raw.size()),
+                                     std::vector<double>(raw.begin(), raw.end())),
+                c = Operand::output(fx::f32, 1, 1);
+  const fx::Stream stream;
+  fk::GgmlGemmPlan(problem, {.lanes = 2, .threads = 64})(
+      {.a = inA.tensor(), .b = {problem.weight(), inB.vector()}, .c = c.tensor()}, stream);
+  stream.synchronize();
+  CHECK(c.values() == std::vector{expected});
+}
+
 TEST_CASE("gated products with blocks", "[run]") {
   const GgmlGemmProblem problem{
       .format = GgmlFormat::q4_1, .n = 68, .k = 96, .activation = Activation::silu, .gated = true};
