@@ -1,6 +1,6 @@
 // Ops on rows: norms, softmax, sums, largest elements. A block of threads takes a row.
 #include "ops/fusion.h"
-#include "ops/row.h"
+#include "ops/pieces.h"
 
 #include <limits>
 
@@ -11,54 +11,88 @@ using fx::Int32, fx::Int64, fx::Numeric;
 
 //===-- Norms ----------------------------------------------------------------===//
 
+/// The operand with a stride of 0 where it has an extent of 1.
+HostOperand spread(const ggml_tensor *x) {
+  HostOperand operand = operandOf(x);
+  for (std::size_t d = 1; d < 4; ++d)
+    if (x->ne[d] == 1)
+      operand.stride[d] = 0;
+  return operand;
+}
+/// Whether x is repeated over the rows of y, other than one row that is that of all.
+bool repeatsRows(const ggml_tensor *x, const ggml_tensor *y) {
+  for (std::size_t d = 1; d < 4; ++d)
+    if (x->ne[d] != 1 && x->ne[d] != y->ne[d])
+      return true;
+  return false;
+}
+
 /// A norm, then times `weight` and plus `bias`, if there are such.
 void norm(const Run &run, const ggml_tensor *op, const ggml_tensor *weight, const ggml_tensor *bias,
           const ggml_tensor *result) {
   const ggml_op which = op->op;
-  const int threads = threadsOf(op->ne[0]);
   const bool weighted = weight, biased = bias;
   const char *name = which == GGML_OP_NORM       ? "norm"
                      : which == GGML_OP_RMS_NORM ? "rms_norm"
                                                  : "l2_norm";
   Launch what{.name = std::string(name) + (weighted ? "_mul" : "") + (biased ? "_add" : ""),
               .x = {operandOf(result), operandOf(op->src[0])},
-              .f = {floatParam(op, 0)},
-              .grid = gridOf(op),
-              .block = threads};
+              .f = {floatParam(op, 0), 1.0f / static_cast<float>(op->ne[0])},
+              .grid = gridOf(op)};
+  bool repeats = false;
   for (const ggml_tensor *factor : {weight, bias})
-    if (factor)
-      what.x.push_back(operandOf(factor));
-  run(what, [=](const Traced &p) {
-    const TracedOperand &x = p.x[1], &y = p.x[0];
-    Row row(threads, y.extent[2]);
-    const auto at = columnsOf(x, GGML_TYPE_F32, row.of(x));
-    const Int32 n = x.extent[0];
-    const Int64 out = row.of(y);
-    const Numeric count = n.to(fx::f32);
-    const Numeric mean =
-        which == GGML_OP_NORM ? row.sum(n, at) / count : Numeric(fx::Float32(0.0f));
-    const auto centred = [&](const Int32 &i) {
-      return which == GGML_OP_NORM ? at(i) - mean : at(i);
-    };
-    const Numeric squares = row.sum(n, [&](const Int32 &i) {
-      const Numeric v = centred(i);
-      return v * v;
-    });
-    const Numeric scale = which == GGML_OP_L2_NORM
-                              ? 1.0f / fx::max(fx::math::sqrt(squares), p.f[0])
-                              : 1.0f / fx::math::sqrt(squares / count + p.f[0]);
-    // The operands after the norm may be repeated.
-    const auto then = [&](int operand) {
-      const TracedOperand &of = p.x[operand];
-      return columnsOf(
-          of, GGML_TYPE_F32,
-          rowAddress(of, row.i1 % of.extent[1], row.i2 % of.extent[2], row.i3 % of.extent[3]));
-    };
-    for (Int32 i : fx::range(row.tid, n, threads)) {
-      const Numeric value = centred(i) * scale;
-      const Numeric scaled = weighted ? value * then(2)(i) : value;
-      storeF32(y, out, i, biased ? scaled + then(3)(i) : scaled);
+    if (factor) {
+      what.x.push_back(spread(factor));
+      repeats |= repeatsRows(factor, op);
     }
+  int width = kWidest;
+  for (const HostOperand &x : what.x)
+    width = widthOf(x, GGML_TYPE_F32, width);
+  const RowForm form = formOf(op->ne[0], width);
+  what.name += (repeats ? "_repeated" : "") + form.name();
+  what.block = form.threads;
+  run(what, [=](const Traced &p) {
+    const TracedOperand &y = p.x[0];
+    Row row(form.threads);
+    const Int32 n = y.extent[0];
+    const Int64 out = row.of(y);
+    const Pieces pieces(row, form, n);
+    const auto valuesOf = [&](const TracedOperand &x, const Int64 &address) {
+      return pieces.keep([=](const Int32 &first) {
+        return neighboursInRow(GGML_TYPE_F32, address, x.stride[0], first, form.width);
+      });
+    };
+    // What comes after the norm is on its way while the row is added up.
+    const auto then = [&](int operand) {
+      const TracedOperand &x = p.x[operand];
+      return valuesOf(x, repeats ? rowAddress(x, row.i1 % x.extent[1], row.i2 % x.extent[2],
+                                              row.i3 % x.extent[3])
+                                 : row.of(x));
+    };
+    const Kept x = valuesOf(p.x[1], row.of(p.x[1]));
+    const Kept factors = weighted ? then(2) : x, addends = biased ? then(3) : x;
+    const Numeric mean = which == GGML_OP_NORM
+                             ? pieces.sum(x, [](const Numeric &v) { return v; }) * p.f[1]
+                             : Numeric(fx::Float32(0.0f));
+    const auto centred = [&](const Numeric &v) {
+      return which == GGML_OP_NORM ? Numeric(v - mean) : v;
+    };
+    const Numeric squares = pieces.sum(x, [&](const Numeric &v) {
+      const Numeric c = centred(v);
+      return c * c;
+    });
+    const Numeric scale = which == GGML_OP_L2_NORM ? 1.0f / fx::max(fx::math::sqrt(squares), p.f[0])
+                                                   : fx::math::rsqrt(squares * p.f[1] + p.f[0]);
+    pieces.each([&](const Piece &piece) {
+      const std::vector<Numeric> own = x(piece), times = factors(piece), plus = addends(piece);
+      std::vector<Numeric> values;
+      for (std::size_t v = 0; v < own.size(); ++v) {
+        const Numeric value = centred(own[v]) * scale;
+        const Numeric scaled = weighted ? value * times[v] : value;
+        values.push_back(biased ? scaled + plus[v] : scaled);
+      }
+      storeF32(y, out, piece.first, values);
+    });
   });
 }
 void runNorm(const Run &run, const ggml_tensor *op) { norm(run, op, nullptr, nullptr, op); }
@@ -73,7 +107,7 @@ void runRmsNormBack(const Run &run, const ggml_tensor *op) {
        .block = threads},
       [=](const Traced &p) {
         const TracedOperand &y = p.x[0];
-        Row row(threads, y.extent[2]);
+        Row row(threads);
         const auto dz = columnsOf(p.x[1], GGML_TYPE_F32, row.of(p.x[1])),
                    x = columnsOf(p.x[2], GGML_TYPE_F32, row.of(p.x[2]));
         const Int32 n = y.extent[0];
@@ -102,7 +136,7 @@ void runGroupNorm(const Run &run, const ggml_tensor *op) {
        .block = threads},
       [=](const Traced &p) {
         const TracedOperand &x = p.x[1], &y = p.x[0];
-        Row row(threads, Int32(1));
+        Row row(threads);
         const Int32 group = fx::block_idx().x, batch = fx::block_idx().y;
         const Int32 first = group * p.i[0], last(fx::min(first + p.i[0], Numeric(x.extent[2])));
         const Int32 n = x.extent[0] * x.extent[1] * fx::max(last - first, 0);
@@ -133,46 +167,58 @@ void runSoftMax(const Run &run, const ggml_tensor *op) {
   const float scale = floatParam(op, 0), bias = floatParam(op, 1);
   const bool alibi = bias > 0;
   const auto [heads, base, root] = slopeNumbers(x->ne[2], bias);
-  const int threads = threadsOf(op->ne[0]);
   const ggml_type maskType = mask ? mask->type : GGML_TYPE_COUNT;
   const bool hasSinks = sinks;
+  int width = widthOf(operandOf(x), GGML_TYPE_F32, widthOf(operandOf(op), GGML_TYPE_F32, kWidest));
+  if (mask)
+    width = widthOf(operandOf(mask), maskType, width);
+  const RowForm form = formOf(op->ne[0], width);
   std::string name = "soft_max";
   if (mask)
     name += std::string("_mask_") + ggml_type_name(maskType) + (alibi ? "_alibi" : "");
   if (hasSinks)
     name += "_sinks";
-  run({.name = name,
+  run({.name = name + form.name(),
        .x = {operandOf(op), operandOf(x), operandOf(mask), operandOf(sinks)},
        .f = {scale, heads, base, root},
        .grid = gridOf(op),
-       .block = threads},
+       .block = form.threads},
       [=](const Traced &p) {
-        const TracedOperand &y = p.x[0], &m = p.x[2];
-        Row row(threads, y.extent[2]);
-        const auto raw = columnsOf(p.x[1], GGML_TYPE_F32, row.of(p.x[1]));
+        const TracedOperand &y = p.x[0], &from = p.x[1], &m = p.x[2];
+        Row row(form.threads);
         const Int32 n = y.extent[0];
-        const Int64 out = row.of(y);
+        const Int64 in = row.of(from), out = row.of(y);
         const bool masked = maskType != GGML_TYPE_COUNT;
         const Numeric slope =
             masked && alibi ? slopeOf(row.i2, p.f + 1) : Numeric(fx::Float32(1.0f));
         const Int64 maskRow =
             masked ? rowAddress(m, row.i1, row.i2 % m.extent[2], row.i3 % m.extent[3]) : Int64(0);
-        const auto at = [&](const Int32 &i) -> Numeric {
-          const Numeric v = raw(i) * p.f[0];
-          return masked ? v + slope * inRow(maskType, maskRow, m.stride[0], i) : v;
-        };
-        fx::Var<fx::Float32> best(-std::numeric_limits<float>::infinity());
-        for (Int32 i : fx::range(row.tid, n, threads))
-          best = fx::max(best.get(), at(i));
-        const Numeric ofKeys = row.reduce(best.get(), fx::Reduction::max);
+        const Pieces pieces(row, form, n);
+        const Kept values = pieces.keep([&](const Int32 &first) {
+          const auto own = neighboursInRow(GGML_TYPE_F32, in, from.stride[0], first, form.width);
+          const auto ofMask =
+              masked ? neighboursInRow(maskType, maskRow, m.stride[0], first, form.width) : own;
+          std::vector<Numeric> all;
+          for (std::size_t v = 0; v < own.size(); ++v) {
+            const Numeric scaled = own[v] * p.f[0];
+            all.push_back(!masked ? scaled
+                          : alibi ? scaled + slope * ofMask[v]
+                                  : scaled + ofMask[v]);
+          }
+          return all;
+        });
+        const Numeric ofKeys = pieces.largest(values);
         const Numeric sink =
             hasSinks ? loadAs(p.x[3].address + row.i2.to(fx::i64) * 4, fx::f32) : ofKeys;
         const Numeric largest = hasSinks ? fx::max(ofKeys, sink) : ofKeys;
-        const Numeric sum =
-            row.sum(n, [&](const Int32 &i) { return fx::math::exp(at(i) - largest); });
+        const Kept powers =
+            pieces.map(values, [&](const Numeric &v) { return fx::math::exp(v - largest); });
+        const Numeric sum = pieces.sum(powers, [](const Numeric &v) { return v; });
         const Numeric factor = 1.0f / (hasSinks ? sum + fx::math::exp(sink - largest) : sum);
-        for (Int32 i : fx::range(row.tid, n, threads))
-          storeF32(y, out, i, fx::math::exp(at(i) - largest) * factor);
+        pieces.each([&](const Piece &piece) {
+          storeF32(y, out, piece.first,
+                   mapped(powers(piece), [&](const Numeric &v) { return v * factor; }));
+        });
       });
 }
 /// dx = scale * (dy - sum of y dy) * y
@@ -184,7 +230,7 @@ void runSoftMaxBack(const Run &run, const ggml_tensor *op) {
        .grid = gridOf(op),
        .block = threads},
       [=](const Traced &p) {
-        Row row(threads, p.x[0].extent[2]);
+        Row row(threads);
         const auto dy = columnsOf(p.x[1], GGML_TYPE_F32, row.of(p.x[1])),
                    y = columnsOf(p.x[2], GGML_TYPE_F32, row.of(p.x[2]));
         const Int32 n = p.x[0].extent[0];
@@ -206,7 +252,7 @@ void runSumRows(const Run &run, const ggml_tensor *op) {
        .grid = gridOf(x),
        .block = threads},
       [=](const Traced &p) {
-        Row row(threads, p.x[1].extent[2]);
+        Row row(threads);
         const Int32 n = p.x[1].extent[0];
         const Int64 out = row.of(p.x[0]);
         const Numeric total = row.sum(n, columnsOf(p.x[1], GGML_TYPE_F32, row.of(p.x[1])));
@@ -221,7 +267,7 @@ void runSum(const Run &run, const ggml_tensor *op) {
        .i = {static_cast<std::int32_t>(ggml_nelements(op->src[0]))},
        .block = threads},
       [=](const Traced &p) {
-        Row row(threads, Int32(1));
+        Row row(threads);
         const Numeric total = row.sum(p.i[0], [&](const Int32 &i) {
           return valueAt(p.x[1], GGML_TYPE_F32, placeOf(fx::UInt32(i.to(fx::u32)), p.x[1].extent));
         });
@@ -234,7 +280,7 @@ void runArgmax(const Run &run, const ggml_tensor *op) {
   const int threads = threadsOf(x->ne[0]);
   run({.name = "argmax", .x = {operandOf(op), operandOf(x)}, .grid = {x->ne[1]}, .block = threads},
       [=](const Traced &p) {
-        Row row(threads, Int32(1));
+        Row row(threads);
         const auto at = columnsOf(p.x[1], GGML_TYPE_F32,
                                   p.x[1].address + row.i1.to(fx::i64) * p.x[1].stride[1]);
         const Int32 n = p.x[1].extent[0];
@@ -258,7 +304,7 @@ void runCumsum(const Run &run, const ggml_tensor *op) {
        .grid = gridOf(op),
        .block = threads},
       [=](const Traced &p) {
-        Row row(threads, p.x[0].extent[2]);
+        Row row(threads);
         const auto at = columnsOf(p.x[1], GGML_TYPE_F32, row.of(p.x[1]));
         const Int32 n = p.x[0].extent[0];
         const Int64 out = row.of(p.x[0]);
@@ -281,7 +327,7 @@ void runCountEqual(const Run &run, const ggml_tensor *op) {
        .i = {static_cast<std::int32_t>(ggml_nelements(op->src[0]))},
        .block = threads},
       [=](const Traced &p) {
-        Row row(threads, Int32(1));
+        Row row(threads);
         fx::Var<Int32> count(0);
         for (Int32 i : fx::range(row.tid, p.i[0], threads)) {
           const Place at = placeOf(fx::UInt32(i.to(fx::u32)), p.x[1].extent);

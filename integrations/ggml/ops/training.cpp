@@ -38,7 +38,7 @@ void runCrossEntropy(const Run &run, const ggml_tensor *op) {
        .block = threads},
       [=](const Traced &p) {
         const TracedOperand &logits = p.x[1], &labels = p.x[2];
-        Row row(threads, Int32(1));
+        Row row(threads);
         const Int32 n = logits.extent[0];
         fx::Var<fx::Float32> total(0.0f);
         for (Int32 r : fx::range(0, p.i[0], 1)) {
@@ -64,7 +64,7 @@ void runCrossEntropyBack(const Run &run, const ggml_tensor *op) {
        .grid = gridOf(op),
        .block = threads},
       [=](const Traced &p) {
-        Row row(threads, p.x[0].extent[2]);
+        Row row(threads);
         const Int32 n = p.x[0].extent[0];
         const auto at = columnsOf(p.x[2], GGML_TYPE_F32, row.of(p.x[2])),
                    label = columnsOf(p.x[3], GGML_TYPE_F32, row.of(p.x[3]));
