@@ -64,6 +64,7 @@ void clear(ggml_backend_buffer_t buffer, std::uint8_t value) {
   Buffer &of = bufferOf(buffer);
   if (!counted(of.state, "clearing a buffer", [&] {
         of.state.device.make_current();
+        of.state.device.synchronize(); // graphs that are under way write the buffer
         of.memory.fillBytes(value, here());
         of.state.device.synchronize();
       }))

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 namespace {
 constexpr std::int64_t kCount = 1000;
 } // namespace
@@ -84,4 +86,17 @@ TEST_CASE("a backend waits for an event of another one") {
   ggml_backend_synchronize(second.get());
   CHECK(y == chain.of(x));
   ggml_backend_event_synchronize(event.get());
+}
+
+TEST_CASE("a buffer is cleared after graphs that are under way") {
+  const ggml_backend_ptr backend = backendOn();
+  const Chain chain(0, std::int64_t{1} << 18, 12);
+  const auto x = numbers(std::int64_t{1} << 18, 5);
+  ggml_backend_tensor_set(chain.x(), x.data(), 0, chain.bytes());
+  REQUIRE(chain.computeAsync(backend.get()) == GGML_STATUS_SUCCESS);
+  ggml_backend_buffer_clear(chain.y()->buffer, 0);
+  ggml_backend_synchronize(backend.get());
+  std::vector<float> y(x.size());
+  ggml_backend_tensor_get(chain.y(), y.data(), 0, chain.bytes());
+  CHECK(std::ranges::count(y, 0.0f) == std::ssize(y));
 }
