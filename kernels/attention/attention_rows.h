@@ -9,9 +9,11 @@
 #include "blocks/products/tile_scheduler.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/argument.h>
 #include <flydsl/kernel/wave_memory.h>
 
 #include <bit>
+#include <utility>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -122,9 +124,12 @@ inline KvLayout kvLayout(const AttentionProblem &problem) {
 /// What the kernels of a problem share: the rows of operands.
 class AttentionRows final : public HeadRows {
 public:
-  AttentionRows(const AttentionProblem &problem, const AttentionConfig &config,
-                const AttentionTraced &p, const BlockPlace &place)
-      : problem_(problem), config_(config), p_(p), place_(place) {}
+  AttentionRows(const AttentionProblem &problem, const AttentionConfig &config, AttentionTraced p,
+                const BlockPlace &place)
+      : problem_(problem), config_(config), p_(std::move(p)), place_(place) {}
+  std::unique_ptr<HeadRows> again() const override {
+    return std::make_unique<AttentionRows>(problem_, config_, read_again(p_), place_);
+  }
 
   Tensor q(const Int32 &query) const override {
     return row(p_.q, problem_.q, problem_.head, query); // (head)
@@ -269,7 +274,7 @@ private:
 
   const AttentionProblem &problem_;
   const AttentionConfig &config_;
-  const AttentionTraced &p_;
+  const AttentionTraced p_;
   const BlockPlace &place_;
 };
 

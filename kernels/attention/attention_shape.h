@@ -69,6 +69,8 @@ inline double scaleOf(const AttentionProblem &problem) {
 struct Keep {
   /// From one tile of queries to the next; and for groups of waves, for their last tile of keys.
   bool acrossTiles = true;
+  bool arguments =
+      true; ///< of results, while the loop runs; without them, they are read again after it
   bool loadAddresses =
       true;              ///< groups of waves: of what they load, from one tile of keys to the next
   bool addresses = true; ///< all others; without them, a few scores are finished at a time
@@ -83,15 +85,21 @@ struct Keep {
 /// `choose` counts on the first.
 inline constexpr Keep kKeeps[] = {
     {},
-    {.acrossTiles = false},
-    {.acrossTiles = false, .loadAddresses = false},
-    {.acrossTiles = false, .loadAddresses = false, .addresses = false, .phasesOverlap = false},
+    {.acrossTiles = false, .arguments = false},
+    {.acrossTiles = false, .arguments = false, .loadAddresses = false},
     {.acrossTiles = false,
+     .arguments = false,
+     .loadAddresses = false,
+     .addresses = false,
+     .phasesOverlap = false},
+    {.acrossTiles = false,
+     .arguments = false,
      .loadAddresses = false,
      .addresses = false,
      .phasesOverlap = false,
      .nextTile = false},
     {.acrossTiles = false,
+     .arguments = false,
      .loadAddresses = false,
      .addresses = false,
      .phasesOverlap = false,

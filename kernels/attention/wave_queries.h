@@ -160,17 +160,19 @@ public:
   /// `sums(repeat)` are the sums of the probabilities where the loop keeps them.
   void store(const ResultsOf &results, const ResultRuns &runs, bool parts,
              const std::function<Numeric(int repeat)> &sums = nullptr) const {
-    const std::optional<Numeric> descale = rows_.valueDescale();
+    const std::unique_ptr<HeadRows> again = shape_.keep.arguments ? nullptr : rows_.again();
+    const HeadRows &rows = again ? *again : rows_;
+    const std::optional<Numeric> descale = rows.valueDescale();
     for (std::size_t r = 0; r < queries_.size(); ++r) {
       const int repeat = static_cast<int>(r);
-      const std::optional<Numeric> sink = parts ? std::nullopt : rows_.sink();
+      const std::optional<Numeric> sink = parts ? std::nullopt : rows.sink();
       const SoftmaxEnd end = weighed_ ? weighed_->finish(repeat, sink)
                              : sums   ? softmax_->finishWith(repeat, sums(repeat), sink)
                                       : softmax_->finish(repeat, sink);
       const Numeric factor = descale ? Numeric(end.inverse * *descale) : end.inverse;
       if_(queries_[r] < place_.queries, [&] {
         const RowResult row =
-            parts ? rows_.resultOfPart(queries_[r], place_.part) : rows_.result(queries_[r]);
+            parts ? rows.resultOfPart(queries_[r], place_.part) : rows.result(queries_[r]);
         const int runsOfTile = shape_.headV / runs.length;
         for (int i = 0; i < valuesOfQuery(); i += runs.length) {
           const Int32 own = runs.run(i), run = shape_.valueParts() > 1

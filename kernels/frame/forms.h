@@ -9,9 +9,10 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// Compiles the first of a kernel's forms whose code spills none. If all spill, it is the first one
-/// without scratch memory, whose scalars lie in lanes of vector registers; and the last one if all take
-/// scratch memory. Each form takes fewer registers than the one before.
+/// Compiles the first of a kernel's forms whose code spills none and takes no scratch memory, which LLVM
+/// may reserve for spills that it found a place for later. If all spill, it is the first one without
+/// scratch memory, whose scalars lie in lanes of vector registers; and the last one if all take scratch
+/// memory. Each form takes fewer registers than the one before.
 template <class P, template <class> class Params>
 void compileFirstThatFits(const Compiler<P> &compiler,
                           std::span<const FamilyKernel<P, Params>> forms, Dim3 block) {
@@ -19,12 +20,13 @@ void compileFirstThatFits(const Compiler<P> &compiler,
   std::size_t found = last;
   for (std::size_t i = 0; i <= last && last > 0; ++i) {
     const Executable code = compiler.codeOf(forms[i], block);
-    if (code.scratch_bytes() == 0)
-      found = std::min(found, i);
+    if (code.scratch_bytes() > 0)
+      continue;
     if (code.spills() == 0) {
       found = i;
       break;
     }
+    found = std::min(found, i);
   }
   compiler(forms[found], block);
 }

@@ -1,6 +1,7 @@
 // The kernels of products with weights in ggml's block formats.
 #include "blocks/products/operand.h"
 #include "frame/compile.h"
+#include "frame/forms.h"
 #include "ggml/ggml_q8_1.h"
 #include "ggml/ggml_registers.h"
 
@@ -473,13 +474,19 @@ void matrixProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
             groupsOf(shape.form, product.sums()));
 }
 
-const RowsKernel ggmlMatrix = overRows(kGgmlMatrix, matrixProduct),
-                 ggmlRegisters = overRows(kGgmlRegisters, registersProduct),
-                 ggmlRegistersTogether = overRows(kGgmlRegisters, registersProduct, kTogether);
-const SlotsKernel ggmlExpertsMatrix = overSlots(kGgmlExpertsMatrix, matrixProduct),
-                  ggmlExpertsRegisters = overSlots(kGgmlExpertsRegisters, registersProduct),
-                  ggmlExpertsRegistersTogether =
-                      overSlots(kGgmlExpertsRegisters, registersProduct, kTogether);
+const RowsKernel ggmlMatrix = overRows(kGgmlMatrix, matrixProduct);
+const SlotsKernel ggmlExpertsMatrix = overSlots(kGgmlExpertsMatrix, matrixProduct);
+
+// Forms that take ever fewer registers. Of 16 rows, all loads of a lane are under way together; with more
+// there are enough of them as it is.
+const std::vector<RowsKernel> ggmlRegisters{
+    overRows(kGgmlRegisters, registersProduct<true>, kTogether),
+    overRows(kGgmlRegisters, registersProduct<true>),
+    overRows(kGgmlRegisters, registersProduct<false>)};
+const std::vector<SlotsKernel> ggmlExpertsRegisters{
+    overSlots(kGgmlExpertsRegisters, registersProduct<true>, kTogether),
+    overSlots(kGgmlExpertsRegisters, registersProduct<true>),
+    overSlots(kGgmlExpertsRegisters, registersProduct<false>)};
 
 } // namespace
 
@@ -488,11 +495,15 @@ void Family<GgmlGemmProblem>::compile(const Compiler<GgmlGemmProblem> &compiler)
   const bool together = loadsTogether({compiler.problem(), config}),
              experts = compiler.problem().experts != 0;
   if (config.registers) {
-    // With more rows of a there are enough loads under way as it is.
-    const bool few = config.tile_m == 16;
-    return experts
-               ? compiler(few ? ggmlExpertsRegistersTogether : ggmlExpertsRegisters, config.threads)
-               : compiler(few ? ggmlRegistersTogether : ggmlRegisters, config.threads);
+    const auto tried = [&](const auto &forms) {
+      const std::size_t withMore = config.tile_m == 16 ? 0 : 1;
+      compileFirstThatFits(compiler, std::span(forms).subspan(withMore), config.threads);
+    };
+    if (experts)
+      tried(ggmlExpertsRegisters);
+    else
+      tried(ggmlRegisters);
+    return;
   }
   if (experts)
     return config.matrix

@@ -135,8 +135,9 @@ public:
     }
   }
 
-  /// Adds the products of the wave's units.
-  void run() const {
+  /// Adds the products of the wave's units. If `stagesOverlap`, the scheduler may make the numbers of a stage
+  /// while the one before is multiplied, and holds those of both.
+  void run(bool stagesOverlap) const {
     const int ofWave = shape_.unitsOfWave();
     for (Int32 first : range(wave_ * ofWave, shape_.units, shape_.waves() * ofWave)) {
       const std::vector<Weights> weights = fetch(first);
@@ -146,6 +147,8 @@ public:
           numbers.push_back(numbersOf(of, stage));
         for (int i = 0; i < shape_.tilesM(); ++i)
           multiply(i, numbers, a_.numbers(i, stage, first));
+        if (!stagesOverlap)
+          gpu::schedule_fence();
       }
     }
   }
@@ -239,12 +242,12 @@ private:
   std::vector<Tensor> sums_; // (V), of each tile of a by each tile of weights
 };
 
-inline void registersProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
-                             const GgmlOperands &operands, const TileStart &start,
-                             const TileRows &rows) {
+template <bool StagesOverlap>
+void registersProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
+                      const GgmlOperands &operands, const TileStart &start, const TileRows &rows) {
   const GgmlRegistersShape shape = *ggmlRegistersShape(problem, config, target());
   const RegisterProduct product(problem, shape, operands, rows, start.column);
-  product.run();
+  product.run(StagesOverlap);
   product.withTotal([&](const std::function<Vector(int j)> &groups) {
     const TileOfC tile(shape.form.lanes, shape.tileM, config.tile_n,
                        shape.tilesM() * shape.form.lanes, problem.n, start.row, start.column,

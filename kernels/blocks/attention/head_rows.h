@@ -6,6 +6,7 @@
 #include <flydsl/flydsl.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -15,6 +16,9 @@ namespace kernels::impl {
 class HeadRows {
 public:
   virtual ~HeadRows() = default;
+  /// The same rows with the kernel's arguments read again, for what is written after a long loop; null
+  /// if the rows have none of their own.
+  virtual std::unique_ptr<HeadRows> again() const { return nullptr; }
   virtual Tensor q(const Int32 &query) const = 0; // (head)
   /// Where the result of a query goes.
   virtual RowResult result(const Int32 &query) const = 0;

@@ -100,9 +100,15 @@ struct LoopShape {
   int scalesOfHalf() const { return tileOfHalf() > kScaleBlock ? tileOfHalf() / kScaleBlock : 1; }
 };
 
-/// Shared memory of a loop without matrix instructions (VectorRows), for the sums of all waves.
+/// The stride of rows of a loop without matrix instructions (VectorRows) in shared memory. Lanes that are
+/// served together read up to four rows in one column, and others in the next one (lds_layout.h): of 32
+/// and of 64 banks, rows that begin two pieces of 16 bytes after a multiple of 16 floats meet none twice.
+inline int vectorSumsRow(const LoopShape &shape) {
+  return shape.tileM > 1 ? shape.tileN + 8 : shape.tileN;
+}
+/// Shared memory of such a loop, for the sums of all waves.
 inline int vectorSumsBytes(const LoopShape &shape) {
-  return shape.wavesK * shape.tileM * shape.tileN * shape.form.acc.bytes();
+  return shape.wavesK * shape.tileM * vectorSumsRow(shape) * shape.form.acc.bytes();
 }
 
 } // namespace kernels::impl

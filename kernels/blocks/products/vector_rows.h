@@ -46,10 +46,11 @@ public:
       runRounds<Int32>(shape_, *this);
     });
     SharedAllocator shared;
-    const Tensor totals = make_view(
-        shared.allocate(vectorSumsBytes(shape_), kPieceBytes).recast(shape_.form.acc),
-        make_layout({shape_.tileN, shape_.tileM, shape_.wavesK},
-                    {1, shape_.tileN, shape_.tileN * shape_.tileM})); // (tileN, tileM, wavesK)
+    const int row = vectorSumsRow(shape_);
+    const Tensor totals =
+        make_view(shared.allocate(vectorSumsBytes(shape_), kPieceBytes).recast(shape_.form.acc),
+                  make_layout({shape_.tileN, shape_.tileM, shape_.wavesK},
+                              {1, row, row * shape_.tileM})); // (tileN, tileM, wavesK)
     each([&](int i, int j) {
       const Numeric total =
           gpu::warp_reduce(sums_(_, i, j).load().reduce(Reduction::add), Reduction::add); // (width)
