@@ -607,6 +607,10 @@ void Decode::launch(const Call<DecodeProblem> &call) {
 
 DecodeArgs Decode::args(const DecodeProblem &problem, const DecodeConfig &config, std::int64_t m,
                         const Sampler &sampler) {
+  if (m % problem.queries) // Operands would be those of fewer rows, and a time theirs.
+    throw Error("m is " + std::to_string(m) + " and queries " + std::to_string(problem.queries) +
+                "; m counts the queries of all sequences and is a multiple of queries, such as " +
+                std::to_string((m / problem.queries + 1) * problem.queries));
   const std::int64_t n = std::max<std::int64_t>(1, m / problem.queries),
                      tokens = n * problem.queries, page = problem.page,
                      each = (problem.context + page - 1) / page, blocks = n * each,

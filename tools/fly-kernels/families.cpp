@@ -99,7 +99,6 @@ public:
   }
   fx::AutotuneResult tune(const fx::Config &problem, std::int64_t m,
                           const fx::AutotuneOptions &options) const override {
-    expectWholeSequences(problemOf(problem), m);
     return fk::tune(problemOf(problem), m, options).details;
   }
   void add(fk::ExportList &list, const fx::Config &problem, std::int64_t m) const override {
@@ -107,21 +106,11 @@ public:
   }
 
 private:
-  /// Operands of a part of a sequence would be those of fewer rows, and the time theirs.
-  static void expectWholeSequences(const P &problem, std::int64_t m) {
-    if constexpr (std::is_same_v<P, fk::DecodeProblem>)
-      if (problem.queries > 0 && m % problem.queries)
-        throw fx::Error(
-            "m is " + std::to_string(m) + " and queries " + std::to_string(problem.queries) +
-            "; m counts the queries of all sequences and is a multiple of queries, such as " +
-            std::to_string((m / problem.queries + 1) * problem.queries));
-  }
   /// A call with random operands, which `launch(call, stream, report)` carries out.
   template <class F>
   static RunReport call(const fx::Config &named, const std::optional<fx::Config> &given,
                         std::int64_t m, Against against, F launch) {
     const P problem = problemOf(named);
-    expectWholeSequences(problem, m);
     const C config = given ? fx::from_config<C>(*given) : fk::choose(problem, m);
     const fk::Plan<P> plan(problem, config);
     RunReport report{.config = fx::to_config(config)};
