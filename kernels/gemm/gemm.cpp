@@ -111,13 +111,18 @@ ScaleRows scaleRows(const GemmProblem &problem, const GemmConfig &config, std::i
   const std::int64_t columns = problem.columns();
   if (hasMxScales(problem)) {
     const std::int64_t ofRow = problem.k / kMxBlock;
-    Expected a = mxScales(problem, "scale_a", {"m, k / 32", m, ofRow});
+    const auto expected = [&](const char *name, const char *text, std::int64_t rows,
+                              OperandLayout layout) {
+      return layout == OperandLayout::prepared ? preparedMxScales(problem, name, rows)
+                                               : mxScales(problem, name, {text, rows, ofRow});
+    };
+    Expected a = expected("scale_a", "m, k / 32", m, problem.scale_a_layout);
     if (problem.batch) {
       a.free = 1;
       a.reach = {.counts = {config.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"};
     }
-    return {a, mxScales(problem, "scale_b", {"n, k / 32", columns, ofRow}), "batch, m, k / 32",
-            "batch, n, k / 32"};
+    return {a, expected("scale_b", "n, k / 32", columns, problem.scale_b_layout),
+            "batch, m, k / 32", "batch, n, k / 32"};
   }
   if (hasBlockScales(problem)) {
     // Those of a tile lie in one buffer.
@@ -246,7 +251,10 @@ public:
     const Strided<OnHost, 3> scaleC = scalesOfResults();
     const Strided<OnHost, 2> residual = residualRows();
     Strided<OnHost, 3> scaleA = rows_.operand<3>(args_.scale_a, scales.a.free);
-    if (hasMxScales(problem_))
+    if (problem_.scale_a_layout == OperandLayout::prepared)
+      scaleA.stride = {0, PreparedScales::shape(1, problem_.k)[1] * PreparedScales::kBlock,
+                       PreparedScales::kBlock};
+    else if (hasMxScales(problem_))
       scaleA.stride = {scaleA.stride[0],
                        strideOr(*args_.scale_a, rows_.mode(0), problem_.k / kMxBlock), 1};
     return {.a = a,
@@ -496,12 +504,18 @@ GemmArgs Gemm::args(const GemmProblem &problem, const GemmConfig &config, std::i
       modes.insert(modes.begin(), batch);
     return Extents(modes);
   };
+  const auto scalesOf = [&](std::int64_t ofMatrix, OperandLayout layout) {
+    if (layout != OperandLayout::prepared)
+      return Modes{ofMatrix, problem.k / kMxBlock};
+    const auto shape = PreparedScales::shape(ofMatrix, problem.k);
+    return Modes(shape.begin(), shape.end());
+  };
   const Modes rows{m}, columns{problem.columns()}, one{1},
-      scalesA = isMx                                    ? Modes{m, problem.k / kMxBlock}
+      scalesA = isMx                                    ? scalesOf(m, problem.scale_a_layout)
                 : blocks                                ? Modes{m, across}
                 : problem.scale_a == Scales::per_tensor ? one
                                                         : rows,
-      scalesB = isMx     ? Modes{problem.columns(), problem.k / kMxBlock}
+      scalesB = isMx     ? scalesOf(problem.columns(), problem.scale_b_layout)
                 : blocks ? Modes{scaleBlocks(problem.columns()), across}
                 : problem.scale_b == Scales::per_tensor ? one
                                                         : columns,

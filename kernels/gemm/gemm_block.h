@@ -6,11 +6,11 @@
 #include "blocks/products/epilogue.h"
 #include "blocks/products/group_sums.h"
 #include "blocks/products/mainloop.h"
-#include "blocks/products/mx_sums.h"
 #include "blocks/products/quantised_tile.h"
 #include "blocks/products/tile_scheduler.h"
 #include "gemm/gemm_params.h"
 #include "gemm/gemm_shape.h"
+#include "gemm/mx_sums.h"
 
 #include <memory>
 
@@ -176,31 +176,75 @@ BlockScales blockScalesOf(const RowsOfA &rows, const GemmProblem &problem, const
   return scales;
 }
 
-/// The scales of 32 elements of K of a tile, from the start of its part of K on.
+/// Prepared scales of `rows` rows of a matrix (rows, k): those of `tile` rows from row `first` on, over part
+/// number `number` of so many elements of k. `whole`: the tile has whole groups of 32 rows.
+template <int Modes>
+PreparedMxTile preparedMxTile(const Strided<OnDevice, Modes> &scales, const Int32 &rows,
+                              std::int64_t k, const Int32 &first, int tile, bool whole, int part,
+                              const Int32 &number) {
+  constexpr int kRows = PreparedScales::kRows, kBlock = PreparedScales::kBlock;
+  const auto blocksOf = [](std::int64_t elements) {
+    return static_cast<int>(PreparedScales::shape(1, elements)[1]);
+  };
+  const int blocks = blocksOf(part), ofTile = whole ? tile / kRows : (tile + kRows - 1) / kRows + 1;
+  const Int32 groups = ceildiv(rows, kRows), group = first / kRows;
+  const Tensor all = scales.view(u8, {groups, blocksOf(k), kBlock}); // (groups, blocks, block)
+  return {.scales = tileFrom(all, {group, number * blocks, 0},
+                             {ofTile, blocks, kBlock}), // (groups, blocks, block)
+          .exist = min(groups - group, ofTile),
+          .blocks = blocks,
+          .first = first / 16 % 2,
+          .isWhole = whole};
+}
+
+/// The scales of 32 elements of K of a tile, from the start of its part of K on: of its rows of A, and of
+/// its columns in a half of B.
+template <class Params>
+MxScalesOfRows mxScalesOfA(const RowsOfA &rows, const GemmProblem &problem, const LoopShape &shape,
+                           const BlockTile &tile, const Params &p) {
+  const int part = static_cast<int>(shape.k) * packedA(problem).elements();
+  if (problem.scale_a_layout == OperandLayout::prepared)
+    return preparedMxTile(p.scaleA, Int32(p.m), problem.k, tile.row, shape.tileM,
+                          shape.tileM % PreparedScales::kRows == 0, part, tile.part);
+  const std::int64_t ofRow = problem.k / kMxBlock, ofPart = part / kMxBlock;
+  const Int32 first = tile.part * static_cast<std::int32_t>(ofPart);
+  const Tensor all = p.scaleA.view(u8, {p.m, ofRow});                           // (m, K / 32)
+  MxTile own{.scales = tileFrom(all, {tile.row, first}, {shape.tileM, ofPart}), // (tileM, K / 32)
+             .exist = tile.rows,
+             .ofRow = ofRow,
+             .ofPart = ofPart};
+  if (const auto *gathered = std::get_if<GatheredTile>(&rows))
+    own.gathered.emplace(
+        gatheredScales(*gathered, p.scaleA.view(u8, {gathered->rows, ofRow}))); // (rows, K / 32)
+  return own;
+}
+template <class Params>
+MxScalesOfRows mxScalesOfB(int half, const GemmProblem &problem, const LoopShape &shape,
+                           const BlockTile &tile, const Params &p) {
+  const int part = static_cast<int>(shape.k) * packedA(problem).elements(),
+            across = shape.tileOfHalf();
+  const Int32 column = tile.column + half * static_cast<std::int32_t>(problem.n);
+  if (problem.scale_b_layout == OperandLayout::prepared)
+    return preparedMxTile(
+        p.scaleB, Int32(static_cast<std::int32_t>(problem.columns())), problem.k, column, across,
+        (across | half * static_cast<int>(problem.n)) % PreparedScales::kRows == 0, part,
+        tile.part);
+  const std::int64_t ofRow = problem.k / kMxBlock, ofPart = part / kMxBlock;
+  const Int32 first = tile.part * static_cast<std::int32_t>(ofPart);
+  const Tensor all = p.scaleB.view(u8, {problem.columns(), ofRow}); // (columns, K / 32)
+  return MxTile{.scales =
+                    tileFrom(all, {column, first}, {across, ofPart}), // (tileN / halves, K / 32)
+                .exist = min(Int32(problem.n) - tile.column, across),
+                .ofRow = ofRow,
+                .ofPart = ofPart};
+}
 template <class Params>
 MxScales mxScalesOf(const RowsOfA &rows, const GemmProblem &problem, const LoopShape &shape,
                     const BlockTile &tile, const Params &p) {
-  const std::int64_t ofRow = problem.k / kMxBlock,
-                     ofPart = shape.k * packedA(problem).elements() / kMxBlock;
-  const Int32 first = tile.part * static_cast<std::int32_t>(ofPart);
-  const Tensor a = p.scaleA.view(u8, {p.m, ofRow});                           // (m, K / 32)
-  const Tensor b = p.scaleB.view(u8, {problem.columns(), ofRow});             // (columns, K / 32)
-  MxScales scales{.a = tileFrom(a, {tile.row, first}, {shape.tileM, ofPart}), // (tileM, K / 32)
-                  .rows = tile.rows,
-                  .b = {},
-                  .columns = min(Int32(problem.n) - tile.column, shape.tileOfHalf()),
-                  .ofRow = ofRow,
-                  .ofPart = ofPart,
-                  .elementA = problem.a,
-                  .elementB = problem.b};
+  std::vector<MxScalesOfRows> b;
   for (int half = 0; half < shape.halves; ++half)
-    scales.b.push_back(tileFrom(b,
-                                {tile.column + half * static_cast<std::int32_t>(problem.n), first},
-                                {shape.tileOfHalf(), ofPart})); // (tileN / halves, K / 32)
-  if (const auto *gathered = std::get_if<GatheredTile>(&rows))
-    scales.gathered.emplace(
-        gatheredScales(*gathered, p.scaleA.view(u8, {gathered->rows, ofRow}))); // (rows, K / 32)
-  return scales;
+    b.push_back(mxScalesOfB(half, problem, shape, tile, p));
+  return {mxScalesOfA(rows, problem, shape, tile, p), b, problem.a, problem.b};
 }
 
 /// The scales of groups of narrow weights.
@@ -288,6 +332,10 @@ Epilogue stagesOf(const GemmProblem &problem, const TileOfC &tile, const Params 
 /// The tile of a matrix of n columns that a block's sums are.
 inline TileOfC tileOfC(const GemmProblem &problem, const GemmConfig &config, std::int64_t n,
                        const BlockTile &tile) {
+  // Two groups of waves fill all registers of a lane: nothing is kept for what comes after their loop.
+  const Int32 thread = config.loop == GemmLoop::groups
+                           ? Int32(rematerialised(Int32(thread_idx().x)) & (config.threads - 1))
+                           : Int32(thread_idx().x);
   return {target().wave_size(),
           config.tile_m,
           tileAcross(problem, config),
@@ -296,7 +344,8 @@ inline TileOfC tileOfC(const GemmProblem &problem, const GemmConfig &config, std
           tile.row,
           tile.column,
           tile.rows,
-          config.waves_m};
+          config.waves_m,
+          thread};
 }
 /// How a group of sums becomes elements of C, if it needs no scales but one. `p` has that.
 template <class Params> Conversion conversionOf(const GemmProblem &problem, const Params &p) {

@@ -142,6 +142,13 @@ Support mxSupported(const GemmProblem &problem, const Target &target) {
     return Support::no("k is " + to_string(problem.k) + "; with Scales::mx" +
                        (unit == kMxBlock ? " it is a multiple of 32"
                                          : " and b of 8 bits it is a multiple of 128"));
+  if (hasPreparedScales(problem) && mxForms(target, a, b)->a.scalesOfLane() != 1)
+    return Support::no("scales are prepared for the matrix instructions of gfx950; on " +
+                       target.name() + " scale_a_layout and scale_b_layout are rows");
+  if (hasPreparedScales(problem) && problem.batch)
+    return Support::no(
+        "the product is one of a batch, whose scales lie by rows: scale_a_layout and "
+        "scale_b_layout are rows");
   if (problem.a_layout != OperandLayout::rows || problem.b_layout == OperandLayout::columns)
     return Support::no("with Scales::mx, a lies by rows, and b is prepared or lies by rows");
   if (problem.b_layout == OperandLayout::rows && a.memory_bits() != b.memory_bits())
@@ -268,6 +275,14 @@ Support Gemm::supported(const GemmProblem &problem, const Target &target) {
   };
   // The types come first: what weights of others are prepared for are not products.
   const bool isMx = problem.scale_a == Scales::mx || problem.scale_b == Scales::mx;
+  for (const OperandLayout layout : {problem.scale_a_layout, problem.scale_b_layout})
+    if (layout != OperandLayout::rows && (!isMx || layout != OperandLayout::prepared))
+      return Support::no(
+          layout == OperandLayout::columns
+              ? "scales do not lie by columns: scale_a_layout and scale_b_layout are rows or "
+                "prepared"
+              : "scales that are prepared are those of Scales::mx; of others scale_a_layout and "
+                "scale_b_layout are rows");
   if (isMx) {
     if (const Support answer = mxSupported(problem, target); !answer)
       return answer;

@@ -30,6 +30,11 @@ inline bool hasBlockScales(const GemmProblem &problem) {
   return problem.scale_a == Scales::per_block;
 }
 inline bool hasMxScales(const GemmProblem &problem) { return problem.scale_a == Scales::mx; }
+/// Whether scales of 32 elements of either operand are prepared.
+inline bool hasPreparedScales(const GemmProblem &problem) {
+  return problem.scale_a_layout == OperandLayout::prepared ||
+         problem.scale_b_layout == OperandLayout::prepared;
+}
 /// Whether both operands are f32, which instructions of their own multiply.
 inline bool isOfSingles(const GemmProblem &problem) { return problem.a == f32 && problem.b == f32; }
 /// The instruction of operands of f32, which rounds none of them. (Those with the precision of

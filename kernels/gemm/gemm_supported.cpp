@@ -79,9 +79,17 @@ std::vector<Kept> keptBy(const GemmProblem &problem, const GemmConfig &config,
                     2 * tiles * (ofTile * groups.scale.memory_bits() / 32 + groups.zeros)});
   }
   if (hasMxScales(problem)) {
-    const int rows = shape.tilesM() + shape.halves * shape.tilesOfHalf(),
-              ofPart = mxWords(problem.k / kMxBlock, shape.parts()) ? 1 : shape.form.scalesOfLane();
-    kept.push_back({"scales of 32 elements of k", (2 * shape.parts() * ofPart + 1) * rows});
+    // Of a tile of 16 rows: those of two steps, and an address. A prepared word has two parts.
+    const int ofPart = mxWords(problem.k / kMxBlock, shape.parts()) ? 1 : shape.form.scalesOfLane();
+    const auto registers = [&](OperandLayout layout, int tiles, int waves) {
+      if (layout == OperandLayout::rows)
+        return (2 * shape.parts() * ofPart + 1) * tiles;
+      return waves == 1 ? (shape.parts() + 1) * ((tiles + 1) / 2) : (shape.parts() + 2) * tiles;
+    };
+    kept.push_back(
+        {"scales of 32 elements of k",
+         registers(problem.scale_a_layout, shape.tilesM(), shape.wavesM) +
+             registers(problem.scale_b_layout, shape.halves * shape.tilesOfHalf(), shape.waves)});
   }
   if (hasBlockScales(problem)) {
     kept.push_back({"sums of a block of k", sums});
@@ -151,6 +159,13 @@ Support scalesOfCFit(const GemmProblem &problem, const GemmConfig &config, const
 Support mxFits(const GemmProblem &problem, const GemmConfig &config) {
   if (!hasMxScales(problem))
     return {};
+  constexpr int kPrepared = kMxBlock * PreparedScales::kScales;
+  if (hasPreparedScales(problem) &&
+      (config.tile_k % kPrepared ||
+       (config.split_k > 1 && problem.k % (config.split_k * kPrepared))))
+    return Support::no(
+        "blocks of prepared scales have 256 elements of k; tile_k and the k of each part are "
+        "multiples of that");
   if (config.tile_k % kMxTileK)
     return Support::no(
         "matrix instructions with scales of 32 elements of k take 128 of k; tile_k is a "

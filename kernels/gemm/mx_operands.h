@@ -17,5 +17,15 @@ inline Expected mxScales(const GemmProblem &problem, const char *name, const Sha
           .reason = "a lane loads those of several blocks together"};
 }
 
+/// The same prepared.
+inline Expected preparedMxScales(const GemmProblem &problem, const char *name, std::int64_t rows) {
+  const auto [groups, blocks, bytes] = PreparedScales::shape(rows, problem.k);
+  return {.name = name,
+          .dtype = problem.scale,
+          .shape = {"rows / 32, k / 256, 256", groups, blocks, bytes},
+          .align = 4,
+          .reason = "a lane loads those of several blocks together"};
+}
+
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -3,6 +3,8 @@
 #include "blocks/quant/quant_rules.h"
 #include "frame/arguments.h"
 
+#include <flydsl/kernels/weight.h>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 namespace {
@@ -13,6 +15,15 @@ using Quantise = Family<QuantiseProblem>;
 DType scaleType(const QuantiseProblem &problem) {
   const QuantGroups groups = Quantise::groups(problem);
   return groups ? groups.scale : DType(f32);
+}
+
+/// Prepared scales of m rows, which are written.
+Expected preparedScales(std::int64_t m, std::int64_t n) {
+  const auto [groups, blocks, bytes] = PreparedScales::shape(m, n);
+  return {.name = "scale",
+          .dtype = f8E8M0FNU,
+          .shape = {"m / 32, n / 256, 256", groups, blocks, bytes},
+          .use = Use::written};
 }
 
 } // namespace
@@ -29,12 +40,21 @@ Support Quantise::supported(const QuantiseProblem &problem, const Target &target
                                     : quantisedSupported("q", problem.q),
                     lengthSupported(problem.n), alignSupported(problem.row_align),
                     floatSupported("smooth_type", problem.smooth_type)});
-  if (!basic || !groups(problem))
+  if (!basic)
     return basic;
+  if (problem.prepared_scales && !blocks)
+    return Support::no("scales that are prepared are those of ScaleOf::block");
+  if (constexpr int kPrepared = kBlock * PreparedScales::kScales;
+      problem.prepared_scales && problem.n % kPrepared)
+    return Support::no("n is " + std::to_string(problem.n) +
+                       "; rows with prepared scales are whole blocks of " +
+                       std::to_string(kPrepared) + ". prepare_scales fills the last one");
   if (blocks && problem.n % kBlock)
     return Support::no("n is " + std::to_string(problem.n) + "; rows are whole blocks of " +
                        std::to_string(kBlock));
-  return groupsSupported("q", problem.q, groups(problem), rowShape(problem), target);
+  return groups(problem)
+             ? groupsSupported("q", problem.q, groups(problem), rowShape(problem), target)
+             : basic;
 }
 
 Support Quantise::supported(const QuantiseProblem &problem, const RowConfig &config,
@@ -70,8 +90,11 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
       {.name = "smooth", .dtype = problem.smooth_type, .shape = {"n", n}, .align = align});
   arguments.checkIf(problem.rows, args.rows, rowCount());
   const QuantGroups grouped = groups(problem);
-  arguments.check(args.scale, writtenScales(grouped, problem.scale == ScaleOf::row, m, n,
-                                            problem.group ? "m, n / group" : "m, n / 32"));
+  if (problem.prepared_scales)
+    arguments.check(args.scale, preparedScales(m, n));
+  else
+    arguments.check(args.scale, writtenScales(grouped, problem.scale == ScaleOf::row, m, n,
+                                              problem.group ? "m, n / group" : "m, n / 32"));
   const RowConfig ofLargest = largestConfig(call.config);
   const std::int64_t each = ofLargest.block / ofLargest.threads;
   if (problem.scale == ScaleOf::tensor && m > mostRowsOfTensor(each)) [[unlikely]]
@@ -86,6 +109,10 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
   const Strided<OnHost, 1> x = operandOf<1>(args.x);
   const Strided<OnHost, 0> scale{.address = address(args.scale), .stride = {}},
       smooth = operandOf<0>(args.smooth), rows = operandOf<0>(args.rows);
+  Strided<OnHost, 2> scales = operandOf<2>(args.scale, grouped ? 2 : 0);
+  if (problem.prepared_scales)
+    scales.stride = {PreparedScales::shape(1, n)[1] * PreparedScales::kBlock,
+                     PreparedScales::kBlock};
   const auto count = static_cast<std::int32_t>(m);
   std::size_t place = 0;
   if (problem.scale == ScaleOf::tensor) {
@@ -98,7 +125,7 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
   call.launches.at(place, kQuantise)(all, call.where,
                                      {.x = x,
                                       .q = operandOf<1>(args.q),
-                                      .scale = operandOf<2>(args.scale, grouped ? 2 : 0),
+                                      .scale = scales,
                                       .smooth = smooth,
                                       .m = count,
                                       .rows = rows});
@@ -109,7 +136,10 @@ QuantiseArgs Quantise::args(const QuantiseProblem &problem, const RowConfig &, s
   const bool given = problem.scale == ScaleOf::given;
   const QuantGroups grouped = groups(problem);
   const std::int64_t n = problem.n;
-  const Extents matrix{m, n}, scales{m, grouped ? n / grouped.size : 0}, rows{m}, one{1};
+  const auto [rowGroups, blocks, bytes] = PreparedScales::shape(m, n);
+  const Extents matrix{m, n}, rows{m}, one{1},
+      scales = problem.prepared_scales ? Extents{rowGroups, blocks, bytes}
+                                       : Extents{m, grouped ? n / grouped.size : 0};
   return {.x = sampler("x", problem.x, matrix, Role::input),
           .q = sampler("q", problem.q, matrix, Role::output),
           .scale = sampler("scale", scaleType(problem),

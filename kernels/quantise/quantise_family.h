@@ -60,7 +60,7 @@ template <> struct Family<QuantiseProblem> : RowFamily<QuantiseProblem, &Quantis
   /// Blocks are groups, too.
   static QuantGroups groups(const P &problem) {
     if (problem.scale == ScaleOf::block)
-      return {kBlock, f8E8M0FNU, problem.block};
+      return {kBlock, f8E8M0FNU, problem.block, problem.prepared_scales};
     return {problem.group, problem.group_scale, problem.block};
   }
   static Support supported(const P &problem, const Target &target);

@@ -92,6 +92,13 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
       return b[operandPlace(problem.b_layout, problem.weight(), problem.columns(), row, i)];
     return preparedNumberOfFour(problem.weight(), b, row, i);
   };
+  const auto powerOf = [&](const char *name, OperandLayout layout, std::int64_t row,
+                           std::int64_t block) {
+    const std::int64_t place = layout == OperandLayout::prepared
+                                   ? PreparedScales::place(row, block, k)
+                                   : row * (k / 32) + block;
+    return inputs.at(name)[static_cast<std::size_t>(place)];
+  };
   const auto sumOf = [&](std::int64_t row, std::int64_t column) {
     const Row a = inputs.at("a");
     double value = 0, magnitude = 0;
@@ -99,8 +106,8 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
       double product =
           a[operandPlace(problem.a_layout, problem.weight(), m, row, i)] * weight(column, i);
       if (isMx)
-        product *= rowOf(inputs, "scale_a", row, k / 32)[static_cast<std::size_t>(i / 32)] *
-                   rowOf(inputs, "scale_b", column, k / 32)[static_cast<std::size_t>(i / 32)];
+        product *= powerOf("scale_a", problem.scale_a_layout, row, i / 32) *
+                   powerOf("scale_b", problem.scale_b_layout, column, i / 32);
       if (blocks)
         product *=
             rowOf(inputs, "scale_a", row, across)[static_cast<std::size_t>(i / 128)] *

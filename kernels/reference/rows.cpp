@@ -5,7 +5,11 @@
 #include "quantise/quantise_family.h"
 #include "reference/reference.h"
 
+#include <flydsl/kernels/weight.h>
+
+#include <limits>
 #include <tuple>
+#include <utility>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::reference {
@@ -239,6 +243,20 @@ Outputs expected(const QuantiseProblem &problem, const RowConfig &, std::int64_t
   }
   if (given)
     return {{"q", q}};
+  if (problem.prepared_scales) { // Bytes past the last row are not looked at.
+    const auto [groups, blocks, bytes] = PreparedScales::shape(m, problem.n);
+    const auto size = static_cast<std::size_t>(groups * blocks * bytes);
+    Expected prepared{std::vector<double>(size),
+                      std::vector<double>(size, std::numeric_limits<double>::infinity())};
+    for (std::int64_t t = 0; t < m; ++t)
+      for (std::int64_t s = 0; s < problem.n / 32; ++s) {
+        const auto from = static_cast<std::size_t>(t * (problem.n / 32) + s),
+                   to = static_cast<std::size_t>(PreparedScales::place(t, s, problem.n));
+        prepared.values[to] = scales.values[from];
+        prepared.bound[to] = scales.bound[from];
+      }
+    scales = std::move(prepared);
+  }
   return {{"q", q}, {"scale", scales}};
 }
 

@@ -171,6 +171,24 @@ std::int64_t prepared_size(const WeightProblem &problem) {
   return impl::preshuffled(problem).size();
 }
 
+std::vector<std::uint8_t> prepare_scales(std::int64_t rows, std::int64_t k,
+                                         std::span<const std::uint8_t> scales) {
+  constexpr int kEach = 32;
+  const auto size = static_cast<std::int64_t>(scales.size());
+  // By division: a product may have more than 64 bits.
+  if (rows < 0 || k < kEach || k % kEach || (rows ? size % rows || size / rows != k / kEach : size))
+    throw Error("prepare_scales: there are " + std::to_string(size) + " scales of (rows, k) = (" +
+                std::to_string(rows) + ", " + std::to_string(k) +
+                "); each 32 elements of k, a multiple of 32, have one");
+  const auto [groups, blocks, bytes] = PreparedScales::shape(rows, k);
+  std::vector<std::uint8_t> prepared(static_cast<std::size_t>(groups * blocks * bytes));
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t scale = 0; scale < k / kEach; ++scale)
+      prepared[static_cast<std::size_t>(PreparedScales::place(row, scale, k))] =
+          scales[static_cast<std::size_t>(row * (k / kEach) + scale)];
+  return prepared;
+}
+
 void prepare_weight(const WeightProblem &problem, const void *raw, void *out) {
   impl::expectHostMemory(problem, raw, out);
   const impl::Preshuffled weights = impl::preshuffled(problem);

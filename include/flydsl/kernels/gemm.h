@@ -100,6 +100,8 @@ struct FLYDSL_API GemmProblem {
   Scales scale_c = Scales::none;
   /// Of scales of blocks: f32, or f8E8M0FNU, powers of two. Of Scales::mx: f8E8M0FNU.
   DType scale = f32;
+  /// Of Scales::mx: rows, or prepared (PreparedScales) on gfx950, which takes a fraction of the loads' time.
+  OperandLayout scale_a_layout = OperandLayout::rows, scale_b_layout = OperandLayout::rows;
   ScaleGroups b_groups = {}; ///< of narrow weights
   bool bias = false;         ///< a vector, one element for each row of b, is added
   DType bias_type = {};      ///< f32, f16 or bf16; none: the type of c
@@ -203,7 +205,7 @@ struct FLYDSL_API GemmArgs {
   TensorArg c; ///< (m, n), contiguous rows
   /// (m) and (n), f32; of tensors (1) each. Of blocks: (m, k / 128), which may lie in any order, and
   /// (n / 128, k / 128) with contiguous rows; quotients are rounded up. Of Scales::mx: (m, k / 32)
-  /// and (n, k / 32), contiguous.
+  /// and (n, k / 32), contiguous; prepared ones have the shape of PreparedScales, u8.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
   /// (1), f32, read; or of blocks (m, n / 128), of Scales::mx (m, n / 32), of type scale, written, in
   /// any order.

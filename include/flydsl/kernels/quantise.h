@@ -27,6 +27,9 @@ struct FLYDSL_API QuantiseProblem {
   std::int64_t n = 0; ///< elements of a row; whole blocks or groups
   ScaleOf scale = ScaleOf::row;
   BlockScale block = BlockScale::floor; ///< the rule of scales of f8E8M0FNU
+  /// Of ScaleOf::block: scales lie as products of gfx950 take them best (PreparedScales,
+  /// GemmProblem::scale_a_layout); n is a multiple of 256 then.
+  bool prepared_scales = false;
   /// A power of two: every row of x and q starts at a multiple of so many elements, up to 16 bytes.
   /// 0: the largest up to 16 that divides n.
   int row_align = 0;
@@ -47,7 +50,8 @@ struct FLYDSL_API QuantiseArgs {
   TensorArg x; ///< (m, n)
   TensorArg q; ///< (m, n)
   /// f32: (1) read for ScaleOf::given, written for ScaleOf::tensor; (m) written for ScaleOf::row.
-  /// f8E8M0FNU: (m, n / 32) written for ScaleOf::block. Of groups (m, n / group), written; rows and
+  /// f8E8M0FNU: (m, n / 32) written for ScaleOf::block, prepared ones in the shape of PreparedScales, whose
+  /// bytes past the last row keep what they had. Of groups (m, n / group), written; rows and
   /// columns may lie at any distance, so that either may be contiguous.
   TensorArg scale;
   std::optional<TensorArg> smooth = {}; ///< (n)

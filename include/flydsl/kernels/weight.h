@@ -5,10 +5,12 @@
 #include <flydsl/host/stream.h>
 #include <flydsl/kernels/plan.h>
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels {
@@ -42,6 +44,28 @@ struct FLYDSL_API WeightProblem {
   bool narrow = false;
   int under = 16; ///< of narrow weights: the bits of the other operand's elements, 16 or 8
   friend bool operator==(const WeightProblem &, const WeightProblem &) = default;
+};
+
+/// Scales of 32 elements of rows (Scales::mx), in the order in which matrix instructions of gfx950 take
+/// them: a lane loads a word for two tiles of 16 rows and 256 elements. FlyDSL and aiter call the order
+/// e8m0_shuffle; their rows are padded to 256, here to 32. Scale (row, s), of elements 32 s to 32 s + 31, lies at
+///
+///   [row / 32][s / 8][s % 4][row % 16][s % 8 / 4][row / 16 % 2].
+///
+/// Scales past the end of the rows or of the elements are 0, which stands for 2^-127.
+struct FLYDSL_API PreparedScales {
+  static constexpr int kRows = 32;               ///< of a block
+  static constexpr int kScales = 8;              ///< of a row of a block
+  static constexpr int kBlock = kRows * kScales; ///< bytes
+  /// The extents of the scales of a matrix (rows, k): groups of rows, blocks along k, bytes of a block.
+  static constexpr std::array<std::int64_t, 3> shape(std::int64_t rows, std::int64_t k) {
+    return {(rows + kRows - 1) / kRows, (k + 32 * kScales - 1) / (32 * kScales), kBlock};
+  }
+  /// The place of a scale among the bytes.
+  static constexpr std::int64_t place(std::int64_t row, std::int64_t scale, std::int64_t k) {
+    const std::int64_t block = row / kRows * shape(1, k)[1] + scale / kScales;
+    return block * kBlock + scale % 4 * 64 + row % 16 * 4 + scale % 8 / 4 * 2 + row / 16 % 2;
+  }
 };
 
 /// Whether weights are narrow under activations of such a type. Under 8 bits, u4 and i4 are; f4E2M1FN is
@@ -130,6 +154,10 @@ FLYDSL_API void prepare_weight_as_fnuz(const WeightProblem &problem, const void 
 /// scale; NaN stays. Throws Error for a scale of 2^127, which has no double.
 FLYDSL_API void prepare_weight_as_fnuz(const WeightProblem &problem, const void *raw, void *out,
                                        std::span<std::uint8_t> exponents);
+/// Scales of 32 elements of a matrix (rows, k), row after row, in the order of PreparedScales; k is a multiple of 32.
+/// Throws Error unless there are rows * k / 32 scales.
+FLYDSL_API std::vector<std::uint8_t> prepare_scales(std::int64_t rows, std::int64_t k,
+                                                    std::span<const std::uint8_t> scales);
 
 } // namespace kernels
 FLYDSL_NAMESPACE_END

@@ -27,14 +27,16 @@ class TileOfC {
 public:
   /// The waves of the block have `lanes` lanes each and lie side by side, in `wavesM` rows.
   /// The tile starts at (row, column) of a matrix of rows of n elements; `rows` rows of the tile
-  /// exist. n and its tiles are known while tracing.
+  /// exist. n and its tiles are known while tracing. `thread` is the thread's number, for callers to whom it
+  /// matters whether it is kept from before a loop.
   TileOfC(int lanes, int tileM, int tileN, int threads, std::int64_t n, const Int32 &row,
-          const Int32 &column, const Int32 &rows, int wavesM = 1)
+          const Int32 &column, const Int32 &rows, int wavesM = 1,
+          const Int32 &thread = thread_idx().x)
       : group_(16 * 16 / lanes), waves_(threads / lanes / wavesM), wavesM_(wavesM),
         tilesM_(tileM / 16 / wavesM), tilesN_(tileN / 16 / waves_), n_(n), ragged_(n % tileN != 0),
-        firstRow_(row), firstColumn_(column), rows_(rows), lane_(thread_idx().x % lanes),
-        wave_(wavesM == 1 ? Int32(thread_idx().x / lanes) : Int32(thread_idx().x / lanes % waves_)),
-        waveM_(wavesM == 1 ? Int32(0) : Int32(thread_idx().x / lanes / waves_)) {}
+        firstRow_(row), firstColumn_(column), rows_(rows), lane_(thread % lanes),
+        wave_(wavesM == 1 ? Int32(thread / lanes) : Int32(thread / lanes % waves_)),
+        waveM_(wavesM == 1 ? Int32(0) : Int32(thread / lanes / waves_)) {}
 
   std::int64_t n() const { return n_; }
   /// Its rows and columns, and its tiles of 16 x 16 for a wave.

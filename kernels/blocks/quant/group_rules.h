@@ -14,6 +14,7 @@ struct QuantGroups {
   int size = 0; ///< 0: there are none
   DType scale = f32;
   BlockScale block = BlockScale::ceil; ///< of f8E8M0FNU
+  bool prepared = false;               ///< whether scales lie as PreparedScales says
   explicit operator bool() const { return size != 0; }
 
   /// The threads of a group; each has one access.

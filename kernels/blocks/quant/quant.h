@@ -5,6 +5,8 @@
 #include "blocks/quant/group_rules.h"
 #include "blocks/rows/row.h"
 
+#include <flydsl/kernels/weight.h>
+
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
@@ -102,6 +104,16 @@ inline Tensor scalesOfGroups(const QuantGroups &groups, const Strided<OnDevice, 
                              const Int32 &m, int n) {
   const DType type = writtenScale(groups.scale);
   const int count = n / groups.size;
+  if (groups.prepared) {
+    constexpr int kBlock = PreparedScales::kBlock;
+    const int blocks = count / PreparedScales::kScales;
+    const Int32 ofRows = ceildiv(m, PreparedScales::kRows);
+    const Tensor bytes = operand.view(type, {ofRows, blocks, kBlock}); // (groups, blocks, block)
+    return make_view(bytes.iter(),
+                     make_layout({make_shape(16, 2, ofRows), make_shape(4, 2, blocks)},
+                                 {make_stride(4, 1, blocks * kBlock),
+                                  make_stride(64, 2, kBlock)})); // (m, n / group)
+  }
   const Int64 &stride = operand.stride[1];
   assume(Boolean((stride >= 0) & (stride <= kNearBytes / (std::int64_t(count) * type.bytes()))));
   return operand.view(type, {m, count}); // (m, n / group)

@@ -5,8 +5,8 @@
 #include "support/size_sweep.h"
 
 #include "blocks/products/mainloop.h"
-#include "blocks/products/mx_sums.h"
 #include "gemm/gemm_shape.h"
+#include "gemm/mx_sums.h"
 
 #include <flydsl/kernels/quantise.h>
 #include <flydsl/kernels/weight.h>
@@ -51,6 +51,13 @@ fx::DeviceArray<std::uint8_t> onDevice(const std::vector<std::uint8_t> &bytes) {
   memory.copy_from(bytes);
   return memory;
 }
+fx::TensorArg scalesOf(const fx::DeviceArray<std::uint8_t> &bytes, OperandLayout layout,
+                       std::int64_t rows, std::int64_t k) {
+  if (layout != OperandLayout::prepared)
+    return fx::tensor(bytes.data(), fx::f8E8M0FNU, {rows, k / 32});
+  const auto [groups, blocks, size] = fk::PreparedScales::shape(rows, k);
+  return fx::tensor(bytes.data(), fx::f8E8M0FNU, {groups, blocks, size});
+}
 /// The product in f32.
 std::vector<double> product(GemmProblem problem, const GemmConfig &config, std::int64_t m,
                             const MxOperands &operands) {
@@ -61,22 +68,31 @@ std::vector<double> product(GemmProblem problem, const GemmConfig &config, std::
     raw.assign(std::size_t(fk::prepared_size(problem.weight())), 0);
     fk::prepare_weight(problem.weight(), operands.b.data(), raw.data());
   }
-  const auto a = onDevice(operands.a), b = onDevice(raw), scaleA = onDevice(operands.scaleA),
-             scaleB = onDevice(operands.scaleB);
+  const auto scales = [&](OperandLayout layout, std::int64_t rows,
+                          const std::vector<std::uint8_t> &bytes) {
+    return onDevice(layout == OperandLayout::prepared ? fk::prepare_scales(rows, problem.k, bytes)
+                                                      : bytes);
+  };
+  const auto a = onDevice(operands.a), b = onDevice(raw),
+             scaleA = scales(problem.scale_a_layout, m, operands.scaleA),
+             scaleB = scales(problem.scale_b_layout, problem.columns(), operands.scaleB);
   const Operand c = Operand::output(fx::f32, m, problem.n);
   const std::int64_t n = problem.columns(), k = problem.k;
   const fx::TensorArg prepared =
       fx::tensor(b.data(), problem.b.memory_bits() < 8 ? fx::DType(fx::u8) : problem.b,
                  {std::int64_t(raw.size())});
+  const fk::GemmPlan plan(problem, config);
+  const auto bytes = std::int64_t(plan.workspace_bytes(m));
+  const fx::DeviceArray<std::uint8_t> workspace(fx::Extents{std::max<std::int64_t>(bytes, 16)});
   const fx::Stream stream;
-  fk::GemmPlan(problem, config)(
-      {.a = fx::tensor(a.data(), problem.a, {m, k}),
-       .b = isPrepared ? fk::WeightArg(fk::PreparedWeight{problem.weight(), prepared})
-                       : fk::WeightArg(fx::tensor(b.data(), problem.b, {n, k})),
-       .c = c.tensor(),
-       .scale_a = fx::tensor(scaleA.data(), fx::f8E8M0FNU, {m, k / 32}),
-       .scale_b = fx::tensor(scaleB.data(), fx::f8E8M0FNU, {n, k / 32})},
-      stream);
+  plan({.a = fx::tensor(a.data(), problem.a, {m, k}),
+        .b = isPrepared ? fk::WeightArg(fk::PreparedWeight{problem.weight(), prepared})
+                        : fk::WeightArg(fx::tensor(b.data(), problem.b, {n, k})),
+        .c = c.tensor(),
+        .scale_a = scalesOf(scaleA, problem.scale_a_layout, m, k),
+        .scale_b = scalesOf(scaleB, problem.scale_b_layout, n, k),
+        .workspace = fx::tensor(workspace.data(), fx::u8, {bytes})},
+       stream);
   stream.synchronize();
   return c.values();
 }
@@ -339,6 +355,13 @@ TEST_CASE("every product of the microscaling formats that is supported has a til
             }
             for (const std::int64_t m : {0, 1, 17, 64, 129, 5000})
               CHECK(fk::supported(problem, fk::choose(problem, m, target), target));
+            problem.scale_a_layout = problem.scale_b_layout = OperandLayout::prepared;
+            if (!fk::supported(problem, target)) {
+              CHECK(target.has(fx::feature::tensor_mover));
+              continue;
+            }
+            for (const std::int64_t m : {0, 1, 17, 64, 129, 5000})
+              CHECK(fk::supported(problem, fk::choose(problem, m, target), target));
           }
   }
 }
@@ -396,6 +419,147 @@ TEST_CASE("operands of the microscaling formats that are wrong are refused") {
         "weights of type f4E2M1FN are prepared on the host, by prepare_weight");
 }
 
+TEST_CASE("prepared scales lie as aiter's e8m0_shuffle has them") {
+  // view(m / 32, 2, 16, n / 8, 2, 4).permute(0, 3, 5, 2, 4, 1) of whole blocks.
+  constexpr std::int64_t m = 96, n = 16;
+  std::vector<std::uint8_t> scales(m * n), shuffled;
+  for (std::size_t i = 0; i < scales.size(); ++i)
+    scales[i] = std::uint8_t(i * 7 + i / 251);
+  for (std::int64_t d0 = 0; d0 < m / 32; ++d0)
+    for (std::int64_t d3 = 0; d3 < n / 8; ++d3)
+      for (std::int64_t d5 = 0; d5 < 4; ++d5)
+        for (std::int64_t d2 = 0; d2 < 16; ++d2)
+          for (std::int64_t d4 = 0; d4 < 2; ++d4)
+            for (std::int64_t d1 = 0; d1 < 2; ++d1)
+              shuffled.push_back(scales[std::size_t((((d0 * 2 + d1) * 16 + d2) * (n / 8) + d3) * 8 +
+                                                    d4 * 4 + d5)]);
+  CHECK(fk::prepare_scales(m, 32 * n, scales) == shuffled);
+  // What fills the last blocks is no NaN.
+  const std::vector<std::uint8_t> few =
+      fk::prepare_scales(17, 32 * 9, std::vector<std::uint8_t>(17 * 9, 200));
+  CHECK(few.size() == 512);
+  CHECK(std::count(few.begin(), few.end(), 200) == 17 * 9);
+  CHECK(std::count(few.begin(), few.end(), 0) == 512 - 17 * 9);
+  CHECK_THROWS_WITH(fk::prepare_scales(16, 256, few),
+                    Catch::Contains("there are 512 scales of (rows, k) = (16, 256)"));
+  CHECK_THROWS_WITH(fk::prepare_scales(16, 100, few), Catch::Contains("a multiple of 32"));
+  CHECK_THROWS_WITH(fk::prepare_scales(-1, 256, {}), Catch::Contains("(-1, 256)"));
+}
+
+TEST_CASE("products with prepared scales are those with scales by rows", "[run]") {
+  GemmProblem probe = mx(fx::f4E2M1FN, fx::f4E2M1FN, 64, 512);
+  probe.scale_a_layout = probe.scale_b_layout = OperandLayout::prepared;
+  if (here().has(fx::feature::tensor_mover)) {
+    CHECK(fk::supported(probe, here()).why ==
+          "scales are prepared for the matrix instructions of gfx950; on " + here().name() +
+              " scale_a_layout and scale_b_layout are rows");
+    return;
+  }
+  // Pairs of tiles in a wave, waves side by side, odd tiles, parts of K, one step and a short last one.
+  const GemmConfig configs[] = {
+      {.tile_m = 64, .tile_n = 64, .tile_k = 256, .threads = 256},
+      {.tile_m = 16, .tile_n = 64, .tile_k = 512, .threads = 256},
+      {.tile_m = 48, .tile_n = 128, .tile_k = 256, .threads = 256},
+      {.tile_m = 64, .tile_n = 32, .tile_k = 256, .threads = 128, .waves_m = 2},
+      {.tile_m = 64, .tile_n = 64, .tile_k = 256, .threads = 64},
+      {.tile_m = 32, .tile_n = 64, .tile_k = 256, .threads = 256, .split_k = 2},
+      {.tile_m = 16,
+       .tile_n = 32,
+       .tile_k = 512,
+       .threads = 256,
+       .loop = fk::GemmLoop::registers,
+       .waves_k = 4}};
+  int count = 0;
+  for (const fx::DType type : {fx::DType(fx::f4E2M1FN), fx::DType(fx::f8E4M3FN)})
+    for (const GemmConfig &config : configs)
+      for (const auto [m, n, k] : std::initializer_list<std::array<std::int64_t, 3>>{
+               {70, 80, 1024}, {33, 144, 512}, {16, 48, 256}, {50, 64, 1152}}) {
+        GemmProblem problem = mx(type, type, n, k);
+        problem.scale_a_layout = problem.scale_b_layout = OperandLayout::prepared;
+        if (!fk::supported(problem, config, here()))
+          continue;
+        const MxOperands operands = whole(problem, m);
+        INFO(fx::to_config(problem).str() << " m=" << m << " " << fx::to_config(config).str());
+        CHECK(product(problem, config, m, operands) == exact(problem, m, operands));
+        problem.scale_a_layout = OperandLayout::rows;
+        CHECK(product(problem, config, m, operands) == exact(problem, m, operands));
+        ++count;
+      }
+  CHECK(count > 30);
+}
+
+TEST_CASE("what quantise makes with prepared scales is what prepare_scales makes of them",
+          "[run]") {
+  for (std::int64_t m : {1, 33, 64}) {
+    constexpr std::int64_t n = 768;
+    fk::QuantiseProblem problem{
+        .x = fx::bf16, .q = fx::f4E2M1FN, .n = n, .scale = fk::ScaleOf::block};
+    std::vector<double> values = uniform(fx::bf16, m * n, 3);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] *= std::ldexp(1, int(i / 32 % 23) - 11); // each block has a scale of its own
+    const Operand x = Operand::input(fx::bf16, m, n, values);
+    const auto made = [&](bool prepared) {
+      problem.prepared_scales = prepared;
+      const OperandLayout layout = prepared ? OperandLayout::prepared : OperandLayout::rows;
+      const auto [groups, blocks, size] = fk::PreparedScales::shape(m, n);
+      const fx::DeviceArray<std::uint8_t> q(fx::Extents{m * n / 2});
+      const fx::DeviceArray<std::uint8_t> scales = onDevice(std::vector<std::uint8_t>(
+          std::size_t(prepared ? groups * blocks * size : m * n / 32), 0));
+      const fx::Stream stream;
+      fk::QuantisePlan(problem, fk::choose(problem, m, here()))(
+          {.x = x.tensor(),
+           .q = fx::tensor(q.data(), fx::f4E2M1FN, {m, n}),
+           .scale = scalesOf(scales, layout, m, n)},
+          stream);
+      stream.synchronize();
+      return scales.to_host();
+    };
+    CHECK(made(true) == fk::prepare_scales(m, n, made(false)));
+  }
+  fk::QuantiseProblem wrong{
+      .q = fx::f8E4M3FN, .n = 544, .scale = fk::ScaleOf::block, .prepared_scales = true};
+  CHECK(fk::supported(wrong, here()).why == "n is 544; rows with prepared scales are whole blocks "
+                                            "of 256. prepare_scales fills the last one");
+  wrong.scale = fk::ScaleOf::row;
+  CHECK(fk::supported(wrong, here()).why == "scales that are prepared are those of ScaleOf::block");
+}
+
+TEST_CASE("prepared scales that do not fit are refused", "[run]") {
+  GemmProblem problem = mx(fx::f4E2M1FN, fx::f4E2M1FN, 64, 512);
+  const auto why = [&](const GemmProblem &wrong) { return fk::supported(wrong, here()).why; };
+  problem.scale_a_layout = OperandLayout::columns;
+  CHECK(why(problem) ==
+        "scales do not lie by columns: scale_a_layout and scale_b_layout are rows or prepared");
+  GemmProblem plain{.n = 64, .k = 512, .scale_b_layout = OperandLayout::prepared};
+  CHECK(why(plain) ==
+        "scales that are prepared are those of Scales::mx; of others scale_a_layout and "
+        "scale_b_layout are rows");
+  if (here().has(fx::feature::tensor_mover))
+    return;
+  problem.scale_a_layout = OperandLayout::prepared;
+  GemmProblem batched = problem;
+  batched.batch = 2;
+  CHECK(why(batched) ==
+        "the product is one of a batch, whose scales lie by rows: scale_a_layout and "
+        "scale_b_layout are rows");
+  GemmConfig config{.tile_m = 32, .tile_n = 64, .tile_k = 128, .threads = 256};
+  CHECK_THAT(fk::supported(problem, config, here()).why,
+             Catch::Contains("blocks of prepared scales have 256 elements of k"));
+  config.tile_k = 256;
+  config.split_k = 2;
+  CHECK(fk::supported(problem, config, here()));
+  problem.k = 768;
+  CHECK_FALSE(fk::supported(problem, config, here()));
+  problem.k = 512;
+  const GemmConfig chosen = fk::choose(problem, 16);
+  SampledMemory memory(256);
+  fk::GemmArgs args = fk::make_args(problem, chosen, 16, memory.sampler());
+  args.scale_a = fx::tensor(args.scale_a->data(), fx::f8E8M0FNU, {16, 16});
+  CHECK_THROWS_WITH(
+      fk::GemmPlan(problem, chosen)(args),
+      Catch::Contains("scale_a has the shape (16, 16); (rows / 32, k / 256, 256) = (1, 2, 256)"));
+}
+
 TEST_CASE("a call of the microscaling formats that does not fit is refused", "[run]") {
   const GemmProblem good = mx(fx::f4E2M1FN, fx::f4E2M1FN, 64, 256);
   const GemmConfig config = fk::choose(good, 16);
@@ -445,13 +609,15 @@ const fx::Kernel multiply_scaled{
                              fx::make_layout({kSide, columns}, {fx::Int64(columns), 1}));
       };
       const fx::Int32 rows(static_cast<std::int32_t>(kSide));
+      const auto scalesOf = [&](const fx::Tensor &memory) {
+        return impl::MxTile{.scales = matrix(memory, kLong / 32),
+                            .exist = rows,
+                            .ofRow = kLong / 32,
+                            .ofPart = kLong / 32};
+      };
       const impl::MxSums sums(shape, mma,
-                              {.a = matrix(scaleA, kLong / 32),
-                               .rows = rows,
-                               .b = {matrix(scaleB, kLong / 32)},
-                               .columns = rows,
-                               .ofRow = kLong / 32,
-                               .ofPart = kLong / 32,
+                              {.a = scalesOf(scaleA),
+                               .b = {scalesOf(scaleB)},
                                .elementA = problem.a,
                                .elementB = problem.b});
       fx::SharedAllocator shared;
