@@ -7,16 +7,17 @@ namespace flyemu {
 
 /// What a wave is doing.
 enum class Activity : uint8_t {
-  Vector,         ///< vector arithmetic issues
-  Matrix,         ///< the matrix unit computes
-  Scalar,         ///< anything else issues
-  Memory,         ///< a vector memory instruction issues
-  Lds,            ///< an LDS instruction issues
-  Wait,           ///< at a wait instruction, for operations under way
-  Barrier,        ///< for the other waves of the workgroup
-  Contention,     ///< for the SIMD, which another wave uses
+  Vector,     ///< vector arithmetic issues
+  Matrix,     ///< a matrix instruction issues
+  Scalar,     ///< anything else issues
+  Memory,     ///< a vector memory instruction issues
+  Lds,        ///< an LDS instruction issues
+  Wait,       ///< at a wait instruction, for operations under way
+  Barrier,    ///< for the other waves of the workgroup
+  Contention, ///< for a unit of the SIMD, which another wave or a matrix instruction of its own has
   MemoryUnderWay, ///< from the issue of a memory operation to its end, beside what the wave does
-  LdsUnderWay
+  LdsUnderWay,
+  MatrixUnderWay, ///< the matrix unit computes
 };
 
 /// From one cycle of the estimate's clock to another. All workgroups begin at 0.

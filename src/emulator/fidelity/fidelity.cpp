@@ -120,22 +120,31 @@ bool isCdnaMatrix(Known i) { return i.matrix && i.matrix->core == matrix::Matrix
 bool isVector(Known i, Cost cost) { return i.op->cls == Class::Valu && i.op->cost == cost; }
 
 constexpr std::array kTimes = {
-    TimeRow{"matrix products, MFMA of CDNA2 and CDNA3",
-            [](Known i) {
-              return isCdnaMatrix(i) && i.machine->processor->family != flydsl::Family::cdna4;
-            },
-            matrixOf, TimeEvidence::Documented,
-            "passes of the ISA manuals and of AMD's matrix instruction calculator"},
+    TimeRow{
+        "matrix products, MFMA of CDNA2 and CDNA3",
+        [](Known i) {
+          return isCdnaMatrix(i) && i.machine->processor->family != flydsl::Family::cdna4;
+        },
+        matrixOf, TimeEvidence::Documented,
+        "passes of the ISA manuals and of AMD's matrix instruction calculator. What issues "
+        "meanwhile: the calculator, traces on MI308X and MI350X (LLVM's pull request 233721), and "
+        "LLVM's wait states. How many wait for the unit is not known, and taken to be one"},
     TimeRow{"matrix products, MFMA of CDNA4", isCdnaMatrix, matrixOf, TimeEvidence::Documented,
             "as CDNA3's; of f8f6f4 the 16 and 32 cycles of traces on MI355X (FlyDSL's notes on "
-            "its MFMA coverage); f64 at half of CDNA3's rate (AMD's peak rates)"},
-    TimeRow{"matrix products, WMMA of RDNA",
-            [](Known i) { return i.matrix && !i.machine->isGfx1250(); }, matrixOf,
-            TimeEvidence::Documented,
-            "AMD's matrix instruction calculator; 16 and 8 cycles on RDNA4 in traces (tinygrad). "
-            "That scalar instructions issue while one computes is not modelled"},
-    TimeRow{"matrix products, WMMA of gfx1250", [](Known i) { return i.matrix != nullptr; },
-            matrixOf, TimeEvidence::Compiler, "LLVM's scheduling model (GFX1250SpeedModel)"},
+            "its MFMA coverage, by which some issue 8 cycles after the last one); f64 at half of "
+            "CDNA3's rate (AMD's peak rates)"},
+    TimeRow{
+        "matrix products, WMMA of RDNA",
+        [](Known i) { return i.matrix && !i.machine->isGfx1250(); }, matrixOf,
+        TimeEvidence::Documented,
+        "AMD's matrix instruction calculator, by which no vector instruction executes meanwhile; "
+        "16 and 8 cycles on RDNA4 in a trace (tinygrad), in which scalar instructions issue "
+        "meanwhile and eight of a wave are under way"},
+    TimeRow{
+        "matrix products, WMMA of gfx1250", [](Known i) { return i.matrix != nullptr; }, matrixOf,
+        TimeEvidence::Compiler,
+        "LLVM's scheduling model (GFX1250SpeedModel); what issues meanwhile as on RDNA4, though "
+        "LLVM lets vector instructions, too"},
     TimeRow{"double precision",
             [](Known i) { return i.op->cls == Class::Valu && i.op->isDouble(); }, issueOf,
             TimeEvidence::Documented, "AMD's peak rates; functions by LLVM's scheduling models"},
@@ -172,7 +181,8 @@ constexpr std::array kTimes = {
             "cache or L2; what others have, as late"},
     TimeRow{"scalar arithmetic, branches, waits, barriers", isAny,
             [](Known, const TimingFigures &f) { return f.scalar; }, TimeEvidence::Documented,
-            "issue cycles: ISA manuals. A barrier takes 12 more on RDNA, by traces (tinygrad). A "
+            "issue cycles: ISA manuals; of s_nop as many times that as it says. A barrier takes 12 "
+            "more on RDNA, by traces (tinygrad). A "
             "branch's refill (19 cycles on gfx1201) is not modelled, nor that CDNA issues those "
             "of one wave with vector instructions of another"},
 };

@@ -1,5 +1,7 @@
 #include "emulator/matrix/passes.h"
 
+#include <algorithm>
+
 namespace flyemu::matrix {
 
 unsigned cyclesOf(const MatrixOp &op, const Processor &target) {
@@ -24,6 +26,23 @@ unsigned cyclesOf(const MatrixOp &op, const Processor &target) {
   if (op.anyFormat && (bitsOf(op.a) == 8 || bitsOf(op.b) == 8))
     return base * 2;
   return base;
+}
+
+CoExecution coExecutionOf(const MatrixOp &op, unsigned regsA, unsigned regsB,
+                          const Processor &target) {
+  constexpr unsigned kSlot = 4; // cycles from one instruction of a wave to its next
+  const unsigned cycles = cyclesOf(op, target), whole = cycles + 2 * kSlot;
+  const bool isSingle = op.a == Elem::F32 && target.family != flydsl::Family::cdna2;
+  // So many instructions stand between, and the one that reads comes after them.
+  const unsigned between = isSingle                                                       ? 2
+                           : target.family == flydsl::Family::cdna4 && cycles > 2 * kSlot ? 4
+                                                                                          : 3;
+  CoExecution after;
+  after.sums = kSlot * (between + 1);
+  const bool alone = isSingle || op.a == Elem::F64;
+  after.vector = alone ? whole : kSlot * (1 + std::max(regsA, regsB) / 4);
+  after.packed = whole + (!alone && regsA >= 4 ? kSlot : 0);
+  return after;
 }
 
 } // namespace flyemu::matrix

@@ -20,13 +20,11 @@ constexpr Look kLooks[] = {
     {"vector", "#4e79a7"},        {"matrix", "#e15759"},      {"scalar", "#bab0ac"},
     {"memory", "#59a14f"},        {"LDS", "#f28e2b"},         {"wait", "#eeeeee"},
     {"barrier", "#cfcfcf"},       {"SIMD in use", "#f7c6c7"}, {"memory under way", "#59a14f"},
-    {"LDS under way", "#f28e2b"},
+    {"LDS under way", "#f28e2b"}, {"matrix unit", "#e15759"},
 };
 const Look &lookOf(Activity a) { return kLooks[static_cast<size_t>(a)]; }
 
-bool isUnderWay(const TimelineEvent &e) {
-  return e.activity == Activity::MemoryUnderWay || e.activity == Activity::LdsUnderWay;
-}
+bool isUnderWay(const TimelineEvent &e) { return e.activity >= Activity::MemoryUnderWay; }
 
 /// Text inside the quotes of JSON.
 std::string quoted(const std::string &text) {
@@ -129,14 +127,16 @@ std::string timelineSvg(const std::vector<TimelineEvent> &events, const KernelCo
   for (const auto &[key, row] : rows) {
     svg.text(4, y + 11, std::to_string(key.first) + ": wave " + std::to_string(key.second));
     auto bar = [&](const TimelineEvent &e) {
-      const bool thin = isUnderWay(e);
+      // The matrix unit hides what its wave does meanwhile: it is what a product is bound by.
+      const bool thin = isUnderWay(e) && e.activity != Activity::MatrixUnderWay;
       const double lower = e.activity == Activity::LdsUnderWay ? 2.5 : 0;
-      svg.rect(x(e.start), thin ? y + kBar + 0.5 + lower : y,
-               std::max(0.05, x(e.end) - x(e.start)), thin ? 2.0 : kBar,
-               {{"fill", lookOf(e.activity).colour}});
+      svg.rect(x(e.start), thin ? y + kBar + 0.5 + lower : y, std::max(0.05, x(e.end) - x(e.start)),
+               thin ? 2.0 : kBar, {{"fill", lookOf(e.activity).colour}});
     };
     // Neighbours of one activity are one bar: a picture has no room for each instruction.
     for (size_t activity = 0; activity < std::size(kLooks); ++activity) {
+      if (static_cast<Activity>(activity) == Activity::Matrix)
+        continue; // what it issues to has a bar
       TimelineEvent run;
       bool any = false;
       for (const TimelineEvent &e : row) {

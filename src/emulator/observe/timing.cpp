@@ -35,7 +35,9 @@ TimingFigures timingFigures(const Machine &target, unsigned lanes, unsigned late
             .resultLatency = 4,
             .resultToMemory = 12,
             .barrier = 0,
-            .lineCycles = 2};
+            .lineCycles = 2,
+            .matrixIssue = MatrixIssue::Queued,
+            .oneVectorUnit = false};
   }
   const unsigned passes = lanes == 64 ? 2 : 1;
   return {.vector = passes,
@@ -53,7 +55,9 @@ TimingFigures timingFigures(const Machine &target, unsigned lanes, unsigned late
           .resultLatency = 5,
           .resultToMemory = 17,
           .barrier = 12,
-          .lineCycles = 2};
+          .lineCycles = 2,
+          .matrixIssue = MatrixIssue::InOrder,
+          .oneVectorUnit = !target.isGfx1250()};
 }
 
 unsigned vectorCycles(const OpDef &op, const TimingFigures &f) {
@@ -73,12 +77,9 @@ unsigned vectorCycles(const OpDef &op, const TimingFigures &f) {
 }
 
 namespace {
+/// Of instructions that are neither vector nor matrix ones.
 Activity activityOf(Pace pace) {
   switch (pace) {
-  case Pace::Vector:
-    return Activity::Vector;
-  case Pace::Matrix:
-    return Activity::Matrix;
   case Pace::Load:
   case Pace::Store:
     return Activity::Memory;
@@ -87,6 +88,12 @@ Activity activityOf(Pace pace) {
   default:
     return Activity::Scalar;
   }
+}
+/// Whether a vector instruction waits until a matrix instruction of its wave is through, though others may issue
+/// beside it: matrix::CoExecution::packed.
+bool waitsForWholeProduct(std::string_view name) {
+  return name.starts_with("v_dot") || name == "v_pk_mov_b32" || name == "v_pk_add_f32" ||
+         name == "v_pk_mul_f32" || name == "v_pk_fma_f32";
 }
 } // namespace
 
@@ -134,6 +141,61 @@ void GroupClock::beginGroup(Group &group, std::vector<TimelineEvent> *timeline) 
     group.waves[i].cycles = &clocks_[i].now;
 }
 
+GroupClock::GroupClock(const Program &program, unsigned latency)
+    : program_(program),
+      latency_(latency ? latency : memoryLatency(program.target->product(), false)),
+      costs_(program.insts.size()) {
+  if (timingFigures(*program.target, 64, latency_).matrixIssue != MatrixIssue::Queued)
+    return;
+  for (const Inst &inst : program.insts)
+    if (inst.op && inst.op->cls == Class::Mfma)
+      for (const RegisterRange &range : waitRule(program, inst).writes)
+        for (unsigned i = range.first; i < range.first + range.count; ++i) {
+          sums_.resize(std::max<size_t>(sums_.size(), i + 1));
+          sums_[i] = true;
+        }
+}
+
+void GroupClock::chooseRegisters(Cost &cost, const Inst &inst) {
+  const bool isMatrix = cost.pace == Pace::Matrix, isVector = isMatrix || cost.pace == Pace::Vector;
+  if (!isVector && cost.pace != Pace::Load && cost.pace != Pace::Store && cost.pace != Pace::Lds)
+    return;
+  WaitRule rule = waitRule(program_, inst);
+  const auto isScalar = [](const RegisterRange &range) { return range.first < kVectorRows; };
+  std::erase_if(rule.reads, isScalar);
+  std::erase_if(rule.writes, isScalar);
+  std::optional<RegisterRange> sums; // that a matrix instruction adds to
+  if (isMatrix && !rule.writes.empty()) {
+    const auto isC = [&](const RegisterRange &range) {
+      return range.count == rule.writes.front().count &&
+             (range.first == rule.writes.front().first ||
+              (inst.src[2].isVgpr() && range.first == kVectorRows + inst.src[2].index));
+    };
+    const auto c = std::find_if(rule.reads.begin(), rule.reads.end(), isC);
+    if (c != rule.reads.end()) {
+      sums = *c;
+      rule.reads.erase(c);
+    }
+  }
+  const auto areSums = [&](const std::vector<RegisterRange> &ranges) {
+    for (const RegisterRange &range : ranges)
+      for (size_t i = range.first; i < std::min<size_t>(range.first + range.count, sums_.size());
+           ++i)
+        if (sums_[i])
+          return true;
+    return false;
+  };
+  const bool inOrder = figures_.matrixIssue == MatrixIssue::InOrder;
+  cost.meetsSums =
+      areSums(rule.reads) || (isMatrix ? sums && areSums({*sums}) : areSums(rule.writes));
+  // Where a result is there when its instruction has issued, vector instructions wait for none.
+  cost.readsResults = !rule.reads.empty() &&
+                      (!isVector || figures_.resultLatency > figures_.vector) &&
+                      (!isMatrix || inOrder);
+  cost.registers = static_cast<uint32_t>(registers_.size());
+  registers_.push_back({std::move(rule.reads), std::move(rule.writes), sums});
+}
+
 const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {
   Cost &c = costs_[static_cast<size_t>(&inst - program_.insts.data())];
   if (c.pace != Pace::Unknown)
@@ -145,13 +207,21 @@ const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {
   switch (inst.op->cls) {
   case Class::Valu:
     c.pace = Pace::Vector;
+    c.isPacked = waitsForWholeProduct(inst.op->name);
     c.cycles = static_cast<uint16_t>(vectorCycles(*inst.op, figures_));
     break;
   case Class::Mfma:
     c.pace = Pace::Matrix;
-    if (inst.plan)
-      c.cycles = static_cast<uint16_t>(matrix::cyclesOf(
-          static_cast<const matrix::MatrixPlan *>(inst.plan)->op(), *wave.target->processor));
+    if (inst.plan) {
+      const auto &plan = *static_cast<const matrix::MatrixPlan *>(inst.plan);
+      const matrix::Processor &processor = *wave.target->processor;
+      const matrix::CoExecution after =
+          matrix::coExecutionOf(plan.op(), plan.regsA(), plan.regsB(), processor);
+      c.cycles = static_cast<uint16_t>(matrix::cyclesOf(plan.op(), processor));
+      c.vector = static_cast<uint16_t>(after.vector);
+      c.packed = static_cast<uint16_t>(after.packed);
+      c.sums = static_cast<uint16_t>(after.sums);
+    }
     break;
   case Class::VmemRead:
     c.pace = Pace::Load;
@@ -168,41 +238,107 @@ const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {
   default:
     if (inst.op->waits)
       c.pace = Pace::Wait;
+    else if (inst.op->name == "s_nop") // one wait state and as many as it says (ISA manuals)
+      c.cycles = static_cast<uint16_t>(figures_.scalar * (1 + (inst.offset & 0xf)));
     break;
   }
-  const bool isMemory = c.pace == Pace::Load || c.pace == Pace::Store || c.pace == Pace::Lds;
-  const bool isVector = c.pace == Pace::Vector || c.pace == Pace::Matrix;
-  if (isMemory || isVector) {
-    WaitRule rule = waitRule(program_, inst);
-    const auto isScalar = [](const RegisterRange &range) { return range.first < kVectorRows; };
-    Registers registers;
-    if (isMemory || figures_.resultLatency > figures_.vector)
-      registers.reads = std::move(rule.reads);
-    if (c.pace == Pace::Vector)
-      registers.writes = std::move(rule.writes);
-    std::erase_if(registers.reads, isScalar);
-    std::erase_if(registers.writes, isScalar);
-    c.registers = static_cast<uint32_t>(registers_.size());
-    registers_.push_back(std::move(registers));
-  }
+  chooseRegisters(c, inst);
   return c;
 }
 
-void GroupClock::waitForResults(Clock &clock, const Cost &cost) const {
-  const bool isMemory = cost.pace != Pace::Vector && cost.pace != Pace::Matrix;
-  const unsigned latency = isMemory ? figures_.resultToMemory : figures_.resultLatency;
-  const std::vector<RegisterRange> &reads = registers_[cost.registers].reads;
-  for (const Result &result : clock.results) {
-    if (result.issued + latency <= clock.now)
-      continue;
-    const auto isRead = [&](const RegisterRange &written) {
-      return std::any_of(reads.begin(), reads.end(),
-                         [&](const RegisterRange &read) { return read.overlaps(written); });
-    };
-    const std::vector<RegisterRange> &writes = registers_[result.registers].writes;
-    if (std::any_of(writes.begin(), writes.end(), isRead))
-      clock.now = result.issued + latency;
+bool GroupClock::overlaps(const Result &result, const std::vector<RegisterRange> &ranges) const {
+  const std::vector<RegisterRange> &writes = registers_[result.registers].writes;
+  return std::any_of(writes.begin(), writes.end(), [&](const RegisterRange &written) {
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [&](const RegisterRange &range) { return range.overlaps(written); });
+  });
+}
+
+uint64_t GroupClock::resultsAre(const Clock &clock, const Cost &cost) const {
+  uint64_t all = clock.now;
+  if (!cost.readsResults)
+    return all;
+  const auto time = cost.pace == Pace::Vector ? &Result::there : &Result::toMemory;
+  for (const Result &result : clock.results)
+    if (result.*time > all && overlaps(result, registers_[cost.registers].reads))
+      all = result.*time;
+  return all;
+}
+
+void GroupClock::waitForSums(Clock &clock, const Cost &cost) const {
+  const Registers &registers = registers_[cost.registers];
+  // Sums go from one product to the next one inside the unit, if that adds to just these.
+  const auto meetsInPart = [&](const Result &result) {
+    const RegisterRange &sums = *registers.sums,
+                        &written = registers_[result.registers].writes.front();
+    return sums.overlaps(written) && (sums.first != written.first || sums.count != written.count);
+  };
+  for (const Result &result : clock.matrix.results)
+    if (result.there > clock.now &&
+        (overlaps(result, registers.reads) ||
+         (registers.sums ? meetsInPart(result)
+                         : cost.pace != Pace::Matrix && overlaps(result, registers.writes))))
+      clock.now = result.there;
+}
+
+void GroupClock::waitUntil(Clock &clock, uint64_t time) {
+  if (time <= clock.now)
+    return;
+  note(clock, Activity::Contention, clock.now, time);
+  clock.now = time;
+}
+
+void GroupClock::give(Clock &clock, uint64_t lastCycles, const Cost &cost) {
+  clock.results[clock.nextResult] = {lastCycles + figures_.resultLatency,
+                                     lastCycles + figures_.resultToMemory, cost.registers};
+  clock.nextResult = (clock.nextResult + 1) % clock.results.size();
+}
+
+void GroupClock::issueVector(Clock &clock, Simd &simd, const Cost &cost) {
+  uint64_t at = std::max(clock.now, cost.isPacked ? clock.matrix.packed : clock.matrix.vector);
+  if (isShared())
+    at = simd.vector.reserve(at, cost.cycles);
+  waitUntil(clock, at);
+  note(clock, Activity::Vector, at, at + cost.cycles);
+  timing_.valuCycles += cost.cycles;
+  clock.now = at + cost.cycles;
+  give(clock, clock.now - std::min<uint64_t>(cost.cycles, figures_.vector), cost);
+}
+
+void GroupClock::queueMatrix(Clock &clock, uint64_t begins, const Cost &cost) {
+  const uint64_t issues = clock.now - figures_.scalar;
+  clock.matrix.packed = begins + cost.packed;
+  clock.matrix.vector = cost.vector < cost.packed ? issues + cost.vector : clock.matrix.packed;
+  const uint64_t there = clock.matrix.leaves + cost.sums;
+  clock.matrix.results[clock.matrix.next] = {there, there, cost.registers};
+  clock.matrix.next = (clock.matrix.next + 1) % clock.matrix.results.size();
+  clock.matrix.sums = std::max(clock.matrix.sums, there);
+}
+
+void GroupClock::issueMatrix(Clock &clock, Simd &simd, const Cost &cost, uint64_t operands) {
+  const bool isInOrder = figures_.matrixIssue == MatrixIssue::InOrder;
+  if (!isInOrder) // one waits for the unit besides the one that has it, and its operands are read
+    waitUntil(clock, std::max(clock.matrix.begins, clock.matrix.vector));
+  uint64_t begins = std::max({clock.now, operands, clock.matrix.leaves});
+  if (isShared())
+    begins = (figures_.oneVectorUnit ? simd.vector : simd.matrix).reserve(begins, cost.cycles);
+  note(clock, Activity::Matrix, clock.now, clock.now + figures_.scalar);
+  note(clock, Activity::MatrixUnderWay, begins, begins + cost.cycles);
+  timing_.matrixCycles += cost.cycles;
+  clock.now += figures_.scalar;
+  clock.matrix.begins = begins;
+  clock.matrix.leaves = begins + cost.cycles;
+  if (!isInOrder) {
+    queueMatrix(clock, begins, cost);
+    return;
   }
+  clock.matrix.vector = clock.matrix.packed = clock.matrix.leaves;
+  const uint64_t lastCycles =
+      clock.matrix.leaves - std::min<uint64_t>(cost.cycles, figures_.vector);
+  give(clock, lastCycles, cost);
+  clock.matrix.ends[clock.matrix.next] = lastCycles + figures_.resultLatency;
+  clock.matrix.next = (clock.matrix.next + 1) % kMatrixUnderWay;
+  waitUntil(clock, clock.matrix.ends[clock.matrix.next]);
 }
 
 void GroupClock::issue(const Wave &wave, const Inst &inst) {
@@ -214,23 +350,21 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
       (cost.pace == Pace::Load && clock.inst != clock.look.inst))
     clock.look.isThere = false;
   clock.look.again = false;
-  Simd &simd = simds_[wave.index % kSimds];
-  if (cost.registers)
-    waitForResults(clock, cost);
-  const bool alone = clocks_.size() <= kSimds;
-  const uint64_t free = alone                       ? clock.now
-                        : cost.pace == Pace::Vector ? simd.vector.reserve(clock.now, cost.cycles)
-                        : cost.pace == Pace::Matrix ? simd.matrix.reserve(clock.now, cost.cycles)
-                                                    : clock.now;
-  if (free > clock.now)
-    note(clock, Activity::Contention, clock.now, free);
-  clock.now = free;
-  note(clock, activityOf(cost.pace), clock.now, clock.now + cost.cycles);
-  clock.now += cost.cycles;
-  if (cost.pace == Pace::Vector) {
-    clock.results[clock.nextResult] = {clock.now - std::min<uint64_t>(cost.cycles, figures_.vector),
-                                       cost.registers};
-    clock.nextResult = (clock.nextResult + 1) % clock.results.size();
+  const uint64_t operands = resultsAre(clock, cost);
+  // Where matrix instructions are served in order, they wait for operands there as well.
+  if (cost.pace != Pace::Matrix)
+    clock.now = operands;
+  if (cost.meetsSums && clock.matrix.sums > clock.now)
+    waitForSums(clock, cost);
+  if (cost.pace == Pace::Matrix)
+    issueMatrix(clock, simds_[wave.index % kSimds], cost, operands);
+  else if (cost.pace == Pace::Vector)
+    issueVector(clock, simds_[wave.index % kSimds], cost);
+  else {
+    note(clock, activityOf(cost.pace), clock.now, clock.now + cost.cycles);
+    clock.now += cost.cycles;
+    timing_.scalarCycles +=
+        figures_.scalar; // of s_nop, whose wave issues nothing, while others may
   }
   clock.last = nullptr;
   auto start = [&](Outstanding &queue, unsigned latency) {
@@ -247,9 +381,6 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
            clock.now, clock.now + latency);
     }
   };
-  (cost.pace == Pace::Vector   ? timing_.valuCycles
-   : cost.pace == Pace::Matrix ? timing_.matrixCycles
-                               : timing_.scalarCycles) += cost.cycles;
   const bool oneCounter = wave.target->encoding == Encoding::Gfx9;
   const auto countedApart = [&](Outstanding &otherwise) -> Outstanding & {
     return inst.enc == Enc::Tensor                ? clock.tensor

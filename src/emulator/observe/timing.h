@@ -20,6 +20,16 @@
 
 namespace flyemu {
 
+/// How matrix instructions leave their wave to its other instructions.
+enum class MatrixIssue : uint8_t {
+  /// They wait for their unit in a queue, and the wave goes on (CDNA). Vector instructions wait until the
+  /// operands are read (matrix::CoExecution), and who reads or writes the sums until they are there.
+  Queued,
+  /// They are among the vector instructions, which are served in order, and some may be under way. The wave goes
+  /// on with instructions of other kinds (RDNA).
+  InOrder,
+};
+
 /// The model's figures that belong to a family of targets.
 struct TimingFigures {
   unsigned vector;        ///< issue cycles of a full-rate vector instruction (wave / SIMD width)
@@ -28,16 +38,20 @@ struct TimingFigures {
   unsigned conversion;    ///< between f32 and 32-bit integers, f16 or fp8
   unsigned wide;          ///< of double-precision adds, products and multiply-adds
   unsigned wideQuarter;   ///< of double-precision reciprocals and roots
-  unsigned scalar;        ///< of everything else
+  unsigned scalar;        ///< of everything else, and of a matrix instruction
   unsigned memoryLatency; ///< from a global access to its data, where no cache has it
   unsigned l2Latency;     ///< the same, from L2
   unsigned cacheLatency;  ///< the same, from the vector cache of the compute unit
   unsigned scalarLatency; ///< from a scalar load to its data
   unsigned ldsLatency;    ///< from an LDS access to its data, before its own cycles
-  unsigned resultLatency; ///< from the last issue cycle of a vector instruction to one that reads it
-  unsigned resultToMemory; ///< the same, to an access to memory or LDS that reads it
-  unsigned barrier;       ///< from the last wave's arrival at a barrier to the next instruction
-  unsigned lineCycles;    ///< that one cache line keeps the vector memory path busy
+  unsigned
+      resultLatency; ///< from the last issue cycle of a vector instruction to one that reads it
+  unsigned
+      resultToMemory;  ///< the same, to an access to memory or LDS, or a matrix instruction of RDNA
+  unsigned barrier;    ///< from the last wave's arrival at a barrier to the next instruction
+  unsigned lineCycles; ///< that one cache line keeps the vector memory path busy
+  MatrixIssue matrixIssue;
+  bool oneVectorUnit; ///< vector and matrix instructions of all waves of a SIMD wait for each other
 };
 /// The figures of a target, whose loads from memory take so many cycles.
 TimingFigures timingFigures(const Machine &target, unsigned lanes, unsigned latency);
@@ -72,10 +86,7 @@ private:
 class GroupClock {
 public:
   /// Loads from memory take so many cycles; 0: as many as on the target's default product.
-  GroupClock(const Program &program, unsigned latency)
-      : program_(program),
-        latency_(latency ? latency : memoryLatency(program.target->product(), false)),
-        costs_(program.insts.size()) {}
+  GroupClock(const Program &program, unsigned latency);
 
   /// What the waves do is added to `timeline` unless it is null.
   void beginGroup(Group &group, std::vector<TimelineEvent> *timeline = nullptr);
@@ -101,31 +112,53 @@ public:
 private:
   struct Cost {
     Pace pace = Pace::Unknown;
-    uint16_t cycles = 0;
+    bool isPacked = false; ///< of vector instructions: one that matrix::CoExecution::packed is of
+    bool readsResults = false; ///< it may wait for results of vector instructions
+    bool meetsSums =
+        false;           ///< it reads or writes sums of matrix instructions (MatrixIssue::Queued)
+    uint16_t cycles = 0; ///< for which it has its unit
+    uint16_t vector = 0; ///< of matrix instructions: matrix::CoExecution
+    uint16_t packed = 0; ///< the same
+    uint16_t sums = 0;   ///< the same, but for the unit's cycles
     uint32_t registers = 0; ///< its place in `registers_`
   };
   /// The vector registers of an instruction that may wait for a result or give one.
   struct Registers {
     std::vector<RegisterRange> reads, writes;
+    std::optional<RegisterRange>
+        sums; ///< that a matrix instruction adds to; they are not in `reads`
   };
-  /// A vector instruction whose result may not be there yet.
+  /// What an instruction gives that may not be there yet.
   struct Result {
-    uint64_t issued = 0;    ///< its last issue cycles began
+    uint64_t there = 0;     ///< for vector and matrix instructions
+    uint64_t toMemory = 0;  ///< for accesses to memory or LDS, and matrix instructions of RDNA
     uint32_t registers = 0; ///< its place in `registers_`
   };
+  /// With so many matrix instructions under way a wave issues nothing (MatrixIssue::InOrder; the trace of gfx1201
+  /// in tests/emulator/traces).
+  static constexpr unsigned kMatrixUnderWay = 8;
   /// The times at which the outstanding operations of a counter end, oldest first.
   using Outstanding = std::deque<uint64_t>;
   struct Clock {
     uint64_t now = 0;
     Outstanding vector, lds, store; ///< store: of targets with a counter of its own for stores
-    Outstanding async;              ///< copies between memory and LDS that have a counter of their own
-    Outstanding tensor;             ///< those of the tensor data mover
-    Outstanding *last = nullptr;    ///< what the instruction just issued was added to
-    size_t lastEvent = 0;           ///< its place in the timeline, while `last` is not null
-    uint32_t inst = 0;              ///< the last instruction
-    Pace pace = Pace::Unknown;      ///< its own
-    std::array<Result, 4> results;  ///< the last ones, in a ring
+    Outstanding async;           ///< copies between memory and LDS that have a counter of their own
+    Outstanding tensor;          ///< those of the tensor data mover
+    Outstanding *last = nullptr; ///< what the instruction just issued was added to
+    size_t lastEvent = 0;        ///< its place in the timeline, while `last` is not null
+    uint32_t inst = 0;           ///< the last instruction
+    Pace pace = Pace::Unknown;   ///< its own
+    std::array<Result, 4> results; ///< the last ones, in a ring
     unsigned nextResult = 0;
+    /// Its matrix instructions.
+    struct {
+      uint64_t begins = 0, leaves = 0; ///< when the last one gets the unit and leaves it
+      uint64_t vector = 0, packed = 0; ///< when vector instructions may issue after it
+      uint64_t sums = 0;               ///< when all sums are there (MatrixIssue::Queued)
+      std::array<Result, 4> results;   ///< the last ones, in a ring (MatrixIssue::Queued)
+      std::array<uint64_t, kMatrixUnderWay> ends = {}; ///< the same (MatrixIssue::InOrder)
+      unsigned next = 0;                               ///< of either
+    } matrix;
     /// A read of one line since which the wave has done nothing but to compute addresses and branch.
     struct {
       bool isThere = false, again = false; ///< again: the instruction just issued is another look
@@ -141,9 +174,24 @@ private:
   static constexpr unsigned kSimds = 4; ///< of a compute unit; RDNA: of a work-group processor
 
   const Cost &costOf(const Wave &wave, const Inst &inst);
+  /// Fills the cost of an instruction that may wait for results or give one.
+  void chooseRegisters(Cost &cost, const Inst &inst);
+  /// Whether a SIMD has several waves of the workgroup.
+  bool isShared() const { return clocks_.size() > kSimds; }
+  void issueVector(Clock &clock, Simd &simd, const Cost &cost);
+  void issueMatrix(Clock &clock, Simd &simd, const Cost &cost, uint64_t operands);
+  /// Lets the wave wait for a unit.
+  void waitUntil(Clock &clock, uint64_t time);
+  /// The wave gets a result, whose instruction had its last issue cycles from then on.
+  void give(Clock &clock, uint64_t lastCycles, const Cost &cost);
+  /// A matrix instruction that just issued gets its unit then (MatrixIssue::Queued).
+  void queueMatrix(Clock &clock, uint64_t begins, const Cost &cost);
   void wait(Clock &clock, const Inst &inst);
-  /// Lets the wave wait for results that an instruction reads.
-  void waitForResults(Clock &clock, const Cost &cost) const;
+  /// When the results of vector instructions are there that an instruction reads.
+  uint64_t resultsAre(const Clock &clock, const Cost &cost) const;
+  /// Lets the wave wait for sums of matrix instructions that an instruction reads or writes.
+  void waitForSums(Clock &clock, const Cost &cost) const;
+  bool overlaps(const Result &result, const std::vector<RegisterRange> &ranges) const;
   /// All waves go on when the last one is there, and so many cycles later.
   void meet(unsigned later);
 
@@ -155,6 +203,7 @@ private:
   uint64_t group_ = 0; ///< its number
   std::vector<Cost> costs_;
   std::deque<Registers> registers_{1}; ///< the first one is of instructions without any
+  std::vector<bool> sums_; ///< the registers that matrix instructions write, where these are queued
   TimingFigures figures_ = {};
   std::array<Simd, kSimds> simds_;
   ServingUnit lds_, memoryPath_;

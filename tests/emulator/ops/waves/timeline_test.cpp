@@ -1,11 +1,7 @@
 // The timeline of a launch: what each wave does from when to when, by the estimate's clock.
-#include "wave_test.h"
+#include "timed.h"
 
-#include "assemble.h"
-
-#include "emulator/observe/run_dispatch.h"
 #include "emulator/observe/timeline.h"
-#include "emulator/ops/decode_program.h"
 
 #include <catch2/catch.hpp>
 
@@ -14,53 +10,11 @@
 using namespace flyemu;
 using namespace flyemu::test;
 
-namespace {
-/// A launch of two waves in each of two workgroups.
-struct Timed {
-  std::vector<uint32_t> words;
-  std::vector<uint8_t> memory = std::vector<uint8_t>(4096);
-  KernelCode kernel;
-  DispatchResult result;
-
-  explicit Timed(const std::string &code, uint64_t groups = 1)
-      : words(assemble("gfx942", code + "s_endpgm\n")) {
-    kernel.name = "timed";
-    kernel.program = decodeProgram("gfx942", words.data(), words.size() * 4);
-    kernel.entry = reinterpret_cast<uint64_t>(words.data());
-    kernel.source = [](uint64_t) { return std::string("some \"file\".cpp:7"); };
-    kernel.descriptor.properties = 1 << 3; // the kernarg pointer in s[0:1]
-    kernel.descriptor.rsrc2 = 2 << 1;
-    TestMemory map;
-    map.add(memory.data(), memory.size());
-    Dispatch launch;
-    launch.kernel = &kernel;
-    launch.grid = {2, 1, 1};
-    launch.block = {128, 1, 1};
-    launch.kernarg = reinterpret_cast<uint64_t>(memory.data());
-    launch.kernargSize = 8;
-    Options options;
-    options.timelineGroups = groups;
-    options.threads = 1;
-    result = runDispatch(launch, map, options);
-    INFO(result.fault.message);
-    REQUIRE(result.ok);
-  }
-
-  std::vector<TimelineEvent> of(Activity activity, unsigned wave) const {
-    std::vector<TimelineEvent> found;
-    for (const TimelineEvent &e : result.timeline)
-      if (e.activity == activity && e.wave == wave && e.group == 0)
-        found.push_back(e);
-    return found;
-  }
-};
-} // namespace
-
 TEST_CASE("a wave waits for its load until the load ends") {
   const Timed t("v_lshlrev_b32 v1, 2, v0\nglobal_load_dword v2, v1, s[0:1]\nv_mov_b32 v3, 0\n"
                 "s_waitcnt vmcnt(0)\nv_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], 0\n");
   const auto load = t.of(Activity::MemoryUnderWay, 0), wait = t.of(Activity::Wait, 0),
-             matrix = t.of(Activity::Matrix, 0), issue = t.of(Activity::Memory, 0);
+             matrix = t.of(Activity::MatrixUnderWay, 0), issue = t.of(Activity::Memory, 0);
   REQUIRE(load.size() == 1);
   REQUIRE(wait.size() == 1);
   REQUIRE(matrix.size() == 1);
@@ -96,13 +50,16 @@ TEST_CASE("what the workgroup has loaded before comes from its cache, once it ha
 
 TEST_CASE("a wave that comes early waits at the barrier for the last one") {
   const Timed t("v_readfirstlane_b32 s4, v0\ns_cmp_eq_u32 s4, 0\ns_cbranch_scc1 past\n"
-                "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], 0\npast:\ns_barrier\n");
+                "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], 0\n"
+                "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]\n"
+                "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]\npast:\ns_barrier\n");
   const auto early = t.of(Activity::Barrier, 0), matrix = t.of(Activity::Matrix, 1);
   REQUIRE(early.size() == 1);
-  REQUIRE(matrix.size() == 1);
+  REQUIRE(matrix.size() == 3);
   CHECK(t.of(Activity::Barrier, 1).empty());
-  CHECK(early[0].start < matrix[0].end);
-  CHECK(early[0].end > matrix[0].end);
+  CHECK(early[0].start < matrix[2].start);
+  CHECK(early[0].end > matrix[2].end);
+  CHECK(early[0].end < t.of(Activity::MatrixUnderWay, 1)[2].end); // sums may still be under way
 }
 
 TEST_CASE("a wave does one thing at a time, and as many workgroups are kept as asked for") {
