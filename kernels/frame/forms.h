@@ -3,7 +3,8 @@
 
 #include "frame/compile.h"
 
-#include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <span>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -11,24 +12,27 @@ namespace kernels::impl {
 
 /// Compiles the first of a kernel's forms whose code spills none and takes no scratch memory, which LLVM
 /// may reserve for spills that it found a place for later. If all spill, it is the first one without
-/// scratch memory, whose scalars lie in lanes of vector registers; and the last one if all take scratch
-/// memory. Each form takes fewer registers than the one before.
+/// scratch memory, whose scalars lie in lanes of vector registers; and if all take scratch memory, the one
+/// that takes least.
 template <class P, template <class> class Params>
 void compileFirstThatFits(const Compiler<P> &compiler,
                           std::span<const FamilyKernel<P, Params>> forms, Dim3 block) {
-  const std::size_t last = forms.size() - 1;
-  std::size_t found = last;
-  for (std::size_t i = 0; i <= last && last > 0; ++i) {
-    const Executable code = compiler.codeOf(forms[i], block);
-    if (code.scratch_bytes() > 0)
-      continue;
-    if (code.spills() == 0) {
-      found = i;
+  const FamilyKernel<P, Params> *found = &forms.front();
+  std::optional<std::uint64_t> least; // bytes of scratch memory
+  for (const FamilyKernel<P, Params> &form : forms) {
+    if (forms.size() == 1)
+      break;
+    const Executable code = compiler.codeOf(form, block);
+    if (code.scratch_bytes() == 0 && code.spills() == 0) {
+      found = &form;
       break;
     }
-    found = std::min(found, i);
+    if (!least || code.scratch_bytes() < *least) {
+      least = code.scratch_bytes();
+      found = &form;
+    }
   }
-  compiler(forms[found], block);
+  compiler(*found, block);
 }
 
 } // namespace kernels::impl

@@ -1,6 +1,7 @@
 #include "ggml/ggml_gemm_family.h"
 
 #include "blocks/common/expert_ids.h"
+#include "blocks/facts/gpu_size.h"
 #include "blocks/quant/quant_rules.h"
 #include "ggml/ggml_operands.h"
 
@@ -86,8 +87,9 @@ constexpr std::int64_t kFewBlocks = 48;
 /// 1 to 256 rows and 2048 x 2048 and 8192 x 4096 weights, see bench/kernels/README.md.
 struct GgmlRegistersChoice {
   int wave;
-  std::int64_t mostRows;   ///< more are multiplied by tiles in shared memory
-  std::int64_t wideBlocks; ///< that are left by 32 rows of weights of a block; otherwise it has 16
+  std::int64_t mostRows; ///< more are multiplied by tiles in shared memory
+  std::int64_t
+      wideBlocks; ///< of 16 rows, that are left by 32 rows of weights of a block; otherwise it has 16
   std::int64_t manyBlocks; ///< from which on blocks are of 256 threads,
   int threads;             ///< and otherwise of so many
 };
@@ -103,11 +105,22 @@ GgmlGemmConfig registersConfig(const GgmlGemmProblem &problem, std::int64_t m,
   GgmlGemmConfig config{.matrix = true, .registers = true};
   // The weights of two tiles and 32 rows of a spill with waves of 32 lanes.
   const bool few = m <= 16 || problem.unit == 16 || (problem.gated && target.wave_size() == 32);
-  config.tile_m = few ? 16 : 32;
-  const auto blocks = [&](int tileN) {
-    return (m + config.tile_m - 1) / config.tile_m * ((problem.n + tileN - 1) / tileN);
+  const auto blocksOf = [&](int tileM, int tileN) {
+    return (m + tileM - 1) / tileM * ((problem.n + tileN - 1) / tileN);
   };
-  config.tile_n = !problem.gated && blocks(32) >= choice.wideBlocks ? 32 : 16;
+  const int wide = problem.gated ? 16 : 32; // a gated tile has as many rows of weights again
+  if (few) {
+    config.tile_m = 16;
+    config.tile_n = blocksOf(16, wide) >= choice.wideBlocks ? wide : 16;
+  } else {
+    // The smallest tiles that all compute units have at once: a larger one would leave some without work.
+    const std::optional<GpuSize> gpu = gpuSize(target);
+    const std::int64_t units = gpu ? gpu->computeUnits : 0;
+    const bool once16 = blocksOf(16, 16) <= units, once = once16 || blocksOf(16, wide) <= units;
+    config.tile_m = once ? 16 : 32;
+    config.tile_n = once16 ? 16 : wide;
+  }
+  const auto blocks = [&](int tileN) { return blocksOf(config.tile_m, tileN); };
   config.threads = blocks(config.tile_n) >= choice.manyBlocks ? 256 : choice.threads;
   // No more waves than have units, and one for each row of tiles.
   const auto shape = ggmlRegistersShape(problem, config, target);

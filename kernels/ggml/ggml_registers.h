@@ -145,10 +145,11 @@ public:
         std::vector<Tensor> numbers; // (stage)
         for (const Weights &of : weights)
           numbers.push_back(numbersOf(of, stage));
-        for (int i = 0; i < shape_.tilesM(); ++i)
+        for (int i = 0; i < shape_.tilesM(); ++i) {
           multiply(i, numbers, a_.numbers(i, stage, first));
-        if (!stagesOverlap)
-          gpu::schedule_fence();
+          if (!stagesOverlap)
+            gpu::schedule_fence();
+        }
       }
     }
   }
