@@ -239,6 +239,7 @@ public:
     keys();
     scores();
     parts();
+    arguments_.expectApart();
   }
   /// Whether there is anything to do.
   bool any() const { return params.size.tokens > 0 && params.size.batch > 0; }

@@ -44,7 +44,6 @@ public:
     };
     params.x = arguments_.operand<1>(args.x, ofTokens("x", problem.x, Use::read));
     params.y = arguments_.operand<1>(args.y, ofTokens("y", problem.y, Use::written));
-    arguments_.disjoint(args.y, "y", args.x, "x");
     params.weight =
         arguments_.operand<0>(args.weight, {.name = "weight",
                                             .dtype = problem.weight,
@@ -71,6 +70,7 @@ public:
         arguments_.operandIf<0>(problem.drafts > 0, args.accepted, bySequence("accepted", i32));
     params.tokens = static_cast<std::int32_t>(m);
     params.sequences = static_cast<std::int32_t>(n);
+    arguments_.expectApart();
   }
   /// The blocks of `tokens` tokens that there may be at most: where sequences start is in device
   /// memory. Sequence i has those from number starts[i] / tokens + i on.
@@ -116,7 +116,8 @@ Support Conv::supported(const CausalConvProblem &problem, const Target &) {
        floatSupported("weight", problem.weight), floatSupported("state", problem.state),
        rangeSupported("channels", problem.channels, 1, kMostChannels),
        rangeSupported("width", problem.width, 2, kMostWidth),
-       rangeSupported("drafts", problem.drafts, 0, kMostDrafts), alignSupported(problem.row_align)});
+       rangeSupported("drafts", problem.drafts, 0, kMostDrafts),
+       alignSupported(problem.row_align)});
   if (!basic)
     return basic;
   if (problem.row_align && problem.channels % problem.row_align)

@@ -211,12 +211,9 @@ void Conv::launch(const Call<ConvProblem> &call) {
   arguments.checkIf(
       problem.scale_weight != Scales::none, args.scale_weight,
       scale("scale_weight", problem.scale_weight == Scales::per_row ? problem.filters : 1));
-  arguments.disjoint(args.y, "y", args.x, "x");
-  arguments.disjoint(args.y, "y", args.weight, "weight");
   const std::int64_t workspace =
       arguments.workspace(args.workspace, workspaceBytes(problem, call.config, sizes.elements()));
-  if (workspace)
-    arguments.disjoint(args.y, "y", *args.workspace, "workspace");
+  arguments.expectApart();
   if (m == 0)
     return;
   const std::int64_t blocks = blocksOf(problem, call.config, m);

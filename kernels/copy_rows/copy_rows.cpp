@@ -82,11 +82,9 @@ void CopyRows::launch(const Call<CopyRowsProblem> &call) {
   arguments.check(args.y, matrix("y", rowsOfY, problem.scatter, Use::written));
   // Of one cache, other rows are written than are read.
   if (problem.gather && problem.scatter)
-    arguments.disjointOrSame(args.y, "y", args.x, "x");
+    arguments.expectApart({{"y", "x"}});
   else
-    arguments.disjoint(args.y, "y", args.x, "x");
-  arguments.disjoint(args.y, "y", args.from, "from");
-  arguments.disjoint(args.y, "y", args.to, "to");
+    arguments.expectApart();
   if (m == 0)
     return;
   if (m > kMostThreads / (n / accessOf(problem))) [[unlikely]]

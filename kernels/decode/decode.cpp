@@ -273,6 +273,7 @@ public:
       params.worklist.address =
           args_.worklist ? address(args_.worklist) : params.parts.lse.address + parts * 4;
     }
+    arguments_.expectApart();
     params.tokens = m_;
   }
   std::int64_t m() const { return m_; }

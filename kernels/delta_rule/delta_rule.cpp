@@ -136,6 +136,7 @@ public:
         args.starts, {.name = "starts", .dtype = i32, .shape = {"n + 1", sequences_ + 1}});
     params.fresh = arguments_.operandIf<0>(
         problem.fresh, args.fresh, {.name = "fresh", .dtype = u8, .shape = {"n", sequences_}});
+    arguments_.expectApart();
   }
   std::int64_t sequences() const { return sequences_; }
 

@@ -129,9 +129,7 @@ void Depthwise::launch(const Call<DepthwiseConvProblem> &call) {
                      .shape = {"filters", filters},
                      .align = config.channels,
                      .reason = kReason});
-  arguments.disjoint(args.y, "y", args.x, "x");
-  arguments.disjoint(args.y, "y", args.weight, "weight");
-  arguments.disjoint(args.y, "y", args.bias, "bias");
+  arguments.expectApart();
   if (runs == 0)
     return;
   const std::int64_t blocks = (runs + threads.runs - 1) / threads.runs * threads.ofRun;

@@ -139,6 +139,7 @@ std::int64_t Arguments::workspace(const TensorArg *tensor, std::size_t bytes) co
   check(*tensor, {.name = "workspace",
                   .dtype = u8,
                   .shape = {"bytes", size},
+                  .use = Use::written,
                   .align = 16,
                   .reason = "sums are moved 16 bytes at a time"});
   return address(*tensor);
@@ -151,32 +152,19 @@ struct Rows {
   std::int64_t begin, end, stride, width, count;
 };
 
-inline Rows rowsOf(const TensorArg &tensor) {
-  const bool isMatrix = tensor.rank() > 1;
-  // A matrix that lies by columns has its rows along the last mode.
-  const std::size_t across =
-      isMatrix && tensor.strides()[1] != 1 && tensor.strides()[0] == 1 ? 1 : 0;
-  const std::int64_t bits = tensor.dtype().memory_bits(),
-                     stride = isMatrix ? strideOf(tensor, static_cast<int>(across)) : 0,
-                     count = stride ? tensor.shape()[across] : 1, // rows of stride 0 are one
-      width = tensor.shape()[isMatrix ? 1 - across : 0] * bits / 8;
-  Rows rows{address(tensor), 0, stride ? stride * bits / 8 : width, width, count};
-  rows.end = rows.begin + (count - 1) * rows.stride + width;
-  return rows;
-}
-
-/// The same of a tensor of any modes, whose inner modes are packed and whose others follow one another
-/// at one stride; none if its modes are not so.
-std::optional<Rows> mergedRowsOf(const TensorArg &tensor) {
-  if (tensor.rank() <= 2)
-    return rowsOf(tensor);
-  const std::int64_t bits = tensor.dtype().memory_bits();
+/// The rows of a tensor whose modes, from the smallest stride on, are packed ones and others that
+/// follow one another at one stride; none if its modes are not so. Rows without gaps are one row.
+std::optional<Rows> rowsOf(const TensorArg &tensor) {
+  std::array<std::pair<std::int64_t, std::int64_t>, TensorArg::maxRank> modes; // stride, extent
+  std::size_t modeCount = 0;
+  for (int mode = 0; mode < tensor.rank(); ++mode)
+    if (const std::int64_t stride =
+            strideOf(tensor, mode)) // else one element, or the same ones again
+      modes[modeCount++] = {stride, tensor.shape()[static_cast<std::size_t>(mode)]};
+  std::sort(modes.begin(), modes.begin() + static_cast<std::ptrdiff_t>(modeCount));
   std::int64_t width = 1, stride = 0, count = 1;
-  for (int mode = tensor.rank() - 1; mode >= 0; --mode) {
-    const std::int64_t extent = tensor.shape()[static_cast<std::size_t>(mode)],
-                       own = strideOf(tensor, mode);
-    if (own == 0)
-      continue; // one element, or the same ones again
+  for (std::size_t i = 0; i < modeCount; ++i) {
+    const auto [own, extent] = modes[i];
     if (count == 1 && own == width)
       width *= extent;
     else if (count == 1)
@@ -186,7 +174,8 @@ std::optional<Rows> mergedRowsOf(const TensorArg &tensor) {
     else
       return std::nullopt;
   }
-  Rows rows{address(tensor), 0, 0, width * bits / 8, count};
+  const std::int64_t bits = tensor.dtype().memory_bits();
+  Rows rows{address(tensor), 0, 0, std::max<std::int64_t>(1, width * bits / 8), count};
   rows.stride = count > 1 ? stride * bits / 8 : rows.width;
   rows.end = rows.begin + (count - 1) * rows.stride + rows.width;
   return rows;
@@ -194,8 +183,8 @@ std::optional<Rows> mergedRowsOf(const TensorArg &tensor) {
 
 /// Whether any of the rows shares memory with one row.
 bool sharesRow(const Rows &rows, const Rows &one) {
-  const std::int64_t before = one.begin - rows.begin,
-                     row = std::max<std::int64_t>(0, before / rows.stride);
+  const std::int64_t row =
+      std::clamp<std::int64_t>((one.begin - rows.begin) / rows.stride, 0, rows.count - 1);
   for (const std::int64_t at : {row, row + 1})
     if (at < rows.count && rows.begin + at * rows.stride < one.end &&
         one.begin < rows.begin + at * rows.stride + rows.width)
@@ -204,11 +193,9 @@ bool sharesRow(const Rows &rows, const Rows &one) {
 }
 
 /// Whether two tensors' rows share memory.
-inline bool meet(const Rows &x, const Rows &y) {
+bool meet(const Rows &x, const Rows &y) {
   if (x.begin >= y.end || y.begin >= x.end)
     return false;
-  if (x.stride == x.width && y.stride == y.width)
-    return true;
   if (y.count == 1)
     return sharesRow(x, y);
   if (x.count == 1)
@@ -224,10 +211,41 @@ inline bool meet(const Rows &x, const Rows &y) {
 bool Arguments::shareMemory(const TensorArg &a, const TensorArg &b) {
   if (!a.size() || !b.size())
     return false;
-  if (a.rank() <= 2 && b.rank() <= 2) // nearly all are
-    return meet(rowsOf(a), rowsOf(b));
-  const std::optional<Rows> rowsOfA = mergedRowsOf(a), rowsOfB = mergedRowsOf(b);
+  const std::optional<Rows> rowsOfA = rowsOf(a), rowsOfB = rowsOf(b);
   return rowsOfA && rowsOfB ? meet(*rowsOfA, *rowsOfB) : a.data() == b.data();
+}
+
+bool Arguments::isSame(const TensorArg &written, const TensorArg &read) {
+  bool isSame = written.data() == read.data() && written.dtype() == read.dtype() &&
+                written.rank() == read.rank();
+  for (int mode = 0; isSame && mode + 1 < written.rank(); ++mode)
+    isSame = written.shape()[static_cast<std::size_t>(mode)] < 2 ||
+             written.strides()[static_cast<std::size_t>(mode)] ==
+                 read.strides()[static_cast<std::size_t>(mode)];
+  return isSame;
+}
+
+void Arguments::expectApart(const Noted &written, const Noted &other,
+                            std::initializer_list<InPlace> allowed) const {
+  const auto *pair = std::ranges::find_if(allowed, [&](const InPlace &row) {
+    return row.written == written.name && row.read == other.name;
+  });
+  const bool maySame = pair != allowed.end();
+  if (maySame && (pair->isLookedAt || isSame(*written.tensor, *other.tensor)))
+    return;
+  if (shareMemory(*written.tensor, *other.tensor))
+    failShared(written.name, other.name, other.isWritten, maySame);
+}
+
+void Arguments::failShared(const char *name, const char *other, bool isWritten,
+                           bool maySame) const {
+  fail(std::string(name) + " shares memory with " + other +
+       (isWritten ? ", and both are written" : ", which is read while it is written") +
+       "; give it memory of its own" +
+       (maySame ? ", or exactly that of " + std::string(other) : ""));
+}
+void Arguments::failMany() const {
+  fail("a call has more than " + std::to_string(kMostOperands) + " operands");
 }
 
 void Arguments::failGiven(const char *name, bool needed) const {

@@ -9,8 +9,11 @@
 //   is written: each of its elements has a place of its own.
 // - From its first byte to its last an operand spans less than 2^47 bytes, more than which no
 //   process has; and no more than the kernel's offsets reach.
+// - What is written shares memory with no other operand of the call, but for pairs that the family
+//   names (InPlace).
 //
-// `Finding` is the one implementation of the rule, arguments.cpp words its messages.
+// `Finding` is the one implementation of the rule for one operand, Arguments::expectApart that for
+// two; arguments.cpp words the messages.
 #pragma once
 
 #include "frame/expected.h"
@@ -20,6 +23,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -84,6 +88,7 @@ struct Finding {
   };
   What what = nothing;
   int mode = 0;
+  std::int64_t bytes = 0; ///< of an operand with which nothing is wrong: from its first to its last
 
   /// Operands span less than 2^47 bytes: a process has no more on x86-64.
   static constexpr std::uint64_t kMostSpanBits = std::uint64_t(1) << 50;
@@ -154,8 +159,16 @@ bool mayOverlap(const TensorArg &tensor);
   if (expected.reach.bytes && static_cast<std::uint64_t>(reached) * bits / 8 >=
                                   std::uint64_t(expected.reach.bytes)) [[unlikely]]
     return {reach};
-  return {};
+  return {.bytes =
+              static_cast<std::int64_t>((static_cast<std::uint64_t>(last + 1) * bits + 7) / 8)};
 }
+
+/// An operand that is written and may be another one exactly, with the same strides: what is written
+/// over was read by the thread that writes it, or by a kernel before. Fields of Args.
+struct InPlace {
+  std::string_view written, read;
+  bool isLookedAt = false; ///< the family knows that they are the same, or share what they may
+};
 
 /// Looks at the arguments of one call.
 class Arguments {
@@ -171,7 +184,9 @@ public:
       const Expected row = expected;
       refuse(tensor, row, finding);
     }
+    note(tensor, expected.name, finding.bytes, expected.use == Use::written);
   }
+  void check(const TensorArg &&, const Expected &) const = delete; // it is looked at again
   /// Checks one that is there if the problem has it, and only then.
   void checkIf(bool has, const std::optional<TensorArg> &tensor, const Expected &expected) const {
     if (given(tensor, expected.name, has))
@@ -220,12 +235,22 @@ public:
     return m;
   }
 
-  /// Checks that what is written shares no memory with what is read.
+  /// Checks that what is written shares memory with no other operand that was checked, but for
+  /// these. It follows the checks of all operands.
+  void expectApart(std::initializer_list<InPlace> allowed = {}) const {
+    for (int i = 0; i < count_; ++i)
+      if (noted_[i].isWritten)
+        for (int j = 0; j < count_; ++j)
+          if (noted_[i].begin < noted_[j].end && noted_[j].begin < noted_[i].end && i != j)
+              [[unlikely]]
+            expectApart(noted_[i], noted_[j], allowed);
+  }
+  /// Checks that what is written shares no memory with what is read: of tensors that are not operands
+  /// by themselves.
   void disjoint(const TensorArg &written, const char *name, const TensorArg &read,
                 const char *readName) const {
     if (shareMemory(written, read)) [[unlikely]]
-      fail(std::string(name) + " shares memory with " + readName +
-           ", which is read while it is written; give it memory of its own");
+      failShared(name, readName, false, false);
   }
   /// The same of an operand that a problem may not have.
   void disjoint(const TensorArg &written, const char *name, const std::optional<TensorArg> &read,
@@ -236,16 +261,13 @@ public:
   /// The same, but it may be exactly what is read: each row is read before it is written.
   void disjointOrSame(const TensorArg &written, const char *name, const TensorArg &read,
                       const char *readName) const {
-    bool isSame = written.data() == read.data() && written.dtype() == read.dtype();
-    for (std::size_t mode = 0; mode + 1 < written.shape().size(); ++mode)
-      isSame &= written.shape()[mode] < 2 || written.strides()[mode] == read.strides()[mode];
-    if (!isSame)
-      disjoint(written, name, read, readName);
+    if (!isSame(written, read) && shareMemory(written, read)) [[unlikely]]
+      failShared(name, readName, false, true);
   }
-  /// Whether two tensors are known to share elements. Those whose inner modes are packed, and whose
-  /// other modes follow one another at one stride, are taken as matrices with contiguous rows: they
-  /// do if rows of the same stride meet, or if neither has gaps and they meet. Parts of the
-  /// columns of one matrix do not. Of others, those that begin at one place do.
+  /// Whether two tensors are known to share elements. Those whose modes are, in some order, packed ones
+  /// and others that follow one another at one stride are taken as matrices with contiguous rows: they
+  /// do if rows of the same stride meet, or if one has no gaps and meets a row of the other. Parts of
+  /// the columns of one matrix do not. Of others, those that begin at one place do.
   static bool shareMemory(const TensorArg &a, const TensorArg &b);
 
   [[noreturn]] void fail(const std::string &text) const;
@@ -254,11 +276,37 @@ public:
 
 private:
   static constexpr std::int64_t kMostRows = 0x7fffffff;
+  static constexpr int kMostOperands = 48; ///< of a call
+
+  /// An operand that was checked, and its memory from the first byte to the last.
+  struct Noted {
+    const TensorArg *tensor;
+    const char *name;
+    std::int64_t begin, end;
+    bool isWritten;
+  };
+  [[gnu::always_inline]] void note(const TensorArg &tensor, const char *name, std::int64_t bytes,
+                                   bool isWritten) const {
+    if (!bytes)
+      return;
+    if (count_ == kMostOperands) [[unlikely]]
+      failMany();
+    const std::int64_t begin = address(tensor);
+    noted_[count_++] = {&tensor, name, begin, begin + bytes, isWritten};
+  }
+  static bool isSame(const TensorArg &written, const TensorArg &read);
+  void expectApart(const Noted &written, const Noted &other,
+                   std::initializer_list<InPlace> allowed) const;
+  [[noreturn]] void failShared(const char *name, const char *other, bool isWritten,
+                               bool maySame) const;
+  [[noreturn]] void failMany() const;
   [[noreturn]] void refuse(const TensorArg &, const Expected &, Finding) const;
   [[noreturn]] void failRows(const TensorArg &, const char *name) const;
 
   std::string_view family_;
   const std::source_location &where_;
+  mutable Noted noted_[kMostOperands]; // checks are const, so that lambdas of families may be
+  mutable int count_ = 0;
 };
 
 } // namespace kernels::impl

@@ -316,8 +316,6 @@ private:
           productRows(problem_.c, m_, problem_.n,
                       {.counts = {config_.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"}),
           "batch, m, n");
-    arguments_.disjoint(args_.c, "c", args_.a, "a");
-    arguments_.disjoint(args_.c, "c", args_.b.tensor(), "b");
     return rowsOf(args_.c);
   }
   Strided<OnHost, 2> rowsOf(const TensorArg &results) const {
@@ -335,7 +333,6 @@ private:
     checkIf(problem_.residual, args_.residual, row, "batch, m, n");
     if (!problem_.residual)
       return {};
-    arguments_.disjointOrSame(args_.c, "c", *args_.residual, "residual");
     return rowsOf(*args_.residual);
   }
   Strided<OnHost, 3> scalesOfResults() const {
@@ -345,11 +342,6 @@ private:
             block == kMxBlock ? "batch, m, n / 32"
             : block           ? "batch, m, n / 128"
                               : "batch, 1");
-    if (block) {
-      arguments_.disjoint(*args_.scale_c, "scale_c", args_.c, "c");
-      arguments_.disjoint(*args_.scale_c, "scale_c", args_.a, "a");
-      arguments_.disjoint(*args_.scale_c, "scale_c", args_.b.tensor(), "b");
-    }
     return rows_.operand<3>(args_.scale_c, row.free);
   }
   GroupOperands groups() const {
@@ -455,19 +447,9 @@ void Gemm::launch(const Call<GemmProblem> &call) {
                     {.name = "rows", .dtype = i32, .shape = {"1", 1}});
   arguments.checkIf(problem.seed_in_memory, call.args.seed_memory,
                     {.name = "seed_memory", .dtype = i64, .shape = {"1", 1}});
-  // Blocks read these while others write.
-  for (const auto &[number, name] :
-       {std::pair(&call.args.rows, "rows"), {&call.args.seed_memory, "seed_memory"}}) {
-    arguments.disjoint(call.args.c, "c", *number, name);
-    if (call.args.workspace)
-      arguments.disjoint(*call.args.workspace, "workspace", *number, name);
-  }
   const std::int64_t workspace =
       arguments.workspace(call.args.workspace, workspaceBytes(problem, config, m));
-  if (workspace) {
-    arguments.disjoint(call.args.c, "c", *call.args.workspace, "workspace");
-    arguments.disjoint(*call.args.workspace, "workspace", call.args.residual, "residual");
-  }
+  arguments.expectApart({{"c", "residual"}});
   if (m == 0 || sizes.batch == 0)
     return;
   const auto grid = [&](std::int64_t tiles) {

@@ -125,8 +125,8 @@ void Experts::launch(const Call<GgmlExpertsProblem> &call) {
   // All that is wrong is told before the first launch, and by this family's name.
   checkGgmlOperands(arguments, product, config.product.tile_m, args, m);
   arguments.check(args.ids, {.name = "ids", .dtype = i32, .shape = {"m, topk", m, problem.topk}});
-  arguments.disjoint(args.c, "c", args.ids, "ids");
   (void)arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
+  arguments.expectApart();
   if (m == 0)
     return;
   PartLaunches launch(call);
@@ -135,11 +135,6 @@ void Experts::launch(const Call<GgmlExpertsProblem> &call) {
     multiplied.ids = args.ids;
     return launch(product, config.product, multiplied);
   }
-  for (const auto &[operand, name] :
-       {std::pair(&args.a, "a"), {&args.b.bytes, "b"}, {&args.ids, "ids"}, {&args.c, "c"}})
-    arguments.disjoint(*args.workspace, "workspace", *operand, name);
-  if (args.up)
-    arguments.disjoint(*args.workspace, "workspace", args.up->bytes, "up");
   const Memory memory = memoryOf(problem, config, m);
   const auto piece = [&](std::int64_t first, DType dtype, std::int64_t count) {
     return pieceOfWorkspace(*args.workspace, first, dtype, {count});

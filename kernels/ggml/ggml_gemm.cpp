@@ -280,9 +280,6 @@ std::int64_t checkSlots(const Arguments &arguments, const GgmlGemmProblem &probl
   arguments.checkIf(
       unit, args.unit_experts,
       {.name = "unit_experts", .dtype = i32, .shape = {"places / unit", unit ? places / unit : 0}});
-  arguments.disjoint(args.c, "c", args.ids, "ids");
-  arguments.disjoint(args.c, "c", args.sorted_ids, "sorted_ids");
-  arguments.disjoint(args.c, "c", args.unit_experts, "unit_experts");
   return places;
 }
 
@@ -297,7 +294,6 @@ Strided<OnHost, 1> checkResidual(const Arguments &arguments, const GgmlGemmProbl
   arguments.checkIf(problem.residual, args.residual, rows);
   if (!problem.residual)
     return {};
-  arguments.disjointOrSame(args.c, "c", *args.residual, "residual");
   return {.address = address(*args.residual), .stride = {strideOr(*args.residual, 0, problem.n)}};
 }
 
@@ -474,6 +470,7 @@ void GgmlGemm::launch(const Call<GgmlGemmProblem> &call) {
     (void)arguments.given(args.sorted_ids, "sorted_ids", false);
     (void)arguments.given(args.unit_experts, "unit_experts", false);
   }
+  arguments.expectApart({{"c", "residual"}});
   if (places == 0 || m == 0)
     return;
   const std::int64_t across = ggmlColumnsOfBlock(config);

@@ -37,7 +37,6 @@ void checkGgmlOperands(const Arguments &arguments, const GgmlGemmProblem &proble
   if (hasExperts)
     c.shape = {"m, topk, n", m, topk, n};
   arguments.check(args.c, c);
-  arguments.disjoint(args.c, "c", args.a, "a");
   checkBlocks(arguments, "b", args.b, problem.weight());
   if (args.up.has_value() != problem.gated) [[unlikely]]
     arguments.failGiven("up", problem.gated);

@@ -57,6 +57,7 @@ void Rows::launch(const Call<GgmlRowsProblem> &call) {
                            .use = Use::written,
                            .align = 4,
                            .reason = "4 elements are stored at a time"});
+  arguments.expectApart();
   if (m == 0)
     return;
   call.launches.at(0, kGgmlRowsName)(

@@ -82,15 +82,7 @@ void GroupNorm::launch(const Call<GroupNormProblem> &call) {
     arguments.fail("an image has " + std::to_string(pixels) + " pixels, no multiple of " +
                    std::to_string(group.access) +
                    "; the problem's row_align promises it, and a smaller one does not");
-  const bool isSame =
-      args.x.data() == args.y.data() && problem.x == problem.y &&
-      std::equal(args.x.strides().begin(), args.x.strides().end(), args.y.strides().begin());
-  if (!isSame)
-    arguments.disjoint(args.y, "y", args.x, "x");
-  if (problem.affine) {
-    arguments.disjoint(args.y, "y", *args.weight, "weight");
-    arguments.disjoint(args.y, "y", *args.bias, "bias");
-  }
+  arguments.expectApart({{"y", "x"}});
   if (images == 0 || pixels == 0)
     return;
   if (pixels > kMostOfGroup / group.channels || images > kMostOfGroup / problem.groups) [[unlikely]]

@@ -221,11 +221,6 @@ Strided<OnHost, 0> scalesOfC(const Arguments &arguments, const GroupedGemmProble
                           scalesOfRowOfC(problem)},
                 .use = Use::written};
   arguments.checkIf(problem.scale_c != Scales::none, args.scale_c, expected);
-  if (block) {
-    arguments.disjoint(*args.scale_c, "scale_c", args.c, "c");
-    arguments.disjoint(*args.scale_c, "scale_c", args.a, "a");
-    arguments.disjoint(*args.scale_c, "scale_c", args.b.tensor(), "b");
-  }
   return {.address = address(args.scale_c), .stride = {}};
 }
 
@@ -281,10 +276,7 @@ Grouped::Work Grouped::prepare(const Call<GroupedGemmProblem> &call, bool stores
       arguments, problem.b_groups, args.group_scales, args.group_zeros,
       {"experts, k / size, n", problem.experts, groupsOf(problem.b_groups, problem.k),
        problem.columns()});
-  if (storesC) {
-    arguments.disjoint(args.c, "c", args.a, "a");
-    arguments.disjoint(args.c, "c", args.b.tensor(), "b");
-  }
+  arguments.expectApart();
   if (sizes.places == 0)
     return {};
   const std::int64_t blocks =

@@ -89,7 +89,7 @@ void Hadamard::launch(const Call<HadamardProblem> &call) {
   arguments.checkIf(problem.quantise != Quantisation::none || problem.group, args.scale,
                     writtenScales(groups(problem), problem.quantise == Quantisation::row, m, n));
   arguments.checkIf(problem.rows, args.rows, rowCount());
-  arguments.disjointOrSame(args.y, "y", args.x, "x");
+  arguments.expectApart({{"y", "x"}});
   if (m == 0)
     return;
   call.launches.at(0, kHadamard)(onRows(call, m), call.where,

@@ -42,7 +42,7 @@ public:
                                 {.name = "sink", .dtype = f32, .shape = {"heads", problem_.heads}});
     params.m = static_cast<std::int32_t>(m_);
     if (m_ > 0)
-      apart();
+      arguments_.expectApart({{.written = "y", .read = "a", .isLookedAt = isFirstState()}});
   }
   std::int64_t m() const { return m_; }
 
@@ -75,50 +75,12 @@ private:
     return operand;
   }
 
-  /// Refuses results in memory that other threads still read.
-  void apart() const {
-    const auto look = [&](const TensorArg &written, const char *name, const TensorArg &read,
-                          const char *readName) {
-      arguments_.disjoint(rowsOf(written), name, rowsOf(read), readName);
-    };
-    if (!isFirstState())
-      look(args_.y, "y", args_.a, "a");
-    const auto lse = [&](const TensorArg &written, const char *name) {
-      look(written, name, args_.a_lse, "a_lse");
-      if (args_.b_lse)
-        look(written, name, *args_.b_lse, "b_lse");
-    };
-    lse(args_.y, "y");
-    if (args_.b)
-      look(args_.y, "y", *args_.b, "b");
-    if (args_.lse) {
-      lse(*args_.lse, "lse");
-      look(*args_.lse, "lse", args_.a, "a");
-      if (args_.b)
-        look(*args_.lse, "lse", *args_.b, "b");
-      look(*args_.lse, "lse", args_.y, "y");
-    }
-  }
   /// Whether y is the first state: each thread reads its elements before it writes them.
   bool isFirstState() const {
     const int heads = problem_.states ? 2 : 1;
     return args_.y.data() == args_.a.data() && problem_.x == problem_.y &&
            strideOf(args_.y, 0) == strideOf(args_.a, 0) &&
            strideOf(args_.y, 1) == strideOf(args_.a, heads);
-  }
-  /// The tensor as a matrix, whose rows are all modes after the first; where these are not packed, its
-  /// first element alone.
-  static TensorArg rowsOf(const TensorArg &tensor) {
-    void *data = const_cast<void *>(tensor.data());
-    std::int64_t width = 1;
-    for (int mode = tensor.rank() - 1; mode > 0; --mode) {
-      const auto at = static_cast<std::size_t>(mode);
-      if (tensor.shape()[at] > 1 && tensor.strides()[at] != width)
-        return flydsl::tensor(data, tensor.dtype(), {1});
-      width *= tensor.shape()[at];
-    }
-    return flydsl::tensor(data, tensor.dtype(), {tensor.shape()[0], width},
-                          {tensor.strides()[0], 1});
   }
 
   const MergeStatesProblem &problem_;

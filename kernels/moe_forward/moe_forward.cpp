@@ -284,29 +284,10 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
   (void)arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
   if (m == 0)
     return;
-  arguments.disjoint(args.y, "y", *args.workspace, "workspace");
-  arguments.disjoint(*args.workspace, "workspace", args.x, "x");
-  arguments.disjoint(*args.workspace, "workspace", args.logits, "logits");
-  // y is set to 0 before these are read.
-  if (config.adds) {
-    arguments.disjoint(args.y, "y", args.x, "x");
-    arguments.disjoint(args.y, "y", args.w1.memory, "w1");
-    arguments.disjoint(args.y, "y", args.w2.memory, "w2");
-    for (const auto &[input, name] : {std::pair(&args.scale_x, "scale_x"),
-                                      {&args.scale_h, "scale_h"},
-                                      {&args.scale1, "scale1"},
-                                      {&args.scale2, "scale2"},
-                                      {&args.group_scales1, "group_scales1"},
-                                      {&args.group_scales2, "group_scales2"},
-                                      {&args.group_zeros1, "group_zeros1"},
-                                      {&args.group_zeros2, "group_zeros2"},
-                                      {&args.bias1, "bias1"},
-                                      {&args.bias2, "bias2"},
-                                      {&args.ids, "ids"},
-                                      {&args.expert_map, "expert_map"},
-                                      {&args.tokens, "tokens"}})
-      arguments.disjoint(args.y, "y", *input, name);
-  }
+  if (config.adds) // y is set to 0 before x is read
+    arguments.expectApart();
+  else
+    arguments.expectApart({{"y", "x"}});
 
   const Memory memory = memoryOf(problem, config, m);
   const std::int64_t places = memory.places;

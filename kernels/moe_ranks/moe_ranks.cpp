@@ -425,9 +425,7 @@ void Ranks::launch(const Call<MoeRanksProblem> &call) {
   // A dispatch moves scales row by row.
   checkMixture(arguments, mixture, partsOf(mixture, config.unit), args, m, hasBlocks ? 1 : 0);
   (void)arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
-  arguments.disjoint(args.y, "y", *args.workspace, "workspace");
-  arguments.disjoint(*args.workspace, "workspace", args.x, "x");
-  arguments.disjoint(*args.workspace, "workspace", args.logits, "logits");
+  arguments.expectApart({{"y", "x"}});
   expectRoom(arguments, group,
              std::max(dispatchWindow(parts.dispatch).bytes, combineBytes(parts.combine)));
   expectRegistered(arguments, parts.dispatch, group, args.x,

@@ -141,6 +141,7 @@ void Reduce::launch(const Call<MoeReduceProblem> &call) {
   arguments.checkIf(problem.experts != 0, args.ids, {.name = "ids", .dtype = i32, .shape = perRow});
   arguments.checkIf(problem.experts != 0, args.expert_mask,
                     {.name = "expert_mask", .dtype = i32, .shape = {"experts", problem.experts}});
+  arguments.expectApart();
   if (m == 0)
     return;
   call.launches.at(0, kMoeReduce)(

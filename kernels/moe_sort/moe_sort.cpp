@@ -263,37 +263,10 @@ void Sort::launch(const Call<MoeSortProblem> &call) {
                      .use = Use::written,
                      .align = kClearedBytes,
                      .reason = "as many are set to 0 at a time"});
-  // Padding is written, and places of slots, while other slots are read.
-  const auto apartFromLogits = [&](const TensorArg &output, const char *name) {
-    arguments.disjoint(output, name, args.logits, "logits");
-    arguments.disjoint(output, name, args.router_bias, "router_bias");
-  };
-  const auto apartFromSlots = [&](const TensorArg &output, const char *name) {
-    arguments.disjoint(output, name, args.ids, "ids");
-    arguments.disjoint(output, name, args.weights, "weights");
-    apartFromLogits(output, name);
-  };
-  if (routes) {
-    arguments.disjoint(*args.weights, "weights", args.ids, "ids");
-    apartFromLogits(*args.weights, "weights");
-    if (!problem.router.given)
-      apartFromLogits(args.ids, "ids");
-  }
-  apartFromSlots(args.sorted_ids, "sorted_ids");
-  if (args.sorted_weights)
-    apartFromSlots(*args.sorted_weights, "sorted_weights");
-  if (args.slot_places)
-    apartFromSlots(*args.slot_places, "slot_places");
-  if (args.zeros)
-    apartFromSlots(*args.zeros, "zeros");
-  if (args.unit_experts)
-    apartFromSlots(*args.unit_experts, "unit_experts");
-  if (args.offsets)
-    apartFromSlots(*args.offsets, "offsets");
-  apartFromSlots(args.counts, "counts");
-  apartFromSlots(args.totals, "totals");
   const std::int64_t workspace =
       arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
+  // Padding is written, and places of slots, while other slots are read.
+  arguments.expectApart();
 
   const std::int64_t threads = std::int64_t(config.block) * config.blocks;
   const MoeSortParams<OnHost> params{.ids = operandOf<0>(args.ids),

@@ -158,6 +158,7 @@ void Logits::launch(const Call<MqaLogitsProblem> &call) {
   params.first = windows(args.first, "first");
   params.last = windows(args.last, "last");
   const std::int64_t sequences = checkPages(call, arguments, m, params);
+  arguments.expectApart();
   if (m == 0 || n == 0 || (paged && sequences == 0))
     return;
   const MqaLogitsConfig &config = call.config;

@@ -29,9 +29,6 @@ std::int64_t checkModulation(const NormProblem &problem, const NormArgs &args,
                               .shape = {"batches, n", batches, n},
                               .free = 1,
                               .align = rowShape(problem).vector});
-    arguments.disjoint(args.y, "y", *tensor, name);
-    if (problem.residual && args.residual_out)
-      arguments.disjoint(*args.residual_out, "residual_out", *tensor, name);
   }
   if (m && (batches == 0 || m % batches)) [[unlikely]]
     arguments.fail("gain has " + std::to_string(batches) + " rows, and x " + std::to_string(m) +
@@ -120,19 +117,11 @@ NormParams<OnHost> Norm::checked(const NormProblem &problem, const NormArgs &arg
                     [&](const char *name) { return matrix(name, problem.x, Use::written); });
   arguments.checkIf(problem.rows, args.rows, "rows", [](const char *) { return rowCount(); });
   const std::int64_t batches = checkModulation(problem, args, arguments, m);
-  arguments.disjointOrSame(args.y, "y", args.x, "x");
-  if (gated) {
-    arguments.disjointOrSame(args.y, "y", *args.gate, "gate");
-    if (added && Arguments::shareMemory(*args.gate, *args.residual_out)) [[unlikely]]
-      arguments.fail("gate and residual_out share memory; residual_out is written");
-  }
-  if (added) {
-    arguments.disjointOrSame(args.y, "y", *args.residual, "residual");
-    arguments.disjointOrSame(*args.residual_out, "residual_out", args.x, "x");
-    arguments.disjointOrSame(*args.residual_out, "residual_out", *args.residual, "residual");
-    if (Arguments::shareMemory(args.y, *args.residual_out)) [[unlikely]]
-      arguments.fail("y and residual_out share memory; both are written");
-  }
+  arguments.expectApart({{"y", "x"},
+                         {"y", "gate"},
+                         {"y", "residual"},
+                         {"residual_out", "x"},
+                         {"residual_out", "residual"}});
   return {.x = operandOf<1>(args.x),
           .y = operandOf<1>(args.y),
           .weight = operandOf<0>(args.weight),

@@ -109,6 +109,7 @@ void Backward::launch(const Call<NormBackwardProblem> &call) {
   const Shares shares = sharesOf(config, m);
   const std::int64_t sums =
       arguments.workspace(&args.workspace, workspaceBytes(problem, config, m));
+  arguments.expectApart({{"dx", "dy"}, {"dx", "x"}, {"dx", "dresidual"}});
   const auto sumsOfColumn = static_cast<std::int32_t>(shares.sums);
   std::size_t place = 0;
   if (addsToSums(config)) {

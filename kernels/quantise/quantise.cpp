@@ -103,6 +103,7 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
         std::to_string(mostRowsOfTensor(each)) +
         " are the most. Quantise parts of x with scales of their own, or all by one that is given "
         "(ScaleOf::given)");
+  arguments.expectApart();
   if (m == 0)
     return;
   const LaunchConfig all = onRows(call, m), one = call.on(1, kOneBlock);

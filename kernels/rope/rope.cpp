@@ -211,6 +211,7 @@ public:
     params.qScale = scales(q, args_.q_scale, "q_scale", kOfQ);
     params.kScale = scales(k && problem_.k_out, args_.k_scale, "k_scale", kOfK);
     params.tokens = static_cast<std::int32_t>(m_);
+    arguments_.expectApart({{"q_out", "q"}, {"k_out", "k"}});
   }
   std::int64_t m() const { return m_; }
 

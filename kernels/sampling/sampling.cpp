@@ -124,17 +124,7 @@ void Sampling::launch(const Call<SamplingProblem> &call) {
   arguments.checkIf(
       drafts, args.lengths,
       {.name = "lengths", .dtype = i32, .shape = {"sequences", sequences}, .use = Use::written});
-  // A row's block ends while those of other rows still read.
-  arguments.disjoint(args.tokens, "tokens", args.logits, "logits");
-  if (problem.log_probabilities)
-    arguments.disjoint(*args.log_probabilities, "log_probabilities", args.logits, "logits");
-  if (drafts) {
-    arguments.disjoint(args.tokens, "tokens", *args.drafts, "drafts");
-    arguments.disjoint(*args.accepted, "accepted", *args.drafts, "drafts");
-    arguments.disjoint(*args.accepted, "accepted", args.tokens, "tokens");
-  }
-  if (problem.advance)
-    arguments.disjoint(*args.offsets, "offsets", *args.seeds, "seeds");
+  arguments.expectApart(); // a row's block ends while those of other rows still read
   const SamplingParams<OnHost> params{.logits = operandOf<1>(args.logits),
                                       .tokens = operandOf<0>(args.tokens),
                                       .m = static_cast<std::int32_t>(m),

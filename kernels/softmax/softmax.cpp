@@ -21,7 +21,7 @@ void Softmax::launch(const Call<SoftmaxProblem> &call) {
   arguments.check(call.args.x, matrixOfRows("x", problem.x, m, problem.n, align));
   arguments.check(call.args.y, matrixOfRows("y", problem.y, m, problem.n, align, Use::written));
   arguments.checkIf(problem.rows, call.args.rows, rowCount());
-  arguments.disjointOrSame(call.args.y, "y", call.args.x, "x");
+  arguments.expectApart({{"y", "x"}});
   if (m == 0)
     return;
   call.launches.at(0, kSoftmax)(onRows(call, m), call.where,

@@ -63,6 +63,7 @@ void Backward::launch(const Call<SoftmaxBackwardProblem> &call) {
   arguments.check(args.y, matrixOfRows("y", problem.y, m, n, align));
   arguments.check(args.dy, matrixOfRows("dy", problem.dy, m, n, align));
   arguments.check(args.dx, matrixOfRows("dx", problem.dx, m, n, align, Use::written));
+  arguments.expectApart({{"dx", "y"}, {"dx", "dy"}});
   if (m == 0)
     return;
   call.launches.at(0, kSoftmaxBackward)(onRows(call, m), call.where,

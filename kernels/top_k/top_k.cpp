@@ -95,12 +95,7 @@ void TopK::launch(const Call<TopKProblem> &call) {
     arguments.fail("x has " + std::to_string(n) +
                    " elements in a row, and a row of block_table has " + std::to_string(blocks) +
                    " blocks of " + std::to_string(problem.page) + " tokens");
-  // A row's block ends while those of other rows still read.
-  arguments.disjoint(args.counts, "counts", args.x, "x");
-  if (args.indices)
-    arguments.disjoint(*args.indices, "indices", args.x, "x");
-  if (args.slots)
-    arguments.disjoint(*args.slots, "slots", args.x, "x");
+  arguments.expectApart(); // a row's block ends while those of other rows still read
   call.launches.at(0, kTopK)(call.on(m, call.config.block), call.where, params);
 }
 

@@ -131,6 +131,7 @@ void Gating::launch(const Call<TopkGatingProblem> &call) {
   arguments.check(args.ids, chosen("ids", i32, problem.given ? Use::read : Use::written));
   arguments.checkIf(problem.bias, args.bias, expectedRouterBias(problem, "bias"));
   arguments.checkIf(problem.source_rows, args.source_rows, chosen("source_rows", i32));
+  arguments.expectApart();
   if (problem.source_rows && m * k > 0x7fffffff)
     arguments.fail("source_rows: the rows of " + std::to_string(m) + " tokens for " +
                    std::to_string(k) + " experts each have numbers past 32 bits");

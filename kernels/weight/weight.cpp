@@ -148,7 +148,7 @@ void Weight::launch(const Call<WeightProblem> &call) {
                                   .reason = kPieces});
   checkPrepared(arguments, "out", call.args.out.matrix, call.args.out.memory, problem,
                 Use::written);
-  arguments.disjoint(call.args.out.memory, "out", call.args.raw, "raw");
+  arguments.expectApart();
   const std::int64_t blocks = weights.blocksN() * weights.blocksK(), waves = call.config.block / 64;
   call.launches.at(0, kWeight)(
       call.on((blocks + waves - 1) / waves, call.config.block), call.where,

@@ -58,6 +58,7 @@ void Worklist::launch(const Call<WorklistProblem> &call) {
                                   .dtype = i32,
                                   .shape = {"n + 1 + workers", n + 1 + call.problem.workers},
                                   .use = Use::written});
+  arguments.expectApart();
   if (const std::string what = problemWithWindow(call.problem.window, args.window_left);
       !what.empty())
     arguments.fail(what);

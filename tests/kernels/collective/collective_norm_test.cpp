@@ -192,7 +192,8 @@ TEST_CASE("an all-reduce with a norm: what is refused") {
   expectPart(told(wrong), "collective_norm: group is null");
   wrong = all.args(0);
   wrong.y = wrong.residual_out;
-  expectPart(told(wrong), "collective_norm: y and residual_out share memory; both are written");
+  expectPart(told(wrong),
+             "collective_norm: y shares memory with residual_out, and both are written");
   wrong = all.args(0);
   wrong.weight = fx::TensorArg(wrong.weight.data(), fx::bf16, fx::Extents{256});
   expectPart(told(wrong), "collective_norm: weight has the shape (256); (n) = (264) is expected");

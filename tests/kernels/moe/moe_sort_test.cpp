@@ -463,13 +463,13 @@ TEST_CASE("moe_sort refuses routers, configurations and arguments that do not fi
                 [](auto &args) {
                   args.logits = fx::tensor(args.logits->data(), fx::f32, {9, 60});
                 });
-  expectRefusal("weights shares memory with ids", [](auto &args) {
+  expectRefusal("ids shares memory with weights, and both are written", [](auto &args) {
     args.weights = fx::tensor(args.ids.data(), fx::f32, {10, 4});
   });
   expectRefusal("ids shares memory with logits", [](auto &args) {
     args.ids = fx::tensor(args.logits->data(), fx::i32, {10, 4});
   });
-  expectRefusal("counts shares memory with ids",
+  expectRefusal("ids shares memory with counts, and both are written",
                 [](auto &args) { args.counts = fx::tensor(args.ids.data(), fx::i32, {60}); });
 }
 

@@ -110,14 +110,27 @@ public:
 
   /// Whether the call is refused, told without running it: of operands that are larger than memory.
   std::string refusal(const GivenOperand &changed) const {
-    REQUIRE(HIP(hipStreamBeginCapture)(stream_.native(), hipStreamCaptureModeThreadLocal) ==
-            hipSuccess);
-    const std::string text = run(changed, nullptr, true).refusal;
-    hipGraph_t graph = nullptr;
-    (void)HIP(hipStreamEndCapture)(stream_.native(), &graph);
-    if (graph)
-      (void)HIP(hipGraphDestroy)(graph);
+    std::string text;
+    withoutRunning([&] { text = run(changed, nullptr, true).refusal; });
     return text;
+  }
+  /// What a call says whose operand `name` begins so many bytes after another one, told without running
+  /// it. All others are contiguous, each in memory of its own.
+  std::string refusalIn(const std::string &name, const std::string &other,
+                        std::int64_t after) const {
+    const auto addressOf = [](std::size_t at) { return (std::int64_t(at) + 1) << 33; };
+    const auto addressFor = [&](std::size_t at) {
+      return operands_[at].name == name ? addressOf(indexOf(other)) + after : addressOf(at);
+    };
+    return withoutRunning([&] {
+      std::size_t at = 0;
+      plan_(fk::make_args(problem_, config_, m_,
+                          [&](const char *, fx::DType dtype, fx::TensorArg::Dims shape, fk::Role) {
+                            return fx::tensor(reinterpret_cast<void *>(addressFor(at++)), dtype,
+                                              shape);
+                          }),
+            stream_);
+    });
   }
   /// What a plan that checks its indices says of the call, or the host before it.
   std::string told(const GivenOperand &changed) const {
@@ -169,6 +182,22 @@ public:
 
 private:
   static constexpr std::int64_t kCanaries = 256; ///< bytes around an output
+  /// Makes a call that is captured and then dropped. Gives what it was refused with.
+  template <class F> std::string withoutRunning(const F &call) const {
+    REQUIRE(HIP(hipStreamBeginCapture)(stream_.native(), hipStreamCaptureModeThreadLocal) ==
+            hipSuccess);
+    std::string text;
+    try {
+      call();
+    } catch (const fx::TraceError &error) {
+      text = error.what();
+    }
+    hipGraph_t graph = nullptr;
+    (void)HIP(hipStreamEndCapture)(stream_.native(), &graph);
+    if (graph)
+      (void)HIP(hipGraphDestroy)(graph);
+    return text;
+  }
   struct Memory {
     GivenOperand given;
     std::shared_ptr<fx::DeviceArray<std::uint8_t>> bytes;
