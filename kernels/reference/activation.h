@@ -15,13 +15,13 @@ inline double activated(Activation activation, double x) {
   case Activation::none:
     return x;
   case Activation::relu:
-    return std::max(x, 0.0);
+    return std::isnan(x) ? x : std::max(x, 0.0);
   case Activation::silu:
     return x / (1 + std::exp(-x));
   case Activation::gelu_tanh:
     return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
   case Activation::relu_squared:
-    return std::max(x, 0.0) * std::max(x, 0.0);
+    return std::isnan(x) ? x : std::max(x, 0.0) * std::max(x, 0.0);
   }
   throw Error("an activation of no kind");
 }

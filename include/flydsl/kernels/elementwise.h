@@ -183,9 +183,9 @@ inline Vector gelu(const Vector &x) {
 inline Vector gelu_tanh(const Vector &x) {
   return x * sigmoid(x * (1.59576912160573071f * (1.0f + 0.044715f * (x * x))));
 }
-/// max(x, 0)^2
+/// max(x, 0)^2; NaN of a NaN
 inline Vector relu_squared(const Vector &x) {
-  const Vector positive = max(x, 0.0f);
+  const Vector positive = select(x < 0.0f, 0.0f, x);
   return positive * positive;
 }
 /// log(1 + exp(x)), without an overflow.

@@ -15,13 +15,18 @@ inline Vector sigmoidTimes(const Vector &x, const Vector &scaled) {
   return x * (1.0f / (1.0f + math::exp2(scaled * -kToBase2)));
 }
 
-/// The activation of each element.
+/// The elements, those above `most` as `most`. A NaN stays one: fx::min would take it for the limit.
+inline Vector atMost(const Vector &x, float most) { return select(x > most, most, x); }
+/// The elements, those below `least` as `least`. A NaN stays one.
+inline Vector atLeast(const Vector &x, float least) { return select(x < least, least, x); }
+
+/// The activation of each element, NaN of a NaN.
 inline Vector activate(Activation activation, const Vector &x) {
   switch (activation) {
   case Activation::none:
     return x;
   case Activation::relu:
-    return max(x, 0.0f);
+    return atLeast(x, 0.0f);
   case Activation::silu:
     return sigmoidTimes(x, x);
   case Activation::gelu_tanh: {
@@ -31,7 +36,7 @@ inline Vector activate(Activation activation, const Vector &x) {
     return sigmoidTimes(x, x * (kTwice + (kTwice * 0.044715f) * (x * x)));
   }
   case Activation::relu_squared: {
-    const Vector positive = max(x, 0.0f);
+    const Vector positive = atLeast(x, 0.0f);
     return positive * positive;
   }
   }
@@ -46,8 +51,8 @@ struct Gating {
 /// The elements of gates and ups.
 inline Vector gatedBy(const Gating &gating, const Vector &gate, const Vector &up) {
   const bool isLimited = gating.limit != 0;
-  const Vector g = isLimited ? min(gate, gating.limit) : gate;
-  const Vector kept = isLimited ? max(min(up, gating.limit), -gating.limit) : up;
+  const Vector g = isLimited ? atMost(gate, gating.limit) : gate;
+  const Vector kept = isLimited ? atLeast(atMost(up, gating.limit), -gating.limit) : up;
   const Vector u = gating.upOffset != 0 ? kept + gating.upOffset : kept;
   const Vector active =
       gating.alpha == 1 ? activate(gating.activation, g) : sigmoidTimes(g, g * gating.alpha);

@@ -4,6 +4,8 @@
 
 #include <flydsl/kernels/moe_sort.h>
 
+#include <limits>
+
 using namespace kernel_tests;
 
 namespace {
@@ -157,6 +159,45 @@ TEST_CASE("clamped pairs with their factor and offset", "[run]") {
                                         .up_offset = limit == 7 ? 1.0f : 0.0f});
         for (const GemmConfig &config : loops(problem))
           expectGrouped(problem, config, kRows);
+      }
+}
+
+TEST_CASE("a NaN of a gate or an up stays one, whatever limits it", "[run]") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const Activation activation :
+       {Activation::relu, Activation::relu_squared, Activation::silu, Activation::gelu_tanh})
+    for (const GatedPairs pairs : {GatedPairs::none, GatedPairs::interleaved})
+      for (const float limit : {0.0f, 7.0f}) {
+        const bool gated = pairs != GatedPairs::none;
+        if (limit != 0 && !gated)
+          continue;
+        const GroupedGemmProblem problem{.c = fx::f32,
+                                         .b_layout = fk::OperandLayout::rows,
+                                         .experts = 1,
+                                         .n = 32,
+                                         .k = 32,
+                                         .groups = GroupLayout::masked,
+                                         .capacity = 16,
+                                         .activation = activation,
+                                         .gated = pairs,
+                                         .limit = limit};
+        // Rows 0 and 3 of the weights are the first gate and the second up, or two columns.
+        std::vector<fx::bfloat16_t> ones(16 * 32, fx::bfloat16_t(1)),
+            weights(static_cast<std::size_t>(problem.columns()) * 32, fx::bfloat16_t(1));
+        weights[0] = weights[3 * 32] = fx::bfloat16_t(nan);
+        const auto a = fx::DeviceArray<fx::bfloat16_t>::from_host(ones, {16, 32}),
+                   b = fx::DeviceArray<fx::bfloat16_t>::from_host(weights,
+                                                                  {1, problem.columns(), 32});
+        const auto counts = fx::DeviceArray<int>::from_host(std::vector<int>{16}, {1});
+        const fx::DeviceArray<float> c({16, 32});
+        const fk::GroupedGemmPlan plan(problem, fk::choose(problem, 16));
+        fx::Stream stream;
+        plan({.a = a, .b = b.tensor(), .c = c, .counts = counts}, stream);
+        stream.synchronize();
+        const std::vector<float> results = c.to_host();
+        INFO(fx::to_config(problem).str());
+        for (std::size_t column = 0; column < 32; ++column)
+          CHECK(std::isnan(results[32 + column]) == (column == 0 || column == (gated ? 1u : 3u)));
       }
 }
 
