@@ -1,6 +1,9 @@
 #include "text/fields.h"
 
+#include <flydsl/dtype.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <sstream>
 
@@ -8,13 +11,35 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::text {
 namespace {
 
+/// The names of types of elements, none among them.
+const std::vector<std::string> &typeNames() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (int kind = 0; kind <= static_cast<int>(DType::Kind::f4E2M1FN); ++kind)
+      all.emplace_back(DType(static_cast<DType::Kind>(kind)).name());
+    return all;
+  }();
+  return names;
+}
+bool isType(const std::string &name) { return std::ranges::count(typeNames(), name) != 0; }
+
+/// The text, which names a type if the field's default does.
+std::string typeOr(const Config::Entry &field, const std::string &old, const std::string &text) {
+  if (isType(text) || !isType(old))
+    return text;
+  std::string names;
+  for (const std::string &name : typeNames())
+    names += (names.empty() ? "" : ", ") + name;
+  throw Error(field.name + "=" + text + ": expected one of " + names);
+}
+
 /// A value in the type that the field's default has.
 Config::Value valueOf(const Config::Entry &field, const Enumerations &enumerations,
                       const std::string &text) {
   if (const auto found = enumerations.find(field.name); found != enumerations.end())
     return enumeratorNamed(field.name, found->second, text);
   return std::visit(
-      [&]<class T>(const T &) -> Config::Value {
+      [&]<class T>([[maybe_unused]] const T &old) -> Config::Value {
         if constexpr (std::is_same_v<T, bool>) {
           if (text != "true" && text != "false")
             throw Error(field.name + "=" + text + ": true or false is expected");
@@ -28,7 +53,7 @@ Config::Value valueOf(const Config::Entry &field, const Enumerations &enumeratio
         } else if constexpr (std::is_same_v<T, std::int64_t>) {
           return numberOf(field.name, text);
         } else {
-          return text;
+          return typeOr(field, old, text);
         }
       },
       field.value);
@@ -38,9 +63,12 @@ Config::Value valueOf(const Config::Entry &field, const Enumerations &enumeratio
 
 std::int64_t numberOf(const std::string &field, const std::string &text) {
   char *end = nullptr;
+  errno = 0;
   const long long value = std::strtoll(text.c_str(), &end, 10);
   if (text.empty() || *end)
     throw Error(field + "=" + text + ": a number is expected");
+  if (errno == ERANGE)
+    throw Error(field + "=" + text + ": a number of 64 bits is expected");
   return value;
 }
 
