@@ -256,8 +256,6 @@ bool GroupClock::overlaps(const Result &result, const std::vector<RegisterRange>
 
 uint64_t GroupClock::resultsAre(const Clock &clock, const Cost &cost) const {
   uint64_t all = clock.now;
-  if (!cost.readsResults)
-    return all;
   const auto time = cost.pace == Pace::Vector ? &Result::there : &Result::toMemory;
   for (const Result &result : clock.results)
     if (result.*time > all && overlaps(result, registers_[cost.registers].reads))
@@ -350,7 +348,7 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
       (cost.pace == Pace::Load && clock.inst != clock.look.inst))
     clock.look.isThere = false;
   clock.look.again = false;
-  const uint64_t operands = resultsAre(clock, cost);
+  const uint64_t operands = cost.readsResults ? resultsAre(clock, cost) : clock.now;
   // Where matrix instructions are served in order, they wait for operands there as well.
   if (cost.pace != Pace::Matrix)
     clock.now = operands;
