@@ -15,7 +15,7 @@ enum class Activity : uint8_t {
   Wait,       ///< at a wait instruction, for operations under way
   Barrier,    ///< for the other waves of the workgroup
   Contention, ///< for a unit of the SIMD, which another wave or a matrix instruction of its own has
-  MemoryUnderWay, ///< from the issue of a memory operation to its end, beside what the wave does
+  MemoryUnderWay, ///< from the issue of a memory operation to its end, besides what the wave does
   LdsUnderWay,
   MatrixUnderWay, ///< the matrix unit computes
 };

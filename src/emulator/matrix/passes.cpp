@@ -33,14 +33,15 @@ CoExecution coExecutionOf(const MatrixOp &op, unsigned regsA, unsigned regsB,
   constexpr unsigned kSlot = 4; // cycles from one instruction of a wave to its next
   const unsigned cycles = cyclesOf(op, target), whole = cycles + 2 * kSlot;
   const bool isSingle = op.a == Elem::F32 && target.family != flydsl::Family::cdna2;
+  const bool isDouble = op.a == Elem::F64;
   // So many instructions stand between, and the one that reads comes after them.
-  const unsigned between = isSingle                                                       ? 2
-                           : target.family == flydsl::Family::cdna4 && cycles > 2 * kSlot ? 4
-                                                                                          : 3;
+  const bool isLater = target.family == flydsl::Family::cdna4 && !isDouble && cycles > 2 * kSlot;
+  const unsigned between = isSingle || (isDouble && op.m == 4) ? 2 : isLater ? 4 : 3;
   CoExecution after;
   after.sums = kSlot * (between + 1);
-  const bool alone = isSingle || op.a == Elem::F64;
-  after.vector = alone ? whole : kSlot * (1 + std::max(regsA, regsB) / 4);
+  const bool alone = isSingle || isDouble;
+  after.operands = kSlot * (1 + std::max(regsA, regsB) / 4);
+  after.vector = alone ? whole : after.operands;
   after.packed = whole + (!alone && regsA >= 4 ? kSlot : 0);
   return after;
 }

@@ -12,9 +12,10 @@ unsigned cyclesOf(const MatrixOp &op, const Processor &target);
 
 /// What else of its wave may issue after a matrix instruction, and how many cycles later.
 struct CoExecution {
-  unsigned vector = 0; ///< the next vector instruction, after its issue
-  unsigned packed =
-      0; ///< the next product, sum or move of two words, or dot product, after its issue
+  unsigned operands = 0; ///< the next matrix instruction, after its issue, if the unit takes it
+  unsigned vector = 0;   ///< the next vector instruction, after its issue
+  /// The next product, sum or move of two words, or dot product, after it has got the unit.
+  unsigned packed = 0;
   unsigned sums = 0; ///< an instruction that reads or writes the sums, after it has left the unit
 };
 /// Of an MFMA. `vector` is from AMD's matrix instruction calculator (coexec_delay): 4 cycles on CDNA2 and
@@ -23,8 +24,9 @@ struct CoExecution {
 /// A or B, whichever is wider; and the passes and two slots of 4 cycles of those that do not co-execute, and
 /// before packed instructions (a slot more if A has 16 bytes). Of CDNA2 the latter is taken to be the same. `sums`
 /// are the wait states that LLVM puts between (GCNHazardRecognizer, by the tables of the ISA manuals): the passes
-/// and three, four on gfx950 but of two passes; f32 of CDNA3 two. `regsA`, `regsB`: the operands' registers of a
-/// lane.
+/// and three, four on gfx950 but of two passes and of f64; f32 of CDNA3 and f64 of 4 x 4 x 4 two. That f64 has
+/// more before memory and LDS (9 and 18 in all) is not modelled. `operands` is what `vector` is where others
+/// co-execute: independent products need no wait states. `regsA`, `regsB`: the operands' registers of a lane.
 CoExecution coExecutionOf(const MatrixOp &op, unsigned regsA, unsigned regsB,
                           const Processor &target);
 

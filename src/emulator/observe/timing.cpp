@@ -218,6 +218,7 @@ const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {
       const matrix::CoExecution after =
           matrix::coExecutionOf(plan.op(), plan.regsA(), plan.regsB(), processor);
       c.cycles = static_cast<uint16_t>(matrix::cyclesOf(plan.op(), processor));
+      c.operands = static_cast<uint16_t>(after.operands);
       c.vector = static_cast<uint16_t>(after.vector);
       c.packed = static_cast<uint16_t>(after.packed);
       c.sums = static_cast<uint16_t>(after.sums);
@@ -305,6 +306,7 @@ void GroupClock::issueVector(Clock &clock, Simd &simd, const Cost &cost) {
 
 void GroupClock::queueMatrix(Clock &clock, uint64_t begins, const Cost &cost) {
   const uint64_t issues = clock.now - figures_.scalar;
+  clock.matrix.operands = issues + cost.operands;
   clock.matrix.packed = begins + cost.packed;
   clock.matrix.vector = cost.vector < cost.packed ? issues + cost.vector : clock.matrix.packed;
   const uint64_t there = clock.matrix.leaves + cost.sums;
@@ -316,7 +318,7 @@ void GroupClock::queueMatrix(Clock &clock, uint64_t begins, const Cost &cost) {
 void GroupClock::issueMatrix(Clock &clock, Simd &simd, const Cost &cost, uint64_t operands) {
   const bool isInOrder = figures_.matrixIssue == MatrixIssue::InOrder;
   if (!isInOrder) // one waits for the unit besides the one that has it, and its operands are read
-    waitUntil(clock, std::max(clock.matrix.begins, clock.matrix.vector));
+    waitUntil(clock, std::max(clock.matrix.begins, clock.matrix.operands));
   uint64_t begins = std::max({clock.now, operands, clock.matrix.leaves});
   if (isShared())
     begins = (figures_.oneVectorUnit ? simd.vector : simd.matrix).reserve(begins, cost.cycles);

@@ -1,7 +1,7 @@
 // The clock of the cycle estimate: how long instructions issue, how long a wave waits for memory,
 // and for the other waves of its workgroup that use the same SIMD, LDS or path to memory. A model
-// of a few figures, no simulation: it knows no other workgroups and no pipeline hazards, and of caches
-// what the workgroup itself touched before.
+// of a few figures, no simulation: it knows no other workgroups, of pipeline hazards those of matrix
+// instructions alone, and of caches what the workgroup itself touched before.
 #pragma once
 
 #include "emulator/core/counters.h"
@@ -115,11 +115,12 @@ private:
     bool isPacked = false; ///< of vector instructions: one that matrix::CoExecution::packed is of
     bool readsResults = false; ///< it may wait for results of vector instructions
     bool meetsSums =
-        false;           ///< it reads or writes sums of matrix instructions (MatrixIssue::Queued)
-    uint16_t cycles = 0; ///< for which it has its unit
-    uint16_t vector = 0; ///< of matrix instructions: matrix::CoExecution
-    uint16_t packed = 0; ///< the same
-    uint16_t sums = 0;   ///< the same, but for the unit's cycles
+        false;             ///< it reads or writes sums of matrix instructions (MatrixIssue::Queued)
+    uint16_t cycles = 0;   ///< for which it has its unit
+    uint16_t operands = 0; ///< of matrix instructions: matrix::CoExecution
+    uint16_t vector = 0;   ///< the same
+    uint16_t packed = 0;   ///< the same
+    uint16_t sums = 0;     ///< the same, but for the unit's cycles
     uint32_t registers = 0; ///< its place in `registers_`
   };
   /// The vector registers of an instruction that may wait for a result or give one.
@@ -153,6 +154,7 @@ private:
     /// Its matrix instructions.
     struct {
       uint64_t begins = 0, leaves = 0; ///< when the last one gets the unit and leaves it
+      uint64_t operands = 0;           ///< when its operands are read (MatrixIssue::Queued)
       uint64_t vector = 0, packed = 0; ///< when vector instructions may issue after it
       uint64_t sums = 0;               ///< when all sums are there (MatrixIssue::Queued)
       std::array<Result, 4> results;   ///< the last ones, in a ring (MatrixIssue::Queued)

@@ -109,6 +109,24 @@ TEST_CASE("products that sum into the same registers follow each other as the un
   CHECK(second("v[18:21]") == 32);
 }
 
+TEST_CASE("products that hold vector instructions until they are through do not hold each other") {
+  struct Case {
+    const char *target, *product;
+    uint64_t took;
+  };
+  const Case of =
+      GENERATE(Case{"gfx942", "v_mfma_f32_16x16x4_f32 v[16:19], v4, v6, 0\n", 32},
+               Case{"gfx942", "v_mfma_f64_16x16x4_f64 v[16:23], v[4:5], v[6:7], 0\n", 32},
+               Case{"gfx90a", "v_mfma_f64_4x4x4f64 v[16:17], v[4:5], v[6:7], 0\n", 16},
+               Case{"gfx950", "v_mfma_f64_16x16x4_f64 v[16:23], v[4:5], v[6:7], 0\n", 64});
+  CAPTURE(of.target, of.product);
+  const Timed t(times(4, of.product), 1, of.target, 64);
+  const auto unit = t.of(Activity::MatrixUnderWay, 0);
+  REQUIRE(unit.size() == 4);
+  for (size_t i = 0; i < 4; ++i)
+    CHECK(unit[i].start == unit[0].start + of.took * i);
+}
+
 TEST_CASE("who reads or writes sums of an MFMA waits until they are there") {
   // LLVM's wait states (GCNHazardRecognizer): passes and 3 of CDNA3, one more of CDNA4 but for two passes, one
   // fewer of f32.
@@ -127,6 +145,12 @@ TEST_CASE("who reads or writes sums of an MFMA waits until they are there") {
   CHECK(toVector("gfx950", "v_mfma_f32_4x4x4_16b_f16 v[16:19], v[4:5], v[6:7], 0\n" + reader) ==
         24);
   CHECK(toVector("gfx942", "v_mfma_f32_16x16x4_f32 v[16:19], v4, v6, 0\n" + reader) == 44);
+  // Of f64 there is none more on CDNA4, and of its products of 4 x 4 x 4 one fewer.
+  const std::string wide = "v_mfma_f64_16x16x4_f64 v[16:23], v[4:5], v[6:7], 0\n",
+                    wideReader = "v_mov_b32 v1, v17\n";
+  CHECK(toVector("gfx942", wide + wideReader) == 48);
+  CHECK(toVector("gfx950", wide + wideReader) == 80);
+  CHECK(toVector("gfx90a", "v_mfma_f64_4x4x4f64 v[16:17], v[4:5], v[6:7], 0\n" + wideReader) == 28);
   // The states that the code has come to the same, where the unit was free.
   CHECK(toVector("gfx942", of942 + "s_nop 6\n" + reader) == 32);
   CHECK(toVector("gfx950", of950 + "s_nop 7\n" + reader) == 36);
