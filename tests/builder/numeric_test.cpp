@@ -220,6 +220,14 @@ TEST_CASE("wrong numbers are refused") {
           "7 does not fit f4E2M1FN, whose largest is 6");
   refuses([](fx::Tensor out, fx::Int32 a) { fx::Float8E8M0FNU b = -1; },
           "-1 does not fit f8E8M0FNU, whose numbers are powers of two");
+  constexpr float infinity = std::numeric_limits<float>::infinity(),
+                  nan = std::numeric_limits<float>::quiet_NaN();
+  refuses([](fx::Tensor out, fx::Int32 a) { fx::Float8E4M3FN b = infinity; },
+          "inf does not fit f8E4M3FN; it would become NaN");
+  refuses([](fx::Tensor out, fx::Int32 a) { fx::Float4E2M1FN b = -infinity; },
+          "-inf does not fit f4E2M1FN, whose largest is 6");
+  refuses([](fx::Tensor out, fx::Int32 a) { fx::Float4E2M1FN b = nan; },
+          "nan does not fit f4E2M1FN, which has no NaN");
   refuses([](fx::Tensor out, fx::Int32 a) { fx::Float32(1.0f) & 3; }, "takes integers");
   refuses([](fx::Tensor out, fx::Int32 a) { out.store(out.load().to(fx::f16)); }, "f16");
   refuses([](fx::Tensor out, fx::Int32 a) { out.load().at(4); }, "element 4");

@@ -59,8 +59,12 @@ Typed converted(Tracer &t, Typed from, DType to, Loc loc) {
 }
 
 Handle convert(const Handle &a, DType to, Loc loc) {
-  if (auto *number = hostAs<HostNumber>(a); number && !isTraced(a) && fits(*number, to))
-    return typedConstant(*number, to, loc);
+  if (auto *number = hostAs<HostNumber>(a); number && !isTraced(a)) {
+    if (to.is_float())
+      return roundedConstant(*number, to);
+    if (fits(*number, to))
+      return typedConstant(*number, to, loc);
+  }
   DType from = dtypeOf(a, loc);
   if (from == to)
     return a;

@@ -73,13 +73,15 @@ static double floatOf(const HostNumber &n, DType type) {
                 : single;
 }
 
-/// Why a finite number is none of a floating-point type; empty if it is one, rounded.
+/// Why a number is none of a floating-point type; empty if it is one, rounded.
 static std::string whyNoFloat(const HostNumber &n, DType type) {
-  const double exact = floatOf(n, f64);
-  if (!std::isfinite(exact))
-    return {};
-  if (const double value = floatOf(n, type); !std::isfinite(value))
-    return std::isnan(value) ? "; it would become NaN" : "; it would become infinite";
+  const double exact = floatOf(n, f64), value = floatOf(n, type);
+  if (std::isnan(exact))
+    return std::isnan(value) ? "" : ", which has no NaN";
+  if (std::isnan(value))
+    return "; it would become NaN";
+  if (std::isinf(value))
+    return std::isinf(exact) ? "" : "; it would become infinite";
   const FloatFormat *format = smallFloatFormat(type);
   if (format && format->specials == FloatSpecials::powers && exact < 0)
     return ", whose numbers are powers of two";
@@ -107,17 +109,19 @@ bool fits(const HostNumber &n, DType type) {
   return n.integer >= lo && n.integer <= hi;
 }
 
+Handle roundedConstant(const HostNumber &n, DType type) {
+  HostNumber kept = n;
+  kept.kind = HostNumber::Kind::floating;
+  kept.floating = floatOf(n, type);
+  return hostHandle(kept, type);
+}
+
 Handle typedConstant(const HostNumber &n, DType type, Loc loc) {
   if (!fits(n, type))
     throw TraceError("the number " + numberText(n) + " does not fit " + std::string(type.name()) +
                          (type.is_float() ? whyNoFloat(n, type) : ""),
                      loc);
-  HostNumber kept = n;
-  if (type.is_float()) {
-    kept.kind = HostNumber::Kind::floating;
-    kept.floating = floatOf(n, type);
-  }
-  return hostHandle(kept, type);
+  return type.is_float() ? roundedConstant(n, type) : hostHandle(n, type);
 }
 
 DType numericType(const Handle &handle, Loc loc) {

@@ -27,7 +27,10 @@ bool isWeak(const Handle &handle);
 /// The type that a host number has alone.
 DType ownType(const HostNumber &number);
 bool fits(const HostNumber &number, DType type);
+/// The number as one of a type; throws if it does not fit.
 Handle typedConstant(const HostNumber &number, DType type, Loc loc);
+/// The number as one of a floating-point type, converted as numbers of the run time are.
+Handle roundedConstant(const HostNumber &number, DType type);
 /// The element type; a TraceError where the handle is no number.
 DType numericType(const Handle &handle, Loc loc);
 /// The vector type of a traced value; null for others.

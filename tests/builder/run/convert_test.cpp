@@ -152,6 +152,33 @@ TEST_CASE("constants are rounded as numbers of the run time are") {
   }
 }
 
+TEST_CASE("constants become powers of two as numbers of the run time do") {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> x{0,        -0.0f,
+                             1,        -1,
+                             0.3f,     -0.3f,
+                             3,        0x1p127f,
+                             1e38f,    1e-40f,
+                             infinity, -infinity,
+                             -1e30f,   std::numeric_limits<float>::quiet_NaN()};
+  const fx::Kernel both{"powers", [&](fx::Tensor out, fx::Tensor in) {
+                          for (std::size_t i = 0; i < x.size(); ++i) {
+                            out(int(i), 0) = fx::Float32(x[i]).to(fx::f8E8M0FNU).to(fx::f32);
+                            out(int(i), 1) = fx::Numeric(in(int(i))).to(fx::f8E8M0FNU).to(fx::f32);
+                          }
+                        }};
+  const auto count = std::int64_t(x.size());
+  fx::DeviceArray<float> in({count}), out({count, 2});
+  in.copy_from(x);
+  out.poison();
+  both(out, in).launch({.block = 1});
+  const auto found = out.to_host();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    INFO(x[i] << ": " << found[2 * i] << ", at run time " << found[2 * i + 1]);
+    CHECK(same(found[2 * i], found[2 * i + 1]));
+  }
+}
+
 TEST_CASE("constants have no more digits than their type") {
   // As C++ converts them, one type after the other.
   const auto h = run::values<double>("digits", 1, 9, [](fx::Tensor out, fx::Int32) {
