@@ -45,7 +45,7 @@ std::vector<std::int32_t> expected(const float *row, std::int64_t n, bool descen
   return order;
 }
 
-/// Rows of an input that lie apart, as those of a view do.
+/// Rows of an input with gaps between them, as those of a view have.
 struct Rows {
   ggml_backend_ptr backend = backendOn();
   ggml_context_ptr context = contextOf(8);

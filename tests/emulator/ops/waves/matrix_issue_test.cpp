@@ -107,6 +107,14 @@ TEST_CASE("products that sum into the same registers follow each other as the un
   };
   CHECK(second("v[16:19]") == 16);
   CHECK(second("v[18:21]") == 32);
+  // The same in the accumulation registers.
+  const Timed acc("v_mfma_f32_16x16x16_f16 a[16:19], v[4:5], v[6:7], 0\n"
+                  "v_mfma_f32_16x16x16_f16 a[20:23], v[4:5], v[6:7], a[16:19]\n"
+                  "v_mfma_f32_16x16x16_f16 a[24:27], v[4:5], v[6:7], a[22:25]\n");
+  const auto units = acc.of(Activity::MatrixUnderWay, 0);
+  REQUIRE(units.size() == 3);
+  CHECK(units[1].start - units[0].start == 16);
+  CHECK(units[2].start - units[1].start == 32);
 }
 
 TEST_CASE("products that hold vector instructions until they are through do not hold each other") {
