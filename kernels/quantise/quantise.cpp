@@ -110,10 +110,6 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
   const Strided<OnHost, 1> x = operandOf<1>(args.x);
   const Strided<OnHost, 0> scale{.address = address(args.scale), .stride = {}},
       smooth = operandOf<0>(args.smooth), rows = operandOf<0>(args.rows);
-  Strided<OnHost, 2> scales = operandOf<2>(args.scale, grouped ? 2 : 0);
-  if (problem.prepared_scales)
-    scales.stride = {PreparedScales::shape(1, n)[1] * PreparedScales::kBlock,
-                     PreparedScales::kBlock};
   const auto count = static_cast<std::int32_t>(m);
   std::size_t place = 0;
   if (problem.scale == ScaleOf::tensor) {
@@ -126,7 +122,7 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
   call.launches.at(place, kQuantise)(all, call.where,
                                      {.x = x,
                                       .q = operandOf<1>(args.q),
-                                      .scale = scales,
+                                      .scale = operandOf<2>(args.scale, grouped ? 2 : 0),
                                       .smooth = smooth,
                                       .m = count,
                                       .rows = rows});

@@ -99,7 +99,7 @@ inline QuantisedGroup quantisedGroup(const Vector &values, int lanes, const Quan
 inline DType writtenScale(DType scale) { return scale == f32 ? DType(f32) : DType(u8); }
 
 /// The scales that a kernel writes for the groups of m rows of n elements. Those of a row span less
-/// than kNearBytes, as the host has checked.
+/// than kNearBytes, as the host has checked. Prepared ones are packed.
 inline Tensor scalesOfGroups(const QuantGroups &groups, const Strided<OnDevice, 2> &operand,
                              const Int32 &m, int n) {
   const DType type = writtenScale(groups.scale);
@@ -108,7 +108,8 @@ inline Tensor scalesOfGroups(const QuantGroups &groups, const Strided<OnDevice, 
     constexpr int kBlock = PreparedScales::kBlock;
     const int blocks = count / PreparedScales::kScales;
     const Int32 ofRows = ceildiv(m, PreparedScales::kRows);
-    const Tensor bytes = operand.view(type, {ofRows, blocks, kBlock}); // (groups, blocks, block)
+    const Strided<OnDevice, 0> packed{.address = operand.address, .stride = {}};
+    const Tensor bytes = packed.view(type, {ofRows, blocks, kBlock}); // (groups, blocks, block)
     return make_view(bytes.iter(),
                      make_layout({make_shape(16, 2, ofRows), make_shape(4, 2, blocks)},
                                  {make_stride(4, 1, blocks * kBlock),
