@@ -88,8 +88,8 @@ constexpr std::int64_t kFewBlocks = 48;
 struct GgmlRegistersChoice {
   int wave;
   std::int64_t mostRows; ///< more are multiplied by tiles in shared memory
-  std::int64_t
-      wideBlocks; ///< of 16 rows, that are left by 32 rows of weights of a block; otherwise it has 16
+  /// A block of up to 16 rows of a has 32 rows of weights where that leaves so many blocks, otherwise 16.
+  std::int64_t wideBlocks;
   std::int64_t manyBlocks; ///< from which on blocks are of 256 threads,
   int threads;             ///< and otherwise of so many
 };
@@ -113,7 +113,8 @@ GgmlGemmConfig registersConfig(const GgmlGemmProblem &problem, std::int64_t m,
     config.tile_m = 16;
     config.tile_n = blocksOf(16, wide) >= choice.wideBlocks ? wide : 16;
   } else {
-    // The smallest tiles that all compute units have at once: a larger one would leave some without work.
+    // The smallest tiles of which each compute unit has one at most. Larger ones would leave more units without
+    // work.
     const std::optional<GpuSize> gpu = gpuSize(target);
     const std::int64_t units = gpu ? gpu->computeUnits : 0;
     const bool once16 = blocksOf(16, 16) <= units, once = once16 || blocksOf(16, wide) <= units;
