@@ -10,6 +10,7 @@
 #include "blocks/products/tile_scheduler.h"
 #include "gemm/gemm_params.h"
 #include "gemm/gemm_shape.h"
+#include "gemm/mx_operands.h"
 #include "gemm/mx_sums.h"
 
 #include <memory>
@@ -193,7 +194,7 @@ PreparedMxTile preparedMxTile(const Strided<OnDevice, Modes> &scales, const Int3
                              {ofTile, blocks, kBlock}), // (groups, blocks, block)
           .exist = min(groups - group, ofTile),
           .blocks = blocks,
-          .first = first / 16 % 2,
+          .first = whole ? Int32(0) : Int32(first / 16 % 2),
           .isWhole = whole};
 }
 
@@ -205,7 +206,7 @@ MxScalesOfRows mxScalesOfA(const RowsOfA &rows, const GemmProblem &problem, cons
   const int part = static_cast<int>(shape.k) * packedA(problem).elements();
   if (problem.scale_a_layout == OperandLayout::prepared)
     return preparedMxTile(p.scaleA, Int32(p.m), problem.k, tile.row, shape.tileM,
-                          shape.tileM % PreparedScales::kRows == 0, part, tile.part);
+                          hasWholeGroups(shape.tileM), part, tile.part);
   const std::int64_t ofRow = problem.k / kMxBlock, ofPart = part / kMxBlock;
   const Int32 first = tile.part * static_cast<std::int32_t>(ofPart);
   const Tensor all = p.scaleA.view(u8, {p.m, ofRow});                           // (m, K / 32)
@@ -225,10 +226,9 @@ MxScalesOfRows mxScalesOfB(int half, const GemmProblem &problem, const LoopShape
             across = shape.tileOfHalf();
   const Int32 column = tile.column + half * static_cast<std::int32_t>(problem.n);
   if (problem.scale_b_layout == OperandLayout::prepared)
-    return preparedMxTile(
-        p.scaleB, Int32(static_cast<std::int32_t>(problem.columns())), problem.k, column, across,
-        (across | half * static_cast<int>(problem.n)) % PreparedScales::kRows == 0, part,
-        tile.part);
+    return preparedMxTile(p.scaleB, Int32(static_cast<std::int32_t>(problem.columns())), problem.k,
+                          column, across, hasWholeGroups(across, half * problem.n), part,
+                          tile.part);
   const std::int64_t ofRow = problem.k / kMxBlock, ofPart = part / kMxBlock;
   const Int32 first = tile.part * static_cast<std::int32_t>(ofPart);
   const Tensor all = p.scaleB.view(u8, {problem.columns(), ofRow}); // (columns, K / 32)

@@ -6,6 +6,7 @@
 #include "blocks/products/tile_order_rules.h"
 #include "blocks/quant/quant_rules.h"
 #include "gemm/gemm_table.h"
+#include "gemm/mx_operands.h"
 #include "gemm/narrow_operands.h"
 #include "gemm/vector_form.h"
 #include "weight/weight_family.h"
@@ -81,15 +82,17 @@ std::vector<Kept> keptBy(const GemmProblem &problem, const GemmConfig &config,
   if (hasMxScales(problem)) {
     // Of a tile of 16 rows: those of two steps, and an address. A prepared word has two parts.
     const int ofPart = mxWords(problem.k / kMxBlock, shape.parts()) ? 1 : shape.form.scalesOfLane();
-    const auto registers = [&](OperandLayout layout, int tiles, int waves) {
+    const auto registers = [&](OperandLayout layout, int tiles, bool pairs) {
       if (layout == OperandLayout::rows)
         return (2 * shape.parts() * ofPart + 1) * tiles;
-      return waves == 1 ? (shape.parts() + 1) * ((tiles + 1) / 2) : (shape.parts() + 2) * tiles;
+      return pairs ? (shape.parts() + 1) * (tiles / 2) : (shape.parts() + 2) * tiles;
     };
-    kept.push_back(
-        {"scales of 32 elements of k",
-         registers(problem.scale_a_layout, shape.tilesM(), shape.wavesM) +
-             registers(problem.scale_b_layout, shape.halves * shape.tilesOfHalf(), shape.waves)});
+    const bool wholeB = hasWholeGroups(shape.tileOfHalf(), (shape.halves - 1) * problem.n);
+    kept.push_back({"scales of 32 elements of k",
+                    registers(problem.scale_a_layout, shape.tilesM(),
+                              shape.wavesM == 1 && hasWholeGroups(shape.tileM)) +
+                        registers(problem.scale_b_layout, shape.halves * shape.tilesOfHalf(),
+                                  shape.waves == 1 && wholeB)});
   }
   if (hasBlockScales(problem)) {
     kept.push_back({"sums of a block of k", sums});

@@ -17,6 +17,12 @@ inline Expected mxScales(const GemmProblem &problem, const char *name, const Sha
           .reason = "a lane loads those of several blocks together"};
 }
 
+/// Whether tiles of so many rows, which follow one another from row `start` on, have whole groups of prepared
+/// scales. A wave that has all rows of such a tile loads the scales of two tiles of 16 together.
+inline bool hasWholeGroups(int tile, std::int64_t start = 0) {
+  return tile % PreparedScales::kRows == 0 && start % PreparedScales::kRows == 0;
+}
+
 /// The same prepared.
 inline Expected preparedMxScales(const GemmProblem &problem, const char *name, std::int64_t rows) {
   const auto [groups, blocks, bytes] = PreparedScales::shape(rows, problem.k);
