@@ -205,7 +205,7 @@ struct FLYDSL_API GemmArgs {
   TensorArg c; ///< (m, n), contiguous rows
   /// (m) and (n), f32; of tensors (1) each. Of blocks: (m, k / 128), which may lie in any order, and
   /// (n / 128, k / 128) with contiguous rows; quotients are rounded up. Of Scales::mx: (m, k / 32)
-  /// and (n, k / 32), contiguous; prepared ones have the shape of PreparedScales, u8.
+  /// and (n, k / 32), contiguous; prepared ones have the shape of PreparedScales.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
   /// (1), f32, read; or of blocks (m, n / 128), of Scales::mx (m, n / 32), of type scale, written, in
   /// any order.

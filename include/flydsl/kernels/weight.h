@@ -52,7 +52,8 @@ struct FLYDSL_API WeightProblem {
 ///
 ///   [row / 32][s / 8][s % 4][row % 16][s % 8 / 4][row / 16 % 2].
 ///
-/// Scales past the end of the rows or of the elements are 0, which stands for 2^-127.
+/// No result depends on bytes past the last row. Those past the last element of a row are multiplied by zeros,
+/// and may be anything but NaN (255).
 struct FLYDSL_API PreparedScales {
   static constexpr int kRows = 32;               ///< of a block
   static constexpr int kScales = 8;              ///< of a row of a block
@@ -155,7 +156,7 @@ FLYDSL_API void prepare_weight_as_fnuz(const WeightProblem &problem, const void 
 FLYDSL_API void prepare_weight_as_fnuz(const WeightProblem &problem, const void *raw, void *out,
                                        std::span<std::uint8_t> exponents);
 /// Scales of 32 elements of a matrix (rows, k), row after row, in the order of PreparedScales; k is a multiple of 32.
-/// Throws Error unless there are rows * k / 32 scales.
+/// Bytes past the end are 0, which stands for 2^-127. Throws Error unless there are rows * k / 32 scales.
 FLYDSL_API std::vector<std::uint8_t> prepare_scales(std::int64_t rows, std::int64_t k,
                                                     std::span<const std::uint8_t> scales);
 
