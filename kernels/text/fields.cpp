@@ -1,6 +1,6 @@
 #include "text/fields.h"
 
-#include <flydsl/dtype.h>
+#include <flydsl/detail/dtype_names.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,25 +11,13 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::text {
 namespace {
 
-/// The names of types of elements, none among them.
-const std::vector<std::string> &typeNames() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (int kind = 0; kind <= static_cast<int>(DType::Kind::f4E2M1FN); ++kind)
-      all.emplace_back(DType(static_cast<DType::Kind>(kind)).name());
-    return all;
-  }();
-  return names;
-}
-bool isType(const std::string &name) { return std::ranges::count(typeNames(), name) != 0; }
-
 /// The text, which names a type if the field's default does.
 std::string typeOr(const Config::Entry &field, const std::string &old, const std::string &text) {
-  if (isType(text) || !isType(old))
+  if (flydsl::detail::dtypeCalled(text) || !flydsl::detail::dtypeCalled(old))
     return text;
   std::string names;
-  for (const std::string &name : typeNames())
-    names += (names.empty() ? "" : ", ") + name;
+  for (const DType type : flydsl::detail::kAllDTypes)
+    names += (names.empty() ? "" : ", ") + std::string(type.name());
   throw Error(field.name + "=" + text + ": expected one of " + names);
 }
 

@@ -1,4 +1,5 @@
 // Configurations: named values that are read by their type and printed as text.
+#include <flydsl/detail/dtype_names.h>
 #include <flydsl/host/autotune.h>
 
 #include <charconv>
@@ -61,10 +62,8 @@ void failField(const std::string &name, const Config &config, const char *expect
 
 DType dtypeNamed(const std::string &name, const Config &config) {
   const std::string &text = config.text(name);
-  for (auto kind = DType::Kind::none; kind <= DType::Kind::f4E2M1FN;
-       kind = static_cast<DType::Kind>(static_cast<int>(kind) + 1))
-    if (DType(kind).name() == text)
-      return kind;
+  if (const std::optional<DType> type = dtypeCalled(text))
+    return *type;
   failField(name, config, "the name of a dtype, such as f16");
 }
 

@@ -2,6 +2,7 @@
 
 #include "support/file.h"
 
+#include <flydsl/detail/dtype_names.h>
 #include <flydsl/detail/float_format.h>
 
 #include <CLI/CLI.hpp>
@@ -34,14 +35,9 @@ template <class T> T number(const std::string &text, const char *what) {
 }
 
 DType typeNamed(const std::string &name) {
-  for (int kind = 1; kind <= static_cast<int>(DType::Kind::f4E2M1FN); ++kind) {
-    const DType type(static_cast<DType::Kind>(kind));
-    if (type.name() != name)
-      continue;
-    if (type.memory_bits() % 8 != 0 || type == DType(DType::Kind::f8E8M0FNU))
-      break;
-    return type;
-  }
+  const std::optional<DType> type = detail::dtypeCalled(name);
+  if (type && *type && type->memory_bits() % 8 == 0 && *type != f8E8M0FNU)
+    return *type;
   refuse("'" + name + "' is no element type of whole bytes, such as f32 or i32");
 }
 
