@@ -9,6 +9,8 @@
 
 #include <flydsl/kernels/attention.h>
 
+#include <algorithm>
+#include <array>
 #include <span>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -82,29 +84,21 @@ struct Keep {
 };
 
 /// Rows in order of preference: a kernel is compiled by the first one by which it spills no registers.
-/// `choose` counts on the first.
-inline constexpr Keep kKeeps[] = {
-    {},
-    {.acrossTiles = false, .arguments = false},
-    {.acrossTiles = false, .arguments = false, .loadAddresses = false},
-    {.acrossTiles = false,
-     .arguments = false,
-     .loadAddresses = false,
-     .addresses = false,
-     .phasesOverlap = false},
-    {.acrossTiles = false,
-     .arguments = false,
-     .loadAddresses = false,
-     .addresses = false,
-     .phasesOverlap = false,
-     .nextTile = false},
-    {.acrossTiles = false,
-     .arguments = false,
-     .loadAddresses = false,
-     .addresses = false,
-     .phasesOverlap = false,
-     .nextTile = false,
-     .queries = false}};
+/// `choose` counts on the first. Each row keeps less than the one before.
+inline constexpr std::array<Keep, 6> kKeeps = [] {
+  std::array<Keep, 6> rows{};
+  const auto without = [&](std::size_t first, auto... fields) {
+    for (std::size_t row = first; row < rows.size(); ++row)
+      ((rows[row].*fields = false), ...);
+  };
+  without(1, &Keep::acrossTiles, &Keep::arguments);
+  without(2, &Keep::loadAddresses);
+  without(3, &Keep::addresses, &Keep::phasesOverlap);
+  without(4, &Keep::nextTile);
+  without(5, &Keep::queries);
+  return rows;
+}();
+
 /// A block's tiles, and the memory that they take.
 struct AttentionShape {
   MatrixForm form;                ///< of keys and queries
@@ -246,9 +240,10 @@ struct AttentionShape {
   /// estimate is a tenth shorter where their addresses, which are not kept, leave room for what is on
   /// its way.
   std::span<const Keep> keeps() const {
-    constexpr std::size_t kWithoutAddresses = 3;
     const bool rdna4 = !form.accumulates() && !form.replicated();
-    return std::span(kKeeps).subspan(rdna4 && pages ? kWithoutAddresses : 0);
+    const auto first =
+        rdna4 && pages ? std::ranges::find(kKeeps, false, &Keep::addresses) : kKeeps.begin();
+    return {first, kKeeps.end()};
   }
 };
 
