@@ -1,6 +1,7 @@
 // What calls of products with scales of 32 elements of K have, for dense and grouped products.
 #pragma once
 
+#include "blocks/quant/prepared_scales.h"
 #include "frame/expected.h"
 #include "gemm/gemm_shape.h"
 
@@ -23,14 +24,12 @@ inline bool hasWholeGroups(int tile, std::int64_t start = 0) {
   return tile % PreparedScales::kRows == 0 && start % PreparedScales::kRows == 0;
 }
 
-/// The same prepared.
+/// Prepared scales of 32 elements of K of a matrix of so many rows.
 inline Expected preparedMxScales(const GemmProblem &problem, const char *name, std::int64_t rows) {
-  const auto [groups, blocks, bytes] = PreparedScales::shape(rows, problem.k);
-  return {.name = name,
-          .dtype = problem.scale,
-          .shape = {"rows / 32, k / 256, 256", groups, blocks, bytes},
-          .align = 4,
-          .reason = "a lane loads those of several blocks together"};
+  Expected scales = preparedScales(name, "rows / 32, k / 256, 256", rows, problem.k);
+  scales.align = 4;
+  scales.reason = "a lane loads those of several blocks together";
+  return scales;
 }
 
 } // namespace kernels::impl

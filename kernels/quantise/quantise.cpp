@@ -1,9 +1,8 @@
 #include "quantise/quantise_family.h"
 
+#include "blocks/quant/prepared_scales.h"
 #include "blocks/quant/quant_rules.h"
 #include "frame/arguments.h"
-
-#include <flydsl/kernels/weight.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -15,15 +14,6 @@ using Quantise = Family<QuantiseProblem>;
 DType scaleType(const QuantiseProblem &problem) {
   const QuantGroups groups = Quantise::groups(problem);
   return groups ? groups.scale : DType(f32);
-}
-
-/// Prepared scales of m rows, which are written.
-Expected preparedScales(std::int64_t m, std::int64_t n) {
-  const auto [groups, blocks, bytes] = PreparedScales::shape(m, n);
-  return {.name = "scale",
-          .dtype = f8E8M0FNU,
-          .shape = {"m / 32, n / 256, 256", groups, blocks, bytes},
-          .use = Use::written};
 }
 
 } // namespace
@@ -90,11 +80,14 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
       {.name = "smooth", .dtype = problem.smooth_type, .shape = {"n", n}, .align = align});
   arguments.checkIf(problem.rows, args.rows, rowCount());
   const QuantGroups grouped = groups(problem);
-  if (problem.prepared_scales)
-    arguments.check(args.scale, preparedScales(m, n));
-  else
+  if (problem.prepared_scales) {
+    Expected scales = preparedScales("scale", "m / 32, n / 256, 256", m, n);
+    scales.use = Use::written;
+    arguments.check(args.scale, scales);
+  } else {
     arguments.check(args.scale, writtenScales(grouped, problem.scale == ScaleOf::row, m, n,
                                               problem.group ? "m, n / group" : "m, n / 32"));
+  }
   const RowConfig ofLargest = largestConfig(call.config);
   const std::int64_t each = ofLargest.block / ofLargest.threads;
   if (problem.scale == ScaleOf::tensor && m > mostRowsOfTensor(each)) [[unlikely]]
