@@ -155,6 +155,14 @@ struct Order {
                 });
   }
 
+  /// What a kernel writes: items at an address, or with none the result.
+  HostOperand resultAt(std::int64_t to) const {
+    HostOperand y = operandOf(op);
+    if (to)
+      y.address = to;
+    return y;
+  }
+
   /// Sorts the parts of the rows and keeps the first of each, up to `kept`: of rows of one part as the
   /// result, of others as items at `to`.
   void sortParts(const HostOperand &from, bool raw, std::int64_t n, std::int64_t first,
@@ -162,11 +170,8 @@ struct Order {
     const std::int64_t parts = ceilDiv(n, part.size());
     const bool last = to == 0;
     const Rows how{descending, raw};
-    HostOperand y = operandOf(op);
-    if (!last)
-      y.address = to;
     run({.name = name(last ? "part" : "first_of_part", how) + "_" + std::to_string(part.items),
-         .x = {y, from},
+         .x = {resultAt(to), from},
          .i = {static_cast<std::int32_t>(n), static_cast<std::int32_t>(parts),
                static_cast<std::int32_t>(first), static_cast<std::int32_t>(kept)},
          .grid = count * parts,
@@ -257,11 +262,8 @@ struct Order {
     const std::int64_t parts = ceilDiv(n, kMoved.size());
     const bool last = to == 0;
     const Rows how{descending, raw};
-    HostOperand y = operandOf(op);
-    if (!last)
-      y.address = to;
     run({.name = name(last ? "places" : "move", how) + "_" + std::to_string(bit),
-         .x = {y, from, {.address = sums, .stride = {}, .extent = {}}},
+         .x = {resultAt(to), from, {.address = sums, .stride = {}, .extent = {}}},
          .i = {static_cast<std::int32_t>(n), static_cast<std::int32_t>(parts),
                static_cast<std::int32_t>(first), static_cast<std::int32_t>(op->ne[0])},
          .grid = count * parts,
