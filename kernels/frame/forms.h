@@ -17,11 +17,13 @@ namespace kernels::impl {
 template <class P, template <class> class Params>
 void compileFirstThatFits(const Compiler<P> &compiler,
                           std::span<const FamilyKernel<P, Params>> forms, Dim3 block) {
+  if (forms.size() == 1) { // there is no choice, and no need to look at its code
+    compiler(forms.front(), block);
+    return;
+  }
   const FamilyKernel<P, Params> *found = &forms.front();
   std::optional<std::uint64_t> least; // bytes of scratch memory
   for (const FamilyKernel<P, Params> &form : forms) {
-    if (forms.size() == 1)
-      break;
     const Executable code = compiler.codeOf(form, block);
     if (code.scratch_bytes() == 0 && code.spills() == 0) {
       found = &form;
