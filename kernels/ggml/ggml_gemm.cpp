@@ -113,8 +113,8 @@ GgmlGemmConfig registersConfig(const GgmlGemmProblem &problem, std::int64_t m,
     config.tile_m = 16;
     config.tile_n = blocksOf(16, wide) >= choice.wideBlocks ? wide : 16;
   } else {
-    // The smallest tiles of which each compute unit has one at most. Larger ones would leave more units without
-    // work.
+    // The smallest tiles that are no more than there are compute units. Larger tiles would leave more units
+    // without work.
     const std::optional<GpuSize> gpu = gpuSize(target);
     const std::int64_t units = gpu ? gpu->computeUnits : 0;
     const bool once16 = blocksOf(16, 16) <= units, once = once16 || blocksOf(16, wide) <= units;
