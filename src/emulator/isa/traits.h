@@ -48,6 +48,9 @@ enum class Trait : uint8_t {
   PacksHalves,        ///< each half of the result is made of one operand alone
   ChangesDestination, ///< reads the register that it writes, which LLVM does not tie
   SignExtends,        ///< copies the sign of the field that it extracts
+  // For the cycle estimate:
+  WaitsForProduct, ///< a vector instruction that waits until a matrix instruction of its wave is
+                   ///< through, though others may issue (matrix::CoExecution::packed)
 };
 using TraitSet = flydsl::support::EnumSet<Trait>;
 

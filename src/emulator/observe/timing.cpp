@@ -89,12 +89,6 @@ Activity activityOf(Pace pace) {
     return Activity::Scalar;
   }
 }
-/// Whether a vector instruction waits until a matrix instruction of its wave is through, though others may issue
-/// beside it: matrix::CoExecution::packed.
-bool waitsForWholeProduct(std::string_view name) {
-  return name.starts_with("v_dot") || name == "v_pk_mov_b32" || name == "v_pk_add_f32" ||
-         name == "v_pk_mul_f32" || name == "v_pk_fma_f32";
-}
 } // namespace
 
 uint64_t ServingUnit::reserve(uint64_t from, uint64_t cycles) {
@@ -207,7 +201,7 @@ const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {
   switch (inst.op->cls) {
   case Class::Valu:
     c.pace = Pace::Vector;
-    c.isPacked = waitsForWholeProduct(inst.op->name);
+    c.isPacked = inst.op->has(Trait::WaitsForProduct);
     c.cycles = static_cast<uint16_t>(vectorCycles(*inst.op, figures_));
     break;
   case Class::Mfma:

@@ -199,7 +199,8 @@ template <bool A, bool B> void dot4Fp8(Wave &w, const Inst &i) {
   }
 }
 template <bool A, bool B> constexpr OpDef dot4(const char *name) {
-  return {name, dot4Fp8<A, B>, Class::Valu, Type::F32, {Type::B32, Type::B32, Type::F32}};
+  return {name, dot4Fp8<A, B>,         Class::Valu, Type::F32, {Type::B32, Type::B32, Type::F32},
+          {},   Trait::WaitsForProduct};
 }
 /// Conversions of floats of 8 bits, whose clamp bit chooses the format on gfx1250.
 consteval OpDef fp8Op(const char *name, Handler fn, Type dst, Type s1 = Type::None,

@@ -88,7 +88,7 @@ template <class T, Form F> void dot2(Wave &w, const Inst &i) {
 }
 template <class T, Form F>
 constexpr OpDef dot(const char *name, Type d, Type s, Type s2 = Type::None) {
-  return {name, dot2<T, F>, Class::Valu, d, {s, s, s2}};
+  return {name, dot2<T, F>, Class::Valu, d, {s, s, s2}, {}, Trait::WaitsForProduct};
 }
 
 /// Elements whose signedness the negation bits of the first two operands tell.
@@ -144,9 +144,10 @@ template <unsigned Bits> void accumulateProducts(Wave &w, const Inst &i) {
 }
 
 constexpr OpDef kOps[] = {
-    signature<I32, U32, U32>("v_dot2c_i32_i16", accumulateProducts<16>),
-    signature<I32, U32, U32>("v_dot4c_i32_i8", accumulateProducts<8>),
-    signature<I32, U32, U32>("v_dot8c_i32_i4", accumulateProducts<4>),
+    signature<I32, U32, U32>("v_dot2c_i32_i16", accumulateProducts<16>)
+        .with(Trait::WaitsForProduct),
+    signature<I32, U32, U32>("v_dot4c_i32_i8", accumulateProducts<8>).with(Trait::WaitsForProduct),
+    signature<I32, U32, U32>("v_dot8c_i32_i4", accumulateProducts<4>).with(Trait::WaitsForProduct),
     dot<Half, Form::Packed>("v_dot2_f32_f16", Type::F32, Type::F16Pair, Type::F32),
     dot<Half, Form::Accumulate>("v_dot2c_f32_f16", Type::F32, Type::F16Pair),
     dot<Half, Form::Accumulate>("v_dot2acc_f32_f16", Type::F32, Type::F16Pair),
@@ -154,8 +155,10 @@ constexpr OpDef kOps[] = {
     dot<Bfloat, Form::Packed>("v_dot2_f32_bf16", Type::F32, Type::BF16Pair, Type::F32),
     dot<Bfloat, Form::Accumulate>("v_dot2c_f32_bf16", Type::F32, Type::BF16Pair),
     dot<Bfloat, Form::Short>("v_dot2_bf16_bf16", Type::BF16, Type::BF16Pair, Type::BF16),
-    {"v_dot4_i32_iu8", dotChosen<8>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}},
-    {"v_dot8_i32_iu4", dotChosen<4>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}},
+    OpDef{"v_dot4_i32_iu8", dotChosen<8>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}}
+        .with(Trait::WaitsForProduct),
+    OpDef{"v_dot8_i32_iu4", dotChosen<4>, Class::Valu, Type::B32, {Type::B32, Type::B32, Type::B32}}
+        .with(Trait::WaitsForProduct),
     laneSat<I32, U32, U32, I32>(
         "v_dot2_i32_i16",
         [](uint32_t a, uint32_t b, int32_t c) {
@@ -165,7 +168,8 @@ constexpr OpDef kOps[] = {
         [](uint32_t a, uint32_t b, int32_t c) {
           return static_cast<int32_t>(clip32(int64_t(c) + int64_t(int16_t(a)) * int16_t(b) +
                                              int64_t(int16_t(a >> 16)) * int16_t(b >> 16)));
-        }),
+        })
+        .with(Trait::WaitsForProduct),
     laneSat<U32, U32, U32, U32>(
         "v_dot2_u32_u16",
         [](uint32_t a, uint32_t b, uint32_t c) {
@@ -175,7 +179,8 @@ constexpr OpDef kOps[] = {
           uint64_t r =
               uint64_t(c) + uint64_t(a & 0xffff) * (b & 0xffff) + uint64_t(a >> 16) * (b >> 16);
           return r >> 32 ? ~0u : static_cast<uint32_t>(r);
-        }),
+        })
+        .with(Trait::WaitsForProduct),
 };
 } // namespace
 

@@ -585,7 +585,8 @@ constexpr OpDef kOps[] = {
           for (int k = 0; k < 4; ++k)
             r += int8_t(a >> (8 * k)) * int8_t(b >> (8 * k));
           return clampI32(r);
-        }),
+        })
+        .with(Trait::WaitsForProduct),
     laneSat<U32, U32, U32, U32>(
         "v_dot4_u32_u8",
         [](u32 a, u32 b, u32 c) {
@@ -598,7 +599,8 @@ constexpr OpDef kOps[] = {
           for (int k = 0; k < 4; ++k)
             r += byteOf(a, k) * byteOf(b, k);
           return r >> 32 ? ~0u : u32(r);
-        }),
+        })
+        .with(Trait::WaitsForProduct),
     laneSat<I32, U32, U32, I32>(
         "v_dot8_i32_i4",
         [](u32 a, u32 b, i32 c) {
@@ -611,7 +613,8 @@ constexpr OpDef kOps[] = {
           for (int k = 0; k < 8; ++k)
             r += (i32(a << (28 - 4 * k)) >> 28) * (i32(b << (28 - 4 * k)) >> 28);
           return clampI32(r);
-        }),
+        })
+        .with(Trait::WaitsForProduct),
     laneSat<U32, U32, U32, U32>(
         "v_dot8_u32_u4",
         [](u32 a, u32 b, u32 c) {
@@ -624,7 +627,8 @@ constexpr OpDef kOps[] = {
           for (int k = 0; k < 8; ++k)
             r += (a >> (4 * k) & 15) * (b >> (4 * k) & 15);
           return r >> 32 ? ~0u : u32(r);
-        }),
+        })
+        .with(Trait::WaitsForProduct),
 };
 } // namespace
 

@@ -264,11 +264,15 @@ constexpr OpDef kOps[] = {
     packed<U16, U16, U16>("v_pk_lshrrev_b16", [](uint32_t a, uint32_t b) { return b >> (a & 15); }),
     packed<I16, U16, I16>("v_pk_ashrrev_i16", [](uint32_t a, int32_t b) { return b >> (a & 15); }),
     packedFloat<F32, F32, F32>("v_pk_fma_f32",
-                               [](float a, float b, float c) { return fma(a, b, c); }),
-    packedFloat<F32, F32>("v_pk_mul_f32", [](float a, float b) { return mul(a, b); }),
-    packedFloat<F32, F32>("v_pk_add_f32", [](float a, float b) { return add(a, b); }),
+                               [](float a, float b, float c) { return fma(a, b, c); })
+        .with(Trait::WaitsForProduct),
+    packedFloat<F32, F32>("v_pk_mul_f32", [](float a, float b) { return mul(a, b); })
+        .with(Trait::WaitsForProduct),
+    packedFloat<F32, F32>("v_pk_add_f32", [](float a, float b) { return add(a, b); })
+        .with(Trait::WaitsForProduct),
     OpDef{"v_pk_mov_b32", packedMove, Class::Valu, Type::B64, {Type::B32, Type::B32, Type::None}}
-        .flows(Flow::PackedMove),
+        .flows(Flow::PackedMove)
+        .with(Trait::WaitsForProduct),
     {"v_fma_mix_f32", mixOp<-1>, Class::Valu, Type::F32, {Type::F32, Type::F32, Type::F32}},
     {"v_fma_mixlo_f16", mixOp<0>, Class::Valu, Type::F16, {Type::F32, Type::F32, Type::F32}},
     {"v_fma_mixhi_f16", mixOp<1>, Class::Valu, Type::F16, {Type::F32, Type::F32, Type::F32}},
