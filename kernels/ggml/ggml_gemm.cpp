@@ -90,11 +90,11 @@ struct GgmlRegistersChoice {
   std::int64_t mostRows; ///< more are multiplied by tiles in shared memory
   /// A block of up to 16 rows of a has 32 rows of weights where that leaves so many blocks, otherwise 16.
   std::int64_t wideBlocks;
-  std::int64_t manyBlocks; ///< from which on blocks are of 256 threads,
-  int threads;             ///< and otherwise of so many
+  int threads; ///< of a block, where all blocks run at once
 };
-constexpr GgmlRegistersChoice kRegistersChoices[] = {{64, 256, 256, 512, 512},
-                                                     {32, 64, 48, 1, 256}};
+/// The threads of a block where compute units have several blocks after each other.
+constexpr int kThreadsOfMany = 256;
+constexpr GgmlRegistersChoice kRegistersChoices[] = {{64, 256, 256, 512}, {32, 64, 48, 256}};
 
 const GgmlRegistersChoice &registersChoice(const Target &target) {
   return *std::ranges::find(kRegistersChoices, target.wave_size(), &GgmlRegistersChoice::wave);
@@ -109,20 +109,19 @@ GgmlGemmConfig registersConfig(const GgmlGemmProblem &problem, std::int64_t m,
     return (m + tileM - 1) / tileM * ((problem.n + tileN - 1) / tileN);
   };
   const int wide = problem.gated ? 16 : 32; // a gated tile has as many rows of weights again
+  const std::optional<GpuSize> gpu = gpuSize(target);
+  const std::int64_t units = gpu ? gpu->computeUnits : 0;
   if (few) {
     config.tile_m = 16;
     config.tile_n = blocksOf(16, wide) >= choice.wideBlocks ? wide : 16;
   } else {
     // The smallest tiles that are no more than there are compute units. Larger tiles would leave more units
     // without work.
-    const std::optional<GpuSize> gpu = gpuSize(target);
-    const std::int64_t units = gpu ? gpu->computeUnits : 0;
     const bool once16 = blocksOf(16, 16) <= units, once = once16 || blocksOf(16, wide) <= units;
     config.tile_m = once ? 16 : 32;
     config.tile_n = once16 ? 16 : wide;
   }
-  const auto blocks = [&](int tileN) { return blocksOf(config.tile_m, tileN); };
-  config.threads = blocks(config.tile_n) >= choice.manyBlocks ? 256 : choice.threads;
+  config.threads = blocksOf(config.tile_m, config.tile_n) > units ? kThreadsOfMany : choice.threads;
   // No more waves than have units, and one for each row of tiles.
   const auto shape = ggmlRegistersShape(problem, config, target);
   if (shape)
