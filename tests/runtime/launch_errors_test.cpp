@@ -234,10 +234,12 @@ TEST_CASE("what HIP refuses is a RuntimeError that names the kernel") {
   fake().failNext = 719;
   std::string text = refused<fx::RuntimeError>(x, 1, {.block = 64});
   CHECK_THAT(text, Contains("launching kernel checked on device 0: hipErrorLaunchFailure (719)"));
+  CHECK_THAT(text, Contains("answers every call with this until Device::reset()"));
   fx::Kernel unloadable{"unloadable", [](FakeInt32) {}};
   fake().failNext = 200;
   CHECK_THROWS_WITH(unloadable(1).launch({.block = 64}),
-                    Contains("loading kernel unloadable on device 0: hipErrorInvalidImage (200)"));
+                    Contains("loading kernel unloadable on device 0: hipErrorInvalidImage (200)") &&
+                        !Contains("Device::reset"));
   unloadable(1).launch({.block = 64});
 }
 

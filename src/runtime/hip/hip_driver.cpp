@@ -18,6 +18,11 @@ const HipFunctions *hip = nullptr;
 hipStream_t streamOf(void *stream) { return static_cast<hipStream_t>(stream); }
 hipEvent_t eventOf(void *event) { return static_cast<hipEvent_t>(event); }
 
+/// Whether the device answers every later call so too, until it is reset: a kernel ended in the middle.
+bool staysOnDevice(hipError_t code) {
+  return code == hipErrorIllegalAddress || code == hipErrorLaunchFailure || code == hipErrorAssert;
+}
+
 std::string errorText(Status status) {
   const auto code = static_cast<hipError_t>(status);
   const char *name = hip->hipGetErrorName(code);
@@ -28,6 +33,8 @@ std::string errorText(Status status) {
     message += std::string(": ") + text;
   if (const char *more = hip->emulatorErrorText ? hip->emulatorErrorText() : nullptr; more && *more)
     message += std::string(": ") + more;
+  if (staysOnDevice(code))
+    message += "; the device answers every call with this until Device::reset()";
   return message;
 }
 
