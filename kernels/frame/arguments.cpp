@@ -237,9 +237,9 @@ void Arguments::expectApart(const Noted &written, const Noted &other,
     failShared(written.name, other.name, other.isWritten, maySame);
 }
 
-void Arguments::failShared(const char *name, const char *other, bool isWritten,
+void Arguments::failShared(std::string_view name, std::string_view other, bool isWritten,
                            bool maySame) const {
-  fail(std::string(name) + " shares memory with " + other +
+  fail(std::string(name) + " shares memory with " + std::string(other) +
        (isWritten ? ", and both are written" : ", which is read while it is written") +
        "; give it memory of its own" +
        (maySame ? ", or exactly that of " + std::string(other) : ""));

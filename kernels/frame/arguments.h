@@ -281,12 +281,12 @@ private:
   /// An operand that was checked, and its memory from the first byte to the last.
   struct Noted {
     const TensorArg *tensor;
-    const char *name;
+    std::string_view name;
     std::int64_t begin, end;
     bool isWritten;
   };
-  [[gnu::always_inline]] void note(const TensorArg &tensor, const char *name, std::int64_t bytes,
-                                   bool isWritten) const {
+  [[gnu::always_inline]] void note(const TensorArg &tensor, std::string_view name,
+                                   std::int64_t bytes, bool isWritten) const {
     if (!bytes)
       return;
     if (count_ == kMostOperands) [[unlikely]]
@@ -297,7 +297,7 @@ private:
   static bool isSame(const TensorArg &written, const TensorArg &read);
   void expectApart(const Noted &written, const Noted &other,
                    std::initializer_list<InPlace> allowed) const;
-  [[noreturn]] void failShared(const char *name, const char *other, bool isWritten,
+  [[noreturn]] void failShared(std::string_view name, std::string_view other, bool isWritten,
                                bool maySame) const;
   [[noreturn]] void failMany() const;
   [[noreturn]] void refuse(const TensorArg &, const Expected &, Finding) const;

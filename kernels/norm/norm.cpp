@@ -138,7 +138,7 @@ NormParams<OnHost> Norm::checked(const NormProblem &problem, const NormArgs &arg
           .gain = operandOf<1>(args.gain),
           .shift = operandOf<1>(args.shift),
           .batches = static_cast<std::int32_t>(batches),
-          .rowsOfBatch = static_cast<std::int32_t>(m / batches),
+          .rowsOfBatch = static_cast<std::int32_t>(m) / static_cast<std::int32_t>(batches),
           .rows = operandOf<0>(args.rows)};
 }
 
