@@ -95,7 +95,7 @@ struct BlockPlace {
             head,
             first,
             part,
-            valuePart,
+            rematerialised_uniform(valuePart),
             rematerialised_uniform(queries),
             rematerialised_uniform(keys),
             startQ,
