@@ -31,6 +31,14 @@ inline Expected preparedMxScales(const GemmProblem &problem, const char *name, s
   scales.reason = "a lane loads those of several blocks together";
   return scales;
 }
+/// The same of so many experts, each with rows of its own.
+inline Expected preparedMxScales(const GemmProblem &problem, const char *name, std::int64_t experts,
+                                 std::int64_t rows) {
+  Expected scales = preparedMxScales(problem, name, rows);
+  const auto [groups, blocks, bytes] = PreparedScales::shape(rows, problem.k);
+  scales.shape = {"experts, rows / 32, k / 256, 256", experts, groups, blocks, bytes};
+  return scales;
+}
 
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -53,7 +53,7 @@ private:
     const std::int64_t groups = groupsOf(problem_.b_groups, problem_.k) * columns;
     const std::int64_t scales = hasBlockScales(product_)
                                     ? scaleBlocks(columns) * scaleBlocks(problem_.k)
-                                : hasMxScales(product_) ? columns * (problem_.k / kMxBlock)
+                                : hasMxScales(product_)                  ? mxScalesOf(columns)
                                 : problem_.scale_b == Scales::per_tensor ? 1
                                                                          : columns;
     return {
@@ -68,12 +68,26 @@ private:
                         .stride = {}},
         .groupZeros = {.address = after(p_.groupZeros.address, groups, u8), .stride = {}},
         .seed = Int64(0),
-        .m = p_.places,
+        .m = endOfRows(),
         .scaleC = {.address = p_.scaleC.address,
                    .stride = {Int64(scalesOfRowOfC(problem_)), Int64(1)}},
         .residual = {.address = Int64(0), .stride = {Int64(0)}},
         .rows = {.address = Int64(0), .stride = {}},
         .seedMemory = {.address = Int64(0), .stride = {}}};
+  }
+  /// The end of the rows that there are, as the views of the product have it. Prepared scales of rows past those of
+  /// the tile may never have been written.
+  Int32 endOfRows() const {
+    if (problem_.scale_a_layout == OperandLayout::prepared)
+      return at_.tile.row + at_.tile.rows;
+    return p_.places;
+  }
+  /// The scales of so many rows of an expert's weights, as they lie.
+  std::int64_t mxScalesOf(std::int64_t rows) const {
+    if (problem_.scale_b_layout != OperandLayout::prepared)
+      return rows * (problem_.k / kMxBlock);
+    const auto [groups, blocks, bytes] = PreparedScales::shape(rows, problem_.k);
+    return groups * blocks * bytes;
   }
   Tensor ids() const { return p_.sortedIds.view(i32, p_.places); } // (places)
   /// The id of a row of the tile.
@@ -160,7 +174,13 @@ private:
       epilogue.then(byWeights(tile));
     if (rows_ || problem_.c_rows != GroupedRows::places)
       return scatter(epilogue, sums, tile);
-    storeTile(product_, tile, epilogue, sums, tileOfResults(product_, tile, own_), own_);
+    const Tensor to = tileOfResults(product_, tile, own_); // (tileM, tileN)
+    if (problem_.scale_c_layout != OperandLayout::prepared)
+      return storeTile(product_, tile, epilogue, sums, to, own_);
+    const QuantGroups groups{kMxBlock, problem_.scale, BlockScale::ceil, true};
+    const Tensor scales = scalesOfGroups(groups, own_.scaleC, p_.places,
+                                         static_cast<int>(problem_.n)); // (places, n / 32)
+    storeInBlocks(tile, epilogue, sums, to, problem_.c, scales, kMxBlock, true);
   }
   /// Adds neighbours of a row, from a column on, to what is there.
   void addTo(const Pointer &row, const Int32 &column, const Vector &values) const {

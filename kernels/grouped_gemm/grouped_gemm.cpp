@@ -33,9 +33,8 @@ Sizes sizesOf(const Arguments &arguments, const GroupedGemmProblem &problem,
     return {places, rows};
   const bool isSlots = problem.c_rows == GroupedRows::slots;
   if (args.c.rank() != (isSlots ? 3 : 2))
-    arguments.fail(isSlots
-                       ? "c is a tensor (tokens, topk, n), because its rows are those of slots"
-                       : "c is a matrix (tokens, n), because its rows are those of tokens");
+    arguments.fail(isSlots ? "c is a tensor (tokens, topk, n), because its rows are those of slots"
+                           : "c is a matrix (tokens, n), because its rows are those of tokens");
   return {places, args.c.shape()[0]};
 }
 
@@ -48,12 +47,13 @@ void checkPlaces(const Arguments &arguments, const GroupedGemmProblem &problem,
   if (problem.groups == GroupLayout::units && places % problem.unit)
     arguments.fail(found + "units have " + to_string(problem.unit) + " each");
   if (problem.groups == GroupLayout::masked && places != problem.experts * problem.capacity)
-    arguments.fail(found + to_string(problem.experts) + " experts of " + to_string(problem.capacity) + " each have " +
+    arguments.fail(found + to_string(problem.experts) + " experts of " +
+                   to_string(problem.capacity) + " each have " +
                    to_string(problem.experts * problem.capacity));
   if (sizes.tokens > kIdTokens)
     arguments.fail((problem.a_rows == GroupedRows::tokens ? "a has " : "c has ") +
-                   to_string(sizes.tokens) + " tokens; a number of 24 bits counts them, " + to_string(kIdTokens) +
-                   " are the most");
+                   to_string(sizes.tokens) + " tokens; a number of 24 bits counts them, " +
+                   to_string(kIdTokens) + " are the most");
 }
 
 /// Rows that are gathered lie in one buffer.
@@ -102,15 +102,15 @@ Strided<OnHost, 2> checkB(const Arguments &arguments, const GroupedGemmProblem &
     checkPrepared(arguments, "b", *b.prepared(), memory, problem.weight(), Use::read);
     return {.address = address(memory), .stride = {}};
   }
-  arguments.check(memory, {.name = "b",
-                           .dtype = problem.b,
-                           .shape = {"experts, n, k", problem.experts, problem.columns(), problem.k},
-                           .free = 2,
-                           .align = kPieceBytes * 8 / problem.b.memory_bits(),
-                           .reason = kLoadedPieces,
-                           .reach = {.counts = {0, config.tile_n},
-                                     .bytes = kMostBufferBytes,
-                                     .what = "a tile"}});
+  arguments.check(
+      memory,
+      {.name = "b",
+       .dtype = problem.b,
+       .shape = {"experts, n, k", problem.experts, problem.columns(), problem.k},
+       .free = 2,
+       .align = kPieceBytes * 8 / problem.b.memory_bits(),
+       .reason = kLoadedPieces,
+       .reach = {.counts = {0, config.tile_n}, .bytes = kMostBufferBytes, .what = "a tile"}});
   const int elements = PackedOperand{problem.b}.elements();
   return {.address = address(memory),
           .stride = {strideOf(memory, 0) / elements, strideOr(memory, 1, problem.k) / elements}};
@@ -120,14 +120,13 @@ Strided<OnHost, 2> checkC(const Arguments &arguments, const GroupedGemmProblem &
                           const GemmConfig &config, const TensorArg &c, const Sizes &sizes) {
   const std::int64_t n = problem.n;
   if (problem.c_rows == GroupedRows::slots)
-    return arguments.operand<2>(
-        c, {.name = "c",
-            .dtype = problem.c,
-            .shape = {"tokens, topk, n", sizes.tokens, problem.topk, n},
-            .free = 2,
-            .use = Use::written,
-            .align = storedTogether(n),
-            .reason = kStoredGroups});
+    return arguments.operand<2>(c, {.name = "c",
+                                    .dtype = problem.c,
+                                    .shape = {"tokens, topk, n", sizes.tokens, problem.topk, n},
+                                    .free = 2,
+                                    .use = Use::written,
+                                    .align = storedTogether(n),
+                                    .reason = kStoredGroups});
   if (problem.c_rows == GroupedRows::tokens)
     return arguments.operand<2>(c, {.name = "c",
                                     .dtype = problem.c,
@@ -136,9 +135,9 @@ Strided<OnHost, 2> checkC(const Arguments &arguments, const GroupedGemmProblem &
                                     .use = Use::written,
                                     .align = storedTogether(n),
                                     .reason = kStoredGroups});
-  Expected expected = productRows(
-      problem.c, sizes.places, n,
-      {.counts = {config.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"});
+  Expected expected =
+      productRows(problem.c, sizes.places, n,
+                  {.counts = {config.tile_m}, .bytes = kMostBufferBytes, .what = "a tile"});
   expected.shape.modes = "places, n";
   arguments.check(c, expected);
   return {.address = address(c),
@@ -159,8 +158,8 @@ void checkGroups(const Arguments &arguments, const GroupedGemmProblem &problem,
   numbers(problem.groups != GroupLayout::offsets, args.counts, "counts",
           {"experts", problem.experts});
   numbers(problem.has_ids(), args.sorted_ids, "sorted_ids", {"places", sizes.places});
-  numbers(problem.weights != RoutedWeights::none, args.weights, "weights",
-          {"places", sizes.places}, f32);
+  numbers(problem.weights != RoutedWeights::none, args.weights, "weights", {"places", sizes.places},
+          f32);
 }
 
 /// Scales and bias; gives scale_a.
@@ -177,11 +176,20 @@ Strided<OnHost, 2> checkScales(const Arguments &arguments, const GroupedGemmProb
                      .reason = kStoredGroups});
   if (problem.scale_a == Scales::mx) {
     const std::int64_t ofRow = problem.k / kMxBlock;
-    arguments.checkIf(
-        true, args.scale_b,
-        mxScales(productOf(problem), "scale_b", {"experts, n, k / 32", experts, columns, ofRow}));
+    const GemmProblem product = productOf(problem);
+    const bool isPreparedA = problem.scale_a_layout == OperandLayout::prepared,
+               isPreparedB = problem.scale_b_layout == OperandLayout::prepared;
+    arguments.checkIf(true, args.scale_b,
+                      isPreparedB ? preparedMxScales(product, "scale_b", experts, columns)
+                                  : mxScales(product, "scale_b",
+                                             {"experts, n, k / 32", experts, columns, ofRow}));
     arguments.checkIf(true, args.scale_a,
-                      mxScales(productOf(problem), "scale_a", {"m, k / 32", rows, ofRow}));
+                      isPreparedA ? preparedMxScales(product, "scale_a", rows)
+                                  : mxScales(product, "scale_a", {"m, k / 32", rows, ofRow}));
+    if (isPreparedA) {
+      const auto shape = PreparedScales::shape(rows, problem.k);
+      return {.address = address(args.scale_a), .stride = {shape[1] * shape[2], shape[2]}};
+    }
     return {.address = address(args.scale_a), .stride = {ofRow, 1}};
   }
   if (problem.scale_a == Scales::per_block) {
@@ -190,8 +198,9 @@ Strided<OnHost, 2> checkScales(const Arguments &arguments, const GroupedGemmProb
         {.name = "scale_b",
          .dtype = problem.scale,
          .shape = {"experts, n / 128, k / 128", experts, scaleBlocks(columns), blocks}});
-    arguments.checkIf(true, args.scale_a,
-                      {.name = "scale_a", .dtype = problem.scale, .shape = {"m, k / 128", rows, blocks}});
+    arguments.checkIf(
+        true, args.scale_a,
+        {.name = "scale_a", .dtype = problem.scale, .shape = {"m, k / 128", rows, blocks}});
     return {.address = address(args.scale_a), .stride = {blocks, 1}};
   }
   const bool isOneA = problem.scale_a == Scales::per_tensor,
@@ -220,6 +229,16 @@ Strided<OnHost, 0> scalesOfC(const Arguments &arguments, const GroupedGemmProble
                 .shape = {block == kMxBlock ? "places, n / 32" : "places, n / 128", sizes.places,
                           scalesOfRowOfC(problem)},
                 .use = Use::written};
+  if (problem.scale_c_layout == OperandLayout::prepared) {
+    if (const std::int64_t bytes = sizes.places * scalesOfRowOfC(problem);
+        bytes > std::numeric_limits<std::int32_t>::max())
+      arguments.fail(
+          "scale_c has " + to_string(bytes) +
+          " bytes; prepared scales of c have less than 2 GiB. Call the plan for parts of "
+          "the places");
+    expected = preparedScales("scale_c", "places / 32, n / 256, 256", sizes.places, problem.n);
+    expected.use = Use::written;
+  }
   arguments.checkIf(problem.scale_c != Scales::none, args.scale_c, expected);
   return {.address = address(args.scale_c), .stride = {}};
 }
@@ -272,18 +291,17 @@ Grouped::Work Grouped::prepare(const Call<GroupedGemmProblem> &call, bool stores
   checkGroups(arguments, problem, args, sizes);
   const Strided<OnHost, 2> scaleA = checkScales(arguments, problem, args, sizes);
   const Strided<OnHost, 0> scaleC = scalesOfC(arguments, problem, args, sizes);
-  const GroupOperands groups = checkScaleGroups(
-      arguments, problem.b_groups, args.group_scales, args.group_zeros,
-      {"experts, k / size, n", problem.experts, groupsOf(problem.b_groups, problem.k),
-       problem.columns()});
+  const GroupOperands groups =
+      checkScaleGroups(arguments, problem.b_groups, args.group_scales, args.group_zeros,
+                       {"experts, k / size, n", problem.experts,
+                        groupsOf(problem.b_groups, problem.k), problem.columns()});
   arguments.expectApart();
   if (sizes.places == 0)
     return {};
   const std::int64_t blocks =
       tilesDown(problem, config, sizes.places) * tilesAcross(productOf(problem), config);
   if (blocks > std::numeric_limits<std::int32_t>::max())
-    arguments.fail("c has up to " + to_string(blocks) +
-                   " tiles; a grid has at most 2147483647");
+    arguments.fail("c has up to " + to_string(blocks) + " tiles; a grid has at most 2147483647");
   return {.blocks = blocks,
           .params = {.a = a,
                      .b = b,
@@ -303,8 +321,8 @@ Grouped::Work Grouped::prepare(const Call<GroupedGemmProblem> &call, bool stores
                      .scaleC = scaleC}};
 }
 
-GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfig &,
-                              std::int64_t m, const Sampler &sampler) {
+GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfig &, std::int64_t m,
+                              const Sampler &sampler) {
   const Sample sample = sampleOf(problem, m);
   const std::int64_t experts = problem.experts, columns = problem.columns(), n = problem.n,
                      k = problem.k, places = sample.places, across = scaleBlocks(k),
@@ -313,10 +331,17 @@ GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfi
                      rows = problem.a_rows == GroupedRows::tokens ? tokens : places;
   const bool blocks = problem.scale_a == Scales::per_block,
              isOneA = problem.scale_a == Scales::per_tensor,
-             isOneB = problem.scale_b == Scales::per_tensor,
-             isMx = problem.scale_a == Scales::mx,
+             isOneB = problem.scale_b == Scales::per_tensor, isMx = problem.scale_a == Scales::mx,
              blocksOfC = columnsOfScaleC(problem.scale_c) != 0;
   const DType ofScales = typeOfScales(productOf(problem));
+  const auto prepared = [](OperandLayout layout) { return layout == OperandLayout::prepared; };
+  const auto shapeB = PreparedScales::shape(columns, k), shapeC = PreparedScales::shape(places, n);
+  const Extents scalesB = prepared(problem.scale_b_layout)
+                              ? Extents{experts, shapeB[0], shapeB[1], shapeB[2]}
+                              : Extents{experts, columns, k / kMxBlock},
+                scalesC = prepared(problem.scale_c_layout)
+                              ? Extents(shapeC)
+                              : Extents{places, scalesOfRowOfC(problem)};
   const auto numbers = [&](bool has, const char *name, std::int64_t count, Role role) {
     return sampleIf(has, sampler, name, i32, Extents{count}, role);
   };
@@ -344,19 +369,18 @@ GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfi
           .weights = sampleIf(problem.weights != RoutedWeights::none, sampler, "weights", f32,
                               Extents{places}),
           .scale_a = sampleIf(problem.scale_a != Scales::none, sampler, "scale_a", ofScales,
-                              isMx     ? Extents{rows, k / kMxBlock}
-                              : blocks ? Extents{rows, across}
-                              : isOneA ? Extents{1}
-                                       : Extents{rows}),
+                              isMx || blocks ? scalesOfRowsOfA(problem, rows)
+                              : isOneA       ? Extents{1}
+                                             : Extents{rows}),
           .scale_b = sampleIf(problem.scale_b != Scales::none, sampler, "scale_b", ofScales,
-                              isMx     ? Extents{experts, columns, k / kMxBlock}
+                              isMx     ? scalesB
                               : blocks ? Extents{experts, scaleBlocks(columns), across}
                               : isOneB ? Extents{experts}
                                        : Extents{experts, columns}),
-          .scale_c = sampleIf(problem.scale_c != Scales::none, sampler, "scale_c",
-                              blocksOfC ? problem.scale : DType(f32),
-                              blocksOfC ? Extents{places, scalesOfRowOfC(problem)} : Extents{1},
-                              blocksOfC ? Role::output : Role::input),
+          .scale_c =
+              sampleIf(problem.scale_c != Scales::none, sampler, "scale_c",
+                       blocksOfC ? problem.scale : DType(f32), blocksOfC ? scalesC : Extents{1},
+                       blocksOfC ? Role::output : Role::input),
           .group_scales =
               sampleIf(problem.b_groups.size != 0, sampler, "group_scales", problem.b_groups.scale,
                        Extents{experts, groupsOf(problem.b_groups, k), columns}),
@@ -369,6 +393,24 @@ GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfi
 } // namespace kernels::impl
 
 namespace kernels {
+
+std::vector<std::uint8_t> prepare_expert_scales(std::int64_t experts, std::int64_t rows,
+                                                std::int64_t k,
+                                                std::span<const std::uint8_t> scales) {
+  const auto size = static_cast<std::int64_t>(scales.size());
+  if (experts < 0 || (experts ? size % experts : size))
+    throw Error("prepare_expert_scales: there are " + std::to_string(size) + " scales of " +
+                std::to_string(experts) + " experts; each has as many as the others");
+  std::vector<std::uint8_t> all;
+  for (std::int64_t expert = 0; expert < experts; ++expert) {
+    const auto own = scales.subspan(static_cast<std::size_t>(expert * (size / experts)),
+                                    static_cast<std::size_t>(size / experts));
+    const std::vector<std::uint8_t> prepared = prepare_scales(rows, k, own);
+    all.insert(all.end(), prepared.begin(), prepared.end());
+  }
+  return all;
+}
+
 FLYDSL_KERNEL_FAMILY(GroupedGemmProblem)
 } // namespace kernels
 FLYDSL_NAMESPACE_END

@@ -42,6 +42,8 @@ inline GemmProblem productOf(const GroupedGemmProblem &problem) {
           .scale_b = problem.scale_b,
           .scale_c = problem.scale_c,
           .scale = problem.scale,
+          .scale_a_layout = problem.scale_a_layout,
+          .scale_b_layout = problem.scale_b_layout,
           .b_groups = problem.b_groups,
           .bias = problem.bias,
           .bias_type = problem.bias_type,
@@ -53,6 +55,14 @@ inline GemmProblem productOf(const GroupedGemmProblem &problem) {
 inline std::int64_t scalesOfRowOfC(const GroupedGemmProblem &problem) {
   const int block = columnsOfScaleC(problem.scale_c);
   return block ? (problem.n + block - 1) / block : 0;
+}
+
+/// The extents of scales of a row of a, so many rows, that are of blocks or of 32 elements.
+inline Extents scalesOfRowsOfA(const GroupedGemmProblem &problem, std::int64_t rows) {
+  if (problem.scale_a_layout != OperandLayout::prepared)
+    return {rows, problem.scale_a == Scales::mx ? problem.k / kMxBlock : scaleBlocks(problem.k)};
+  const auto [groups, blocks, bytes] = PreparedScales::shape(rows, problem.k);
+  return {groups, blocks, bytes};
 }
 
 /// Rows of tiles that are enough for any groups of so many places.

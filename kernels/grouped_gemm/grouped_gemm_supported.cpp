@@ -63,6 +63,53 @@ Support pairsSupported(const GroupedGemmProblem &problem) {
   return {};
 }
 
+/// Whether rows of a with prepared scales lie as these take them: in whole groups from the first place on.
+Support scalesOfASupported(const GroupedGemmProblem &problem) {
+  if (problem.scale_a_layout == OperandLayout::rows)
+    return {};
+  if (problem.a_rows == GroupedRows::tokens)
+    return Support::no("scale_a_layout is prepared and a_rows is tokens; scales of rows that are "
+                       "gathered lie by rows: scale_a_layout is rows");
+  if (problem.groups == GroupLayout::offsets)
+    return Support::no(
+        "scale_a_layout is prepared and groups is offsets, by which an expert begins at any "
+        "place; prepared scales are of groups that begin at multiples of 16: scale_a_layout "
+        "is rows, or groups is units or masked");
+  return {};
+}
+
+/// The rows of c whose prepared scales lie together.
+constexpr int kPreparedRows = PreparedScales::kRows;
+
+/// Whether scales of c are prepared for a second product, if they are.
+Support scalesOfCSupported(const GroupedGemmProblem &problem, const Target &target) {
+  constexpr int kColumns = kMxBlock * PreparedScales::kScales;
+  if (problem.scale_c_layout == OperandLayout::rows)
+    return {};
+  const auto no = [](const std::string &why) {
+    return Support::no("scale_c_layout is prepared" + why);
+  };
+  if (problem.scale_c_layout == OperandLayout::columns)
+    return Support::no("scale_c_layout is columns; scales of c lie by rows or are prepared");
+  if (problem.scale_c != Scales::mx || problem.scale_a != Scales::mx ||
+      mxForms(target, problem.a, problem.b)->a.scalesOfLane() != 1)
+    return no(
+        "; scales that are prepared are those of Scales::mx of a, b and c, on gfx950. Others lie "
+        "by rows");
+  if (problem.n % kColumns)
+    return no(" and " + is("n", problem.n) + "; blocks of prepared scales have " +
+              to_string(kColumns) +
+              " columns, and n is a multiple of that. By rows it is one of 32");
+  if (problem.groups == GroupLayout::offsets)
+    return no(" and groups is offsets, by which an expert begins at any place; groups is units or "
+              "masked, or scale_c_layout is rows");
+  const bool isUnits = problem.groups == GroupLayout::units;
+  if (const std::int64_t rows = isUnits ? problem.unit : problem.capacity; rows % kPreparedRows)
+    return no(" and " + is(isUnits ? "unit" : "capacity", rows) +
+              "; prepared scales are of groups of 32 places, and it is a multiple of that");
+  return {};
+}
+
 /// From how many rows on tiles are dealt to the dies.
 constexpr int kOrderedTileM = 64;
 
@@ -217,9 +264,12 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const Target &targ
     return Support::no("a and b are of type f32; " + target.name() +
                        " has no matrix instructions of f32, by which groups are multiplied. Give "
                        "them as f16 or bf16");
-  const Support product = Gemm::supported(productOf(problem), target);
-  if (!product)
-    return product;
+  for (const Support &answer :
+       {Gemm::supported(productOf(problem), target), scalesOfASupported(problem)})
+    if (!answer)
+      return answer;
+  if (const Support answer = scalesOfCSupported(problem, target); !answer)
+    return answer;
   if (tilesFor(problem, kMostRowsOfCall, target).empty())
     return Support::no("no tile has as few rows as a unit, or as many as k has room for");
   return {};
@@ -239,6 +289,10 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const GemmConfig &
   if (problem.groups == GroupLayout::masked && problem.capacity % std::max(config.tile_m, 1))
     return Support::no(is("tile_m", config.tile_m) + "; it divides the capacity, " +
                        to_string(problem.capacity));
+  if (problem.scale_c_layout == OperandLayout::prepared && config.tile_m % kPreparedRows)
+    return Support::no(
+        is("tile_m", config.tile_m) +
+        "; with prepared scales of c, of groups of 32 places, it is a multiple of 32");
   if (hasMover(config, target) && problem.a_rows == GroupedRows::tokens) {
     // A lane of the wave gives the number of each row that the wave gathers (rocdl::tensor_rows).
     const int lanes = target.wave_size(), waves = std::max(config.threads / lanes, 1);

@@ -3,6 +3,7 @@
 
 #include "blocks/products/product_rules.h"
 #include "frame/arguments.h"
+#include "gemm/mx_operands.h"
 #include "moe_forward/moe_forward_family.h"
 #include "weight/weight_family.h"
 
@@ -59,20 +60,23 @@ void checkMixture(const Arguments &arguments, const MoeForwardProblem &problem,
     return !isMx ? 1 : ofRow % 16 ? ofRow & -ofRow : 16;
   };
   const auto scalesOf = [&](const std::optional<TensorArg> &tensor, const char *name,
-                            const char *modes, std::int64_t rows, std::int64_t columns) {
+                            const char *modes, const GroupedGemmProblem &product) {
     if (ofWeights == Scales::none || ofWeights == Scales::per_row)
       return;
-    const ScaleGrid grid = scalesOfWeight(problem, rows, columns);
+    if (problem.w_scale_layout == OperandLayout::prepared)
+      return arguments.checkIf(
+          true, tensor, preparedMxScales(productOf(product), name, experts, product.columns()));
+    const ScaleGrid grid = scalesOfWeight(problem, product.columns(), product.k);
     vector(true, tensor, name, problem.scale,
            hasBlocks ? Shape{modes, experts, grid.rows, grid.columns} : Shape{"experts", experts},
-           together(columns));
+           together(product.k));
   };
   scalesOf(args.scale1, "scale1",
            isMx ? "experts, rows of w1, hidden / 32" : "experts, rows of w1 / 128, hidden / 128",
-           problem.rows1(), hidden);
+           parts.first);
   scalesOf(args.scale2, "scale2",
-           isMx ? "experts, hidden, inner / 32" : "experts, hidden / 128, inner / 128", hidden,
-           inner);
+           isMx ? "experts, hidden, inner / 32" : "experts, hidden / 128, inner / 128",
+           parts.second);
   checkVector(arguments, problem.scales != Scales::none, args.scale_x, "scale_x", problem.scale,
               hasBlocks ? Shape{isMx ? "m, hidden / 32" : "m, hidden / 128", m,
                                 scalesOfRow(problem, hidden)}

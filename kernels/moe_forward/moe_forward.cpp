@@ -115,6 +115,12 @@ Support typesSupported(const MoeForwardProblem &problem) {
   if (problem.w_scales != Scales::none &&
       !(problem.narrow() && problem.w_scales == Scales::per_row))
     return Support::no("w_scales is none, or per_row of narrow weights");
+  if (problem.w_scale_layout == OperandLayout::columns)
+    return Support::no(
+        "w_scale_layout is columns; the scales of weights lie by rows or are prepared");
+  if (problem.w_scale_layout != OperandLayout::rows && !isMx)
+    return Support::no("w_scale_layout is prepared; scales that are prepared are those of "
+                       "Scales::mx, and others lie by rows");
   if (!problem.quantised() && problem.scales != Scales::none)
     return Support::no(isOfType + ", and scales are of x of 4 and 8 bits");
   if (problem.x == f4E2M1FN && !isMx)
@@ -122,6 +128,13 @@ Support typesSupported(const MoeForwardProblem &problem) {
   if (problem.quantised() && problem.scales == Scales::none)
     return Support::no(isOfType + ", which has scales: per_row, per_block, per_tensor or mx");
   return {};
+}
+
+/// Whether the scales of h are prepared: where those of weights are, and what groups of 32 places and blocks of 256
+/// elements ask for holds. The results are the same.
+bool hasPreparedInside(const MoeForwardProblem &problem, int unit) {
+  return problem.w_scale_layout == OperandLayout::prepared && unit % PreparedScales::kRows == 0 &&
+         problem.inner % (kMxBlock * PreparedScales::kScales) == 0;
 }
 
 } // namespace
@@ -137,6 +150,7 @@ MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds, bool rou
                                    .scale_a = problem.scales,
                                    .scale_b = scalesOfWeights(problem),
                                    .scale = problem.scale,
+                                   .scale_b_layout = problem.w_scale_layout,
                                    .b_groups = problem.w_groups,
                                    .bias = problem.bias};
   MoeParts parts{.sort = {.experts = problem.experts(),
@@ -171,6 +185,8 @@ MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds, bool rou
   parts.first.alpha = problem.alpha;
   parts.first.limit = problem.limit;
   parts.first.up_offset = problem.up_offset;
+  if (hasPreparedInside(problem, unit))
+    parts.first.scale_c_layout = parts.second.scale_a_layout = OperandLayout::prepared;
   parts.second.n = problem.hidden;
   parts.second.k = problem.inner;
   parts.second.weights = ofInput ? RoutedWeights::none : RoutedWeights::output;
@@ -318,7 +334,7 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
   const std::optional<TensorArg> ofInside =
       ofRows      ? std::optional(piece(memory.insideScales, f32, {places}))
       : hasBlocks ? std::optional(piece(memory.insideScales, problem.scale,
-                                        {places, scalesOfRow(problem, inner)}))
+                                        scalesOfRowsOfA(parts.second, places)))
                   : args.scale_h;
   const auto plainInside =
       ofRows ? std::optional(piece(memory.plainInside, parts.inside->x, {places, inner}))
@@ -400,7 +416,10 @@ MoeForwardArgs Forward::args(const MoeForwardProblem &problem, const MoeForwardC
   const Scales kind = scalesOfWeights(problem);
   const auto ofWeights = [&](const char *name, std::int64_t rows, std::int64_t columns) {
     const ScaleGrid grid = scalesOfWeight(problem, rows, columns);
-    const Extents shape = hasBlocks                    ? Extents{experts, grid.rows, grid.columns}
+    const auto [groups, blocks, bytes] = PreparedScales::shape(rows, columns);
+    const bool isPrepared = problem.w_scale_layout == OperandLayout::prepared;
+    const Extents shape = isPrepared                   ? Extents{experts, groups, blocks, bytes}
+                          : hasBlocks                  ? Extents{experts, grid.rows, grid.columns}
                           : kind == Scales::per_tensor ? Extents{experts}
                                                        : Extents{experts, rows};
     return sampleIf(kind != Scales::none, sampler, name, problem.scale, shape);

@@ -461,7 +461,10 @@ void Ranks::launch(const Call<MoeRanksProblem> &call) {
   }
   const std::optional<TensorArg> rowScales = scales(memory.rowScales, hidden),
                                  insideScales =
-                                     hasBlocks ? scales(memory.insideScales, inner) : args.scale_h;
+                                     hasBlocks ? std::optional(
+                                                     piece(memory.insideScales, mixture.scale,
+                                                           scalesOfRowsOfA(parts.second, places)))
+                                               : args.scale_h;
   const ExpertDispatchArgs dispatch{.x = args.x,
                                     .ids = ids,
                                     .weights = weights,

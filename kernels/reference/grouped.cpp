@@ -41,7 +41,11 @@ public:
     };
     const auto block = static_cast<std::size_t>(scaleBlock(problem_.scale_c)),
                n = static_cast<std::size_t>(problem_.n), ofBlocks = block ? n / block : 0;
-    Expected c = anything(size), scales = anything(static_cast<std::size_t>(rows) * ofBlocks);
+    const bool isPrepared = problem_.scale_c_layout == OperandLayout::prepared;
+    Expected c = anything(size),
+             scales = anything(isPrepared ? static_cast<std::size_t>(
+                                                mxScales(OperandLayout::prepared, rows, problem_.n))
+                                          : static_cast<std::size_t>(rows) * ofBlocks);
     for (std::int64_t expert = 0; expert < problem_.experts; ++expert) {
       const auto [first, end] = placesOf(expert);
       for (std::int64_t place = first; place < end; ++place) {
@@ -63,7 +67,14 @@ public:
           for (std::size_t j = 0; j < n; ++j)
             addElement(own, values[j], errors[j]);
         put(c, own, static_cast<std::size_t>(row) * n);
-        put(scales, ownScales, static_cast<std::size_t>(row) * ofBlocks);
+        if (!isPrepared)
+          put(scales, ownScales, static_cast<std::size_t>(row) * ofBlocks);
+        for (std::size_t i = 0; isPrepared && i < ofBlocks; ++i) {
+          const auto at = static_cast<std::size_t>(
+              PreparedScales::place(row, static_cast<std::int64_t>(i), problem_.n));
+          scales.values[at] = ownScales.values[i];
+          scales.bound[at] = ownScales.bound[i];
+        }
       }
     }
     if (block)
@@ -97,9 +108,9 @@ private:
       }
     }
     for (std::size_t at = 0; at < c.values.size(); ++at)
-      c.bound.push_back(errors[at] + (2 * counts[at] + 1) *
-                                         (magnitudes[at] * host::unit(problem_.c) +
-                                          host::underflow(problem_.c)));
+      c.bound.push_back(
+          errors[at] + (2 * counts[at] + 1) *
+                           (magnitudes[at] * host::unit(problem_.c) + host::underflow(problem_.c)));
     return c;
   }
   /// Adds an element of c.
@@ -133,9 +144,8 @@ private:
     return tokens;
   }
   std::pair<std::int64_t, std::int64_t> placesOf(std::int64_t expert) const {
-    const std::int64_t first = problem_.groups == GroupLayout::masked
-                                   ? expert * problem_.capacity
-                                   : number("offsets", expert);
+    const std::int64_t first = problem_.groups == GroupLayout::masked ? expert * problem_.capacity
+                                                                      : number("offsets", expert);
     return {first, problem_.groups == GroupLayout::offsets ? number("offsets", expert + 1)
                                                            : first + number("counts", expert)};
   }
@@ -161,16 +171,18 @@ private:
                        row = problem_.a_rows == GroupedRows::tokens ? tokenOf(place) : place;
     const bool isBlocks = problem_.scale_a == Scales::per_block,
                isMx = problem_.scale_a == Scales::mx;
+    const std::int64_t scalesOfB = isMx ? mxScales(problem_.scale_b_layout, columns, k) : 0;
     double value = 0, magnitude = 0;
     for (std::int64_t i = 0; i < k; ++i) {
       double product = input("a", row * k + i) * weightOf(expert, column, i);
       if (isBlocks)
-        product *= input("scale_a", row * across + i / 128) *
-                   input("scale_b",
-                         (expert * ((columns + 127) / 128) + column / 128) * across + i / 128);
+        product *=
+            input("scale_a", row * across + i / 128) *
+            input("scale_b", (expert * ((columns + 127) / 128) + column / 128) * across + i / 128);
       if (isMx)
-        product *= input("scale_a", (row * k + i) / 32) *
-                   input("scale_b", ((expert * columns + column) * k + i) / 32);
+        product *= input("scale_a", placeOfMxScale(problem_.scale_a_layout, row, i / 32, k)) *
+                   input("scale_b", expert * scalesOfB +
+                                        placeOfMxScale(problem_.scale_b_layout, column, i / 32, k));
       value += product;
       magnitude += std::fabs(product);
     }
@@ -193,15 +205,14 @@ private:
             : 2 * (static_cast<double>(k) / 16 + 12 + static_cast<double>(across) +
                    (problem_.b_groups.size ? 2.0 * static_cast<double>(k) / problem_.b_groups.size
                                            : 0));
-    return {value * scale + bias,
-            kRounding * (roundings * magnitude * std::fabs(scale) + 6 * std::fabs(value * scale) +
-                         std::fabs(bias))};
+    return {value * scale + bias, kRounding * (roundings * magnitude * std::fabs(scale) +
+                                               6 * std::fabs(value * scale) + std::fabs(bias))};
   }
   /// The activation of a gate. An alpha other than 1 belongs to silu: x * sigmoid(alpha * x).
   Bounded active(const Bounded &x) const {
-    const double alpha = problem_.alpha,
-                 value = alpha == 1 ? activated(problem_.activation, x.value)
-                                    : x.value / (1 + std::exp(-alpha * x.value));
+    const double alpha = problem_.alpha, value = alpha == 1
+                                                     ? activated(problem_.activation, x.value)
+                                                     : x.value / (1 + std::exp(-alpha * x.value));
     if (problem_.activation == Activation::none)
       return x;
     return {value, passedOn(problem_.activation, x.value, x.error) +

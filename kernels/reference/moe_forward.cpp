@@ -77,6 +77,7 @@ Expected insideOf(const MoeForwardProblem &problem, const Inputs &inputs,
                                    .weights = ofInput ? RoutedWeights::input : RoutedWeights::none,
                                    .scale_a = problem.scales,
                                    .scale_b = scalesOfWeights(problem),
+                                   .scale_b_layout = problem.w_scale_layout,
                                    .b_groups = problem.w_groups,
                                    .bias = problem.bias,
                                    .activation = problem.activation,
@@ -162,7 +163,9 @@ Outputs expected(const MoeForwardProblem &problem, const MoeForwardConfig &confi
         return plain * inputs.at("scale2")[static_cast<std::size_t>(
                            (expert * ofRows + row % hidden / 128) * across + k / 128)];
       case Scales::mx:
-        return plain * inputs.at("scale2")[static_cast<std::size_t>((row * inner + k) / 32)];
+        return plain * inputs.at("scale2")[static_cast<std::size_t>(
+                           expert * mxScales(problem.w_scale_layout, hidden, inner) +
+                           placeOfMxScale(problem.w_scale_layout, row % hidden, k / 32, inner))];
       case Scales::per_row:
         return plain * inputs.at("scale2")[static_cast<std::size_t>(row)];
       default:

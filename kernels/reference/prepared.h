@@ -1,7 +1,7 @@
 // Where prepared weights lie, by the definition of WeightProblem.
 #pragma once
 
-#include <flydsl/kernels/weight.h>
+#include <flydsl/kernels/gemm.h>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::reference {
@@ -18,6 +18,18 @@ inline std::size_t preparedPlace(const WeightProblem &problem, std::int64_t n, s
 /// The place of the byte of elements 2k and 2k + 1 of row n among prepared weights of 4 bits.
 inline std::size_t preparedPairPlace(const WeightProblem &problem, std::int64_t n, std::int64_t k) {
   return preparedPlace({u8, problem.n, problem.k / 2}, n, k / 2);
+}
+
+/// Scales of 32 elements of a matrix (rows, k), those that fill the last blocks of prepared ones included.
+inline std::int64_t mxScales(OperandLayout layout, std::int64_t rows, std::int64_t k) {
+  const auto [groups, blocks, bytes] = PreparedScales::shape(rows, k);
+  return layout == OperandLayout::prepared ? groups * blocks * bytes : rows * (k / 32);
+}
+/// The place of the scale of 32 elements of a row among them.
+inline std::int64_t placeOfMxScale(OperandLayout layout, std::int64_t row, std::int64_t number,
+                                   std::int64_t k) {
+  return layout == OperandLayout::prepared ? PreparedScales::place(row, number, k)
+                                           : row * (k / 32) + number;
 }
 
 } // namespace kernels::reference

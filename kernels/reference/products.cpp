@@ -94,10 +94,7 @@ Outputs expected(const GemmProblem &problem, const GemmConfig &config, std::int6
   };
   const auto powerOf = [&](const char *name, OperandLayout layout, std::int64_t row,
                            std::int64_t block) {
-    const std::int64_t place = layout == OperandLayout::prepared
-                                   ? PreparedScales::place(row, block, k)
-                                   : row * (k / 32) + block;
-    return inputs.at(name)[static_cast<std::size_t>(place)];
+    return inputs.at(name)[static_cast<std::size_t>(placeOfMxScale(layout, row, block, k))];
   };
   const auto sumOf = [&](std::int64_t row, std::int64_t column) {
     const Row a = inputs.at("a");

@@ -71,6 +71,12 @@ struct FLYDSL_API GroupedGemmProblem {
   Scales scale_c = Scales::none; ///< as GemmProblem has it; of blocks, c's rows are those of places
   /// Of scales of blocks: f32, or f8E8M0FNU, powers of two, which those of Scales::mx are.
   DType scale = f32;
+  /// Of Scales::mx: rows, or prepared on gfx950, which takes a fraction of the loads' time. Those of each expert's
+  /// weights are prepared by themselves (prepare_expert_scales). Those of a are of rows of places, in units or masked.
+  OperandLayout scale_a_layout = OperandLayout::rows, scale_b_layout = OperandLayout::rows;
+  /// Of scale_c of Scales::mx: rows, or prepared, as a second product takes them for scale_a. n is a multiple of 256
+  /// then, and a unit or the capacity of 32. Groups of 32 places that have rows are written as a whole.
+  OperandLayout scale_c_layout = OperandLayout::rows;
   ScaleGroups b_groups = {}; ///< of narrow weights, as GemmProblem has them
   bool bias = false;         ///< one element for each row of b
   DType bias_type = {};      ///< f32, f16 or bf16; none: the type of c
@@ -114,7 +120,8 @@ struct FLYDSL_API GroupedGemmArgs {
   std::optional<TensorArg> weights = {}; ///< (places), f32
   /// Of rows: one for each row of a, and (experts, rows of b), f32; of tensors (1) and (experts). Of
   /// blocks: (rows of a, k / 128) and (experts, rows of b / 128, k / 128); of Scales::mx (rows of a,
-  /// k / 32) and (experts, rows of b, k / 32). Contiguous; quotients are rounded up.
+  /// k / 32) and (experts, rows of b, k / 32), prepared (places / 32, k / 256, 256) and (experts,
+  /// rows of b / 32, k / 256, 256). Contiguous; quotients are rounded up.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
   /// (1), f32, read; or of blocks (places, n / 128), of Scales::mx (places, n / 32), of type scale,
   /// written, contiguous.
@@ -130,6 +137,14 @@ template <> struct FamilyOf<GroupedGemmProblem> {
   static constexpr std::string_view name = "grouped_gemm";
 };
 using GroupedGemmPlan = Plan<GroupedGemmProblem>;
+
+/// Scales of 32 elements of the weights of experts (experts, rows, k), row after row, in the order of
+/// PreparedScales: those of one expert after those of another, each as prepare_scales makes them. Where an expert
+/// has a multiple of 32 rows, they are those of one matrix of all rows. Throws Error unless there are
+/// experts * rows * k / 32 scales.
+FLYDSL_API std::vector<std::uint8_t> prepare_expert_scales(std::int64_t experts, std::int64_t rows,
+                                                           std::int64_t k,
+                                                           std::span<const std::uint8_t> scales);
 
 } // namespace kernels
 FLYDSL_NAMESPACE_END

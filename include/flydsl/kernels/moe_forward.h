@@ -40,6 +40,8 @@ struct FLYDSL_API MoeForwardProblem {
   /// Of x of 4 and 8 bits, its weights and h: per_row, per_block of 8-bit floats, per_tensor, or mx.
   Scales scales = Scales::none;
   DType scale = f32; ///< of scales of blocks: f32, or f8E8M0FNU, powers of two
+  /// Of the scales of w1 and w2 with Scales::mx: rows, or prepared on gfx950 (GroupedGemmProblem::scale_b_layout).
+  OperandLayout w_scale_layout = OperandLayout::rows;
   /// Of w1 and w2: x's type if there is none; f4E2M1FN under x of 8 bits with Scales::mx; or narrow ones
   /// (GroupedGemmProblem): gpt-oss's f4E2M1FN with w_groups {32, f8E8M0FNU}, or u4 and i4 under 8 bits (W4A8).
   DType w = {};
@@ -111,7 +113,8 @@ struct FLYDSL_API MoeForwardArgs {
   std::optional<TensorArg> scale_x = {}, scale_h = {};
   /// (experts here, rows of w1 of an expert) and (experts here, hidden), f32, contiguous: of rows.
   /// Of scales: (experts here), f32; of blocks (experts here, rows / 128, columns / 128), of mx
-  /// (experts here, rows, columns / 32). Quotients are rounded up.
+  /// (experts here, rows, columns / 32), prepared (experts here, rows / 32, columns / 256, 256). Quotients are
+  /// rounded up.
   std::optional<TensorArg> scale1 = {}, scale2 = {};
   /// (experts here, hidden / size, rows of w1 of an expert) and (experts here, inner / size, hidden) of the
   /// groups, contiguous: of type w_groups.scale, and u8.

@@ -27,12 +27,13 @@ inline Conversion overScale(DType type, const Numeric &scale) {
 /// here.
 class TileInBlocks {
 public:
-  /// `scales` (m, n / block), f32, or u8 as exponents.
+  /// `scales` (m, n / block), f32, or u8 as exponents. `allRows`: rows of the tile past the last one of C have
+  /// scales, too, of any value.
   TileInBlocks(const TileOfC &tile, const Epilogue &epilogue, const GroupSums &sums, DType type,
-               const Tensor &scales, int block)
-      : tile_(tile), type_(type), scales_(scales),
-        block_(block), lie_{tile.columnsTogether() / tile.waves(), tile.waves(), tile.tilesN(),
-                            block},
+               const Tensor &scales, int block, bool allRows)
+      : tile_(tile), type_(type), scales_(scales), block_(block),
+        allRows_(allRows), lie_{tile.columnsTogether() / tile.waves(), tile.waves(), tile.tilesN(),
+                                block},
         blocks_(lie_.ofWave()) {
     for (int i = 0; i < tile.tilesM(); ++i)
       for (int j = 0; j < tile.tilesN(); ++j)
@@ -132,9 +133,9 @@ private:
     const Int32 number =
         lie_.ofTiles() ? Int32(block)
                        : Int32(tile_.wave() / lie_.sharing() + block * (lie_.together() / block_));
-    const Boolean exists = isFirstOfRow() & (placeInBlock() == 0) & (row < tile_.rows()) &
-                           (number * block_ < tile_.columnsLeft());
-    if_(exists,
+    const Boolean isOwn = isFirstOfRow() & (placeInBlock() == 0);
+    const Boolean isOfRow = allRows_ ? isOwn : Boolean(isOwn & (row < tile_.rows()));
+    if_(isOfRow & (number * block_ < tile_.columnsLeft()),
         [&] { scales_(tile_.firstRow() + row, tile_.firstColumn() / block_ + number) = scale; });
   }
 
@@ -142,14 +143,16 @@ private:
   DType type_;
   Tensor scales_;
   int block_; ///< columns of C that share a scale
+  bool allRows_;
   BlocksOfWaves lie_;
   int blocks_;                 ///< of a wave
   std::vector<Vector> values_; // (i, j)
 };
 
 inline void storeInBlocks(const TileOfC &tile, const Epilogue &epilogue, const GroupSums &sums,
-                          const Tensor &to, DType type, const Tensor &scales, int block) {
-  TileInBlocks(tile, epilogue, sums, type, scales, block).store(to);
+                          const Tensor &to, DType type, const Tensor &scales, int block,
+                          bool allRows = false) {
+  TileInBlocks(tile, epilogue, sums, type, scales, block, allRows).store(to);
 }
 
 } // namespace kernels::impl

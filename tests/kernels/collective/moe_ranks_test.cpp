@@ -80,8 +80,22 @@ std::int64_t scalesOfRow(const MoeForwardProblem &p, std::int64_t elements) {
   const std::int64_t block = scaledTogether(p);
   return (elements + block - 1) / block;
 }
-std::int64_t scaleRows(const MoeForwardProblem &p, std::int64_t rows) {
-  return p.scales == fk::Scales::mx ? rows : scalesOfRow(p, rows);
+/// The extents of the scales of so many experts' weights of so many rows.
+std::vector<std::int64_t> scaleExtents(const MoeForwardProblem &p, std::int64_t experts,
+                                       std::int64_t rows, std::int64_t columns) {
+  if (p.w_scale_layout == fk::OperandLayout::prepared) {
+    const auto [groups, blocks, bytes] = fk::PreparedScales::shape(rows, columns);
+    return {experts, groups, blocks, bytes};
+  }
+  return {experts, p.scales == fk::Scales::mx ? rows : scalesOfRow(p, rows),
+          scalesOfRow(p, columns)};
+}
+/// How many elements have such extents.
+std::int64_t elementsOf(const std::vector<std::int64_t> &extents) {
+  std::int64_t all = 1;
+  for (const std::int64_t extent : extents)
+    all *= extent;
+  return all;
 }
 
 /// The type of a prepared weight's memory.
@@ -95,9 +109,8 @@ struct Weights {
   explicit Weights(const MoeForwardProblem &p)
       : w1(prepared(p.weight1(), 91)), w2(prepared(p.weight2(), 92)) {
     if (scaledTogether(p)) {
-      scale1 =
-          factors(p.scale, p.experts() * scaleRows(p, p.rows1()) * scalesOfRow(p, p.hidden), 93);
-      scale2 = factors(p.scale, p.experts() * scaleRows(p, p.hidden) * scalesOfRow(p, p.inner), 94);
+      scale1 = factors(p.scale, elementsOf(scaleExtents(p, p.experts(), p.rows1(), p.hidden)), 93);
+      scale2 = factors(p.scale, elementsOf(scaleExtents(p, p.experts(), p.hidden, p.inner)), 94);
     }
     if (p.bias) {
       bias1 = encoded(p.expert_type(), p.experts() * p.rows1(), 95);
@@ -145,9 +158,8 @@ public:
               .workspace = workspace.of(fx::u8, {bytes_})};
     if (scaledTogether(p)) {
       args.scale_x = scales.of(p.scale, {m_, scalesOfRow(p, p.hidden)});
-      args.scale1 =
-          scale1_.of(p.scale, {experts, scaleRows(p, p.rows1()), scalesOfRow(p, p.hidden)});
-      args.scale2 = scale2_.of(p.scale, {experts, scaleRows(p, p.hidden), scalesOfRow(p, p.inner)});
+      args.scale1 = scale1_.of(p.scale, fx::Extents(scaleExtents(p, experts, p.rows1(), p.hidden)));
+      args.scale2 = scale2_.of(p.scale, fx::Extents(scaleExtents(p, experts, p.hidden, p.inner)));
     }
     if (p.bias) {
       args.bias1 = bias1_.of(p.expert_type(), {experts, p.rows1()});
@@ -462,6 +474,19 @@ TEST_CASE("mixtures over ranks in the microscaling formats, their products apart
     MoeRanksProblem registered = problem;
     registered.registered = true;
     expectRight(registered, {7, 9}, 1);
+    // With prepared scales of weights, and of h in units of 32.
+    MoeRanksProblem prepared = problem;
+    prepared.mixture.w_scale_layout = fk::OperandLayout::prepared;
+    prepared.mixture.inner = 256;
+    if (!fk::supported(prepared)) {
+      CHECK(fx::Device(0).target().name() != "gfx950");
+      continue;
+    }
+    expectRight(prepared, {7, 9}, 1, fused(prepared));
+    prepared.mixture.router.experts = 2;
+    prepared.capacity = 32;
+    REQUIRE(fk::choose(prepared, prepared.tokens).unit == 32);
+    expectRight(prepared, {7, 9}, 1);
   }
 }
 
