@@ -50,6 +50,20 @@ inline constexpr GemmTile kCdnaTiles[] = {
     {32, 128, 256, 256, 0, 1, 1},  {32, 64, 512, 256, 0, 1, 0, 2, 1, false, 8},
     {16, 128, 256, 256},           {16, 64, 512, 256},
 };
+/// The same for a of 8 bits with prepared scales, whose blocks have 256 elements of K. The first one is for weights of
+/// 4 bits; for those of 8 a lane has no room. The second one is for them where the scales of a lie by rows, which each
+/// wave loads for all rows of its tile. (bench/silicon/README.md has the estimates.)
+inline constexpr GemmTile kCdnaPreparedScales[] = {
+    {128, 256, 256, 256},
+    {64, 256, 256, 256},
+    {128, 128, 256, 256},
+    {64, 128, 256, 256},
+    {64, 64, 256, 256, 0, 1, 0, 2},
+    {32, 128, 256, 256},
+    {32, 64, 512, 256},
+    {16, 128, 256, 256},
+    {16, 64, 512, 256},
+};
 /// Groups of waves that take turns, over prepared weights (gfx950), where each compute unit has such a tile.
 inline constexpr GemmTile kPreparedGroups = {256, 256, 128, 512, 0, 2, 0, 1, 1, true};
 /// Sums take twice as many registers of a lane in waves of 32 lanes, and an instruction can
@@ -181,13 +195,21 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
   }
   if (problem.scale_c == Scales::per_block)
     return target.has(Feature::mfma) ? Tiles(kCdnaBlocksOfC) : Tiles(kRdnaBlocksOfC);
-  const bool hasScales = problem.scale_a == Scales::mx;
+  const bool hasScales = problem.scale_a == Scales::mx,
+             isPrepared = problem.scale_a_layout == OperandLayout::prepared ||
+                          problem.scale_b_layout == OperandLayout::prepared;
   if (isWide && hasScales && !few)
     return Tiles(kGfx1250Mx).subspan(problem.b.memory_bits() < 8 ? 0 : 1);
   if (isWide)
     return problem.b_layout != OperandLayout::prepared ? Tiles(kGfx1250Unprepared)
            : few                                       ? Tiles(kGfx1250FewRows)
                                                        : Tiles(kGfx1250Tiles);
+  if (isPrepared && problem.a.memory_bits() == 8 && !few &&
+      problem.b_layout == OperandLayout::prepared)
+    return Tiles(kCdnaPreparedScales)
+        .subspan(problem.b.memory_bits() < 8                     ? 0
+                 : problem.scale_a_layout == OperandLayout::rows ? 1
+                                                                 : 2);
   if (target.has(Feature::mfma))
     return problem.b_layout != OperandLayout::prepared ? Tiles(kCdnaUnprepared)
            : few                                       ? Tiles(kCdnaFewRows)

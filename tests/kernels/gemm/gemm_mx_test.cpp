@@ -356,6 +356,18 @@ TEST_CASE("the hot loop of products of the microscaling formats") {
   }
 }
 
+TEST_CASE("tiles of 8 bits with prepared scales spill none") {
+  const fx::Target target = fx::Target::parse("gfx950");
+  for (const fx::DType b : {fx::f4E2M1FN, fx::f8E4M3FN}) {
+    GemmProblem problem = mx(fx::f8E4M3FN, b, 4096, 4096);
+    problem.scale_a_layout = problem.scale_b_layout = OperandLayout::prepared;
+    const GemmConfig config = fk::choose(problem, 2048, target);
+    CHECK(config.tile_m == 128);
+    CHECK(config.tile_n == (b == fx::f4E2M1FN ? 256 : 128));
+    expectNoSpillsWith(problem, config, target);
+  }
+}
+
 TEST_CASE("every product of the microscaling formats that is supported has a tile") {
   for (const char *name : {"gfx950", "gfx1250"}) {
     const fx::Target target = fx::Target::parse(name);

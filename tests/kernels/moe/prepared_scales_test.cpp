@@ -282,6 +282,34 @@ TEST_CASE("every mixture with prepared scales that is supported has a configurat
       }
 }
 
+// Of 8 bits the tiles are others than with scales by rows: their steps are blocks of 256 elements.
+TEST_CASE("tiles of products with prepared scales of 8 bits are as wide as those by rows, and "
+          "spill none") {
+  const fx::Target target = fx::Target::parse("gfx950");
+  for (const fx::DType b : {fx::f4E2M1FN, fx::f8E4M3FN}) {
+    GroupedGemmProblem first = grouped(fx::f8E4M3FN, b, 3072, 3072);
+    first.experts = 8;
+    first.unit = 128;
+    GroupedGemmProblem second = first;
+    first.c = fx::f8E4M3FN;
+    first.scale_c = Scales::mx;
+    first.scale_c_layout = second.scale_a_layout = kPrepared;
+    first.a_rows = GroupedRows::tokens;
+    first.gated = GatedPairs::halves;
+    first.activation = fk::Activation::silu;
+    for (const GroupedGemmProblem &each : {first, second}) {
+      const GemmConfig config = fk::choose(each, 8192, target);
+      INFO(fx::to_config(each).str());
+      const bool isGathered = each.a_rows == GroupedRows::tokens, ofFour = b == fx::f4E2M1FN;
+      CHECK(config.tile_m == (ofFour || !isGathered ? 128 : 64));
+      CHECK(config.tile_n == (ofFour || isGathered ? 256 : 128));
+      CHECK(config.tile_k == 256);
+      if (ofFour && isGathered) // the others have loops of dense products, or fewer sums
+        expectNoSpillsWith(each, config, target);
+    }
+  }
+}
+
 TEST_CASE("prepared scales of groups and mixtures that do not fit are refused") {
   const auto why = [](auto change, const char *target = "gfx950") {
     GroupedGemmProblem problem = grouped(fx::f4E2M1FN, fx::f4E2M1FN, 64, 512);
