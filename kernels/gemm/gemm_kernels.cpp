@@ -12,6 +12,7 @@
 //   gemm_split  a part         both: writes them, and the last block of a tile does the rest
 //
 // gemm_block.h has the views, the main loop and the stages of a block, kernels/README.md the words.
+#include "blocks/common/call_rows.h"
 #include "blocks/products/split_k.h"
 #include "blocks/products/vector_rows.h"
 #include "frame/compile.h"
@@ -36,15 +37,15 @@ void withRows(const GemmProblem &problem, const BlockTile &tile, const Params &p
               const Body &body) {
   if (!problem.rows)
     return body(tile);
-  const Int32 there(min(gpu::uniform(Int32(p.rows.view(i32, 1)(0))), p.m).to(i32)); // (1)
-  if_(tile.row < there, [&] {
+  const Int32 rows = rowsOfCall(true, p.rows, p.m);
+  if_(tile.row < rows, [&] {
     const BlockTile part{tile.number,
                          tile.m,
                          tile.n,
                          tile.part,
                          tile.row,
                          tile.column,
-                         Int32(min(tile.rows, there - tile.row))};
+                         Int32(min(tile.rows, rows - tile.row))};
     body(part);
   });
 }

@@ -69,8 +69,8 @@ private:
   }
   /// Calls `body` with the tile from a place on, with so many of the expert's `all` rows; there is none if
   /// it has no rows.
-  void withRows(const BlockTile &tile, const Int32 &place, const Int32 &expert, const Int32 &rows,
-                const Int32 &all, const Body &body) const {
+  void withTileOfExpert(const BlockTile &tile, const Int32 &place, const Int32 &expert,
+                        const Int32 &rows, const Int32 &all, const Body &body) const {
     unless(rows <= 0, [&] {
       body({.tile = {tile.number, tile.m, tile.n, tile.part, place, tile.column,
                      Int32(min(rows, tileM()))},
@@ -85,7 +85,8 @@ private:
       const Int32 expert(experts(tile.row / problem_.unit));
       unless((expert < 0) | (expert >= experts_), [&] {
         const Int32 all(counts()(expert));
-        withRows(tile, tile.row, expert, Int32(offsets()(expert) + all) - tile.row, all, body);
+        withTileOfExpert(tile, tile.row, expert, Int32(offsets()(expert) + all) - tile.row, all,
+                         body);
       });
     });
   }
@@ -93,7 +94,7 @@ private:
     const auto capacity = static_cast<std::int32_t>(problem_.capacity);
     walk(block, p_.places / tileM(), [&](const BlockTile &tile) {
       const Int32 expert = tile.row / capacity, all = within(counts()(expert), capacity);
-      withRows(tile, tile.row, expert, all - (tile.row - expert * capacity), all, body);
+      withTileOfExpert(tile, tile.row, expert, all - (tile.row - expert * capacity), all, body);
     });
   }
   /// The rows of tiles of expert e have the numbers from first(e) = offsets[e] / tileM + e on: that
@@ -114,7 +115,7 @@ private:
       const Int32 expert = low.get(), number = tile.m - first(expert);
       unless(number < 0, [&] {
         const Int32 place = start(expert) + number * tileM(), end = start(expert + 1);
-        withRows(tile, place, expert, end - place, end - start(expert), body);
+        withTileOfExpert(tile, place, expert, end - place, end - start(expert), body);
       });
     });
   }

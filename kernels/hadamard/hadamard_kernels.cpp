@@ -21,7 +21,7 @@ public:
               const HadamardParams<OnDevice> &p, const Int32 &m)
       : problem_(problem), row_(rowShape(problem)), config_(config),
         shape_(row_, config, gpu::num_warp_threads()), p_(p), m_(m), thread_(row_, config, m),
-        lane_(thread_.lane() % shape_.lanes), wave_(thread_.lane() / shape_.lanes) {}
+        lane_(thread_.inRow() % shape_.lanes), wave_(thread_.inRow() / shape_.lanes) {}
 
   void run() {
     for (const Vector &values : thread_.load(rowsOf(p_.x, problem_.x, p_.m, row_), 0)) {

@@ -1,3 +1,4 @@
+// The host's part of norms: what is supported, the configuration, the checks of a call, its launch.
 #include "norm/norm_family.h"
 
 #include "blocks/quant/quant_rules.h"

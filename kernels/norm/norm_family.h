@@ -1,4 +1,5 @@
-// Norms, between their host file and their kernel.
+// What the host file and the kernel file of norms share: the name of the kernel and the functions of the
+// family.
 #pragma once
 
 #include "blocks/quant/group_rules.h"
@@ -42,7 +43,7 @@ template <> struct Family<NormProblem> : RowFamily<NormProblem, &NormArgs::x> {
   static C choose(const P &problem, std::int64_t m, const Target &target);
   static KernelNames kernels(const P &, const C &) { return {&kNorm}; }
   static void launch(const Call<P> &call);
-  /// What the kernel takes, of arguments that are checked.
+  /// The kernel's arguments, of a call's arguments, which it checks.
   static NormParams<OnHost> checked(const P &problem, const A &args, const Arguments &arguments);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);
   static void compile(const Compiler<P> &compiler);

@@ -11,7 +11,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// What rows are normalised by and written to, as far as the problem has it.
+/// The operands of rows besides x, as far as the problem has them.
 struct NormOperands {
   Tensor y;                                    // (m, n)
   Tensor weight;                               // (n)
@@ -21,7 +21,7 @@ struct NormOperands {
   std::optional<Tensor> scale;                 // (m), or (m, n / group); a fixed scale is (1)
   std::optional<Tensor> gate;                  // (m, n)
   std::optional<Tensor> gain, shift;           // (batches, n)
-  Int32 rowsOfBatch;                           // rows of x that share one of these
+  Int32 rowsOfBatch;                           // rows of x that share a row of gain and shift
 };
 inline NormOperands normOperands(const NormProblem &problem, const NormParams<OnDevice> &p) {
   const RowShape shape = rowShape(problem);
@@ -94,10 +94,10 @@ public:
   RowGate(NormGate function, const Tensor &gate, const RowThread &thread, bool early)
       : function_(function), gate_(gate) {
     if (early) // as the weights of NormAffine
-      kept_ = thread.load(gate_, 0);
+      loaded_ = thread.load(gate_, 0);
   }
   Vector operator()(const RowThread::Cursor &at, const Vector &values) const {
-    const Vector gate = (kept_.empty() ? at.load(gate_, 0) : kept_[at.slot()]).to(f32);
+    const Vector gate = (loaded_.empty() ? at.load(gate_, 0) : loaded_[at.slot()]).to(f32);
     return function_ == NormGate::silu ? values * sigmoidTimes(gate, gate)
                                        : sigmoidTimes(values, gate);
   }
@@ -105,7 +105,7 @@ public:
 private:
   NormGate function_;
   Tensor gate_;
-  RowValues kept_;
+  RowValues loaded_; ///< the gate of each slot; none: each pass loads it
 };
 
 /// xhat * weight + bias, times smooth if there is one.
@@ -113,7 +113,7 @@ class NormAffine {
 public:
   NormAffine(const NormOperands &operands, const RowThread &thread, bool early)
       : operands_(operands) {
-    // The loads are under way while the row is reduced, if there are registers for what they bring.
+    // The loads are under way while the row is reduced, if registers suffice for the weights (affineFits).
     if (!early)
       return;
     weight_ = thread.load(operands.weight, 0);
@@ -131,26 +131,26 @@ public:
   }
 
 private:
-  static Vector get(const RowThread::Cursor &at, const RowValues &kept, const Tensor &vector) {
-    const Vector raw = kept.empty() ? at.load(vector, 0) : kept[at.slot()];
+  static Vector get(const RowThread::Cursor &at, const RowValues &loaded, const Tensor &vector) {
+    const Vector raw = loaded.empty() ? at.load(vector, 0) : loaded[at.slot()];
     return raw.to(f32);
   }
   const NormOperands &operands_;
   RowValues weight_, bias_, smooth_;
 };
 
-/// Normalises the row of a thread. `x` makes the f32 values of one access to the row of what was read
-/// of each of `sources`; the residual is added to them.
+/// Normalises the row of a thread. `x` makes the f32 values of one access of the values that were read from
+/// each of `sources`; the residual is added to them.
 inline void normRow(const NormProblem &problem, const RowConfig &config,
                     const NormOperands &operands, const RowThread &thread, RowReduce &reduce,
                     std::vector<Tensor> sources,
                     const std::function<Vector(const std::vector<Vector> &)> &x) {
   using Cursor = RowThread::Cursor;
-  // Values that do not stay in registers are read again where they are whole.
-  const Tensor again = problem.residual ? *operands.residualOut : sources.front();
+  // A row that does not stay in registers is read again where the residual has been added already.
+  const Tensor stored = problem.residual ? *operands.residualOut : sources.front();
   if (problem.residual)
     sources.push_back(*operands.residual);
-  RowPasses row(thread, config, reduce, std::move(sources), again,
+  RowPasses row(thread, config, reduce, std::move(sources), stored,
                 [&](const Cursor &at, const std::vector<Vector> &parts) {
                   if (!problem.residual)
                     return x(parts);
@@ -177,7 +177,8 @@ inline void normRow(const NormProblem &problem, const RowConfig &config,
           ? row.reduce(Reduction::add, [](const Cursor &, const Vector &v) { return v; }) * inverseN
           : Numeric(Float32(0.0f));
   if (centred)
-    row.map([&](const Cursor &at, const Vector &v) { return at.keep(v - mean, 0); });
+    // Elements past the row are 0 - mean otherwise, and would count in the variance.
+    row.map([&](const Cursor &at, const Vector &v) { return at.padded(v - mean, 0); });
   const Numeric squares =
       row.reduce(Reduction::add, [](const Cursor &, const Vector &v) { return v * v; });
   const Numeric rstd = math::rsqrt(squares * inverseN + static_cast<float>(problem.eps));
@@ -208,7 +209,9 @@ inline void normRow(const NormProblem &problem, const RowConfig &config,
     return;
   }
   const bool fixed = problem.quantise == Quantisation::fixed;
-  const auto largest = [](const Cursor &at, const Vector &v) { return at.keep(magnitudes(v), 0); };
+  const auto largest = [](const Cursor &at, const Vector &v) {
+    return at.padded(magnitudes(v), 0);
+  };
   const Numeric scale = fixed ? Numeric((*operands.scale)(0))
                               : scaleOf(row.reduce(Reduction::max, largest, u32), problem.y);
   if (!fixed)

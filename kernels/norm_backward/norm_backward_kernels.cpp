@@ -112,7 +112,7 @@ void backwardRow(const NormBackwardProblem &problem, const NormBackwardConfig &c
                  rawDy = resident ? dy[at.slot()] : at.load(operands.dy, 0),
                  w = resident ? weight[at.slot()] : at.load(operands.weight, 0);
     const Vector centre = centred ? rawX.to(f32) - mean : rawX.to(f32);
-    return Parts{at.keep(centre * rstd, 0), rawDy.to(f32), rawDy.to(f32) * w.to(f32)};
+    return Parts{at.padded(centre * rstd, 0), rawDy.to(f32), rawDy.to(f32) * w.to(f32)};
   };
   const auto each = [&](const std::function<void(const Cursor &)> &body) {
     if (resident)
@@ -140,7 +140,7 @@ void backwardRow(const NormBackwardProblem &problem, const NormBackwardConfig &c
     const Vector inner = parts.g - parts.xhat * along;
     const Vector dx = (centred ? inner - shift : inner) * rstd;
     at.store(operands.dx, problem.residual ? dx + at.load(*operands.dresidual, 0).to(f32) : dx);
-    sums.add(at, thread.keepInside(parts.dy * parts.xhat), thread.keepInside(parts.dy));
+    sums.add(at, thread.zeroPastLastRow(parts.dy * parts.xhat), thread.zeroPastLastRow(parts.dy));
   });
 }
 
@@ -163,7 +163,7 @@ const FamilyKernel backward{
         parts.start(any);
         columns = any.load(operands.weight, 0);
       }
-      RowReduce reduce(rows, /*again=*/true);
+      RowReduce reduce(rows, /*inLoop=*/true);
       for (Int32 first : range(block * ofBlock, p.m, blocks * ofBlock)) {
         const RowThread thread(rowShape(problem), rows, p.m, Int32(first));
         backwardRow(problem, config, thread, operands, columns, reduce, parts);

@@ -105,7 +105,7 @@ const FamilyKernel largest{
         for (Int32 first : range(counted(block_idx().x * each), counted(m), grid_dim().x * each)) {
           const RowThread thread(shape, config, m, first);
           passes(thread, config, none, x, smooth).each([&](const Cursor &at, const Vector &v) {
-            ofThread = max(ofThread.get(), at.keep(magnitudes(v), 0).reduce(Reduction::max));
+            ofThread = max(ofThread.get(), at.padded(magnitudes(v), 0).reduce(Reduction::max));
           });
         }
         RowConfig whole = config;

@@ -11,7 +11,8 @@ namespace kernels::impl {
 inline Numeric largestOfRow(RowPasses &row) {
   return row.reduce(
       Reduction::max,
-      [](const RowThread::Cursor &at, const Vector &v) { return at.keep(magnitudes(v), 0); }, u32);
+      [](const RowThread::Cursor &at, const Vector &v) { return at.padded(magnitudes(v), 0); },
+      u32);
 }
 /// Writes the row of q over `scale`; `keepNan` as `quantised` has it.
 inline void storeScaled(RowPasses &row, const Tensor &q, const Numeric &scale, DType type,

@@ -3,9 +3,10 @@
 // A row has n elements, which accesses of `vector` elements cover from its start; what is left is
 // covered by single elements. Access k of the row belongs to thread k % threads. A thread's
 // accesses are its slots. Only the last slots may lie past the row for some threads, and only those
-// are guarded.
+// are guarded. kernels/README.md has the words.
 #pragma once
 
+#include "blocks/common/call_rows.h"
 #include "blocks/common/where.h"
 #include "blocks/rows/row_rules.h"
 
@@ -23,23 +24,23 @@ namespace kernels::impl {
 /// bytes of a row.
 
 /// The bytes of an access to an operand of this type, which divide the places of its rows.
-inline int accessBytes(DType type, const RowShape &row) {
-  return std::min(16, row.vector * type.memory_bits() / 8);
+inline int accessBytes(DType type, const RowShape &shape) {
+  return std::min(16, shape.vector * type.memory_bits() / 8);
 }
 /// The kernel's m rows of an operand: (m, n). Elements that share a byte are read and written as
 /// bytes: (m, n / elements of a byte).
 inline Tensor rowsOf(const Strided<OnDevice, 1> &operand, DType type, const Numeric &m,
-                     const RowShape &row) {
+                     const RowShape &shape) {
   if (type.memory_bits() >= 8)
-    return operand.view(type, {m, row.n}, accessBytes(type, row)); // (m, n)
+    return operand.view(type, {m, shape.n}, accessBytes(type, shape)); // (m, n)
   const int ofByte = 8 / type.memory_bits();
   const Strided<OnDevice, 1> bytes{.address = operand.address,
                                    .stride = {Int64(operand.stride[0] / ofByte)}};
-  return bytes.view(u8, {m, row.n / ofByte}, accessBytes(type, row)); // (m, bytes of a row)
+  return bytes.view(u8, {m, shape.n / ofByte}, accessBytes(type, shape)); // (m, bytes of a row)
 }
 /// A row that all rows share: (n).
-inline Tensor rowOf(const Strided<OnDevice, 0> &operand, DType type, const RowShape &row) {
-  return operand.view(type, row.n, accessBytes(type, row)); // (n)
+inline Tensor rowOf(const Strided<OnDevice, 0> &operand, DType type, const RowShape &shape) {
+  return operand.view(type, shape.n, accessBytes(type, shape)); // (n)
 }
 
 /// A thread's values of a row: a vector for each slot.
@@ -48,30 +49,30 @@ using RowValues = std::vector<Vector>;
 /// A thread of a block, and the row that it works on.
 class RowThread {
 public:
-  /// For the kernel's m rows. A block takes `rowsPerBlock(config)` of them: those of its number.
-  RowThread(const RowShape &row, const RowConfig &config, const Int32 &m)
-      : RowThread(row, config, m, Int32(block_idx().x * rowsPerBlock(config))) {}
-  /// The same with the first row of the block.
-  RowThread(const RowShape &row, const RowConfig &config, const Int32 &m, const Int32 &first)
-      : shape_(row), config_(config), rows_(rowsPerBlock(config)), lane_(laneOf(config)),
-        row_(rowOf(config, rows_, m, first)), inside_(insideOf(config, rows_, m, first)) {
-    const std::int64_t wide = row.n / row.vector, threads = config.threads;
-    for (std::int64_t first = 0; first < wide; first += threads)
-      slots_.push_back({row.vector, Int32(static_cast<std::int32_t>(first)),
-                        guard(first + threads <= wide, lane_ + first < wide)});
-    for (std::int64_t first = wide * row.vector; first < row.n; first += threads)
-      slots_.push_back({1, Int32(static_cast<std::int32_t>(first)),
-                        guard(first + threads <= row.n, lane_ + first < row.n)});
+  /// For the kernel's m rows. A block takes `rowsPerBlock(config)` of them by its number.
+  RowThread(const RowShape &shape, const RowConfig &config, const Int32 &m)
+      : RowThread(shape, config, m, Int32(block_idx().x * rowsPerBlock(config))) {}
+  /// For the kernel's m rows, in a block whose first row is `firstRow`.
+  RowThread(const RowShape &shape, const RowConfig &config, const Int32 &m, const Int32 &firstRow)
+      : shape_(shape), config_(config), rows_(rowsPerBlock(config)), inRow_(inRowOf(config)),
+        row_(rowNumber(config, rows_, m, firstRow)), inside_(insideOf(config, rows_, m, firstRow)) {
+    const std::int64_t wide = shape.n / shape.vector, threads = config.threads;
+    for (std::int64_t access = 0; access < wide; access += threads)
+      slots_.push_back({shape.vector, Int32(static_cast<std::int32_t>(access)),
+                        guard(access + threads <= wide, inRow_ + access < wide)});
+    for (std::int64_t access = wide * shape.vector; access < shape.n; access += threads)
+      slots_.push_back({1, Int32(static_cast<std::int32_t>(access)),
+                        guard(access + threads <= shape.n, inRow_ + access < shape.n)});
   }
 
   /// Rows of a block.
   static int rowsPerBlock(const RowConfig &config) { return config.block / config.threads; }
 
   std::size_t slots() const { return slots_.size(); }
-  /// The thread's number among those of its row.
-  const Int32 &lane() const { return lane_; }
-  /// The row; threads of a row past the last one have the last one's number, and load and store
-  /// nothing of it: another wave may be writing it, where a kernel works in place.
+  /// The thread's number among the threads of its row, 0 to config.threads - 1.
+  const Int32 &inRow() const { return inRow_; }
+  /// The number of the thread's row. A thread whose row is past the last one has the last row's number, and
+  /// neither loads nor stores anything of it: if the kernel works in place, another wave may be writing it now.
   const Int32 &row() const { return row_; }
 
   /// The elements of each slot, as they are in memory; `fill` stands where a slot is past the row.
@@ -86,8 +87,8 @@ public:
     });
   }
 
-  /// The values where the row is one of the kernel's, otherwise 0, for sums over rows.
-  Vector keepInside(const Vector &values) const {
+  /// The values, or zeros if the thread's row is past the last one: for sums over rows.
+  Vector zeroPastLastRow(const Vector &values) const {
     if (!inside_)
       return values;
     const std::int64_t size = values.size();
@@ -95,7 +96,7 @@ public:
   }
   /// Runs `body` by one thread of each row that there is.
   void once(const std::function<void()> &body) const {
-    if_(inside_ ? Boolean((lane_ == 0) & *inside_) : Boolean(lane_ == 0), body);
+    if_(inside_ ? Boolean((inRow_ == 0) & *inside_) : Boolean(inRow_ == 0), body);
   }
   /// Calls `body` with each slot, one after another.
   class Cursor;
@@ -106,29 +107,31 @@ public:
 
 private:
   struct Slot {
-    int size;                     ///< elements
-    Int32 first;                  ///< access of thread 0, the same for the whole block
-    std::optional<Boolean> valid; ///< whether it is in the row; none: always
+    int size;                     ///< elements of the access
+    Int32 access;                 ///< the number of thread 0's access; thread i has access + i
+    std::optional<Boolean> valid; ///< whether the thread's access is in the row; none: always
   };
   friend class Cursor;
-  static constexpr int kFewestLanes = 32; ///< of a wave, on all targets
+  static constexpr int kSmallestWave = 32; ///< lanes of a wave, on the targets with the fewest
 
   static std::optional<Boolean> guard(bool always, const Boolean &valid) {
     return always ? std::nullopt : std::optional<Boolean>(valid);
   }
-  static Int32 laneOf(const RowConfig &config) {
+  static Int32 inRowOf(const RowConfig &config) {
     const Int32 thread = thread_idx().x;
     return config.threads == config.block ? thread : Int32(thread % config.threads);
   }
-  static Int32 number(const RowConfig &config, int rows, const Int32 &first) {
-    return rows == 1 ? first : Int32(first + thread_idx().x / config.threads);
+  /// The row that the thread would have if the kernel had rows without end.
+  static Int32 unboundedRow(const RowConfig &config, int rows, const Int32 &firstRow) {
+    return rows == 1 ? firstRow : Int32(firstRow + thread_idx().x / config.threads);
   }
-  static Int32 rowOf(const RowConfig &config, int rows, const Int32 &m, const Int32 &first) {
-    return rows == 1 ? first : Int32(min(number(config, rows, first), m - 1));
+  static Int32 rowNumber(const RowConfig &config, int rows, const Int32 &m, const Int32 &firstRow) {
+    return rows == 1 ? firstRow : Int32(min(unboundedRow(config, rows, firstRow), m - 1));
   }
   static std::optional<Boolean> insideOf(const RowConfig &config, int rows, const Int32 &m,
-                                         const Int32 &first) {
-    return rows == 1 ? std::nullopt : std::optional<Boolean>(number(config, rows, first) < m);
+                                         const Int32 &firstRow) {
+    return rows == 1 ? std::nullopt
+                     : std::optional<Boolean>(unboundedRow(config, rows, firstRow) < m);
   }
 
   /// The thread's elements of a slot.
@@ -137,13 +140,14 @@ private:
     const std::int64_t extent = flydsl::size(row).value();
     const std::int64_t each = slot.size * extent / shape_.n; // less where elements share a byte
     const Layout accesses = make_layout({each, extent / each}, {1, each});
-    return composition(row, accesses)(_, lane_ + slot.first); // (each)
+    return composition(row, accesses)(_, inRow_ + slot.access); // (each)
   }
-  /// Of a row of the kernel's, if the thread has one. A wave has no other wave's row where it is
-  /// alone in its block.
+  /// The elements of a slot. A thread whose row is past the last one must not read the last row, whose number
+  /// it has: another wave may be writing it now. Blocks of 32 threads are one wave on every target, which
+  /// writes the row later: they need no guard.
   Vector loadSlot(const Slot &slot, const Tensor &from, double fill) const {
     const auto read = [&] { return place(slot, from).load(); };
-    const bool own = from.rank() == 2 && inside_ && config_.block > kFewestLanes;
+    const bool own = from.rank() == 2 && inside_ && config_.block > kSmallestWave;
     if (!own && !slot.valid)
       return read();
     const Boolean valid = !own          ? *slot.valid
@@ -179,27 +183,28 @@ private:
   RowShape shape_;
   RowConfig config_;
   int rows_;
-  Int32 lane_, row_;
+  Int32 inRow_, row_;
+  /// Whether the row is one of the kernel's; none if a block has one row: the grid then has as many blocks as
+  /// there are rows.
   std::optional<Boolean> inside_;
   std::vector<Slot> slots_;
 };
 
-/// Calls `body` with the number of rows that there are, of the kernel's m, in blocks that have some of
-/// them: all m, or as many as `rows` says in device memory.
+/// Calls `body` with the number of rows of a call (rowsOfCall), in blocks that have some of them.
 template <class Body>
 void withRows(bool counted, const Strided<OnDevice, 0> &rows, const Int32 &m,
               const RowConfig &config, const Body &body) {
+  const Int32 ofCall = rowsOfCall(counted, rows, m);
   if (!counted)
-    return body(m);
-  const Int32 there(min(gpu::uniform(Int32(rows.view(i32, 1)(0))), m).to(i32)); // (1)
-  if_(block_idx().x * RowThread::rowsPerBlock(config) < there, [&] { body(there); });
+    return body(ofCall);
+  if_(block_idx().x * RowThread::rowsPerBlock(config) < ofCall, [&] { body(ofCall); });
 }
 
 /// One access of a row in a loop.
 class RowThread::Cursor {
 public:
-  /// Keeps the compiler from loading for more than the next four slots ahead, for operands that
-  /// are not to fill the registers.
+  /// Keeps the compiler from loading for more than the next four slots ahead: for operands that must not fill
+  /// the registers.
   void limitLoadsAhead() const {
     if (number_ % 4 == 0)
       gpu::schedule_fence();
@@ -226,7 +231,7 @@ public:
   }
 
   /// The element of the row that the access begins with.
-  Int32 column() const { return Int32((thread_.lane_ + slot_.first) * slot_.size); }
+  Int32 column() const { return Int32((thread_.inRow_ + slot_.access) * slot_.size); }
   /// Whether the access is in the row; none: always.
   const std::optional<Boolean> &valid() const { return slot_.valid; }
   /// The number of elements of the access.
@@ -234,19 +239,20 @@ public:
   /// Writes a number for each group of `lanes` neighbouring accesses, which has the same in all
   /// its threads; a row of `to` has one element for each group.
   void storeGroup(const Tensor &to, int lanes, const Numeric &value) const {
-    const Int32 &lane = thread_.lane_;
+    const Int32 &inRow = thread_.inRow_;
     const Tensor row = to(thread_.row_, _); // (groups)
     const int threads = thread_.config_.threads, ofSlot = threads / lanes,
               count = static_cast<int>(flydsl::size(row).value());
     const Layout slots = make_layout({ofSlot, (count + ofSlot - 1) / ofSlot}, {1, ofSlot});
-    const Tensor own = composition(row, slots)(_, slot_.first / threads); // (groups of a slot)
+    const Tensor own = composition(row, slots)(_, slot_.access / threads); // (groups of a slot)
     thread_.ifInside([&] {
-      const Boolean first(lane % lanes == 0);
-      if_(slot_.valid ? Boolean(first & *slot_.valid) : first, [&] { own(lane / lanes) = value; });
+      const Boolean isFirst(inRow % lanes == 0);
+      if_(slot_.valid ? Boolean(isFirst & *slot_.valid) : isFirst,
+          [&] { own(inRow / lanes) = value; });
     });
   }
-  /// The values where they are in the row, otherwise `fill`.
-  Vector keep(const Vector &values, double fill) const {
+  /// The values, or `fill` in each element if the access is past the row.
+  Vector padded(const Vector &values, double fill) const {
     if (!slot_.valid)
       return values;
     const std::int64_t size = values.size();
@@ -285,9 +291,9 @@ inline void RowThread::stream(const std::function<void(const Cursor &)> &body) c
 /// Combines the values of all threads of a row; each of them gets the result.
 class RowReduce {
 public:
-  /// `again`: whether the block comes by the same reduction more than once, as in a loop over rows.
-  explicit RowReduce(const RowConfig &config, bool again = false)
-      : config_(config), again_(again) {}
+  /// `inLoop`: whether the block runs the same reduction more than once, as in a loop over rows.
+  explicit RowReduce(const RowConfig &config, bool inLoop = false)
+      : config_(config), inLoop_(inLoop) {}
 
   Numeric operator()(const Numeric &value, Reduction op) {
     return (*this)(std::vector<Numeric>{value}, op).front();
@@ -315,7 +321,7 @@ public:
     std::vector<Numeric> results;
     for (int i = 0; i < count; ++i)
       results.push_back(all(_, i).load().reduce(op)); // (waves)
-    if (again_)
+    if (inLoop_)
       gpu::barrier(AddressSpace::shared);
     return results;
   }
@@ -324,7 +330,7 @@ public:
 
 private:
   RowConfig config_;
-  bool again_;
+  bool inLoop_;
   SharedAllocator shared_;
 };
 

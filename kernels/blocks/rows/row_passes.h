@@ -18,12 +18,13 @@ public:
 
   using Map = std::function<Vector(const Cursor &, const Vector &)>;
 
-  /// `sources` are read once. Values that do not stay in registers are read from `again` in all
-  /// passes but the first, which `make` has written if it is none of the sources.
+  /// The first pass reads `sources` and makes the row's values of them. If the row does not stay in registers
+  /// (RowConfig::resident), later passes read `stored`: a source, or the operand to which `make` has stored the
+  /// values in the first pass.
   RowPasses(const RowThread &thread, const RowConfig &config, RowReduce &reduce,
-            std::vector<Tensor> sources, Tensor again, Make make)
+            std::vector<Tensor> sources, Tensor stored, Make make)
       : thread_(thread), resident_(config.resident), reduce_(reduce), sources_(std::move(sources)),
-        again_(std::move(again)), make_(std::move(make)) {
+        stored_(std::move(stored)), make_(std::move(make)) {
     if (!resident_)
       return;
     std::vector<RowValues> raw;
@@ -37,8 +38,8 @@ public:
     });
   }
 
-  /// Replaces all values by f of them, once if they stay in registers and in each later pass if
-  /// they do not.
+  /// Replaces all values v by f(v). In registers it is done here; otherwise f is applied to the values that
+  /// each later pass reads.
   void map(Map f) {
     if (!resident_) {
       maps_.push_back(std::move(f));
@@ -81,7 +82,7 @@ private:
       if (first)
         for (const Tensor &source : sources_)
           parts.push_back(at.load(source, 0));
-      f(at, mapped(at, first ? make_(at, parts) : at.load(again_, 0).to(f32), maps_));
+      f(at, mapped(at, first ? make_(at, parts) : at.load(stored_, 0).to(f32), maps_));
     });
   }
   /// The values after all maps.
@@ -93,7 +94,7 @@ private:
   bool resident_, first_ = true;
   RowReduce &reduce_;
   std::vector<Tensor> sources_;
-  Tensor again_;
+  Tensor stored_;
   Make make_;
   RowValues values_;
   std::vector<Map> maps_;
