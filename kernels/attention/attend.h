@@ -1,4 +1,4 @@
-// The body of the kernels of attention.
+// The body of the kernels of attention: attend(), which attention_kernels.cpp calls.
 #pragma once
 
 #include "attention/group_loop.h"
@@ -7,8 +7,8 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// The tokens of a tile, or of a block of a cache, are near one another; a packed cache has no
-/// stride of tokens.
+/// Tells the compiler that the tokens of a tile, or of a page of a cache, are near one another. A packed
+/// cache has no stride of tokens, for which this would have to be said.
 inline void assumeNearTokens(const AttentionTraced &p, const AttentionProblem &problem,
                              const AttentionConfig &config) {
   if (problem.cache == KvCache::packed)
@@ -18,32 +18,35 @@ inline void assumeNearTokens(const AttentionTraced &p, const AttentionProblem &p
     assumeNearTokens(of, problem.kv, count);
 }
 
-/// Goes over the keys of a tile of queries and stores what was found.
+/// Goes over the keys of a tile of queries and stores the results: in the workspace if the keys are
+/// split among blocks (`isSplit`).
 inline void attendTile(const AttentionShape &shape, const KvSource &source, const BlockPlace &place,
-                       WaveQueries &queries, bool parts) {
-  const auto over = [&](auto loop) {
-    loop.run(parts);
-    loop.store(parts);
+                       WaveQueries &queries, bool isSplit) {
+  const auto attendBy = [&](auto loop) {
+    loop.run(isSplit);
+    loop.store(isSplit);
   };
   if (shape.loop == AttentionLoop::groups)
-    over(GroupLoop(shape, source, place.keys, queries));
+    attendBy(GroupLoop(shape, source, place.keys, queries));
   else
-    over(TileLoop(shape, source, place, queries));
+    attendBy(TileLoop(shape, source, place, queries));
 }
 
-/// Computes the results of a block's queries over all keys, or over the block's part of them.
+/// Computes the results of a block's queries over all keys or, if `isSplit`, over the block's part of the
+/// keys.
 inline void attend(const AttentionTraced &p, const AttentionProblem &problem,
-                   const AttentionConfig &config, bool parts, const Keep &keep) {
+                   const AttentionConfig &config, bool isSplit, const Keep &keep) {
   assumeNearTokens(p, problem, config);
   const AttentionShape shape = *AttentionShape::of(problem, config, target(), keep);
   const auto eachTile = [&](const BlockPlace &tile) {
-    const BlockPlace place = shape.keep.acrossTiles ? tile : tile.again();
+    const BlockPlace place = shape.keep.acrossTiles ? tile : tile.recomputed();
     const AttentionRows rows(problem, config, p, place);
     WaveQueries queries(problem, config, shape, place, rows,
                         {p.window.left.to<Int32>(), p.window.right.to<Int32>()});
-    attendTile(shape, rows.source(), place, queries, parts);
+    attendTile(shape, rows.source(), place, queries, isSplit);
   };
-  BlockPlace::of(problem, config, p, parts, shape.valueParts()).eachTile(problem, config, eachTile);
+  BlockPlace::of(problem, config, p, isSplit, shape.valueParts())
+      .eachTile(problem, config, eachTile);
 }
 
 } // namespace kernels::impl

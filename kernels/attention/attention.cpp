@@ -1,3 +1,4 @@
+// The host's part of attention: what is supported, the configuration, the checks of a call, its launches.
 #include "attention/attention_family.h"
 
 #include "blocks/attention/csr_rules.h"

@@ -1,4 +1,5 @@
-// Attention of many queries, between its host file and its kernels.
+// What the host file and the kernel file of attention share: the names of the kernels and the functions
+// of the family.
 #pragma once
 
 #include "attention/attention_params.h"
@@ -9,7 +10,8 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 inline constexpr KernelOf<AttentionParams> kAttention{"attention"};
-/// A part of the keys for each block, into the workspace; and what combines the parts.
+/// The kernel whose blocks have a part of the keys each and write to the workspace, and the kernel that
+/// combines the parts.
 inline constexpr KernelOf<AttentionParams> kAttentionParts{"attention_parts"};
 inline constexpr KernelOf<AttentionParams> kAttentionCombine{"attention_combine"};
 

@@ -17,7 +17,7 @@
 //   attention_combine                    adds up a query's parts, weighed by their logarithms
 //
 // The first kernel is used if splits is 1, the others if it is more. attend.h is the body of the
-// first two; attention_shape.h has the numbers of a configuration that they go by.
+// first two. attention_shape.h has the sizes of a configuration's tiles. kernels/README.md has the words.
 #include "attention/attend.h"
 #include "attention/attention_family.h"
 #include "blocks/attention/combine.h"
@@ -34,14 +34,14 @@ using AttentionKernel = FamilyKernel<AttentionProblem, AttentionParams>;
 /// Registers for two waves of a SIMD, see AttentionShape::registers.
 const KernelHints kHints{.waves_per_eu = 2};
 
-/// The kernel by each row of kKeeps.
-std::vector<AttentionKernel> byRows(const KernelOf<AttentionParams> &name, bool parts) {
+/// The kernel, once for each row of kKeeps.
+std::vector<AttentionKernel> byRows(const KernelOf<AttentionParams> &name, bool isSplit) {
   std::vector<AttentionKernel> all;
   for (const Keep &keep : kKeeps)
     all.emplace_back(
         name,
-        [parts, keep](const AttentionTraced &p, const SpecOf &spec) {
-          attend(p, spec->problem, spec->config, parts, keep);
+        [isSplit, keep](const AttentionTraced &p, const SpecOf &spec) {
+          attend(p, spec->problem, spec->config, isSplit, keep);
         },
         kHints);
   return all;
@@ -73,7 +73,7 @@ void combineTile(const AttentionTraced &p, const Spec<AttentionProblem> &spec,
 }
 const AttentionKernel attentionCombine{
     kAttentionCombine, [](const AttentionTraced &p, const SpecOf &spec) {
-      BlockPlace::of(spec->problem, spec->config, p, /*parts=*/false, /*valueParts=*/1)
+      BlockPlace::of(spec->problem, spec->config, p, /*isSplit=*/false, /*valueParts=*/1)
           .eachTile(spec->problem, spec->config,
                     [&](const BlockPlace &place) { combineTile(p, spec.value(), place); });
     }};

@@ -1,4 +1,4 @@
-// A block's place in a call of attention, and the rows of operands there.
+// Which queries, head and keys a block has in a call of attention, and the rows of operands there.
 #pragma once
 
 #include "attention/attention_params.h"
@@ -20,8 +20,9 @@ namespace kernels::impl {
 
 using AttentionTraced = AttentionParams<OnDevice>;
 
-/// The number of the thread. If what follows from it is not `kept`, the compiler knows no more of it
-/// than how large it may be, and uses nothing that it has computed from another one.
+/// The number of the thread. If not `kept`, it is a copy that the compiler does not recognise
+/// (rematerialised): addresses that follow from it are computed here again, and no register holds them from
+/// an earlier phase. The mask tells the compiler how large the number may be.
 inline Int32 threadOf(const AttentionShape &shape, bool kept) {
   const Int32 thread = thread_idx().x;
   if (kept)
@@ -29,48 +30,61 @@ inline Int32 threadOf(const AttentionShape &shape, bool kept) {
   return rematerialised(thread) & static_cast<int>(std::bit_ceil(unsigned(shape.threads)) - 1);
 }
 
-/// The head of a block, and its tile of queries. Numbers are computed where they are asked for.
+/// The head of a block, and its tile of queries: `block`, its row and column in the grid, with a sequence and
+/// a head. The functions compute their numbers where they are called.
 struct HeadTile {
   GridTile<Int32> block;
-  Int32 tile; ///< of the queries of a sequence
-  Int32 row;  ///< the head among those of all sequences
+  Int32 tile; ///< the number of the tile of queries in its sequence
+  Int32 row;  ///< the number of the head among the heads of all sequences
   Int32 sequence;
   int q_heads, tile_q, valueParts;
 
   /// The tile of block `number` of a grid of `across` tiles of queries for each head of q of `batch`
-  /// sequences. `valueParts`: blocks that have the same queries and keys.
+  /// sequences; if `isSplit`, the grid has each tile once for each part of the keys.
+  /// `valueParts`: into how many runs of at most 256 elements head_v is cut. Each run has a block of
+  /// its own, and all of these blocks compute the same scores.
   static HeadTile of(const AttentionProblem &problem, const AttentionConfig &config,
-                     const Int32 &number, const Int32 &across, const Int32 &batch, bool parts,
+                     const Int32 &number, const Int32 &across, const Int32 &batch, bool isSplit,
                      int valueParts) {
     const Int32 down = batch * (problem.q_heads * valueParts);
     // A row of the grid is a head of a sequence, or a part of its values; its columns are tiles of
     // queries.
-    const auto block = GridTile<Int32>::of(config.order, number, down, across, parts);
+    const auto block = GridTile<Int32>::of(config.order, number, down, across, isSplit);
     // Under a causal mask the last queries see the most keys: they begin first.
     const Int32 tile = problem.causal ? Int32(across - 1 - block.n) : block.n,
                 row = valueParts > 1 ? Int32(block.m / valueParts) : block.m,
                 sequence = row / problem.q_heads;
-    return {block, tile, row, sequence, problem.q_heads, config.tile_q, valueParts};
+    return {.block = block,
+            .tile = tile,
+            .row = row,
+            .sequence = sequence,
+            .q_heads = problem.q_heads,
+            .tile_q = config.tile_q,
+            .valueParts = valueParts};
   }
   Int32 head() const { return row % q_heads; }
   Int32 first() const { return tile * tile_q; }
   Int32 valuePart() const { return valueParts > 1 ? Int32(block.m % valueParts) : Int32(0); }
 };
 
-/// A block's place: its sequence, head and tile of queries, its part of the keys, and which of the
-/// values' elements it has.
+/// What a block has to do: the tile of queries from `first` on, of a head of a sequence, over a part of the
+/// keys, for some of the values' elements.
 struct BlockPlace {
-  Int32 sequence, head, first, part, valuePart;
-  Int32 queries, keys;  ///< of the sequence
-  Int32 startQ, startK; ///< varlen: the sequence's first tokens
+  Int32 sequence, head;
+  Int32 first;          ///< the tile's first query in its sequence
+  Int32 part;           ///< the number of the part of the keys; 0 if they are not split
+  Int32 valuePart;      ///< the number of the run of the values' elements, below `valueParts`
+  Int32 queries, keys;  ///< how many the sequence has
+  Int32 startQ, startK; ///< varlen: the sequence's first tokens in q and in k
   Int32 across;         ///< tiles of a sequence that have blocks of their own
 
-  /// `valueParts`: blocks that have the same queries and keys.
+  /// `valueParts`: into how many runs of at most 256 elements head_v is cut. Each run has a block of
+  /// its own, and all of these blocks compute the same scores.
   static BlockPlace of(const AttentionProblem &problem, const AttentionConfig &config,
-                       const AttentionTraced &p, bool parts, int valueParts) {
+                       const AttentionTraced &p, bool isSplit, int valueParts) {
     const Int32 across = ceildiv(p.size.queries.to<Int32>(), config.tile_q);
     const HeadTile tile = HeadTile::of(problem, config, block_idx().x, across,
-                                       p.size.batch.to<Int32>(), parts, valueParts);
+                                       p.size.batch.to<Int32>(), isSplit, valueParts);
     const Int32 &sequence = tile.sequence;
     const auto index = [&](const Strided<OnDevice, 0> &of, const Int32 &i) {
       const Tensor starts = of.view(i32, p.size.batch + 1); // (batch + 1)
@@ -85,49 +99,66 @@ struct BlockPlace {
                        : problem.csr ? tokensOf(p.csr, problem.page, Int64(p.size.batch), sequence)
                        : cache       ? index(p.sequences.lengthsKv, sequence)
                                      : p.size.keys.to<Int32>();
-    return {sequence,      tile.head(),   tile.first(), tile.block.part, tile.valuePart(),
-            endQ - startQ, endK - startK, startQ,       startK,          across};
+    return {.sequence = sequence,
+            .head = tile.head(),
+            .first = tile.first(),
+            .part = tile.block.part,
+            .valuePart = tile.valuePart(),
+            .queries = endQ - startQ,
+            .keys = endK - startK,
+            .startQ = startQ,
+            .startK = startK,
+            .across = across};
   }
-  /// The same place, for which everything is computed again: nothing is kept from one tile of
-  /// queries to the next.
-  BlockPlace again() const {
-    return {sequence,
-            head,
-            first,
-            part,
-            rematerialised_uniform(valuePart),
-            rematerialised_uniform(queries),
-            rematerialised_uniform(keys),
-            startQ,
-            startK,
-            across};
+  /// The same place with numbers that the compiler does not recognise: what follows from them is computed
+  /// again, and no register holds it from one tile of queries to the next.
+  BlockPlace recomputed() const {
+    const Int32 newPart(rematerialised_uniform(valuePart)),
+        newQueries(rematerialised_uniform(queries)), newKeys(rematerialised_uniform(keys));
+    return with(first, newPart, newQueries, newKeys);
   }
-  /// Calls `body` with each tile of queries that the block has, as a place. If sequences have their
-  /// own lengths, one may be longer than the host said: its blocks take the tiles after theirs, too.
+  /// The same block at the tile of queries from `query` on.
+  BlockPlace at(const Int32 &query) const { return with(query, valuePart, queries, keys); }
+  /// Calls `body` with the block's tile of queries. With varlen a sequence may have more queries than the
+  /// host said (max_seqlen_q): its blocks then take further tiles, `across` tiles after the one before.
   template <class Body>
   void eachTile(const AttentionProblem &problem, const AttentionConfig &config, Body body) const {
     if (!problem.varlen)
       return body(*this);
-    // Starts that fall give a sequence fewer than no queries, and none.
+    // If cu_seqlens_q falls, `queries` is negative: the sequence has no tiles.
     for (Int32 from : range(counted(first), Int32(max(queries, 0)), Int32(across * config.tile_q)))
-      body(
-          BlockPlace{sequence, head, from, part, valuePart, queries, keys, startQ, startK, across});
+      body(at(from));
+  }
+
+private:
+  BlockPlace with(const Int32 &newFirst, const Int32 &newPart, const Int32 &newQueries,
+                  const Int32 &newKeys) const {
+    return {.sequence = sequence,
+            .head = head,
+            .first = newFirst,
+            .part = part,
+            .valuePart = newPart,
+            .queries = newQueries,
+            .keys = newKeys,
+            .startQ = startQ,
+            .startK = startK,
+            .across = across};
   }
 };
 
-/// How k and v lie.
+/// How k and v lie in memory.
 inline KvLayout kvLayout(const AttentionProblem &problem) {
   return kvLayoutOf(problem, headV(problem),
                     elementsTogether(problem, problem.kv) * problem.kv.bytes());
 }
 
-/// What the kernels of a problem share: the rows of operands.
+/// The rows of a call's operands at a block's place.
 class AttentionRows final : public HeadRows {
 public:
   AttentionRows(const AttentionProblem &problem, const AttentionConfig &config, AttentionTraced p,
                 const BlockPlace &place)
       : problem_(problem), config_(config), p_(std::move(p)), place_(place) {}
-  std::unique_ptr<HeadRows> again() const override {
+  std::unique_ptr<HeadRows> withArgumentsReadAgain() const override {
     return std::make_unique<AttentionRows>(problem_, config_, read_again(p_), place_);
   }
 
@@ -143,7 +174,7 @@ public:
     }
     return result;
   }
-  /// In the workspace.
+  /// The result of a part of the keys, in the workspace.
   RowResult resultOfPart(const Int32 &query, const Int32 &part) const override {
     const int splits = config_.splits, heads = problem_.q_heads;
     const Int64 allTokens(p_.size.tokens);
@@ -174,7 +205,7 @@ public:
   std::optional<Numeric> valueDescale() const override {
     return descale(p_.descale.v, scalesKeys(problem_));
   }
-  /// Keys after the last one have that one's.
+  /// Keys after the last one have the scales of the last one.
   std::function<TokenScales(const Int32 &)> tokenScales() const override {
     if (problem_.scales != KvScales::token)
       return nullptr;
@@ -187,9 +218,9 @@ public:
           return all(place_.sequence, place_.startK + token, kvHead());
         }
         const KvPlace at = source.place(token);
-        const Tensor all = of.view(
-            f32, {kAnyBlocks, problem_.page, problem_.kv_heads}); // (blocks, page, kv_heads)
-        return all(at.block, at.inside, kvHead());
+        const Tensor all =
+            of.view(f32, {kAnyPages, problem_.page, problem_.kv_heads}); // (pages, page, kv_heads)
+        return all(at.page, at.token, kvHead());
       };
       return TokenScales{scale(p_.tokenScale.k), scale(p_.tokenScale.v)};
     };
@@ -201,7 +232,7 @@ public:
     const Tensor all = p_.slopes.view(f32, {p_.size.batch, problem_.q_heads}); // (batch, q_heads)
     return gpu::uniform_load(all, {place_.sequence, place_.head});
   }
-  /// Past the last byte are the bits of the last.
+  /// Bytes after the last one are the last one again.
   std::function<Numeric(const Int32 &)> mask(const Int32 &query) const override {
     const Tensor all =
         p_.mask.rows.view(u8, {p_.size.batch, tokens(), p_.mask.bytes}); // (batch, tokens, bytes)
@@ -212,7 +243,7 @@ public:
       return bits.to(i32);
     };
   }
-  /// Keys past the last column have that one's.
+  /// Keys after the last column have the bias of the last column.
   std::function<Numeric(const Int32 &)> bias(const Int32 &query) const override {
     const Tensor all =
         p_.bias.rows.view(problem_.bias_type, {p_.size.batch, problem_.q_heads, tokens(),
@@ -237,19 +268,19 @@ public:
               tokensTwice(ofSequence(p_.v, headV(problem_)))};
     const auto table = [&]() -> Tensor {
       if (problem_.csr)
-        return blocksOf(p_.csr, Int64(p_.size.batch), place_.sequence);
-      const Tensor tables = p_.table.view(i32, {p_.size.batch, kAnyBlocks}); // (batch, blocks)
-      return tables(place_.sequence, _);                                     // (blocks)
+        return pagesOf(p_.csr, Int64(p_.size.batch), place_.sequence);
+      const Tensor tables = p_.table.view(i32, {p_.size.batch, kAnyPages}); // (batch, pages)
+      return tables(place_.sequence, _);                                    // (pages)
     };
     return {layout, keysOfHead(layout, p_.k, kvHead()), valuesOfHead(layout, p_.v, kvHead()),
             table()};
   }
 
 private:
-  /// The head of keys and values.
+  /// The head of keys and values that the block's head of q has.
   Int32 kvHead() const { return place_.head / (problem_.q_heads / problem_.kv_heads); }
-  /// Tokens of the mode of queries: those of a sequence, or with varlen, where the stride of
-  /// sequences is 0, of all.
+  /// The extent of the mode of tokens of q: the queries of a sequence. With varlen, where the stride of
+  /// sequences is 0, it is the queries of all sequences.
   Int64 tokens() const { return problem_.varlen ? p_.size.tokens : p_.size.queries; }
   Int32 token(const Int32 &query) const { return place_.startQ + query; }
   /// The number of a query among those of all sequences.

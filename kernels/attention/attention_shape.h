@@ -1,5 +1,5 @@
-// What a problem and a configuration of attention mean for its kernels, for the host and the
-// kernel.
+// The sizes of a configuration's tiles, and the memory and registers that they take: for the host and for
+// the kernels.
 #pragma once
 
 #include "attention/dma_tile.h"
@@ -21,7 +21,7 @@ inline int headV(const AttentionProblem &problem) {
 }
 /// Whether an operand of a type has a scale.
 inline bool isFloat8(DType type) { return matrixKind(type) == MatrixKind::float8; }
-/// Whether q has a scale; and k and v have some that are the same for all tokens of a head.
+/// Whether q has a scale, and whether k and v have scales that all tokens of a head share.
 inline bool scalesQueries(const AttentionProblem &problem) {
   return isFloat8(problem.q) && problem.scales != KvScales::none;
 }
@@ -40,14 +40,15 @@ inline DType probabilityType(const AttentionProblem &problem) {
   const bool fnuz = problem.kv == f8E4M3FNUZ || problem.kv == f8E5M2FNUZ;
   return fnuz ? f8E4M3FNUZ : f8E4M3FN;
 }
-/// The most elements of values of a block. Of larger ones several blocks have some each, for which
-/// all of them compute the scores.
+/// The most elements of a value that a block has. Larger values are cut into runs. Each run has a block of its
+/// own, and all of these blocks compute the same scores.
 inline constexpr int kValuesOfBlock = 256;
+/// Into how many runs head_v is cut.
 inline int valueParts(const AttentionProblem &problem) {
   return (headV(problem) + kValuesOfBlock - 1) / kValuesOfBlock;
 }
-/// The elements of a key in a tile, and of the values of a block: whole instructions and runs of both
-/// products. After those that there are in memory come zeros, which change no sum.
+/// The elements of a key in a tile, and of a block's run of a value: whole instructions and runs of both
+/// products. The elements past those in memory are zeros, which change no sum.
 inline int keyInTile(const AttentionProblem &problem, const Target &target) {
   const int fewest = problem.float8_products ? fewestOfK(target, problem.q, problem.kv) : 0;
   return roundedUp(problem.head, std::max(32, fewest));
@@ -67,24 +68,28 @@ inline double scaleOf(const AttentionProblem &problem) {
   return scaleOr(problem.scale, problem.head);
 }
 
-/// What the code keeps in registers. What it does not keep is computed or loaded again.
+/// What the code keeps in registers from one use to the next. What it does not keep, it computes or loads
+/// again: fewer registers, the same results. See docs/kernels/attention.md, "Nothing goes to scratch memory".
 struct Keep {
-  /// From one tile of queries to the next; and for groups of waves, for their last tile of keys.
+  /// Addresses from one tile of queries to the next. Groups of waves: to the last tile of keys, too.
   bool acrossTiles = true;
-  bool arguments =
-      true; ///< of results, while the loop runs; without them, they are read again after it
-  bool loadAddresses =
-      true;              ///< groups of waves: of what they load, from one tile of keys to the next
-  bool addresses = true; ///< all others; without them, a few scores are finished at a time
-  /// The scheduler may begin a phase of a tile (scores, softmax, values) before the one before it has
-  /// ended, and holds operands of both.
+  /// The kernel's arguments for the results while the loop runs. Otherwise they are read again after the loop.
+  bool arguments = true;
+  /// Groups of waves: the addresses of the tiles that they load, from one tile of keys to the next.
+  bool loadAddresses = true;
+  /// All other addresses from one tile of keys to the next. Without them, a few scores are finished at a time.
+  bool addresses = true;
+  /// The operands of two phases of a tile (scores, softmax, values): the scheduler may begin a phase before
+  /// the one before it has ended.
   bool phasesOverlap = true;
-  bool nextTile = true; ///< it is loaded while its predecessor is worked on, all of it at once
-  bool queries = true;  ///< from one tile of keys to the next
+  /// The next tile of keys and values: all of it is loaded while a tile is worked on.
+  bool nextTile = true;
+  /// The queries from one tile of keys to the next.
+  bool queries = true;
 };
 
-/// Rows in order of preference: a kernel is compiled by the first one by which it spills no registers.
-/// `choose` counts on the first. Each row keeps less than the one before.
+/// Rows in order of preference: a kernel is compiled by the first row by which it spills no registers.
+/// `choose` estimates by the first row. Each row keeps less than the row before it.
 inline constexpr std::array<Keep, 6> kKeeps = [] {
   std::array<Keep, 6> rows{};
   const auto without = [&](std::size_t first, auto... fields) {
@@ -101,13 +106,13 @@ inline constexpr std::array<Keep, 6> kKeeps = [] {
 
 /// A block's tiles, and the memory that they take.
 struct AttentionShape {
-  MatrixForm form;                ///< of keys and queries
-  MatrixForm second;              ///< of values and probabilities
-  DType kv;                       ///< of keys and values in memory
-  int head, headV;                ///< elements of a key and of a block's values in the tiles
-  int keyElements, valueElements; ///< of a key and of a value in memory
+  MatrixForm form;   ///< the instruction for keys and queries
+  MatrixForm second; ///< the instruction for values and probabilities
+  DType kv;          ///< the type of keys and values in memory
+  int head, headV;   ///< elements of a key, and of a block's run of a value, in the tiles
+  int keyElements, valueElements; ///< elements of a key and of a value in memory
   int tileQ, tileK, threads;
-  int banks; ///< of LDS
+  int banks; ///< the banks of LDS
   AttentionLoop loop;
   bool changesScores; ///< whether scores have terms besides the products, or a cap
   bool pages, packed; ///< whether keys and values come from KvCache::pages, or ::packed
@@ -143,12 +148,13 @@ struct AttentionShape {
   /// Whether tiles have more elements than there are in memory.
   bool padsKeys() const { return head > keyElements; }
   bool padsValues() const { return valueElements % headV != 0; }
-  /// Blocks that have some of the elements of values each.
+  /// Into how many runs a value is cut; each has a block of its own.
   int valueParts() const { return (valueElements + headV - 1) / headV; }
   /// Whether keys and values are widened on their way to LDS.
   bool widens() const { return kv.bytes() < form.bytes(); }
   int waves() const { return threads / form.lanes; }
-  /// Queries that all waves take at once, 16 each, and how often they do.
+  /// The queries that all waves take by one instruction each, 16 a wave; and the repeats: how many times 16
+  /// queries a wave has.
   int queriesAtOnce() const { return 16 * waves(); }
   int repeats() const { return tileQ / queriesAtOnce(); }
 
@@ -158,7 +164,7 @@ struct AttentionShape {
   // pieces; those that are read with them are in the next column, at odd ones. Of 64 banks they begin
   // at multiples of 4 pieces, and group b at 2 b: groups 0 and 3 at 0 and 2, groups 1 and 2, in the
   // next column, at 3 and 1. RDNA4 has the rows in order: there a row is one piece longer.
-  int piece() const { return form.piece(); } ///< elements
+  int piece() const { return form.piece(); } ///< elements of 16 bytes
   int rowOf(int elements) const {
     const int pieces = elements / piece(); // a multiple of 4
     if (form.sumRun == 8)
@@ -168,8 +174,9 @@ struct AttentionShape {
   int keyRow() const { return rowOf(head); }
   int keyRows8() const { return 8 * keyRow() + betweenGroups(); }
   int valueRow() const { return rowOf(tileK); }
-  /// Of values of 8 bits a lane reads the 8 bytes of a run, and twice as many neighbouring lanes are
-  /// served at a time: where these are 16 rows, half a piece is between groups, otherwise a piece.
+  /// The elements from a group of 8 rows of values to the next. If values have 8 bits, a lane reads the 8 bytes
+  /// of a run, and LDS serves twice as many neighbouring lanes at a time: if these are 16 rows, half a piece is
+  /// between groups, otherwise a piece.
   int valueRows8() const {
     if (form.bytes() == 1)
       return 8 * valueRow() + (banks == 32 ? piece() / 2 : piece());
@@ -177,8 +184,8 @@ struct AttentionShape {
   }
   /// Whether an instruction deals its rows to the lanes in groups of four (CDNA).
   bool dealsFours() const { return form.sumRun == 4; }
-  /// What lies between groups of 8 rows. If the instruction deals fours, values are written by lanes with neighbouring
-  /// keys of neighbouring groups too (KvTile), for which 2 pieces leave room.
+  /// The elements between groups of 8 rows. If the instruction deals fours, lanes with neighbouring keys of
+  /// neighbouring groups write values, too (KvTile): a gap of 2 pieces puts these in different banks.
   int betweenGroups() const { return dealsFours() ? 2 * piece() : piece(); }
   // With AttentionLoop::groups: a tile's rows of keys, and of values. LDS holds two tiles of each.
   DmaTile keyTile() const { return {tileK, head * form.bytes(), form.bytes()}; }
@@ -190,30 +197,30 @@ struct AttentionShape {
   }
 
   // The vector registers of a lane.
-  /// Of the scores, and with the results: 16 rows take `sums()` for each 16 queries.
+  /// Registers of the scores, and of scores and results: 16 rows take `sums()` for each 16 queries.
   int scoreRegisters() const { return repeats() * tileK / 16 * form.sums(); }
   int accumulators() const { return repeats() * (tileK + headV) / 16 * form.sums(); }
-  /// Of the queries: an element of a lane's row is with `across` lanes.
+  /// Registers of the queries: `across` lanes share a query and have an equal part of its elements each.
   int queryRegisters() const { return repeats() * head / form.across * form.bytes() / 4; }
-  /// Of a tile of keys and values on its way to LDS.
+  /// Registers of a tile of keys and values on its way to LDS.
   int fetchRegisters() const { return tileK * (head + headV) * kv.bytes() / 4 / threads; }
-  /// Of what else is there at the same time: probabilities, operands and addresses, and bytes of
-  /// values that are put together.
+  /// Registers of all else at that time: probabilities, operands, addresses, and bytes of values that are put
+  /// together.
   int otherRegisters() const {
     return repeats() * tileK / 16 * form.sums() * second.bytes() / 4 +
            (second.bytes() == 1 ? 72 : 48);
   }
   int fewestRegisters() const { return accumulators() + otherRegisters(); }
-  /// That a tile may take on its way to LDS if it moves before its scores are computed: those of the
-  /// scores, and what is free.
+  /// The registers that a tile may take on its way to LDS if it moves before its scores are computed: those
+  /// of the scores, and all free ones.
   int moveRegisters() const {
     const int taken = fewestRegisters() + queryRegisters() + besideRegisters();
     return scoreRegisters() + std::max(0, registers() - taken);
   }
-  /// The registers that kernels are made for: those of a lane if two waves share a SIMD.
+  /// The registers of a lane for which kernels are made: two waves share a SIMD.
   int registers() const { return registers_of_lane(form.instruction.target, 8); }
-  /// Of a lane of RDNA, which has no registers for sums alone, what a problem takes besides, about:
-  /// found by compiling what is chosen. The rows of Keep make up for what it misses.
+  /// An estimate of the further registers that a problem takes on RDNA, whose lanes have no registers for sums
+  /// alone: found by compiling what is chosen. The rows of Keep make up for what the estimate misses.
   int besideRegisters() const {
     if (form.accumulates())
       return 0;
@@ -236,9 +243,8 @@ struct AttentionShape {
     return fewestRegisters() + queryRegisters() + fetchRegisters() + besideRegisters() <=
            registers();
   }
-  /// The rows that are tried. Keys and values of pages wait for the table of the pages: on RDNA4 the
-  /// estimate is a tenth shorter where their addresses, which are not kept, leave room for what is on
-  /// its way.
+  /// The rows of kKeeps that are tried. Keys and values of pages wait for the table of the pages. On RDNA4 the
+  /// estimated time is a tenth shorter if their addresses are not kept and leave room for loads on their way.
   std::span<const Keep> keeps() const {
     const bool rdna4 = !form.accumulates() && !form.replicated();
     const auto first =

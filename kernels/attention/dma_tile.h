@@ -4,7 +4,7 @@
 // one another without gaps. Which piece of its row a place holds is free: a lane loads
 // the piece that belongs to its place. The number of a piece is xored with a number of
 // its row such that the lanes that LDS serves together (lds_layout.h) find their pieces in
-// different banks. It has 64 banks of 4 bytes, 16 pieces.
+// different banks. LDS has 64 banks of 4 bytes, which are 16 pieces.
 #pragma once
 
 #include <flydsl/dtype.h>
@@ -19,7 +19,7 @@ struct DmaTile {
 
   int rows, rowBytes, elementBytes;
 
-  int pieces() const { return rowBytes / kPiece; } ///< of a row: 4, 8 or 16
+  int pieces() const { return rowBytes / kPiece; } ///< the pieces of a row: 4, 8 or 16
   int bytes() const { return rows * rowBytes; }
   /// Loads of a thread for the tile.
   int loads(int threads) const { return bytes() / (kPiece * threads); }
@@ -35,8 +35,8 @@ struct DmaTile {
       return row / 8 % 2 * 2;
     return row % 4 / rowsAtOnce() + row / 8 % 4 * (4 / rowsAtOnce());
   }
-  /// The same for values. A transposing read takes 16 elements each of 8 rows that begin at a
-  /// multiple of 8, and of the 8 after them: if they have one byte, a piece of each row. Of
+  /// The number that a row of values is xored with. A transposing read takes 16 elements each of 8 rows
+  /// that begin at a multiple of 8, and of the 8 after them: if they have one byte, a piece of each row. Of
   /// elements of two bytes it takes two pieces side by side, of every other four rows.
   template <class Int> Int ofValues(const Int &row) const {
     if (elementBytes == 1)

@@ -1,8 +1,8 @@
 // A tile of keys and values on its way from memory into LDS.
 //
-// Keys lie in LDS as rows. Values lie there transposed, so that a lane finds neighbouring keys of an
-// element side by side: a thread loads an element of 4 keys each and writes them together. Values of
-// a packed cache are transposed in memory.
+// Keys lie in LDS as rows, (tileK, head). Values lie there transposed, (headV, tileK), so that a lane finds
+// neighbouring keys of an element side by side: a thread loads the same elements of 4 keys (a quad), and
+// writes the 4 keys of each element together. Values of a packed cache are transposed in memory already.
 #pragma once
 
 #include "attention/attention_rows.h"
@@ -18,7 +18,7 @@ class DealtPieces {
 public:
   DealtPieces(int count, int threads) : count_(count), threads_(threads) {}
   int rounds() const { return (count_ + threads_ - 1) / threads_; }
-  /// A thread's piece of a round.
+  /// The number of the thread's piece in a round.
   Int32 piece(const Int32 &thread, int round) const { return thread + round * threads_; }
   /// Runs `body` where the thread has a piece in the round.
   void where(const Int32 &thread, int round, const std::function<void()> &body) const {
@@ -34,7 +34,7 @@ private:
 
 class KvTile {
 public:
-  /// `valuePart`: which of the block's parts of values it has, of AttentionShape::valueParts.
+  /// `valuePart`: the number of the block's run of the values' elements, of AttentionShape::valueParts runs.
   KvTile(const AttentionShape &shape, const KvSource &source, const Int32 &valuePart)
       : shape_(shape), source_(source), valuePart_(valuePart),
         keys_(shared_.tensor(shape.form.b,
@@ -58,7 +58,8 @@ public:
          inRows() ? piece() : kPiece);
   }
 
-  /// The tile in LDS, in runs: keys (tileK, head), and values transposed (headV, tileK).
+  /// The tile in LDS: keys (tileK, head), and values transposed (headV, tileK). The rows of both are in the
+  /// order in which the products' instructions take them (rowsInRuns).
   const Tensor &keys() const { return keys_; }
   const Tensor &values() const { return values_; }
 
@@ -72,8 +73,8 @@ public:
   void store() const {
     each([&](const Round &round) { store(round); });
   }
-  /// Does both for some pieces at a time, which are on their way together: in the place of the scores,
-  /// which are not there yet. Where registers are few, for a round of values, or as much of keys.
+  /// Loads and writes some pieces at a time, as many as there are registers for: those of the scores, which
+  /// are not computed yet. If registers are few, these are a round of values, or as much of keys.
   void move(const Int32 &first, const Int32 &count) const {
     const Tile tile(*this, first, count);
     std::vector<Round> together;
@@ -101,14 +102,14 @@ public:
   }
 
 private:
-  static constexpr int kPiece = 8; ///< elements of values, a run
+  static constexpr int kPiece = 8; ///< elements of a value that a thread loads together
   static constexpr int kQuad = 4;  ///< keys whose values a thread transposes
   /// The registers of a round of keys, or of values.
   int registersOf(bool keys) const {
     const int elements = keys ? shape_.piece() : inRows() ? kQuad * piece() : kPiece;
     return elements * shape_.kv.bytes() / 4;
   }
-  /// A round of pieces of keys or of values, and the thread whose they are.
+  /// A round of pieces of keys or of values, and the number of the thread that takes one of them.
   struct Round {
     bool keys;
     int number;
@@ -118,7 +119,7 @@ private:
   /// A tile in memory.
   struct Tile {
     Int32 first; ///< the number of its first key
-    Int32 last;  ///< that of the last key that there is, from the first one on
+    Int32 last;  ///< the number of the last key that there is, counted from the first one
     KvRows keys, values;
 
     Tile(const KvTile &to, const Int32 &number, const Int32 &count)
@@ -130,11 +131,12 @@ private:
     }
   };
 
-  /// The tile with its rows in their order.
+  /// A tile whose rows are in the order of the instructions, with rows in their own order.
   static Tensor inOrder(const Tensor &inRuns, int rows, int columns, int stride, int stride8) {
     return make_view(inRuns.iter(), make_layout({{8, rows / 8}, columns},
                                                 {{stride, stride8}, 1})); // (rows, columns)
   }
+  /// Whether values lie in memory as rows of elements; those of a packed cache do not.
   bool inRows() const { return source_.layout().valuesInRows(); }
   /// The elements of a value that a thread loads of each of its keys: fewer if there would not be
   /// work for all threads.
@@ -198,25 +200,29 @@ private:
         fetched(fetchedKeys_, round.number)); // (piece)
   }
 
-  /// The keys and the elements of a thread's values: which four keys, and which piece of elements.
-  /// Neighbouring threads have elements of neighbouring groups of 8,
-  /// which are in different banks of LDS, then neighbouring keys. On CDNA, where groups have a
-  /// stride of two pieces, keys of two pieces come first; and because two rows are written by one
-  /// instruction, the groups that follow are those that begin in other banks than its second row:
-  /// of 32 banks every other one, as the stride of rows is two pieces, like that of the groups.
+  /// The values that a thread transposes: `piece()` elements of four keys.
   struct Quad {
-    Int32 keys, piece;
+    Int32 keys;  ///< the number of the four keys among the tile's
+    Int32 piece; ///< the number of the piece of the elements
   };
+  /// Neighbouring threads have pieces of different groups of 8 elements, which they write to different banks
+  /// of LDS. On CDNA, where groups have a stride of two pieces, the quads of two pieces of keys come first.
   Quad quadOf(const Round &round) const {
     const int groups = shape_.headV / 8, together = std::gcd(groups, 8),
               quads = shape_.tileK / kQuad, parts = 8 / piece(),
               first = shape_.dealsFours() && shape_.form.bytes() == 2 ? std::gcd(quads, 4) : 1;
-    const Int32 at = dealtValues_.piece(round.thread, round.number), of = at / (first * together),
-                rest = of / (quads / first), turn = at / first % together;
+    // The number of a thread's piece is that of (quad of `first`, turn of `together`, run of quads, rest), the
+    // first mode fastest. idx2crd of such a layout takes more instructions for some problems.
+    const Int32 number = dealtValues_.piece(round.thread, round.number),
+                runAndRest = number / (first * together), rest = runAndRest / (quads / first),
+                turn = number / first % together;
+    // The group of 8 elements of a turn. Of 32 banks it is (2,2,together/4):(2,1,4) of the turn, 0 2 1 3 of each
+    // four: an instruction writes two rows, rows have a stride of 2 pieces as groups do, and so the second row
+    // is in the banks of the group after its own.
     const Int32 group = first > 1 && shape_.banks == 32 && together % 4 == 0
                             ? Int32(turn / 4 * 4 + turn % 2 * 2 + turn / 2 % 2)
                             : turn;
-    return {of % (quads / first) * first + at % first,
+    return {runAndRest % (quads / first) * first + number % first,
             (rest / parts * together + group) * parts + rest % parts};
   }
   void fetchQuad(const Round &round, const Tile &tile) const {
@@ -226,8 +232,8 @@ private:
       fetchedValues_[std::size_t(round.number * kQuad + k)] =
           pieceOf(tile.values(quad.keys * kQuad + k), own, piece()).load().bitcast(i32);
   }
-  /// A piece of `size` elements of values in memory, for a piece of those of the tile. Past the last one
-  /// is the last one again: it becomes elements of results that are not written.
+  /// The number in memory of a piece of `size` elements of the tile's values. Pieces past the last one are
+  /// the last one again: they become elements of results that are not written.
   Int32 inMemory(const Int32 &piece, int size) const {
     const Int32 own =
         shape_.valueParts() > 1 ? Int32(piece + valuePart_ * (shape_.headV / size)) : piece;
@@ -245,10 +251,12 @@ private:
           Vector::of({rows[0].at(e), rows[1].at(e), rows[2].at(e), rows[3].at(e)})); // (quad)
   }
 
-  /// Which eight keys of an element, in the order of a packed cache.
+  /// The values of a packed cache that a thread loads: eight neighbouring keys of an element.
   struct Run {
-    Int32 keys, element;
+    Int32 keys; ///< the number of the eight keys among the tile's
+    Int32 element;
   };
+  /// Neighbouring threads have runs that are neighbours in memory.
   Run runOf(const Round &round) const {
     const int together = std::min(source_.layout().v_pack, shape_.tileK) / kPiece;
     const Int32 at = dealtValues_.piece(round.thread, round.number), of = at / together;
@@ -258,9 +266,9 @@ private:
     const Run keys = runOf(round);
     const Int32 key = keys.keys * kPiece, &last = tile.last;
     const KvPlace place = source_.place(tile.first, min(key, last / kPiece * kPiece));
-    const Tensor tokens = source_.tokens(place.block, inMemory(keys.element, 1)); // (page)
+    const Tensor tokens = source_.tokens(place.page, inMemory(keys.element, 1)); // (page)
     const Var<Vector> &run = fetchedValues_[std::size_t(round.number)];
-    run = pieceOf(tokens, place.inside / kPiece, kPiece).load().bitcast(i32);
+    run = pieceOf(tokens, place.token / kPiece, kPiece).load().bitcast(i32);
     // Tokens after the last key are whatever the page holds, and 0 times a NaN would be one.
     if_(last < shape_.tileK - 1, [&] {
       const Numeric zero = Vector::splat(0.0f, 1, shape_.kv).at(0);
@@ -277,7 +285,7 @@ private:
         fetched(fetchedValues_, round.number)); // (piece)
   }
 
-  /// What was loaded, as elements.
+  /// Words that were loaded, as elements.
   Vector fetched(const std::vector<Var<Vector>> &all, int i) const {
     return all[std::size_t(i)].get().bitcast(shape_.kv);
   }
@@ -288,10 +296,11 @@ private:
   KvSource source_;
   Int32 valuePart_;
   SharedAllocator shared_;
-  Tensor keys_, values_;               // in runs: (tileK, head), (headV, tileK)
+  Tensor keys_, values_; // in the order of the instructions: (tileK, head), (headV, tileK)
   Tensor keysInOrder_, valuesInOrder_; // the same memory: (tileK, head), (headV, tileK)
   DealtPieces dealtKeys_, dealtValues_;
-  /// As words: from one turn of the loop to the next, elements of 8 bits would take a register each.
+  /// What was loaded, as words: from one turn of the loop to the next, elements of 8 bits would take a
+  /// register each.
   std::vector<Var<Vector>> fetchedKeys_, fetchedValues_;
 };
 

@@ -1,3 +1,4 @@
+// The host's part of decoding: what is supported, the configuration, the checks of a call, its launches.
 #include "decode/decode_family.h"
 
 #include "blocks/attention/csr_rules.h"
@@ -545,7 +546,7 @@ DecodeConfig Decode::choose(const DecodeProblem &problem, std::int64_t m, const 
   // queries that are rounded, whose rows have scales.
   const bool crowded = form.replicated() || (!form.accumulates() && roundsQueries(problem));
   // Values with scales of their own take a second softmax.
-  const bool twice = !form.accumulates() && scalesWeights(problem);
+  const bool twice = !form.accumulates() && scalesProbabilities(problem);
   const int most = form.accumulates() || twice ? kSumBytes / 2
                    : crowded                   ? kSumBytes * 3 / 4
                                                : kSumBytes;

@@ -1,4 +1,5 @@
-// Attention over a paged cache, between its host file and its kernels.
+// What the host file and the kernel file of decoding share: the sizes of a step, the names of the kernels and the
+// functions of the family.
 #pragma once
 
 #include "blocks/attention/csr_pages.h"
@@ -16,25 +17,25 @@ namespace kernels::impl {
 /// value) and (m q_heads, splits); of workers, (parts, queries q_heads, value) and (parts, queries
 /// q_heads).
 template <class Side> struct DecodeParts { Strided<Side, 0> values, lse; };
-/// What scores have besides the products; see DecodeArgs.
+/// The terms of scores besides the products; see DecodeArgs.
 template <class Side> struct DecodeTerms {
   Strided<Side, 2> bias;      // (q_heads, m, columns)
-  Param<Side, Int64> columns; // of the bias
+  Param<Side, Int64> columns; // keys of a row of the bias
   Strided<Side, 1> slopes;    // (n, q_heads)
   Strided<Side, 0> sink;      // (q_heads)
   Strided<Side, 1> mask;      // (m, words)
-  Param<Side, Int64> words;   // of the mask
+  Param<Side, Int64> words;   // words of a row of the mask
 };
-/// What all kernels take.
+/// The arguments of all kernels of decoding.
 template <class Side> struct DecodeParams {
   Strided<Side, 2> q, o; // (m, q_heads, head), (m, q_heads, value)
-  /// The strides of blocks, of places in a block, which KvCache::packed does not have, and of heads.
+  /// The strides of pages, of tokens of a page, which KvCache::packed does not have, and of heads.
   Strided<Side, 3> k, v;
-  // (blocks, page, kv_heads); KvScales::head: (n, 1, kv_heads);
+  // (pages, page, kv_heads); KvScales::head: (n, 1, kv_heads);
   // KvScales::tensor: the same at strides of 0.
   Strided<Side, 3> kScale, vScale;
   Strided<Side, 2> qScale;     // (n, kv_heads), the same
-  Strided<Side, 1> blockTable; // (n, blocks)
+  Strided<Side, 1> blockTable; // (n, pages)
   Strided<Side, 0> seqLens;    // (n)
   Param<Side, Int64> windowLeft;
   Strided<Side, 0> starts; // varlen: (n + 1)
@@ -43,7 +44,7 @@ template <class Side> struct DecodeParams {
   DecodeParts<Side> parts;
   Strided<Side, 0> worklist;            // (n + 1 + workers)
   Param<Side, Int64> tokens, sequences; // m, n
-  CsrPages<Side> csr;                   // in place of block_table and seq_lens
+  CsrPages<Side> csr;                   // replaces blockTable and seqLens
 };
 inline constexpr KernelOf<DecodeParams> kDecodeWorklistKernel{"decode_worklist"}, kDecode{"decode"},
     kDecodeCombine{"decode_combine"};
@@ -68,8 +69,9 @@ inline bool scalesQueries(const DecodeProblem &problem) {
 inline bool scalesHeads(const DecodeProblem &problem) {
   return problem.scales == KvScales::tensor || problem.scales == KvScales::head;
 }
-/// Whether values have scales that weights of 8 bits take part in, see DecodeWave::step.
-inline bool scalesWeights(const DecodeProblem &problem) {
+/// Whether probabilities of 8 bits are multiplied by their values' scales before they are rounded, see
+/// DecodeWave::step.
+inline bool scalesProbabilities(const DecodeProblem &problem) {
   return narrowProducts(problem) && problem.scales == KvScales::token;
 }
 /// Rows of a sequence of `queries` that share keys: those of a group of heads. Row r is query
@@ -90,8 +92,8 @@ inline int cacheAlign(const DecodeProblem &problem) {
 inline int queryAlign(const DecodeProblem &problem) {
   return std::min(kPieceBytes / problem.q.bytes(), evenly(problem.head));
 }
-/// Elements of a key and of a value as the products take them: after those that there are come
-/// zeros, or in values what is not stored. Waves that share the values of large heads have whole
+/// Elements of a key and of a value as the products take them. Elements of keys past those in memory are zeros;
+/// those of values become results that are not stored. Waves that share the values of large heads have whole
 /// tiles of 16.
 inline int keyInSteps(const DecodeProblem &problem, const MatrixForm &form) {
   return roundedUp(problem.head, std::max(32, form.perLane() * form.across));

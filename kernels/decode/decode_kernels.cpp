@@ -57,9 +57,10 @@ void eachPart(const DecodeProblem &problem, const DecodeConfig &config, const De
   }
 }
 
-/// `again`: arguments are read again for each part of a block and for its results, which takes no
-/// scalar registers over the loops over keys.
-void decodeOfBlock(const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec, bool again) {
+/// `readsAgain`: arguments are read again for each part of a block and for its results, so that they take no
+/// scalar registers in the loops over keys.
+void decodeOfBlock(const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec,
+                   bool readsAgain) {
   const DecodeProblem problem = spec->problem;
   const DecodeConfig config = spec->config;
   const MatrixForm form = *decodeForm(problem, target());
@@ -74,13 +75,13 @@ void decodeOfBlock(const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &
       assumeNearTokens(of, f32, problem.page);
   const PagedMemory memory(problem, config, form);
   eachPart(problem, config, p, [&](const DecodePart &part) {
-    PagedBlock(problem, config, p, form, memory, part, again).run();
+    PagedBlock(problem, config, p, form, memory, part, readsAgain).run();
   });
 }
 using DecodeKernel = FamilyKernel<DecodeProblem, DecodeParams>;
-DecodeKernel decodeBy(bool again) {
-  return {kDecode, [again](const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec) {
-            decodeOfBlock(p, spec, again);
+DecodeKernel decodeBy(bool readsAgain) {
+  return {kDecode, [readsAgain](const DecodeTraced &p, const Constexpr<Spec<DecodeProblem>> &spec) {
+            decodeOfBlock(p, spec, readsAgain);
           }};
 }
 /// In order of preference.

@@ -48,13 +48,13 @@ inline std::optional<Numeric> scoreScale(const DecodeProblem &problem, const Dec
   return scale ? Numeric(*scale * ofQueries) : ofQueries;
 }
 
-/// A lane's pieces of a row of queries, as the products take them, and by what its scores are
-/// multiplied.
+/// A lane's pieces of a row of queries, as the products take them, and the factor of its scores.
 struct LaneQuery {
   std::vector<Vector> pieces;
   std::optional<Numeric> scale;
 };
-/// Of pieces of q's type, which are rounded if the problem says so; `known`: see scoreScale. Lanes
+/// The query of a lane, of pieces of q's type, which are rounded if the problem says so; `known`: see
+/// scoreScale. Lanes
 /// that share the row find its largest magnitude together. A row is divided by a power of 2 that
 /// brings it to at most the largest number of the type, which costs no division and rounds once. A
 /// row with a NaN or an infinity has scores that are NaN or infinite.
@@ -180,23 +180,24 @@ private:
   std::optional<Int32> endRow_;
 };
 
-/// What a block does of a sequence.
+/// A block's part of a sequence: which of its rows, and which of its keys.
 struct DecodePart {
   Int32 sequence;
-  Int32 firstRow; ///< of the sequence's rows; the block has `DecodeConfig::rows` of them from it on
-  std::optional<Span<Int32>> keys = {}; ///< none: the block's split
-  /// With workers: the part that it leaves, and whether it is the whole sequence instead.
+  Int32 firstRow; ///< the block has `DecodeConfig::rows` of the sequence's rows from this one on
+  std::optional<Span<Int32>> keys = {}; ///< none: the block's split of the keys
+  /// With workers: the number of the part in the workspace, and whether it is the whole sequence, whose results
+  /// go to o instead.
   std::optional<Int32> part = {};
   std::optional<Boolean> whole = {};
-  std::optional<Int32> endRow = {}; ///< the sequence's rows from this one on are not the part's
+  std::optional<Int32> endRow = {}; ///< the part does not have the sequence's rows from this one on
 };
 
-/// The blocks of a sequence: (blocks).
+/// The numbers of a sequence's pages: (pages).
 inline Tensor tableOf(const DecodeProblem &problem, const DecodeTraced &p, const Int32 &sequence) {
   if (problem.csr)
-    return blocksOf(p.csr, p.sequences, sequence);
-  const Tensor tables = p.blockTable.view(i32, {kAnyBlocks, kAnyBlocks}); // (n, blocks)
-  return tables(sequence, _);                                             // (blocks)
+    return pagesOf(p.csr, p.sequences, sequence);
+  const Tensor tables = p.blockTable.view(i32, {kAnyPages, kAnyPages}); // (n, pages)
+  return tables(sequence, _);                                           // (pages)
 }
 /// Tokens of a sequence.
 inline Int32 contextOf(const DecodeProblem &problem, const DecodeTraced &p, const Int32 &sequence) {

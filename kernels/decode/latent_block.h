@@ -20,7 +20,7 @@ namespace kernels::impl {
 /// place, what each wave is about to write of its 16 rows.
 class LatentMemory {
 public:
-  static constexpr int kElements = 64; ///< of a row that a wave writes at a time
+  static constexpr int kElements = 64; ///< elements of a row that a wave writes at a time
 
   LatentMemory(const DecodeProblem &problem, const DecodeConfig &config, const MatrixForm &form)
       : stages(latentStages(problem, config, form)), type_(operandOf(problem)), head_(problem.head),
@@ -52,10 +52,11 @@ public:
   }
 
   int stages;                        ///< steps of keys
-  std::optional<SharedRows> queries; ///< of latentSharesQueries
+  std::optional<SharedRows> queries; ///< the block's queries, if latentSharesQueries
 
 private:
-  static constexpr int kDistance = kElements + 4; ///< of rows, against bank conflicts
+  static constexpr int kDistance =
+      kElements + 4; ///< elements from a row to the next, against bank conflicts
   DType type_;
   int head_;
   RowPlacement placement_;
@@ -63,12 +64,12 @@ private:
   Pointer start_;
 };
 
-/// The cache of latent keys, whose first elements are the values: (blocks, page, head).
+/// The cache of latent keys, whose first elements are the values: (pages, page, head).
 inline Tensor cacheOf(const DecodeProblem &problem, const DecodeTraced &p) {
   const Strided<OnDevice, 3> k = nearTokens(problem, p.k);
   const Strided<OnDevice, 2> tokens{.address = k.address, .stride = {k.stride[0], k.stride[1]}};
-  return tokens.view(problem.kv, {kAnyBlocks, problem.page, problem.head},
-                     kPieceBytes); // (blocks, page, head)
+  return tokens.view(problem.kv, {kAnyPages, problem.page, problem.head},
+                     kPieceBytes); // (pages, page, head)
 }
 
 /// A block with one sequence.
@@ -89,7 +90,7 @@ public:
         queries_(BlockQueries::of(problem, config, rows_, part)),
         visibility_(visibilityOf(problem, p, part.sequence, rows_.queries())),
         scores_(problem, p, rows_, part, queries_, visibility_),
-        source_({.cache = KvCache::pages, .page = problem.page}, cacheOf(problem, p),
+        source_({.cache = KvCache::pages, .tokensOfPage = problem.page}, cacheOf(problem, p),
                 cacheOf(problem, p), tableOf(problem, p, part.sequence)) {
     if (scalesHeads(problem)) {
       scale_.emplace(headScale(problem, p, p.kScale, part.sequence, Int32(0)));
@@ -164,7 +165,7 @@ private:
   int fetchPiece() const { return kPieceBytes / problem_.kv.bytes(); }
   int pieces() const { return lane_.keys() * problem_.head / fetchPiece(); }
   int fetches() const { return (pieces() + threads() - 1) / threads(); }
-  /// Those that are on their way while the waves multiply the step before. Without accumulation
+  /// The pieces of a thread that are on their way while the waves multiply the step before. Without accumulation
   /// registers there is room for nine, what four waves have of keys of 576, and on RDNA3, whose lanes
   /// hold whole rows of operands, for four. The others are brought when the step before is done.
   int ahead() const {

@@ -27,8 +27,8 @@ inline int valueWidth(const DecodeProblem &problem, const DecodeStep &step) {
 class KvRun {
 public:
   KvRun(const KvSource &source, const Int32 &first, const Int32 &last)
-      : source_(source), shared_(source.layout().page % RunsOfEight::kRun == 0), last_(last),
-        start_(first), left_(max(last - first, 0)) {
+      : source_(source), shared_(source.layout().tokensOfPage % RunsOfEight::kRun == 0),
+        last_(last), start_(first), left_(max(last - first, 0)) {
     if (shared_)
       place_.emplace(source.place(min(first, last)));
   }
@@ -36,7 +36,7 @@ public:
   KvPlace operator()(const Int32 &i) const {
     if (!shared_)
       return source_.place(min(start_ + i, last_));
-    return {place_->block, place_->inside + min(i, left_)};
+    return {place_->page, place_->token + min(i, left_)};
   }
   const Int32 &start() const { return start_; }
 
@@ -51,7 +51,7 @@ private:
 /// What the waves of a block share.
 struct PagedMemory {
   WaveParts found;
-  std::optional<SharedRows> queries; ///< of DecodeStep::sharedQueries
+  std::optional<SharedRows> queries; ///< the block's queries, if DecodeStep::sharedQueries
 
   PagedMemory(const DecodeProblem &problem, const DecodeConfig &config, const MatrixForm &form)
       : PagedMemory(problem, config, form,
@@ -76,13 +76,13 @@ private:
 /// A block with one sequence.
 class PagedBlock {
 public:
-  /// `again`: the arguments are read again here, and for the results.
+  /// `readsAgain`: the arguments are read again here, and for the results.
   PagedBlock(const DecodeProblem &problem, const DecodeConfig &config,
              const DecodeTraced &arguments, const MatrixForm &form, const PagedMemory &memory,
-             const DecodePart &part, bool again)
+             const DecodePart &part, bool readsAgain)
       : problem_(problem), config_(config), arguments_(arguments),
-        p_(again ? read_again(arguments) : arguments), memory_(memory), part_(part), again_(again),
-        step_(DecodeStep::of(problem, config.rows, form)),
+        p_(readsAgain ? read_again(arguments) : arguments), memory_(memory), part_(part),
+        readsAgain_(readsAgain), step_(DecodeStep::of(problem, config.rows, form)),
         lane_(form, keyPiece(problem, form), valueInSteps(problem) / step_.shares,
               valueWidth(problem, step_), step_.repeats),
         kvHead_(block_idx().y / rowBlocks(problem, config)), firstRow_(part.firstRow),
@@ -107,7 +107,7 @@ public:
 
   void run() {
     const QueryPiece query = queries();
-    DecodeWave wave(lane_, tiles(), pieces(), scores_.factor(), scalesWeights(problem_));
+    DecodeWave wave(lane_, tiles(), pieces(), scores_.factor(), scalesProbabilities(problem_));
     const int step = lane_.keys();
     const Span<Int32> part = keysOfBlock(config_, visibility_, queries_, part_, step * waves_);
     for (Int32 base : range(counted(part.first + wave_ * step), counted(part.end), waves_ * step))
@@ -213,14 +213,14 @@ private:
     const int count = lane_.product().sums() * lane_.keyTiles();
     std::vector<Numeric> kScales, vScales;
     if (problem_.scales == KvScales::token) {
-      const Tensor ofKeys = tokenScales(p_.kScale);   // (blocks, page)
-      const Tensor ofValues = tokenScales(p_.vScale); // (blocks, page)
+      const Tensor ofKeys = tokenScales(p_.kScale);   // (pages, page)
+      const Tensor ofValues = tokenScales(p_.vScale); // (pages, page)
       for (int first = 0; first < count; first += kRun) {
         const KvRun run(source_, base + lane_.scoreKey() + lane_.scoreOffset(first), last);
         for (int i = 0; i < kRun; ++i) {
           const KvPlace place = run(Int32(i));
-          kScales.push_back(ofKeys(place.block, place.inside));
-          vScales.push_back(ofValues(place.block, place.inside));
+          kScales.push_back(ofKeys(place.page, place.token));
+          vScales.push_back(ofValues(place.page, place.token));
         }
       }
     }
@@ -245,21 +245,21 @@ private:
         },
         [&](const Vector &probabilities) {
           if (vScales.empty() ||
-              scalesWeights(problem_)) // which the softmax has multiplied already
+              scalesProbabilities(problem_)) // which the softmax has multiplied already
             return probabilities;
-          const Tensor weighed = make_rmem_tensor(IntTuple(count), operandOf(problem_)); // (count)
+          const Tensor scaled = make_rmem_tensor(IntTuple(count), operandOf(problem_)); // (count)
           for (int i = 0; i < count; ++i)
-            weighed(i) =
+            scaled(i) =
                 (probabilities.at(i).to(f32) * vScales[std::size_t(i)]).to(operandOf(problem_));
-          return weighed.load();
+          return scaled.load();
         },
-        scalesWeights(problem_) ? vScales : std::vector<Numeric>());
+        scalesProbabilities(problem_) ? vScales : std::vector<Numeric>());
   }
-  /// The scales of the head's keys or values, of tokens: (blocks, page).
+  /// The scales of the head's keys or values, of tokens: (pages, page).
   Tensor tokenScales(const Strided<OnDevice, 3> &of) const {
     const Tensor all =
-        of.view(f32, {kAnyBlocks, problem_.page, problem_.kv_heads}); // (blocks, page, kv_heads)
-    return all(_, _, kvHead_);                                        // (blocks, page)
+        of.view(f32, {kAnyPages, problem_.page, problem_.kv_heads}); // (pages, page, kv_heads)
+    return all(_, _, kvHead_);                                       // (pages, page)
   }
   /// `count` neighbours of a row from `first`, a multiple of `count`, on, in accesses of at most
   /// `most` elements, as elements of `type`. `zeros`: those past the row are zeros.
@@ -319,8 +319,8 @@ private:
       return element;
     return min(element, valueOf(problem_) - count);
   }
-  /// Those of all tiles of a packed cache, whose neighbours are an element of 8 tokens. Past the last
-  /// token may be anything: it becomes 0, which a weight of 0 leaves 0.
+  /// The values of all tiles of a packed cache, whose neighbours are an element of 8 tokens. Past the last
+  /// token may be anything: it becomes 0, which a probability of 0 leaves 0.
   ValueOperands packedValues(const Int32 &base, const Int32 &last,
                              const std::vector<KvRun> &runs) const {
     std::vector<Tensor> tiles;
@@ -329,9 +329,9 @@ private:
                                        operandOf(problem_))); // (kRun, runs)
       for (std::size_t i = 0; i < runs.size(); ++i) {
         const KvPlace place = runs[i](Int32(0));
-        const Tensor tokens = source_.tokens(place.block, elementOf(tile, 1)); // (page)
+        const Tensor tokens = source_.tokens(place.page, elementOf(tile, 1)); // (page)
         tiles.back()(_, int(i)).store(
-            loadRun(tokens, place.inside, kRun, kRun, operandOf(problem_))); // (kRun)
+            loadRun(tokens, place.token, kRun, kRun, operandOf(problem_))); // (kRun)
       }
     }
     if_(base + lane_.keys() > last + 1, [&] {
@@ -355,7 +355,7 @@ private:
 
   /// Adds up what the waves found, and writes it.
   void write(const DecodeWave &wave) const {
-    const DecodeTraced p = again_ ? read_again(arguments_) : p_;
+    const DecodeTraced p = readsAgain_ ? read_again(arguments_) : p_;
     const DecodeRows rows = rows_.with(p);
     const DecodeResults results(config_, rows, part_);
     for (int tile = 0; tile < tiles(); ++tile)
@@ -386,16 +386,16 @@ private:
 
   const DecodeProblem &problem_;
   const DecodeConfig &config_;
-  const DecodeTraced &arguments_; ///< as the kernel has got them
+  const DecodeTraced &arguments_; ///< the kernel's arguments as they came
   DecodeTraced p_;
   const PagedMemory &memory_;
   const DecodePart &part_;
-  bool again_;
+  bool readsAgain_;
   DecodeStep step_;
   DecodeLane lane_;
   Int32 kvHead_, firstRow_;
-  Int32 number_;     ///< of the wave in the block
-  Int32 wave_;       ///< among those that have other keys
+  Int32 number_;     ///< the wave's number in the block
+  Int32 wave_;       ///< its number among the waves that have other keys
   Int32 firstValue_; ///< the first of the elements that the wave has of values
   int waves_;
   DecodeRows rows_;
@@ -404,7 +404,7 @@ private:
   DecodeScores scores_;
   KvSource source_;
   std::optional<Numeric> kScale_, vScale_;
-  std::vector<Numeric> scoreScales_; ///< of each tile of rows; none: all are 1
+  std::vector<Numeric> scoreScales_; ///< one for each tile of rows; none: all are 1
 };
 
 } // namespace kernels::impl

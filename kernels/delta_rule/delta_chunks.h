@@ -118,7 +118,7 @@ private:
     const DeltaGates gates(problem_, memory_);
     for (Int32 base : range(counted(begin), counted(end), tokens()))
       if (fewRegisters())
-        DeltaChunks(*this, lane_.again()).chunk(base, end, state, gates);
+        DeltaChunks(*this, lane_.recomputed()).chunk(base, end, state, gates);
       else
         chunk(base, end, state, gates);
     if_(hasColumn(), [&] {

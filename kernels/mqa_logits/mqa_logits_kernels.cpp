@@ -51,18 +51,18 @@ private:
   std::optional<Tensor> scales_;
 };
 
-/// The keys of a sequence in the blocks of a cache, whose last ones are those of the call's tokens.
+/// The keys of a sequence in the pages of a cache, whose last ones are those of the call's tokens.
 class PagedKeys {
 public:
   PagedKeys(const MqaLogitsProblem &problem, const MqaLogitsParams<OnDevice> &p,
             const Int32 &sequence)
-      : page_(problem.page), keys_(p.pages.view(problem.x, {kAnyBlocks, problem.page, problem.head},
-                                                kPieceBytes)), // (blocks, page, head)
-        table_(p.blockTable.view(i32, {p.sequences, kAnyBlocks})(sequence, _)),  // (blocks)
+      : page_(problem.page), keys_(p.pages.view(problem.x, {kAnyPages, problem.page, problem.head},
+                                                kPieceBytes)), // (pages, page, head)
+        table_(p.blockTable.view(i32, {p.sequences, kAnyPages})(sequence, _)),   // (pages)
         context_(gpu::uniform_load(p.seqLens.view(i32, p.sequences), sequence)), // (n)
         begin_(start(p, sequence)), end_(start(p, Int32(sequence + 1))) {
     if (problem.k_scale)
-      scales_.emplace(p.scalePages.view(f32, {kAnyBlocks, problem.page})); // (blocks, page)
+      scales_.emplace(p.scalePages.view(f32, {kAnyPages, problem.page})); // (pages, page)
   }
   Int32 end() const { return context_; }
   Tensor row(const Int32 &key) const { return keys_(block(key), place(key), _); } // (head)
@@ -87,10 +87,10 @@ private:
   Int32 place(const Int32 &key) const { return Int32((key.to(u32) % UInt32(page_)).to(i32)); }
 
   int page_;
-  Tensor keys_;  // (blocks, page, head)
-  Tensor table_; // (blocks)
+  Tensor keys_;  // (pages, page, head)
+  Tensor table_; // (pages)
   Int32 context_, begin_, end_;
-  std::optional<Tensor> scales_; // (blocks, page)
+  std::optional<Tensor> scales_; // (pages, page)
 };
 
 /// The keys of a wave, which are in its registers.
@@ -231,7 +231,7 @@ const FamilyKernel mqaLogits{
         return;
       }
       const PagedKeys keys(problem, p, Int32(block_idx().z));
-      // A sequence with more tokens than it has blocks for comes back to them.
+      // A sequence with more tokens than it has pages for comes back to them.
       const Int32 row = keys.firstRow() + block_idx().y * config.rows, end = keys.endRow(),
                   step = p.rowBlocks * config.rows,
                   key = LogitsWave<PagedKeys>::firstKey(config, form);

@@ -217,10 +217,10 @@ struct Attention::Inside {
                                                layout.align))}; // (tokens, tokens, head_v)
     const int page = problem().page;
     return {layout,
-            pagesIn(k).view(type, {impl::kAnyBlocks, page, problem().head},
-                            layout.align), // (blocks, page, head)
-            pagesIn(v).view(type, {impl::kAnyBlocks, page, headV()},
-                            layout.align), // (blocks, page, head_v)
+            pagesIn(k).view(type, {impl::kAnyPages, page, problem().head},
+                            layout.align), // (pages, page, head)
+            pagesIn(v).view(type, {impl::kAnyPages, page, headV()},
+                            layout.align), // (pages, page, head_v)
             *blocks};
   }
   /// What the stages make of a score.
@@ -377,13 +377,20 @@ void Attention::stored(const Tensor &o, const std::optional<Tensor> &lse, Loc lo
       *impl::AttentionShape::of(problem, config, target(), keepOf(inside.spec));
   shape.changesScores |= inside.staged();
   const QueryTile &tile = inside.tile;
-  const impl::BlockPlace whole{tile.sequence,   tile.head,        tile.first,        Int32(0),
-                               tile.value_part, inside.queries(), inside.keys.keys_, Int32(0),
-                               Int32(0),        Int32(1)};
+  const impl::BlockPlace whole{.sequence = tile.sequence,
+                               .head = tile.head,
+                               .first = tile.first,
+                               .part = Int32(0),
+                               .valuePart = tile.value_part,
+                               .queries = inside.queries(),
+                               .keys = inside.keys.keys_,
+                               .startQ = Int32(0),
+                               .startK = Int32(0),
+                               .across = Int32(1)};
   const impl::WindowOfKeys window =
       inside.window.value_or(impl::WindowOfKeys{Int32(-1), Int32(-1)});
   if_(tile.first < whole.queries, [&] {
-    const impl::BlockPlace place = shape.keep.acrossTiles ? whole : whole.again();
+    const impl::BlockPlace place = shape.keep.acrossTiles ? whole : whole.recomputed();
     const PartRows<Inside> rows(inside, place, o, lse);
     impl::WaveQueries queries(problem, config, shape, place, rows, window, inside.staged());
     impl::attendTile(shape, inside.source(), place, queries, false);

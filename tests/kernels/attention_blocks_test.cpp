@@ -278,7 +278,7 @@ TEST_CASE("tokens of a cache are where its layout says", "[run]") {
   const fx::Kernel look{"look_up", [](fx::Tensor cache, fx::Tensor table, fx::Tensor out,
                                       fx::Constexpr<KvLayout> layout) {
                           const KvLayout &lies = layout.value();
-                          const int page = lies.page, head = lies.head;
+                          const int page = lies.tokensOfPage, head = lies.head;
                           // Two heads; the second is looked at.
                           const bool rows = lies.valuesInRows();
                           const fx::Strided<fx::OnDevice, 3> strides{

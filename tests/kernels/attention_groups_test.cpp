@@ -294,7 +294,7 @@ const fx::Kernel attend_waiting{
       impl::GroupLoop loop(shape, rows.source(), place.keys, queries,
                            {.first = right.first + weaker.first,
                             .second = right.second + weaker.second,
-                            .weights = right.weights + weaker.weights,
+                            .softmax = right.softmax + weaker.softmax,
                             .products = right.products + weaker.products});
       loop.run(false);
       loop.store(false);
@@ -333,7 +333,7 @@ void attendWeakly(int impl::GroupWaits::*wait, bool float8 = false) {
 // Their test passes if the emulator says what is read too early.
 TEST_CASE("waits of groups: first", "[.weak]") { attendWeakly(&impl::GroupWaits::first); }
 TEST_CASE("waits of groups: second", "[.weak]") { attendWeakly(&impl::GroupWaits::second); }
-TEST_CASE("waits of groups: weights", "[.weak]") { attendWeakly(&impl::GroupWaits::weights); }
+TEST_CASE("waits of groups: softmax", "[.weak]") { attendWeakly(&impl::GroupWaits::softmax); }
 TEST_CASE("waits of groups: products", "[.weak]") { attendWeakly(&impl::GroupWaits::products); }
 TEST_CASE("waits of groups: bytes_first", "[.weak]") {
   attendWeakly(&impl::GroupWaits::first, true);
@@ -341,8 +341,8 @@ TEST_CASE("waits of groups: bytes_first", "[.weak]") {
 TEST_CASE("waits of groups: bytes_second", "[.weak]") {
   attendWeakly(&impl::GroupWaits::second, true);
 }
-TEST_CASE("waits of groups: bytes_weights", "[.weak]") {
-  attendWeakly(&impl::GroupWaits::weights, true);
+TEST_CASE("waits of groups: bytes_softmax", "[.weak]") {
+  attendWeakly(&impl::GroupWaits::softmax, true);
 }
 TEST_CASE("waits of groups: bytes_products", "[.weak]") {
   attendWeakly(&impl::GroupWaits::products, true);

@@ -6,7 +6,7 @@
 // wave in both. In every form, groups of 16 lanes share the queries, and group g holds runs of 8
 // neighbours: of the keys 8 g to 8 g + 7, and of those a multiple of 8 groups after them. The rows
 // of the second product, elements of the values, are dealt in the same way, so that a lane's
-// results are neighbours in memory too.
+// results are neighbours in memory too. A run is 8 such neighbours: of keys, or of elements.
 #pragma once
 
 #include "blocks/attention/scores.h"
@@ -19,7 +19,7 @@ namespace kernels::impl {
 
 /// How the rows of a product, keys or elements of values, are dealt to the lanes of a column.
 struct RunsOfEight {
-  int groups; ///< of 16 lanes in a wave
+  int groups; ///< groups of 16 lanes of a wave
   static constexpr int kRun = 8;
 
   static RunsOfEight of(const MatrixForm &form) { return {form.lanes / 16}; }

@@ -9,7 +9,7 @@ namespace kernels::impl {
 
 template <class Side> struct CsrPages {
   Strided<Side, 0> starts;  ///< (n + 1): where the pages of sequences start among all, and the end
-  Strided<Side, 0> pages;   ///< (pages of all sequences): numbers of blocks
+  Strided<Side, 0> pages;   ///< (pages of all sequences): their numbers in the cache
   Strided<Side, 0> lengths; ///< (n): tokens of the last page of each
 };
 

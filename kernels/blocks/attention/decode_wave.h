@@ -12,7 +12,7 @@
 
 #include "blocks/attention/attention_products.h"
 #include "blocks/attention/combine.h"
-#include "blocks/attention/weighed_softmax.h"
+#include "blocks/attention/value_scaled_softmax.h"
 #include "blocks/products/wave_product.h"
 
 #include <flydsl/flydsl.h>
@@ -33,9 +33,9 @@ public:
     while (2 * width_ <= most && headV % (32 * width_) == 0)
       width_ *= 2;
   }
-  /// The same lane by a number that is new to the compiler: what follows from it is computed again, and
-  /// not kept in registers from before.
-  DecodeLane again() const {
+  /// The same lane by a number that the compiler does not recognise: what follows from it is computed again,
+  /// and no register holds it from before.
+  DecodeLane recomputed() const {
     return {*this, ProductLane(form(), lane_.piece(), rematerialised(lane_.lane()).to<Int32>())};
   }
 
@@ -70,9 +70,9 @@ public:
   /// tiles of their own.
   int valueTiles() const { return headV_ / 16; }
   int width() const { return width_; }
-  /// The element of a value that is row `row` of a tile.
+  /// The element of a value that is row `row` of a tile of 16 elements.
   Int32 element(int tile, const Int32 &row) const { return row * width_ + elementOfTile(tile); }
-  /// That of row 0.
+  /// The element of a value that is row 0 of a tile.
   int elementOfTile(int tile) const { return tile / width_ * 16 * width_ + tile % width_; }
 
 private:
@@ -144,7 +144,7 @@ inline ValueOperands valuesOfRows(const DecodeLane &lane, int width,
   return tiles;
 }
 
-/// A wave's rows of queries, and what it has found of them.
+/// A wave's rows of queries, and their results so far.
 class DecodeWave {
 public:
   /// Queries are of `tiles` tiles of 16 rows, each of so many pieces. `factor`: see ScoreRules.
@@ -154,7 +154,7 @@ public:
              bool roomy = true)
       : lane_(lane), product_(lane.form()), pieces_(pieces), roomy_(roomy) {
     if (scaledValues)
-      weighed_.emplace(tiles, Float32(factor), lane.form().a, overLanes(16));
+      scaled_.emplace(tiles, Float32(factor), lane.form().a, overLanes(16));
     else
       softmax_.emplace(tiles, Float32(factor), lane.form().a, overLanes(16), !sumsByProducts());
     for (int tile = 0; tile < tiles; ++tile) {
@@ -169,12 +169,12 @@ public:
   /// Takes a step of keys. The lane's elements are given by `query(tile, piece)` of a tile of rows,
   /// by `key(tile, piece)` of the keys of a tile, and by `values(tile)` of `width()` tiles of
   /// values. `finish` makes scores of the products of a tile of rows, masked where a row does not
-  /// see a key. `weigh` may change the probabilities before they meet the values. `scales`: those of
-  /// the values of the lane's keys, if values have some; probabilities have met them then.
+  /// see a key. `change` may change the probabilities before they are multiplied with the values. `scales`: the
+  /// scales of the values of the lane's keys, with `scaledValues`; `change` gets the probabilities times these.
   ///
-  /// Weights of 8 bits have no room for a scale after they are rounded: see WeighedSoftmax.
-  template <class Key, class Values, class Finish, class Weigh>
-  void step(const QueryPiece &query, Key key, Values values, Finish finish, Weigh weigh,
+  /// Probabilities of 8 bits have no room for a scale after they are rounded: see ValueScaledSoftmax.
+  template <class Key, class Values, class Finish, class Change>
+  void step(const QueryPiece &query, Key key, Values values, Finish finish, Change change,
             const std::vector<Numeric> &scales = {}) {
     std::vector<Tensor> scores;
     for (int tile = 0; tile < rowTiles(); ++tile) {
@@ -200,28 +200,29 @@ public:
       for (const Tensor &sum : sums_[static_cast<std::size_t>(row)])
         sum.store(sum.load() * factor);
     };
-    std::vector<Vector> weights;
-    for (const Vector &probabilities : weighed_ ? weighed_->add(scores, vectorOf(scales), rescale)
-                                                : softmax_->add(scores, rescale))
-      weights.push_back(operand(weigh(probabilities)));
+    std::vector<Vector> probabilities;
+    for (const Vector &ofTile :
+         scaled_ ? scaled_->add(scores, vectorOf(scales), rescale) : softmax_->add(scores, rescale))
+      probabilities.push_back(operand(change(ofTile)));
     for (int first = 0; first < lane_.valueTiles(); first += lane_.width()) {
       const ValueOperands some = values(first);
       for (std::size_t tile = 0; tile < scores.size(); ++tile)
         for (std::size_t i = 0; i < some.size(); ++i)
-          product_.add(sums_[tile][static_cast<std::size_t>(first) + i], some[i], weights[tile]);
+          product_.add(sums_[tile][static_cast<std::size_t>(first) + i], some[i],
+                       probabilities[tile]);
     }
     for (std::size_t tile = 0; tile < scores.size() && sumsByProducts(); ++tile)
-      product_.add(
-          sums_[tile].back(),
-          Vector::splat(1.0f, static_cast<std::int64_t>(weights[tile].size()), lane_.form().b),
-          weights[tile]);
+      product_.add(sums_[tile].back(),
+                   Vector::splat(1.0f, static_cast<std::int64_t>(probabilities[tile].size()),
+                                 lane_.form().b),
+                   probabilities[tile]);
   }
 
   /// The end of the lane's row of a tile.
   SoftmaxEnd finish(int tile) const {
     if (sumsByProducts())
       return softmax_->finishWith(tile, sums_[static_cast<std::size_t>(tile)].back()(0), {});
-    return weighed_ ? weighed_->finish(tile) : softmax_->finish(tile);
+    return scaled_ ? scaled_->finish(tile) : softmax_->finish(tile);
   }
   /// The sums of a tile of rows and a tile of elements.
   const Tensor &sums(int rowTile, int tile) const {
@@ -233,7 +234,7 @@ private:
   /// Whether rounded probabilities are summed by the matrix units, as products with ones after those with
   /// the values. To convert those of 8 bits back takes vector units longer than their exponentials do.
   bool sumsByProducts() const {
-    return roomy_ && !weighed_ && lane_.form().accumulates() && lane_.form().bytes() == 1;
+    return roomy_ && !scaled_ && lane_.form().accumulates() && lane_.form().bytes() == 1;
   }
   /// Vectors of one length, one after another.
   static Vector joined(int count, const std::function<Vector(int i)> &part) {
@@ -267,7 +268,7 @@ private:
   int pieces_;
   bool roomy_;
   std::optional<OnlineSoftmax> softmax_;
-  std::optional<WeighedSoftmax> weighed_; ///< of values with scales
+  std::optional<ValueScaledSoftmax> scaled_; ///< if values have scales of their own
   std::vector<std::vector<Tensor>> sums_;
 };
 

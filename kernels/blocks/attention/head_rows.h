@@ -16,22 +16,21 @@ namespace kernels::impl {
 class HeadRows {
 public:
   virtual ~HeadRows() = default;
-  /// The same rows with the kernel's arguments read again, for what is written after a long loop; null
-  /// if the rows have none of their own.
-  virtual std::unique_ptr<HeadRows> again() const { return nullptr; }
+  /// The same rows by arguments of the kernel that are read again, for the results after a long loop: no
+  /// register holds the arguments in between. Null if the rows come from no arguments.
+  virtual std::unique_ptr<HeadRows> withArgumentsReadAgain() const { return nullptr; }
   virtual Tensor q(const Int32 &query) const = 0; // (head)
   /// Where the result of a query goes.
   virtual RowResult result(const Int32 &query) const = 0;
-  /// The same of a part of the keys.
+  /// Where the result of a query goes over a part of the keys.
   virtual RowResult resultOfPart(const Int32 &query, const Int32 &part) const = 0;
   /// The head's sink, times log2(e), if there is one.
   virtual std::optional<Numeric> sink() const = 0;
-  /// The factor of the products, and that of the values, if there are such.
+  /// The factor of the products, and the factor of the values, if they have one.
   virtual std::optional<Numeric> scoreDescale() const = 0;
   virtual std::optional<Numeric> valueDescale() const = 0;
 
-  /// The factors of the key and of the value of a key of the sequence, if tokens have factors of their
-  /// own.
+  /// The factors of a token's key and of its value, if tokens have factors of their own.
   struct TokenScales {
     Numeric key, value;
   };

@@ -12,16 +12,16 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// What a thread has of a row's result.
+/// A thread's part of a row's result.
 struct CombinedRow {
   Vector values; ///< neighbours, in f32
-  Numeric lse;   ///< the logarithm of the sum of the row's weights, base 2
+  Numeric lse;   ///< the logarithm of the sum of the row's powers, base 2
 };
 
 struct RowResult {
   Tensor values;                  ///< (value), in the type to which they are rounded
   std::optional<Tensor> lse = {}; ///< (1); none: it is not asked for
-  /// To the base e, as callers get it. Parts have the base 2, by which they are combined.
+  /// Whether the logarithm has the base e, as callers get it. Parts have the base 2, by which they are combined.
   bool natural = false;
   /// What becomes of a run, in f32, from element `element` on, before it is rounded; none: it stays.
   std::function<Vector(const Vector &run, const Int32 &element)> stage = nullptr;

@@ -39,7 +39,8 @@ struct ScoreRules {
 
   /// True if a score is more than a factor times the product.
   bool changed() const { return soft_cap > 0 || bias || alibi || descaled || staged; }
-  /// By what scores that are changed are multiplied: a kernel's own function has them as they are.
+  /// The factor of scores that are changed: log2(e), or 1 for a kernel's own function, which gets them as they
+  /// are.
   double unit() const { return staged ? 1 : kLog2E; }
   /// The factor from a score, as it is compared and kept, to its power of 2.
   float factor() const {
@@ -70,7 +71,7 @@ inline std::string problemWithWindow(bool window, std::int64_t left) {
 
 /// Which keys the queries of a sequence see. Lengths are below 2^30.
 template <class Int> struct Visibility {
-  bool causal, window; ///< as in ScoreRules
+  bool causal, window; ///< see ScoreRules
   Int queries, keys;
   Int left, right; ///< keys of the window on both sides; negative: all; without a window, unused
 
@@ -121,7 +122,7 @@ inline void maskScores(const Tensor &scores, const ScoreKeys &keys, const Span<I
                        -std::numeric_limits<float>::infinity());
   }
 }
-/// The same of all of them.
+/// Makes the scores of keys that the query does not see -infinity: of all scores.
 inline void maskScores(const Tensor &scores, const ScoreKeys &keys, const Span<Int32> &seen) {
   maskScores(scores, keys, seen, 0, size(scores).value());
 }
@@ -130,8 +131,8 @@ inline void maskScores(const Tensor &scores, const ScoreKeys &keys, const Span<I
 struct ScoreTerms {
   /// The bias of a key, in f32; keys after the last one are asked for too.
   std::function<Numeric(const Int32 &key)> bias = nullptr;
-  std::optional<Numeric> slope = {};   ///< of ALiBi, in f32
-  std::optional<Numeric> descale = {}; ///< of the products, in f32
+  std::optional<Numeric> slope = {};   ///< ALiBi's slope, in f32
+  std::optional<Numeric> descale = {}; ///< the factor of the products, in f32
   Int32 at;                            ///< the key that the query stands at
   /// ScoreRules::staged: what becomes of a key's score; keys after the last one are asked for too.
   std::function<Numeric(const Numeric &score, const Int32 &key)> stage = nullptr;
@@ -179,7 +180,7 @@ inline void finishScores(const ScoreRules &rules, const Tensor &scores, const Sc
     scores(i) = sum.back();
   }
 }
-/// The same of all of them.
+/// Makes of all products what the rules say of scores.
 inline void finishScores(const ScoreRules &rules, const Tensor &scores, const ScoreKeys &keys,
                          const ScoreTerms &terms) {
   finishScores(rules, scores, keys, terms, 0, size(scores).value());

@@ -25,7 +25,7 @@ template <class Int>
 Span<Int> keysOfQueries(const Visibility<Int> &visibility, const Int &first, const Int &last) {
   return {visibility.ofQuery(first).first / kKeyAlign * kKeyAlign, visibility.ofQuery(last).end};
 }
-/// The same of all queries of a sequence; none if it has no queries, as with varlen it may.
+/// The keys that any query of a sequence sees; none if it has no queries, as with varlen it may.
 template <class Int> Span<Int> keysOfSequence(const Visibility<Int> &visibility, bool varlen) {
   const Span<Int> keys = keysOfQueries(visibility, Int(0), Int(visibility.queries - 1));
   if (!varlen)

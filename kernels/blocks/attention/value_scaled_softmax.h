@@ -1,11 +1,12 @@
-// Softmax of scores whose probabilities meet scales of their keys' values before they are rounded to
-// the type of the products with the values, which may have no room for a scale afterwards.
+// Softmax of scores whose probabilities are multiplied by the scales of their keys' values (KvScales::token)
+// before they are rounded to the type of the products with the values: that type may have no room for a scale
+// afterwards.
 //
-// A row's powers are relative to a score near its largest one, as in online_softmax.h, and their sum
-// has no scales. What is rounded is a power times the scale of its value, sign included, relative to
-// the row's largest magnitude of these: what is lost is small next to what counts. Both are lazy, and both
-// maxima of a tile are looked for by the powers that the row is relative to already, so that one
-// exponential is all that a score takes. Where a row grows, the tile's powers are computed again.
+// A row's powers are relative to its reference, a score near the largest one, as in online_softmax.h. Their
+// sum has no scales. The rounded numbers are powers times the scales of values, signs included, relative to
+// the row's largest magnitude of these (its reach): what is lost is small next to what counts. Reference and
+// reach are lazy both. Both maxima of a tile are found by powers of the present reference, so that a score
+// takes one exponential. If a row passes a tolerance, the tile's powers are computed again.
 //
 // No power is above 1, so that its product with a scale is at most the scale: any finite scale will
 // do. The inverse of what a row is relative to is exact as long as no scale of it is above 2^126.
@@ -20,14 +21,14 @@ namespace kernels::impl {
 
 /// The softmax of the rows that a wave works on; every lane that shares a row keeps the row's
 /// numbers.
-class WeighedSoftmax {
+class ValueScaledSoftmax {
 public:
   /// See OnlineSoftmax. `rounded`: the type of what `add` gives.
-  WeighedSoftmax(int rows, const Float32 &factor, DType rounded, OverRow overRow)
+  ValueScaledSoftmax(int rows, const Float32 &factor, DType rounded, OverRow overRow)
       : factor_(factor), rounded_(rounded), headroom_(Headroom::of(rounded)),
-        most_(kLazyPowers / factor), overRow_(std::move(overRow)) {
+        tolerance_(kLazyPowers / factor), overRow_(std::move(overRow)) {
     for (int row = 0; row < rows; ++row) {
-      largest_.emplace_back(Float32(kLeastScore));
+      reference_.emplace_back(Float32(kLeastScore));
       sum_.emplace_back(Float32(0.0f));
       reach_.emplace_back(Float32(kLeastReach));
       inverse_.emplace_back(Float32(0.0f));
@@ -39,30 +40,30 @@ public:
   /// large as Headroom says. `rescale`: see OnlineSoftmax::add.
   std::vector<Vector> add(const std::vector<Tensor> &scores, const Vector &scales,
                           const std::function<void(int row, const Numeric &factor)> &rescale) {
-    std::vector<Numeric> now;
-    std::vector<Var<Vector>> weights;
+    std::vector<Numeric> largest;
+    std::vector<Var<Vector>> scaled;
     std::vector<Var<Float32>> sums;
-    std::vector<Boolean> grows;
+    std::vector<Boolean> passes;
     for (std::size_t row = 0; row < scores.size(); ++row) {
       const Vector powers = powersOf(scores[row], row);
-      weights.emplace_back(powers * scales);
+      scaled.emplace_back(powers * scales);
       sums.emplace_back(powers.reduce(Reduction::add).to(f32));
-      now.push_back(max(largest_[row].get(),
-                        overRow_(scores[row].load().reduce(Reduction::max), Reduction::max)));
-      const Boolean own((now[row] > largest_[row] + most_) |
-                        (reachOf(weights[row]) > reach_[row] * powerOf(headroom_.lazy)));
-      grows.push_back(grows.empty() ? own : Boolean(grows.back() | own));
+      largest.push_back(max(reference_[row].get(),
+                            overRow_(scores[row].load().reduce(Reduction::max), Reduction::max)));
+      const Boolean own((largest[row] > reference_[row] + tolerance_) |
+                        (reachOf(scaled[row]) > reach_[row] * powerOf(headroom_.lazy)));
+      passes.push_back(passes.empty() ? own : Boolean(passes.back() | own));
     }
-    if_(gpu::any_of_wave(grows.back()), [&] {
+    if_(gpu::any_of_wave(passes.back()), [&] {
       for (std::size_t row = 0; row < scores.size(); ++row) {
-        const Numeric factor = powerOf2(Numeric((largest_[row] - now[row]) * factor_));
-        largest_[row] = now[row];
+        const Numeric factor = powerOf2(Numeric((reference_[row] - largest[row]) * factor_));
+        reference_[row] = largest[row];
         const Vector powers = powersOf(scores[row], row);
-        weights[row] = powers * scales;
+        scaled[row] = powers * scales;
         sums[row] = powers.reduce(Reduction::add);
         sum_[row] *= factor;
         const Numeric before = reach_[row] * factor,
-                      reach = max(max(before, kLeastReach), reachOf(weights[row]));
+                      reach = max(max(before, kLeastReach), reachOf(scaled[row]));
         rescale(static_cast<int>(row), before / reach);
         reach_[row] = reach;
         inverse_[row] = powerOf(headroom_.start) / reach;
@@ -71,7 +72,7 @@ public:
     std::vector<Vector> rounded;
     for (std::size_t row = 0; row < scores.size(); ++row) {
       sum_[row] += sums[row];
-      rounded.push_back((weights[row].get() * inverse_[row].get()).to(rounded_));
+      rounded.push_back((scaled[row].get() * inverse_[row].get()).to(rounded_));
     }
     return rounded;
   }
@@ -85,8 +86,8 @@ public:
   }
 
 private:
-  /// How far a score may be above the one that its row is relative to, as a power of 2. That one's power
-  /// is as far below 1.
+  /// How far a score may be above its row's reference, as a power of 2. The reference's own power is as far
+  /// below 1.
   static constexpr float kLazyPowers = 8;
   /// The least magnitude that a row's products of powers and scales are relative to; its inverse, times
   /// any headroom, is a float.
@@ -96,24 +97,24 @@ private:
   Vector powersOf(const Tensor &scores, std::size_t row) const {
     return powerOf2(math::fma(scores.load(), factor_, shiftOf(row)));
   }
-  /// What is added to the power of 2 of a row's score.
+  /// The number that is added to the power of 2 of a row's score.
   Numeric shiftOf(std::size_t row) const {
-    return math::fma(largest_[row].get(), -factor_, -kLazyPowers);
+    return math::fma(reference_[row].get(), -factor_, -kLazyPowers);
   }
-  /// The largest magnitude of a row's products.
-  Numeric reachOf(const Vector &weights) const {
-    return overRow_(math::abs(weights).reduce(Reduction::max), Reduction::max);
+  /// The largest magnitude of a row's products of powers and scales.
+  Numeric reachOf(const Vector &scaled) const {
+    return overRow_(math::abs(scaled).reduce(Reduction::max), Reduction::max);
   }
 
   Float32 factor_;
   DType rounded_;
   Headroom headroom_;
-  Float32 most_;
+  Float32 tolerance_; ///< how far a score may be above the reference of its row
   OverRow overRow_;
-  std::vector<Var<Float32>> largest_, sum_;
+  std::vector<Var<Float32>> reference_, sum_;
   std::vector<Var<Float32>>
-      reach_; ///< the magnitude that products of powers and scales are relative to
-  std::vector<Var<Float32>> inverse_; ///< by which they are multiplied
+      reach_; ///< the magnitude to which products of powers and scales are relative
+  std::vector<Var<Float32>> inverse_; ///< the factor of these products: headroom over reach
 };
 
 } // namespace kernels::impl
