@@ -39,7 +39,8 @@ inline void attend(const AttentionTraced &p, const AttentionProblem &problem,
   assumeNearTokens(p, problem, config);
   const AttentionShape shape = *AttentionShape::of(problem, config, target(), keep);
   const auto eachTile = [&](const BlockPlace &tile) {
-    const BlockPlace place = shape.keep.acrossTiles ? tile : tile.recomputed();
+    const BlockPlace place =
+        shape.keep.acrossTiles ? tile : tile.recomputed(shape.valueParts() > 1);
     const AttentionRows rows(problem, config, p, place);
     WaveQueries queries(problem, config, shape, place, rows,
                         {p.window.left.to<Int32>(), p.window.right.to<Int32>()});

@@ -111,10 +111,11 @@ struct BlockPlace {
             .across = across};
   }
   /// The same place with numbers that the compiler does not recognise: what follows from them is computed
-  /// again, and no register holds it from one tile of queries to the next.
-  BlockPlace recomputed() const {
-    const Int32 newPart(rematerialised_uniform(valuePart)),
-        newQueries(rematerialised_uniform(queries)), newKeys(rematerialised_uniform(keys));
+  /// again, and no register holds it from one tile of queries to the next. `cutsValues`: values have several
+  /// parts; the number of an only part is the constant 0.
+  BlockPlace recomputed(bool cutsValues) const {
+    const Int32 newPart = cutsValues ? Int32(rematerialised_uniform(valuePart)) : valuePart,
+                newQueries(rematerialised_uniform(queries)), newKeys(rematerialised_uniform(keys));
     return with(first, newPart, newQueries, newKeys);
   }
   /// The same block at the tile of queries from `query` on.

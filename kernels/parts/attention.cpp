@@ -390,7 +390,8 @@ void Attention::stored(const Tensor &o, const std::optional<Tensor> &lse, Loc lo
   const impl::WindowOfKeys window =
       inside.window.value_or(impl::WindowOfKeys{Int32(-1), Int32(-1)});
   if_(tile.first < whole.queries, [&] {
-    const impl::BlockPlace place = shape.keep.acrossTiles ? whole : whole.recomputed();
+    const impl::BlockPlace place =
+        shape.keep.acrossTiles ? whole : whole.recomputed(shape.valueParts() > 1);
     const PartRows<Inside> rows(inside, place, o, lse);
     impl::WaveQueries queries(problem, config, shape, place, rows, window, inside.staged());
     impl::attendTile(shape, inside.source(), place, queries, false);
