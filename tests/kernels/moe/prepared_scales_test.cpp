@@ -229,6 +229,35 @@ TEST_CASE("mixtures whose h has prepared scales give the bits of scales by rows"
                     {"scale2", &Args::scale2, problem.experts(), problem.hidden, problem.inner}});
 }
 
+// A workspace that nothing was written to: the second product loads no scales that the first one has not
+// written.
+TEST_CASE("mixtures with prepared scales read nothing that was never written", "[run]") {
+  MoeForwardProblem problem = mixture();
+  problem.router = {.experts = 2, .topk = 2};
+  problem.inner = 256;
+  if (!fk::supported(problem, here())) {
+    CHECK(here().name() != "gfx950");
+    return;
+  }
+  // The other one's tiles are larger than what the first product's have written: of 70 rows 96.
+  fk::MoeForwardConfig wide = fk::choose(problem, 70);
+  wide.first = fk::choose(problem, 20).first;
+  REQUIRE(wide.first.tile_m == 32);
+  wide.second = {.tile_m = 128, .tile_n = 128, .tile_k = 256, .threads = 256};
+  for (const auto &[m, config] : {std::pair(20, fk::choose(problem, 20)), std::pair(70, wide)}) {
+    const fk::MoeForwardPlan plan(problem, config);
+    const Operands<MoeForwardProblem> operands(problem, plan.config(), m);
+    const fx::DeviceArray<std::uint8_t> fresh(fx::Extents{std::int64_t(plan.workspace_bytes(m))});
+    fk::MoeForwardArgs args = operands.args();
+    args.workspace = fresh.tensor();
+    const fx::Stream stream;
+    CHECK_NOTHROW([&] {
+      plan(args, stream);
+      stream.synchronize();
+    }());
+  }
+}
+
 // The reference reads prepared scales by the definition of PreparedScales.
 TEST_CASE("grouped products and mixtures with prepared scales are those of the reference",
           "[run]") {
