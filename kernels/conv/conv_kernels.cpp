@@ -24,7 +24,7 @@ Int32 elementsOfY(const ConvProblem &problem, const ConvParams<OnDevice> &p) {
 }
 /// Stores sums of rows that are the elements of a phase: `to` is (elements of y, columns).
 void storePhase(const ConvProblem &problem, const ConvParams<OnDevice> &p, const TileOfC &place,
-                const Epilogue &stages, const GroupSums &sums,
+                const Epilogue &stages, const SumsAt &sums,
                 const std::array<Int32, kImageModes> &phase, const Tensor &to) {
   const std::array<Int32, kImageModes> &extents = p.ofY;
   const std::array<ConvAxis, kImageModes> axes = axesOf(problem);
@@ -51,13 +51,13 @@ public:
       : problem_(problem), p_(p), group_(group), n_(productOf(problem).n) {}
 
   /// Finishes a tile, and stores it in y.
-  void finish(const TileOfC &place, const GroupSums &sums) const {
+  void finish(const TileOfC &place, const SumsAt &sums) const {
     const Tensor y = ofY(); // (elements, filters of the group)
     stages(place).run(sums, tileFrom(y, {place.firstRow(), place.firstColumn()},
                                      place.shape())); // (tileM, tileN)
   }
   /// The same of rows that are the elements of a phase.
-  void finishPhase(const TileOfC &place, const GroupSums &sums,
+  void finishPhase(const TileOfC &place, const SumsAt &sums,
                    const std::array<Int32, kImageModes> &phase) const {
     storePhase(problem_, p_, place, stages(place), sums, phase, ofY());
   }
@@ -230,8 +230,12 @@ const FamilyKernel convSum{
       const BlockTile tile = TileScheduler<Int32>({kSumTileM, kSumTileN, product.n}, elements)
                                  .at(Int32(number % tiles));
       const auto over = [&](std::int64_t n) {
-        return TileOfC(target().wave_size(), kSumTileM, kSumTileN, kSumThreads, n, tile.row,
-                       tile.column, tile.rows);
+        return TileOfC({.lanes = target().wave_size(),
+                        .tileM = kSumTileM,
+                        .tileN = kSumTileN,
+                        .threads = kSumThreads,
+                        .n = n},
+                       placeInC(tile));
       };
       GroupEpilogue(problem, p, group)
           .finish(over(product.n), partSumsOf(problem, config, p, group)

@@ -5,6 +5,7 @@
 // transposed convolution's phase are some of the taps of each filter.
 #pragma once
 
+#include "blocks/common/as_index.h"
 #include "blocks/products/dma_operand.h"
 #include "conv/images.h"
 #include "conv/taps.h"
@@ -17,11 +18,11 @@ struct WindowTile {
   const ConvProblem &problem;
   const ConvParams<OnDevice> &p;
   Taps taps;
-  Int32 row;     ///< the first one
-  Int32 exist;   ///< rows of y from there on, of the tile
-  Int32 channel; ///< the first one of the group
-  Int32 column;  ///< the first one of K, of the block's part
-  int rows;      ///< of the tile
+  Int32 row;       ///< the first one
+  Int32 validRows; ///< rows of the tile that y has
+  Int32 channel;   ///< the first one of the group
+  Int32 column;    ///< the first one of K, of the block's part
+  int rows;        ///< rows of the tile
 
   DType dtype() const { return problem.x; }
   int size() const { return rows; }
@@ -32,10 +33,10 @@ struct PhaseTile {
   const ConvProblem &problem;
   const ConvParams<OnDevice> &p;
   Taps taps;
-  Int32 filter; ///< the first one
-  Int32 exist;  ///< filters from there on, of the tile
-  Int32 column; ///< the first one of K, of the block's part
-  int filters;  ///< of the tile
+  Int32 filter;       ///< the first one
+  Int32 validFilters; ///< filters of the tile that the group has
+  Int32 column;       ///< the first one of K, of the block's part
+  int filters;        ///< filters of the tile
 
   DType dtype() const { return problem.weight; }
   int size() const { return filters; }
@@ -63,7 +64,7 @@ public:
       return fetch(last, stage);
     fetchTap(columnOf(last), Boolean(column_ < static_cast<std::int32_t>(lastColumns())));
   }
-  void write(int stage) const override { copy(atom(), fetched_, to_[at(stage)]); }
+  void write(int stage) const override { copy(atom(), fetched_, to_[asIndex(stage)]); }
 
 protected:
   /// Loads the thread's pieces of a column. `inK`: whether it is inside of K, if it may be past its
@@ -119,7 +120,7 @@ private:
       return Int32(at[std::size_t(mode)] * taps.stride + taps.start);
     };
     const std::array<Int32, kImageModes> starts{start(0), start(1), start(2)};
-    return {starts, images_.place(image, starts), Boolean(row < tile_.exist)};
+    return {starts, images_.place(image, starts), Boolean(row < tile_.validRows)};
   }
   /// An element that none of the tile's windows has one before. It is the first one of the image, unless
   /// the images are far: then strides are nested, so that elements lie in the order of their
@@ -130,7 +131,8 @@ private:
     const Var<Int32> d(Int32(0)), h(Int32(0)), w(Int32(0));
     if_(Boolean(p.far != 0), [&] {
       const auto [image, at] = ImageElement::numbered(tile.row, p.out);
-      const auto [endImage, end] = ImageElement::numbered(Int32(tile.row + tile.exist - 1), p.out);
+      const auto [endImage, end] =
+          ImageElement::numbered(Int32(tile.row + tile.validRows - 1), p.out);
       const auto first = [&](std::size_t mode, const Int32 &element) {
         const TapsOfAxis &taps = tile.taps[mode];
         const Int32 lowest =
@@ -157,16 +159,17 @@ private:
     const std::array<Int32, kImageModes> move{moved(0), moved(1), moved(2)};
     const Int32 ofTap = images_.offset(move) + of.channel;
     for (int m = 0; m < loads(); ++m) {
-      const Row &row = rows_[at(m)];
+      const Row &row = rows_[asIndex(m)];
       std::vector<Boolean> wanted{row.exists};
       if (inK)
         wanted.push_back(Boolean(wanted.back() & *inK));
       of.addExisting(tile_.taps, wanted);
       for (int mode = 0; mode < kImageModes; ++mode)
         // Without zeros around x, every window is inside of it.
-        if (!tile_.taps[at(mode)].inside)
-          wanted.push_back(Boolean(wanted.back() &
-                                   images_.has(mode, Int32(row.start[at(mode)] + move[at(mode)]))));
+        if (!tile_.taps[asIndex(mode)].inside)
+          wanted.push_back(
+              Boolean(wanted.back() &
+                      images_.has(mode, Int32(row.start[asIndex(mode)] + move[asIndex(mode)]))));
       load(images_.elements(), m, wanted.back(), Int32(row.place + ofTap));
     }
   }
@@ -194,7 +197,7 @@ private:
     const Strided<OnDevice, 0> start{.address = Int64(tile.p.weight.address + tile.filter * bytes),
                                      .stride = {}};
     return bounded(start.view(tile.dtype(), piece, kPieceBytes),
-                   Int64(tile.exist * bytes)); // (piece)
+                   Int64(tile.validFilters * bytes)); // (piece)
   }
   void fetchTap(const Int32 &column, const std::optional<Boolean> &inK) const override {
     const TapOfColumn of = TapOfColumn::of(column, tile_.taps, tile_.channels());
@@ -207,7 +210,7 @@ private:
     const auto ofRow = static_cast<std::int32_t>(ofFilter(tile_));
     for (int m = 0; m < loads(); ++m) {
       const Int32 row = rowOf(m);
-      std::vector<Boolean> wanted{Boolean(row < tile_.exist)};
+      std::vector<Boolean> wanted{Boolean(row < tile_.validFilters)};
       if (inK)
         wanted.push_back(Boolean(wanted.back() & *inK));
       of.addExisting(tile_.taps, wanted);

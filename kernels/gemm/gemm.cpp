@@ -105,7 +105,7 @@ struct CallOperands {
 /// A row's worth of scale_a and scale_b of a matrix, and of how many modes the strides are free.
 struct ScaleRows {
   Expected a, b;
-  const char *modesA, *modesB; ///< in a batch
+  const char *modesA, *modesB; ///< the modes of scales in a batch
 };
 ScaleRows scaleRows(const GemmProblem &problem, const GemmConfig &config, std::int64_t m) {
   const std::int64_t columns = problem.columns();
@@ -173,7 +173,7 @@ Expected unprepared(const GemmProblem &problem, const GemmConfig &config, const 
                     DType dtype, const Shape &shape, OperandLayout layout, int tile,
                     bool far = false) {
   const bool byColumns = layout == OperandLayout::columns;
-  // Of far columns, each step has a buffer of its own.
+  // If columns are far, each step has a buffer of its own.
   const std::int64_t columns = (far ? 0 : problem.k / config.split_k) + config.tile_k;
   return {.name = name,
           .dtype = dtype,

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "blocks/products/epilogue.h"
-#include "blocks/products/group_sums.h"
+#include "blocks/products/group_scaled_sums.h"
 #include "blocks/products/mainloop.h"
 #include "blocks/products/quantised_tile.h"
 #include "blocks/products/tile_scheduler.h"
@@ -20,14 +20,18 @@ namespace kernels::impl {
 
 using BlockTile = WorkTile<Int32>;
 
+inline PlaceInC placeInC(const BlockTile &tile) {
+  return {.row = tile.row, .column = tile.column, .rows = tile.rows};
+}
+
 //===-- Operands ------------------------------------------------------------===//
 
 /// An operand with the strides of a contiguous tensor.
 template <int Modes> Strided<OnDevice, 0> packed(const Strided<OnDevice, Modes> &operand) {
   return {.address = operand.address, .stride = {}};
 }
-/// A matrix whose rows along K lie together, or its columns; of elements of 4 bits as pairs, which
-/// the strides count, too.
+/// An operand as a matrix (rows, K), however it lies in memory. Elements of 4 bits are counted in pairs, as
+/// bytes; the stride counts them so too.
 inline Tensor matrixOf(const Strided<OnDevice, 1> &operand, DType element, OperandLayout layout,
                        const IntTuple &rows, std::int64_t elements) {
   const PackedOperand packed{element};
@@ -37,33 +41,35 @@ inline Tensor matrixOf(const Strided<OnDevice, 1> &operand, DType element, Opera
     return transposed(operand.view(type, {k, rows}, kPieceBytes)); // (rows, K)
   return operand.view(type, {rows, k}, kPieceBytes);               // (rows, K)
 }
-/// A block's tile of a matrix (rows, K), from a row and the block's part of K on.
+/// A block's tile (size, K) of a matrix (rows, K), from a row and the block's part of K on.
 inline OperandTile operandTile(const Tensor &matrix, const LoopShape &shape, OperandLayout layout,
-                               int size, const Int32 &row, const Int32 &part, const Int32 &exist) {
+                               int size, const Int32 &row, const Int32 &part,
+                               const Int32 &validRows) {
   const Int32 first = part * static_cast<std::int32_t>(shape.k);
-  return {tileFrom(matrix, {row, first}, {size, shape.k}), exist, layout}; // (size, K)
+  return {tileFrom(matrix, {row, first}, {size, shape.k}), validRows, layout}; // (size, K)
 }
-/// The rows of a that loads have, of `exist` that are multiplied: by columns, whole pieces of 16 bytes of
-/// neighbouring rows. The results of rows that the last piece has besides are not stored.
-inline Int32 rowsOfLoads(const GemmProblem &problem, OperandLayout layout, const Int32 &exist) {
+/// The rows of a that loads bring. By columns a load brings 16 bytes of neighbouring rows, so that the number
+/// of valid rows is rounded up; the results of the surplus rows are not stored.
+inline Int32 rowsOfLoads(const GemmProblem &problem, OperandLayout layout, const Int32 &validRows) {
   if (layout != OperandLayout::columns)
-    return exist;
+    return validRows;
   const int piece = kPieceBytes / packedA(problem).unit().bytes();
-  return (exist + (piece - 1)) & -piece;
+  return (validRows + (piece - 1)) & -piece;
 }
+/// A block's tile of a, (tileM, K).
 template <class Params>
 OperandTile tileOfA(const GemmProblem &problem, const LoopShape &shape, const BlockTile &tile,
                     const Params &p) {
   const Tensor a = matrixOf(p.a, problem.a, problem.a_layout, p.m, problem.k); // (m, K)
   // The matrix has whole pieces by columns. A number in device memory may end inside of one.
-  const Int32 exist = problem.rows ? rowsOfLoads(problem, problem.a_layout, tile.rows) : tile.rows;
-  return operandTile(a, shape, problem.a_layout, shape.tileM, tile.row, tile.part, exist);
+  const Int32 rows = problem.rows ? rowsOfLoads(problem, problem.a_layout, tile.rows) : tile.rows;
+  return operandTile(a, shape, problem.a_layout, shape.tileM, tile.row, tile.part, rows);
 }
-/// Whether a launch reads each line of b once, where `oneTile` says that one tile has all rows of A that
-/// are multiplied by it: then other blocks have other lines, and a load must have whole ones.
+/// Whether loads of b keep no cache lines, because a launch reads each line once. `readsBOnce`: no other block
+/// reads this block's rows of B. Then other blocks have other lines, and a load must have whole ones.
 template <class Params>
 ReadOnce readOnce(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape,
-                  const Boolean &oneTile, const Params &p) {
+                  const Boolean &readsBOnce, const Params &p) {
   // Loops whose sums have scales of their own on the way take longer in two copies than they gain.
   const bool isScaled =
       hasBlockScales(problem) || hasMxScales(problem) || problem.b_groups.size != 0;
@@ -72,23 +78,24 @@ ReadOnce readOnce(const GemmProblem &problem, const GemmConfig &config, const Lo
   if (isScaled || isShort || config.loop == GemmLoop::groups || config.tile_m > kMostRowsOfOnce)
     return {};
   if (problem.b_layout == OperandLayout::prepared) // A load has a block of them, a kilobyte.
-    return shape.wavesM == 1 ? ReadOnce(oneTile) : ReadOnce();
+    return shape.wavesM == 1 ? ReadOnce(readsBOnce) : ReadOnce();
   const bool byRows = problem.b_layout == OperandLayout::rows;
   const int unit = packedB(problem).unit().bytes(),
             together = byRows ? shape.rowBytes() : shape.tileN * unit;
   // Columns that are turned in registers are loaded by parts of lines.
   if (together % kCacheLine != 0 || (!byRows && !shape.dma))
     return {};
-  return ReadOnce(oneTile & ((Int64(p.b.stride[0]) * unit & (kCacheLine - 1)) == 0));
+  return ReadOnce(readsBOnce & ((Int64(p.b.stride[0]) * unit & (kCacheLine - 1)) == 0));
 }
+/// A block's tile of b that is not prepared, (tileN, K).
 template <class Params>
 OperandTile tileOfB(const GemmProblem &problem, const GemmConfig &config, const LoopShape &shape,
-                    const BlockTile &tile, const Boolean &oneTile, const Params &p) {
+                    const BlockTile &tile, const Boolean &readsBOnce, const Params &p) {
   const Tensor b = matrixOf(p.b, problem.b, problem.b_layout, problem.n, problem.k); // (n, K)
   const OperandTile ofB = operandTile(b, shape, problem.b_layout, shape.tileN, tile.column,
                                       tile.part, min(Int32(problem.n) - tile.column, shape.tileN));
-  return {ofB.tile, ofB.exist, ofB.layout, hasFarColumns(problem, config),
-          readOnce(problem, config, shape, oneTile, p)};
+  return {ofB.tile, ofB.validRows, ofB.layout, hasFarColumns(problem, config),
+          readOnce(problem, config, shape, readsBOnce, p)};
 }
 /// Numbers of the groups of narrow weights (groups, columns) as buffers, over the block's part of K: from
 /// the start of the tile on, of each half.
@@ -109,19 +116,20 @@ inline std::vector<Tensor> groupsOfTile(const GemmProblem &problem, const LoopSh
   }
   return halves;
 }
+/// A block's tile of prepared b: in each half (tileN / halves, K), as blocks ((16, blocks), (piece, 4, k)).
 template <class Params>
 PreparedTile weightsOfTile(const GemmProblem &problem, const GemmConfig &config,
-                           const LoopShape &shape, const BlockTile &tile, const Boolean &oneTile,
+                           const LoopShape &shape, const BlockTile &tile, const Boolean &readsBOnce,
                            const Params &p) {
   const Preshuffled weights = weightsOf(problem);
   const bool isNarrow = problem.narrow();
   const Tensor memory = p.b.view(isNarrow ? DType(u8) : packedB(problem).unit(), weights.size(),
                                  kPieceBytes); // (elements of all blocks)
-  const std::optional<LoopShape> own = loopShapeOfB(problem, shape);
-  PreparedTile prepared = preparedTile(memory, weights, own ? *own : shape, tile.n, tile.part,
+  const std::optional<LoopShape> shapeB = loopShapeOfB(problem, shape);
+  PreparedTile prepared = preparedTile(memory, weights, shapeB ? *shapeB : shape, tile.n, tile.part,
                                        isNarrow ? narrowBlockK(problem.b) : weights.blockK(),
-                                       readOnce(problem, config, shape, oneTile, p));
-  prepared.shape = own;
+                                       readOnce(problem, config, shape, readsBOnce, p));
+  prepared.shapeB = shapeB;
   if (isNarrow) {
     prepared.narrow.emplace(
         NarrowTile{.dtype = problem.b, .zeros = {}, .group = problem.b_groups.size});
@@ -162,10 +170,10 @@ inline GatheredTile gatheredScales(const GatheredTile &rows, const Tensor &scale
   return {.matrix = scales,
           .rows = rows.rows,
           .indices = rows.indices,
-          .exist = rows.exist,
+          .validRows = rows.validRows,
           .mask = rows.mask};
 }
-/// The same of the rows of A: the scales of gathered rows are gathered as they are.
+/// The scales of blocks of a tile with these rows of A: the scales of gathered rows are gathered as they are.
 template <class Params>
 BlockScales blockScalesOf(const RowsOfA &rows, const GemmProblem &problem, const LoopShape &shape,
                           const BlockTile &tile, const Params &p) {
@@ -177,41 +185,54 @@ BlockScales blockScalesOf(const RowsOfA &rows, const GemmProblem &problem, const
   return scales;
 }
 
-/// Prepared scales of `rows` rows of a matrix (rows, k): those of `tile` rows from row `first` on, over part
-/// number `number` of so many elements of k. `whole`: the tile has whole groups of 32 rows.
+/// Which rows and columns of a matrix (rows, k) prepared scales are of.
+struct MxRowsOfBlock {
+  Int32 rows;         ///< rows of the matrix
+  std::int64_t k;     ///< columns of the matrix
+  Int32 firstRow;     ///< the first row of the block's tile
+  int tileRows;       ///< rows of the tile
+  bool isWhole;       ///< the tile has whole groups of 32 rows
+  int elementsOfPart; ///< columns of the block's part of k
+  Int32 part;         ///< the number of this part
+};
+/// Prepared scales of a block's tile.
 template <int Modes>
-PreparedMxTile preparedMxTile(const Strided<OnDevice, Modes> &scales, const Int32 &rows,
-                              std::int64_t k, const Int32 &first, int tile, bool whole, int part,
-                              const Int32 &number) {
+PreparedMxTile preparedMxTile(const Strided<OnDevice, Modes> &scales, const MxRowsOfBlock &of) {
   constexpr int kRows = PreparedScales::kRows, kBlock = PreparedScales::kBlock;
   const auto blocksOf = [](std::int64_t elements) {
     return static_cast<int>(PreparedScales::shape(1, elements)[1]);
   };
-  const int blocks = blocksOf(part), ofTile = whole ? tile / kRows : (tile + kRows - 1) / kRows + 1;
-  const Int32 groups = ceildiv(rows, kRows), group = first / kRows;
-  const Tensor all = scales.view(u8, {groups, blocksOf(k), kBlock}); // (groups, blocks, block)
-  return {.scales = tileFrom(all, {group, number * blocks, 0},
+  const int blocks = blocksOf(of.elementsOfPart),
+            ofTile = of.isWhole ? of.tileRows / kRows : (of.tileRows + kRows - 1) / kRows + 1;
+  const Int32 groups = ceildiv(of.rows, kRows), group = of.firstRow / kRows;
+  const Tensor all = scales.view(u8, {groups, blocksOf(of.k), kBlock}); // (groups, blocks, block)
+  return {.scales = tileFrom(all, {group, of.part * blocks, 0},
                              {ofTile, blocks, kBlock}), // (groups, blocks, block)
-          .exist = min(groups - group, ofTile),
+          .validGroups = min(groups - group, ofTile),
           .blocks = blocks,
-          .first = whole ? Int32(0) : Int32(first / 16 % 2),
-          .isWhole = whole};
+          .first = of.isWhole ? Int32(0) : Int32(of.firstRow / 16 % 2),
+          .isWhole = of.isWhole};
 }
 
-/// The scales of 32 elements of K of a tile, from the start of its part of K on: of its rows of A, and of
-/// its columns in a half of B.
+/// The scales of 32 elements of K of a tile, from the start of its part of K on: (tileM, K / 32) of A, and
+/// (tileN / halves, K / 32) of a half of B.
 template <class Params>
 MxScalesOfRows mxScalesOfA(const RowsOfA &rows, const GemmProblem &problem, const LoopShape &shape,
                            const BlockTile &tile, const Params &p) {
-  const int part = static_cast<int>(shape.k) * packedA(problem).elements();
+  const int elementsOfPart = static_cast<int>(shape.k) * packedA(problem).elements();
   if (problem.scale_a_layout == OperandLayout::prepared)
-    return preparedMxTile(p.scaleA, Int32(p.m), problem.k, tile.row, shape.tileM,
-                          hasWholeGroups(shape.tileM), part, tile.part);
-  const std::int64_t ofRow = problem.k / kMxBlock, ofPart = part / kMxBlock;
+    return preparedMxTile(p.scaleA, {.rows = Int32(p.m),
+                                     .k = problem.k,
+                                     .firstRow = tile.row,
+                                     .tileRows = shape.tileM,
+                                     .isWhole = hasWholeGroups(shape.tileM),
+                                     .elementsOfPart = elementsOfPart,
+                                     .part = tile.part});
+  const std::int64_t ofRow = problem.k / kMxBlock, ofPart = elementsOfPart / kMxBlock;
   const Int32 first = tile.part * static_cast<std::int32_t>(ofPart);
   const Tensor all = p.scaleA.view(u8, {p.m, ofRow});                           // (m, K / 32)
   MxTile own{.scales = tileFrom(all, {tile.row, first}, {shape.tileM, ofPart}), // (tileM, K / 32)
-             .exist = tile.rows,
+             .validRows = tile.rows,
              .ofRow = ofRow,
              .ofPart = ofPart};
   if (const auto *gathered = std::get_if<GatheredTile>(&rows))
@@ -222,19 +243,23 @@ MxScalesOfRows mxScalesOfA(const RowsOfA &rows, const GemmProblem &problem, cons
 template <class Params>
 MxScalesOfRows mxScalesOfB(int half, const GemmProblem &problem, const LoopShape &shape,
                            const BlockTile &tile, const Params &p) {
-  const int part = static_cast<int>(shape.k) * packedA(problem).elements(),
+  const int elementsOfPart = static_cast<int>(shape.k) * packedA(problem).elements(),
             across = shape.tileOfHalf();
   const Int32 column = tile.column + half * static_cast<std::int32_t>(problem.n);
   if (problem.scale_b_layout == OperandLayout::prepared)
-    return preparedMxTile(p.scaleB, Int32(static_cast<std::int32_t>(problem.columns())), problem.k,
-                          column, across, hasWholeGroups(across, half * problem.n), part,
-                          tile.part);
-  const std::int64_t ofRow = problem.k / kMxBlock, ofPart = part / kMxBlock;
+    return preparedMxTile(p.scaleB, {.rows = Int32(static_cast<std::int32_t>(problem.columns())),
+                                     .k = problem.k,
+                                     .firstRow = column,
+                                     .tileRows = across,
+                                     .isWhole = hasWholeGroups(across, half * problem.n),
+                                     .elementsOfPart = elementsOfPart,
+                                     .part = tile.part});
+  const std::int64_t ofRow = problem.k / kMxBlock, ofPart = elementsOfPart / kMxBlock;
   const Int32 first = tile.part * static_cast<std::int32_t>(ofPart);
   const Tensor all = p.scaleB.view(u8, {problem.columns(), ofRow}); // (columns, K / 32)
   return MxTile{.scales =
                     tileFrom(all, {column, first}, {across, ofPart}), // (tileN / halves, K / 32)
-                .exist = min(Int32(problem.n) - tile.column, across),
+                .validRows = min(Int32(problem.n) - tile.column, across),
                 .ofRow = ofRow,
                 .ofPart = ofPart};
 }
@@ -247,7 +272,7 @@ MxScales mxScalesOf(const RowsOfA &rows, const GemmProblem &problem, const LoopS
   return {mxScalesOfA(rows, problem, shape, tile, p), b, problem.a, problem.b};
 }
 
-/// The scales of groups of narrow weights.
+/// The scales of groups of narrow weights, (groups, tileN / halves) of each half.
 template <class Params>
 GroupScales groupScalesOf(const GemmProblem &problem, const LoopShape &shape, const BlockTile &tile,
                           const Params &p) {
@@ -258,13 +283,14 @@ GroupScales groupScalesOf(const GemmProblem &problem, const LoopShape &shape, co
 
 //===-- The main loop -------------------------------------------------------===//
 
-/// The loop of a block, given its rows of A. `oneTile`: see `readOnce`.
+/// The loop of a block, given its rows of A. `readsBOnce`: no other block reads this block's rows of B, see
+/// `readOnce`.
 template <class Params>
 std::unique_ptr<Mainloop> mainloopOver(const RowsOfA &a, const GemmProblem &problem,
                                        const GemmConfig &config, const BlockTile &tile,
-                                       const Boolean &oneTile, const Params &p) {
+                                       const Boolean &readsBOnce, const Params &p) {
   const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target()));
-  // Of the transposed product: its tile is (16 waves, 16 wavesM, a round of K).
+  // The product is transposed: the tile of the mma is (16 waves, 16 wavesM, a round of K).
   const TiledMma mma = weightsFirst(shape.form, shape.waves, shape.wavesM, shape.slices());
   std::unique_ptr<Sums> sums;
   if (hasBlockScales(problem))
@@ -277,16 +303,16 @@ std::unique_ptr<Mainloop> mainloopOver(const RowsOfA &a, const GemmProblem &prob
     sums = std::make_unique<Sums>(shape, mma);
   return makeMainloop(
       config.loop, shape, mma, std::move(sums), a,
-      [&] { return weightsOfTile(problem, config, shape, tile, oneTile, p); },
-      [&] { return tileOfB(problem, config, shape, tile, oneTile, p); });
+      [&] { return weightsOfTile(problem, config, shape, tile, readsBOnce, p); },
+      [&] { return tileOfB(problem, config, shape, tile, readsBOnce, p); });
 }
-/// The same over rows that follow one another.
+/// The loop of a block whose rows of A follow one another.
 template <class Params>
 std::unique_ptr<Mainloop> mainloopOf(const GemmProblem &problem, const GemmConfig &config,
-                                     const BlockTile &tile, const Boolean &oneTile,
+                                     const BlockTile &tile, const Boolean &readsBOnce,
                                      const Params &p) {
   const LoopShape shape = loopShape(problem, config, *gemmForm(problem, config, target()));
-  return mainloopOver(tileOfA(problem, shape, tile, p), problem, config, tile, oneTile, p);
+  return mainloopOver(tileOfA(problem, shape, tile, p), problem, config, tile, readsBOnce, p);
 }
 
 //===-- The epilogue --------------------------------------------------------===//
@@ -336,15 +362,13 @@ inline TileOfC tileOfC(const GemmProblem &problem, const GemmConfig &config, std
   const Int32 thread = config.loop == GemmLoop::groups
                            ? Int32(rematerialised(Int32(thread_idx().x)) & (config.threads - 1))
                            : Int32(thread_idx().x);
-  return {target().wave_size(),
-          config.tile_m,
-          tileAcross(problem, config),
-          config.threads / config.waves_k,
-          n,
-          tile.row,
-          tile.column,
-          tile.rows,
-          config.waves_m,
+  return {{.lanes = target().wave_size(),
+           .tileM = config.tile_m,
+           .tileN = tileAcross(problem, config),
+           .threads = config.threads / config.waves_k,
+           .n = n,
+           .wavesM = config.waves_m},
+          placeInC(tile),
           thread};
 }
 /// How a group of sums becomes elements of C, if it needs no scales but one. `p` has that.
@@ -365,7 +389,7 @@ Tensor tileOfResults(const GemmProblem &problem, const TileOfC &tile, const Para
 /// Stores a tile of C, `to` as tileOfResults gives it, in its type. `p` has the scales of C.
 template <class Params>
 void storeTile(const GemmProblem &problem, const TileOfC &tile, const Epilogue &epilogue,
-               const GroupSums &sums, const Tensor &to, const Params &p) {
+               const SumsAt &sums, const Tensor &to, const Params &p) {
   const int block = columnsOfScaleC(problem.scale_c);
   if (!block)
     return epilogue.run(sums, to, conversionOf(problem, p));

@@ -15,14 +15,14 @@ namespace {
 
 using Gemm = Family<GemmProblem>;
 
-/// The same tile by LDS's own loads.
+/// A tile's configuration by LDS's own loads instead.
 GemmConfig byDma(const GemmConfig &config, int stages) {
   GemmConfig dma = config;
   dma.dma = true;
   dma.stages = stages;
   return dma;
 }
-/// The same tile, whose waves share K in so many slices.
+/// A tile's configuration with waves that share K in so many slices instead.
 GemmConfig inSlices(const GemmConfig &config, int lanes, int slices) {
   GemmConfig sliced = config;
   sliced.waves_k = slices;
@@ -47,7 +47,7 @@ bool fits(const GemmTile &tile, const GemmProblem &problem, std::int64_t m) {
   return tile.m <= whole(m, 16) && tile.n <= whole(problem.columns(), problem.gated ? 128 : 64);
 }
 
-/// The same split of K, whose parts the last block of a tile adds.
+/// A configuration with parts of K that the last block of a tile adds instead.
 GemmConfig byLastBlock(const GemmConfig &config) {
   GemmConfig last = config;
   last.parts_sum = PartsSum::last_block;

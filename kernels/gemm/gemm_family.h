@@ -1,4 +1,5 @@
-// Products, between their host file and their kernel.
+// What the host file and the kernel file of products share: the names of the kernels and the functions of the
+// family.
 #pragma once
 
 #include "frame/family.h"

@@ -11,7 +11,26 @@
 //   gemm_sum                   adds those of all parts, and finishes them
 //   gemm_split  a part         both: writes them, and the last block of a tile does the rest
 //
-// gemm_block.h has the views, the main loop and the stages of a block, kernels/README.md the words.
+// samples/04-preshuffle-gemm.cpp is this kernel for one size and without options: read it first.
+//
+//   a block                                                      the file (of blocks/products/)
+//   its tile (tileM, tileN) of C, and its part of K              tile_scheduler.h, tile_order.h
+//   A (tileM, K) and B (tileN, K) as views                       operand_tile.h; gemm/gemm_block.h makes them
+//   the loop of GemmConfig::loop                                 mainloop.h
+//   for each step of tileK columns (ring):                       loop_schedule.h: when; ring.h: a step
+//     A (tileM, tileK): memory -> registers -> LDS               ring_operand.h
+//                       or memory -> LDS                         dma_operand.h, moved_rows.h
+//     B (tileN, tileK): memory -> registers, if it is prepared   register_operand.h; narrow_weights.h
+//                       otherwise as A
+//     for each part of the step: LDS -> A (V, m, k), B (V, n, k) ring_operand.h; fragments_of_b.h
+//       sums (V, n, m) += B A^T                                  product_sums.h; with scales of groups:
+//                                                                group_scaled_sums.h, of MX: gemm/mx_sums.h
+//   waves that share K: sums -> LDS -> the first of these waves  slice_k.h
+//   C (tileM, tileN): scales, bias, activation in f32, -> memory epilogue.h; c of 4 and 8 bits: quantised_tile.h
+//   parts of K: sums -> workspace -> the sum of all              split_k.h
+//
+// operand.h says why the product is transposed. kernels/README.md has the words and the waits, loop_shape.h the
+// numbers.
 #include "blocks/common/call_rows.h"
 #include "blocks/products/split_k.h"
 #include "blocks/products/vector_rows.h"
@@ -38,16 +57,8 @@ void withRows(const GemmProblem &problem, const BlockTile &tile, const Params &p
   if (!problem.rows)
     return body(tile);
   const Int32 rows = rowsOfCall(true, p.rows, p.m);
-  if_(tile.row < rows, [&] {
-    const BlockTile part{tile.number,
-                         tile.m,
-                         tile.n,
-                         tile.part,
-                         tile.row,
-                         tile.column,
-                         Int32(min(tile.rows, rows - tile.row))};
-    body(part);
-  });
+  if_(tile.row < rows,
+      [&] { body(tile.withRows(tile.row, Int32(min(tile.rows, rows - tile.row)))); });
 }
 
 //===-- The epilogue --------------------------------------------------------===//
@@ -56,11 +67,11 @@ void withRows(const GemmProblem &problem, const BlockTile &tile, const Params &p
 /// if pairs are gated, and half 0 alone otherwise.
 template <class Params>
 void finishTile(const GemmProblem &problem, const TileOfC &tile, const Params &p,
-                const std::function<GroupSums(int)> &ofHalf) {
+                const std::function<SumsAt(int)> &ofHalf) {
   const auto half = [&](int number) { return stagesOf(problem, tile, p, number); };
-  const GroupSums sums =
-      problem.gated ? gatedPairs({problem.activation}, half(0), ofHalf(0), half(1), ofHalf(1))
-                    : ofHalf(0);
+  const SumsAt sums = problem.gated
+                          ? gatedPairs({problem.activation}, half(0), ofHalf(0), half(1), ofHalf(1))
+                          : ofHalf(0);
   Epilogue epilogue = problem.gated ? Epilogue(tile) : half(0);
   if (!problem.gated && problem.activation != Activation::none)
     epilogue.then(applyActivation(problem.activation));
@@ -74,27 +85,31 @@ void finishTile(const GemmProblem &problem, const TileOfC &tile, const Params &p
 
 /// A tile of few rows without matrix units.
 void vectorTile(const GemmProblem &problem, const GemmConfig &config, const BlockTile &tile,
-                const Boolean &oneTile, const GemmParams<OnDevice> &p) {
+                const Boolean &readsBOnce, const GemmParams<OnDevice> &p) {
   const LoopShape shape = loopShape(problem, config, *vectorForm(problem, config.tile_k, target()));
   const auto ofThreads = [&](int threads) {
     // The tile of C is 16 rows high, and only the block's rows are stored.
-    return TileOfC(target().wave_size(), 16, config.tile_n, threads, problem.n, tile.row,
-                   tile.column, tile.rows);
+    return TileOfC({.lanes = target().wave_size(),
+                    .tileM = 16,
+                    .tileN = config.tile_n,
+                    .threads = threads,
+                    .n = problem.n},
+                   placeInC(tile));
   };
   VectorRows(shape, tileOfA(problem, shape, tile, p),
-             tileOfB(problem, config, shape, tile, oneTile, p))
-      .run(ofThreads, [&](const TileOfC &ofC, const GroupSums &sums) {
+             tileOfB(problem, config, shape, tile, readsBOnce, p))
+      .run(ofThreads, [&](const TileOfC &ofC, const SumsAt &sums) {
         finishTile(problem, ofC, p, [&](int) { return sums; });
       });
 }
-/// A tile, of all of K. `oneTile`: no other one has the same rows of B.
-void wholeTile(const Spec<GemmProblem> &spec, const Boolean &oneTile,
+/// A tile, of all of K. `readsBOnce`: no other block reads this block's rows of B; see `readOnce`.
+void wholeTile(const Spec<GemmProblem> &spec, const Boolean &readsBOnce,
                const GemmParams<OnDevice> &p) {
   const auto &[problem, config] = spec;
   withRows(problem, tileOfBlock(problem, config, p.m), p, [&](const BlockTile &tile) {
     if (config.loop == GemmLoop::vector)
-      return vectorTile(problem, config, tile, oneTile, p);
-    mainloopOf(problem, config, tile, oneTile, p)->run([&](const Sums &sums) {
+      return vectorTile(problem, config, tile, readsBOnce, p);
+    mainloopOf(problem, config, tile, readsBOnce, p)->run([&](const Sums &sums) {
       finishTile(problem, tileOfC(problem, config, problem.n, tile), p,
                  [&](int half) { return sums.groups(half); });
     });
@@ -108,41 +123,28 @@ const FamilyKernel kGemmCode{
 /// The operands of a matrix of a batch, as those of a product of its own.
 GemmParams<OnDevice> ofMatrix(const GemmProblem &problem, const GemmBatchParams<OnDevice> &p,
                               const Int32 &number) {
-  const auto place = [&](const Int64 &address, const Int64 &stride, DType unit) {
-    return Int64(address + number * stride * (unit.memory_bits() / 8));
-  };
-  // Those of groups follow one another.
-  const auto ofGroups = [&](const Int64 &address, DType type) {
+  // Numbers of groups are contiguous, those of one matrix after those of another.
+  const auto ofGroups = [&](const Strided<OnDevice, 0> &all, DType type) -> Strided<OnDevice, 0> {
     const std::int64_t count = groupsOf(problem.b_groups, problem.k) * problem.columns();
-    return Int64(address + number * Int64(count * type.memory_bits() / 8));
+    return {.address = Int64(all.address + number * Int64(count * type.memory_bits() / 8)),
+            .stride = {}};
   };
   const DType ofScales = typeOfScales(problem),
               ofScaleC = columnsOfScaleC(problem.scale_c) ? problem.scale : DType(f32);
-  return {
-      .a = {.address = place(p.a.address, p.a.stride[0], packedA(problem).unit()),
-            .stride = {p.a.stride[1]}},
-      .b = {.address = place(p.b.address, p.b.stride[0],
-                             problem.narrow() ? DType(u8) : packedB(problem).unit()),
-            .stride = {p.b.stride[1]}},
-      .c = {.address = place(p.c.address, p.c.stride[0], packedC(problem).unit()),
-            .stride = {p.c.stride[1]}},
-      .scaleA = {.address = place(p.scaleA.address, p.scaleA.stride[0], ofScales),
-                 .stride = {p.scaleA.stride[1], p.scaleA.stride[2]}},
-      .scaleB = {.address = place(p.scaleB.address, p.scaleB.stride[0], ofScales), .stride = {}},
-      .bias = {.address = place(p.bias.address, p.bias.stride[0], problem.type_of_bias()),
-               .stride = {}},
-      .groupScales = {.address = ofGroups(p.groupScales.address, problem.b_groups.scale),
-                      .stride = {}},
-      .groupZeros = {.address = ofGroups(p.groupZeros.address, u8), .stride = {}},
-      .seed = Int64(0),
-      .m = p.m,
-      .scaleC = {.address = place(p.scaleC.address, p.scaleC.stride[0], ofScaleC),
-                 .stride = {p.scaleC.stride[1], p.scaleC.stride[2]}},
-      .residual = {.address =
-                       place(p.residual.address, p.residual.stride[0], problem.type_of_residual()),
-                   .stride = {p.residual.stride[1]}},
-      .rows = p.rows,
-      .seedMemory = {.address = Int64(0), .stride = {}}};
+  return {.a = entryOf(p.a, number, packedA(problem).unit()),
+          .b = entryOf(p.b, number, problem.narrow() ? DType(u8) : packedB(problem).unit()),
+          .c = entryOf(p.c, number, packedC(problem).unit()),
+          .scaleA = entryOf(p.scaleA, number, ofScales),
+          .scaleB = entryOf(p.scaleB, number, ofScales),
+          .bias = entryOf(p.bias, number, problem.type_of_bias()),
+          .groupScales = ofGroups(p.groupScales, problem.b_groups.scale),
+          .groupZeros = ofGroups(p.groupZeros, u8),
+          .seed = Int64(0),
+          .m = p.m,
+          .scaleC = entryOf(p.scaleC, number, ofScaleC),
+          .residual = entryOf(p.residual, number, problem.type_of_residual()),
+          .rows = p.rows,
+          .seedMemory = {.address = Int64(0), .stride = {}}};
 }
 const FamilyKernel kGemmBatchCode{
     kGemmBatch, [](const GemmBatchParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
@@ -181,7 +183,7 @@ const FamilyKernel kGemmPartsCode{
       });
     }};
 
-/// The same, and in the last block of a tile the sum of all parts.
+/// The sums of a part of K, and in the last block of a tile the sum of all parts.
 const FamilyKernel kGemmSplitCode{
     kGemmSplit, [](const GemmSplitParams<OnDevice> &p, const Constexpr<Spec<GemmProblem>> &spec) {
       const GemmProblem &problem = spec->problem;
@@ -195,7 +197,7 @@ const FamilyKernel kGemmSplitCode{
           finishParts(problem, tileOfC(problem, config, problem.n, tile),
                       tileOfC(problem, config, columnsOfParts(problem, config), tile), parts, p);
         };
-        // Of waves that share K, the first ones hold the tile.
+        // If waves share K, the first ones hold the tile.
         const int holders = config.threads / config.waves_k;
         const Pointer flag = p.flags.view(i64, 1).iter() + flagOf(tile.number); // (flags)
         ifLast(shape, flag, tile.part, [&] {
@@ -214,8 +216,12 @@ const FamilyKernel kGemmSumCode{
           TileScheduler<Int32>({kSumTileM, kSumTileN, problem.n}, p.m).at(Int32(block_idx().x));
       withRows(problem, whole, p, [&](const BlockTile &tile) {
         const auto over = [&](std::int64_t n) {
-          return TileOfC(target().wave_size(), kSumTileM, kSumTileN, kSumThreads, n, tile.row,
-                         tile.column, tile.rows);
+          return TileOfC({.lanes = target().wave_size(),
+                          .tileM = kSumTileM,
+                          .tileN = kSumTileN,
+                          .threads = kSumThreads,
+                          .n = n},
+                         placeInC(tile));
         };
         finishParts(problem, over(problem.n), over(columnsOfParts(problem, config)),
                     PartSums(partsShape(problem, config), p.workspace, p.m), p);

@@ -6,7 +6,9 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-// The scales of c stand last: few products have them, and what all have is loaded together.
+/// The arguments of the kernel of one product.
+///
+/// The scales of c stand last: few products have them, and what all have is loaded together.
 template <class Side> struct GemmParams {
   Strided<Side, 1> a, b, c;      // (m, k), (n, k), (m, n); the stride is that of rows, or columns
   Strided<Side, 2> scaleA;       // (m); of blocks: (m, k / 128)
@@ -19,7 +21,7 @@ template <class Side> struct GemmParams {
   Strided<Side, 0> rows, seedMemory; // one each
 };
 
-/// Those of a batch of matrices; the first stride is that from a matrix to the next.
+/// The arguments of the kernel of a batch of matrices; the first stride is that from a matrix to the next.
 template <class Side> struct GemmBatchParams {
   Strided<Side, 2> a, b, c;                 // (batch, m, k), (batch, n, k), (batch, m, n)
   Strided<Side, 3> scaleA;                  // (batch, m); of blocks: (batch, m, k / 128)
@@ -31,7 +33,7 @@ template <class Side> struct GemmBatchParams {
   Strided<Side, 0> rows;     // one
 };
 
-/// The sums of parts of K.
+/// The arguments of the kernel that writes the sums of parts of K.
 template <class Side> struct GemmPartsParams {
   Strided<Side, 0> workspace; // (parts, m, columns), the sums
   Strided<Side, 1> a, b;
@@ -42,7 +44,7 @@ template <class Side> struct GemmPartsParams {
   Strided<Side, 0> rows; // one
 };
 
-/// What adds them.
+/// The arguments of the kernel that adds the parts of K.
 template <class Side> struct GemmSumParams {
   Strided<Side, 0> workspace; // (parts, m, columns), the sums
   Strided<Side, 1> c;
@@ -54,7 +56,7 @@ template <class Side> struct GemmSumParams {
   Strided<Side, 0> rows, seedMemory; // one each
 };
 
-/// Both in one launch.
+/// The arguments of the kernel that writes parts and adds them in one launch.
 template <class Side> struct GemmSplitParams {
   Strided<Side, 1> a, b, c;
   Strided<Side, 2> scaleA;

@@ -108,16 +108,17 @@ inline LoopShape loopShape(const GemmProblem &problem, const GemmConfig &config,
           .ringB = problem.b_layout != OperandLayout::prepared || config.loop == GemmLoop::groups,
           .preparedB = problem.b_layout == OperandLayout::prepared};
 }
-/// The same loop with the units of B, if they are other elements of K than those of A.
+/// The loop's numbers as B counts them, if a byte of B has two elements and a byte of A one (f8 x f4): tileK and
+/// k are half as many bytes. None if both count alike.
 inline std::optional<LoopShape> loopShapeOfB(const GemmProblem &problem, const LoopShape &shape) {
   const int ofA = packedA(problem).elements(), ofB = packedB(problem).elements();
   if (!hasMxScales(problem) || ofA == ofB)
     return std::nullopt;
-  LoopShape own = shape;
-  own.form = mxForms(shape.form.instruction.target, problem.a, problem.b)->b;
-  own.tileK = shape.tileK * ofA / ofB;
-  own.k = shape.k * ofA / ofB;
-  return own;
+  LoopShape shapeB = shape;
+  shapeB.form = mxForms(shape.form.instruction.target, problem.a, problem.b)->b;
+  shapeB.tileK = shape.tileK * ofA / ofB;
+  shapeB.k = shape.k * ofA / ofB;
+  return shapeB;
 }
 /// Scales of a row of C that the product makes.
 inline std::int64_t scalesOfRowOfC(const GemmProblem &problem) {
@@ -129,8 +130,8 @@ inline constexpr std::int64_t kMostMatrices = 65535;
 /// A block's rows of A, and of C, lie in a buffer of fewer bytes; offsets inside of it have 32
 /// bits.
 inline constexpr std::int64_t kMostBufferBytes = 1 << 30;
-/// True if b lies by columns and a block's part of it spans more than a buffer: each step has a
-/// buffer of its own then.
+/// True if B lies by columns and a block's part of K spans more than a buffer reaches. Then each step has a
+/// buffer of its own.
 inline bool hasFarColumns(const GemmProblem &problem, const GemmConfig &config) {
   return problem.b_layout == OperandLayout::columns &&
          (problem.k / config.split_k + config.tile_k) * problem.n * (problem.b.memory_bits() / 8) >=

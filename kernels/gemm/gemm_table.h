@@ -42,41 +42,51 @@ inline constexpr int kDmaStages = 4;
 inline int fewestDmaStages(const Target &target) {
   return target.has(Feature::tensor_mover) ? 3 : 2;
 }
-/// From the largest to the smallest.
+/// Tiles of CDNA's ring, from the largest to the smallest.
 inline constexpr GemmTile kCdnaTiles[] = {
-    {128, 256, 128, 256, 0, 1, 1}, {128, 128, 128, 256, 0, 1, 2},
-    {64, 256, 128, 256, 0, 1, 2},  {64, 128, 128, 256, 0, 1, 1},
-    {32, 256, 128, 256, 0, 1, 2},  {64, 64, 256, 256, 0, 1, 0, 2},
-    {32, 128, 256, 256, 0, 1, 1},  {32, 64, 512, 256, 0, 1, 0, 2, 1, false, 8},
-    {16, 128, 256, 256},           {16, 64, 512, 256},
+    {.m = 128, .n = 256, .bytesK = 128, .threads = 256, .dmaBytes = 1},
+    {.m = 128, .n = 128, .bytesK = 128, .threads = 256, .dmaBytes = 2},
+    {.m = 64, .n = 256, .bytesK = 128, .threads = 256, .dmaBytes = 2},
+    {.m = 64, .n = 128, .bytesK = 128, .threads = 256, .dmaBytes = 1},
+    {.m = 32, .n = 256, .bytesK = 128, .threads = 256, .dmaBytes = 2},
+    {.m = 64, .n = 64, .bytesK = 256, .threads = 256, .slices = 2},
+    {.m = 32, .n = 128, .bytesK = 256, .threads = 256, .dmaBytes = 1},
+    {.m = 32, .n = 64, .bytesK = 512, .threads = 256, .slices = 2, .longK = 8},
+    {.m = 16, .n = 128, .bytesK = 256, .threads = 256},
+    {.m = 16, .n = 64, .bytesK = 512, .threads = 256},
 };
-/// The same for a of 8 bits with prepared scales, whose blocks have 256 elements of K. The first one is for weights of
+/// Tiles for a of 8 bits with prepared scales, whose blocks have 256 elements of K. The first one is for weights of
 /// 4 bits; for those of 8 a lane has no room. The second one is for them where the scales of a lie by rows, which each
 /// wave loads for all rows of its tile. (bench/silicon/README.md has the estimates.)
 inline constexpr GemmTile kCdnaPreparedScales[] = {
-    {128, 256, 256, 256},
-    {64, 256, 256, 256},
-    {128, 128, 256, 256},
-    {64, 128, 256, 256},
-    {64, 64, 256, 256, 0, 1, 0, 2},
-    {32, 128, 256, 256},
-    {32, 64, 512, 256},
-    {16, 128, 256, 256},
-    {16, 64, 512, 256},
+    {.m = 128, .n = 256, .bytesK = 256, .threads = 256},
+    {.m = 64, .n = 256, .bytesK = 256, .threads = 256},
+    {.m = 128, .n = 128, .bytesK = 256, .threads = 256},
+    {.m = 64, .n = 128, .bytesK = 256, .threads = 256},
+    {.m = 64, .n = 64, .bytesK = 256, .threads = 256, .slices = 2},
+    {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
+    {.m = 32, .n = 64, .bytesK = 512, .threads = 256},
+    {.m = 16, .n = 128, .bytesK = 256, .threads = 256},
+    {.m = 16, .n = 64, .bytesK = 512, .threads = 256},
 };
 /// Groups of waves that take turns, over prepared weights (gfx950), where each compute unit has such a tile.
-inline constexpr GemmTile kPreparedGroups = {256, 256, 128, 512, 0, 2, 0, 1, 1, true};
+inline constexpr GemmTile kPreparedGroups = {
+    .m = 256, .n = 256, .bytesK = 128, .threads = 512, .wavesM = 2, .groups = true};
 /// Sums take twice as many registers of a lane in waves of 32 lanes, and an instruction can
 /// name 256 of them: tiles are smaller.
 inline constexpr GemmTile kRdnaTiles[] = {
-    {64, 128, 64, 128}, {32, 128, 128, 128}, {64, 64, 64, 128},
-    {32, 64, 128, 128}, {16, 128, 128, 128}, {16, 64, 256, 128},
+    {.m = 64, .n = 128, .bytesK = 64, .threads = 128},
+    {.m = 32, .n = 128, .bytesK = 128, .threads = 128},
+    {.m = 64, .n = 64, .bytesK = 64, .threads = 128},
+    {.m = 32, .n = 64, .bytesK = 128, .threads = 128},
+    {.m = 16, .n = 128, .bytesK = 128, .threads = 128},
+    {.m = 16, .n = 64, .bytesK = 256, .threads = 128},
 };
 /// Tiles for up to kFewRows rows, where reading the weights is all the work: a tile has all rows,
 /// so that the weights are read once. A wave has a kilobyte or more of them on its way; narrower
 /// tiles are more blocks, and each of them reads A.
 inline constexpr int kFewRows = 32;
-/// The same of narrow weights, but for RDNA: tiles of 32 rows without LDS read them twice, and are
+/// The rows for which such tiles are taken of narrow weights, but for RDNA: tiles of 32 rows without LDS read them twice, and are
 /// estimated up to 1.8 times as fast as those of the ring, which are enough for all units only
 /// if they read the weights four times. (17.3 us become 9.5 with 64 rows, 4096 x 4096, MXFP4, MI355X.)
 inline constexpr int kFewRowsOfNarrow = 64;
@@ -84,95 +94,193 @@ inline int fewRowsOf(const GemmProblem &problem, const Target &target) {
   const bool isWide = target.has(Feature::mfma) || lds_banks(target) == 64;
   return problem.narrow() && isWide ? kFewRowsOfNarrow : kFewRows;
 }
-inline constexpr GemmTile kCdnaFewRows[] = {{32, 64, 256, 256, 4}, {32, 32, 256, 256, 4},
-                                            {16, 64, 256, 256, 4}, {16, 32, 256, 256, 4},
-                                            {16, 32, 256, 512, 8}, {16, 16, 512, 512, 8}};
+inline constexpr GemmTile kCdnaFewRows[] = {
+    {.m = 32, .n = 64, .bytesK = 256, .threads = 256, .wavesK = 4},
+    {.m = 32, .n = 32, .bytesK = 256, .threads = 256, .wavesK = 4},
+    {.m = 16, .n = 64, .bytesK = 256, .threads = 256, .wavesK = 4},
+    {.m = 16, .n = 32, .bytesK = 256, .threads = 256, .wavesK = 4},
+    {.m = 16, .n = 32, .bytesK = 256, .threads = 512, .wavesK = 8},
+    {.m = 16, .n = 16, .bytesK = 512, .threads = 512, .wavesK = 8}};
 inline constexpr GemmTile kRdnaFewRows[] = {
-    {32, 64, 64, 128, 4},  {32, 32, 64, 128, 4},  {32, 32, 128, 128, 4}, {16, 64, 128, 128, 4},
-    {16, 32, 128, 128, 4}, {16, 32, 128, 256, 8}, {16, 16, 128, 256, 8}};
+    {.m = 32, .n = 64, .bytesK = 64, .threads = 128, .wavesK = 4},
+    {.m = 32, .n = 32, .bytesK = 64, .threads = 128, .wavesK = 4},
+    {.m = 32, .n = 32, .bytesK = 128, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 64, .bytesK = 128, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 32, .bytesK = 128, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 32, .bytesK = 128, .threads = 256, .wavesK = 8},
+    {.m = 16, .n = 16, .bytesK = 128, .threads = 256, .wavesK = 8}};
 /// Tiles whose operands both go through the ring. Rows of 256 bytes are for columns on gfx950,
 /// which has twice the banks. Those of RDNA are the ladder of FlyDSL's RDNA3 kernel
 /// (rdna3_f16_gemm_autotune.py), and tiles of longer rows for columns.
 inline constexpr GemmTile kCdnaUnprepared[] = {
-    {256, 256, 128, 512, 0, 2, 0, 1, 1, true},
-    {128, 256, 128, 256, 0, 2, 2},
-    {128, 128, 128, 256, 0, 2, 2},
-    {128, 128, 256, 256, 0, 2},
-    {64, 128, 128, 256, 0, 2, 2, 2, 2},
-    {64, 128, 256, 256, 0, 2},
-    {64, 64, 128, 256, 0, 2, 2, 2, 2},
-    {64, 64, 256, 256, 0, 2, 2, 2, 2},
-    {32, 64, 256, 256, 0, 1, 2, 2, 2},
-    {32, 64, 128, 256, 0, 1, 2, 2, 2},
-    {16, 64, 256, 256, 0, 1, 2, 4, 4},
+    {.m = 256, .n = 256, .bytesK = 128, .threads = 512, .wavesM = 2, .groups = true},
+    {.m = 128, .n = 256, .bytesK = 128, .threads = 256, .wavesM = 2, .dmaBytes = 2},
+    {.m = 128, .n = 128, .bytesK = 128, .threads = 256, .wavesM = 2, .dmaBytes = 2},
+    {.m = 128, .n = 128, .bytesK = 256, .threads = 256, .wavesM = 2},
+    {.m = 64,
+     .n = 128,
+     .bytesK = 128,
+     .threads = 256,
+     .wavesM = 2,
+     .dmaBytes = 2,
+     .slices = 2,
+     .slicesWide = 2},
+    {.m = 64, .n = 128, .bytesK = 256, .threads = 256, .wavesM = 2},
+    {.m = 64,
+     .n = 64,
+     .bytesK = 128,
+     .threads = 256,
+     .wavesM = 2,
+     .dmaBytes = 2,
+     .slices = 2,
+     .slicesWide = 2},
+    {.m = 64,
+     .n = 64,
+     .bytesK = 256,
+     .threads = 256,
+     .wavesM = 2,
+     .dmaBytes = 2,
+     .slices = 2,
+     .slicesWide = 2},
+    {.m = 32, .n = 64, .bytesK = 256, .threads = 256, .dmaBytes = 2, .slices = 2, .slicesWide = 2},
+    {.m = 32, .n = 64, .bytesK = 128, .threads = 256, .dmaBytes = 2, .slices = 2, .slicesWide = 2},
+    {.m = 16, .n = 64, .bytesK = 256, .threads = 256, .dmaBytes = 2, .slices = 4, .slicesWide = 4},
 };
 inline constexpr GemmTile kRdnaUnprepared[] = {
-    {256, 256, 64, 512, 0, 4}, {128, 128, 64, 128, 0, 2}, {128, 128, 128, 256, 0, 2},
-    {128, 64, 64, 128, 0, 2},  {64, 64, 128, 128, 0, 2},  {32, 64, 128, 64, 0, 1},
-    {32, 32, 128, 32, 0, 1},   {16, 64, 128, 128, 0, 1}};
+    {.m = 256, .n = 256, .bytesK = 64, .threads = 512, .wavesM = 4},
+    {.m = 128, .n = 128, .bytesK = 64, .threads = 128, .wavesM = 2},
+    {.m = 128, .n = 128, .bytesK = 128, .threads = 256, .wavesM = 2},
+    {.m = 128, .n = 64, .bytesK = 64, .threads = 128, .wavesM = 2},
+    {.m = 64, .n = 64, .bytesK = 128, .threads = 128, .wavesM = 2},
+    {.m = 32, .n = 64, .bytesK = 128, .threads = 64},
+    {.m = 32, .n = 32, .bytesK = 128, .threads = 32},
+    {.m = 16, .n = 64, .bytesK = 128, .threads = 128}};
 /// Tiles of narrow weights, whose steps are whole blocks of 128 elements of 4 bits.
-inline constexpr GemmTile kCdnaNarrow[] = {
-    {128, 128, 256, 256}, {64, 256, 256, 256}, {64, 128, 256, 256}, {64, 64, 256, 256},
-    {32, 128, 256, 256},  {32, 64, 256, 256},  {16, 128, 256, 256}, {16, 64, 256, 256}};
-inline constexpr GemmTile kRdnaNarrow[] = {{64, 128, 256, 128}, {64, 64, 256, 128},
-                                           {32, 128, 256, 128}, {32, 64, 256, 128},
-                                           {16, 128, 256, 128}, {16, 64, 256, 128}};
+inline constexpr GemmTile kCdnaNarrow[] = {{.m = 128, .n = 128, .bytesK = 256, .threads = 256},
+                                           {.m = 64, .n = 256, .bytesK = 256, .threads = 256},
+                                           {.m = 64, .n = 128, .bytesK = 256, .threads = 256},
+                                           {.m = 64, .n = 64, .bytesK = 256, .threads = 256},
+                                           {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
+                                           {.m = 32, .n = 64, .bytesK = 256, .threads = 256},
+                                           {.m = 16, .n = 128, .bytesK = 256, .threads = 256},
+                                           {.m = 16, .n = 64, .bytesK = 256, .threads = 256}};
+inline constexpr GemmTile kRdnaNarrow[] = {{.m = 64, .n = 128, .bytesK = 256, .threads = 128},
+                                           {.m = 64, .n = 64, .bytesK = 256, .threads = 128},
+                                           {.m = 32, .n = 128, .bytesK = 256, .threads = 128},
+                                           {.m = 32, .n = 64, .bytesK = 256, .threads = 128},
+                                           {.m = 16, .n = 128, .bytesK = 256, .threads = 128},
+                                           {.m = 16, .n = 64, .bytesK = 256, .threads = 128}};
 inline constexpr GemmTile kRdnaNarrowFewRows[] = {
-    {32, 64, 256, 128, 4}, {32, 32, 256, 128, 4}, {16, 64, 256, 128, 4}, {16, 32, 256, 128, 4},
-    {16, 16, 256, 128, 4}, {16, 64, 256, 128},    {16, 128, 256, 128}};
+    {.m = 32, .n = 64, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 32, .n = 32, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 64, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 32, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 16, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 64, .bytesK = 256, .threads = 128},
+    {.m = 16, .n = 128, .bytesK = 256, .threads = 128}};
 /// Tiles of gfx1250, whose waves of 32 lanes can name 1,024 registers, and whose LDS has 64 banks:
 /// four waves have a tile that takes four of CDNA's. Rows of less than 128 bytes would meet banks
 /// twice, and columns need rows of 256. FlyDSL's tuned tiles for it (256x256x128, 128x256x128,
 /// 64x32x512, 16x64x256 of 8 bits) are of this kind; which is quickest has not been measured here.
 inline constexpr GemmTile kGfx1250Tiles[] = {
-    {256, 256, 128, 256, 0, 2},   {128, 256, 128, 128},        {128, 128, 128, 128},
-    {64, 256, 128, 128},          {64, 128, 128, 128},         {64, 64, 256, 128, 0, 1, 8},
-    {32, 128, 256, 128, 0, 1, 8}, {32, 64, 256, 128, 0, 1, 8}, {16, 128, 256, 128, 0, 1, 8},
-    {16, 64, 256, 128, 0, 1, 8},
+    {.m = 256, .n = 256, .bytesK = 128, .threads = 256, .wavesM = 2},
+    {.m = 128, .n = 256, .bytesK = 128, .threads = 128},
+    {.m = 128, .n = 128, .bytesK = 128, .threads = 128},
+    {.m = 64, .n = 256, .bytesK = 128, .threads = 128},
+    {.m = 64, .n = 128, .bytesK = 128, .threads = 128},
+    {.m = 64, .n = 64, .bytesK = 256, .threads = 128, .dmaBytes = 8},
+    {.m = 32, .n = 128, .bytesK = 256, .threads = 128, .dmaBytes = 8},
+    {.m = 32, .n = 64, .bytesK = 256, .threads = 128, .dmaBytes = 8},
+    {.m = 16, .n = 128, .bytesK = 256, .threads = 128, .dmaBytes = 8},
+    {.m = 16, .n = 64, .bytesK = 256, .threads = 128, .dmaBytes = 8},
 };
 inline constexpr GemmTile kGfx1250FewRows[] = {
-    {32, 64, 512, 128, 4}, {32, 64, 256, 128, 4}, {32, 32, 512, 128, 4},  {32, 32, 256, 128, 4},
-    {16, 64, 512, 128, 4}, {16, 64, 256, 128, 4}, {16, 32, 512, 128, 4},  {16, 32, 256, 128, 4},
-    {16, 32, 512, 256, 8}, {16, 16, 512, 256, 8}, {16, 16, 1024, 256, 8},
+    {.m = 32, .n = 64, .bytesK = 512, .threads = 128, .wavesK = 4},
+    {.m = 32, .n = 64, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 32, .n = 32, .bytesK = 512, .threads = 128, .wavesK = 4},
+    {.m = 32, .n = 32, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 64, .bytesK = 512, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 64, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 32, .bytesK = 512, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 32, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 32, .bytesK = 512, .threads = 256, .wavesK = 8},
+    {.m = 16, .n = 16, .bytesK = 512, .threads = 256, .wavesK = 8},
+    {.m = 16, .n = 16, .bytesK = 1024, .threads = 256, .wavesK = 8},
 };
 /// Tiles of operands with scales of 32 elements of K: an instruction takes scales from the first 256
 /// registers alone, so that tiles of four waves with more sums spill. The first is for weights of 4 bits.
 inline constexpr GemmTile kGfx1250Mx[] = {
-    {128, 256, 128, 256, 0, 2},   {128, 128, 128, 256, 0, 2},   {64, 128, 128, 128},
-    {64, 64, 256, 128, 0, 1, 8},  {32, 128, 256, 128, 0, 1, 8}, {32, 64, 256, 128, 0, 1, 8},
-    {16, 128, 256, 128, 0, 1, 8}, {16, 64, 256, 128, 0, 1, 8},
+    {.m = 128, .n = 256, .bytesK = 128, .threads = 256, .wavesM = 2},
+    {.m = 128, .n = 128, .bytesK = 128, .threads = 256, .wavesM = 2},
+    {.m = 64, .n = 128, .bytesK = 128, .threads = 128},
+    {.m = 64, .n = 64, .bytesK = 256, .threads = 128, .dmaBytes = 8},
+    {.m = 32, .n = 128, .bytesK = 256, .threads = 128, .dmaBytes = 8},
+    {.m = 32, .n = 64, .bytesK = 256, .threads = 128, .dmaBytes = 8},
+    {.m = 16, .n = 128, .bytesK = 256, .threads = 128, .dmaBytes = 8},
+    {.m = 16, .n = 64, .bytesK = 256, .threads = 128, .dmaBytes = 8},
 };
 inline constexpr GemmTile kGfx1250Narrow[] = {
-    {128, 256, 256, 128}, {128, 128, 256, 128}, {64, 256, 256, 128},
-    {64, 128, 256, 128},  {64, 64, 256, 128},   {32, 128, 256, 128},
-    {32, 64, 256, 128},   {16, 128, 256, 128},  {16, 64, 256, 128},
+    {.m = 128, .n = 256, .bytesK = 256, .threads = 128},
+    {.m = 128, .n = 128, .bytesK = 256, .threads = 128},
+    {.m = 64, .n = 256, .bytesK = 256, .threads = 128},
+    {.m = 64, .n = 128, .bytesK = 256, .threads = 128},
+    {.m = 64, .n = 64, .bytesK = 256, .threads = 128},
+    {.m = 32, .n = 128, .bytesK = 256, .threads = 128},
+    {.m = 32, .n = 64, .bytesK = 256, .threads = 128},
+    {.m = 16, .n = 128, .bytesK = 256, .threads = 128},
+    {.m = 16, .n = 64, .bytesK = 256, .threads = 128},
 };
 inline constexpr GemmTile kGfx1250NarrowFewRows[] = {
-    {32, 64, 256, 128, 4}, {32, 32, 256, 128, 4}, {16, 64, 256, 128, 4}, {16, 32, 256, 128, 4},
-    {16, 16, 256, 128, 4}, {16, 128, 256, 128},   {16, 64, 256, 128},
+    {.m = 32, .n = 64, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 32, .n = 32, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 64, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 32, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 16, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 128, .bytesK = 256, .threads = 128},
+    {.m = 16, .n = 64, .bytesK = 256, .threads = 128},
 };
-/// The same for narrow weights that are 8-bit floats: conversions read the first 128 registers alone, so
+/// Tiles for narrow weights that are 8-bit floats: conversions read the first 128 registers alone, so
 /// that waves with more columns spill.
 inline constexpr GemmTile kGfx1250NarrowFloats[] = {
-    {64, 128, 256, 256}, {64, 64, 256, 128},  {32, 128, 256, 128},
-    {32, 64, 256, 128},  {16, 128, 256, 128}, {16, 64, 256, 128},
+    {.m = 64, .n = 128, .bytesK = 256, .threads = 256},
+    {.m = 64, .n = 64, .bytesK = 256, .threads = 128},
+    {.m = 32, .n = 128, .bytesK = 256, .threads = 128},
+    {.m = 32, .n = 64, .bytesK = 256, .threads = 128},
+    {.m = 16, .n = 128, .bytesK = 256, .threads = 128},
+    {.m = 16, .n = 64, .bytesK = 256, .threads = 128},
 };
 inline constexpr GemmTile kGfx1250NarrowFloatsFewRows[] = {
-    {32, 128, 256, 128},   {32, 64, 256, 128}, {16, 32, 256, 128, 4},
-    {16, 16, 256, 128, 4}, {16, 64, 256, 128},
+    {.m = 32, .n = 128, .bytesK = 256, .threads = 128},
+    {.m = 32, .n = 64, .bytesK = 256, .threads = 128},
+    {.m = 16, .n = 32, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 16, .bytesK = 256, .threads = 128, .wavesK = 4},
+    {.m = 16, .n = 64, .bytesK = 256, .threads = 128},
 };
 inline constexpr GemmTile kGfx1250Unprepared[] = {
-    {256, 256, 128, 256, 0, 2},  {256, 256, 256, 512, 0, 4},   {128, 128, 128, 128, 0, 2, 8},
-    {128, 128, 256, 256, 0, 2},  {128, 64, 128, 128, 0, 2, 8}, {64, 64, 128, 128, 0, 2, 8},
-    {64, 64, 256, 128, 0, 2, 8}, {32, 64, 256, 128, 0, 1, 8},  {16, 64, 256, 128, 0, 1, 8},
+    {.m = 256, .n = 256, .bytesK = 128, .threads = 256, .wavesM = 2},
+    {.m = 256, .n = 256, .bytesK = 256, .threads = 512, .wavesM = 4},
+    {.m = 128, .n = 128, .bytesK = 128, .threads = 128, .wavesM = 2, .dmaBytes = 8},
+    {.m = 128, .n = 128, .bytesK = 256, .threads = 256, .wavesM = 2},
+    {.m = 128, .n = 64, .bytesK = 128, .threads = 128, .wavesM = 2, .dmaBytes = 8},
+    {.m = 64, .n = 64, .bytesK = 128, .threads = 128, .wavesM = 2, .dmaBytes = 8},
+    {.m = 64, .n = 64, .bytesK = 256, .threads = 128, .wavesM = 2, .dmaBytes = 8},
+    {.m = 32, .n = 64, .bytesK = 256, .threads = 128, .dmaBytes = 8},
+    {.m = 16, .n = 64, .bytesK = 256, .threads = 128, .dmaBytes = 8},
 };
 /// Tiles of whole blocks of 128 columns of C, also where half of a tile's columns are gates.
-inline constexpr GemmTile kCdnaBlocksOfC[] = {{64, 256, 128, 256}, {64, 128, 128, 256},
-                                              {32, 256, 128, 256}, {32, 128, 128, 256},
-                                              {16, 256, 256, 256}, {16, 128, 256, 256}};
-inline constexpr GemmTile kRdnaBlocksOfC[] = {
-    {32, 256, 128, 128}, {64, 128, 64, 128},  {32, 128, 128, 128}, {16, 256, 128, 128},
-    {16, 128, 128, 128}, {32, 256, 128, 256}, {16, 256, 256, 256}};
+inline constexpr GemmTile kCdnaBlocksOfC[] = {{.m = 64, .n = 256, .bytesK = 128, .threads = 256},
+                                              {.m = 64, .n = 128, .bytesK = 128, .threads = 256},
+                                              {.m = 32, .n = 256, .bytesK = 128, .threads = 256},
+                                              {.m = 32, .n = 128, .bytesK = 128, .threads = 256},
+                                              {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
+                                              {.m = 16, .n = 128, .bytesK = 256, .threads = 256}};
+inline constexpr GemmTile kRdnaBlocksOfC[] = {{.m = 32, .n = 256, .bytesK = 128, .threads = 128},
+                                              {.m = 64, .n = 128, .bytesK = 64, .threads = 128},
+                                              {.m = 32, .n = 128, .bytesK = 128, .threads = 128},
+                                              {.m = 16, .n = 256, .bytesK = 128, .threads = 128},
+                                              {.m = 16, .n = 128, .bytesK = 128, .threads = 128},
+                                              {.m = 32, .n = 256, .bytesK = 128, .threads = 256},
+                                              {.m = 16, .n = 256, .bytesK = 256, .threads = 256}};
 /// The most rows of A of a product without matrix instructions, which each wave keeps in registers, and
 /// up to how many rows it is chosen.
 inline constexpr int kMostVectorRows = 4, kVectorRows = 2;

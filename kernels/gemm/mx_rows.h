@@ -12,6 +12,7 @@
 //              (PreparedScales, on CDNA alone). A load touches two lines.
 #pragma once
 
+#include "blocks/common/as_index.h"
 #include "blocks/products/loop_shape.h"
 #include "blocks/products/operand_tile.h"
 #include "blocks/products/views.h"
@@ -46,22 +47,22 @@ struct MxTiles {
 class MxRows {
 public:
   virtual ~MxRows() = default;
-  /// The loads of a step of so many parts.
+  /// Loads of each thread for a step of so many parts.
   virtual int loads(int parts) const = 0;
-  /// Loads the scales of a step into one of two stages. `guarded`: those past the end of K are zeros;
-  /// otherwise all exist.
-  virtual void fetch(const Int32 &step, int stage, int parts, bool guarded) const = 0;
+  /// Loads the scales of a step into one of two sets of registers. `guarded`: those past the end of K are zeros;
+  /// otherwise K has all of them.
+  virtual void fetch(const Int32 &step, int set, int parts, bool guarded) const = 0;
   /// The lane's scales of a tile in a step of so many parts.
-  virtual OwnScale own(int stage, int part, int parts, int tile) const = 0;
+  virtual OwnScale own(int set, int part, int parts, int tile) const = 0;
 };
 
 /// Rows of scales in global memory, u8, over the block's part of K.
 struct MxTile {
   Tensor scales;              // (rows, K / 32)
-  Int32 exist;                ///< of the rows
+  Int32 validRows;            ///< rows of the tile that the matrix has
   std::int64_t ofRow, ofPart; ///< scales of a row of the matrix, and of the block's part of K
-  /// Of gathered rows: their scales are rows of `gathered->matrix` (rows, K / 32), by the same indices,
-  /// and `scales` and `exist` are not looked at.
+  /// If rows are gathered: their scales are rows of `gathered->matrix` (rows, K / 32), by the same indices,
+  /// and `scales` and `validRows` are not looked at.
   std::optional<GatheredTile> gathered = {};
 };
 
@@ -72,67 +73,65 @@ public:
         ownBytes_(lane_ / 16 * 0x0101 + 0x0400), word_(mxWords(tile.ofRow, shape.parts())),
         buffer_(tile.gathered ? bufferOf(tile.gathered->matrix, {tile.gathered->rows, tile.ofRow},
                                          tile.gathered->rows > 0)
-                              : bufferOf(tile.scales, {tile.exist, tile.ofPart},
-                                         tile.exist > 0)) { // (rows, K / 32)
+                              : bufferOf(tile.scales, {tile.validRows, tile.ofPart},
+                                         tile.validRows > 0)) { // (rows, K / 32)
     for (int i = 0; i < count_; ++i)
       places_.push_back(placeOf(lane_ % 16 + 16 * tiles.number(i)));
-    for (int stage = 0; stage < 2; ++stage)
-      words_.push_back(make_rmem_tensor(
-          make_layout({shape.parts() * ofPart(), count_}, {1, shape.parts() * ofPart()}),
-          u32)); // (part, tile)
+    for (int set = 0; set < 2; ++set)
+      words_.push_back(make_rmem_tensor(make_layout({shape.parts() * registersOfPart(), count_},
+                                                    {1, shape.parts() * registersOfPart()}),
+                                        u32)); // (part, tile)
   }
   int loads(int parts) const override {
-    return count_ * (word_ ? (parts + word_ - 1) / word_ : parts * ofPart());
+    return count_ * (word_ ? (parts + word_ - 1) / word_ : parts * registersOfPart());
   }
-  void fetch(const Int32 &step, int stage, int parts, bool guarded) const override {
+  void fetch(const Int32 &step, int set, int parts, bool guarded) const override {
     for (int tile = 0; tile < count_; ++tile)
       for (int part = 0; part < parts; part += std::max(word_, 1))
-        load(step, stage, part, tile, guarded);
+        load(step, set, part, tile, guarded);
   }
-  OwnScale own(int stage, int part, int parts, int tile) const override {
-    const Tensor words = words_[at(stage)](_, tile); // (words)
-    const Numeric word = joined(words, part * ofPart(), ofPart());
+  OwnScale own(int set, int part, int parts, int tile) const override {
+    const Tensor words = words_[asIndex(set)](_, tile); // (words)
+    const Numeric word = joined(words, part * registersOfPart(), registersOfPart());
     if (!word_ || ofRow())
       return {word.to(i32)};
     const int first = part / 2 * 2;
     if (first + 1 == parts)
       return {Numeric(word >> (lane_ / 16 * 8).to(u32)).to(i32)};
-    const auto ofPart = [&](int number) { return Int32(Numeric(words(number)).to(i32)); };
-    return {permute_bytes(ofPart(first + 1), ofPart(first), ownBytes_), part % 2};
+    const auto wordAt = [&](int number) { return Int32(Numeric(words(number)).to(i32)); };
+    return {permute_bytes(wordAt(first + 1), wordAt(first), ownBytes_), part % 2};
   }
 
 private:
-  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   /// Registers of a tile's scales of a part: a word, or bytes.
-  int ofPart() const { return word_ ? 1 : shape_.form.scalesOfLane(); }
+  int registersOfPart() const { return word_ ? 1 : shape_.form.scalesOfLane(); }
   /// True if a lane gives the scales of its row's part of K, false if it gives one of them.
   bool ofRow() const { return shape_.form.scalesOfLane() == kMxScalesOfPart; }
   /// Bytes from the start of the buffer to those of a row, or of the last one that exists.
   Int32 placeOf(const Int32 &row) const {
     if (!tile_.gathered)
-      return Int32(buffer_.layout()(min(row, max(tile_.exist - 1, 0)), 0));
-    const Int32 index = tile_.gathered->indexOf(row);
-    const Boolean there = (index >= 0) & (index < tile_.gathered->rows);
-    return insideOf(buffer_, there, Int32(buffer_.layout()(index, 0)));
+      return Int32(buffer_.layout()(min(row, max(tile_.validRows - 1, 0)), 0));
+    const GatheredTile::Found found = tile_.gathered->find(row);
+    return insideOf(buffer_, found.valid, Int32(buffer_.layout()(found.row, 0)));
   }
-  void load(const Int32 &step, int stage, int part, int tile, bool guarded) const {
+  void load(const Int32 &step, int set, int part, int tile, bool guarded) const {
     const Pointer buffer = buffer_.iter();
     const Int32 first = (step * shape_.parts() + part) * kMxScalesOfPart;
     const auto end = static_cast<std::int32_t>(tile_.ofPart);
-    const Tensor to = words_[at(stage)](_, tile); // (part)
+    const Tensor to = words_[asIndex(set)](_, tile); // (part)
     if (word_ == 0) {
-      for (int i = 0; i < ofPart(); ++i) {
+      for (int i = 0; i < registersOfPart(); ++i) {
         const Int32 own = ofRow() ? Int32(i) : Int32(lane_ / 16);
-        to(part * ofPart() + i) =
-            bounded_load(buffer,
-                         {select(first + own < end, places_[at(tile)] + own, kPastTheEnd), first},
-                         u8)
+        to(part * registersOfPart() + i) =
+            bounded_load(
+                buffer,
+                {select(first + own < end, places_[asIndex(tile)] + own, kPastTheEnd), first}, u8)
                 .to(u32);
       }
       return;
     }
-    const Int32 place =
-        guarded ? Int32(select(first < end, places_[at(tile)], kPastTheEnd)) : places_[at(tile)];
+    const Int32 place = guarded ? Int32(select(first < end, places_[asIndex(tile)], kPastTheEnd))
+                                : places_[asIndex(tile)];
     if (word_ == 1)
       to(part) = bounded_load(buffer, {place, first}, u32);
     else
@@ -151,20 +150,22 @@ private:
   MxTile tile_;
   int count_;
   Int32 lane_;
-  Int32 ownBytes_; ///< the numbers of the lane's bytes in two words
+  /// A selector for permute_bytes: byte 0 takes byte g of the first part's word, byte 1 takes byte g of the
+  /// second part's, which is number 4 + g of both words. g = lane / 16.
+  Int32 ownBytes_;
   int word_;
   Tensor buffer_;             // (rows, K / 32)
-  std::vector<Int32> places_; // of each tile
-  std::vector<Tensor> words_; // (part, tile), of each stage
+  std::vector<Int32> places_; // where a row's scales begin, for each tile
+  std::vector<Tensor> words_; // (part, tile), of each set
 };
 
 /// Prepared scales of a block's rows in global memory, u8, over the block's part of K.
 struct PreparedMxTile {
-  Tensor scales; // (groups, blocks, block)
-  Int32 exist;   ///< of the groups of 32 rows
-  int blocks;    ///< of the block's part of K
-  Int32 first;   ///< tile of 16 rows of the first group with which the block begins: 0 or 1
-  bool isWhole;  ///< it is 0, and the block has whole groups
+  Tensor scales;     // (groups, blocks, block)
+  Int32 validGroups; ///< groups of 32 rows that the matrix has from the tile's first one on
+  int blocks;        ///< blocks of the block's part of K
+  Int32 first;       ///< the tile of 16 rows of the first group with which the block begins: 0 or 1
+  bool isWhole;      ///< `first` is 0, and the block has whole groups
 };
 
 class MxRowsPrepared final : public MxRows {
@@ -172,51 +173,50 @@ public:
   MxRowsPrepared(const LoopShape &shape, const PreparedMxTile &of, const MxTiles &tiles)
       : parts_(shape.parts()), blocks_(of.blocks), pairs_(of.isWhole && tiles.waves == 1),
         count_(pairs_ ? tiles.count / 2 : tiles.count),
-        buffer_(bufferOf(of.scales, {of.exist, of.blocks, PreparedScales::kBlock},
-                         of.exist > 0)) { // (groups, blocks, block)
+        buffer_(bufferOf(of.scales, {of.validGroups, of.blocks, PreparedScales::kBlock},
+                         of.validGroups > 0)) { // (groups, blocks, block)
     const Int32 lane = thread_idx().x % shape.form.lanes;
     for (int i = 0; i < count_; ++i) {
       const Int32 tile = of.first + tiles.number(pairs_ ? 2 * i : i);
       places_.push_back(
-          Int32(buffer_.layout()(min(tile / 2, max(of.exist - 1, 0)), 0, lane * kWord)));
+          Int32(buffer_.layout()(min(tile / 2, max(of.validGroups - 1, 0)), 0, lane * kWord)));
       if (!pairs_)
         halves_.push_back((tile % 2 * 8).to(u32));
     }
-    for (int stage = 0; stage < 2; ++stage)
+    for (int set = 0; set < 2; ++set)
       words_.push_back(
           make_rmem_tensor(make_layout({(parts_ + 1) / 2, count_}, {1, (parts_ + 1) / 2}),
                            u32)); // (block, tile)
   }
   int loads(int parts) const override { return count_ * ((parts + 1) / 2); }
-  void fetch(const Int32 &step, int stage, int parts, bool guarded) const override {
+  void fetch(const Int32 &step, int set, int parts, bool guarded) const override {
     for (int i = 0; i < count_; ++i)
       for (int of = 0; of < (parts + 1) / 2; ++of) {
         const Int32 block = step * (parts_ / 2) + of;
-        const Int32 &there = places_[at(i)];
+        const Int32 &there = places_[asIndex(i)];
         const Int32 place = guarded ? Int32(select(block < blocks_, there, kPastTheEnd)) : there;
-        words_[at(stage)](of, i) =
+        words_[asIndex(set)](of, i) =
             bounded_load(buffer_.iter(), {place, block * PreparedScales::kBlock}, u32);
       }
   }
-  OwnScale own(int stage, int part, int, int tile) const override {
+  OwnScale own(int set, int part, int, int tile) const override {
     const int ofHalf = part % 2 * 2;
     if (pairs_)
-      return {Numeric(words_[at(stage)](part / 2, tile / 2)).to(i32), ofHalf + tile % 2};
-    const Numeric word = words_[at(stage)](part / 2, tile);
-    return {Numeric(word >> halves_[at(tile)]).to(i32), ofHalf};
+      return {Numeric(words_[asIndex(set)](part / 2, tile / 2)).to(i32), ofHalf + tile % 2};
+    const Numeric word = words_[asIndex(set)](part / 2, tile);
+    return {Numeric(word >> halves_[asIndex(tile)]).to(i32), ofHalf};
   }
 
 private:
   static constexpr int kWord = 4; ///< bytes
-  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
   int parts_, blocks_;
   bool pairs_;                  ///< whether a word has the scales of two tiles of the wave
   int count_;                   ///< words of a block
   Tensor buffer_;               // (groups, blocks, block)
-  std::vector<Int32> places_;   // of each word
+  std::vector<Int32> places_;   // where each word of a block is
   std::vector<Numeric> halves_; // by how many bits each word is shifted
-  std::vector<Tensor> words_;   // (block, word), of each stage
+  std::vector<Tensor> words_;   // (block, word), of each set
 };
 
 } // namespace kernels::impl

@@ -3,6 +3,7 @@
 // they come to it.
 #pragma once
 
+#include "blocks/common/as_index.h"
 #include "blocks/products/product_sums.h"
 #include "gemm/mx_rows.h"
 
@@ -19,8 +20,8 @@ using MxScalesOfRows = std::variant<MxTile, PreparedMxTile>;
 /// The scales of a block's tile.
 struct MxScales {
   MxScalesOfRows a;
-  std::vector<MxScalesOfRows> b; ///< of each half
-  DType elementA, elementB;      ///< of the operands
+  std::vector<MxScalesOfRows> b; ///< the scales of each half of B
+  DType elementA, elementB;      ///< the types of the operands' elements
 };
 
 class MxSums final : public Sums {
@@ -28,9 +29,8 @@ public:
   /// `mma` is that of the sums; operands are fragments of one part.
   MxSums(const LoopShape &shape, const TiledMma &mma, const MxScales &scales)
       : Sums(shape, mma), elementA_(scales.elementA), elementB_(scales.elementB) {
-    const int lanes = shape.form.lanes;
-    const Int32 waveM = thread_idx().x / (lanes * shape.waves) % shape.wavesM,
-                waveN = thread_idx().x / lanes % shape.waves;
+    const ThreadPlace thread(shape);
+    const Int32 waveM = thread.waveM(), waveN = thread.waveN();
     a_ = rowsOf(shape, scales.a, {shape.tilesM(), waveM, shape.wavesM});
     for (const MxScalesOfRows &half : scales.b)
       b_.push_back(rowsOf(shape, half, {shape.tilesOfHalf(), waveN, shape.waves}));
@@ -42,44 +42,44 @@ public:
       all += half->loads(parts);
     return all;
   }
-  void fetch(const Int32 &step, int stage, int parts, bool guarded) const override {
-    a_->fetch(step, stage, parts, guarded);
+  void fetch(const Int32 &step, int set, int parts, bool guarded) const override {
+    a_->fetch(step, set, parts, guarded);
     for (const auto &half : b_)
-      half->fetch(step, stage, parts, guarded);
+      half->fetch(step, set, parts, guarded);
   }
-  void add(int half, int stage, int part, int parts, const Tensor &b,
+  void add(int half, int set, int part, int parts, const Tensor &b,
            const Tensor &a) const override {
     std::vector<OwnScale> ofA;
     for (int i = 0; i < shape().tilesM(); ++i)
-      ofA.push_back(a_->own(stage, part, parts, i));
+      ofA.push_back(a_->own(set, part, parts, i));
     for (int j = 0; j < shape().tilesOfHalf(); ++j) {
-      const OwnScale ofB = b_[at(half)]->own(stage, part, parts, j);
+      const OwnScale ofB = b_[asIndex(half)]->own(set, part, parts, j);
       const Tensor operandB = elements(b(_, j, 0), elementB_); // (V)
       for (int i = 0; i < shape().tilesM(); ++i) {
-        const MmaAtom atom = atomOf(ofB.byte, ofA[at(i)].byte)
+        // The instruction's first operand is our B (operand.h).
+        const MmaAtom atom = atomOf(ofB.byte, ofA[asIndex(i)].byte)
                                  .set_value("scale_a", ofB.word)
-                                 .set_value("scale_b", ofA[at(i)].word);
-        const Tensor sums = of(half)(_, j, i);                                      // (V)
+                                 .set_value("scale_b", ofA[asIndex(i)].word);
+        const Tensor sums = fragment(half)(_, j, i);                                // (V)
         mma_atom_call(atom, sums, operandB, elements(a(_, i, 0), elementA_), sums); // (V)
       }
     }
   }
 
 private:
-  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   static std::unique_ptr<MxRows> rowsOf(const LoopShape &shape, const MxScalesOfRows &scales,
                                         const MxTiles &tiles) {
     if (const auto *prepared = std::get_if<PreparedMxTile>(&scales))
       return std::make_unique<MxRowsPrepared>(shape, *prepared, tiles);
     return std::make_unique<MxRowsAsMade>(shape, std::get<MxTile>(scales), tiles);
   }
-  /// The instruction that takes the scales of its operands from these bytes.
-  MmaAtom atomOf(int byteA, int byteB) const {
+  /// The instruction that takes the scales of its first and second operand from these bytes.
+  MmaAtom atomOf(int firstByte, int secondByte) const {
     const rocdl::MatrixProduct &product = shape().form.instruction;
-    if (byteA == 0 && byteB == 0)
+    if (firstByte == 0 && secondByte == 0)
       return matrixAtom(shape().form);
     return make_mma_atom(rocdl::MFMAScale(product.m, product.n, product.k, product.a, product.b,
-                                          product.acc, byteA, byteB));
+                                          product.acc, firstByte, secondByte));
   }
   /// A lane's bytes as what the instruction takes.
   static Tensor elements(const Tensor &fragment, DType type) {
@@ -88,7 +88,7 @@ private:
 
   DType elementA_, elementB_;
   std::unique_ptr<MxRows> a_;
-  std::vector<std::unique_ptr<MxRows>> b_; ///< of each half
+  std::vector<std::unique_ptr<MxRows>> b_; ///< the scales of each half of B
 };
 
 } // namespace kernels::impl

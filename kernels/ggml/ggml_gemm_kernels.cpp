@@ -469,8 +469,14 @@ void matrixProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &config,
   product.multiply(Int32(last % 2));
 
   storeTile(problem, operands, rows, start,
-            TileOfC(target().wave_size(), shape.tileM, shape.tileN, shape.threads, problem.n,
-                    start.row, start.column, rowsLeft(problem, operands, start, shape.tileM)),
+            TileOfC({.lanes = target().wave_size(),
+                     .tileM = shape.tileM,
+                     .tileN = shape.tileN,
+                     .threads = shape.threads,
+                     .n = problem.n},
+                    {.row = start.row,
+                     .column = start.column,
+                     .rows = rowsLeft(problem, operands, start, shape.tileM)}),
             groupsOf(shape.form, product.sums()));
 }
 

@@ -181,7 +181,7 @@ public:
         return sum.get();
       };
       const Vector sum = quads == 1 ? quad(0) : joined(quad(0), quad(1));
-      return shape_.form.interleaved() ? neighbours(sum) : sum;
+      return shape_.form.interleaved() ? exchangedWithOtherHalf(sum) : sum;
     };
     if_(wave_ < shape_.tilesM(), [&] { finish(total); });
   }
@@ -250,9 +250,15 @@ void registersProduct(const GgmlGemmProblem &problem, const GgmlGemmConfig &conf
   const RegisterProduct product(problem, shape, operands, rows, start.column);
   product.run(StagesOverlap);
   product.withTotal([&](const std::function<Vector(int j)> &groups) {
-    const TileOfC tile(shape.form.lanes, shape.tileM, config.tile_n,
-                       shape.tilesM() * shape.form.lanes, problem.n, start.row, start.column,
-                       rowsLeft(problem, operands, start, shape.tileM), shape.tilesM());
+    const TileOfC tile({.lanes = shape.form.lanes,
+                        .tileM = shape.tileM,
+                        .tileN = config.tile_n,
+                        .threads = shape.tilesM() * shape.form.lanes,
+                        .n = problem.n,
+                        .wavesM = shape.tilesM()},
+                       {.row = start.row,
+                        .column = start.column,
+                        .rows = rowsLeft(problem, operands, start, shape.tileM)});
     storeTile(problem, operands, rows, start, tile, [&](int, int j) { return groups(j); });
   });
 }

@@ -109,8 +109,8 @@ inline Int32 rowsLeft(const GgmlGemmProblem &problem, const GgmlOperands &operan
 /// tiles of 16 take turns if the product is gated: gate, up, gate, ...
 inline void storeTile(const GgmlGemmProblem &problem, const GgmlOperands &operands,
                       const TileRows &rows, const TileStart &start, const TileOfC &tile,
-                      const GroupSums &plain) {
-  const GroupSums sums = !problem.gated ? plain : [&](int i, int j) {
+                      const SumsAt &plain) {
+  const SumsAt sums = !problem.gated ? plain : [&](int i, int j) {
     return activate(problem.activation, plain(i, 2 * j)) * plain(i, 2 * j + 1);
   };
   Epilogue epilogue(tile);

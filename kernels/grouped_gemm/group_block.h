@@ -98,15 +98,15 @@ private:
 
   std::unique_ptr<Mainloop> loop() const {
     if (problem_.a_rows != GroupedRows::tokens)
-      return mainloopOf(product_, config_, at_.tile, at_.oneTile, own_);
+      return mainloopOf(product_, config_, at_.tile, at_.readsBOnce, own_);
     const Tensor a = matrixOf(p_.a, problem_.a, OperandLayout::rows, p_.tokens,
                               problem_.k); // (tokens, K)
     const GatheredTile rows{.matrix = a,
                             .rows = p_.tokens,
                             .indices = tileFrom(ids(), at_.tile.row, config_.tile_m), // (tileM)
-                            .exist = at_.tile.rows,
+                            .validRows = at_.tile.rows,
                             .mask = kIdTokens};
-    return mainloopOver(rows, product_, config_, at_.tile, at_.oneTile, own_);
+    return mainloopOver(rows, product_, config_, at_.tile, at_.readsBOnce, own_);
   }
 
   EpilogueStage byWeights(const TileOfC &tile) const {
@@ -169,7 +169,7 @@ private:
     throw Error("pairs of no kind");
   }
 
-  void store(Epilogue epilogue, const GroupSums &sums, const TileOfC &tile) const {
+  void store(Epilogue epilogue, const SumsAt &sums, const TileOfC &tile) const {
     if (problem_.weights == RoutedWeights::output)
       epilogue.then(byWeights(tile));
     if (rows_ || problem_.c_rows != GroupedRows::places)
@@ -195,7 +195,7 @@ private:
       (void)atomic(AtomicOp::add, (pairs + at / 2).recast(problem_.c), part(values, at, 2));
   }
   /// Stores the rows of the tile as rows of slots, or adds them to those of tokens.
-  void scatter(const Epilogue &epilogue, const GroupSums &sums, const TileOfC &tile) const {
+  void scatter(const Epilogue &epilogue, const SumsAt &sums, const TileOfC &tile) const {
     const int width = tile.width(problem_.c);
     if (!rows_ && problem_.c_rows == GroupedRows::tokens)
       return addRows(epilogue, sums, tile, width);
@@ -217,8 +217,7 @@ private:
             }};
   }
   /// Adds the rows of the tile to those of tokens.
-  void addRows(const Epilogue &epilogue, const GroupSums &sums, const TileOfC &tile,
-               int width) const {
+  void addRows(const Epilogue &epilogue, const SumsAt &sums, const TileOfC &tile, int width) const {
     const Conversion toC = conversionOf(product_, own_);
     const Tensor c = own_.c.view(problem_.c, {p_.tokens, problem_.n},
                                  width * problem_.c.bytes()); // (tokens, n)

@@ -18,7 +18,7 @@ namespace kernels::impl {
 struct GroupTile {
   BlockTile tile;
   Int32 expert;
-  Boolean oneTile; ///< it has all rows of the expert
+  Boolean readsBOnce; ///< no other block reads the expert's weights: the tile has all its rows
 };
 
 class GroupTiles {
@@ -72,10 +72,9 @@ private:
   void withTileOfExpert(const BlockTile &tile, const Int32 &place, const Int32 &expert,
                         const Int32 &rows, const Int32 &all, const Body &body) const {
     unless(rows <= 0, [&] {
-      body({.tile = {tile.number, tile.m, tile.n, tile.part, place, tile.column,
-                     Int32(min(rows, tileM()))},
+      body({.tile = tile.withRows(place, Int32(min(rows, tileM()))),
             .expert = expert,
-            .oneTile = all <= tileM()});
+            .readsBOnce = all <= tileM()});
     });
   }
 

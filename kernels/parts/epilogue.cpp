@@ -39,13 +39,13 @@ struct Epilogue::Inside {
       stages(half).then(stage(place, make_view(vector.iter() + half * n, make_layout(n)))); // (n)
   }
   /// The groups that are stored.
-  impl::GroupSums groups(const Sums::Inside &sums, Loc loc) const {
+  impl::SumsAt groups(const Sums::Inside &sums, Loc loc) const {
     if (isOfPairs())
       throw TraceError(
           "the spec's problem is gated: there are a gate and an up for each element of "
           "c; gate() makes one of them",
           loc);
-    const impl::GroupSums first = sums.ofHalf(0);
+    const impl::SumsAt first = sums.ofHalf(0);
     const impl::Epilogue ofFirst = ofHalf[0];
     if (!gate)
       return [ofFirst, first](int i, int j) { return ofFirst.group(first, i, j); };
@@ -62,9 +62,9 @@ struct Epilogue::Inside {
   GemmSpec spec;
   WorkTile tile;
   impl::TileOfC place;
-  impl::Epilogue ofHalf[2]; ///< of the sums, or of gates and of ups
+  impl::Epilogue ofHalf[2]; ///< the stages of the sums, or of gates and of ups
   Gate gate;
-  impl::Epilogue ofResult; ///< of what gate() makes
+  impl::Epilogue ofResult; ///< the stages of what gate() makes
 };
 
 namespace {
@@ -162,7 +162,7 @@ void Epilogue::store(const Sums &sums, const Tensor &c, Loc loc) const {
 void Epilogue::each(const Sums &sums,
                     const std::function<void(const Vector &, const Group &)> &take, Loc loc) const {
   const impl::TileOfC &tile = inside_->place;
-  const impl::GroupSums groups = inside_->groups(*sums.inside_, loc);
+  const impl::SumsAt groups = inside_->groups(*sums.inside_, loc);
   for (int i = 0; i < tile.tilesM(); ++i)
     for (int j = 0; j < tile.tilesN(); ++j)
       take(groups(i, j).to(f32), Inside::published({tile, i, j}));

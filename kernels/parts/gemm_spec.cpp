@@ -68,7 +68,12 @@ std::int64_t part_flags(const GemmSpec &spec, std::int64_t m) {
 namespace {
 
 WorkTile published(const impl::WorkTile<Int32> &work) {
-  return {work.m, work.n, work.row, work.column, work.rows, work.part};
+  return {.m = work.m,
+          .n = work.n,
+          .row = work.row,
+          .column = work.column,
+          .rows = work.rows,
+          .part = work.part};
 }
 impl::TileScheduler<Int32> schedulerOf(const GemmSpec &spec, const Int32 &m) {
   return {impl::tileGrid(spec.problem, spec.config), m};

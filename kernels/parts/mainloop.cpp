@@ -83,13 +83,12 @@ public:
       trapIf(Int32(view.shape()[0]) - tile_.row < rows);
     return tileOf(checks, view, layout, config_.tile_m, tile_.row, rows);
   }
-  impl::OperandTile columnsOfB(const Checks &checks, const Tensor &view,
-                               OperandLayout layout) const {
+  impl::OperandTile tileB(const Checks &checks, const Tensor &view, OperandLayout layout) const {
     checks.extent(view, 0, problem_.n, "n");
     return tileOf(checks, view, layout, config_.tile_n, tile_.column,
                   Int32(min(Int32(problem_.n) - tile_.column, config_.tile_n)));
   }
-  impl::PreparedTile weights(const Checks &checks, const Tensor &view) const {
+  impl::PreparedTile preparedB(const Checks &checks, const Tensor &view) const {
     const impl::Preshuffled prepared = impl::weightsOf(problem_);
     checks.extent(view, 0, prepared.size(), "prepared_size(problem.weight())");
     if (view.alignment() < impl::kPieceBytes)
@@ -123,11 +122,11 @@ private:
   /// The first element of the tile's part of K.
   Int32 firstOfK() const { return tile_.part * static_cast<std::int32_t>(shape_.k); }
   impl::OperandTile tileOf(const Checks &checks, const Tensor &matrix, OperandLayout layout,
-                           int size, const Int32 &row, const Int32 &exist) const {
+                           int size, const Int32 &row, const Int32 &validRows) const {
     const bool byRows = layout == OperandLayout::rows;
     checks.extent(matrix, 1, problem_.k, "k");
     checks.lines(matrix, byRows ? 0 : 1, Int64(byRows ? size : shape_.k + config_.tile_k));
-    return impl::operandTile(matrix, shape_, layout, size, row, tile_.part, exist); // (size, K)
+    return impl::operandTile(matrix, shape_, layout, size, row, tile_.part, validRows); // (size, K)
   }
   impl::GatheredTile gathered(const Checks &checks, const Tensor &matrix, const Tensor &indices,
                               std::int64_t columns) const {
@@ -187,7 +186,7 @@ public:
     const auto total = [&] {
       finish({[this](int half) { return parts_.total(place_, columnOf(half)); }});
     };
-    // Of waves that share K, the first ones hold the tile.
+    // If waves share K, the first ones hold the tile.
     const int holders = config_.threads / config_.waves_k;
     impl::ifLast(shape_, flag_, tile_.part, [&] {
       if (config_.waves_k == 1)
@@ -296,10 +295,10 @@ Mainloop::Mainloop(const GemmSpec &spec, const WorkTile &tile, const Operand &a,
                                                        operands.scales(*scales, a.indices_, loc))
              : std::make_unique<impl::Sums>(shape, mma);
   const impl::RowsOfA rows = operands.rowsOfA(ofA, a.view_, a.layout_, a.indices_);
-  const auto weights = [&] { return operands.weights(ofB, b.view_); };
-  const auto columns = [&] { return operands.columnsOfB(ofB, b.view_, b.layout_); };
+  const auto preparedB = [&] { return operands.preparedB(ofB, b.view_); };
+  const auto tileB = [&] { return operands.tileB(ofB, b.view_, b.layout_); };
   inside_->loop =
-      impl::makeMainloop(config.loop, shape, mma, std::move(sums), rows, weights, columns);
+      impl::makeMainloop(config.loop, shape, mma, std::move(sums), rows, preparedB, tileB);
 }
 
 void Mainloop::run(const std::function<void(const Sums &)> &finish, Loc loc) const {

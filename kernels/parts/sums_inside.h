@@ -11,12 +11,18 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::parts {
 
 struct Sums::Inside {
-  std::function<impl::GroupSums(int half)> ofHalf;
+  std::function<impl::SumsAt(int half)> ofHalf;
 };
 
 /// The tile as the library's own. Its number is not known: kernels may have orders of their own.
 inline impl::BlockTile blockTile(const WorkTile &tile) {
-  return {Int32(0), tile.m, tile.n, tile.part, tile.row, tile.column, tile.rows};
+  return {.number = Int32(0),
+          .m = tile.m,
+          .n = tile.n,
+          .part = tile.part,
+          .row = tile.row,
+          .column = tile.column,
+          .rows = tile.rows};
 }
 
 } // namespace kernels::parts

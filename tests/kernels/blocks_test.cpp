@@ -8,8 +8,13 @@
 #include <catch2/catch.hpp>
 
 #include <array>
+#include <fstream>
+#include <functional>
 #include <numeric>
 #include <set>
+#include <sstream>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace fx = flydsl;
@@ -260,4 +265,32 @@ TEST_CASE("what a product's lanes share follows from the layouts of its instruct
   CHECK(fewest("gfx1201", fx::f8E4M3FN) == 32);
   CHECK(fewest("gfx1250", fx::f8E4M3FN) == 64);
   CHECK(fewest("gfx1100", fx::f8E4M3FN) == 0);
+}
+
+TEST_CASE("the table of a matrix instruction's numbers says what MatrixForm has") {
+  using Number = std::function<int(const impl::MatrixForm &)>;
+  const std::pair<const char *, Number> numbers[] = {
+      {"lanes", &impl::MatrixForm::lanes},       {"k", &impl::MatrixForm::k},
+      {"across", &impl::MatrixForm::across},     {"perLane", &impl::MatrixForm::perLane},
+      {"run", &impl::MatrixForm::run},           {"piece", &impl::MatrixForm::piece},
+      {"granule", &impl::MatrixForm::granule},   {"part", &impl::MatrixForm::part},
+      {"products", &impl::MatrixForm::products}, {"sums", &impl::MatrixForm::sums},
+      {"sumRun", &impl::MatrixForm::sumRun}};
+  std::string page;
+  {
+    std::ifstream file(FLYDSL_SOURCE_DIR "/kernels/README.md");
+    std::ostringstream text;
+    text << file.rdbuf();
+    page = text.str();
+  }
+  for (const auto &[name, number] : numbers) {
+    std::string row = std::string("\n| `") + name + "` |";
+    for (const char *target : {"gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250"})
+      row += " " +
+             std::to_string(
+                 number(*impl::matrixForm(fx::Target::parse(target), fx::f16, fx::f16, 128, 128))) +
+             " |";
+    INFO("kernels/README.md has no row that begins with" << row);
+    CHECK(page.find(row) != std::string::npos);
+  }
 }

@@ -238,7 +238,7 @@ void storeSums(const impl::LoopShape &shape, const impl::Sums &sums, const fx::T
       for (int v = 0; v < 4; ++v)
         fx::make_view(c.iter(), fx::make_layout(128 * 128))(
             fx::thread_idx().x + 512 * (v + 4 * (i + shape.tilesM() * j))) =
-            fx::Numeric(sums.of(0)(v, j, i));
+            fx::Numeric(sums.fragment(0)(v, j, i));
 }
 
 /// A tile of five steps, with waits that are weaker where `weaker` says so.

@@ -26,6 +26,14 @@ PROBLEMS = [
     'quantise n=512 scale=tensor --m 64',
     'rope q_heads=8 kv_heads=2 head=128 --m 64',
 ]
+OTHERS = {  # loops and operands that gfx942 does not have
+    'gfx950': [
+        'gemm n=4096 k=4096 --m 4096',
+        'gemm n=1024 k=1024 a_layout=columns b_layout=columns --m 512',
+        'gemm a=f4E2M1FN b=f4E2M1FN c=bf16 n=1024 k=1024 scale_a=mx scale_b=mx scale=f8E8M0FNU --m 256',
+    ],
+    'gfx1250': ['gemm n=1024 k=1024 b_layout=rows --m 256', 'gemm n=1024 k=1024 --m 64'],
+}
 FEWEST = 100  # lines that these traces have to reach
 
 tool, tree, folder = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
@@ -33,9 +41,10 @@ shutil.rmtree(folder, ignore_errors=True)
 folder.mkdir(parents=True)
 environment = dict(os.environ, FLYDSL_DUMP_IR='1', FLYDSL_DUMP_DIR=str(folder / 'dumps'),
                    FLYDSL_RUNTIME_KIND='emulator', FLYDSL_RUNTIME_ENABLE_CACHE='0')
-for problem in PROBLEMS:
-    subprocess.run([tool, 'show', *problem.split(), '--arch', 'gfx942'], env=environment, check=True,
-                   stdout=subprocess.DEVNULL)
+for arch, problems in {'gfx942': PROBLEMS, **OTHERS}.items():
+    for problem in problems:
+        subprocess.run([tool, 'show', *problem.split(), '--arch', arch], env=environment, check=True,
+                       stdout=subprocess.DEVNULL)
 
 
 def shapes(of):

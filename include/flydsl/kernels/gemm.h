@@ -145,7 +145,7 @@ struct FLYDSL_API GemmProblem {
 
 /// How operands come to the matrix instructions.
 enum class GemmLoop : std::uint8_t {
-  ring,      ///< a through a ring of two tiles in shared memory, b straight into registers
+  ring,      ///< a, and b unless it is prepared, through a ring of `stages` tiles in shared memory
   registers, ///< both straight into registers: for few rows, where reading b is all the work
   /// Both through shared memory by its own loads, in halves of tiles; two groups of waves take
   /// turns at the matrix units. On gfx950, for operands without scales of blocks; not for narrow weights.

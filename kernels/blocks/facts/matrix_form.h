@@ -17,7 +17,7 @@ namespace kernels::impl {
 
 /// The bytes of a row that a lane holds as a piece: one load brings them.
 inline constexpr int kPieceBytes = 16;
-/// A product of 16 x 16 elements by a wave. The weights, of type b, are the instruction's A.
+/// A product of 16 x 16 by a wave (kernels/README.md has examples). The weights b are the instruction's A.
 struct MatrixForm {
   rocdl::MatrixProduct instruction;
   /// The instruction by whose layouts operands are moved: the same, or of elements of 4 bits one
@@ -25,10 +25,10 @@ struct MatrixForm {
   rocdl::MatrixProduct moved;
   DType a, b;  ///< types of the elements
   DType acc;   ///< f32 or i32
-  int k;       ///< of one instruction
+  int k;       ///< K of one instruction
   bool scaled; ///< the instruction has scales, which are 1
-  int lanes;   ///< of a wave
-  int across;  ///< lanes that share the K of a row; others hold the same
+  int lanes;   ///< lanes of a wave
+  int across;  ///< lanes that share the K of a row; RDNA3's two lanes of a row hold the same: 1
   int run;     ///< neighbours in K that a lane holds side by side
   int sumRun;  ///< neighbouring rows of the result that a lane has; 1 if it has every other row
 

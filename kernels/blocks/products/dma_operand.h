@@ -28,22 +28,18 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 /// The waves of a block that have different rows of an operand, the number of this one among them, and
-/// of those that share K.
+/// its number among those that share K.
 struct WavesOfOperand {
   int count;
   Int32 number, slice;
 
   static WavesOfOperand ofA(const LoopShape &shape) {
-    return {shape.wavesM, Int32(thread_idx().x / (shape.form.lanes * shape.waves) % shape.wavesM),
-            sliceOf(shape)};
+    const ThreadPlace thread(shape);
+    return {shape.wavesM, thread.waveM(), thread.slice()};
   }
   static WavesOfOperand ofB(const LoopShape &shape) {
-    return {shape.waves, Int32(thread_idx().x / shape.form.lanes % shape.waves), sliceOf(shape)};
-  }
-
-private:
-  static Int32 sliceOf(const LoopShape &shape) {
-    return shape.slices() > 1 ? Int32(thread_idx().x / shape.threads()) : Int32(0);
+    const ThreadPlace thread(shape);
+    return {shape.waves, thread.waveN(), thread.slice()};
   }
 };
 
@@ -82,7 +78,7 @@ public:
 private:
   LoopShape shape_;
   Int32 wave_;
-  std::vector<Int32> alongK_, places_; // of each pass
+  std::vector<Int32> alongK_, places_; // where the thread's piece of each pass begins
   CachePolicy cache_ = CachePolicy::cached;
 };
 
@@ -135,7 +131,7 @@ public:
     for (int pass = 0; pass < loads(); ++pass) {
       const Int32 index = swizzle()(passes_.piece() * piece()), column = index % size(),
                   row = rowAt(Int32(index / size()));
-      passes_.add(row, select(column < tile.exist, Int32(row * bytesAlongK_ + column * bytes()),
+      passes_.add(row, select(column < tile.validRows, Int32(row * bytesAlongK_ + column * bytes()),
                               kPastTheEnd));
     }
     const Int32 lane = thread_idx().x % shape.form.lanes, group = lane / 16,
@@ -155,8 +151,9 @@ public:
       for (int run = 0; run < piece() / kRun; ++run) {
         // Bit 2 of K is bit 3 of a row's place, above what is xored.
         const int rows = part * shape().round() + run * 2 * kRun;
-        const Tensor from = make_view(this->stage(stage).iter() + read_[at(tile)] + rows * size(),
-                                      make_layout(kRun)); // (run)
+        const Tensor from =
+            make_view(this->stage(stage).iter() + read_[asIndex(tile)] + rows * size(),
+                      make_layout(kRun)); // (run)
         copy_atom_call(transpose_, from,
                        flat_divide(to(_, tile, 0), make_tile(kRun))(_, run)); // (kRun)
       }
@@ -172,17 +169,17 @@ private:
     const int chunks = std::bit_width(static_cast<unsigned>(size() / 16)) - 1;
     return {std::min(chunks, 3), 4, std::max(chunks, 3)};
   }
-  /// The tile of a step: of the first one, with all steps' columns, or of a far one, with its own.
+  /// The tile of step 0, as a buffer of all steps (firstStepOf); or of one step alone, if tiles are far.
   Tensor buffer(const Int32 &step) const {
     const Tensor &all = tile_.tile; // (size, K)
     const int tileK = shape().tileK;
-    const Int32 exist = min(tile_.exist, size());
+    const Int32 valid = min(tile_.validRows, size());
     if (!tile_.far)
-      return bufferOf(tileFrom(all, {0, 0}, {size(), tileK}), {exist, shape().k},
-                      tile_.exist > 0); // (size, tileK)
+      return bufferOf(tileFrom(all, {0, 0}, {size(), tileK}), {valid, shape().k},
+                      tile_.validRows > 0); // (size, tileK)
     const Int32 left = Int32(static_cast<std::int32_t>(shape().k)) - step * tileK;
-    return bufferOf(flat_divide(all, {size(), tileK})(_, _, 0, step), {exist, min(left, tileK)},
-                    tile_.exist > 0); // (size, tileK)
+    return bufferOf(flat_divide(all, {size(), tileK})(_, _, 0, step), {valid, min(left, tileK)},
+                    tile_.validRows > 0); // (size, tileK)
   }
   void load(const Int32 &step, int stage, std::int64_t left) const {
     const Tensor buffer = tile_.far ? this->buffer(step) : buffer_;
@@ -195,7 +192,7 @@ private:
   Tensor buffer_; // (size, tileK)
   Int32 bytesAlongK_;
   CopyAtom transpose_;
-  std::vector<Int32> read_; // of each tile of 16 columns: where the lane's reads of a stage begin
+  std::vector<Int32> read_; // where the lane's reads of a stage begin, for each tile of 16 columns
 };
 
 /// Prepared weights: blocks of 16 rows by 64 bytes, which a wave loads and reads as they lie, a kilobyte
@@ -228,14 +225,13 @@ public:
   }
 
 private:
-  /// The tile of the first step. Those of the next ones follow along K. It may be that none of its rows
-  /// exist.
+  /// The tile of step 0, as a buffer of all steps; see firstStepOf.
   static Tensor buffer(const LoopShape &shape, const PreparedRows &tile) {
-    const Int32 exist = min(tile.blocks, tile.size / Preshuffled::kRows);
+    const Int32 valid = min(tile.validBlocks, tile.size / Preshuffled::kRows);
     return bufferOf(
         make_view(tile.from.iter(), preshuffledTile(tile.weights, tile.size, shape.tileK)),
-        preshuffledShape(tile.weights, exist, paddedPart(shape, tile.weights)),
-        tile.blocks > 0); // (size, tileK)
+        preshuffledShape(tile.weights, valid, paddedPart(shape, tile.weights)),
+        tile.validBlocks > 0); // ((16, n / 16), (piece, 4, tileK / blockK))
   }
   void load(const Int32 &step, int stage, std::int64_t left) const {
     passes_.load(buffer_, step * (Preshuffled::kRows * shape().tileK * bytes()), this->stage(stage),
@@ -245,7 +241,7 @@ private:
   Preshuffled weights_;
   std::int64_t padded_; // columns of the block's part of K
   DmaPasses passes_;
-  Tensor buffer_;
+  Tensor buffer_; // ((16, n / 16), (piece, 4, tileK / blockK))
 };
 
 /// Whole tiles by a tensor data mover. `Rows` is MovedRows or MovedGather.
@@ -300,7 +296,7 @@ ringOperand(const LoopShape &shape, const PreparedRows &tile, SharedAllocator &s
             const TiledCopy &toFragments, const WavesOfOperand &, std::vector<Tensor> fragments) {
   return std::make_unique<PreparedByDma>(shape, tile, shared, toFragments, std::move(fragments));
 }
-/// Those of A and of B, with so many fragments of a part.
+/// The operands of the ring of A and of B, with so many fragments of a part.
 template <class Tile>
 std::unique_ptr<RingOperand> ringOperandA(const LoopShape &shape, const TiledMma &mma,
                                           const Tile &tile, SharedAllocator &shared,

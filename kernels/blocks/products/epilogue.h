@@ -3,6 +3,10 @@
 // The sums come as `weightsFirst` leaves them: a lane holds groups of neighbours of a row of C, 4
 // of them in waves of 64 lanes and 8 in waves of 32, for each of its columns of tiles (j) and rows
 // of tiles (i) of 16 x 16. A stage changes one group at a time and knows its place.
+//
+// A tiled copy would do for whole tiles. Groups are stored one by one because stages want a group's row and
+// column, because a row may end inside of a group (`width`), and because RDNA3's groups are made of two lanes'
+// values (exchangedWithOtherHalf).
 #pragma once
 
 #include "blocks/common/groups.h"
@@ -22,29 +26,40 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
+/// The sizes of a block's tile of C, and the threads that hold its sums. They are known while tracing.
+struct TileOfCShape {
+  int lanes;        ///< lanes of a wave
+  int tileM, tileN; ///< rows and columns of the tile
+  int threads;      ///< threads of the waves that hold sums
+  std::int64_t n;   ///< columns of C
+  int wavesM = 1;   ///< rows of these waves; the others lie side by side along N
+};
+/// Where a tile of C is.
+struct PlaceInC {
+  Int32 row, column; ///< the element of C at which the tile begins
+  Int32 rows;        ///< rows of the tile that C has
+};
+
 /// A block's tile of C and a thread's place in it.
 class TileOfC {
 public:
-  /// The waves of the block have `lanes` lanes each and lie side by side, in `wavesM` rows.
-  /// The tile starts at (row, column) of a matrix of rows of n elements; `rows` rows of the tile
-  /// exist. n and its tiles are known while tracing. `thread` is the thread's number, for callers to whom it
-  /// matters whether it is kept from before a loop.
-  TileOfC(int lanes, int tileM, int tileN, int threads, std::int64_t n, const Int32 &row,
-          const Int32 &column, const Int32 &rows, int wavesM = 1,
-          const Int32 &thread = thread_idx().x)
-      : group_(16 * 16 / lanes), waves_(threads / lanes / wavesM), wavesM_(wavesM),
-        tilesM_(tileM / 16 / wavesM), tilesN_(tileN / 16 / waves_), n_(n), ragged_(n % tileN != 0),
-        firstRow_(row), firstColumn_(column), rows_(rows), lane_(thread % lanes),
-        wave_(wavesM == 1 ? Int32(thread / lanes) : Int32(thread / lanes % waves_)),
-        waveM_(wavesM == 1 ? Int32(0) : Int32(thread / lanes / waves_)) {}
+  /// `thread` is the thread's number, for callers to whom it matters whether it is kept from before a loop.
+  TileOfC(const TileOfCShape &shape, const PlaceInC &place, const Int32 &thread = thread_idx().x)
+      : group_(16 * 16 / shape.lanes), waves_(shape.threads / shape.lanes / shape.wavesM),
+        wavesM_(shape.wavesM), tilesM_(shape.tileM / 16 / shape.wavesM),
+        tilesN_(shape.tileN / 16 / waves_), n_(shape.n), ragged_(shape.n % shape.tileN != 0),
+        firstRow_(place.row), firstColumn_(place.column), rows_(place.rows),
+        lane_(thread % shape.lanes),
+        wave_(wavesM_ == 1 ? Int32(thread / shape.lanes) : Int32(thread / shape.lanes % waves_)),
+        waveM_(wavesM_ == 1 ? Int32(0) : Int32(thread / shape.lanes / waves_)) {}
 
   std::int64_t n() const { return n_; }
-  /// Its rows and columns, and its tiles of 16 x 16 for a wave.
+  /// The tile's rows and columns, and the tiles of 16 x 16 that a wave has of it.
   IntTuple shape() const { return {16 * tilesM_ * wavesM_, columns_ * tilesN_ * waves_}; }
   int tileRows() const { return 16 * tilesM_ * wavesM_; }
   int tilesM() const { return tilesM_; }
   int tilesN() const { return tilesN_; }
-  /// Its waves side by side, a thread's number among them, and its lane.
+  /// The waves side by side along N, the number of the thread's wave among them, and its lane.
   int waves() const { return waves_; }
   const Int32 &wave() const { return wave_; }
   const Int32 &lane() const { return lane_; }
@@ -52,7 +67,7 @@ public:
   int columnsTogether() const { return columns_ * waves_; }
   /// Neighbours along N that a lane holds.
   int group() const { return group_; }
-  /// The first row and column of the tile in C, and the rows of it that exist.
+  /// The first row and column of the tile in C, and the rows of the tile that C has.
   const Int32 &firstRow() const { return firstRow_; }
   const Int32 &firstColumn() const { return firstColumn_; }
   const Int32 &rows() const { return rows_; }
@@ -101,7 +116,7 @@ public:
   }
 
 private:
-  /// The same tile, of whose columns `together` neighbours become one.
+  /// The tile of a matrix each of whose elements is made of `together` neighbours of this one.
   TileOfC(const TileOfC &tile, int together)
       : group_(tile.group_ / together), waves_(tile.waves_), wavesM_(tile.wavesM_),
         tilesM_(tile.tilesM_), tilesN_(tile.tilesN_), columns_(tile.columns_ / together),
@@ -125,7 +140,7 @@ private:
   }
 
   int group_, waves_, wavesM_, tilesM_, tilesN_;
-  int columns_ = 16; ///< of a tile of 16 rows
+  int columns_ = 16; ///< columns of C in a tile of 16 x 16; 8 if they are pairs (`pairs`)
   std::int64_t n_;
   bool ragged_;
   Int32 firstRow_, firstColumn_, rows_, lane_, wave_, waveM_;
@@ -136,7 +151,7 @@ struct Group {
   const TileOfC &tile;
   int i, j;
   Int32 row() const { return Int32(tile.firstRow() + tile.row(i)); }
-  /// Of its first element.
+  /// The column of the group's first element.
   Int32 column() const { return Int32(tile.firstColumn() + tile.column(j)); }
 };
 /// A step of an epilogue: what becomes of a group, in f32.
@@ -156,7 +171,7 @@ inline EpilogueStage zeroRowsUnless(std::vector<Boolean> kept) {
                   Vector::splat(0.0f, size, f32));
   };
 }
-/// The same by a vector of factors (M).
+/// Multiplies each row by its own factor, of a vector (M).
 inline EpilogueStage scaleRows(const TileOfC &tile, const Tensor &factors) {
   const Tensor ofTile = bufferOf(tileFrom(factors, tile.firstRow(), tile.shape()[0]),
                                  tile.rows()); // (tileM)
@@ -220,12 +235,12 @@ inline EpilogueStage roundStochastically(DType type, const Int64 &seed) {
   };
 }
 
-/// The sum of a group of tile (i, j).
-using GroupSums = std::function<Vector(int i, int j)>;
+/// The sums of a thread in tile (i, j), a group of neighbours.
+using SumsAt = std::function<Vector(int i, int j)>;
 /// Makes neighbours of what RDNA3's instructions leave: the halves of a wave hold the even and the
 /// odd columns of a row. Each half keeps four of its eight values and gives the others to the other
 /// half, whose lane is 16 away.
-inline Vector neighbours(const Vector &values) {
+inline Vector exchangedWithOtherHalf(const Vector &values) {
   const Boolean high = thread_idx().x % 32 >= 16;
   std::vector<Numeric> mixed;
   for (int k = 0; k < 4; ++k) {
@@ -238,11 +253,11 @@ inline Vector neighbours(const Vector &values) {
   return Vector::of(
       {mixed[0], mixed[1], mixed[2], mixed[3], mixed[4], mixed[5], mixed[6], mixed[7]});
 }
-/// Those of a product (V, n, m).
-inline GroupSums groupsOf(const MatrixForm &form, const Tensor &sums) {
+/// The sums of a product (V, n, m).
+inline SumsAt groupsOf(const MatrixForm &form, const Tensor &sums) {
   return [form, sums](int i, int j) {
     const Vector values = sums(_, j, i).load(); // (V)
-    return form.interleaved() ? neighbours(values) : values;
+    return form.interleaved() ? exchangedWithOtherHalf(values) : values;
   };
 }
 
@@ -263,13 +278,13 @@ public:
     return *this;
   }
   /// A group after its stages. Without stages, sums are not converted on their way.
-  Vector group(const GroupSums &sums, int i, int j) const {
+  Vector group(const SumsAt &sums, int i, int j) const {
     const Vector values = sums(i, j);
     return stages_.empty() ? values : after(values.to(f32), {tile_, i, j}, stages_);
   }
   /// Applies the stages to all sums, and stores them in a tile (tileM, tileN), in its type.
-  void run(const GroupSums &sums, const Tensor &c) const { run(sums, c, roundTo(c.dtype())); }
-  void run(const GroupSums &sums, const Tensor &c, const Conversion &convert) const {
+  void run(const SumsAt &sums, const Tensor &c) const { run(sums, c, roundTo(c.dtype())); }
+  void run(const SumsAt &sums, const Tensor &c, const Conversion &convert) const {
     const Tensor to = tile_.existing(c); // (tileM, tileN)
     for (int i = 0; i < tile_.tilesM(); ++i)
       for (int j = 0; j < tile_.tilesN(); ++j)
@@ -288,11 +303,11 @@ private:
 /// Where a row of a tile is stored, if it is a row of the result.
 struct StoredRow {
   Boolean exists;
-  std::function<Pointer()> start; ///< of the row, at the tile's first column
+  std::function<Pointer()> start; ///< the element of the row at the tile's first column
 };
 /// Applies the stages to all sums, and stores each of a thread's rows i where `rowOf(i)` says, `width`
 /// elements at a time, which divide the columns.
-inline void storeRows(const TileOfC &tile, const Epilogue &epilogue, const GroupSums &sums,
+inline void storeRows(const TileOfC &tile, const Epilogue &epilogue, const SumsAt &sums,
                       const Conversion &convert, int width,
                       const std::function<StoredRow(int)> &rowOf) {
   const auto ifInside = [&](const Int32 &column, const std::function<void()> &body) {
@@ -329,15 +344,14 @@ inline void storeRows(const TileOfC &tile, const Epilogue &epilogue, const Group
 }
 
 /// The groups of gated pairs, in f32: a gate and an up, each after its own stages.
-inline GroupSums gatedPairs(const Gating &gating, const Epilogue &gate, const GroupSums &ofGate,
-                            const Epilogue &up, const GroupSums &ofUp) {
+inline SumsAt gatedPairs(const Gating &gating, const Epilogue &gate, const SumsAt &ofGate,
+                         const Epilogue &up, const SumsAt &ofUp) {
   return [=](int i, int j) {
     return gatedBy(gating, gate.group(ofGate, i, j).to(f32), up.group(ofUp, i, j).to(f32));
   };
 }
-/// The same of pairs that are neighbours, after the stages of both: groups of TileOfC::pairs.
-inline GroupSums gatedNeighbours(const Gating &gating, const Epilogue &both,
-                                 const GroupSums &sums) {
+/// The groups of gated pairs that are neighbours, after the stages of both: groups of TileOfC::pairs.
+inline SumsAt gatedNeighbours(const Gating &gating, const Epilogue &both, const SumsAt &sums) {
   return [=](int i, int j) {
     const Vector values = both.group(sums, i, j).to(f32);
     return gatedBy(gating, everyOther(values, 0), everyOther(values, 1));

@@ -21,19 +21,20 @@ public:
   explicit FragmentsOfB(const ReadOnce &once = {}) : once_(once) {}
   virtual ~FragmentsOfB() = default;
   FragmentsOfB(const FragmentsOfB &) = delete;
-  /// Runs `loop` with loads of the policy that the call has.
-  template <class Loop> void run(const Loop &loop) {
+  /// Traces `loop` once for each cache policy that B's loads may have in this launch: twice, under a branch,
+  /// if B may be read once (ReadOnce), otherwise once.
+  template <class Loop> void forEachPolicy(const Loop &loop) {
     once_([&](CachePolicy cache) {
       loadBy(cache);
       loop();
     });
   }
-  /// Loads what a part of a step needs straight into registers, into one of two sets of them: parts
-  /// come in their order. `guarded`: what lies past the end of K is zeros.
+  /// Loads what a part of a step needs straight into registers, into one of two sets of them. Calls go
+  /// over the parts of a step in their order. `guarded`: what lies past the end of K is zeros.
   virtual void fetchPart(const Int32 &step, int set, int part, bool guarded) const = 0;
-  /// The loads of so many parts for each thread.
+  /// Loads of each thread for so many parts.
   virtual int loads(int parts) const = 0;
-  /// The reads of shared memory for a part.
+  /// Reads of shared memory for a part.
   virtual int reads() const = 0;
   /// The fragment of a part of the step that has a stage of the ring and a set of registers.
   virtual Tensor fragment(int stage, int set, int part, int half) const = 0;
@@ -49,7 +50,7 @@ private:
 class FragmentsOfWeights final : public FragmentsOfB {
 public:
   FragmentsOfWeights(const LoopShape &shape, const TiledMma &mma,
-                     std::unique_ptr<ColumnsOfB> weights, const ReadOnce &once)
+                     std::unique_ptr<WeightsInRegisters> weights, const ReadOnce &once)
       : FragmentsOfB(once), shape_(shape), weights_(std::move(weights)),
         fragments_(partsOfB(shape, mma, 2 * shape.parts())) {}
   void fetchPart(const Int32 &step, int set, int part, bool guarded) const override {
@@ -67,8 +68,8 @@ private:
   void loadBy(CachePolicy cache) override { weights_->loadBy(cache); }
 
   LoopShape shape_;
-  std::unique_ptr<ColumnsOfB> weights_;
-  std::vector<Tensor> fragments_;
+  std::unique_ptr<WeightsInRegisters> weights_;
+  std::vector<Tensor> fragments_; // (V, n, 1), of (set, part, half)
 };
 
 } // namespace kernels::impl

@@ -16,8 +16,8 @@ namespace kernels::impl {
 /// The loop of waves that take the steps in turn (RegistersAB): in round r, wave w has step
 /// r * wavesK + w. `loop` has
 ///
-///   fetch(const Int &round, int stage, bool guarded)  into one of two stages
-///   multiply(int stage)
+///   fetch(const Int &round, int set, bool guarded)    into one of two sets of registers
+///   multiply(int set)
 ///   turns(int end, int stride, body)                  body(first) for 0, stride, ... below end
 template <class Int, class Loop> void runRounds(const LoopShape &shape, Loop &loop) {
   const int rounds = (shape.steps() + shape.wavesK - 1) / shape.wavesK;
@@ -42,20 +42,23 @@ template <class Int, class Loop> void runRounds(const LoopShape &shape, Loop &lo
 
 /// A step of a ring.
 struct RingStep {
-  int number;    ///< of the step; in turns, of the step of the turn
-  int stage;     ///< of the ring, which holds the tiles
-  int parts;     ///< that it multiplies
-  int following; ///< parts of the step after it; 0: there is none
-  bool guarded;  ///< the K of the step after it ends in a round of the waves that share it
-  int later;     ///< tiles after that of the next step which are on their way
+  /// The step's number. In `turns` it counts from the start of the turn, so that each turn waits as
+  /// strictly as the first one.
+  int number;
+  int stage;     ///< the stage of the ring from which this step reads
+  int parts;     ///< parts of this step
+  int following; ///< parts of the next step; 0 if this is the last one
+  bool guarded;  ///< K ends inside of a round of the next step: fetches of B test for the end
+  int later;     ///< tiles of the ring that were fetched after the next step's tile
 };
 
 /// The loop of tiles that go through shared memory (Ring). `loop` has
 ///
 ///   fetchTile(const Int &step, int stage), fetchLast(int stage)  the tiles of whole steps, and of
 ///                                                                the last step
-///   fetchB(const Int &step, int set, int parts, bool guarded)    what goes straight into registers
-///   tilesSent(), start(), meetFirst()                            between the first of these
+///   fetchB(const Int &step, int set, int parts, bool guarded)    what goes straight into registers, into
+///                                                                one of two sets of them
+///   tilesFetched(), start(), meetFirst()                            between the first of these
 ///   step(const Int &number, const RingStep &, fetch)             calls fetch(), if there is one,
 ///                                                                when the stage is free
 ///   turns(int end, int stride, body)
@@ -70,7 +73,7 @@ template <class Int, class Loop> void runRing(const LoopShape &shape, Loop &loop
   // By registers, one tile is on its way; otherwise one for each stage but the one that is read.
   for (int step = 0; step < (shape.dma ? std::min(stages, steps) : 1); ++step)
     fetch(step, step);
-  loop.tilesSent();
+  loop.tilesFetched();
   loop.fetchB(Int(0), 0, shape.partsOf(0), shape.endsInRound(0));
   loop.start();
   if (!shape.dma && steps > 1)
@@ -85,18 +88,23 @@ template <class Int, class Loop> void runRing(const LoopShape &shape, Loop &loop
     loop.turns(looped, round, [&](const Int &first) {
       for (int i = 0; i < round; ++i) {
         const int stage = i % stages;
-        loop.step(Int(first + i), {i, stage, shape.parts(), shape.parts(), false, ahead - 2},
-                  [&] { loop.fetchTile(Int(first + (i + ahead)), stage); });
+        const RingStep step{.number = i,
+                            .stage = stage,
+                            .parts = shape.parts(),
+                            .following = shape.parts(),
+                            .guarded = false,
+                            .later = ahead - 2};
+        loop.step(Int(first + i), step, [&] { loop.fetchTile(Int(first + (i + ahead)), stage); });
       }
     });
   for (int k = looped; k < steps; ++k) {
     const int stage = k % stages, next = k + ahead;
-    const RingStep step{k,
-                        stage,
-                        shape.partsOf(k),
-                        k + 1 < steps ? shape.partsOf(k + 1) : 0,
-                        shape.endsInRound(k + 1),
-                        std::max(std::min(next, steps) - k - 2, 0)};
+    const RingStep step{.number = k,
+                        .stage = stage,
+                        .parts = shape.partsOf(k),
+                        .following = k + 1 < steps ? shape.partsOf(k + 1) : 0,
+                        .guarded = shape.endsInRound(k + 1),
+                        .later = std::max(std::min(next, steps) - k - 2, 0)};
     if (next < steps)
       loop.step(Int(k), step, [&] { fetch(next, stage); });
     else
@@ -104,51 +112,60 @@ template <class Int, class Loop> void runRing(const LoopShape &shape, Loop &loop
   }
 }
 
-/// The halves of a step's tiles, in the order in which they are sent for and read.
-struct HalvesOfStep {
-  static constexpr int kHalves = 4, kStages = 2;
+/// The half tiles of a step: two of A and two of B. They are fetched and read in one order.
+struct HalfTilesOfStep {
+  static constexpr int kHalfTiles = 4, kStages = 2;
 };
-/// A phase of a step of HalfTiles.
+/// A phase of a step of HalfTiles. Half tiles are numbered from the first one of all steps on; in `turns`
+/// from the first one of this step on.
 struct HalfPhase {
   int stage, phase;
-  bool more; ///< there is a step after this one
-  /// So many halves were sent for, and number `landed` of them must have landed.
-  int landed, sent;
+  bool more;   ///< there is a step after this one
+  int landed;  ///< the number of the half tile that must have landed at the end of the phase
+  int fetched; ///< how many half tiles were fetched by then
   bool looped; ///< the phase is in the loop
 };
 
-/// The loop of two groups of waves that take turns (HalfTiles). Halves are counted in their order.
-/// `loop` has
+/// The loop of two groups of waves that take turns (HalfTiles). `loop` has
 ///
-///   send(int step, int number)                 half `number` of all, of a step
-///   sentFirst(int sent)                        after the first steps' were sent for
-///   fetch(int half, const Int &step, int stage)  of a whole step
+///   fetchNumber(int step, int number)               half tile `number` of all, which is of that step
+///   firstFetched(int fetched)                       after the fetches of the first steps
+///   fetch(int halfTile, const Int &step, int stage) a half tile, by its number in a whole step
 ///   turn(const HalfPhase &)
 ///   end(), turns(int end, int stride, body)
-template <class Int, class Loop> void runHalves(const LoopShape &shape, Loop &loop) {
-  constexpr int kHalves = HalvesOfStep::kHalves, kStages = HalvesOfStep::kStages;
-  const int steps = shape.steps(), first = std::min(kStages, steps) * kHalves;
+template <class Int, class Loop> void runGroups(const LoopShape &shape, Loop &loop) {
+  constexpr int kHalfTiles = HalfTilesOfStep::kHalfTiles, kStages = HalfTilesOfStep::kStages;
+  const int steps = shape.steps(), first = std::min(kStages, steps) * kHalfTiles;
   for (int number = 0; number < first; ++number)
-    loop.send(number / kHalves, number);
-  loop.sentFirst(first);
-  // The loop runs pairs of steps that send for whole tiles; the remaining steps follow.
+    loop.fetchNumber(number / kHalfTiles, number);
+  loop.firstFetched(first);
+  // The loop runs pairs of steps that fetch whole tiles; the remaining steps follow.
   const int whole = (shape.k % shape.tileK ? steps - 1 : steps) - kStages;
   const int looped = whole > 0 ? whole / kStages * kStages : 0;
   if (looped)
     loop.turns(looped, kStages, [&](const Int &first) {
       for (int stage = 0; stage < kStages; ++stage)
-        for (int phase = 0; phase < kHalves; ++phase) {
+        for (int phase = 0; phase < kHalfTiles; ++phase) {
           loop.fetch(phase, Int(first + (stage + kStages)), stage);
-          loop.turn({stage, phase, true, phase + 2, kStages * kHalves + phase + 1, true});
+          loop.turn({.stage = stage,
+                     .phase = phase,
+                     .more = true,
+                     .landed = phase + 2,
+                     .fetched = kStages * kHalfTiles + phase + 1,
+                     .looped = true});
         }
     });
   for (int step = looped; step < steps; ++step)
-    for (int phase = 0; phase < kHalves; ++phase) {
-      const int ahead = (step + kStages) * kHalves + phase;
+    for (int phase = 0; phase < kHalfTiles; ++phase) {
+      const int ahead = (step + kStages) * kHalfTiles + phase;
       if (step + kStages < steps)
-        loop.send(step + kStages, ahead);
-      loop.turn({step % kStages, phase, step + 1 < steps, step * kHalves + phase + 2,
-                 std::min(ahead + 1, steps * kHalves), false});
+        loop.fetchNumber(step + kStages, ahead);
+      loop.turn({.stage = step % kStages,
+                 .phase = phase,
+                 .more = step + 1 < steps,
+                 .landed = step * kHalfTiles + phase + 2,
+                 .fetched = std::min(ahead + 1, steps * kHalfTiles),
+                 .looped = false});
     }
   loop.end();
 }

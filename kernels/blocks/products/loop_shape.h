@@ -27,15 +27,17 @@ inline int mxWords(std::int64_t ofRow, int parts) {
 struct LoopShape {
   MatrixForm form;
   int tileM, tileN, tileK; ///< a block's tile of C, and the columns of a step
-  int waves;               ///< side by side along N
-  std::int64_t k;          ///< of the block's part of K
-  /// 2: a tile has columns from two halves of B, tileN / 2 of each, which belong together.
+  int waves;               ///< waves side by side along N
+  std::int64_t k;          ///< columns of the block's part of K
+  /// 2: pairs are gated. A tile has tileN / 2 rows from each half of B, gates and ups; see half in
+  /// kernels/README.md.
   int halves = 1;
-  int wavesM = 1;      ///< rows of waves, along M
-  int wavesK = 1;      ///< that share K
-  bool sliced = false; ///< they share the K of each step; otherwise they take the steps in turn
-  int stages = 2;      ///< tiles of the ring
-  bool dma = false;    ///< tiles of the ring come to LDS without registers
+  int wavesM = 1; ///< rows of waves, along M
+  int wavesK = 1; ///< waves that share K
+  bool sliced =
+      false;        ///< these waves share the K of each step; otherwise they take the steps in turn
+  int stages = 2;   ///< tiles of the ring
+  bool dma = false; ///< tiles of the ring come to LDS without registers
   /// With dma: a tensor data mover brings them (gfx1250), otherwise LDS's own loads do.
   bool mover = false;
   bool ringB = false;     ///< B goes through the ring, too
@@ -63,8 +65,8 @@ struct LoopShape {
   bool endsInRound(int step) const {
     return step == steps() - 1 && slices() > 1 && k % round() != 0;
   }
-  /// Bytes of a row of A's tile, and what follows each row in LDS, where it lies in other banks than
-  /// the row before it: the mover puts gaps there, because it knows no swizzle.
+  /// Bytes of a row of A's tile, and of the gap after each row in LDS, if a mover brings the tile. The
+  /// mover knows no swizzle; by the gap, neighbouring rows lie in different banks.
   int rowBytes() const { return tileK * form.bytes(); }
   int gapBytes() const { return mover ? kPieceBytes : 0; }
   int ringBytes() const {
@@ -72,18 +74,19 @@ struct LoopShape {
   }
   /// Bytes of shared memory for the sums of waves that share K, but for the first of them.
   int slicesBytes() const { return (wavesK - 1) * tileM * tileN * form.acc.bytes(); }
-  /// Bytes of shared memory of the loop and what follows it. Tiles that came by registers make
-  /// place for the sums; see gemm_kernels.cpp.
+  /// Bytes of shared memory of the loop and what follows it. The sums of waves that share K take the place
+  /// of the ring's tiles. With dma they have memory of their own: the compiler would wait for each load that
+  /// may write what it reads (RingLoop::run, mainloop.h).
   int ldsBytes() const {
     const int ring = sliced ? ringBytes() : 0;
     return dma ? ring + slicesBytes() : std::max(ring, slicesBytes());
   }
-  /// Loads of 16 bytes of a thread for a tile of so many rows, and for the fragments of a part of B:
-  /// these are reads of LDS if B goes through the ring.
+  /// Loads of 16 bytes of a thread for a tile of so many rows.
   int loadsOf(int rows) const { return rows * rowBytes() / kPieceBytes / loaders(); }
-  /// Rows of a tile that a wave moves.
-  int rowsOfMover(int rows) const { return rows / (loaders() / form.lanes); }
+  /// Loads of 16 bytes of a thread for B's fragments of a part; reads of LDS if B goes through the ring.
   int loadsB() const { return tileN / waves / 16 * form.part() / form.granule(); }
+  /// Rows of a tile that a wave moves, if a mover brings the tile.
+  int rowsOfMover(int rows) const { return rows / (loaders() / form.lanes); }
   /// Reads of 16 bytes of shared memory for a part, and its multiplications.
   int reads() const { return tilesM() * form.part() / form.granule(); }
   int products() const { return tilesM() * (tileN / waves / 16) * form.products(); }
@@ -91,10 +94,10 @@ struct LoopShape {
   int tilesM() const { return tileM / 16 / wavesM; }
   int tilesOfHalf() const { return tileOfHalf() / waves / 16; }
 
-  /// Parts of a block of K with a scale of its own, and such blocks of so many parts.
+  /// Parts of a block of K with a scale of its own, and how many such blocks so many parts are.
   int partsOfBlock() const { return kScaleBlock / form.part(); }
   int blocksOf(int parts) const { return (parts + partsOfBlock() - 1) / partsOfBlock(); }
-  /// Such blocks of K.
+  /// Blocks of K that have a scale of their own.
   std::int64_t scaleBlocks() const { return (k + kScaleBlock - 1) / kScaleBlock; }
   /// Scales of B for a step of one block of K: of a tile's columns in a half.
   int scalesOfHalf() const { return tileOfHalf() > kScaleBlock ? tileOfHalf() / kScaleBlock : 1; }

@@ -2,9 +2,16 @@
 //
 // A loop is an object of one of these types, which are made of views of the operands:
 //
-//   RingLoop      tiles of A go through a ring in shared memory, and those of B unless it is prepared
-//   HalfTileLoop  both through shared memory in halves of tiles; two groups of waves take turns
-//   FewRowsLoop   both straight into registers
+//   GemmLoop   type           class that works  schedule   header          the operands
+//   ring       RingLoop       Ring              runRing    ring.h          tiles of A through a ring in shared
+//                                                                          memory; B too, unless it is prepared
+//   groups     GroupsLoop     HalfTiles         runGroups  half_tiles.h    both through shared memory in half
+//                                                                          tiles; two groups of waves take turns
+//   registers  RegistersLoop  RegistersAB       runRounds  registers_ab.h  both straight into registers
+//   vector     none           VectorRows        runRounds  vector_rows.h   both straight into registers
+//
+// GemmLoop::vector is no Mainloop: gemm_kernels.cpp runs VectorRows itself, because it has no fragments.
+// Attention has loops of its own; its GroupLoop lets two groups of waves take turns as HalfTiles does.
 //
 // Each is a loop over steps of K (loop_schedule.h), which fetches operands ahead, reads fragments of
 // a part of a step, and adds their products to the sums (product_sums.h).
@@ -73,15 +80,15 @@ inline std::unique_ptr<FragmentsOfB> fragmentsOfWeights(const LoopShape &shape, 
                                                         const Int32 &thread) {
   if (b.narrow)
     return std::make_unique<NarrowFragments>(shape, mma, b, thread);
-  const LoopShape &own = b.shape ? *b.shape : shape;
-  const TiledMma ofOwn =
-      b.shape ? weightsFirst(own.form, own.waves, own.wavesM, own.slices()) : mma;
-  return std::make_unique<FragmentsOfWeights>(
-      own, ofOwn, std::make_unique<ColumnsOfB>(own, b.weights, ofOwn, thread, b.halves, b.blocks),
-      b.once);
+  const LoopShape &shapeB = b.shapeB ? *b.shapeB : shape;
+  const TiledMma mmaB =
+      b.shapeB ? weightsFirst(shapeB.form, shapeB.waves, shapeB.wavesM, shapeB.slices()) : mma;
+  auto weights = std::make_unique<WeightsInRegisters>(shapeB, b.weights, mmaB, thread, b.halves,
+                                                      b.validBlocks);
+  return std::make_unique<FragmentsOfWeights>(shapeB, mmaB, std::move(weights), b.once);
 }
 
-/// Tiles of a family's own do not say it.
+/// Whether no other block reads a tile of B: tiles of a family's own do not say it.
 template <class Tile> ReadOnce onceOf(const Tile &) { return {}; }
 inline ReadOnce onceOf(const OperandTile &tile) { return tile.once; }
 
@@ -134,10 +141,10 @@ private:
 };
 
 /// B is an OperandTile or a PreparedTile.
-template <class B> class HalfTileLoop final : public Mainloop {
+template <class B> class GroupsLoop final : public Mainloop {
 public:
-  HalfTileLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums,
-               const RowsOfA &a, const B &b)
+  GroupsLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums,
+             const RowsOfA &a, const B &b)
       : Mainloop(shape, mma, std::move(sums)), a_(a), b_(b) {}
 
   void run(const std::function<void(const Sums &)> &finish) override {
@@ -151,16 +158,16 @@ private:
   B b_;
 };
 
-class FewRowsLoop final : public Mainloop {
+class RegistersLoop final : public Mainloop {
 public:
-  FewRowsLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums,
-              const RowsOfA &a, const PreparedTile &b)
+  RegistersLoop(const LoopShape &shape, const TiledMma &mma, std::unique_ptr<Sums> sums,
+                const RowsOfA &a, const PreparedTile &b)
       : Mainloop(shape, mma, std::move(sums)), a_(a), b_(b) {}
 
   void run(const std::function<void(const Sums &)> &finish) override {
-    const auto columns = fragmentsOfWeights(shape(), mma(), b_, thread());
+    const auto weights = fragmentsOfWeights(shape(), mma(), b_, thread());
     const RowsInRegisters rows(shape(), mma(), a_, thread());
-    RegistersAB(shape(), mma(), wave(), rows, *columns, sums()).run();
+    RegistersAB(shape(), mma(), wave(), rows, *weights, sums()).run();
     if (!sharesK())
       return finish(sums());
     SharedAllocator shared;
@@ -172,27 +179,26 @@ private:
   PreparedTile b_;
 };
 
-/// The loop of a configuration. `weights` makes B if it is prepared, `columns` if it is not.
-template <class Weights, class Columns>
+/// The loop of a configuration. `preparedB` makes the tile of B if B is prepared, `tileB` if it is not.
+template <class PreparedB, class TileB>
 std::unique_ptr<Mainloop> makeMainloop(GemmLoop loop, const LoopShape &shape, const TiledMma &mma,
                                        std::unique_ptr<Sums> sums, const RowsOfA &a,
-                                       const Weights &weights, const Columns &columns) {
+                                       const PreparedB &preparedB, const TileB &tileB) {
   const auto ring = [&](const auto &rows) -> std::unique_ptr<Mainloop> {
     using A = std::remove_cvref_t<decltype(rows)>;
     if (shape.ringB)
-      return std::make_unique<RingLoop<A, OperandTile>>(shape, mma, std::move(sums), rows,
-                                                        columns());
+      return std::make_unique<RingLoop<A, OperandTile>>(shape, mma, std::move(sums), rows, tileB());
     return std::make_unique<RingLoop<A, PreparedTile>>(shape, mma, std::move(sums), rows,
-                                                       weights());
+                                                       preparedB());
   };
   switch (loop) {
   case GemmLoop::registers:
-    return std::make_unique<FewRowsLoop>(shape, mma, std::move(sums), a, weights());
+    return std::make_unique<RegistersLoop>(shape, mma, std::move(sums), a, preparedB());
   case GemmLoop::groups:
     if (shape.preparedB)
-      return std::make_unique<HalfTileLoop<PreparedTile>>(shape, mma, std::move(sums), a,
-                                                          weights());
-    return std::make_unique<HalfTileLoop<OperandTile>>(shape, mma, std::move(sums), a, columns());
+      return std::make_unique<GroupsLoop<PreparedTile>>(shape, mma, std::move(sums), a,
+                                                        preparedB());
+    return std::make_unique<GroupsLoop<OperandTile>>(shape, mma, std::move(sums), a, tileB());
   case GemmLoop::ring:
     return std::visit(ring, a);
   case GemmLoop::vector: // VectorRows

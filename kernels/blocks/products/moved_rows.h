@@ -32,11 +32,11 @@ inline constexpr int kMostMoves = 63;
 class MovedRows {
 public:
   MovedRows(const LoopShape &shape, const OperandTile &tile)
-      : shape_(shape), tile_(tile), rows_(min(tile.exist, tile.size())) {}
+      : shape_(shape), tile_(tile), rows_(min(tile.validRows, tile.size())) {}
 
   /// Starts to move the columns of a step that K has all of.
   void fetch(const Int32 &step, const Tensor &stage) const { move(step, shape_.tileK, stage); }
-  /// The same of the last step.
+  /// Starts to move the columns of the last step.
   void fetchLast(const Tensor &stage) const {
     const int last = shape_.steps() - 1;
     const std::int64_t left = shape_.k - std::int64_t{last} * shape_.tileK;
@@ -62,7 +62,7 @@ private:
 
   LoopShape shape_;
   OperandTile tile_;
-  Int32 rows_; ///< of the tile, that exist
+  Int32 rows_; ///< rows of the tile that the matrix has
 };
 
 /// Rows of a GatheredTile. Each wave that loads has its own.
@@ -84,9 +84,8 @@ public:
 private:
   rocdl::TensorRows numbersOf(const GatheredTile &tile) const {
     const Int32 lane = thread_idx().x % shape_.form.lanes;
-    const Int32 index = tile.indexOf(Int32(wave_ * rows_ + min(lane, rows_ - 1)));
-    const Boolean there = (index >= 0) & (index < tile.rows);
-    return rocdl::tensor_rows(Int32(select(there, index, Int32(0))), rows_);
+    const GatheredTile::Found found = tile.find(Int32(wave_ * rows_ + min(lane, rows_ - 1)));
+    return rocdl::tensor_rows(Int32(select(found.valid, found.row, Int32(0))), rows_);
   }
   void move(const Int32 &step, const Tensor &stage) const {
     const Tensor own = tileFrom(stage, {wave_ * rows_, 0}, {rows_, shape_.tileK}); // (rows, tileK)
@@ -96,7 +95,7 @@ private:
   LoopShape shape_;
   Tensor matrix_; // (rows, K)
   Int32 wave_;
-  int rows_; ///< of a wave
+  int rows_; ///< rows of a wave
   rocdl::TensorRows numbers_;
 };
 

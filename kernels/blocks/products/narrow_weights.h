@@ -4,10 +4,11 @@
 // A lane loads pieces of 16 bytes as they are, one step ahead; a piece has several runs of
 // elements, and each run is a piece of the other operand (narrow_rules.h). What a code stands
 // for, less its zero point, is an integer of at most 9 bits, sign included, or half of one: 16-bit
-// floats have all of them. Scales of groups are not multiplied here but in the sums (group_sums.h),
+// floats have all of them. Scales of groups are not multiplied here but in the sums (group_scaled_sums.h),
 // where there are fewer numbers and f32.
 #pragma once
 
+#include "blocks/common/as_index.h"
 #include "blocks/products/fragments_of_b.h"
 #include "blocks/products/narrow_numbers.h"
 
@@ -29,10 +30,11 @@ public:
       : FragmentsOfB(tile.once), shape_(shape), mma_(mma), tile_(*tile.narrow),
         type_(*narrowType(tile_.dtype)), bytes_(tile.weights), blockK_(narrowBlockK(tile_.dtype)) {
     const MatrixForm &form = shape.form;
-    const Int32 lane = thread % form.lanes, wave = thread / form.lanes % shape.waves,
+    const ThreadPlace place(shape, thread);
+    const Int32 lane = place.lane(), wave = place.waveN(),
                 first = form.replicated() ? Int32(0) : Int32(lane / 16 % form.across);
     for (const Tensor &half : tile.halves)
-      buffers_.push_back(bufferOfHalf(half, tile.blocks));
+      buffers_.push_back(bufferOfHalf(half, tile.validBlocks));
     for (int j = 0; j < shape.tilesOfHalf(); ++j) {
       const Int32 rows = wave + j * shape.waves;
       pieces_.push_back(rows * static_cast<std::int32_t>(bytes_.rowOfBlocks()) +
@@ -77,7 +79,6 @@ public:
 
 private:
   void loadBy(CachePolicy cache) override { cache_ = cache; }
-  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   /// Elements of a run.
   int ofRun() const { return shape_.form.piece(); }
   bool hasZeros() const { return !tile_.zeros.empty(); }
@@ -98,9 +99,9 @@ private:
   Tensor bufferOfHalf(const Tensor &half, const Int32 &blocks) const {
     const int stepBytes = bytesOf(shape_.tileK);
     const Preshuffled ofPart{bytes_.n, bytesOf(shape_.k), 1};
-    const Int32 exist = min(blocks, shape_.tileOfHalf() / Preshuffled::kRows);
+    const Int32 valid = min(blocks, shape_.tileOfHalf() / Preshuffled::kRows);
     return bufferOf(make_view(half.iter(), preshuffledTile(bytes_, shape_.tileOfHalf(), stepBytes)),
-                    preshuffledShape(bytes_, exist, ofPart.paddedK())); // (tileN / halves, bytes)
+                    preshuffledShape(bytes_, valid, ofPart.paddedK())); // (tileN / halves, bytes)
   }
   void fetchBlock(const Int32 &step, int set, int block, bool guarded) const {
     const Boolean inside =
@@ -108,11 +109,12 @@ private:
     for (int half = 0; half < shape_.halves; ++half)
       for (int j = 0; j < shape_.tilesOfHalf(); ++j)
         for (int piece = 0; piece < piecesOfBlock(); ++piece) {
-          const Tensor &buffer = buffers_[at(half)];
-          const Int32 place = pieces_[at(j)] + (block * bytes_.block() +
-                                                piece * shape_.form.across * Preshuffled::kRows *
-                                                    Preshuffled::kPieceBytes);
-          words_[at(set)](_, pieceNumber(half, j, block, piece)) // (4)
+          const Tensor &buffer = buffers_[asIndex(half)];
+          const Int32 place =
+              pieces_[asIndex(j)] +
+              (block * bytes_.block() +
+               piece * shape_.form.across * Preshuffled::kRows * Preshuffled::kPieceBytes);
+          words_[asIndex(set)](_, pieceNumber(half, j, block, piece)) // (4)
               .store(bounded_load(buffer.iter(),
                                   {guarded ? insideOf(buffer, inside, place) : place,
                                    step * (bytesOf(shape_.tileK) * Preshuffled::kRows)},
@@ -122,10 +124,10 @@ private:
   void fetchZeros(const Int32 &step, int set, int group) const {
     for (int half = 0; half < shape_.halves; ++half)
       for (int j = 0; j < shape_.tilesOfHalf(); ++j) {
-        const Tensor &buffer = tile_.zeros[at(half)];
+        const Tensor &buffer = tile_.zeros[asIndex(half)];
         const Int32 row = step * groupsOfStep() + group;
-        zeros_[at(set)](tileNumber(half, j) * groupsOfStep() + group) =
-            bounded_load(buffer.iter(), {zerosAt_[at(j)], Int32(buffer.layout()(row, 0))}, u8)
+        zeros_[asIndex(set)](tileNumber(half, j) * groupsOfStep() + group) =
+            bounded_load(buffer.iter(), {zerosAt_[asIndex(j)], Int32(buffer.layout()(row, 0))}, u8)
                 .to(f32);
       }
   }
@@ -137,14 +139,14 @@ private:
     const int ofBlock = blockK_ / shape_.form.granule(), block = run / ofBlock,
               inBlock = run % ofBlock, words = ofRun() * tile_.dtype.memory_bits() / 32;
     const Tensor piece =
-        words_[at(set)](_, pieceNumber(half, j, block, inBlock % piecesOfBlock())); // (4)
+        words_[asIndex(set)](_, pieceNumber(half, j, block, inBlock % piecesOfBlock())); // (4)
     return make_view(piece.iter() + inBlock / piecesOfBlock() * words, make_layout(words))
         .load(); // (words)
   }
   std::optional<Numeric> zeroOf(int set, int part, int half, int j) const {
     if (!hasZeros())
       return std::nullopt;
-    return zeros_[at(set)](tileNumber(half, j) * groupsOfStep() + part / partsOfGroup());
+    return zeros_[asIndex(set)](tileNumber(half, j) * groupsOfStep() + part / partsOfGroup());
   }
 
   LoopShape shape_;

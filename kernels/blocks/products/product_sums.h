@@ -6,6 +6,7 @@
 // on their own, and multiplied and added in f32.
 #pragma once
 
+#include "blocks/common/as_index.h"
 #include "blocks/products/epilogue.h"
 #include "blocks/products/loop_shape.h"
 #include "blocks/products/operand.h"
@@ -27,7 +28,7 @@ class Sums {
 public:
   Sums(const LoopShape &shape, const TiledMma &mma) : shape_(shape), mma_(mma) {
     for (int half = 0; half < shape.halves; ++half)
-      of_.push_back(fragment());
+      of_.push_back(makeFragment());
   }
   virtual ~Sums() = default;
   Sums(const Sums &) = delete;
@@ -36,30 +37,29 @@ public:
     for (const Tensor &sums : of_)
       sums.fill(0);
   }
-  /// Loads what the products of a step's parts need besides the operands, into one of two stages.
+  /// Loads what the products of a step's parts need besides the operands, into one of two sets of registers.
   /// `guarded`: parts past the end of K are zeros; otherwise all exist.
-  virtual void fetch(const Int32 &step, int stage, int parts, bool guarded) const {}
-  /// The loads of it for each thread.
+  virtual void fetch(const Int32 &step, int set, int parts, bool guarded) const {}
+  /// Loads of each thread for what `fetch` brings for so many parts.
   virtual int loads(int parts) const { return 0; }
   /// Adds the products of one part of `parts` of a step, of fragments (V, n, k) and (V, m, k).
-  virtual void add(int half, int stage, int part, int parts, const Tensor &b,
-                   const Tensor &a) const {
-    multiply(of(half), b, a);
+  virtual void add(int half, int set, int part, int parts, const Tensor &b, const Tensor &a) const {
+    multiply(fragment(half), b, a);
   }
   /// Adds the product of one instruction to tile (j, i) of 16 x 16 of a half.
   void addTile(int half, int j, int i, const Tensor &b, const Tensor &a) const {
-    const Tensor sums = of(half)(_, j, i); // (V)
+    const Tensor sums = fragment(half)(_, j, i); // (V)
     mma_atom_call(unscaledAtom(shape_.form), sums, b, a, sums);
   }
-  /// The groups of a half as an epilogue takes them.
-  GroupSums groups(int half) const { return groupsOf(shape_.form, of(half)); }
-  /// (V, n, m): V values are neighbours along N.
-  const Tensor &of(int half) const { return of_[static_cast<std::size_t>(half)]; }
+  /// The sums of a half of B as an epilogue takes them, in groups of neighbours.
+  SumsAt groups(int half) const { return groupsOf(shape_.form, fragment(half)); }
+  /// The sums of a half of B, (V, n, m): V values are neighbours along N.
+  const Tensor &fragment(int half) const { return of_[static_cast<std::size_t>(half)]; }
 
 protected:
   const LoopShape &shape() const { return shape_; }
   const TiledMma &mma() const { return mma_; }
-  Tensor fragment() const {
+  Tensor makeFragment() const {
     const Tensor sums = mma_.make_fragment_C({shape_.tileOfHalf(), shape_.tileM}); // (V, n, m)
     // What operands are moved by may have another type of sums, in the same lanes.
     return sums.dtype() == shape_.form.acc
@@ -84,9 +84,9 @@ public:
   SumsOfBlocks(const LoopShape &shape, const TiledMma &mma, int columns)
       : Sums(shape, mma), parts_(columns / shape.form.part()) {
     for (int half = 0; half < shape.halves; ++half)
-      products_.push_back(fragment());
+      products_.push_back(makeFragment());
   }
-  void add(int half, int stage, int part, int parts, const Tensor &b,
+  void add(int half, int set, int part, int parts, const Tensor &b,
            const Tensor &a) const override {
     const Tensor &products = products_[static_cast<std::size_t>(half)];
     const int inBlock = part % parts_;
@@ -94,28 +94,28 @@ public:
       products.fill(0);
     multiply(products, b, a);
     if (inBlock == parts_ - 1 || part == parts - 1)
-      addScaled(half, stage, part / parts_, products);
+      addScaled(half, set, part / parts_, products);
   }
 
 protected:
   /// The number of a part's block in the step.
   int blockOf(int part) const { return part / parts_; }
   /// Adds the products of a block, (V, n, m), to the sums.
-  virtual void addScaled(int half, int stage, int block, const Tensor &products) const = 0;
+  virtual void addScaled(int half, int set, int block, const Tensor &products) const = 0;
 
 private:
-  int parts_;                    // of a block
-  std::vector<Tensor> products_; // of a block of K, for each half
+  int parts_;                    // parts of a block
+  std::vector<Tensor> products_; // (V, n, m): the products of a block of K, of each half
 };
 
 /// The scales of a block's tile in global memory, over the block's part of K: f32, or exponents as
 /// bytes (u8).
 struct BlockScales {
   Tensor a;                      // (tileM, blocks of K)
-  Int32 rows;                    ///< of them that exist
+  Int32 rows;                    ///< rows of the tile that A has
   std::vector<Tensor> b;         // (tileN / halves / 128, blocks of K), of each half
-  std::vector<Int32> blocksLeft; ///< rows of scales of B that exist from there on
-  /// Of gathered rows of A: their scales are rows of `gathered->matrix` (rows, blocks of K), by the
+  std::vector<Int32> blocksLeft; ///< rows of scales that B has from there on, in each half
+  /// If rows of A are gathered: their scales are rows of `gathered->matrix` (rows, blocks of K), by the
   /// same indices, and `a` and `rows` are not looked at.
   std::optional<GatheredTile> gathered = {};
 };
@@ -127,15 +127,15 @@ public:
         a_(scales.gathered ? bufferOf(scales.gathered->matrix, {scales.gathered->rows, blocks()},
                                       scales.gathered->rows > 0)
                            : bufferOf(scales.a, {scales.rows, blocks()})) { // (tileM, K / 128)
-    const Int32 wave = thread_idx().x / (shape.form.lanes * shape.waves) % shape.wavesM,
-                row = thread_idx().x % 16 + wave * 16;
+    const Int32 wave = ThreadPlace(shape).waveM(), row = thread_idx().x % 16 + wave * 16;
     for (int i = 0; i < shape.tilesM(); ++i)
       rows_.push_back(placeOfRow(scales, row + 16 * shape.wavesM * i));
     for (int half = 0; half < shape.halves; ++half)
-      b_.push_back(bufferOf(scales.b[at(half)], {scales.blocksLeft[at(half)],
-                                                 blocks()})); // (tileN / halves / 128, K / 128)
+      b_.push_back(
+          bufferOf(scales.b[asIndex(half)], {scales.blocksLeft[asIndex(half)],
+                                             blocks()})); // (tileN / halves / 128, K / 128)
     const int count = shape.blocksOf(shape.parts());
-    for (int stage = 0; stage < 2; ++stage) {
+    for (int set = 0; set < 2; ++set) {
       ofA_.push_back(make_rmem_tensor(make_layout({shape.tilesM(), count}, {1, shape.tilesM()}),
                                       raw())); // (m, blocks)
       const int columns = shape.halves * shape.scalesOfHalf();
@@ -147,8 +147,8 @@ public:
   int loads(int parts) const override {
     return shape().blocksOf(parts) * (shape().tilesM() + shape().halves * shape().scalesOfHalf());
   }
-  void fetch(const Int32 &step, int stage, int parts, bool guarded) const override {
-    const Tensor &ofA = ofA_[at(stage)], &ofB = ofB_[at(stage)];
+  void fetch(const Int32 &step, int set, int parts, bool guarded) const override {
+    const Tensor &ofA = ofA_[asIndex(set)], &ofB = ofB_[asIndex(set)];
     for (int block = 0; block < shape().blocksOf(parts); ++block) {
       const Int32 number = step * (shape().tileK / kScaleBlock) + block;
       const auto load = [&](const Tensor &buffer, const Int32 &row) {
@@ -157,22 +157,21 @@ public:
                      Int32(buffer.layout()(0, number)));
       };
       for (int i = 0; i < shape().tilesM(); ++i)
-        ofA(i, block) = load(a_, rows_[at(i)]);
+        ofA(i, block) = load(a_, rows_[asIndex(i)]);
       for (int half = 0; half < shape().halves; ++half)
         for (int n = 0; n < shape().scalesOfHalf(); ++n)
           ofB(half * shape().scalesOfHalf() + n, block) =
-              load(b_[at(half)], Int32(b_[at(half)].layout()(n, 0)));
+              load(b_[asIndex(half)], Int32(b_[asIndex(half)].layout()(n, 0)));
     }
   }
-  void add(int half, int stage, int part, int parts, const Tensor &b,
+  void add(int half, int set, int part, int parts, const Tensor &b,
            const Tensor &a) const override {
     if (byInstruction())
-      return multiplyScaled(half, stage, blockOf(part), b, a);
-    SumsOfBlocks::add(half, stage, part, parts, b, a);
+      return multiplyScaled(half, set, blockOf(part), b, a);
+    SumsOfBlocks::add(half, set, part, parts, b, a);
   }
 
 private:
-  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   /// Whether the matrix instruction takes the scales: a part is a block then.
   bool byInstruction() const { return shape().form.scaled && type_ == u8; }
   /// Blocks of K.
@@ -189,31 +188,31 @@ private:
   Int32 placeOfRow(const BlockScales &scales, const Int32 &row) const {
     if (!scales.gathered)
       return Int32(a_.layout()(min(row, scales.rows - 1), 0));
-    const Int32 index = scales.gathered->indexOf(row);
-    const Boolean there = (index >= 0) & (index < scales.gathered->rows);
-    return insideOf(a_, there, Int32(a_.layout()(index, 0)));
+    const GatheredTile::Found found = scales.gathered->find(row);
+    return insideOf(a_, found.valid, Int32(a_.layout()(found.row, 0)));
   }
-  Numeric scaleOfA(int stage, int i, int block) const { return ofA_[at(stage)](i, block); }
+  Numeric scaleOfA(int set, int i, int block) const { return ofA_[asIndex(set)](i, block); }
   /// The number of the scale of B of a column of tiles. Waves lie side by side, so that columns of
   /// tiles have a stride of `16 * waves`, which divides 128.
   int scaleNumber(int j) const { return j * 16 * shape().waves / kScaleBlock; }
-  Numeric scaleOfB(int half, int stage, int number, int block) const {
-    return ofB_[at(stage)](half * shape().scalesOfHalf() + number, block);
+  Numeric scaleOfB(int half, int set, int number, int block) const {
+    return ofB_[asIndex(set)](half * shape().scalesOfHalf() + number, block);
   }
   /// A scale in f32.
   Numeric factor(const Numeric &scale) const {
     return type_ == f32 ? scale : scale.to(u8).bitcast(f8E8M0FNU).to(f32);
   }
-  void addScaled(int half, int stage, int block, const Tensor &products) const override {
+  void addScaled(int half, int set, int block, const Tensor &products) const override {
     const FastMathScope contracted(FastMath::contract);
     for (int i = 0; i < shape().tilesM(); ++i) {
-      const Numeric ofA = factor(scaleOfA(stage, i, block));
+      const Numeric ofA = factor(scaleOfA(set, i, block));
       std::vector<Numeric> factors;
       for (int n = 0; n < shape().scalesOfHalf(); ++n)
-        factors.push_back(ofA * factor(scaleOfB(half, stage, n, block)));
+        factors.push_back(ofA * factor(scaleOfB(half, set, n, block)));
       for (int j = 0; j < shape().tilesOfHalf(); ++j) {
-        const Tensor sums = of(half)(_, j, i);                                            // (V)
-        sums.store(sums.load() + products(_, j, i).load() * factors[at(scaleNumber(j))]); // (V)
+        const Tensor sums = fragment(half)(_, j, i); // (V)
+        sums.store(sums.load() +
+                   products(_, j, i).load() * factors[asIndex(scaleNumber(j))]); // (V)
       }
     }
   }
@@ -222,14 +221,15 @@ private:
   Numeric ofBlock(const Numeric &scale) const {
     return shape().form.scalesOfLane() == 1 ? scale : permute_bytes(Int32(scale), Int32(scale), 0u);
   }
-  void multiplyScaled(int half, int stage, int block, const Tensor &b, const Tensor &a) const {
+  void multiplyScaled(int half, int set, int block, const Tensor &b, const Tensor &a) const {
     for (int j = 0; j < shape().tilesOfHalf(); ++j)
       for (int i = 0; i < shape().tilesM(); ++i) {
+        // The instruction's first operand is our B (operand.h).
         const MmaAtom atom =
             matrixAtom(shape().form)
-                .set_value("scale_a", ofBlock(scaleOfB(half, stage, scaleNumber(j), block)))
-                .set_value("scale_b", ofBlock(scaleOfA(stage, i, block)));
-        const Tensor sums = of(half)(_, j, i);                   // (V)
+                .set_value("scale_a", ofBlock(scaleOfB(half, set, scaleNumber(j), block)))
+                .set_value("scale_b", ofBlock(scaleOfA(set, i, block)));
+        const Tensor sums = fragment(half)(_, j, i);             // (V)
         mma_atom_call(atom, sums, b(_, j, 0), a(_, i, 0), sums); // (V)
       }
   }
@@ -238,7 +238,7 @@ private:
   Tensor a_;                      // (tileM, blocks of K); gathered: (rows, blocks of K)
   std::vector<Int32> rows_;       // the places of the rows' scales in it
   std::vector<Tensor> b_;         // (tileN / halves / 128, blocks of K), of each half
-  std::vector<Tensor> ofA_, ofB_; // (row or column, block of K), for each stage
+  std::vector<Tensor> ofA_, ofB_; // (row or column, block of K), for each set
 };
 
 } // namespace kernels::impl

@@ -2,6 +2,7 @@
 // 128 neighbours of a row, which are made of the tile's own sums.
 #pragma once
 
+#include "blocks/common/as_index.h"
 #include "blocks/products/blocks_of_waves.h"
 #include "blocks/products/epilogue.h"
 #include "blocks/products/loop_shape.h"
@@ -29,7 +30,7 @@ class TileInBlocks {
 public:
   /// `scales` (m, n / block), f32, or u8 as exponents. `allRows`: rows of the tile past the last one of C have
   /// scales, too, of any value.
-  TileInBlocks(const TileOfC &tile, const Epilogue &epilogue, const GroupSums &sums, DType type,
+  TileInBlocks(const TileOfC &tile, const Epilogue &epilogue, const SumsAt &sums, DType type,
                const Tensor &scales, int block, bool allRows)
       : tile_(tile), type_(type), scales_(scales), block_(block),
         allRows_(allRows), lie_{tile.columnsTogether() / tile.waves(), tile.waves(), tile.tilesN(),
@@ -47,7 +48,7 @@ public:
     const Tensor existing = units.existing(to); // (tileM, tileN)
     for (int i = 0; i < tile_.tilesM(); ++i)
       for (int block = 0; block < blocks_; ++block) {
-        const BlockFactor factor = scaled(largest[at(i * blocks_ + block)]);
+        const BlockFactor factor = scaled(largest[asIndex(i * blocks_ + block)]);
         for (int j = 0; j < tile_.tilesN(); ++j)
           if (lie_.ofTile(j) == block)
             units.store(existing, i, j, elements(values(i, j), factor.inverse));
@@ -56,8 +57,7 @@ public:
   }
 
 private:
-  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
-  const Vector &values(int i, int j) const { return values_[at(i * tile_.tilesN() + j)]; }
+  const Vector &values(int i, int j) const { return values_[asIndex(i * tile_.tilesN() + j)]; }
   bool isPacked() const { return type_.bits() < 8; }
   /// Values over their scale; `inverse` is one over it.
   Vector elements(const Vector &values, const Numeric &inverse) const {
@@ -85,7 +85,7 @@ private:
     if_(isFirstOfRow(), [&] {
       for (int i = 0; i < tile_.tilesM(); ++i)
         for (int block = 0; block < blocks_; ++block)
-          all(tile_.row(i), tile_.wave(), block) = largest[at(i * blocks_ + block)];
+          all(tile_.row(i), tile_.wave(), block) = largest[asIndex(i * blocks_ + block)];
     });
     gpu::barrier();
     std::vector<Numeric> ofAll;
@@ -141,15 +141,15 @@ private:
 
   TileOfC tile_;
   DType type_;
-  Tensor scales_;
-  int block_; ///< columns of C that share a scale
-  bool allRows_;
+  Tensor scales_; // (m, n / block)
+  int block_;     ///< columns of C that share a scale
+  bool allRows_;  ///< rows past the last one of C have scales, too
   BlocksOfWaves lie_;
-  int blocks_;                 ///< of a wave
+  int blocks_;                 ///< blocks of columns that a wave has
   std::vector<Vector> values_; // (i, j)
 };
 
-inline void storeInBlocks(const TileOfC &tile, const Epilogue &epilogue, const GroupSums &sums,
+inline void storeInBlocks(const TileOfC &tile, const Epilogue &epilogue, const SumsAt &sums,
                           const Tensor &to, DType type, const Tensor &scales, int block,
                           bool allRows = false) {
   TileInBlocks(tile, epilogue, sums, type, scales, block, allRows).store(to);

@@ -15,8 +15,8 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// Fragments of `count` parts of a tile of A, (V, m, 1) each, and of both halves of one of B,
-/// (V, n, 1). K is the fastest mode: the registers of a piece are neighbours. The tiled mma is of the
+/// Fragments of `count` parts of a tile of A, (V, m, 1) each, and of a tile of B, (V, n, 1) for each
+/// half. K is the fastest mode: the registers of a piece are neighbours. The tiled mma is of the
 /// transposed product, whose first operand is B.
 inline std::vector<Tensor> partsOfA(const LoopShape &shape, const TiledMma &mma, int count) {
   std::vector<Tensor> fragments;
@@ -114,10 +114,10 @@ inline PreparedTile preparedTile(const Tensor &memory, const Preshuffled &weight
                                  std::int64_t blockK, const ReadOnce &once = {}) {
   const Layout blocks =
       preshuffledTile(weights, weights.blocksN() * Preshuffled::kRows, weights.paddedK());
-  const Tensor b = make_view(memory.iter(), blocks); // ((16, n / 16), (piece, 4, K / 64 bytes))
+  const Tensor b = make_view(memory.iter(), blocks); // ((16, n / 16), (piece, 4, K / blockK))
   PreparedTile result{.weights = weights,
                       .halves = {},
-                      .blocks = blocksOfWeightsLeft<Int32>(weights, shape, tileN),
+                      .validBlocks = blocksOfWeightsLeft<Int32>(weights, shape, tileN),
                       .once = once};
   const auto ofHalf = static_cast<std::int32_t>(weights.blocksN() / shape.halves);
   for (int half = 0; half < shape.halves; ++half) {
@@ -125,19 +125,18 @@ inline PreparedTile preparedTile(const Tensor &memory, const Preshuffled &weight
                 step = part * static_cast<std::int32_t>(shape.k / blockK);
     result.halves.push_back(
         make_view(b.iter() + b.layout()(make_coord(0, row), make_coord(0, 0, step)),
-                  blocks)); // ((16, n / 16), (piece, 4, K / 64 bytes))
+                  blocks)); // ((16, n / 16), (piece, 4, K / blockK))
   }
   return result;
 }
 
-/// A tile of columns of the product, that is of rows of preshuffled weights.
-class ColumnsOfB {
+/// A block's tile of prepared weights. Each wave loads its own rows of them, which are columns of C.
+class WeightsInRegisters {
 public:
-  /// `thread` counts those of the waves that share a step. In each half of B there is a tile (tileN
-  /// / halves, K), from the start of the block's part of K on; `blocks` blocks of 16 rows
-  /// exist.
-  ColumnsOfB(const LoopShape &shape, const Preshuffled &weights, const TiledMma &mma,
-             const Int32 &thread, const std::vector<Tensor> &halves, const Int32 &blocks)
+  /// `thread` counts those of the waves that share a step. Each half of B has a tile (tileN / halves, K),
+  /// from the start of the block's part of K on, in which `blocks` blocks of 16 rows are the weights'.
+  WeightsInRegisters(const LoopShape &shape, const Preshuffled &weights, const TiledMma &mma,
+                     const Int32 &thread, const std::vector<Tensor> &halves, const Int32 &blocks)
       : shape_(shape), columns_(paddedPart(shape, weights)), load_(128, shape.form.b),
         slice_(make_tiled_copy_A(load_.atom(), mma).get_slice(thread)),
         inRound_(shape.slices() == 1
@@ -149,8 +148,8 @@ public:
 
   /// The policy of the loads from here on.
   void loadBy(CachePolicy cache) { load_.by(cache); }
-  /// Loads a part of a step's tile into a fragment of a part. `guarded`: parts past the end of the
-  /// block's part of K are zeros. What lies there are columns of another part, or other rows.
+  /// Loads a part of a step's tile into a fragment of a part. If `guarded`, a part past the end of the block's
+  /// part of K reads zeros; memory there holds another part's columns or other rows.
   void fetch(const Int32 &step, int part, int half, const Tensor &fragment,
              bool guarded = false) const {
     const Tensor &tile = tiles_[static_cast<std::size_t>(half)];
@@ -162,17 +161,18 @@ public:
   }
 
 private:
-  /// The tile of the first step. Those of the next ones follow along K.
+  /// The tile of step 0, as a buffer of all steps; see firstStepOf.
   static Tensor buffer(const LoopShape &shape, const Preshuffled &weights, const Tensor &half,
                        const Int32 &blocks) {
-    const Int32 exist = min(blocks, shape.tileOfHalf() / Preshuffled::kRows);
+    const Int32 valid = min(blocks, shape.tileOfHalf() / Preshuffled::kRows);
     const Layout step = preshuffledTile(weights, shape.tileOfHalf(), shape.tileK);
-    const IntTuple part = preshuffledShape(weights, exist, paddedPart(shape, weights));
-    return bufferOf(make_view(half.iter(), step), part); // (tileN / halves, tileK)
+    const IntTuple part = preshuffledShape(weights, valid, paddedPart(shape, weights));
+    return bufferOf(make_view(half.iter(), step),
+                    part); // ((16, n / 16), (piece, 4, tileK / blockK))
   }
 
   LoopShape shape_;
-  std::int64_t columns_; // of the block's part of K
+  std::int64_t columns_; // columns of the block's part of K, whole blocks
   CopyByPolicy load_;
   ThrCopy slice_;
   Int32 inRound_;             // the wave's first element of K in those that all waves multiply

@@ -30,7 +30,7 @@ public:
 
   /// Adds the products of the wave's steps to its sums.
   void run() const {
-    b_.run([&] {
+    b_.forEachPolicy([&] {
       sums_.start();
       runRounds<Int32>(shape_, *this);
     });
@@ -40,27 +40,27 @@ public:
   template <class Body> static void turns(int end, int stride, const Body &body) {
     impl::turns(end, stride, body);
   }
-  void fetch(const Int32 &round, int stage, bool guarded) const {
+  void fetch(const Int32 &round, int set, bool guarded) const {
     const Int32 step = round * shape_.wavesK + wave_;
     for (int part = 0; part < shape_.parts(); ++part) {
-      b_.fetchPart(step, stage, part, guarded);
-      a_.fetch(step, part, fragmentA(stage, part), guarded);
+      b_.fetchPart(step, set, part, guarded);
+      a_.fetch(step, part, fragmentA(set, part), guarded);
     }
-    sums_.fetch(step, stage, shape_.parts(), guarded);
+    sums_.fetch(step, set, shape_.parts(), guarded);
     // Otherwise the scheduler moves the loads down to where they are waited for.
     gpu::schedule_fence();
   }
-  void multiply(int stage) const {
+  void multiply(int set) const {
     for (int part = 0; part < shape_.parts(); ++part)
       for (int half = 0; half < shape_.halves; ++half)
-        sums_.add(half, stage, part, shape_.parts(), b_.fragment(0, stage, part, half),
-                  fragmentA(stage, part));
+        sums_.add(half, set, part, shape_.parts(), b_.fragment(0, set, part, half),
+                  fragmentA(set, part));
     gpu::schedule_fence();
   }
 
 private:
-  const Tensor &fragmentA(int stage, int part) const {
-    return fragmentsA_[static_cast<std::size_t>(stage * shape_.parts() + part)];
+  const Tensor &fragmentA(int set, int part) const {
+    return fragmentsA_[static_cast<std::size_t>(set * shape_.parts() + part)];
   }
 
   LoopShape shape_;
@@ -68,7 +68,7 @@ private:
   const RowsInRegisters &a_;
   FragmentsOfB &b_;
   const Sums &sums_;
-  std::vector<Tensor> fragmentsA_;
+  std::vector<Tensor> fragmentsA_; // (V, m, 1), of (set, part)
 };
 
 } // namespace kernels::impl

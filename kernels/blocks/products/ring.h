@@ -2,12 +2,18 @@
 // read them: those of A, and those of B unless it is prepared. Of prepared weights each wave loads
 // its own columns straight into registers.
 //
-// A step multiplies a tile of `tileK` columns, in parts. Prepared weights are fetched one step
-// ahead. Tiles of the ring are fetched two steps ahead; those that come by registers spend the
-// second step there until their place in the ring is free, those that are loaded by LDS's own loads
-// or moved by a tensor data mover are on their way for as many steps as the ring has stages less one.
+// A step multiplies a tile of `tileK` columns, in parts. What it needs is fetched ahead:
+//
+//   operand                   fetched               until it is used, it is in
+//   prepared B                1 step ahead          the other set of registers
+//   a tile, by registers      2 steps ahead         registers, until its stage is free; then its stage
+//   a tile, by dma or mover   `stages` steps ahead  its stage
+//
+// A ring by registers has two stages. By dma or by a mover, tiles are on their way to all stages but the
+// one that is read.
+//
 // The fragments of a part are read from shared memory during the multiplications of the part before
-// it, so that nothing waits for them. The barrier stands before the last part, so that it has
+// it, so that nothing waits for them. The waves meet before the last part of a step, so that the meeting has
 // multiplications on both sides.
 //
 // Waves may share the K of a step (slices): each multiplies its part of each
@@ -37,7 +43,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// B goes through the ring, as A does, which loads and reads it.
+/// B goes through the ring, as A does. The ring loads and reads it.
 class FragmentsOfRing final : public FragmentsOfB {
 public:
   FragmentsOfRing(const LoopShape &shape, RingOperand &operand, const ReadOnce &once = {})
@@ -71,7 +77,7 @@ public:
 
   /// Adds all products to the sums.
   void run() const {
-    b_->run([&] { runRing<Int32>(shape_, *this); });
+    b_->forEachPolicy([&] { runRing<Int32>(shape_, *this); });
   }
 
   // What runRing calls.
@@ -88,8 +94,8 @@ public:
       b_->fetchPart(step, set, part, guarded);
     sums_.fetch(step, set, parts, false);
   }
-  // The counts of loads that may be under way go by their order.
-  static void tilesSent() { gpu::schedule_fence(); }
+  // The counts of loads that may be under way rely on their order.
+  static void tilesFetched() { gpu::schedule_fence(); }
   void start() const {
     sums_.start();
     write(0);
@@ -102,17 +108,18 @@ public:
   template <class Body> static void turns(int end, int stride, const Body &body) {
     impl::turns(end, stride, body);
   }
-  /// One step, `number` of all. The registers that hold what was fetched straight there take turns
-  /// from step to step. `ahead` fetches the tiles of the step that takes the next free stage, if
-  /// there is one.
+  /// One step, `number` of all. `ahead` fetches the tiles of the step whose stage this one frees, if
+  /// there is such a step.
   void step(const Int32 &number, const RingStep &step, const std::function<void()> &ahead) const {
     using Kind = Interleave::Kind;
     const int stage = step.stage, next = (stage + 1) % shape_.stages, set = step.number % 2,
-              parts = step.parts, following = step.following,
-              ofSteps = std::min(shape_.stages - 1, step.number + 2);
-    // Before the first steps less was fetched straight into registers.
+              parts = step.parts, following = step.following;
+    // The tile of step s + 1 was fetched in step s + 1 - stages. After it, fetches straight into registers
+    // were those for steps s + 3 - stages to s + 1, `stages - 1` of them. If the tile was fetched before
+    // the loop, they were those for steps 0 to s + 1. The smaller number is never too large.
+    const int fetches = std::min(shape_.stages - 1, step.number + 2);
     const UnderWay underWay{step.later,
-                            (ofSteps - 1) * otherLoads(shape_.parts()) + otherLoads(following)};
+                            (fetches - 1) * otherLoads(shape_.parts()) + otherLoads(following)};
     std::vector<Interleave> orders;
     if (following)
       fetchB(Int32(number + 1), set ^ 1, following, step.guarded);
@@ -138,18 +145,18 @@ public:
         if (!shape_.dma)
           meet(underWay, weaker_.later);
         read(next, 0);
-        order.then().add(Kind::ldsRead, reads());
+        order.nextSection().add(Kind::ldsRead, reads());
       }
       multiply(stage, set, part, parts);
       orders.push_back(order);
     }
     for (const Interleave &order : orders)
-      order.say(shape_.products());
+      order.emit(shape_.products());
     gpu::schedule_fence(); // It keeps the order of loads, too.
   }
 
 private:
-  /// What may follow the tile that is waited for: later tiles of the ring, and loads of a thread
+  /// What may go on when the next stage is filled: later tiles of the ring, and loads of a thread
   /// straight into registers.
   struct UnderWay {
     int tiles, loads;
@@ -177,10 +184,11 @@ private:
       sums_.add(half, set, part, parts, b_->fragment(stage, set, part, half),
                 operands_[0]->fragment(stage, part));
   }
-  /// Lets the waves go on when the next stage is filled and the reads of this one are over. Loads
-  /// that write LDS end in their order, so that those after them need not be over, and so do moves of
-  /// tiles; those into registers are the thread's own. A barrier of all memory would wait for them on
-  /// RDNA, whose waves of a block may have two caches.
+  /// Waits, then meets the other waves. After it every wave may read the next stage and overwrite this
+  /// one. Loads that write LDS, and a mover's moves, end in their order: those of `left`, which were started
+  /// after the tile that is waited for, may go on. Tiles by registers need no count: a wave writes only what
+  /// has arrived. gpu::barrier() of all memory would wait for all loads on RDNA, whose waves of a block may
+  /// have two caches.
   void meet(const UnderWay &left, int weaker) const {
     const int moves = left.tiles * ringLoads() + weaker, loads = moves + left.loads;
     if (shape_.mover)

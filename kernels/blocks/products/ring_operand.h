@@ -2,7 +2,7 @@
 // waves of a block read it. How its tiles come there is the difference between the classes below:
 //
 //   RowsThroughRegisters     rows along K, by registers
-//   GatheredRows             the same of rows that indices name
+//   GatheredRows             rows along K that indices name, by registers
 //   ColumnsThroughRegisters  columns along K, which are turned in registers on their way
 //
 // and those of dma_operand.h, whose tiles are brought by loads that write LDS themselves (gfx950) or by
@@ -10,6 +10,7 @@
 // swizzled against conflicts of banks.
 #pragma once
 
+#include "blocks/common/as_index.h"
 #include "blocks/facts/lds_layout.h"
 #include "blocks/products/register_operand.h"
 
@@ -46,14 +47,14 @@ public:
   virtual void loadBy(CachePolicy) {}
   /// Starts to load the tile of a step, for a stage of the ring.
   virtual void fetch(const Int32 &step, int stage) const = 0;
-  /// The same for the last step, whose K may end inside of the tile.
+  /// Starts to load the tile of the last step, whose K may end inside of the tile.
   virtual void fetchLast(int stage) const = 0;
   /// Writes what was fetched last to the stage, if it is in registers.
   virtual void write(int stage) const {}
 
   /// Reads a part of a stage's tile into its fragment.
   virtual void read(int stage, int part) const {
-    copy(atom_, read_[at(stage)](_, _, part), filled_[numberOf(stage, part)]); // (V, m)
+    copy(atom_, read_[asIndex(stage)](_, _, part), filled_[numberOf(stage, part)]); // (V, m)
   }
   /// Fragments take turns from part to part, over the steps too.
   const Tensor &fragment(int stage, int part) const { return fragments_[numberOf(stage, part)]; }
@@ -65,12 +66,12 @@ protected:
   RingOperand(const LoopShape &shape, DType dtype, int size, std::vector<Tensor> fragments)
       : shape_(shape), dtype_(dtype), size_(size),
         atom_(make_copy_atom(UniversalCopy128b(), dtype)), fragments_(std::move(fragments)) {}
-  /// The tiles as a layout of theirs, which the class reads itself.
+  /// Allocates the tiles in any layout, which the class reads itself.
   template <class TileLayout> void allocate(SharedAllocator &shared, const TileLayout &layout) {
     for (int stage = 0; stage < shape_.stages; ++stage)
       stages_.push_back(shared.tensor(dtype_, layout, kPieceBytes)); // (size, tileK)
   }
-  /// As (size, tileK), which `toFragments` reads.
+  /// Allocates the tiles as (size, tileK), which `toFragments` reads.
   template <class TileLayout>
   void allocate(SharedAllocator &shared, const TiledCopy &toFragments, const TileLayout &layout) {
     allocate(shared, layout);
@@ -80,12 +81,11 @@ protected:
     for (const Tensor &fragment : fragments_)
       filled_.push_back(slice.retile(fragment)(_, _, 0)); // (V, m)
   }
-  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   const LoopShape &shape() const { return shape_; }
   DType dtype() const { return dtype_; }
   int size() const { return size_; }
   const CopyAtom &atom() const { return atom_; }
-  const Tensor &stage(int number) const { return stages_[at(number)]; }
+  const Tensor &stage(int number) const { return stages_[asIndex(number)]; }
   int bytes() const { return shape_.form.bytes(); }
   int piece() const { return shape_.form.piece(); }
   /// Pieces of 16 bytes of a row of the tile.
@@ -96,27 +96,26 @@ protected:
   /// The place of an element of the tile, which lies at `index` without the swizzle; and the other
   /// way round, because it is its own inverse.
   Int32 swizzled(const Int32 &index) const { return swizzle()(index); }
-  /// A row is copied by neighbouring threads.
+  /// Neighbouring threads copy the pieces of a row. The tile of a copy is (down, tileK).
   TiledCopy byRows() const {
     const int down = shape().loaders() / across();
-    return make_tiled_copy(
-        atom(), make_layout({{across(), down}, {1, piece()}}, {{down * piece(), 1}, {1, down}}),
-        make_tile(down, shape().tileK));
+    return make_tiled_copy_tv(atom(), make_ordered_layout({down, across()}, {1, 0}),
+                              make_layout({1, piece()}));
   }
 
-  /// Columns of the last step that exist.
+  /// Columns of the last step that K has.
   std::int64_t lastColumns() const {
     return shape_.k - static_cast<std::int64_t>(shape_.steps() - 1) * shape_.tileK;
   }
 
 private:
   std::size_t numberOf(int stage, int part) const {
-    return at(stage * shape_.parts() + part) % fragments_.size();
+    return asIndex(stage * shape_.parts() + part) % fragments_.size();
   }
 
   LoopShape shape_;
   DType dtype_;
-  int size_; ///< rows
+  int size_; ///< rows of the tile
   CopyAtom atom_;
   std::vector<Tensor> stages_, read_;      // (size, tileK), (V, m, parts)
   std::vector<Tensor> fragments_, filled_; // (V, m, k), (V, m) as reads fill it
@@ -128,10 +127,10 @@ public:
                        const TiledCopy &toFragments, std::vector<Tensor> fragments)
       : RingOperand(shape, tile.dtype(), tile.size(), shared, toFragments, std::move(fragments)),
         load_(128, tile.dtype()), slice_(byRows().get_slice(thread_idx().x)),
-        from_(slice_.partition_S(firstStepOf(shape, tile))),         // (V, m, k)
-        fetched_(make_fragment_like(slice_.partition_D(stage(0)))) { // (V, m, k)
+        from_(slice_.partition_S(firstStepOf(shape, tile))),         // ((V, 1), m, 1)
+        fetched_(make_fragment_like(slice_.partition_D(stage(0)))) { // ((V, 1), m, 1)
     for (int number = 0; number < shape.stages; ++number)
-      to_.push_back(slice_.partition_D(stage(number))); // (V, m, k)
+      to_.push_back(slice_.partition_D(stage(number))); // ((V, 1), m, 1)
   }
 
   void loadBy(CachePolicy cache) override { load_.by(cache); }
@@ -147,13 +146,13 @@ public:
     copy(load_.atom(), zerosUnless(column < lastColumns(), from_), fetched_,
          {.soffset = Int32(last * shape().tileK)});
   }
-  void write(int stage) const override { copy(atom(), fetched_, to_[at(stage)]); }
+  void write(int stage) const override { copy(atom(), fetched_, to_[asIndex(stage)]); }
 
 private:
   CopyByPolicy load_;
   ThrCopy slice_;
-  Tensor from_, fetched_;  // (V, m, k)
-  std::vector<Tensor> to_; // (V, m, k)
+  Tensor from_, fetched_;  // ((V, 1), m, 1)
+  std::vector<Tensor> to_; // ((V, 1), m, 1), of each stage
 };
 
 /// Rows that indices name, in any order and as often as they say.
@@ -165,7 +164,7 @@ public:
                     std::move(fragments)),
         load_(make_copy_atom(BoundedCopy128b(), tile.matrix.dtype())),
         slice_(byRows().get_slice(thread_idx().x)),
-        fetched_(make_fragment_like(slice_.partition_D(stage(0)))), // (V, m, k)
+        fetched_(make_fragment_like(slice_.partition_D(stage(0)))), // ((V, 1), m, 1)
         column_(thread_idx().x % across() * piece()) {
     const RowPlaces places(shape, tile);
     const Int32 first(thread_idx().x / across());
@@ -175,12 +174,12 @@ public:
                                 make_layout(piece()))); // (V)
     }
     for (int number = 0; number < shape.stages; ++number)
-      to_.push_back(slice_.partition_D(stage(number))); // (V, m, k)
+      to_.push_back(slice_.partition_D(stage(number))); // ((V, 1), m, 1)
   }
 
   void fetch(const Int32 &step, int) const override {
     for (int m = 0; m < loads(); ++m)
-      copy(load_, from_[at(m)], fetched_(make_coord(_, 0), m, 0),
+      copy(load_, from_[asIndex(m)], fetched_(make_coord(_, 0), m, 0),
            {.soffset = step * shape().tileK}); // (V)
   }
   void fetchLast(int stage) const override {
@@ -189,18 +188,18 @@ public:
       return fetch(last, stage);
     const Boolean inside = column_ < static_cast<std::int32_t>(lastColumns());
     for (int m = 0; m < loads(); ++m)
-      copy(load_, zerosUnless(inside, from_[at(m)]), fetched_(make_coord(_, 0), m, 0),
+      copy(load_, zerosUnless(inside, from_[asIndex(m)]), fetched_(make_coord(_, 0), m, 0),
            {.soffset = Int32(last * shape().tileK)}); // (V)
   }
-  void write(int stage) const override { copy(atom(), fetched_, to_[at(stage)]); }
+  void write(int stage) const override { copy(atom(), fetched_, to_[asIndex(stage)]); }
 
 private:
   CopyAtom load_;
   ThrCopy slice_;
   Tensor fetched_;           // ((V, 1), m, 1)
-  Int32 column_;             // of the thread's pieces
+  Int32 column_;             // the column of the thread's pieces
   std::vector<Tensor> from_; // (V) of each row
-  std::vector<Tensor> to_;   // ((V, 1), m, 1)
+  std::vector<Tensor> to_;   // ((V, 1), m, 1), of each stage
 };
 
 /// Elements of two bytes whose columns along K lie together in memory. A thread loads a block of 8
@@ -218,15 +217,15 @@ public:
         tile_(tile), neighbours_(std::min(loads(), piece())),
         slice_(byColumns().get_slice(thread_idx().x)), buffer_(buffer(Int32(0)).iter()),
         bytesAlongK_(Int32((Int64(tile.tile.stride()[1]) * bytes()).to(i32))),
-        from_(slice_.partition_S(
-            make_view(IntTuple(0), make_layout({tile.size(), shape.tileK},
-                                               {bytes(), bytesAlongK_})))), // (1, m, k)
+        from_(slice_.partition_S(make_view(
+            IntTuple(0), make_layout({tile.size(), shape.tileK},
+                                     {bytes(), bytesAlongK_})))), // ((neighbour, k), pass, 1)
         fetched_(make_rmem_tensor({neighbours_, piece(), loads() / neighbours_},
                                   tile.dtype())), // (neighbours, piece, passes)
         turned_(make_rmem_tensor({piece(), neighbours_, loads() / neighbours_},
                                  tile.dtype())) { // (piece, neighbours, passes)
     for (int number = 0; number < shape.stages; ++number)
-      to_.push_back(slice_.partition_D(stage(number))); // (V, m, k)
+      to_.push_back(slice_.partition_D(stage(number))); // ((neighbour, k), pass, 1)
   }
 
   void fetch(const Int32 &step, int) const override {
@@ -237,7 +236,7 @@ public:
   /// After the end of K is the end of the buffer, which gives zeros.
   void fetchLast(int stage) const override { fetch(shape().steps() - 1, stage); }
   void write(int stage) const override {
-    const Tensor &to = to_[at(stage)];
+    const Tensor &to = to_[asIndex(stage)];
     for (int pass = 0; pass < loads() / neighbours_; ++pass)
       for (int n = 0; n < neighbours_; ++n) {
         for (int k = 0; k < piece(); ++k)
@@ -247,16 +246,16 @@ public:
   }
 
 private:
-  /// The tile of a step: of the first one, with all steps' columns, or of a far one, with its own.
+  /// The tile of step 0, as a buffer of all steps (firstStepOf); or of one step alone, if tiles are far.
   Tensor buffer(const Int32 &step) const {
     const Tensor &all = tile_.tile; // (size, K)
     const int tileK = shape().tileK;
     if (!tile_.far)
       return bufferOf(tileFrom(all, {0, 0}, {size(), tileK}),
-                      {tile_.exist, shape().k}); // (size, tileK)
+                      {tile_.validRows, shape().k}); // (size, tileK)
     const Int32 left = Int32(static_cast<std::int32_t>(shape().k)) - step * tileK;
     return bufferOf(flat_divide(all, {size(), tileK})(_, _, 0, step),
-                    {tile_.exist, min(left, tileK)}); // (size, tileK)
+                    {tile_.validRows, min(left, tileK)}); // (size, tileK)
   }
   void fetchFrom(const Pointer &buffer, const Int32 &before) const {
     for (int pass = 0; pass < loads() / neighbours_; ++pass)

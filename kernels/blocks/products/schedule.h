@@ -11,30 +11,31 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// Collects the memory operations of a stretch of a loop, then says the order.
+/// The order of instructions that the compiler is asked for, for one part of a step: memory operations with
+/// multiplications between them.
 class Interleave {
 public:
   enum class Kind { ldsRead, ldsWrite, vectorMemory };
 
-  /// `count` operations, spread evenly among those of the calls up to the next `then`.
+  /// Adds `count` operations, spread evenly over the current section.
   Interleave &add(Kind kind, int count) {
     for (int i = 0; i < count; ++i)
-      ops_.push_back({round_ + (i + 0.5) / count, ops_.size(), kind});
+      ops_.push_back({section_ + (i + 0.5) / count, ops_.size(), kind});
     return *this;
   }
-  /// What is added from here on follows what was added before.
-  Interleave &then() {
-    round_ += 1;
+  /// Begins a section: operations that are added from here on come after those of all sections before.
+  Interleave &nextSection() {
+    section_ += 1;
     return *this;
   }
-  /// Says the order: the operations with `products` multiplications between them.
-  void say(int products) const {
+  /// Asks for the order: the operations with `products` multiplications between them.
+  void emit(int products) const {
     std::vector<Op> ops = ops_;
     std::sort(ops.begin(), ops.end(), [](const Op &a, const Op &b) {
       return std::pair(a.at, a.number) < std::pair(b.at, b.number);
     });
     const int count = static_cast<int>(ops.size());
-    int said = 0;
+    int emitted = 0;
     for (int i = 0; i < count; ++i) {
       switch (ops[static_cast<std::size_t>(i)].kind) {
       case Kind::ldsRead:
@@ -48,22 +49,22 @@ public:
         break;
       }
       const int due = (i + 1) * products / count;
-      if (due > said)
-        gpu::schedule_next(gpu::Scheduled::products, due - said);
-      said = due;
+      if (due > emitted)
+        gpu::schedule_next(gpu::Scheduled::products, due - emitted);
+      emitted = due;
     }
-    if (said < products)
-      gpu::schedule_next(gpu::Scheduled::products, products - said);
+    if (emitted < products)
+      gpu::schedule_next(gpu::Scheduled::products, products - emitted);
   }
 
 private:
   struct Op {
-    double at; ///< the position
+    double at; ///< the position: the section, and how far in it
     std::size_t number;
     Kind kind;
   };
   std::vector<Op> ops_;
-  double round_ = 0;
+  double section_ = 0;
 };
 
 } // namespace kernels::impl

@@ -35,7 +35,7 @@ inline void withTotal(const LoopShape &shape, const Sums &sums, const Pointer &m
     for (int half = 0; half < shape.halves; ++half)
       for (int j = 0; j < shape.tilesOfHalf(); ++j)
         for (int i = 0; i < shape.tilesM(); ++i)
-          body(sums.of(half)(_, j, i), number++); // (V)
+          body(sums.fragment(half)(_, j, i), number++); // (V)
   };
   if_(wave > 0, [&] {
     each([&](const Tensor &own, int number) {

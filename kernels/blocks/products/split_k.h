@@ -31,7 +31,7 @@ public:
   }
   /// The sums of all parts, of a tile whose columns are those of the workspace from column `from`
   /// on.
-  GroupSums total(const TileOfC &tile, std::int64_t from) const {
+  SumsAt total(const TileOfC &tile, std::int64_t from) const {
     std::vector<Tensor> parts;
     for (int part = 0; part < shape_.parts; ++part)
       parts.push_back(

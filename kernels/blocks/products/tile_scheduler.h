@@ -11,30 +11,42 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// A tile of a grid whose tiles come once for each part of what is summed up.
+/// A tile's place in a grid whose tiles come once for each part of what is summed up. WorkTile adds where the
+/// tile is in C; attention's HeadTile and BlockPlace add a sequence and a head.
 template <class Int> struct GridTile {
-  Int number; ///< among the tiles
-  Int m, n;   ///< its row and column
-  Int part;
+  Int number; ///< the tile's number among the tiles of a part
+  Int m, n;   ///< the tile's row and column among the tiles
+  Int part;   ///< the part's number
 
-  /// That of block `block`, of a grid of `down` x `across` tiles. Parts follow one another: all tiles of
+  /// The tile of block `block`, of a grid of `down` x `across` tiles. Parts follow one another: all tiles of
   /// the first are dealt before those of the second.
   static GridTile of(const TileOrder &order, const Int &block, const Int &down, const Int &across,
                      bool parts) {
     const Int tiles(down * across);
     const Int number = parts ? Int(block % tiles) : block;
     const auto [m, n] = tileOf<Int>(order, number, down, across);
-    return {number, m, n, parts ? Int(block / tiles) : Int(0)};
+    return {.number = number, .m = m, .n = n, .part = parts ? Int(block / tiles) : Int(0)};
   }
 };
 
-/// A block's work.
+/// A block's work: a tile of C, over a part of K.
 template <class Int> struct WorkTile {
-  Int number;      ///< of the tile among those of C
-  Int m, n;        ///< its row and column among them
-  Int part;        ///< of K
-  Int row, column; ///< of C, at which it begins
-  Int rows;        ///< of it that exist
+  Int number;      ///< the tile's number among the tiles of C
+  Int m, n;        ///< the tile's row and column among the tiles of C
+  Int part;        ///< the number of the part of K
+  Int row, column; ///< the element of C at which the tile begins
+  Int rows;        ///< rows of the tile that C has
+
+  /// The same tile with other rows: `count` of them from row `first` of C on.
+  WorkTile withRows(const Int &first, const Int &count) const {
+    return {.number = number,
+            .m = m,
+            .n = n,
+            .part = part,
+            .row = first,
+            .column = column,
+            .rows = count};
+  }
 };
 
 /// The tiles of m rows of C. A grid has them once for each part of K.
@@ -53,9 +65,13 @@ public:
   /// The tile at (m, n), which has this number, and a part of K.
   WorkTile<Int> tile(const Int &number, const Int &m, const Int &n, const Int &part) const {
     const Int row(m * grid_.tileM);
-    return {number, m,   n,
-            part,   row, Int(n * grid_.tileN),
-            lesser(Int(m_ - row), Int(grid_.tileM))};
+    return {.number = number,
+            .m = m,
+            .n = n,
+            .part = part,
+            .row = row,
+            .column = Int(n * grid_.tileN),
+            .rows = lesser(Int(m_ - row), Int(grid_.tileM))};
   }
 
 private:

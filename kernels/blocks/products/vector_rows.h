@@ -27,17 +27,17 @@ public:
         load_(make_copy_atom(BoundedCopy128b(), a.dtype())), loadB_(128, b.dtype()),
         piece_(kPieceBytes * 8 / a.dtype().memory_bits()), thread_(thread_idx().x),
         lane_(thread_ % shape.form.lanes), wave_(gpu::uniform(thread_ / shape.form.lanes)),
-        inK_(wave_ % shape.wavesK), first_(wave_ / shape.wavesK * own()),
-        pieces_(make_rmem_tensor(IntTuple({piece_, shape.tileM, 2}), a.dtype())), // (piece, m, 2)
-        piecesB_(make_rmem_tensor(IntTuple({piece_, own(), 2}), b.dtype())),      // (piece, n, 2)
-        sums_(make_rmem_tensor(IntTuple({kWidth, shape.tileM, own()}),
+        waveK_(wave_ % shape.wavesK), firstRow_(wave_ / shape.wavesK * rowsOfWave()),
+        pieces_(make_rmem_tensor(IntTuple({piece_, shape.tileM, 2}), a.dtype())),   // (piece, m, 2)
+        piecesB_(make_rmem_tensor(IntTuple({piece_, rowsOfWave(), 2}), b.dtype())), // (piece, n, 2)
+        sums_(make_rmem_tensor(IntTuple({kWidth, shape.tileM, rowsOfWave()}),
                                shape.form.acc)) { // (width, m, n)
   }
 
   /// Sums up the tile, then runs `finish` in the threads that have a group of C, with the place of
   /// the tile's sums. `tileOf` makes the tile of so many threads.
   void run(const std::function<TileOfC(int threads)> &tileOf,
-           const std::function<void(const TileOfC &, const GroupSums &)> &finish) {
+           const std::function<void(const TileOfC &, const SumsAt &)> &finish) {
     once_([&](CachePolicy cache) {
       loadB_.by(cache);
       each([&](int i, int j) {
@@ -54,7 +54,7 @@ public:
     each([&](int i, int j) {
       const Numeric total =
           gpu::warp_reduce(sums_(_, i, j).load().reduce(Reduction::add), Reduction::add); // (width)
-      if_(lane_ == 0, [&] { totals(first_ + j, i, inK_) = total; });
+      if_(lane_ == 0, [&] { totals(firstRow_ + j, i, waveK_) = total; });
     });
     gpu::barrier(AddressSpace::shared);
     const int waves = shape_.tileN / 16;
@@ -78,25 +78,25 @@ public:
   template <class Body> static void turns(int end, int stride, const Body &body) {
     impl::turns(end, stride, body);
   }
-  void fetch(const Int32 &round, int stage, bool guarded) const {
-    const Int32 step = round * shape_.wavesK + inK_;
-    for (int j = 0; j < own(); ++j)
-      fetchPiece(loadB_.atom(), b_, Int32(first_ + j), step, piecesB_(_, j, stage),
+  void fetch(const Int32 &round, int set, bool guarded) const {
+    const Int32 step = round * shape_.wavesK + waveK_;
+    for (int j = 0; j < rowsOfWave(); ++j)
+      fetchPiece(loadB_.atom(), b_, Int32(firstRow_ + j), step, piecesB_(_, j, set),
                  guarded); // (piece)
     for (int i = 0; i < shape_.tileM; ++i)
-      fetchPiece(load_, a_, Int32(i), step, pieces_(_, i, stage), guarded); // (piece)
+      fetchPiece(load_, a_, Int32(i), step, pieces_(_, i, set), guarded); // (piece)
     // Otherwise the scheduler moves the loads down to where they are waited for.
     gpu::schedule_fence();
   }
-  void multiply(int stage) const {
+  void multiply(int set) const {
     for (int at = 0; at < piece_; at += kWidth) {
       const auto numbers = [&](const Tensor &from, int number) {
-        return part(from(_, number, stage).load(), at, kWidth).to(shape_.form.acc); // (piece)
+        return part(from(_, number, set).load(), at, kWidth).to(shape_.form.acc); // (piece)
       };
       std::vector<Vector> rows;
       for (int i = 0; i < shape_.tileM; ++i)
         rows.push_back(numbers(pieces_, i));
-      for (int j = 0; j < own(); ++j) {
+      for (int j = 0; j < rowsOfWave(); ++j) {
         const Vector column = numbers(piecesB_, j);
         for (int i = 0; i < shape_.tileM; ++i) {
           const Tensor sum = sums_(_, i, j); // (width)
@@ -111,10 +111,10 @@ private:
   /// Sums of a lane for one element of C.
   static constexpr int kWidth = 4;
 
-  /// Rows of B of a wave.
-  int own() const { return shape_.tileN / shape_.waves; }
+  /// Rows of B that a wave multiplies, from row `firstRow_` of the tile on.
+  int rowsOfWave() const { return shape_.tileN / shape_.waves; }
   template <class Body> void each(const Body &body) const {
-    for (int j = 0; j < own(); ++j)
+    for (int j = 0; j < rowsOfWave(); ++j)
       for (int i = 0; i < shape_.tileM; ++i)
         body(i, j);
   }
@@ -139,7 +139,7 @@ private:
   CopyByPolicy loadB_;
   int piece_; ///< elements of 16 bytes
   Int32 thread_, lane_, wave_;
-  Int32 inK_, first_;       ///< the wave's number among those that share K, and its first row of B
+  Int32 waveK_, firstRow_;  ///< the wave's number among those that share K, and its first row of B
   Tensor pieces_, piecesB_; // (piece, rows, 2): of two steps
   Tensor sums_;             // (4, tileM, rows of B)
 };

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -29,6 +30,17 @@ inline Tensor tileFrom(const Tensor &matrix, const IntTuple &first, const IntTup
   const bool vector = shape.is_leaf() && !stride.is_leaf();
   return make_view(matrix.iter() + crd2idx(first, matrix.layout()),
                    make_layout(shape, vector ? stride[0] : stride)); // (rows, columns)
+}
+
+/// Entry `number` of an operand's first mode, whose elements are of type `type`: an operand of one mode less.
+template <int Modes>
+Strided<OnDevice, Modes - 1> entryOf(const Strided<OnDevice, Modes> &all, const Int32 &number,
+                                     DType type) {
+  return [&]<std::size_t... Mode>(std::index_sequence<Mode...>)->Strided<OnDevice, Modes - 1> {
+    return {.address = Int64(all.address + number * all.stride[0] * (type.memory_bits() / 8)),
+            .stride = {all.stride[Mode + 1]...}};
+  }
+  (std::make_index_sequence<Modes - 1>());
 }
 
 /// Strides of 32 bits: offsets inside of a buffer have no more.
@@ -78,12 +90,12 @@ private:
   std::vector<Int64> terms_;
   bool neighbours_ = false;
 };
-/// The buffer of a tile. `exist` is the part of it that exists, with the modes of the tile: the
-/// buffer ends after its last element. Without `any`, there is one.
-inline Tensor bufferOf(const Tensor &tile, const IntTuple &exist,
+/// The buffer of a tile. `valid` are the extents of the tile that the matrix has, with the modes of the tile:
+/// the buffer ends after the last of these elements. `any`: whether there is one; without it, there is.
+inline Tensor bufferOf(const Tensor &tile, const IntTuple &valid,
                        const std::optional<Boolean> &any = {}) {
   const Int64 bytes =
-      ReachOfPart(exist, tile.stride()).elements() * (tile.dtype().memory_bits() / 8);
+      ReachOfPart(valid, tile.stride()).elements() * (tile.dtype().memory_bits() / 8);
   const Int64 end = any ? Int64(select(*any, bytes, Int64(0))) : bytes;
   return bounded(make_view(tile.iter(), make_layout(tile.shape(), narrow(tile.stride()))),
                  end); // (as tile)

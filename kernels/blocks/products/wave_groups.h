@@ -16,8 +16,8 @@ inline void meetGroups() {
   gpu::schedule_fence();
 }
 
-/// The same when of the wave's loads all but the last `loads` have ended, and of its reads of LDS
-/// all but `reads`.
+/// Lets the waves of a block go on together when all loads of the wave but the last `loads` have ended, and all
+/// reads of LDS but the last `reads`.
 inline void meetGroups(int loads, int reads = 0) {
   gpu::schedule_fence();
   gpu::wait_for({.loads = loads, .reads = reads});

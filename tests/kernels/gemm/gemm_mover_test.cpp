@@ -227,7 +227,7 @@ const fx::Kernel multiply_moved{
           for (int v = 0; v < 8; ++v)
             fx::make_view(c.iter(), fx::make_layout(kRows * kColumns))(
                 fx::thread_idx().x + 128 * (v + 8 * (i + shape.tilesM() * j))) =
-                fx::Numeric(sums.of(0)(v, j, i));
+                fx::Numeric(sums.fragment(0)(v, j, i));
     }};
 
 void multiplyWaiting(const impl::RingWaits &weaker) {

@@ -660,7 +660,7 @@ const fx::Kernel multiply_scaled{
       const fx::Int32 rows(static_cast<std::int32_t>(kSide));
       const auto scalesOf = [&](const fx::Tensor &memory) {
         return impl::MxTile{.scales = matrix(memory, kLong / 32),
-                            .exist = rows,
+                            .validRows = rows,
                             .ofRow = kLong / 32,
                             .ofPart = kLong / 32};
       };
@@ -684,7 +684,7 @@ const fx::Kernel multiply_scaled{
           for (int v = 0; v < 4; ++v)
             fx::make_view(c.iter(), fx::make_layout(kSide * kSide))(
                 fx::thread_idx().x + 256 * (v + 4 * (i + shape.tilesM() * j))) =
-                fx::Numeric(sums.of(0)(v, j, i));
+                fx::Numeric(sums.fragment(0)(v, j, i));
     }};
 
 void multiplyWaiting(const impl::RingWaits &weaker) {

@@ -31,7 +31,7 @@ public:
   void fetchB(std::int64_t step, int set, int parts, bool guarded) {
     note('b', step - from_, set, parts, guarded);
   }
-  void tilesSent() {}
+  void tilesFetched() {}
   void start() {}
   void meetFirst() {}
   void step(std::int64_t number, const fi::RingStep &now, const std::function<void()> &ahead) {
@@ -40,16 +40,17 @@ public:
       ahead();
   }
   // GemmLoop::groups.
-  void send(int step, int number) { note('h', step - from_, number - halves(from_)); }
-  void sentFirst(int sent) { note('n', sent); }
+  void fetchNumber(int step, int number) { note('h', step - from_, number - halves(from_)); }
+  void firstFetched(int fetched) { note('n', fetched); }
   void fetch(int half, std::int64_t step, int stage) { note('g', half, step - from_, stage); }
   void turn(const fi::HalfPhase &now) {
-    note('p', now.stage, now.phase, now.more, now.landed - halves(from_), now.sent - halves(from_));
+    note('p', now.stage, now.phase, now.more, now.landed - halves(from_),
+         now.fetched - halves(from_));
   }
   void end() {}
 
 private:
-  static std::int64_t halves(std::int64_t steps) { return steps * fi::HalvesOfStep::kHalves; }
+  static std::int64_t halves(std::int64_t steps) { return steps * fi::HalfTilesOfStep::kHalfTiles; }
   template <class... Numbers> void note(char what, Numbers... numbers) {
     text_ << what;
     ((text_ << numbers << ','), ...);
@@ -64,7 +65,7 @@ inline std::string loopText(const fk::GemmConfig &config, const fi::LoopShape &s
   if (config.loop == fk::GemmLoop::ring)
     fi::runRing<std::int64_t>(shape, recorder);
   else if (config.loop == fk::GemmLoop::groups)
-    fi::runHalves<std::int64_t>(shape, recorder);
+    fi::runGroups<std::int64_t>(shape, recorder);
   else
     fi::runRounds<std::int64_t>(shape, recorder);
   return recorder.text();

@@ -161,7 +161,7 @@ public:
           fetchPart(guarded, step, part, slice * shape().form.part(), false);
     fetchScales(step, parts, false);
   }
-  void tilesSent() {}
+  void tilesFetched() {}
   void start() { write(0); }
   void meetFirst() {}
   void step(std::int64_t number, const fi::RingStep &now, const std::function<void()> &ahead) {
@@ -207,12 +207,12 @@ public:
   void run() {
     for (auto &half : places_)
       half = {-1, -1};
-    fi::runHalves<std::int64_t>(shape(), *this);
+    fi::runGroups<std::int64_t>(shape(), *this);
     mistake().unless(phases_ == kHalves * shape().steps(), "phases", phases_,
                      kHalves * shape().steps());
     LoopModel::end();
   }
-  void send(int step, int number) {
+  void fetchNumber(int step, int number) {
     if (step < shape().steps() - 1)
       wholeTile(step);
     place(number % kHalves, step, step % 2);
@@ -221,7 +221,7 @@ public:
     wholeTile(step);
     place(half, step, stage);
   }
-  void sentFirst(int) { read(0, 0, 0); }
+  void firstFetched(int) { read(0, 0, 0); }
   void turn(const fi::HalfPhase &now) {
     const std::int64_t step = phases_ / kHalves;
     mistake().unless(phases_ % kHalves == now.phase, "phase", now.phase, phases_ % kHalves);
@@ -238,7 +238,7 @@ public:
   void end() {}
 
 private:
-  static constexpr int kHalves = fi::HalvesOfStep::kHalves;
+  static constexpr int kHalves = fi::HalfTilesOfStep::kHalfTiles;
   void place(int half, std::int64_t step, int stage) {
     places_[std::size_t(half)][std::size_t(stage)] = step;
   }

@@ -34,10 +34,10 @@ FLYDSL_API std::int64_t part_flags(const GemmSpec &spec, std::int64_t m);
 
 /// A tile of c, and where it is.
 struct FLYDSL_API WorkTile {
-  Int32 m, n;        ///< its row and its column among the tiles
-  Int32 row, column; ///< the element of c at which it begins
-  Int32 rows;        ///< rows of it that exist, of config.tile_m; none if that is not positive
-  Int32 part;        ///< of K, of config.split_k
+  Int32 m, n;        ///< the tile's row and column among the tiles
+  Int32 row, column; ///< the element of c at which the tile begins
+  Int32 rows; ///< rows of the tile that c has, of config.tile_m; none if this is not positive
+  Int32 part; ///< the number of the part of K, of config.split_k
 };
 
 /// Which tile a block computes, in a kernel.
