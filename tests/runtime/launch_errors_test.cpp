@@ -235,6 +235,10 @@ TEST_CASE("what HIP refuses is a RuntimeError that names the kernel") {
   std::string text = refused<fx::RuntimeError>(x, 1, {.block = 64});
   CHECK_THAT(text, Contains("launching kernel checked on device 0: hipErrorLaunchFailure (719)"));
   CHECK_THAT(text, Contains("answers every call with this until Device::reset()"));
+  for (const int stays : {700, 702, 710}) { // an illegal address, a time limit, an assertion
+    fake().failNext = stays;
+    CHECK_THAT(refused<fx::RuntimeError>(x, 1, {.block = 64}), Contains("until Device::reset()"));
+  }
   fx::Kernel unloadable{"unloadable", [](FakeInt32) {}};
   fake().failNext = 200;
   CHECK_THROWS_WITH(unloadable(1).launch({.block = 64}),

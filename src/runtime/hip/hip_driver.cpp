@@ -18,9 +18,18 @@ const HipFunctions *hip = nullptr;
 hipStream_t streamOf(void *stream) { return static_cast<hipStream_t>(stream); }
 hipEvent_t eventOf(void *event) { return static_cast<hipEvent_t>(event); }
 
-/// Whether the device answers every later call so too, until it is reset: a kernel ended in the middle.
+/// Whether the device answers every later call with this error, until it is reset. So it does if a kernel did not
+/// come to its end.
 bool staysOnDevice(hipError_t code) {
-  return code == hipErrorIllegalAddress || code == hipErrorLaunchFailure || code == hipErrorAssert;
+  switch (code) {
+  case hipErrorIllegalAddress:
+  case hipErrorLaunchTimeOut:
+  case hipErrorLaunchFailure:
+  case hipErrorAssert:
+    return true;
+  default:
+    return false;
+  }
 }
 
 std::string errorText(Status status) {
