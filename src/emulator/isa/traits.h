@@ -49,8 +49,8 @@ enum class Trait : uint8_t {
   ChangesDestination, ///< reads the register that it writes, which LLVM does not tie
   SignExtends,        ///< copies the sign of the field that it extracts
   // For the cycle estimate:
-  WaitsForProduct, ///< a vector instruction that waits until a matrix instruction of its wave is
-                   ///< through, though others may issue (matrix::CoExecution::packed)
+  WaitsForProduct, ///< a vector instruction that waits for the end of its wave's last matrix instruction;
+                   ///< others may issue before (matrix::CoExecution)
 };
 using TraitSet = flydsl::support::EnumSet<Trait>;
 

@@ -201,7 +201,7 @@ const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {
   switch (inst.op->cls) {
   case Class::Valu:
     c.pace = Pace::Vector;
-    c.isPacked = inst.op->has(Trait::WaitsForProduct);
+    c.waitsForProduct = inst.op->has(Trait::WaitsForProduct);
     c.cycles = static_cast<uint16_t>(vectorCycles(*inst.op, figures_));
     break;
   case Class::Mfma:
@@ -288,7 +288,8 @@ void GroupClock::give(Clock &clock, uint64_t lastCycles, const Cost &cost) {
 }
 
 void GroupClock::issueVector(Clock &clock, Simd &simd, const Cost &cost) {
-  uint64_t at = std::max(clock.now, cost.isPacked ? clock.matrix.packed : clock.matrix.vector);
+  uint64_t at =
+      std::max(clock.now, cost.waitsForProduct ? clock.matrix.packed : clock.matrix.vector);
   if (isShared())
     at = simd.vector.reserve(at, cost.cycles);
   waitUntil(clock, at);

@@ -112,8 +112,8 @@ public:
 private:
   struct Cost {
     Pace pace = Pace::Unknown;
-    bool isPacked = false; ///< of vector instructions: one that matrix::CoExecution::packed is of
-    bool readsResults = false; ///< it may wait for results of vector instructions
+    bool waitsForProduct = false; ///< Trait::WaitsForProduct
+    bool readsResults = false;    ///< it may wait for results of vector instructions
     bool meetsSums =
         false;             ///< it reads or writes sums of matrix instructions (MatrixIssue::Queued)
     uint16_t cycles = 0;   ///< for which it has its unit

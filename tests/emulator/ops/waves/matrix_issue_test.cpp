@@ -80,13 +80,21 @@ TEST_CASE("vector instructions wait after an MFMA for as long as it reads its op
   // And any product holds these, one more slot if A has 16 bytes.
   const std::string small = "v_mfma_f32_16x16x16_f16 v[16:19], v[4:5], v[6:7], 0\n",
                     large = "v_mfma_f32_16x16x32_f16 v[16:19], v[4:7], v[8:11], 0\n";
-  for (const std::string packed :
-       {"v_pk_mul_f32 v[0:1], v[2:3], v[2:3]\n", "v_pk_mov_b32 v[0:1], v[2:3], v[2:3]\n",
-        "v_dot2c_f32_f16 v0, v2, v3\n"}) {
-    CAPTURE(packed);
-    CHECK(toVector("gfx942", small + packed) == 24);
-    CHECK(toVector("gfx950", large + packed) == 28);
-  }
+  const auto onBoth = [&](const std::string &waiting) {
+    CAPTURE(waiting);
+    CHECK(toVector("gfx942", small + waiting) == 24);
+    CHECK(toVector("gfx950", large + waiting) == 28);
+  };
+  for (const char *pair : {"v_pk_mul_f32", "v_pk_add_f32", "v_pk_mov_b32"})
+    onBoth(std::string(pair) + " v[0:1], v[2:3], v[2:3]\n");
+  onBoth("v_pk_fma_f32 v[0:1], v[2:3], v[2:3], v[2:3]\n");
+  for (const char *dot : {"v_dot2c_f32_f16", "v_dot2c_i32_i16", "v_dot4c_i32_i8", "v_dot8c_i32_i4"})
+    onBoth(std::string(dot) + " v0, v2, v3\n");
+  for (const char *dot : {"v_dot2_f32_f16", "v_dot2_i32_i16", "v_dot2_u32_u16", "v_dot4_i32_i8",
+                          "v_dot4_u32_u8", "v_dot8_i32_i4", "v_dot8_u32_u4"})
+    onBoth(std::string(dot) + " v0, v2, v3, v4\n");
+  CHECK(toVector("gfx950", large + "v_dot2c_f32_bf16 v0, v2, v3\n") == 28);
+  CHECK(toVector("gfx950", large + "v_dot2_f32_bf16 v0, v2, v3, v4\n") == 28);
   CHECK(toVector("gfx950", large + "v_pk_add_f16 v0, v2, v3\n") == 8);
 }
 
