@@ -18,7 +18,10 @@ inline constexpr auto kAllDTypes = [] {
   return all;
 }();
 
-/// The element type of a name; none if it names no type.
+static_assert(DType(static_cast<DType::Kind>(kAllDTypes.size())).name() == "none",
+              "the last element type is not in kAllDTypes");
+
+/// The element type with a name; std::nullopt if no type has it.
 constexpr std::optional<DType> dtypeCalled(std::string_view name) {
   for (const DType type : kAllDTypes)
     if (type.name() == name)
