@@ -7,7 +7,7 @@
 //   for each tile of keys:                                               tile_loop.h, group_loop.h
 //     K (tile_k, head), V (tile_k, head_v): memory -> LDS, by all waves  kv_tile.h, dma_tile.h
 //     S^T (tile_k, tile_q) = K Q^T
-//     P = exp(S - largest so far), results so far scaled: in registers   wave_queries.h
+//     P = exp(S - reference), results so far rescaled: in registers      wave_queries.h
 //     O^T (head_v, tile_q) += V^T P^T
 //   O / sum of P, and its logarithm: registers -> memory                 wave_queries.h
 //

@@ -30,18 +30,18 @@ inline Int32 threadOf(const AttentionShape &shape, bool kept) {
   return rematerialised(thread) & static_cast<int>(std::bit_ceil(unsigned(shape.threads)) - 1);
 }
 
-/// The head of a block, and its tile of queries: `block`, its row and column in the grid, with a sequence and
-/// a head. The functions compute their numbers where they are called.
+/// The head of a block of threads, and its tile of queries. The functions compute their numbers where they are
+/// called.
 struct HeadTile {
-  GridTile<Int32> block;
-  Int32 tile; ///< the number of the tile of queries in its sequence
-  Int32 row;  ///< the number of the head among the heads of all sequences
+  GridTile<Int32> block; ///< the block's row and column in the grid
+  Int32 tile;            ///< the number of the tile of queries in its sequence
+  Int32 row;             ///< the number of the head among the heads of all sequences
   Int32 sequence;
   int q_heads, tile_q, valueParts;
 
   /// The tile of block `number` of a grid of `across` tiles of queries for each head of q of `batch`
   /// sequences; if `isSplit`, the grid has each tile once for each part of the keys.
-  /// `valueParts`: into how many runs of at most 256 elements head_v is cut. Each run has a block of
+  /// `valueParts`: into how many parts of at most 256 elements head_v is cut. Each part has a block of
   /// its own, and all of these blocks compute the same scores.
   static HeadTile of(const AttentionProblem &problem, const AttentionConfig &config,
                      const Int32 &number, const Int32 &across, const Int32 &batch, bool isSplit,
@@ -68,17 +68,17 @@ struct HeadTile {
 };
 
 /// What a block has to do: the tile of queries from `first` on, of a head of a sequence, over a part of the
-/// keys, for some of the values' elements.
+/// keys, for a part of the values' elements.
 struct BlockPlace {
   Int32 sequence, head;
   Int32 first;          ///< the tile's first query in its sequence
   Int32 part;           ///< the number of the part of the keys; 0 if they are not split
-  Int32 valuePart;      ///< the number of the run of the values' elements, below `valueParts`
+  Int32 valuePart;      ///< the number of the part of head_v, below `valueParts`
   Int32 queries, keys;  ///< how many the sequence has
   Int32 startQ, startK; ///< varlen: the sequence's first tokens in q and in k
   Int32 across;         ///< tiles of a sequence that have blocks of their own
 
-  /// `valueParts`: into how many runs of at most 256 elements head_v is cut. Each run has a block of
+  /// `valueParts`: into how many parts of at most 256 elements head_v is cut. Each part has a block of
   /// its own, and all of these blocks compute the same scores.
   static BlockPlace of(const AttentionProblem &problem, const AttentionConfig &config,
                        const AttentionTraced &p, bool isSplit, int valueParts) {

@@ -40,14 +40,14 @@ inline DType probabilityType(const AttentionProblem &problem) {
   const bool fnuz = problem.kv == f8E4M3FNUZ || problem.kv == f8E5M2FNUZ;
   return fnuz ? f8E4M3FNUZ : f8E4M3FN;
 }
-/// The most elements of a value that a block has. Larger values are cut into runs. Each run has a block of its
+/// The most elements of a value that a block has. Larger values are cut into parts. Each part has a block of its
 /// own, and all of these blocks compute the same scores.
 inline constexpr int kValuesOfBlock = 256;
-/// Into how many runs head_v is cut.
+/// Into how many parts head_v is cut.
 inline int valueParts(const AttentionProblem &problem) {
   return (headV(problem) + kValuesOfBlock - 1) / kValuesOfBlock;
 }
-/// The elements of a key in a tile, and of a block's run of a value: whole instructions and runs of both
+/// The elements of a key in a tile, and of a block's part of a value: whole instructions and runs of both
 /// products. The elements past those in memory are zeros, which change no sum.
 inline int keyInTile(const AttentionProblem &problem, const Target &target) {
   const int fewest = problem.float8_products ? fewestOfK(target, problem.q, problem.kv) : 0;
@@ -109,7 +109,7 @@ struct AttentionShape {
   MatrixForm form;   ///< the instruction for keys and queries
   MatrixForm second; ///< the instruction for values and probabilities
   DType kv;          ///< the type of keys and values in memory
-  int head, headV;   ///< elements of a key, and of a block's run of a value, in the tiles
+  int head, headV;   ///< elements of a key, and of a block's part of a value, in the tiles
   int keyElements, valueElements; ///< elements of a key and of a value in memory
   int tileQ, tileK, threads;
   int banks; ///< the banks of LDS
@@ -148,7 +148,7 @@ struct AttentionShape {
   /// Whether tiles have more elements than there are in memory.
   bool padsKeys() const { return head > keyElements; }
   bool padsValues() const { return valueElements % headV != 0; }
-  /// Into how many runs a value is cut; each has a block of its own.
+  /// Into how many parts a value is cut; each has a block of its own.
   int valueParts() const { return (valueElements + headV - 1) / headV; }
   /// Whether keys and values are widened on their way to LDS.
   bool widens() const { return kv.bytes() < form.bytes(); }

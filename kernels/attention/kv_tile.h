@@ -34,7 +34,7 @@ private:
 
 class KvTile {
 public:
-  /// `valuePart`: the number of the block's run of the values' elements, of AttentionShape::valueParts runs.
+  /// `valuePart`: the number of the block's part of the values' elements, of AttentionShape::valueParts.
   KvTile(const AttentionShape &shape, const KvSource &source, const Int32 &valuePart)
       : shape_(shape), source_(source), valuePart_(valuePart),
         keys_(shared_.tensor(shape.form.b,

@@ -7,7 +7,7 @@
 //   each wave, for its own steps of keys:                                  paged_block.h
 //     K (keys, head), V (keys, head_v): memory -> registers, by the table  kv_source.h
 //     S^T (keys, rows) = K Q^T                                             decode_wave.h
-//     P = exp(S - largest so far), results so far scaled: in registers     decode_scores.h, decode_wave.h
+//     P = exp(S - reference), results so far rescaled: in registers        decode_scores.h, decode_wave.h
 //     O^T (head_v, rows) += V^T P^T                                        decode_wave.h
 //   the waves' O and their sums of P, added up through LDS                 paged_block.h
 //   O / sum of P, and its logarithm: registers -> memory                   decode_part.h

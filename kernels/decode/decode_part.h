@@ -54,9 +54,8 @@ struct LaneQuery {
   std::optional<Numeric> scale;
 };
 /// The query of a lane, of pieces of q's type, which are rounded if the problem says so; `known`: see
-/// scoreScale. Lanes
-/// that share the row find its largest magnitude together. A row is divided by a power of 2 that
-/// brings it to at most the largest number of the type, which costs no division and rounds once. A
+/// scoreScale. Lanes that share the row find its largest magnitude together. A row is divided by a power of
+/// 2 that brings it to at most the largest number of the type, which costs no division and rounds once. A
 /// row with a NaN or an infinity has scores that are NaN or infinite.
 inline LaneQuery laneQuery(const DecodeProblem &problem, const ProductLane &lane,
                            const std::vector<Vector> &pieces, const std::optional<Numeric> &known) {

@@ -139,6 +139,7 @@ NormParams<OnHost> Norm::checked(const NormProblem &problem, const NormArgs &arg
           .gain = operandOf<1>(args.gain),
           .shift = operandOf<1>(args.shift),
           .batches = static_cast<std::int32_t>(batches),
+          // Every call divides: a division of 32 bits takes a fraction of one of 64.
           .rowsOfBatch = static_cast<std::int32_t>(m) / static_cast<std::int32_t>(batches),
           .rows = operandOf<0>(args.rows)};
 }

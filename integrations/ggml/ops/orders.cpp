@@ -155,7 +155,7 @@ struct Order {
                 });
   }
 
-  /// What a kernel writes: items at an address, or with none the result.
+  /// The operand that a kernel writes: items at the address `to`, or the result of the operation if `to` is 0.
   HostOperand resultAt(std::int64_t to) const {
     HostOperand y = operandOf(op);
     if (to)

@@ -135,10 +135,10 @@ public:
   KvPlace place(const Int32 &token) const {
     if (!table_)
       return {token, Int32(0)};
-    const UInt32 number(token.to(u32)), page(layout_.tokensOfPage);
-    const Int32 at((*table_)(Int32((number / page).to(i32))));
-    assume(at >= 0); // as the host has checked, or the caller has promised
-    return {at, Int32((number % page).to(i32))};
+    const UInt32 number(token.to(u32)), ofPage(layout_.tokensOfPage);
+    const Int32 page((*table_)(Int32((number / ofPage).to(i32))));
+    assume(page >= 0); // as the host has checked, or the caller has promised
+    return {page, Int32((number % ofPage).to(i32))};
   }
   /// The place of token first + row, where `first` is the same for all threads.
   KvPlace place(const Int32 &first, const Int32 &row) const {
