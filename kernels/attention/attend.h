@@ -8,7 +8,7 @@ FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
 /// Tells the compiler that the tokens of a tile, or of a page of a cache, are near one another. A packed
-/// cache has no stride of tokens of which the compiler has to know this.
+/// cache has no stride of tokens: it needs nothing.
 inline void assumeNearTokens(const AttentionTraced &p, const AttentionProblem &problem,
                              const AttentionConfig &config) {
   if (problem.cache == KvCache::packed)
