@@ -56,6 +56,11 @@ void checkPlaces(const Arguments &arguments, const GroupedGemmProblem &problem,
                    to_string(kIdTokens) + " are the most");
 }
 
+/// Units of places, which have numbers of experts; 0 in the other layouts, whose problems may have any unit.
+std::int64_t unitsOf(const GroupedGemmProblem &problem, std::int64_t places) {
+  return problem.groups == GroupLayout::units ? places / problem.unit : 0;
+}
+
 /// Rows that are gathered lie in one buffer.
 void checkGathered(const Arguments &arguments, const GroupedGemmProblem &problem,
                    const TensorArg &a, std::int64_t tokens) {
@@ -152,7 +157,7 @@ void checkGroups(const Arguments &arguments, const GroupedGemmProblem &problem,
     arguments.checkIf(has, tensor, {.name = name, .dtype = dtype, .shape = shape});
   };
   numbers(problem.groups == GroupLayout::units, args.unit_experts, "unit_experts",
-          {"places / unit", sizes.places / problem.unit});
+          {"places / unit", unitsOf(problem, sizes.places)});
   numbers(problem.groups != GroupLayout::masked, args.offsets, "offsets",
           {"experts + 1", problem.experts + 1});
   numbers(problem.groups != GroupLayout::offsets, args.counts, "counts",
@@ -356,9 +361,9 @@ GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfi
                : problem.c_rows == GroupedRows::tokens
                    ? sampler("c", problem.c, Extents{tokens, n}, Role::both)
                    : sampler("c", problem.c, Extents{places, n}, Role::output),
-          .unit_experts =
-              numbers(problem.groups == GroupLayout::units, "unit_experts", places / problem.unit,
-                      Role::quotients(sample.each / problem.unit, sample.experts)),
+          .unit_experts = numbers(problem.groups == GroupLayout::units, "unit_experts",
+                                  unitsOf(problem, places),
+                                  Role::quotients(unitsOf(problem, sample.each), sample.experts)),
           .offsets = numbers(problem.groups != GroupLayout::masked, "offsets", experts + 1,
                              Role::steps(sample.each, sample.experts)),
           .counts = numbers(problem.groups != GroupLayout::offsets, "counts", experts,

@@ -55,6 +55,18 @@ TEST_CASE("rows of experts in each layout", "[run]") {
     }
 }
 
+// The unit is of GroupLayout::units alone: the other layouts do not look at it.
+TEST_CASE("groups that are no units have any unit", "[run]") {
+  for (const GroupLayout layout : {GroupLayout::masked, GroupLayout::offsets}) {
+    GroupedGemmProblem problem = laid(layout, {.experts = 5, .n = 32, .k = 64});
+    problem.unit = 0;
+    REQUIRE(fk::supported(problem, here()));
+    SweepCounts counts;
+    runOnce(problem, fk::choose(problem, 95), 95, counts);
+    CHECK(counts.compared == 1);
+  }
+}
+
 TEST_CASE("rows of tokens are gathered, and those of slots scattered", "[run]") {
   for (GroupLayout layout : kLayouts)
     for (GroupedRows a : {GroupedRows::places, GroupedRows::tokens})
