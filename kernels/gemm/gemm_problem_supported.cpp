@@ -6,6 +6,7 @@
 #include "blocks/products/tile_order_rules.h"
 #include "blocks/quant/quant_rules.h"
 #include "gemm/gemm_table.h"
+#include "gemm/mx_operands.h"
 #include "gemm/narrow_operands.h"
 #include "gemm/vector_form.h"
 #include "weight/weight_family.h"
@@ -142,7 +143,7 @@ Support mxSupported(const GemmProblem &problem, const Target &target) {
     return Support::no("k is " + to_string(problem.k) + "; with Scales::mx" +
                        (unit == kMxBlock ? " it is a multiple of 32"
                                          : " and b of 8 bits it is a multiple of 128"));
-  if (hasPreparedScales(problem) && mxForms(target, a, b)->a.scalesOfLane() != 1)
+  if (hasPreparedScales(problem) && !takesPreparedScales(target, a, b))
     return Support::no("scales are prepared for the matrix instructions of gfx950; on " +
                        target.name() + " scale_a_layout and scale_b_layout are rows");
   if (hasPreparedScales(problem) && problem.batch)
@@ -153,7 +154,10 @@ Support mxSupported(const GemmProblem &problem, const Target &target) {
     return Support::no("with Scales::mx, a lies by rows, and b is prepared or lies by rows");
   if (problem.b_layout == OperandLayout::rows && a.memory_bits() != b.memory_bits())
     return Support::no(ofTypes + "; b of elements shorter than a's is prepared");
-  if (problem.columns() * (problem.k / kMxBlock) >= kMostBufferBytes)
+  const auto [groups, blocks, bytes] = PreparedScales::shape(problem.columns(), problem.k);
+  const bool isPreparedB = problem.scale_b_layout == OperandLayout::prepared;
+  if ((isPreparedB ? groups * blocks * bytes : problem.columns() * (problem.k / kMxBlock)) >=
+      kMostBufferBytes)
     return Support::no("the scales of b span more than 1 GiB");
   return {};
 }

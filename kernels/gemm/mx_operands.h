@@ -18,6 +18,12 @@ inline Expected mxScales(const GemmProblem &problem, const char *name, const Sha
           .reason = "a lane loads those of several blocks together"};
 }
 
+/// Whether the target's matrix instructions take scales in the order of PreparedScales, for these operands.
+inline bool takesPreparedScales(const Target &target, DType a, DType b) {
+  const std::optional<MxForms> forms = mxForms(target, a, b);
+  return forms && forms->a.scalesOfLane() == 1;
+}
+
 /// Whether tiles of so many rows, which follow one another from row `start` on, have whole groups of prepared
 /// scales. A wave that has all rows of such a tile loads the scales of two tiles of 16 together.
 inline bool hasWholeGroups(int tile, std::int64_t start = 0) {
@@ -31,7 +37,7 @@ inline Expected preparedMxScales(const GemmProblem &problem, const char *name, s
   scales.reason = "a lane loads those of several blocks together";
   return scales;
 }
-/// The same of so many experts, each with rows of its own.
+/// Prepared scales of the weights of so many experts, each of which has so many rows.
 inline Expected preparedMxScales(const GemmProblem &problem, const char *name, std::int64_t experts,
                                  std::int64_t rows) {
   Expected scales = preparedMxScales(problem, name, rows);

@@ -234,16 +234,9 @@ Strided<OnHost, 0> scalesOfC(const Arguments &arguments, const GroupedGemmProble
                 .shape = {block == kMxBlock ? "places, n / 32" : "places, n / 128", sizes.places,
                           scalesOfRowOfC(problem)},
                 .use = Use::written};
-  if (problem.scale_c_layout == OperandLayout::prepared) {
-    if (const std::int64_t bytes = sizes.places * scalesOfRowOfC(problem);
-        bytes > std::numeric_limits<std::int32_t>::max())
-      arguments.fail(
-          "scale_c has " + to_string(bytes) +
-          " bytes; prepared scales of c have less than 2 GiB. Call the plan for parts of "
-          "the places");
-    expected = preparedScales("scale_c", "places / 32, n / 256, 256", sizes.places, problem.n);
-    expected.use = Use::written;
-  }
+  if (problem.scale_c_layout == OperandLayout::prepared)
+    expected = writtenPreparedScales(arguments, "scale_c", "places / 32, n / 256, 256",
+                                     sizes.places, problem.n, "places");
   arguments.checkIf(problem.scale_c != Scales::none, args.scale_c, expected);
   return {.address = address(args.scale_c), .stride = {}};
 }

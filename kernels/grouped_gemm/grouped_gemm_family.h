@@ -57,7 +57,7 @@ inline std::int64_t scalesOfRowOfC(const GroupedGemmProblem &problem) {
   return block ? (problem.n + block - 1) / block : 0;
 }
 
-/// The extents of scales of a row of a, so many rows, that are of blocks or of 32 elements.
+/// The extents of the scales of so many rows of a, if a scale is of a block or of 32 elements of a row.
 inline Extents scalesOfRowsOfA(const GroupedGemmProblem &problem, std::int64_t rows) {
   if (problem.scale_a_layout != OperandLayout::prepared)
     return {rows, problem.scale_a == Scales::mx ? problem.k / kMxBlock : scaleBlocks(problem.k)};

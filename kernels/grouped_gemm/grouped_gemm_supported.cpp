@@ -5,6 +5,7 @@
 #include "blocks/facts/gpu_size.h"
 #include "gemm/gemm_family.h"
 #include "gemm/gemm_table.h"
+#include "gemm/mx_operands.h"
 #include "gemm/vector_form.h"
 
 #include <cmath>
@@ -63,7 +64,7 @@ Support pairsSupported(const GroupedGemmProblem &problem) {
   return {};
 }
 
-/// Whether rows of a with prepared scales lie as these take them: in whole groups from the first place on.
+/// Whether the scales of a may be prepared: its rows follow one another, and experts begin at multiples of 16.
 Support scalesOfASupported(const GroupedGemmProblem &problem) {
   if (problem.scale_a_layout == OperandLayout::rows)
     return {};
@@ -92,7 +93,7 @@ Support scalesOfCSupported(const GroupedGemmProblem &problem, const Target &targ
   if (problem.scale_c_layout == OperandLayout::columns)
     return Support::no("scale_c_layout is columns; scales of c lie by rows or are prepared");
   if (problem.scale_c != Scales::mx || problem.scale_a != Scales::mx ||
-      mxForms(target, problem.a, problem.b)->a.scalesOfLane() != 1)
+      !takesPreparedScales(target, problem.a, problem.b))
     return no(
         "; scales that are prepared are those of Scales::mx of a, b and c, on gfx950. Others lie "
         "by rows");

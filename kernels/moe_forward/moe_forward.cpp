@@ -115,12 +115,6 @@ Support typesSupported(const MoeForwardProblem &problem) {
   if (problem.w_scales != Scales::none &&
       !(problem.narrow() && problem.w_scales == Scales::per_row))
     return Support::no("w_scales is none, or per_row of narrow weights");
-  if (problem.w_scale_layout == OperandLayout::columns)
-    return Support::no(
-        "w_scale_layout is columns; the scales of weights lie by rows or are prepared");
-  if (problem.w_scale_layout != OperandLayout::rows && !isMx)
-    return Support::no("w_scale_layout is prepared; scales that are prepared are those of "
-                       "Scales::mx, and others lie by rows");
   if (!problem.quantised() && problem.scales != Scales::none)
     return Support::no(isOfType + ", and scales are of x of 4 and 8 bits");
   if (problem.x == f4E2M1FN && !isMx)
@@ -130,8 +124,24 @@ Support typesSupported(const MoeForwardProblem &problem) {
   return {};
 }
 
-/// Whether the scales of h are prepared: where those of weights are, and what groups of 32 places and blocks of 256
-/// elements ask for holds. The results are the same.
+/// Whether the scales of weights may lie as the problem says.
+Support scaleLayoutSupported(const MoeForwardProblem &problem, const Target &target) {
+  if (problem.w_scale_layout == OperandLayout::rows)
+    return {};
+  if (problem.w_scale_layout == OperandLayout::columns)
+    return Support::no(
+        "w_scale_layout is columns; the scales of weights lie by rows or are prepared");
+  if (problem.scales != Scales::mx)
+    return Support::no("w_scale_layout is prepared; scales that are prepared are those of "
+                       "Scales::mx, and others lie by rows");
+  if (hasMxInstructions(target) && !takesPreparedScales(target, problem.x, problem.weight_type()))
+    return Support::no("scales are prepared for the matrix instructions of gfx950; on " +
+                       target.name() + " w_scale_layout is rows");
+  return {};
+}
+
+/// Whether the scales of h are prepared: if those of weights are, units are whole groups of 32 places, and the inner
+/// size is whole blocks of 256 elements. The results are the same.
 bool hasPreparedInside(const MoeForwardProblem &problem, int unit) {
   return problem.w_scale_layout == OperandLayout::prepared && unit % PreparedScales::kRows == 0 &&
          problem.inner % (kMxBlock * PreparedScales::kScales) == 0;
@@ -204,8 +214,9 @@ MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds, bool rou
 }
 
 Support Forward::supported(const MoeForwardProblem &problem, const Target &target) {
-  if (const Support answer = typesSupported(problem); !answer)
-    return answer;
+  for (const Support &answer : {typesSupported(problem), scaleLayoutSupported(problem, target)})
+    if (!answer)
+      return answer;
   if (problem.weights == RoutedWeights::none)
     return Support::no("weights is none; the weights of the router are of the input or the output");
   if (problem.router.source_rows)

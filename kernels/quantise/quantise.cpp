@@ -81,9 +81,8 @@ void Quantise::launch(const Call<QuantiseProblem> &call) {
   arguments.checkIf(problem.rows, args.rows, rowCount());
   const QuantGroups grouped = groups(problem);
   if (problem.prepared_scales) {
-    Expected scales = preparedScales("scale", "m / 32, n / 256, 256", m, n);
-    scales.use = Use::written;
-    arguments.check(args.scale, scales);
+    arguments.check(args.scale, writtenPreparedScales(arguments, "scale", "m / 32, n / 256, 256", m,
+                                                      n, "rows"));
   } else {
     arguments.check(args.scale, writtenScales(grouped, problem.scale == ScaleOf::row, m, n,
                                               problem.group ? "m, n / group" : "m, n / 32"));

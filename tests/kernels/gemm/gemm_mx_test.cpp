@@ -571,6 +571,22 @@ TEST_CASE("what quantise makes with prepared scales is what prepare_scales makes
                                             "of 256. prepare_scales fills the last one");
   wrong.scale = fk::ScaleOf::row;
   CHECK(fk::supported(wrong, here()).why == "scales that are prepared are those of ScaleOf::block");
+  // More rows than offsets of 32 bits reach the scales of: nothing of the call's memory is looked at.
+  const fk::QuantiseProblem large{.x = fx::bf16,
+                                  .q = fx::f4E2M1FN,
+                                  .n = 8192,
+                                  .scale = fk::ScaleOf::block,
+                                  .prepared_scales = true};
+  const std::int64_t rows = std::int64_t(1) << 23;
+  const fk::RowConfig config = fk::choose(large, rows, here());
+  const auto args = fk::make_args(
+      large, config, rows, [](const char *, fx::DType dtype, fx::TensorArg::Dims shape, fk::Role) {
+        return fx::TensorArg(reinterpret_cast<void *>(4096), dtype, shape);
+      });
+  CHECK_THROWS_WITH(
+      fk::QuantisePlan(large, config)(args),
+      Catch::Contains("scale has 2147483648 bytes; prepared scales that a call writes have less "
+                      "than 2 GiB. Call the plan for parts of the rows"));
 }
 
 TEST_CASE("prepared scales that do not fit are refused", "[run]") {

@@ -398,11 +398,13 @@ TEST_CASE("prepared scales of groups and mixtures that do not fit are refused") 
                       fx::Target::parse("gfx950"))
             .why == "tile_m is 16; with prepared scales of c, of groups of 32 places, it is a "
                     "multiple of 32");
-  const auto whyMixture = [](auto change) {
+  const auto whyMixture = [](auto change, const char *target = "gfx950") {
     MoeForwardProblem problem = mixture();
     change(problem);
-    return fk::supported(problem, fx::Target::parse("gfx950")).why;
+    return fk::supported(problem, fx::Target::parse(target)).why;
   };
+  CHECK(whyMixture([](auto &) {}, "gfx1250") == "scales are prepared for the matrix instructions "
+                                                "of gfx950; on gfx1250 w_scale_layout is rows");
   CHECK(whyMixture([](auto &) {}) == "");
   CHECK(whyMixture([](auto &p) { p.w_scale_layout = OperandLayout::columns; }) ==
         "w_scale_layout is columns; the scales of weights lie by rows or are prepared");
@@ -440,6 +442,11 @@ TEST_CASE("calls with prepared scales of other shapes are refused", "[run]") {
                args.scale_a = fx::tensor(args.scale_a->data(), fx::f8E8M0FNU, {64, 9});
              }),
              "scale_a has the shape (64, 9); (rows / 32, k / 256, 256) = (2, 2, 256) is expected");
+  // A matrix whose prepared scales are longer than those by rows: blocks of 256 elements of K for 32.
+  GroupedGemmProblem long32 = grouped(fx::f4E2M1FN, fx::f4E2M1FN, std::int64_t(1) << 27, 32);
+  CHECK(fk::supported(long32, here()).why == "the scales of b span more than 1 GiB");
+  long32.scale_b_layout = OperandLayout::rows;
+  CHECK(fk::supported(long32, here()).why == "");
   // More places than 32 bits count the scales of: nothing of the call's memory is looked at.
   GroupedGemmProblem large = grouped(fx::f4E2M1FN, fx::f4E2M1FN, 8192, 256);
   large.c = fx::f4E2M1FN, large.scale_c = Scales::mx, large.scale_c_layout = kPrepared;
@@ -452,8 +459,8 @@ TEST_CASE("calls with prepared scales of other shapes are refused", "[run]") {
                     });
   expectPart(
       messageOf([&] { fk::GroupedGemmPlan(large, config)(args); }),
-      "scale_c has 2147483648 bytes; prepared scales of c have less than 2 GiB. Call the plan "
-      "for parts of the places");
+      "scale_c has 2147483648 bytes; prepared scales that a call writes have less than 2 GiB. Call "
+      "the plan for parts of the places");
   const fk::MoeForwardPlan mixed(mixture(), fk::choose(mixture(), 6));
   const Operands<MoeForwardProblem> ofMixture(mixture(), mixed.config(), 6);
   fk::MoeForwardArgs wrong = ofMixture.args();
