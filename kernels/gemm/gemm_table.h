@@ -55,8 +55,8 @@ inline constexpr GemmTile kCdnaTiles[] = {
     {.m = 16, .n = 128, .bytesK = 256, .threads = 256},
     {.m = 16, .n = 64, .bytesK = 512, .threads = 256},
 };
-/// Tiles for a of 8 bits with prepared scales, whose blocks have 256 elements of K. The first one is for weights of
-/// 4 bits; for those of 8 a lane has no room. The second one is for them where the scales of a lie by rows, which each
+/// Tiles for a of 8 bits with prepared scales, whose blocks have 256 elements of K. Weights of 8 bits do not take the
+/// first one, for which a lane has no room. They take the second one only if the scales of a lie by rows, which each
 /// wave loads for all rows of its tile. (bench/silicon/README.md has the estimates.)
 inline constexpr GemmTile kCdnaPreparedScales[] = {
     {.m = 128, .n = 256, .bytesK = 256, .threads = 256},

@@ -71,11 +71,11 @@ struct FLYDSL_API GroupedGemmProblem {
   Scales scale_c = Scales::none; ///< as GemmProblem has it; of blocks, c's rows are those of places
   /// Of scales of blocks: f32, or f8E8M0FNU, powers of two, which those of Scales::mx are.
   DType scale = f32;
-  /// Of Scales::mx: rows, or prepared on gfx950, which takes a fraction of the loads' time. Those of each expert's
+  /// Of Scales::mx: rows, or prepared on gfx950, which are loaded in a fraction of the time. The scales of each expert's
   /// weights are prepared by themselves (prepare_expert_scales). Those of a are of rows of places, in units or masked.
   OperandLayout scale_a_layout = OperandLayout::rows, scale_b_layout = OperandLayout::rows;
   /// Of scale_c of Scales::mx: rows, or prepared, as a second product takes them for scale_a. n is a multiple of 256
-  /// then, and a unit or the capacity of 32. Groups of 32 places that have rows are written as a whole.
+  /// then, and the unit or the capacity one of 32. Groups of 32 places that have rows are written as a whole.
   OperandLayout scale_c_layout = OperandLayout::rows;
   ScaleGroups b_groups = {}; ///< of narrow weights, as GemmProblem has them
   bool bias = false;         ///< one element for each row of b
@@ -123,8 +123,8 @@ struct FLYDSL_API GroupedGemmArgs {
   /// k / 32) and (experts, rows of b, k / 32), prepared (places / 32, k / 256, 256) and (experts,
   /// rows of b / 32, k / 256, 256). Contiguous; quotients are rounded up.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
-  /// (1), f32, read; or of blocks (places, n / 128), of Scales::mx (places, n / 32), of type scale,
-  /// written, contiguous.
+  /// (1), f32, read; or of blocks (places, n / 128), of Scales::mx (places, n / 32), prepared (places / 32,
+  /// n / 256, 256), of type scale, written, contiguous.
   std::optional<TensorArg> scale_c = {};
   /// (experts, k / size, rows of b) of the groups of b, contiguous: of type b_groups.scale, and u8.
   std::optional<TensorArg> group_scales = {}, group_zeros = {};

@@ -58,7 +58,7 @@ struct RingStep {
 ///                                                                the last step
 ///   fetchB(const Int &step, int set, int parts, bool guarded)    what goes straight into registers, into
 ///                                                                one of two sets of them
-///   tilesFetched(), start(), meetFirst()                            between the first of these
+///   tilesFetched(), start(), meetFirst()                         between the first of these
 ///   step(const Int &number, const RingStep &, fetch)             calls fetch(), if there is one,
 ///                                                                when the stage is free
 ///   turns(int end, int stride, body)
