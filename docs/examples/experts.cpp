@@ -128,8 +128,7 @@ TEST_CASE("the products of experts, from sorted slots to the rows of slots") {
   stream.synchronize();
   const std::vector<fx::bfloat16_t> got = results.to_host();
   for (int slot = 0; slot < tokens * topk; ++slot) {
-    const std::vector<double> expected =
-        mixture.result(slot / topk, chosen[std::size_t(slot)]);
+    const std::vector<double> expected = mixture.result(slot / topk, chosen[std::size_t(slot)]);
     double largest = 0;
     for (double value : expected)
       largest = std::max(largest, std::fabs(value));
@@ -178,11 +177,88 @@ TEST_CASE("a mixture of experts as one plan") {
                               second = mixture.result(token, order[1]);
     double largest = 0;
     for (int j = 0; j < hidden; ++j)
-      largest = std::max({largest, std::fabs(best[std::size_t(j)]),
-                          std::fabs(second[std::size_t(j)])});
+      largest =
+          std::max({largest, std::fabs(best[std::size_t(j)]), std::fabs(second[std::size_t(j)])});
     for (int j = 0; j < hidden; ++j)
       CHECK(std::fabs(double(float(got[std::size_t(token * hidden + j)])) -
                       (share * best[std::size_t(j)] + (1 - share) * second[std::size_t(j)])) <
             0.02 * largest);
+  }
+}
+
+TEST_CASE("a mixture in MXFP4 with prepared scales", "[prepared-scales]") {
+  constexpr std::int64_t size = 256, blocks = size / 32; // of a token, and of what is inside
+  std::vector<float> scores;
+  for (int i = 0; i < tokens * experts; ++i)
+    scores.push_back(float(i * 7 % 11) / 4);
+  const auto bytes = [](const std::vector<std::uint8_t> &values) {
+    return fx::DeviceArray<std::uint8_t>::from_host(values, {std::int64_t(values.size())});
+  };
+  const auto logits = fx::DeviceArray<float>::from_host(scores, {tokens, experts});
+  // Tokens of 1 (0x2) with scales of 1 (2^(127 - 127)), and weights of 1 whose rows differ by their
+  // scales: gates are 64, the ups of expert e are 2^e and 2^(e + 1), 32 of each in turn, and rows
+  // of w2 have 2^-8, 2^-7 and 2^-6 in turn.
+  const auto q = bytes(std::vector<std::uint8_t>(std::size_t(tokens * size / 2), 0x22)),
+             scales = bytes(std::vector<std::uint8_t>(std::size_t(tokens * blocks), 127));
+  std::vector<std::uint8_t> ofW1, ofW2;
+  for (int expert = 0; expert < experts; ++expert) {
+    for (int row = 0; row < 2 * size; ++row)
+      ofW1.insert(ofW1.end(), blocks,
+                  std::uint8_t(row < size ? 127 - 2 : 127 - 8 + expert + row / 32 % 2));
+    for (int row = 0; row < size; ++row)
+      ofW2.insert(ofW2.end(), blocks, std::uint8_t(127 - 8 + row % 3));
+  }
+  // Prepared weights of equal elements are equal elements.
+  const auto ones = [&](std::int64_t rows) {
+    const std::int64_t all = fk::prepared_size({fx::f4E2M1FN, experts * rows, size});
+    return bytes(std::vector<std::uint8_t>(std::size_t(all), 0x22));
+  };
+  const auto w1 = ones(2 * size), w2 = ones(size);
+  fx::DeviceArray<fx::bfloat16_t> y({tokens, size});
+  const fx::Stream stream;
+  // region: prepared-scales
+  // MXFP4 on gfx950: scales of weights, (experts, rows, columns / 32) as checkpoints have them, are
+  // prepared on the host.
+  const fk::MoeForwardProblem problem{
+      .router = {.experts = experts, .topk = topk, .renormalise = true},
+      .x = fx::f4E2M1FN,
+      .scales = fk::Scales::mx,
+      .scale = fx::f8E8M0FNU,
+      .w_scale_layout = fk::OperandLayout::prepared,
+      .hidden = size,
+      .inner = size};
+  if (!fk::supported(problem))
+    return; // gfx1250 takes scales by rows, other targets none
+  const auto scale1 = bytes(fk::prepare_expert_scales(experts, 2 * size, size, ofW1)),
+             scale2 = bytes(fk::prepare_expert_scales(experts, size, size, ofW2));
+  const auto powers = [](const fx::DeviceArray<std::uint8_t> &all, std::int64_t rows) {
+    const auto [groups, across, block] = fk::PreparedScales::shape(rows, size);
+    return fx::tensor(all.data(), fx::f8E8M0FNU, {experts, groups, across, block});
+  };
+  const fk::MoeForwardPlan forward(problem, fk::choose(problem, tokens));
+  const fx::DeviceArray<std::uint8_t> workspace({std::int64_t(forward.workspace_bytes(tokens))});
+  forward({.logits = logits,
+           .x = fx::tensor(q.data(), fx::f4E2M1FN, {tokens, size}),
+           .w1 = {problem.weight1(), w1},
+           .w2 = {problem.weight2(), w2},
+           .scale_x = fx::tensor(scales.data(), fx::f8E8M0FNU, {tokens, size / 32}),
+           .scale1 = powers(scale1, 2 * size),
+           .scale2 = powers(scale2, size),
+           .y = y,
+           .workspace = workspace.tensor()},
+          stream);
+  // endregion
+  stream.synchronize();
+  const std::vector<fx::bfloat16_t> got = y.to_host();
+  for (int token = 0; token < tokens; ++token) {
+    const float *own = scores.data() + token * experts;
+    std::vector<int> order{0, 1, 2, 3};
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return own[a] > own[b]; });
+    const double share = 1 / (1 + std::exp(double(own[order[1]] - own[order[0]]))),
+                 sum = share * std::ldexp(1, order[0]) + (1 - share) * std::ldexp(1, order[1]);
+    // 128 times 64 and 128 times 128, over 256, for expert 0.
+    for (int j = 0; j < size; ++j)
+      CHECK(double(float(got[std::size_t(token * size + j)])) ==
+            Approx(96 * sum * std::ldexp(1, j % 3)).epsilon(0.01));
   }
 }
