@@ -30,6 +30,7 @@
 
 #include "attention/dma_tile.h"
 #include "attention/wave_queries.h"
+#include "blocks/common/as_index.h"
 #include "blocks/products/wave_groups.h"
 
 #include <flydsl/kernel/wave_memory.h>
@@ -130,16 +131,16 @@ public:
     const Int32 group = lane().group;
     queries_.store(
         [&](int r, int from, int count) {
-          return make_view(results_[at(r)].iter() + from, make_layout(count)).load(); // (count)
+          return make_view(results_[asIndex(r)].iter() + from, make_layout(count))
+              .load(); // (count)
         },
         {sums(), [&](int i) { return Int32(group + i / sums() * (16 / sums())); }}, isSplit,
-        [&](int r) { return Numeric(probabilitySums_[at(r)](0)); });
+        [&](int r) { return Numeric(probabilitySums_[asIndex(r)](0)); });
   }
 
 private:
   using Operands = std::vector<Tensor>;
 
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   int bytes() const { return shape_.form.bytes(); }
   int sums() const { return shape_.form.sums(); }
   /// The bands of a tile's keys, which are read from LDS and multiplied together, and the tiles of 16 keys of
@@ -198,14 +199,14 @@ private:
   void fetchKeys(const Int32 &tile, int stage, const TilesOfBlock &tiles) const {
     const DmaTile rows = shape_.keyTile();
     fetch(
-        rows, keyStages_[at(stage)], tile, tiles,
+        rows, keyStages_[asIndex(stage)], tile, tiles,
         [&](const Int32 &row) { return rows.ofKeys(row); },
         [&](const KvPlace &place) { return source_.key(place); });
   }
   void fetchValues(const Int32 &tile, int stage, const TilesOfBlock &tiles) const {
     const DmaTile rows = shape_.valueTile();
     fetch(
-        rows, valueStages_[at(stage)], tile, tiles,
+        rows, valueStages_[asIndex(stage)], tile, tiles,
         [&](const Int32 &row) { return rows.ofValues(row); },
         [&](const KvPlace &place) { return source_.value(place); });
   }
@@ -254,7 +255,7 @@ private:
         for (int i = 0; i < piecesOfChunk(); ++i) {
           const Int32 piece = pieceNumber(own, chunk, i) ^ rows.ofKeys(first);
           copy_atom_call(read_,
-                         inTile(keyStages_[at(stage)], first * shape_.head + piece * size,
+                         inTile(keyStages_[asIndex(stage)], first * shape_.head + piece * size,
                                 more * shape_.head, size),
                          operands.back()(_, i)); // (piece)
         }
@@ -283,7 +284,7 @@ private:
       for (int run = 0; run < runs; ++run)
         for (int i = 0; i < kRun / keys; ++i)
           copy_atom_call(transpose_,
-                         inTile(valueStages_[at(stage)], offset,
+                         inTile(valueStages_[asIndex(stage)], offset,
                                 static_cast<int>(order(i, run, step).value()) * shape_.headV, keys),
                          operand(_, run * (kRun / keys) + i));                 // (keys)
       operands.push_back(make_view(operand.iter(), make_layout(runs * kRun))); // (runs * 8)
@@ -301,9 +302,10 @@ private:
       for (int product = 0; product < shape_.form.products(); ++product)
         for (int tile = 0; tile < tiles; ++tile)
           for (int r = 0; r < shape_.repeats(); ++r) {
-            const Tensor sums = scores_[at(r)](_, band * tiles + tile); // (V)
-            mma_atom_call(scoresAtom_, sums, ofProduct(keys[at(chunk * tiles + tile)], product),
-                          ofProduct(operandsQ_[at(r * chunks() + chunk)], product), sums);
+            const Tensor sums = scores_[asIndex(r)](_, band * tiles + tile); // (V)
+            mma_atom_call(scoresAtom_, sums,
+                          ofProduct(keys[asIndex(chunk * tiles + tile)], product),
+                          ofProduct(operandsQ_[asIndex(r * chunks() + chunk)], product), sums);
           }
   }
   /// O^T += V^T * P^T for a half of the elements, and with the first half the sums of the probabilities, as
@@ -312,14 +314,15 @@ private:
                       const std::vector<Operands> &probabilities, int half) const {
     const int tiles = shape_.headV / 32;
     for (int step = 0; step < valueSteps(); ++step) {
-      const Operands &operands = probabilities[at(step)];
+      const Operands &operands = probabilities[asIndex(step)];
       for (int r = 0; r < shape_.repeats() && half == 0; ++r)
-        mma_atom_call(valuesAtom_, probabilitySums_[at(r)], ones_, operands[at(r)],
-                      probabilitySums_[at(r)]);
+        mma_atom_call(valuesAtom_, probabilitySums_[asIndex(r)], ones_, operands[asIndex(r)],
+                      probabilitySums_[asIndex(r)]);
       for (int tile = half * tiles; tile < (half + 1) * tiles; ++tile)
         for (int r = 0; r < shape_.repeats(); ++r) {
-          const Tensor sums = results_[at(r)](_, tile); // (V)
-          mma_atom_call(valuesAtom_, sums, values[at(step)][at(tile)], operands[at(r)], sums);
+          const Tensor sums = results_[asIndex(r)](_, tile); // (V)
+          mma_atom_call(valuesAtom_, sums, values[asIndex(step)][asIndex(tile)],
+                        operands[asIndex(r)], sums);
         }
     }
   }
@@ -363,7 +366,7 @@ private:
             [&] { fetchKeys(afterNext, stage, tiles); });
     const std::vector<Operands> probabilities = operandsOf(
         queries_.probabilities(scores_, tile, tiles.seen, [&](int r, const Numeric &factor) {
-          for (const Tensor &sums : {results_[at(r)], probabilitySums_[at(r)]})
+          for (const Tensor &sums : {results_[asIndex(r)], probabilitySums_[asIndex(r)]})
             sums.store(sums.load() * factor);
         }));
     gpu::schedule_fence(); // The scores' registers are free for the values.
@@ -383,7 +386,7 @@ private:
       for (int band = 0; band < bands(); ++band) {
         if (band + 1 < bands())
           keys.push_back(readKeys(1 - stage, band + 1));
-        multiplyKeys(keys[at(band)], band);
+        multiplyKeys(keys[asIndex(band)], band);
       }
     });
     meetGroups(waits_.products);

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "blocks/attention/decode_wave.h"
+#include "blocks/common/as_index.h"
 #include "blocks/common/host_or_traced.h"
 #include "blocks/common/shared_rows.h"
 #include "delta_rule/chunk_shape.h"
@@ -112,8 +113,9 @@ private:
     const Boolean read = problem_.fresh ? Boolean(hasColumn() & !memory_.isFresh()) : hasColumn();
     const Tensor kept = memory_.state(); // (key, value)
     if_(read, [&] {
-      eachRow([&](int tile, int v, const Int32 &row) { state[at(tile)](v) = kept(row, column_); },
-              false);
+      eachRow(
+          [&](int tile, int v, const Int32 &row) { state[asIndex(tile)](v) = kept(row, column_); },
+          false);
     });
     const DeltaGates gates(problem_, memory_);
     for (Int32 base : range(counted(begin), counted(end), tokens()))
@@ -122,11 +124,11 @@ private:
       else
         chunk(base, end, state, gates);
     if_(hasColumn(), [&] {
-      eachRow([&](int tile, int v, const Int32 &row) { kept(row, column_) = state[at(tile)](v); },
-              fewRegisters());
+      eachRow(
+          [&](int tile, int v, const Int32 &row) { kept(row, column_) = state[asIndex(tile)](v); },
+          fewRegisters());
     });
   }
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   /// The lane's rows of the state. `again`: nothing that follows from them is kept from earlier.
   template <class Body> void eachRow(Body body, bool again) const {
     for (int tile = 0; tile < tiles(); ++tile)
@@ -400,7 +402,7 @@ private:
     const Tensor own = make_rmem_tensor(IntTuple({kPiece, values}), problem_.x); // (kPiece, values)
     for (int i = 0; i < values; ++i)
       for (int e = 0; e < kPiece; ++e)
-        own(e, i) = state[at(block + e)](v + i).to(problem_.x);
+        own(e, i) = state[asIndex(block + e)](v + i).to(problem_.x);
     const Tensor operand = make_rmem_tensor(IntTuple(sizeOfOperand()), problem_.x); // (V)
     giveProbabilities(lane_.form(), own.load(), operand);
     return operand.load();
@@ -428,7 +430,7 @@ private:
         const Vector operand = operandOf(state, block, v);
         for (std::size_t i = 0; i < matrices.size(); ++i)
           for (int tile = 0; tile < lane_.keyTiles(); ++tile)
-            product_.add(results[i][at(tile)], columnsOfState(*matrices[i], tile, block, v),
+            product_.add(results[i][asIndex(tile)], columnsOfState(*matrices[i], tile, block, v),
                          operand);
       }
     return results;
@@ -458,7 +460,7 @@ private:
     eachToken([&](int tile, int v, const Int32 &i) {
       const Numeric value = valueOf(base, end, i);
       (*shared_.right)(wave_ * tokens() + i, lane_.product().row()) =
-          shared_.beta(i) * (value - decayTo(i) * known[at(tile)](v));
+          shared_.beta(i) * (value - decayTo(i) * known[asIndex(tile)](v));
     });
   }
   /// d of the lane's tokens, with StateUpdate::add.
@@ -480,7 +482,7 @@ private:
       for (int j = 0; j < i; j += 4) {
         const Vector row = ChunkMemory::load(*shared_.system, Int32(i), Int32(j), 4);
         for (int k = j; k < std::min(i, j + 4); ++k)
-          sum.push_back(math::fma(-row.at(k - j), d[at(k)], sum.back()));
+          sum.push_back(math::fma(-row.at(k - j), d[asIndex(k)], sum.back()));
       }
       d.push_back(sum.back());
     }
@@ -488,10 +490,10 @@ private:
     for (int k = 0; k < lane_.valueKeys(); ++k) {
       // RDNA3's lanes have all tokens.
       const int first = holdsAll() ? k : lane_.scoreOffset(k);
-      std::vector<Numeric> chosen{d[at(first)]};
+      std::vector<Numeric> chosen{d[asIndex(first)]};
       for (int group = 1; group < tokens() / lane_.valueKeys(); ++group)
-        chosen.push_back(
-            select(lane_.product().group() == group, d[at(group * kPiece + first)], chosen.back()));
+        chosen.push_back(select(lane_.product().group() == group,
+                                d[asIndex(group * kPiece + first)], chosen.back()));
       own(k) = chosen.back();
     }
     return own.load();
@@ -512,15 +514,15 @@ private:
     for (int tile = 0; tile < lane_.keyTiles(); ++tile)
       for (int v = 0; v < sums(); ++v) {
         const Int32 i = tokenOf(tile, v);
-        seen[at(tile)](v) = seen[at(tile)](v) * decayTo(i) * scaleOf(problem_);
+        seen[asIndex(tile)](v) = seen[asIndex(tile)](v) * decayTo(i) * scaleOf(problem_);
       }
     for (int tile = 0; tile < lane_.keyTiles(); ++tile)
-      product_.add(seen[at(tile)], runOf(shared_.scores, lane_.key(tile)), operand);
+      product_.add(seen[asIndex(tile)], runOf(shared_.scores, lane_.key(tile)), operand);
     const Tensor column = memory_.y()(_, column_); // (m)
     if_(hasColumn(), [&] {
       eachToken([&](int tile, int v, const Int32 &i) {
         if_(base + i < end, [&] {
-          const Numeric y = seen[at(tile)](v);
+          const Numeric y = seen[asIndex(tile)](v);
           column(base + i) = (skip ? y + *skip * valueOf(base, end, i) : y).to(problem_.y);
         });
       });
@@ -565,7 +567,7 @@ private:
       });
       const std::vector<Vector> decays = decaysOf(tile, width);
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        const Tensor &sum = state[at(tile) + i];
+        const Tensor &sum = state[asIndex(tile) + i];
         sum.store(sum.load() * decays[i]);
         product_.add(sum, rows[i], operand);
       }

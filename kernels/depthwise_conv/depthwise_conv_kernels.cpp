@@ -5,6 +5,7 @@
 //
 // There is no product of matrices here: each element of x meets the filters of its own channel alone,
 // so an instruction of matrices would multiply zeros for the most part.
+#include "blocks/common/as_index.h"
 #include "blocks/products/activation.h"
 #include "conv/images.h"
 #include "depthwise_conv/depthwise_conv_family.h"
@@ -54,7 +55,6 @@ private:
   int size() const { return config_.channels; }
   /// Pieces of the filters of the thread's channels.
   int filters() const { return problem_.multiplier; }
-  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
   /// Where tap `tap` of an element of y lies along an axis, and whether there is an element of x.
   struct Source {
@@ -62,7 +62,7 @@ private:
     std::optional<Boolean> exists; ///< none: it does
   };
   Source sourceOf(int mode, const Int32 &element, const Int32 &tap, bool tested) const {
-    const ConvAxis &axis = work_.axes[index(mode)];
+    const ConvAxis &axis = work_.axes[asIndex(mode)];
     if (!problem_.transposed) {
       const Int32 at = element * axis.stride + tap * axis.dilation - axis.before;
       if (!tested)
@@ -156,9 +156,9 @@ private:
                       .first;
         }
         for (int i = 0; i < filters(); ++i) {
-          Var<Vector> &sum = sums[index(output * filters() + i)];
+          Var<Vector> &sum = sums[asIndex(output * filters() + i)];
           const Vector product =
-              math::fma(found->second.values[index(i)], weights[index(i)], sum.get());
+              math::fma(found->second.values[asIndex(i)], weights[asIndex(i)], sum.get());
           // Where a transposed convolution has no element of x, it has no product either.
           sum = problem_.transposed
                     ? select(Vector::splat(found->second.exists, size()), product, sum.get())
@@ -191,11 +191,11 @@ private:
         const Tensor own = logical_divide(y(Int32(line * p_.out[2] + width + output), _),
                                           size()); // (V, filters / V)
         for (int i = 0; i < filters(); ++i) {
-          const Vector sum = sums[index(output * filters() + i)].get();
+          const Vector sum = sums[asIndex(output * filters() + i)].get();
           own(_, piece_ * filters() + i)
-              .store(
-                  activate(problem_.activation, problem_.bias ? Vector(sum + bias[index(i)]) : sum)
-                      .to(problem_.y)); // (V)
+              .store(activate(problem_.activation,
+                              problem_.bias ? Vector(sum + bias[asIndex(i)]) : sum)
+                         .to(problem_.y)); // (V)
         }
       });
   }
