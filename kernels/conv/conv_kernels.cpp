@@ -229,17 +229,10 @@ const FamilyKernel convSum{
       const Int32 number = counted(Int32(block_idx().x)), group = number / tiles;
       const BlockTile tile = TileScheduler<Int32>({kSumTileM, kSumTileN, product.n}, elements)
                                  .at(Int32(number % tiles));
-      const auto over = [&](std::int64_t n) {
-        return TileOfC({.lanes = target().wave_size(),
-                        .tileM = kSumTileM,
-                        .tileN = kSumTileN,
-                        .threads = kSumThreads,
-                        .n = n},
-                       placeInC(tile));
-      };
+      const TileOfC ofPart = tileOfSum(columnsOfGroup(problem, config), tile);
       GroupEpilogue(problem, p, group)
-          .finish(over(product.n), partSumsOf(problem, config, p, group)
-                                       .total(over(columnsOfGroup(problem, config)), 0));
+          .finish(tileOfSum(product.n, tile),
+                  partSumsOf(problem, config, p, group).total(ofPart, 0));
     }};
 
 } // namespace

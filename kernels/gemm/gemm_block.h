@@ -371,6 +371,15 @@ inline TileOfC tileOfC(const GemmProblem &problem, const GemmConfig &config, std
           placeInC(tile),
           thread};
 }
+/// The tile of C of a block that adds the parts of K, in a matrix of n columns: of C, or of a part's sums.
+inline TileOfC tileOfSum(std::int64_t n, const BlockTile &tile) {
+  return TileOfC({.lanes = target().wave_size(),
+                  .tileM = kSumTileM,
+                  .tileN = kSumTileN,
+                  .threads = kSumThreads,
+                  .n = n},
+                 placeInC(tile));
+}
 /// How a group of sums becomes elements of C, if it needs no scales but one. `p` has that.
 template <class Params> Conversion conversionOf(const GemmProblem &problem, const Params &p) {
   if (problem.scale_c == Scales::per_tensor)

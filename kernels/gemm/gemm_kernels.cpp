@@ -215,15 +215,8 @@ const FamilyKernel kGemmSumCode{
       const BlockTile whole =
           TileScheduler<Int32>({kSumTileM, kSumTileN, problem.n}, p.m).at(Int32(block_idx().x));
       withRows(problem, whole, p, [&](const BlockTile &tile) {
-        const auto over = [&](std::int64_t n) {
-          return TileOfC({.lanes = target().wave_size(),
-                          .tileM = kSumTileM,
-                          .tileN = kSumTileN,
-                          .threads = kSumThreads,
-                          .n = n},
-                         placeInC(tile));
-        };
-        finishParts(problem, over(problem.n), over(columnsOfParts(problem, config)),
+        finishParts(problem, tileOfSum(problem.n, tile),
+                    tileOfSum(columnsOfParts(problem, config), tile),
                     PartSums(partsShape(problem, config), p.workspace, p.m), p);
       });
     }};
