@@ -154,10 +154,7 @@ Support mxSupported(const GemmProblem &problem, const Target &target) {
     return Support::no("with Scales::mx, a lies by rows, and b is prepared or lies by rows");
   if (problem.b_layout == OperandLayout::rows && a.memory_bits() != b.memory_bits())
     return Support::no(ofTypes + "; b of elements shorter than a's is prepared");
-  const auto [groups, blocks, bytes] = PreparedScales::shape(problem.columns(), problem.k);
-  const bool isPreparedB = problem.scale_b_layout == OperandLayout::prepared;
-  if ((isPreparedB ? groups * blocks * bytes : problem.columns() * (problem.k / kMxBlock)) >=
-      kMostBufferBytes)
+  if (mxScalesOfB(problem, problem.columns()) >= kMostBufferBytes)
     return Support::no("the scales of b span more than 1 GiB");
   return {};
 }

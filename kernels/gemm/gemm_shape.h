@@ -50,6 +50,13 @@ inline std::optional<MatrixForm> singleForm(const Target &target, std::int64_t s
 }
 /// The elements of K that share a scale.
 inline constexpr int kMxBlock = 32;
+/// The scales of 32 elements of `rows` rows of b, with those that fill the last blocks of prepared ones.
+inline std::int64_t mxScalesOfB(const GemmProblem &problem, std::int64_t rows) {
+  if (problem.scale_b_layout != OperandLayout::prepared)
+    return rows * (problem.k / kMxBlock);
+  const auto [groups, blocks, bytes] = PreparedScales::shape(rows, problem.k);
+  return groups * blocks * bytes;
+}
 /// The elements of k of a matrix instruction with such scales.
 inline constexpr int kMxTileK = kMxBlock * kMxScalesOfPart;
 /// How operands are moved: elements of 4 bits in pairs, which are the units of K of a loop's shape.

@@ -9,6 +9,7 @@
 
 #include "blocks/facts/gpu_size.h"
 #include "blocks/facts/matrix_form.h"
+#include "gemm/gemm_shape.h"
 
 #include <flydsl/kernels/gemm.h>
 
@@ -303,16 +304,13 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
   }
   if (problem.scale_c == Scales::per_block)
     return target.has(Feature::mfma) ? Tiles(kCdnaBlocksOfC) : Tiles(kRdnaBlocksOfC);
-  const bool hasScales = problem.scale_a == Scales::mx,
-             isPrepared = problem.scale_a_layout == OperandLayout::prepared ||
-                          problem.scale_b_layout == OperandLayout::prepared;
-  if (isWide && hasScales && !few)
+  if (isWide && hasMxScales(problem) && !few)
     return Tiles(kGfx1250Mx).subspan(problem.b.memory_bits() < 8 ? 0 : 1);
   if (isWide)
     return problem.b_layout != OperandLayout::prepared ? Tiles(kGfx1250Unprepared)
            : few                                       ? Tiles(kGfx1250FewRows)
                                                        : Tiles(kGfx1250Tiles);
-  if (isPrepared && problem.a.memory_bits() == 8 && !few &&
+  if (hasPreparedScales(problem) && problem.a.memory_bits() == 8 && !few &&
       problem.b_layout == OperandLayout::prepared)
     return Tiles(kCdnaPreparedScales)
         .subspan(problem.b.memory_bits() < 8                     ? 0

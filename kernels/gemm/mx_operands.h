@@ -37,7 +37,7 @@ inline Expected preparedMxScales(const GemmProblem &problem, const char *name, s
   scales.reason = "a lane loads those of several blocks together";
   return scales;
 }
-/// Prepared scales of the weights of so many experts, each of which has so many rows.
+/// Prepared scales of the weights of experts: `rows` rows of each expert, prepared by themselves.
 inline Expected preparedMxScales(const GemmProblem &problem, const char *name, std::int64_t experts,
                                  std::int64_t rows) {
   Expected scales = preparedMxScales(problem, name, rows);

@@ -53,7 +53,7 @@ private:
     const std::int64_t groups = groupsOf(problem_.b_groups, problem_.k) * columns;
     const std::int64_t scales = hasBlockScales(product_)
                                     ? scaleBlocks(columns) * scaleBlocks(problem_.k)
-                                : hasMxScales(product_)                  ? mxScalesOf(columns)
+                                : hasMxScales(product_) ? mxScalesOfB(product_, columns)
                                 : problem_.scale_b == Scales::per_tensor ? 1
                                                                          : columns;
     return {
@@ -81,13 +81,6 @@ private:
     if (problem_.scale_a_layout == OperandLayout::prepared)
       return at_.tile.row + at_.tile.rows;
     return p_.places;
-  }
-  /// The scales of so many rows of an expert's weights, as they lie.
-  std::int64_t mxScalesOf(std::int64_t rows) const {
-    if (problem_.scale_b_layout != OperandLayout::prepared)
-      return rows * (problem_.k / kMxBlock);
-    const auto [groups, blocks, bytes] = PreparedScales::shape(rows, problem_.k);
-    return groups * blocks * bytes;
   }
   Tensor ids() const { return p_.sortedIds.view(i32, p_.places); } // (places)
   /// The id of a row of the tile.

@@ -79,9 +79,6 @@ Support scalesOfASupported(const GroupedGemmProblem &problem) {
   return {};
 }
 
-/// The rows of c whose prepared scales lie together.
-constexpr int kPreparedRows = PreparedScales::kRows;
-
 /// Whether scales of c are prepared for a second product, if they are.
 Support scalesOfCSupported(const GroupedGemmProblem &problem, const Target &target) {
   constexpr int kColumns = kMxBlock * PreparedScales::kScales;
@@ -105,7 +102,8 @@ Support scalesOfCSupported(const GroupedGemmProblem &problem, const Target &targ
     return no(" and groups is offsets, by which an expert begins at any place; groups is units or "
               "masked, or scale_c_layout is rows");
   const bool isUnits = problem.groups == GroupLayout::units;
-  if (const std::int64_t rows = isUnits ? problem.unit : problem.capacity; rows % kPreparedRows)
+  if (const std::int64_t rows = isUnits ? problem.unit : problem.capacity;
+      rows % PreparedScales::kRows)
     return no(" and " + is(isUnits ? "unit" : "capacity", rows) +
               "; prepared scales are of groups of 32 places, and it is a multiple of that");
   return {};
@@ -265,12 +263,10 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const Target &targ
     return Support::no("a and b are of type f32; " + target.name() +
                        " has no matrix instructions of f32, by which groups are multiplied. Give "
                        "them as f16 or bf16");
-  for (const Support &answer :
-       {Gemm::supported(productOf(problem), target), scalesOfASupported(problem)})
+  for (const Support &answer : {Gemm::supported(productOf(problem), target),
+                                scalesOfASupported(problem), scalesOfCSupported(problem, target)})
     if (!answer)
       return answer;
-  if (const Support answer = scalesOfCSupported(problem, target); !answer)
-    return answer;
   if (tilesFor(problem, kMostRowsOfCall, target).empty())
     return Support::no("no tile has as few rows as a unit, or as many as k has room for");
   return {};
@@ -290,7 +286,7 @@ Support Grouped::supported(const GroupedGemmProblem &problem, const GemmConfig &
   if (problem.groups == GroupLayout::masked && problem.capacity % std::max(config.tile_m, 1))
     return Support::no(is("tile_m", config.tile_m) + "; it divides the capacity, " +
                        to_string(problem.capacity));
-  if (problem.scale_c_layout == OperandLayout::prepared && config.tile_m % kPreparedRows)
+  if (problem.scale_c_layout == OperandLayout::prepared && config.tile_m % PreparedScales::kRows)
     return Support::no(
         is("tile_m", config.tile_m) +
         "; with prepared scales of c, of groups of 32 places, it is a multiple of 32");
