@@ -50,6 +50,20 @@ struct Mixture {
   }
 };
 
+/// The experts of a token with the two largest scores, and the share of the first one: the shares
+/// are those of the softmax over both.
+struct TwoBest {
+  int first, second;
+  double share;
+
+  static TwoBest of(const std::vector<float> &scores, int token) {
+    const float *own = scores.data() + token * experts;
+    std::vector<int> order{0, 1, 2, 3};
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return own[a] > own[b]; });
+    return {order[0], order[1], 1 / (1 + std::exp(double(own[order[1]] - own[order[0]])))};
+  }
+};
+
 /// Weights as products read them.
 fx::DeviceArray<fx::bfloat16_t> prepared(const fk::WeightProblem &problem,
                                          const std::vector<fx::bfloat16_t> &raw) {
@@ -168,20 +182,16 @@ TEST_CASE("a mixture of experts as one plan") {
   stream.synchronize();
   const std::vector<fx::bfloat16_t> got = y.to_host();
   for (int token = 0; token < tokens; ++token) {
-    // The two largest logits; their shares are those of the softmax over the two.
-    const float *own = scores.data() + token * experts;
-    std::vector<int> order{0, 1, 2, 3};
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return own[a] > own[b]; });
-    const double share = 1 / (1 + std::exp(double(own[order[1]] - own[order[0]])));
-    const std::vector<double> best = mixture.result(token, order[0]),
-                              second = mixture.result(token, order[1]);
+    const TwoBest of = TwoBest::of(scores, token);
+    const std::vector<double> best = mixture.result(token, of.first),
+                              second = mixture.result(token, of.second);
     double largest = 0;
     for (int j = 0; j < hidden; ++j)
       largest =
           std::max({largest, std::fabs(best[std::size_t(j)]), std::fabs(second[std::size_t(j)])});
     for (int j = 0; j < hidden; ++j)
       CHECK(std::fabs(double(float(got[std::size_t(token * hidden + j)])) -
-                      (share * best[std::size_t(j)] + (1 - share) * second[std::size_t(j)])) <
+                      (of.share * best[std::size_t(j)] + (1 - of.share) * second[std::size_t(j)])) <
             0.02 * largest);
   }
 }
@@ -251,11 +261,9 @@ TEST_CASE("a mixture in MXFP4 with prepared scales", "[prepared-scales]") {
   stream.synchronize();
   const std::vector<fx::bfloat16_t> got = y.to_host();
   for (int token = 0; token < tokens; ++token) {
-    const float *own = scores.data() + token * experts;
-    std::vector<int> order{0, 1, 2, 3};
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return own[a] > own[b]; });
-    const double share = 1 / (1 + std::exp(double(own[order[1]] - own[order[0]]))),
-                 sum = share * std::ldexp(1, order[0]) + (1 - share) * std::ldexp(1, order[1]);
+    const TwoBest of = TwoBest::of(scores, token);
+    const double sum =
+        of.share * std::ldexp(1, of.first) + (1 - of.share) * std::ldexp(1, of.second);
     // 128 times 64 and 128 times 128, over 256, for expert 0.
     for (int j = 0; j < size; ++j)
       CHECK(double(float(got[std::size_t(token * size + j)])) ==
