@@ -275,6 +275,14 @@ inline constexpr GemmTile kCdnaBlocksOfC[] = {{.m = 64, .n = 256, .bytesK = 128,
                                               {.m = 32, .n = 128, .bytesK = 128, .threads = 256},
                                               {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
                                               {.m = 16, .n = 128, .bytesK = 256, .threads = 256}};
+/// The same for a of 8 bits with prepared scales, whose blocks have 256 elements of K.
+inline constexpr GemmTile kCdnaPreparedBlocksOfC[] = {
+    {.m = 64, .n = 256, .bytesK = 256, .threads = 256},
+    {.m = 64, .n = 128, .bytesK = 256, .threads = 256},
+    {.m = 32, .n = 256, .bytesK = 256, .threads = 256},
+    {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
+    {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
+    {.m = 16, .n = 128, .bytesK = 256, .threads = 256}};
 inline constexpr GemmTile kRdnaBlocksOfC[] = {{.m = 32, .n = 256, .bytesK = 128, .threads = 128},
                                               {.m = 64, .n = 128, .bytesK = 64, .threads = 128},
                                               {.m = 32, .n = 128, .bytesK = 128, .threads = 128},
@@ -302,16 +310,18 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
       return few ? Tiles(kCdnaFewRows) : Tiles(kCdnaNarrow);
     return few ? Tiles(kRdnaNarrowFewRows) : Tiles(kRdnaNarrow);
   }
+  const bool isPreparedOfEight = hasPreparedScales(problem) && problem.a.memory_bits() == 8;
   if (problem.scale_c == Scales::per_block)
-    return target.has(Feature::mfma) ? Tiles(kCdnaBlocksOfC) : Tiles(kRdnaBlocksOfC);
+    return !target.has(Feature::mfma) ? Tiles(kRdnaBlocksOfC)
+           : isPreparedOfEight        ? Tiles(kCdnaPreparedBlocksOfC)
+                                      : Tiles(kCdnaBlocksOfC);
   if (isWide && hasMxScales(problem) && !few)
     return Tiles(kGfx1250Mx).subspan(problem.b.memory_bits() < 8 ? 0 : 1);
   if (isWide)
     return problem.b_layout != OperandLayout::prepared ? Tiles(kGfx1250Unprepared)
            : few                                       ? Tiles(kGfx1250FewRows)
                                                        : Tiles(kGfx1250Tiles);
-  if (hasPreparedScales(problem) && problem.a.memory_bits() == 8 && !few &&
-      problem.b_layout == OperandLayout::prepared)
+  if (isPreparedOfEight && !few && problem.b_layout == OperandLayout::prepared)
     return Tiles(kCdnaPreparedScales)
         .subspan(problem.b.memory_bits() < 8                     ? 0
                  : problem.scale_a_layout == OperandLayout::rows ? 1

@@ -189,10 +189,10 @@ Strided<OnHost, 2> checkScales(const Arguments &arguments, const GroupedGemmProb
                                   : mxScales(product, "scale_b",
                                              {"experts, n, k / 32", experts, columns, ofRow}));
     arguments.checkIf(true, args.scale_a,
-                      isPreparedA ? preparedMxScales(product, "scale_a", rows)
+                      isPreparedA ? preparedMxScales(product, "scale_a", sizes.places)
                                   : mxScales(product, "scale_a", {"m, k / 32", rows, ofRow}));
     if (isPreparedA) {
-      const auto shape = PreparedScales::shape(rows, problem.k);
+      const auto shape = PreparedScales::shape(sizes.places, problem.k);
       return {.address = address(args.scale_a), .stride = {shape[1] * shape[2], shape[2]}};
     }
     return {.address = address(args.scale_a), .stride = {ofRow, 1}};
@@ -337,6 +337,8 @@ GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfi
   const Extents scalesB = prepared(problem.scale_b_layout)
                               ? Extents{experts, shapeB[0], shapeB[1], shapeB[2]}
                               : Extents{experts, columns, k / kMxBlock},
+                scalesA =
+                    scalesOfRowsOfA(problem, prepared(problem.scale_a_layout) ? places : rows),
                 scalesC = prepared(problem.scale_c_layout)
                               ? Extents(shapeC)
                               : Extents{places, scalesOfRowOfC(problem)};
@@ -367,7 +369,7 @@ GroupedGemmArgs Grouped::args(const GroupedGemmProblem &problem, const GemmConfi
           .weights = sampleIf(problem.weights != RoutedWeights::none, sampler, "weights", f32,
                               Extents{places}),
           .scale_a = sampleIf(problem.scale_a != Scales::none, sampler, "scale_a", ofScales,
-                              isMx || blocks ? scalesOfRowsOfA(problem, rows)
+                              isMx || blocks ? scalesA
                               : isOneA       ? Extents{1}
                                              : Extents{rows}),
           .scale_b = sampleIf(problem.scale_b != Scales::none, sampler, "scale_b", ofScales,

@@ -64,13 +64,10 @@ Support pairsSupported(const GroupedGemmProblem &problem) {
   return {};
 }
 
-/// Whether the scales of a may be prepared: its rows follow one another, and experts begin at multiples of 16.
+/// Whether the scales of a may be prepared: experts begin at multiples of 16 places.
 Support scalesOfASupported(const GroupedGemmProblem &problem) {
   if (problem.scale_a_layout == OperandLayout::rows)
     return {};
-  if (problem.a_rows == GroupedRows::tokens)
-    return Support::no("scale_a_layout is prepared and a_rows is tokens; scales of rows that are "
-                       "gathered lie by rows: scale_a_layout is rows");
   if (problem.groups == GroupLayout::offsets)
     return Support::no(
         "scale_a_layout is prepared and groups is offsets, by which an expert begins at any "

@@ -19,7 +19,7 @@ using std::to_string;
 struct Memory {
   std::int64_t places;
   std::int64_t weights, ids, sortedIds, sortedWeights, unitExperts, counts, offsets, totals,
-      slotPlaces, sorting, inside, insideScales, plainInside, results;
+      slotPlaces, sorting, scalesOfX, inside, insideScales, plainInside, results;
   std::int64_t bytes;
 };
 Memory memoryOf(const MoeForwardProblem &problem, const MoeForwardConfig &config, std::int64_t m) {
@@ -40,6 +40,8 @@ Memory memoryOf(const MoeForwardProblem &problem, const MoeForwardConfig &config
   memory.slotPlaces = pieces.take(config.adds ? 0 : slots * 4);
   memory.sorting = pieces.take(static_cast<std::int64_t>(
       Family<MoeSortProblem>::workspaceBytes(parts.sort, config.sort, m)));
+  const auto [groups, blocks, bytes] = PreparedScales::shape(places, problem.hidden);
+  memory.scalesOfX = pieces.take(config.sorts_scales ? groups * blocks * bytes : 0);
   memory.inside = pieces.take(places * problem.inner * problem.x.memory_bits() / 8);
   memory.insideScales = pieces.take(
       places * (parts.inside ? 1 : scalesOfRow(problem, problem.inner)) * problem.scale.bytes());
@@ -61,7 +63,7 @@ Support addsSupported(const MoeForwardProblem &problem, int unit, const Target &
     return Support::no(
         "adds: the second product adds its rows in any order, which any_order of the "
         "problem has to allow");
-  const MoeParts parts = partsOf(problem, unit, true);
+  const MoeParts parts = partsOf(problem, unit, {.adds = true});
   if (const Support sorts =
           ofPart("the sorting", Family<MoeSortProblem>::supported(parts.sort, target));
       !sorts)
@@ -77,9 +79,10 @@ bool addsFew(const MoeForwardProblem &problem, std::int64_t m, const Target &tar
   return gpuSize(target)->xcds == 1 || m * problem.topk() * problem.hidden < kMostAdded;
 }
 MoeForwardConfig configOf(const MoeForwardProblem &problem, int unit, std::int64_t m,
-                          const Target &target, bool adds) {
+                          const Target &target, bool adds, bool sortsScales) {
   const bool routes = m <= tokensRoutedBySorting(problem.router, target);
-  const MoeParts parts = partsOf(problem, unit, adds, routes);
+  const MoeParts parts =
+      partsOf(problem, unit, {.adds = adds, .routes = routes, .sortsScales = sortsScales});
   const std::int64_t places = moe_sort_places(parts.sort, m);
   return {.unit = unit,
           .router = Family<TopkGatingProblem>::choose(problem.router, m, target),
@@ -88,7 +91,31 @@ MoeForwardConfig configOf(const MoeForwardProblem &problem, int unit, std::int64
           .second = Family<GroupedGemmProblem>::choose(parts.second, places, target),
           .reduce = Family<MoeReduceProblem>::choose(parts.reduce, m, target),
           .adds = adds,
-          .routes = routes};
+          .routes = routes,
+          .sorts_scales = sortsScales};
+}
+/// Whether the scales of x may be sorted along.
+Support sortsScalesSupported(const MoeForwardProblem &problem, const Target &target) {
+  if (problem.scales != Scales::mx)
+    return Support::no(
+        "sorts_scales is true; scales that are sorted along are those of Scales::mx");
+  if (!takesPreparedScales(target, problem.x, problem.weight_type()))
+    return Support::no("sorts_scales is true; scales are prepared for the matrix instructions of "
+                       "gfx950, and on " +
+                       target.name() + " sorts_scales is false");
+  return {};
+}
+/// Whether the launch that sorts scales takes less time than it saves. On MI355X it is estimated at 3.7 us, and the first
+/// product of 16 experts of 256 rows, 3,072 x 3,072 in MXFP4, at 56.9 us instead of 63.0, of 8 experts at 38.0 instead of
+/// 42.2. With fewer rows memory bounds it; weights of 8 bits take smaller tiles where both scales are prepared
+/// (bench/silicon/README.md).
+bool sortsMany(const MoeForwardProblem &problem, std::int64_t m, const Target &target) {
+  constexpr std::int64_t kFewestRows = 256, kFewestProducts = 40'000'000'000;
+  const std::int64_t rows = m * problem.topk();
+  return problem.w_scale_layout == OperandLayout::prepared &&
+         problem.weight_type().memory_bits() < 8 && rows >= kFewestRows * problem.experts() &&
+         rows * problem.rows1() >= kFewestProducts / problem.hidden &&
+         sortsScalesSupported(problem, target);
 }
 
 /// The types of x and of the weights, and their scales.
@@ -149,7 +176,7 @@ bool hasPreparedInside(const MoeForwardProblem &problem, int unit) {
 
 } // namespace
 
-MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds, bool routes) {
+MoeParts partsOf(const MoeForwardProblem &problem, int unit, const MoeWays &ways) {
   const bool ofInput = problem.weights == RoutedWeights::input;
   const GroupedGemmProblem product{.a = problem.x,
                                    .b = problem.weight_type(),
@@ -200,9 +227,13 @@ MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds, bool rou
   parts.second.n = problem.hidden;
   parts.second.k = problem.inner;
   parts.second.weights = ofInput ? RoutedWeights::none : RoutedWeights::output;
-  if (routes)
+  if (ways.sortsScales) {
+    parts.sort.scales = scalesOfRow(problem, problem.hidden);
+    parts.first.scale_a_layout = OperandLayout::prepared;
+  }
+  if (ways.routes)
     parts.sort.router = problem.router;
-  if (adds) {
+  if (ways.adds) {
     parts.sort.places = false;
     parts.sort.zeros = problem.hidden * problem.y.bytes();
     parts.second.c_rows = GroupedRows::tokens;
@@ -238,6 +269,9 @@ Support Forward::supported(const MoeForwardProblem &problem, const MoeForwardCon
   if (config.adds)
     if (const Support answer = addsSupported(problem, config.unit, target); !answer)
       return answer;
+  if (config.sorts_scales)
+    if (const Support answer = sortsScalesSupported(problem, target); !answer)
+      return answer;
   const MoeParts parts = partsOf(problem, config);
   // Each part's problem is asked first: its unit is the configuration's.
   for (const Support &answer :
@@ -257,7 +291,8 @@ MoeForwardConfig Forward::choose(const MoeForwardProblem &problem, std::int64_t 
                                  const Target &target) {
   const int unit = unitFor(problem, m);
   return configOf(problem, unit, m, target,
-                  addsSupported(problem, unit, target) && addsFew(problem, m, target));
+                  addsSupported(problem, unit, target) && addsFew(problem, m, target),
+                  sortsMany(problem, m, target));
 }
 
 std::vector<MoeForwardConfig> Forward::candidates(const MoeForwardProblem &problem, std::int64_t m,
@@ -265,8 +300,10 @@ std::vector<MoeForwardConfig> Forward::candidates(const MoeForwardProblem &probl
   std::vector<MoeForwardConfig> all;
   for (int unit : kMixtureUnits)
     for (const bool adds : {true, false})
-      if (!adds || addsSupported(problem, unit, target))
-        all.push_back(configOf(problem, unit, m, target, adds));
+      for (const bool sortsScales : {true, false})
+        if ((!adds || addsSupported(problem, unit, target)) &&
+            (!sortsScales || sortsScalesSupported(problem, target)))
+          all.push_back(configOf(problem, unit, m, target, adds, sortsScales));
   return all;
 }
 
@@ -347,6 +384,10 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
       : hasBlocks ? std::optional(piece(memory.insideScales, problem.scale,
                                         scalesOfRowsOfA(parts.second, places)))
                   : args.scale_h;
+  const auto scalesOfX = config.sorts_scales
+                             ? std::optional(piece(memory.scalesOfX, problem.scale,
+                                                   scalesOfRowsOfA(parts.first, places)))
+                             : std::nullopt;
   const auto plainInside =
       ofRows ? std::optional(piece(memory.plainInside, parts.inside->x, {places, inner}))
              : std::nullopt;
@@ -372,12 +413,14 @@ void Forward::launch(const Call<MoeForwardProblem> &call) {
           .totals = totals,
           .slot_places = slotPlaces,
           .zeros = zeros,
+          .scales = config.sorts_scales ? args.scale_x : std::nullopt,
+          .sorted_scales = scalesOfX,
           .logits = config.routes ? std::optional(args.logits) : std::nullopt,
           .router_bias = hasBias ? args.router_bias : std::nullopt,
           .workspace = sorting});
   launchProducts(launch, parts, config, args,
                  {.a = args.x,
-                  .scaleA = args.scale_x,
+                  .scaleA = scalesOfX ? scalesOfX : args.scale_x,
                   .sortedIds = sortedIds,
                   .inside = inside,
                   .insideScales = ofInside,

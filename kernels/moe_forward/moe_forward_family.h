@@ -20,12 +20,17 @@ struct MoeParts {
   std::optional<InsideRows> inside = {}; ///< h with scales of rows
   MoeReduceProblem reduce;
 };
-/// `adds`: the second product adds its rows to y, and nothing is reduced. `routes`: the sorting chooses
-/// the experts, too.
-MoeParts partsOf(const MoeForwardProblem &problem, int unit, bool adds = false,
-                 bool routes = false);
+/// What parts do besides their own work.
+struct MoeWays {
+  bool adds = false;        ///< the second product adds its rows to y, and nothing is reduced
+  bool routes = false;      ///< the sorting chooses the experts, too
+  bool sortsScales = false; ///< the sorting prepares the scales of x
+};
+MoeParts partsOf(const MoeForwardProblem &problem, int unit, const MoeWays &ways = {});
 inline MoeParts partsOf(const MoeForwardProblem &problem, const MoeForwardConfig &config) {
-  return partsOf(problem, config.unit, config.adds, config.routes);
+  return partsOf(
+      problem, config.unit,
+      {.adds = config.adds, .routes = config.routes, .sortsScales = config.sorts_scales});
 }
 
 /// The scales of w1 and w2, besides those of their groups.

@@ -1,6 +1,7 @@
 #include "moe_sort/moe_sort_family.h"
 
 #include "blocks/common/expert_ids.h"
+#include "blocks/quant/prepared_scales.h"
 #include "frame/arguments.h"
 #include "frame/index_rows.h"
 #include "topk_gating/topk_gating_family.h"
@@ -13,6 +14,12 @@ using Sort = Family<MoeSortProblem>;
 
 constexpr int kMostBlocks = 1024;
 constexpr std::int64_t kMostZeros = std::int64_t(1) << 26;
+
+/// The most scales of a row, the rows of a group of PreparedScales that have words of their own, and the elements
+/// that have a scale.
+constexpr std::int64_t kMostScales = std::int64_t(1) << 20;
+constexpr int kRowsWithWords = 16;
+constexpr int kElementsOfScale = 32;
 
 /// The counters of a block's waves have at most so many bytes where `choose` decides, so that two
 /// blocks fit into 64 KiB of LDS.
@@ -56,6 +63,32 @@ Support routerSupported(const MoeSortProblem &problem) {
   return {};
 }
 
+/// The elements of a row with scales.
+std::int64_t elementsOfScales(const MoeSortProblem &problem) {
+  return problem.scales * kElementsOfScale;
+}
+/// Words of the scales of so many places; 0 without scales.
+std::int64_t wordsOfScales(const MoeSortProblem &problem, std::int64_t places) {
+  const auto [groups, blocks, bytes] = PreparedScales::shape(places, elementsOfScales(problem));
+  return groups * blocks * bytes / 4;
+}
+
+/// Whether scales may be sorted along, if there are some.
+Support scalesSupported(const MoeSortProblem &problem) {
+  const bool isMasked = problem.capacity != 0;
+  if (problem.scales < 0 || problem.scales > kMostScales)
+    return Support::no(is("scales", problem.scales) + "; rows of tokens have 1 to " +
+                       std::to_string(kMostScales) +
+                       " scales that are sorted along, or 0 for none");
+  if (const std::int64_t rows = isMasked ? problem.capacity : problem.unit;
+      problem.scales && rows % kRowsWithWords)
+    return Support::no(is(isMasked ? "capacity" : "unit", rows) +
+                       " and scales are sorted along; an expert begins at a multiple of " +
+                       std::to_string(kRowsWithWords) +
+                       " places then, and it is a multiple of that");
+  return {};
+}
+
 Support problemSupported(const MoeSortProblem &problem) {
   const auto range = [](const char *name, std::int64_t value, std::int64_t least,
                         std::int64_t most) {
@@ -80,8 +113,9 @@ Support problemSupported(const MoeSortProblem &problem) {
     return Support::no(is("zeros", problem.zeros) + "; rows that are set to 0 have a multiple of " +
                        std::to_string(kClearedBytes) + " bytes, up to " +
                        std::to_string(kMostZeros));
-  if (const Support router = routerSupported(problem); !router)
-    return router;
+  if (const Support more = firstRefusal({routerSupported(problem), scalesSupported(problem)});
+      !more)
+    return more;
   if (problem.capacity > kMostPlaces / expertsHere(problem))
     return Support::no(is("capacity", problem.capacity) + "; the places of " +
                        std::to_string(expertsHere(problem)) + " experts have numbers past 32 bits");
@@ -202,11 +236,13 @@ std::size_t Sort::workspaceBytes(const MoeSortProblem &problem, const MoeSortCon
 }
 
 Sort::KernelNames Sort::kernels(const MoeSortProblem &problem, const MoeSortConfig &config) {
-  if (problem.routes())
-    return {&kMoeRouteSort};
-  if (config.blocks == 1)
-    return {&kMoeSort};
-  return {&kMoeSortCount, &kMoeSortScan, &kMoeSortScatter};
+  KernelNames names = problem.routes() ? KernelNames{&kMoeRouteSort}
+                      : config.blocks == 1
+                          ? KernelNames{&kMoeSort}
+                          : KernelNames{&kMoeSortCount, &kMoeSortScan, &kMoeSortScatter};
+  if (problem.scales)
+    names.push_back(&kMoeSortScales);
+  return names;
 }
 
 void Sort::launch(const Call<MoeSortProblem> &call) {
@@ -263,6 +299,18 @@ void Sort::launch(const Call<MoeSortProblem> &call) {
                      .use = Use::written,
                      .align = kClearedBytes,
                      .reason = "as many are set to 0 at a time"});
+  arguments.checkIf(problem.scales != 0, args.scales,
+                    {.name = "scales",
+                     .dtype = f8E8M0FNU,
+                     .shape = {"m, scales", m, problem.scales},
+                     .free = 1,
+                     .align = scalesTogether(problem),
+                     .reason = "a thread loads as many of a row together"});
+  arguments.checkIf(
+      problem.scales != 0, args.sorted_scales, "sorted_scales", [&](const char *name) {
+        return writtenPreparedScales(arguments, name, "places / 32, scales / 8, 256",
+                                     sorted.extents[0], elementsOfScales(problem), "tokens");
+      });
   const std::int64_t workspace =
       arguments.workspace(args.workspace, workspaceBytes(problem, config, m));
   // Padding is written, and places of slots, while other slots are read.
@@ -289,16 +337,25 @@ void Sort::launch(const Call<MoeSortProblem> &call) {
                                      .logits = operandOf<1>(args.logits),
                                      .routerBias = operandOf<0>(args.router_bias)};
   const LaunchConfig all = call.on(config.blocks, config.block);
+  std::size_t launched = 0;
   if (config.blocks == 1) {
     const std::int64_t clearing = problem.zeros ? std::clamp<std::int64_t>(m, 1, kMostClearing) : 0;
-    call.launches.at(0, routes ? kMoeRouteSort : kMoeSort)(call.on(1 + clearing, config.block),
-                                                           call.where, params);
-    return;
+    call.launches.at(launched++, routes ? kMoeRouteSort : kMoeSort)(
+        call.on(1 + clearing, config.block), call.where, params);
+  } else {
+    call.launches.at(launched++, kMoeSortCount)(all, call.where, params);
+    call.launches.at(launched++, kMoeSortScan)(call.over(experts, kScanExperts, kScanBlock),
+                                               call.where, params);
+    call.launches.at(launched++, kMoeSortScatter)(all, call.where, params);
   }
-  call.launches.at(0, kMoeSortCount)(all, call.where, params);
-  call.launches.at(1, kMoeSortScan)(call.over(experts, kScanExperts, kScanBlock), call.where,
-                                    params);
-  call.launches.at(2, kMoeSortScatter)(all, call.where, params);
+  if (const std::int64_t words = wordsOfScales(problem, sorted.extents[0]); words)
+    call.launches.at(launched, kMoeSortScales)(
+        call.over(words, kScalesBlock * kScaleWordsOfThread, kScalesBlock), call.where,
+        {.scales = operandOf<1>(args.scales),
+         .sortedIds = operandOf<0>(args.sorted_ids),
+         .sortedScales = operandOf<0>(args.sorted_scales),
+         .m = static_cast<std::int32_t>(m),
+         .places = static_cast<std::int32_t>(sorted.extents[0])});
 }
 
 MoeSortArgs Sort::args(const MoeSortProblem &problem, const MoeSortConfig &config, std::int64_t m,
@@ -327,6 +384,10 @@ MoeSortArgs Sort::args(const MoeSortProblem &problem, const MoeSortConfig &confi
       .totals = sampler("totals", i32, Extents{3}, Role::output),
       .slot_places = out(problem.places, "slot_places", i32, slots),
       .zeros = out(problem.zeros != 0, "zeros", u8, Extents{m, problem.zeros}),
+      .scales =
+          sampleIf(problem.scales != 0, sampler, "scales", f8E8M0FNU, Extents{m, problem.scales}),
+      .sorted_scales = out(problem.scales != 0, "sorted_scales", f8E8M0FNU,
+                           Extents(PreparedScales::shape(places, elementsOfScales(problem)))),
       .logits = sampleIf(problem.routes(), sampler, "logits", problem.router.logits,
                          Extents{m, problem.router.experts}),
       .router_bias = sampleIf(problem.router.bias, sampler, "router_bias", f32,

@@ -5,6 +5,9 @@
 
 #include <flydsl/kernels/moe_sort.h>
 #include <flydsl/kernels/row.h>
+#include <flydsl/kernels/weight.h>
+
+#include <algorithm>
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -37,7 +40,26 @@ inline constexpr KernelOf<MoeSortParams> kMoeSortScan{"moe_sort_scan"};
 /// Each block puts its slots into their places.
 inline constexpr KernelOf<MoeSortParams> kMoeSortScatter{"moe_sort_scatter"};
 
-/// Threads of a block of that kernel, and the experts that it has: 32 lanes each.
+/// What the kernel that sorts scales along takes.
+template <class Side> struct MoeSortScalesParams {
+  Strided<Side, 1> scales;                  // (m, scales)
+  Strided<Side, 0> sortedIds, sortedScales; // (places), (places / 32, scales / 8, 256)
+  Param<Side, Int32> m, places;
+};
+/// Brings the scales of each place's token into the order of PreparedScales.
+inline constexpr KernelOf<MoeSortScalesParams> kMoeSortScales{"moe_sort_scales"};
+
+/// Threads of a block of that kernel. A thread has two rows of a block of scales, with a stride of 16 places.
+inline constexpr int kScalesBlock = 256;
+/// The words that a thread writes: four, of its two rows.
+inline constexpr int kScaleWordsOfThread = 4;
+/// The scales of a row that a thread loads together.
+inline int scalesTogether(const MoeSortProblem &problem) {
+  return static_cast<int>(
+      std::min<std::int64_t>(problem.scales & -problem.scales, PreparedScales::kScales));
+}
+
+/// Threads of a block of kMoeSortScan, and the experts that it has: 32 lanes each.
 inline constexpr int kScanBlock = 256, kScanExperts = 8;
 
 /// The bytes that a thread sets to 0 at a time.
@@ -63,7 +85,7 @@ template <> struct Family<MoeSortProblem> : FamilyDefaults<MoeSortProblem, &MoeS
   static C choose(const P &problem, std::int64_t m, const Target &target);
   static std::vector<C> candidates(const P &problem, std::int64_t m, const Target &target);
   static std::size_t workspaceBytes(const P &problem, const C &config, std::int64_t m);
-  static KernelNames kernels(const P &, const C &config);
+  static KernelNames kernels(const P &problem, const C &config);
   static std::vector<IndexRow> indexRows(const P &problem, const C &config);
   static void launch(const Call<P> &call);
   static A args(const P &problem, const C &config, std::int64_t m, const Sampler &sampler);

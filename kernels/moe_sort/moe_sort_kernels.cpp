@@ -358,17 +358,112 @@ const FamilyKernel scatterBlocks{kMoeSortScatter, [](const MoeSortParams<OnDevic
                                    countAndPlace(block);
                                  }};
 
+/// The scales of a block of PreparedScales, as threads bring them there: a thread has those of two rows,
+/// with a stride of 16, and writes the four words in which they lie.
+class SortedScales {
+public:
+  SortedScales(const MoeSortScalesParams<OnDevice> &p, const MoeSortProblem &problem)
+      : problem_(problem), p_(p), together_(scalesTogether(problem)),
+        blocks_(static_cast<int>((problem.scales + PreparedScales::kScales - 1) /
+                                 PreparedScales::kScales)),
+        ids_(p.sortedIds.view(i32, p.places)), // (places)
+        scales_(p.scales.view(u8, {p.m, problem.scales / together_, together_}, together_)) {
+  } // (m, loads of a row, scales of a load)
+
+  void run() const {
+    const Int32 number(block_idx().x * kScalesBlock + thread_idx().x),
+        row = number % kRows, block = number / kRows % blocks_, group = number / (kRows * blocks_);
+    const Int32 first = group * PreparedScales::kRows;
+    // The first of 16 places has a slot if one of them has.
+    if_(isTaken(first) | isTaken(first + kRows), [&] {
+      const Halves own = scalesOf(first + row, block), below = scalesOf(first + kRows + row, block);
+      const Tensor words =
+          p_.sortedScales.view(u32, {ceildiv(p_.places, PreparedScales::kRows), blocks_,
+                                     PreparedScales::kBlock / 4}); // (groups, blocks, words)
+      for (int pair = 0; pair < kScaleWordsOfThread; pair += 2) {
+        // Bytes pair and pair + 1 of both rows, by turns.
+        const std::uint32_t ofBoth =
+            0x05010400u + 0x02020202u * static_cast<std::uint32_t>(pair / 2);
+        const Int32 front = permute_bytes(below.front, own.front, ofBoth),
+                    back = permute_bytes(below.back, own.back, ofBoth);
+        words(group, block, row + kRows * pair) = permute_bytes(back, front, 0x05040100u).to(u32);
+        words(group, block, row + kRows * (pair + 1)) =
+            permute_bytes(back, front, 0x07060302u).to(u32);
+      }
+    });
+  }
+
+private:
+  static constexpr int kRows = 16; ///< that have neighbouring words
+  /// The first four and the last four scales of a row in a block, as words.
+  struct Halves {
+    Int32 front, back;
+  };
+  Int32 idOf(const Int32 &place) const {
+    return if_(
+        Boolean(place < p_.places), [&] { return Int32(ids_(place)); },
+        [&] { return Int32(problem_.topk << kTokenBitsOfIds); });
+  }
+  Boolean isTaken(const Int32 &place) const {
+    return Boolean(idOf(place) >> kTokenBitsOfIds < problem_.topk);
+  }
+  /// 0 for padding, and past the row's scales.
+  Halves scalesOf(const Int32 &place, const Int32 &block) const {
+    const Int32 id = idOf(place), token = id & static_cast<std::int32_t>(kTokensOfIds);
+    const Boolean isTaken(id >> kTokenBitsOfIds < problem_.topk);
+    const int loads = PreparedScales::kScales / together_;
+    const auto loadsOfRow = static_cast<std::int32_t>(problem_.scales / together_);
+    const auto load = [&](int i) {
+      const Int32 number = block * loads + i;
+      return if_(
+          Boolean(isTaken & (number < loadsOfRow)),
+          [&] { return Vector(scales_(token, number, _).load()); }, // (scales of a load)
+          [&] { return Vector::splat(std::int64_t(0), together_, u8); });
+    };
+    if (loads == 1) {
+      const Vector words = load(0).bitcast(u32);
+      return {Int32(words.at(0).to(i32)), Int32(words.at(1).to(i32))};
+    }
+    const DType type = together_ == 4 ? u32 : together_ == 2 ? u16 : u8;
+    const auto word = [&](int first) {
+      std::vector<Numeric> parts;
+      for (int i = 0; i < loads / 2; ++i)
+        parts.push_back(load(first + i).bitcast(type).at(0).to(u32)
+                        << static_cast<unsigned>(8 * together_ * i));
+      return Int32(combine<Numeric>(parts, [](const Numeric &a, const Numeric &b) {
+                     return Numeric(a | b);
+                   }).to(i32));
+    };
+    return {word(0), word(loads / 2)};
+  }
+
+  const MoeSortProblem &problem_;
+  const MoeSortScalesParams<OnDevice> &p_;
+  int together_, blocks_;
+  Tensor ids_;    // (places)
+  Tensor scales_; // (m, loads of a row, scales of a load)
+};
+
+const FamilyKernel sortScales{kMoeSortScales, [](const MoeSortScalesParams<OnDevice> &p,
+                                                 const Constexpr<Spec<MoeSortProblem>> &spec) {
+                                SortedScales(p, spec->problem).run();
+                              }};
+
 } // namespace
 
 void Family<MoeSortProblem>::compile(const Compiler<MoeSortProblem> &compiler) {
   const int block = compiler.config().block;
-  if (compiler.problem().routes())
-    return compiler(routeAndSort, block);
-  if (compiler.config().blocks == 1)
-    return compiler(sort, block);
-  compiler(countBlocks, block);
-  compiler(scanBlocks, kScanBlock);
-  compiler(scatterBlocks, block);
+  if (compiler.problem().routes()) {
+    compiler(routeAndSort, block);
+  } else if (compiler.config().blocks == 1) {
+    compiler(sort, block);
+  } else {
+    compiler(countBlocks, block);
+    compiler(scanBlocks, kScanBlock);
+    compiler(scatterBlocks, block);
+  }
+  if (compiler.problem().scales)
+    compiler(sortScales, kScalesBlock);
 }
 
 } // namespace kernels::impl

@@ -168,7 +168,9 @@ private:
   /// The scaled sum of a row of a and a row of an expert's weights, with the bias.
   Bounded sumOf(std::int64_t expert, std::int64_t place, std::int64_t column) const {
     const std::int64_t k = problem_.k, across = (k + 127) / 128, columns = problem_.columns(),
-                       row = problem_.a_rows == GroupedRows::tokens ? tokenOf(place) : place;
+                       row = problem_.a_rows == GroupedRows::tokens ? tokenOf(place) : place,
+                       rowOfMxScales =
+                           problem_.scale_a_layout == OperandLayout::prepared ? place : row;
     const bool isBlocks = problem_.scale_a == Scales::per_block,
                isMx = problem_.scale_a == Scales::mx;
     const std::int64_t scalesOfB = isMx ? mxScales(problem_.scale_b_layout, columns, k) : 0;
@@ -180,9 +182,10 @@ private:
             input("scale_a", row * across + i / 128) *
             input("scale_b", (expert * ((columns + 127) / 128) + column / 128) * across + i / 128);
       if (isMx)
-        product *= input("scale_a", placeOfMxScale(problem_.scale_a_layout, row, i / 32, k)) *
-                   input("scale_b", expert * scalesOfB +
-                                        placeOfMxScale(problem_.scale_b_layout, column, i / 32, k));
+        product *=
+            input("scale_a", placeOfMxScale(problem_.scale_a_layout, rowOfMxScales, i / 32, k)) *
+            input("scale_b",
+                  expert * scalesOfB + placeOfMxScale(problem_.scale_b_layout, column, i / 32, k));
       value += product;
       magnitude += std::fabs(product);
     }

@@ -2,6 +2,8 @@
 #include "reference/reference.h"
 #include "reference/rows.h"
 
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -42,6 +44,41 @@ Outputs expected(const MoeReduceProblem &problem, const RowConfig &, std::int64_
     }
   return {{"y", y}};
 }
+
+namespace {
+
+/// The scales of places with these ids, in the order of PreparedScales. Groups without a slot are not looked at.
+Expected sortedScales(const MoeSortProblem &problem, const Inputs &inputs,
+                      const std::vector<double> &ids) {
+  const std::int64_t places = std::ssize(ids), elements = problem.scales * 32;
+  const auto [groups, blocks, bytes] = PreparedScales::shape(places, elements);
+  const double padding = std::ldexp(1.0, -127);
+  Expected all{std::vector<double>(static_cast<std::size_t>(groups * blocks * bytes), padding),
+               std::vector<double>(static_cast<std::size_t>(groups * blocks * bytes),
+                                   std::numeric_limits<double>::infinity())};
+  const auto idOf = [&](std::int64_t place) {
+    return static_cast<std::int64_t>(ids[static_cast<std::size_t>(place)]);
+  };
+  const auto isTaken = [&](std::int64_t place) {
+    return place < places && idOf(place) >> 24 < problem.topk;
+  };
+  for (std::int64_t group = 0; group < groups; ++group) {
+    bool isWritten = false;
+    for (std::int64_t place = group * 32; place < group * 32 + 32; ++place)
+      isWritten = isWritten || isTaken(place);
+    const std::int64_t first = group * blocks * bytes;
+    if (isWritten)
+      std::fill_n(all.bound.begin() + first, blocks * bytes, 0.0);
+    for (std::int64_t place = group * 32; place < group * 32 + 32; ++place)
+      for (std::int64_t scale = 0; isTaken(place) && scale < problem.scales; ++scale)
+        all.values[static_cast<std::size_t>(PreparedScales::place(place, scale, elements))] =
+            inputs.at("scales")[static_cast<std::size_t>((idOf(place) & 0xffffff) * problem.scales +
+                                                         scale)];
+  }
+  return all;
+}
+
+} // namespace
 
 Outputs expected(const MoeSortProblem &problem, const MoeSortConfig &config, std::int64_t m,
                  const Inputs &inputs) {
@@ -117,6 +154,8 @@ Outputs expected(const MoeSortProblem &problem, const MoeSortConfig &config, std
   }
   if (problem.places)
     outputs["slot_places"] = exact(slotPlaces);
+  if (problem.scales)
+    outputs["sorted_scales"] = sortedScales(problem, inputs, ids);
   if (problem.zeros)
     outputs["zeros"] = exact(filled(m * problem.zeros, 0));
   outputs.merge(routed);

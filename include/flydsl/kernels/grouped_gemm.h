@@ -72,7 +72,8 @@ struct FLYDSL_API GroupedGemmProblem {
   /// Of scales of blocks: f32, or f8E8M0FNU, powers of two, which those of Scales::mx are.
   DType scale = f32;
   /// Of Scales::mx: rows, or prepared on gfx950, which are loaded in a fraction of the time. The scales of each expert's
-  /// weights are prepared by themselves (prepare_expert_scales). Those of a are of rows of places, in units or masked.
+  /// weights are prepared by themselves (prepare_expert_scales). Those of a are of places, in units or masked, also
+  /// where the rows of a are those of tokens (MoeSortProblem::scales).
   OperandLayout scale_a_layout = OperandLayout::rows, scale_b_layout = OperandLayout::rows;
   /// Of scale_c of Scales::mx: rows, or prepared, as a second product takes them for scale_a. n is a multiple of 256
   /// then, and the unit or the capacity one of 32. Groups of 32 places that have rows are written as a whole.
@@ -120,8 +121,8 @@ struct FLYDSL_API GroupedGemmArgs {
   std::optional<TensorArg> weights = {}; ///< (places), f32
   /// Of rows: one for each row of a, and (experts, rows of b), f32; of tensors (1) and (experts). Of
   /// blocks: (rows of a, k / 128) and (experts, rows of b / 128, k / 128); of Scales::mx (rows of a,
-  /// k / 32) and (experts, rows of b, k / 32), prepared (places / 32, k / 256, 256) and (experts,
-  /// rows of b / 32, k / 256, 256). Contiguous; quotients are rounded up.
+  /// k / 32) and (experts, rows of b, k / 32), prepared (places / 32, k / 256, 256), of groups of 32 places of which
+  /// one has a row, and (experts, rows of b / 32, k / 256, 256). Contiguous; quotients are rounded up.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
   /// (1), f32, read; or of blocks (places, n / 128), of Scales::mx (places, n / 32), prepared (places / 32,
   /// n / 256, 256), of type scale, written, contiguous.

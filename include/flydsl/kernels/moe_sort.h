@@ -33,6 +33,11 @@ struct FLYDSL_API MoeSortProblem {
   /// Not 0: rows of so many bytes, one of each of the m tokens, are set to 0 along the way, a multiple of
   /// 16: those that a product adds to (GroupedRows::tokens).
   std::int64_t zeros = 0;
+  /// Not 0: the rows of tokens have so many scales of f8E8M0FNU, one for each 32 elements. Those of each
+  /// place's token are sorted along, in the order of PreparedScales, by a launch after the sorting: what
+  /// products of gathered rows take (GroupedGemmProblem::scale_a_layout). The unit, or the capacity, is a
+  /// multiple of 16.
+  std::int64_t scales = 0;
   /// With experts: the experts of tokens are chosen from logits first, by one kernel with the sorting, for
   /// few tokens. `ids` and `weights` are then written, as topk_gating gives them; ids are read where
   /// they are given. `experts` and `topk` count the router's shared ones, too.
@@ -71,6 +76,10 @@ struct FLYDSL_API MoeSortArgs {
   TensorArg totals;
   std::optional<TensorArg> slot_places = {}; ///< (m, topk), i32: the place of each slot, or -1
   std::optional<TensorArg> zeros = {};       ///< (m, zeros), u8, contiguous rows
+  std::optional<TensorArg> scales = {};      ///< (m, scales), f8E8M0FNU, contiguous rows
+  /// (places / 32, scales / 8, 256), quotients rounded up, f8E8M0FNU, written: groups of 32 places of which
+  /// one has a slot, as a whole. Padding, and what is past the scales of a row, is 0, which stands for 2^-127.
+  std::optional<TensorArg> sorted_scales = {};
   std::optional<TensorArg> logits = {};      ///< (m, router.experts), contiguous rows: a router
   std::optional<TensorArg> router_bias = {}; ///< (router.experts), f32: router.bias
   std::optional<TensorArg> workspace = {};   ///< u8, plan.workspace_bytes(m) or more

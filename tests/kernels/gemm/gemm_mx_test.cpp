@@ -368,6 +368,27 @@ TEST_CASE("tiles of 8 bits with prepared scales spill none") {
   }
 }
 
+// Steps are blocks of 256 elements of K, and waves have whole blocks of 128 columns of C.
+TEST_CASE("products of 8 bits with prepared scales whose results have scales of blocks", "[run]") {
+  GemmProblem problem = mx(fx::f8E4M3FN, fx::f8E4M3FN, 384, 512);
+  problem.scale_a_layout = problem.scale_b_layout = OperandLayout::prepared;
+  problem.c = fx::f8E4M3FN, problem.scale_c = Scales::per_block;
+  const fx::Target target = fx::Target::parse("gfx950");
+  GemmProblem large = problem;
+  large.n = large.k = 4096;
+  for (const GemmConfig &config : fk::configs(large, 2048, target))
+    expectNoSpillsWith(large, config, target);
+  CHECK(fk::choose(large, 2048, target).tile_m == 64);
+  if (!fk::supported(problem, here())) {
+    CHECK(here().name() != "gfx950");
+    return;
+  }
+  SweepCounts counts;
+  for (const GemmConfig &config : fk::configs(problem, 70))
+    runOnce(problem, config, 70, counts);
+  CHECK(counts.compared > 3);
+}
+
 TEST_CASE("every product of the microscaling formats that is supported has a tile") {
   for (const char *name : {"gfx950", "gfx1250"}) {
     const fx::Target target = fx::Target::parse(name);

@@ -3,12 +3,13 @@
 #include "support/structure.h"
 
 #include <flydsl/kernels/moe_sort.h>
+#include <flydsl/kernels/weight.h>
 
 using namespace kernel_tests;
 
 namespace {
 
-using fk::MoeSortProblem, fk::MoeSortConfig;
+using fk::MoeSortProblem, fk::MoeSortConfig, fk::PreparedScales;
 
 /// What a call is given.
 struct Slots {
@@ -66,6 +67,28 @@ Sorted sorted(const MoeSortProblem &problem, const Slots &slots, std::int64_t pl
   return all;
 }
 
+/// The scales of places with these ids, by PreparedScales' definition: groups of 32 places of which one has a slot
+/// are written as a whole, the others keep what they had.
+std::vector<std::uint8_t> withScales(const MoeSortProblem &problem, const std::vector<double> &ids,
+                                     const std::vector<std::uint8_t> &scales,
+                                     std::vector<std::uint8_t> all) {
+  const std::int64_t elements = problem.scales * 32,
+                     ofGroup = PreparedScales::shape(1, elements)[1] * PreparedScales::kBlock;
+  const auto hasSlot = [&](std::size_t place) {
+    return std::int64_t(ids[place]) >> 24 < problem.topk;
+  };
+  for (std::size_t place = 0; place < ids.size(); ++place)
+    if (hasSlot(place))
+      std::fill_n(all.begin() + std::int64_t(place) / 32 * ofGroup, ofGroup, std::uint8_t(0));
+  for (std::size_t place = 0; place < ids.size(); ++place)
+    for (std::int64_t scale = 0; hasSlot(place) && scale < problem.scales; ++scale) {
+      const std::int64_t token = std::int64_t(ids[place]) & 0xffffff;
+      all[std::size_t(PreparedScales::place(std::int64_t(place), scale, elements))] =
+          scales[std::size_t(token * problem.scales + scale)];
+    }
+  return all;
+}
+
 /// Sorts by this configuration, and compares all that comes out.
 void expectSorted(const MoeSortProblem &problem, const MoeSortConfig &config, const Slots &slots) {
   INFO(fx::to_config(problem).str() << " m=" << slots.m << " " << fx::to_config(config).str());
@@ -109,10 +132,27 @@ void expectSorted(const MoeSortProblem &problem, const MoeSortConfig &config, co
     args.zeros = zeros.tensor();
   if (config.blocks > 1)
     args.workspace = workspace.vector();
+  const std::int64_t gap = 16;
+  const auto [groups, blocks, size] = PreparedScales::shape(places, problem.scales * 32);
+  const Operand scales = Operand::input(fx::u8, m, problem.scales,
+                                        integers(std::size_t(m * problem.scales), 7, 1, 254), gap),
+                sortedScales = Operand::output(fx::u8, 1, groups * blocks * size);
+  const auto powers = [](const Operand &bytes, const fx::Extents &shape,
+                         const fx::Extents &strides = {}) {
+    return fx::tensor(bytes.tensor().data(), fx::f8E8M0FNU, shape, strides);
+  };
+  if (problem.scales) {
+    args.scales = powers(scales, {m, problem.scales}, {problem.scales + gap, 1});
+    args.sorted_scales = powers(sortedScales, {groups, blocks, size});
+  }
+  const std::vector<std::uint8_t> unwritten = sortedScales.bytes();
   const fx::Stream stream;
   fk::MoeSortPlan(problem, config)(args, stream);
   stream.synchronize();
   const Sorted expected = sorted(problem, slots, places);
+  if (problem.scales)
+    CHECK(sortedScales.bytes() == withScales(problem, expected.ids, scales.bytes(), unwritten));
+  sortedScales.expectUntouched();
   const auto expectEqual = [](const char *name, const Operand &got,
                               const std::vector<double> &wanted) {
     INFO(name);
@@ -207,6 +247,30 @@ TEST_CASE("rows are set to 0 while slots are sorted", "[run]") {
                   .ids = {0, 5, 1, 1, 2, 5, 0, 3, 4, 2},
                   .weights = integers(10, 1, 0, 9),
                   .tokens = 4});
+}
+
+// Rows whose loads have one to eight scales, blocks that a row ends in, units that end inside of a group of 32 places,
+// and experts without slots.
+TEST_CASE("the scales of tokens are sorted along, in the order of prepared scales", "[run]") {
+  for (const MoeSortConfig &config : ways()) {
+    for (const std::int64_t scales : {1, 6, 8, 12, 90})
+      expectSorted({.experts = 8, .topk = 2, .unit = 16, .scales = scales}, config,
+                   randomSlots({.experts = 8, .topk = 2}, 37, 1));
+    for (const int unit : {48, 128}) {
+      const MoeSortProblem problem{.experts = 20, .topk = 3, .unit = unit, .scales = 40};
+      Slots slots = randomSlots(problem, 50, 2);
+      slots.spare = 2;
+      expectSorted(problem, config, slots);
+      expectSorted(problem, config, sameExpert(problem, 50, 7));
+    }
+    MoeSortProblem masked{.experts = 6, .topk = 2, .unit = 16, .capacity = 48, .scales = 24};
+    expectSorted(masked, config, randomSlots(masked, 60, 3));
+    masked.local = 2, masked.tokens = true;
+    Slots few = randomSlots(masked, 60, 4);
+    few.tokens = 30;
+    expectSorted(masked, config, few);
+    expectSorted({.experts = 12, .topk = 3, .unit = 16, .scales = 8}, config, {});
+  }
 }
 
 TEST_CASE("no tokens are sorted", "[run]") {
@@ -479,8 +543,9 @@ TEST_CASE("moe_sort: another run, a graph, a file", "[run]") {
   expectStructure<MoeSortProblem>(
       {.experts = 32, .topk = 4, .unit = 16, .local = 8, .tokens = true, .places = true},
       {.block = 128, .blocks = 3}, 70);
-  expectStructure<MoeSortProblem>({.experts = 8, .topk = 2, .unit = 16, .capacity = 32},
-                                  {.block = 64, .blocks = 2}, 70);
+  expectStructure<MoeSortProblem>(
+      {.experts = 8, .topk = 2, .unit = 16, .capacity = 32, .scales = 40},
+      {.block = 64, .blocks = 2}, 70);
 }
 
 TEST_CASE("moe_sort has a configuration for every problem that it supports") {
@@ -509,6 +574,16 @@ TEST_CASE("moe_sort says what it does not support") {
         "zeros is 40; rows that are set to 0 have a multiple of 16 bytes, up to 67108864");
   CHECK(why({.experts = 8, .local = 9}) ==
         "local is 9; a rank has 1 to 8 of 8 experts, or 0 for all without a map");
+  for (const std::int64_t scales : {-1, (1 << 20) + 1})
+    CHECK(why({.experts = 8, .scales = scales}) ==
+          "scales is " + std::to_string(scales) +
+              "; rows of tokens have 1 to 1048576 scales that are sorted along, or 0 for none");
+  CHECK(why({.experts = 8, .unit = 8, .scales = 4}) ==
+        "unit is 8 and scales are sorted along; an expert begins at a multiple of 16 places then, "
+        "and it is a multiple of that");
+  CHECK(why({.experts = 8, .unit = 8, .capacity = 40, .scales = 4}) ==
+        "capacity is 40 and scales are sorted along; an expert begins at a multiple of 16 places "
+        "then, and it is a multiple of that");
   const auto whyNot = [&](const MoeSortConfig &config) {
     return fk::supported(MoeSortProblem{.experts = 2048}, config, target).why;
   };
@@ -557,6 +632,39 @@ TEST_CASE("moe_sort refuses arguments that do not fit") {
                 [&](auto &args) {
                   args.ids = fx::tensor(args.ids.data(), fx::i32, {std::int64_t(1) << 24, 2});
                 });
+  MoeSortProblem withScales = problem;
+  withScales.scales = 12;
+  const fk::MoeSortPlan scaled(withScales, {.block = 64});
+  const Operands<MoeSortProblem> ofScaled(withScales, scaled.config(), 10);
+  const auto expectRefusalOfScales = [&](const std::string &text, auto change) {
+    fk::MoeSortArgs args = ofScaled.args();
+    change(args);
+    const std::string got = messageOf([&] { scaled(args); });
+    INFO(got);
+    CHECK(got.find("moe_sort: " + text) != std::string::npos);
+  };
+  const auto powers = [](const std::optional<fx::TensorArg> &tensor, const fx::Extents &shape,
+                         const fx::Extents &strides = {}) {
+    return fx::tensor(tensor->data(), fx::f8E8M0FNU, shape, strides);
+  };
+  expectRefusalOfScales("scales has the shape (10, 11); (m, scales) = (10, 12) is expected",
+                        [&](auto &args) {
+                          args.scales = powers(args.scales, {10, 11});
+                        });
+  expectRefusalOfScales("sorted_scales has the shape (128, 12); (places / 32, scales / 8, 256) = "
+                        "(4, 2, 256) is expected",
+                        [&](auto &args) {
+                          args.sorted_scales = powers(args.sorted_scales, {128, 12});
+                        });
+  for (const std::int64_t stride : {14, -12})
+    expectRefusalOfScales("scales has ", [&](auto &args) {
+      args.scales = powers(args.scales, {10, 12}, {stride, 1});
+    });
+  expectRefusalOfScales("sorted_scales is missing; the problem has it",
+                        [](auto &args) { args.sorted_scales.reset(); });
+  expectRefusalOfScales("sorted_scales shares memory with scales", [&](auto &args) {
+    args.scales = powers(args.sorted_scales, {10, 12});
+  });
   const MoeSortProblem masked{.experts = 8, .topk = 2, .unit = 16, .capacity = 16};
   const fk::MoeSortPlan other(masked, {.block = 64, .blocks = 2});
   const Operands<MoeSortProblem> rest(masked, other.config(), 10);

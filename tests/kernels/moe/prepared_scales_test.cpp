@@ -1,6 +1,7 @@
 // Grouped products and mixtures whose scales of 32 elements are prepared, on gfx950: they give the bits that scales by
 // rows give.
 #include "support/size_sweep.h"
+#include "support/structure.h"
 
 #include <flydsl/kernels/moe_forward.h>
 
@@ -98,6 +99,16 @@ void expectSameBits(const P &problem, const P &byRows, std::int64_t m,
       }
   REQUIRE(kept.size() == scales.size());
   CHECK(resultsOf(problem) == expected);
+}
+/// The results of one call.
+Bytes resultsOf(const MoeForwardProblem &problem, const fk::MoeForwardConfig &config,
+                std::int64_t m) {
+  Operands<MoeForwardProblem> operands(problem, config, m);
+  operands.fill(1);
+  const fx::Stream stream;
+  fk::MoeForwardPlan(problem, config)(operands.args(), stream);
+  stream.synchronize();
+  return operands.results();
 }
 void expectSameBits(const GroupedGemmProblem &problem, std::int64_t m) {
   using Args = fk::GroupedGemmArgs;
@@ -209,6 +220,50 @@ TEST_CASE("prepared scales of results are those of rows, in another order", "[ru
   CHECK(counts.compared == 2);
 }
 
+// The scales of gathered rows by the order of places, as moe_sort makes them: units that end inside of a group of 32
+// places, and K that ends inside of a block of 256 elements.
+TEST_CASE("mixtures whose scales of x are sorted along give the bits of scales by rows", "[run]") {
+  MoeForwardProblem problem = mixture();
+  problem.hidden = 352;
+  if (!fk::supported(problem, here())) {
+    CHECK(here().name() != "gfx950");
+    return;
+  }
+  for (const fx::DType x : {fx::f4E2M1FN, fx::f8E4M3FN})
+    for (const OperandLayout layout : {OperandLayout::rows, kPrepared})
+      for (const std::int64_t m : {9, 50}) {
+        problem.x = x;
+        problem.w = fx::f4E2M1FN;
+        problem.w_scale_layout = layout;
+        const auto configs = fk::configs(problem, m);
+        const auto found =
+            std::find_if(configs.begin(), configs.end(),
+                         [](const fk::MoeForwardConfig &each) { return each.sorts_scales; });
+        REQUIRE(found != configs.end());
+        INFO(fx::to_config(problem).str() << " m=" << m << " " << fx::to_config(*found).str());
+        fk::MoeForwardConfig plain = *found;
+        plain.sorts_scales = false;
+        CHECK(resultsOf(problem, *found, m) == resultsOf(problem, plain, m));
+        SweepCounts counts;
+        if (m == 9)
+          runOnce(problem, *found, m, counts);
+      }
+  // Experts of many rows have them by themselves, if their weights have 4 bits.
+  const auto sorts = [](fx::DType w, std::int64_t hidden, std::int64_t m) {
+    MoeForwardProblem large = mixture();
+    large.router = {.experts = 8, .topk = 2};
+    large.x = fx::f8E4M3FN;
+    large.w = w;
+    large.hidden = hidden;
+    large.inner = 3072;
+    return fk::choose(large, m).sorts_scales;
+  };
+  CHECK(sorts(fx::f4E2M1FN, 3072, 2048));
+  CHECK(!sorts(fx::f4E2M1FN, 3072, 1000));
+  CHECK(!sorts(fx::f4E2M1FN, 256, 2048));
+  CHECK(!sorts(fx::f8E4M3FN, 3072, 2048));
+}
+
 // Units of 32 places and more, and an inner size of whole blocks of 256: h has prepared scales, too.
 TEST_CASE("mixtures whose h has prepared scales give the bits of scales by rows", "[run]") {
   MoeForwardProblem problem = mixture();
@@ -227,6 +282,23 @@ TEST_CASE("mixtures whose h has prepared scales give the bits of scales by rows"
     expectSameBits(problem, byRows, m,
                    {{"scale1", &Args::scale1, problem.experts(), problem.rows1(), problem.hidden},
                     {"scale2", &Args::scale2, problem.experts(), problem.hidden, problem.inner}});
+}
+
+TEST_CASE("grouped products and mixtures with prepared scales: another run, a graph, a file",
+          "[run]") {
+  GroupedGemmProblem product = grouped(fx::f4E2M1FN, fx::f4E2M1FN, 256, 288);
+  product.c = fx::f4E2M1FN, product.scale_c = Scales::mx;
+  product.scale_a_layout = product.scale_c_layout = kPrepared;
+  MoeForwardProblem whole = mixture();
+  whole.inner = 256;
+  if (!fk::supported(product, here())) {
+    CHECK(here().name() != "gfx950");
+    return;
+  }
+  expectStructure(product, fk::choose(product, 60), 60);
+  fk::MoeForwardConfig config = fk::choose(whole, 40);
+  config.sorts_scales = true;
+  expectStructure(whole, config, 40);
 }
 
 // A workspace that nothing was written to: the second product loads no scales that the first one has not
@@ -350,9 +422,7 @@ TEST_CASE("prepared scales of groups and mixtures that do not fit are refused") 
   CHECK(why([](auto &) {}, "gfx1250") ==
         "scales are prepared for the matrix instructions of gfx950; on gfx1250 scale_a_layout and "
         "scale_b_layout are rows");
-  CHECK(why([](auto &p) { p.a_rows = GroupedRows::tokens; }) ==
-        "scale_a_layout is prepared and a_rows is tokens; scales of rows that are gathered lie by "
-        "rows: scale_a_layout is rows");
+  CHECK(why([](auto &p) { p.a_rows = GroupedRows::tokens; }) == "");
   CHECK(why([](auto &p) { p.groups = GroupLayout::offsets; }) ==
         "scale_a_layout is prepared and groups is offsets, by which an expert begins at any place; "
         "prepared scales are of groups that begin at multiples of 16: scale_a_layout is rows, or "
@@ -398,6 +468,17 @@ TEST_CASE("prepared scales of groups and mixtures that do not fit are refused") 
                       fx::Target::parse("gfx950"))
             .why == "tile_m is 16; with prepared scales of c, of groups of 32 places, it is a "
                     "multiple of 32");
+  fk::MoeForwardConfig sorts = fk::choose(mixture(), 9, fx::Target::parse("gfx950"));
+  sorts.sorts_scales = true;
+  CHECK(fk::supported(mixture(), sorts, fx::Target::parse("gfx950")).why == "");
+  MoeForwardProblem plain = mixture();
+  plain.w_scale_layout = OperandLayout::rows;
+  CHECK(fk::supported(plain, sorts, fx::Target::parse("gfx1250")).why ==
+        "sorts_scales is true; scales are prepared for the matrix instructions of gfx950, and on "
+        "gfx1250 sorts_scales is false");
+  plain.x = fx::bf16, plain.scales = Scales::none, plain.scale = fx::f32;
+  CHECK(fk::supported(plain, sorts, fx::Target::parse("gfx942")).why ==
+        "sorts_scales is true; scales that are sorted along are those of Scales::mx");
   const auto whyMixture = [](auto change, const char *target = "gfx950") {
     MoeForwardProblem problem = mixture();
     change(problem);

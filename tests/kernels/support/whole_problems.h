@@ -23,7 +23,7 @@ inline const flydsl::kernels::MoeForwardProblem kWholeMixture{
     .local = 4,
     .tokens = true};
 inline const flydsl::kernels::MoeSortProblem kWholeSort{
-    .experts = 12, .topk = 3, .unit = 16, .local = 5, .tokens = true, .places = true};
+    .experts = 12, .topk = 3, .unit = 16, .local = 5, .tokens = true, .places = true, .scales = 12};
 inline const flydsl::kernels::SamplingProblem kWholeSampling{
     .vocabulary = 40,
     .temperature = true,
