@@ -271,18 +271,17 @@ inline constexpr GemmTile kGfx1250Unprepared[] = {
 /// Tiles of whole blocks of 128 columns of C, also where half of a tile's columns are gates.
 inline constexpr GemmTile kCdnaBlocksOfC[] = {{.m = 64, .n = 256, .bytesK = 128, .threads = 256},
                                               {.m = 64, .n = 128, .bytesK = 128, .threads = 256},
-                                              {.m = 32, .n = 256, .bytesK = 128, .threads = 256},
-                                              {.m = 32, .n = 128, .bytesK = 128, .threads = 256},
+                                              {.m = 32, .n = 256, .bytesK = 256, .threads = 256},
+                                              {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
                                               {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
                                               {.m = 16, .n = 128, .bytesK = 256, .threads = 256}};
-/// The same for a of 8 bits with prepared scales, whose blocks have 256 elements of K.
-inline constexpr GemmTile kCdnaPreparedBlocksOfC[] = {
-    {.m = 64, .n = 256, .bytesK = 256, .threads = 256},
-    {.m = 64, .n = 128, .bytesK = 256, .threads = 256},
-    {.m = 32, .n = 256, .bytesK = 256, .threads = 256},
-    {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
-    {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
-    {.m = 16, .n = 128, .bytesK = 256, .threads = 256}};
+/// The same for CDNA4, whose LDS has room for longer steps of more blocks. (bench/kernels/README.md has the estimates.)
+inline constexpr GemmTile kCdna4BlocksOfC[] = {{.m = 64, .n = 256, .bytesK = 256, .threads = 256},
+                                               {.m = 64, .n = 128, .bytesK = 256, .threads = 256},
+                                               {.m = 32, .n = 256, .bytesK = 256, .threads = 256},
+                                               {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
+                                               {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
+                                               {.m = 16, .n = 128, .bytesK = 256, .threads = 256}};
 inline constexpr GemmTile kRdnaBlocksOfC[] = {{.m = 32, .n = 256, .bytesK = 128, .threads = 128},
                                               {.m = 64, .n = 128, .bytesK = 64, .threads = 128},
                                               {.m = 32, .n = 128, .bytesK = 128, .threads = 128},
@@ -290,6 +289,13 @@ inline constexpr GemmTile kRdnaBlocksOfC[] = {{.m = 32, .n = 256, .bytesK = 128,
                                               {.m = 16, .n = 128, .bytesK = 128, .threads = 128},
                                               {.m = 32, .n = 256, .bytesK = 128, .threads = 256},
                                               {.m = 16, .n = 256, .bytesK = 256, .threads = 256}};
+/// The same for gfx1250.
+inline constexpr GemmTile kGfx1250BlocksOfC[] = {
+    {.m = 64, .n = 128, .bytesK = 256, .threads = 128},
+    {.m = 32, .n = 256, .bytesK = 256, .threads = 128},
+    {.m = 32, .n = 128, .bytesK = 256, .threads = 128},
+    {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
+    {.m = 16, .n = 128, .bytesK = 256, .threads = 128}};
 /// The most rows of A of a product without matrix instructions, which each wave keeps in registers, and
 /// up to how many rows it is chosen.
 inline constexpr int kMostVectorRows = 4, kVectorRows = 2;
@@ -312,9 +318,10 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
   }
   const bool isPreparedOfEight = hasPreparedScales(problem) && problem.a.memory_bits() == 8;
   if (problem.scale_c == Scales::per_block)
-    return !target.has(Feature::mfma) ? Tiles(kRdnaBlocksOfC)
-           : isPreparedOfEight        ? Tiles(kCdnaPreparedBlocksOfC)
-                                      : Tiles(kCdnaBlocksOfC);
+    return isWide                       ? Tiles(kGfx1250BlocksOfC)
+           : !target.has(Feature::mfma) ? Tiles(kRdnaBlocksOfC)
+           : lds_banks(target) == 64    ? Tiles(kCdna4BlocksOfC)
+                                        : Tiles(kCdnaBlocksOfC);
   if (isWide && hasMxScales(problem) && !few)
     return Tiles(kGfx1250Mx).subspan(problem.b.memory_bits() < 8 ? 0 : 1);
   if (isWide)
