@@ -59,6 +59,8 @@ SAMPLED = 2e10
 # The tiles that each compute unit has then, at most. A unit that holds 1, 2, 3 or 6 tiles at a time is full in all of its rounds; how many it
 # holds depends on the kernel, and is not looked at.
 ROUNDS = 6
+# From so many rows of an expert, and multiply-adds, on the scales of x are sorted along
+SORTED_ROWS, SORTED_WORK = 256, 4e10
 # The tiles of a part of the experts are at least this much of what whole rounds have; otherwise all experts are executed
 FULL = 0.97
 # Microseconds of a launch before its first tile and after its last one: dispatch, and the first touch of code, arguments and memory (docs/emulator.md)
@@ -79,7 +81,19 @@ def grouped(model, operands, results, tokens, stage):
     else:
         n, k, rest = hidden, inner, "c=bf16 weights=output"
     width = 2 * n if stage == 1 else n
-    return f"grouped_gemm {operands} {rest} experts={drawn} n={n} k={k} unit={unit} topk={topk}", places, places * width * k
+    work = places * width * k
+    if MX in operands:
+        rest += preparedScales(operands, stage, inner, unit, rows, work)
+    return f"grouped_gemm {operands} {rest} experts={drawn} n={n} k={k} unit={unit} topk={topk}", places, work
+
+
+def preparedScales(operands, stage, inner, unit, rows, work):
+    """The layouts of scales that a mixture of these weights takes: those of weights are prepared, those of h if they may be, and those of x are
+    sorted along where that is estimated to take less time (sortsMany in moe_forward.cpp)."""
+    ofInside = inner % 256 == 0 and unit % 32 == 0
+    ofX = "b=f4" in operands and rows >= SORTED_ROWS and work >= SORTED_WORK
+    layouts = [("b", True), ("a", ofX if stage == 1 else ofInside), ("c", stage == 1 and ofInside)]
+    return "".join(f" scale_{operand}_layout=prepared" for operand, isPrepared in layouts if isPrepared)
 
 
 def published(rows, sizes, types):

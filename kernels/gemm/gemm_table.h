@@ -275,8 +275,10 @@ inline constexpr GemmTile kCdnaBlocksOfC[] = {{.m = 64, .n = 256, .bytesK = 128,
                                               {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
                                               {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
                                               {.m = 16, .n = 128, .bytesK = 256, .threads = 256}};
-/// The same for CDNA4, whose LDS has room for longer steps of more blocks. (bench/kernels/README.md has the estimates.)
-inline constexpr GemmTile kCdna4BlocksOfC[] = {{.m = 64, .n = 256, .bytesK = 256, .threads = 256},
+/// The same for CDNA4, with longer steps. (bench/kernels/README.md has the estimates.) The first tile is for gated products
+/// and those without scales of blocks of K: with the second one a SIMD has registers for one wave.
+inline constexpr GemmTile kCdna4BlocksOfC[] = {{.m = 64, .n = 256, .bytesK = 128, .threads = 256},
+                                               {.m = 64, .n = 256, .bytesK = 256, .threads = 256},
                                                {.m = 64, .n = 128, .bytesK = 256, .threads = 256},
                                                {.m = 32, .n = 256, .bytesK = 256, .threads = 256},
                                                {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
@@ -317,10 +319,11 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
     return few ? Tiles(kRdnaNarrowFewRows) : Tiles(kRdnaNarrow);
   }
   const bool isPreparedOfEight = hasPreparedScales(problem) && problem.a.memory_bits() == 8;
+  const bool hasScaledSteps = !problem.gated && (hasBlockScales(problem) || hasMxScales(problem));
   if (problem.scale_c == Scales::per_block)
     return isWide                       ? Tiles(kGfx1250BlocksOfC)
            : !target.has(Feature::mfma) ? Tiles(kRdnaBlocksOfC)
-           : lds_banks(target) == 64    ? Tiles(kCdna4BlocksOfC)
+           : lds_banks(target) == 64    ? Tiles(kCdna4BlocksOfC).subspan(hasScaledSteps ? 1 : 0)
                                         : Tiles(kCdnaBlocksOfC);
   if (isWide && hasMxScales(problem) && !few)
     return Tiles(kGfx1250Mx).subspan(problem.b.memory_bits() < 8 ? 0 : 1);
