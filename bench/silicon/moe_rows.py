@@ -5,10 +5,12 @@
 
 TABLE is aiter's tuned tables of fused mixtures (`tuned_fmoe`): a row has a model's sizes, a number of tokens, and the microseconds of both
 stages, or those of one kernel that does both. The least time of each stage of a shape is taken, of the products of PARTS; where one kernel for
-both is the best that is published, it stands as the stage "both", next to the sum of the library's two. Times that would take more than the peak of PEAKS are left out. Of the models below, the numbers of tokens
+both is the best that is published, it stands as the stage "both", next to the sum of the library's two. Times that would take more than nearly the peak of PEAKS, and those that are repeated for
+four times as many tokens, are left out. Of the models below, the numbers of tokens
 with fewer than MOST multiply-adds, padding included, and those of the list TOKENS, such as 16,4096, are estimated, those with the fewest
 first: `fly-kernels time` of what `choose` gives for the stage as a grouped product, whose multiply-adds the emulator leaves out. Tokens are routed evenly, as in aiter's tests, which draw experts by chance: so many experts have rows as are expected
-to be drawn, with as many rows each. Experts are alike then, and a stage with SAMPLED multiply-adds or more is executed with so many of them as give each compute unit up to ROUNDS tiles. The column `executed` says how
+to be drawn, with as many rows each. Scales of 32 elements are prepared, as a mixture takes them; the launch that sorts those of x along is not in the
+stage's time. Experts are alike then, and a stage with SAMPLED multiply-adds or more is executed with so many of them as give each compute unit up to ROUNDS tiles. The column `executed` says how
 many these are, and is empty where all experts are executed. The time past that of a launch is taken to grow with the tiles of a compute unit. With `report`, a summary of such a table goes to stderr; rows that are
 estimated from a part of their experts are in lines of their own.
 """
@@ -53,14 +55,18 @@ CLASSES = {
 }
 # Floating-point operations a microsecond at the peak of a part's matrix units, by the bits of operands: a time that claims more is left out
 PEAKS = {"MI355X": {4: 10.07e9, 8: 5.03e9, 16: 2.52e9}, "MI300X": {8: 2.61e9, 16: 1.31e9}, "MI308X": {8: 0.69e9, 16: 0.35e9}}
+# The share of it that a time may claim. No published product of these tables that is not repeated comes near it.
+REACHED = 0.9
+# A time that is less than so many times that of a quarter of the tokens is another call's
+REPEATED = 1.2
 UNITS = (16, 32, 64, 128)
 # Multiply-adds from which on a part of the experts may be executed
 SAMPLED = 2e10
 # The tiles that each compute unit has then, at most. A unit that holds 1, 2, 3 or 6 tiles at a time is full in all of its rounds; how many it
 # holds depends on the kernel, and is not looked at.
 ROUNDS = 6
-# From so many rows of an expert, and multiply-adds, on the scales of x are sorted along
-SORTED_ROWS, SORTED_WORK = 256, 4e10
+# The scales of x are sorted along from so many rows of an expert and so many multiply-adds on
+SORTED_ROWS, SORTED_WORK = 160, 4e10
 # The tiles of a part of the experts are at least this much of what whole rounds have; otherwise all experts are executed
 FULL = 0.97
 # Microseconds of a launch before its first tile and after its last one: dispatch, and the first touch of code, arguments and memory (docs/emulator.md)
@@ -83,7 +89,8 @@ def grouped(model, operands, results, tokens, stage):
     width = 2 * n if stage == 1 else n
     work = places * width * k
     if MX in operands:
-        rest += preparedScales(operands, stage, inner, unit, rows, work)
+        slots = tokens * topk
+        rest += preparedScales(operands, stage, inner, unit, slots / experts, slots * 2 * inner * hidden)
     return f"grouped_gemm {operands} {rest} experts={drawn} n={n} k={k} unit={unit} topk={topk}", places, work
 
 
@@ -156,7 +163,13 @@ def executedOf(counts):
 def isPossible(part, name, us, tokens, model, stages):
     """Whether the part's matrix units can do the work of a row in its time."""
     bits = 4 if name == "fp4" else 8 if name.startswith("fp8") else 16
-    return 2 * sum(tokens * model[3] * work / places for _, places, work in stages) <= us * PEAKS[part][bits]
+    return 2 * sum(tokens * model[3] * work / places for _, places, work in stages) <= us * PEAKS[part][bits] * REACHED
+
+
+def isRepeated(best, tokens, stage):
+    """Whether the table has nearly the same time for a quarter of the tokens, 1,024 and more, or fewer of these."""
+    us = best[tokens, stage][0]
+    return any(one == stage and 1024 <= fewer <= tokens // 4 and us < REPEATED * best[fewer, one][0] for fewer, one in best)
 
 
 def ofTarget(gfx, text):
@@ -170,10 +183,11 @@ def main(table, program, most, some):
         ofPart = [row for row in rows if row["gfx"] == gfx and row["cu_num"] == units]
         for model, sizes in MODELS.items():
             for name, (types, operands, results) in CLASSES.items():
-                for (tokens, stage), (us, kernel) in published(ofPart, sizes, tuple(ofTarget(gfx, one) for one in types)).items():
+                best = published(ofPart, sizes, tuple(ofTarget(gfx, one) for one in types))
+                for (tokens, stage), (us, kernel) in best.items():
                     stages = [grouped(sizes, ofTarget(gfx, operands), ofTarget(gfx, results), tokens, one) for one in ((1, 2) if stage == "both" else (stage,))]
                     work = sum(one[2] for one in stages)
-                    if (work < most or tokens in some) and isPossible(part, name, us, tokens, sizes, stages):
+                    if (work < most or tokens in some) and isPossible(part, name, us, tokens, sizes, stages) and not isRepeated(best, tokens, stage):
                         shapes.append((work, gfx, int(units), part, model, name, tokens, stage, us, kernel, stages))
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(["part", "model", "class", "tokens", "stage", "published_us", "kernel", "estimated_us", "problem", "configuration", "executed"])

@@ -215,7 +215,8 @@ PreparedMxTile preparedMxTile(const Strided<OnDevice, Modes> &scales, const MxRo
 }
 
 /// The scales of 32 elements of K of a tile, from the start of its part of K on: (tileM, K / 32) of A, and
-/// (tileN / halves, K / 32) of a half of B.
+/// (tileN / halves, K / 32) of a half of B. Prepared ones of A are those of the tile's places, also where its rows are
+/// gathered.
 template <class Params>
 MxScalesOfRows mxScalesOfA(const RowsOfA &rows, const GemmProblem &problem, const LoopShape &shape,
                            const BlockTile &tile, const Params &p) {

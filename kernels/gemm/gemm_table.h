@@ -56,6 +56,9 @@ inline constexpr GemmTile kCdnaTiles[] = {
     {.m = 16, .n = 128, .bytesK = 256, .threads = 256},
     {.m = 16, .n = 64, .bytesK = 512, .threads = 256},
 };
+/// The first of them that products with scales of blocks of K take: each step ends with a multiply-add for each sum, which other
+/// waves hide, and with larger tiles a SIMD has registers for one wave. (bench/kernels/README.md has the estimates.)
+inline constexpr std::size_t kCdnaOfBlockScales = 3, kCdna4OfBlockScales = 2;
 /// Tiles for a of 8 bits with prepared scales, whose blocks have 256 elements of K. Weights of 8 bits do not take the
 /// first one, for which a lane has no room. They take the second one only if the scales of a lie by rows, which each
 /// wave loads for all rows of its tile. (bench/silicon/README.md has the estimates.)
@@ -275,15 +278,22 @@ inline constexpr GemmTile kCdnaBlocksOfC[] = {{.m = 64, .n = 256, .bytesK = 128,
                                               {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
                                               {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
                                               {.m = 16, .n = 128, .bytesK = 256, .threads = 256}};
-/// The same for CDNA4, with longer steps. (bench/kernels/README.md has the estimates.) The first tile is for gated products
-/// and those without scales of blocks of K: with the second one a SIMD has registers for one wave.
-inline constexpr GemmTile kCdna4BlocksOfC[] = {{.m = 64, .n = 256, .bytesK = 128, .threads = 256},
-                                               {.m = 64, .n = 256, .bytesK = 256, .threads = 256},
+/// The same for CDNA4, with longer steps. (bench/kernels/README.md has the estimates.)
+inline constexpr GemmTile kCdna4BlocksOfC[] = {{.m = 64, .n = 256, .bytesK = 256, .threads = 256},
                                                {.m = 64, .n = 128, .bytesK = 256, .threads = 256},
                                                {.m = 32, .n = 256, .bytesK = 256, .threads = 256},
                                                {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
                                                {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
                                                {.m = 16, .n = 128, .bytesK = 256, .threads = 256}};
+/// The same for gated products and for those without scales of blocks of K, where the first of these tiles would leave a SIMD
+/// registers for one wave.
+inline constexpr GemmTile kCdna4ShortBlocksOfC[] = {
+    {.m = 64, .n = 256, .bytesK = 128, .threads = 256},
+    {.m = 64, .n = 128, .bytesK = 256, .threads = 256},
+    {.m = 32, .n = 256, .bytesK = 256, .threads = 256},
+    {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
+    {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
+    {.m = 16, .n = 128, .bytesK = 256, .threads = 256}};
 inline constexpr GemmTile kRdnaBlocksOfC[] = {{.m = 32, .n = 256, .bytesK = 128, .threads = 128},
                                               {.m = 64, .n = 128, .bytesK = 64, .threads = 128},
                                               {.m = 32, .n = 128, .bytesK = 128, .threads = 128},
@@ -291,7 +301,8 @@ inline constexpr GemmTile kRdnaBlocksOfC[] = {{.m = 32, .n = 256, .bytesK = 128,
                                               {.m = 16, .n = 128, .bytesK = 128, .threads = 128},
                                               {.m = 32, .n = 256, .bytesK = 128, .threads = 256},
                                               {.m = 16, .n = 256, .bytesK = 256, .threads = 256}};
-/// The same for gfx1250.
+/// The same for gfx1250. Products of the microscaling formats do not take the first tile: their matrix instructions take
+/// scales from the first 256 registers alone.
 inline constexpr GemmTile kGfx1250BlocksOfC[] = {
     {.m = 64, .n = 128, .bytesK = 256, .threads = 128},
     {.m = 32, .n = 256, .bytesK = 256, .threads = 128},
@@ -319,12 +330,16 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
     return few ? Tiles(kRdnaNarrowFewRows) : Tiles(kRdnaNarrow);
   }
   const bool isPreparedOfEight = hasPreparedScales(problem) && problem.a.memory_bits() == 8;
-  const bool hasScaledSteps = !problem.gated && (hasBlockScales(problem) || hasMxScales(problem));
+  if (problem.scale_c == Scales::per_block && target.has(Feature::mfma) &&
+      lds_banks(target) == 64) {
+    const bool isScaled = hasBlockScales(problem) || hasMxScales(problem);
+    return isPreparedOfEight || (isScaled && !problem.gated) ? Tiles(kCdna4BlocksOfC)
+                                                             : Tiles(kCdna4ShortBlocksOfC);
+  }
   if (problem.scale_c == Scales::per_block)
-    return isWide                       ? Tiles(kGfx1250BlocksOfC)
-           : !target.has(Feature::mfma) ? Tiles(kRdnaBlocksOfC)
-           : lds_banks(target) == 64    ? Tiles(kCdna4BlocksOfC).subspan(hasScaledSteps ? 1 : 0)
-                                        : Tiles(kCdnaBlocksOfC);
+    return isWide ? Tiles(kGfx1250BlocksOfC).subspan(hasMxScales(problem) ? 1 : 0)
+           : target.has(Feature::mfma) ? Tiles(kCdnaBlocksOfC)
+                                       : Tiles(kRdnaBlocksOfC);
   if (isWide && hasMxScales(problem) && !few)
     return Tiles(kGfx1250Mx).subspan(problem.b.memory_bits() < 8 ? 0 : 1);
   if (isWide)
@@ -339,7 +354,10 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
   if (target.has(Feature::mfma))
     return problem.b_layout != OperandLayout::prepared ? Tiles(kCdnaUnprepared)
            : few                                       ? Tiles(kCdnaFewRows)
-                                                       : Tiles(kCdnaTiles);
+           : hasBlockScales(problem)
+               ? Tiles(kCdnaTiles)
+                     .subspan(lds_banks(target) == 64 ? kCdna4OfBlockScales : kCdnaOfBlockScales)
+               : Tiles(kCdnaTiles);
   return problem.b_layout != OperandLayout::prepared ? Tiles(kRdnaUnprepared)
          : few                                       ? Tiles(kRdnaFewRows)
                                                      : Tiles(kRdnaTiles);

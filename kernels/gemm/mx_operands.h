@@ -30,9 +30,10 @@ inline bool hasWholeGroups(int tile, std::int64_t start = 0) {
   return tile % PreparedScales::kRows == 0 && start % PreparedScales::kRows == 0;
 }
 
-/// Prepared scales of 32 elements of K of a matrix of so many rows.
-inline Expected preparedMxScales(const GemmProblem &problem, const char *name, std::int64_t rows) {
-  Expected scales = preparedScales(name, "rows / 32, k / 256, 256", rows, problem.k);
+/// Prepared scales of 32 elements of K of a matrix of so many rows. `modes` are the names of the shape for messages.
+inline Expected preparedMxScales(const GemmProblem &problem, const char *name, std::int64_t rows,
+                                 const char *modes = "rows / 32, k / 256, 256") {
+  Expected scales = preparedScales(name, modes, rows, problem.k);
   scales.align = 4;
   scales.reason = "a lane loads those of several blocks together";
   return scales;

@@ -189,7 +189,8 @@ Strided<OnHost, 2> checkScales(const Arguments &arguments, const GroupedGemmProb
                                   : mxScales(product, "scale_b",
                                              {"experts, n, k / 32", experts, columns, ofRow}));
     arguments.checkIf(true, args.scale_a,
-                      isPreparedA ? preparedMxScales(product, "scale_a", sizes.places)
+                      isPreparedA ? preparedMxScales(product, "scale_a", sizes.places,
+                                                     "places / 32, k / 256, 256")
                                   : mxScales(product, "scale_a", {"m, k / 32", rows, ofRow}));
     if (isPreparedA) {
       const auto shape = PreparedScales::shape(sizes.places, problem.k);

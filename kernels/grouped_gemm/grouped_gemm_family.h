@@ -17,7 +17,7 @@ template <class Side> struct GroupedGemmParams {
   Param<Side, Int32> places, tokens;             // tokens: of a or c, if places have ids
   Strided<Side, 0> unitExperts, offsets, counts; // (places / unit), (experts + 1), (experts)
   Strided<Side, 0> sortedIds, weights;           // (places)
-  Strided<Side, 2> scaleA;                       // (rows of a); of blocks: (rows of a, k / 128)
+  Strided<Side, 2> scaleA; // (rows of a); of blocks: (rows of a, k / 128); prepared: by places
   Strided<Side, 0> scaleB, bias; // (experts, columns); of blocks: (experts, columns / 128, k / 128)
   Strided<Side, 0> groupScales, groupZeros; // (experts, k / size, columns)
   Strided<Side, 0> scaleC;                  // (1); of blocks: (places, n / 128)
@@ -57,7 +57,8 @@ inline std::int64_t scalesOfRowOfC(const GroupedGemmProblem &problem) {
   return block ? (problem.n + block - 1) / block : 0;
 }
 
-/// The extents of the scales of so many rows of a, if a scale is of a block or of 32 elements of a row.
+/// The extents of the scales of so many rows of a, or of places if they are prepared, if a scale is of a block or of 32
+/// elements of a row.
 inline Extents scalesOfRowsOfA(const GroupedGemmProblem &problem, std::int64_t rows) {
   if (problem.scale_a_layout != OperandLayout::prepared)
     return {rows, problem.scale_a == Scales::mx ? problem.k / kMxBlock : scaleBlocks(problem.k)};

@@ -206,11 +206,10 @@ GemmConfig inOrder(GemmConfig config, const Load &load, const Target &target) {
 /// unit, and four of 64 x 256 where elements have 4 bits and K is long. (bench/silicon/README.md has the estimates.)
 std::int64_t enoughTiles(const GroupedGemmProblem &problem, const GemmConfig &config,
                          const Target &target) {
-  constexpr int kLongSteps = 20;
+  constexpr std::int64_t kLongK = 5120; // elements
   const std::int64_t units = gpuSize(target)->computeUnits;
   const bool isOfFour = problem.a.memory_bits() == 4 && problem.b.memory_bits() == 4,
-             isWide = config.tile_m == 64 && config.tile_n == 256,
-             isLong = problem.k >= std::int64_t(kLongSteps) * config.tile_k;
+             isWide = config.tile_m == 64 && config.tile_n == 256, isLong = problem.k >= kLongK;
   return target.has(Feature::mfma) && isOfFour && isWide && isLong ? 4 * units : units;
 }
 /// True for a tile that is not mostly past the rows of an expert, or past the columns of c.

@@ -107,14 +107,15 @@ Support sortsScalesSupported(const MoeForwardProblem &problem, const Target &tar
 }
 /// Whether the launch that sorts scales takes less time than it saves. On MI355X it is estimated at 3.7 us, and the first
 /// product of 16 experts of 256 rows, 3,072 x 3,072 in MXFP4, at 56.9 us instead of 63.0, of 8 experts at 38.0 instead of
-/// 42.2. With fewer rows memory bounds it; weights of 8 bits take smaller tiles where both scales are prepared
+/// 42.2, of 64 experts of 192 rows, 512 x 7,168, at 69.7 instead of 88.4. With fewer rows memory bounds it; weights of 8 bits take smaller tiles where both scales are prepared
 /// (bench/silicon/README.md).
 bool sortsMany(const MoeForwardProblem &problem, std::int64_t m, const Target &target) {
-  constexpr std::int64_t kFewestRows = 256, kFewestProducts = 40'000'000'000;
-  const std::int64_t rows = m * problem.topk();
+  constexpr std::int64_t kFewestRows = 160, kFewestProducts = 40'000'000'000;
+  const std::int64_t rows = m * problem.topk(),
+                     here = rows / problem.experts() * problem.experts_here();
   return problem.w_scale_layout == OperandLayout::prepared &&
          problem.weight_type().memory_bits() < 8 && rows >= kFewestRows * problem.experts() &&
-         rows * problem.rows1() >= kFewestProducts / problem.hidden &&
+         here * problem.rows1() >= kFewestProducts / problem.hidden &&
          sortsScalesSupported(problem, target);
 }
 
@@ -176,7 +177,7 @@ bool hasPreparedInside(const MoeForwardProblem &problem, int unit) {
 
 } // namespace
 
-MoeParts partsOf(const MoeForwardProblem &problem, int unit, const MoeWays &ways) {
+MoeParts partsOf(const MoeForwardProblem &problem, int unit, const MoeExtras &extras) {
   const bool ofInput = problem.weights == RoutedWeights::input;
   const GroupedGemmProblem product{.a = problem.x,
                                    .b = problem.weight_type(),
@@ -227,13 +228,13 @@ MoeParts partsOf(const MoeForwardProblem &problem, int unit, const MoeWays &ways
   parts.second.n = problem.hidden;
   parts.second.k = problem.inner;
   parts.second.weights = ofInput ? RoutedWeights::none : RoutedWeights::output;
-  if (ways.sortsScales) {
+  if (extras.sortsScales) {
     parts.sort.scales = scalesOfRow(problem, problem.hidden);
     parts.first.scale_a_layout = OperandLayout::prepared;
   }
-  if (ways.routes)
+  if (extras.routes)
     parts.sort.router = problem.router;
-  if (ways.adds) {
+  if (extras.adds) {
     parts.sort.places = false;
     parts.sort.zeros = problem.hidden * problem.y.bytes();
     parts.second.c_rows = GroupedRows::tokens;

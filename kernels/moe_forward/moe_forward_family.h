@@ -20,13 +20,13 @@ struct MoeParts {
   std::optional<InsideRows> inside = {}; ///< h with scales of rows
   MoeReduceProblem reduce;
 };
-/// What parts do besides their own work.
-struct MoeWays {
+/// The optional work of the parts.
+struct MoeExtras {
   bool adds = false;        ///< the second product adds its rows to y, and nothing is reduced
   bool routes = false;      ///< the sorting chooses the experts, too
   bool sortsScales = false; ///< the sorting prepares the scales of x
 };
-MoeParts partsOf(const MoeForwardProblem &problem, int unit, const MoeWays &ways = {});
+MoeParts partsOf(const MoeForwardProblem &problem, int unit, const MoeExtras &extras = {});
 inline MoeParts partsOf(const MoeForwardProblem &problem, const MoeForwardConfig &config) {
   return partsOf(
       problem, config.unit,

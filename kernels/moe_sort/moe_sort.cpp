@@ -15,11 +15,8 @@ using Sort = Family<MoeSortProblem>;
 constexpr int kMostBlocks = 1024;
 constexpr std::int64_t kMostZeros = std::int64_t(1) << 26;
 
-/// The most scales of a row, the rows of a group of PreparedScales that have words of their own, and the elements
-/// that have a scale.
+/// The most scales of a row.
 constexpr std::int64_t kMostScales = std::int64_t(1) << 20;
-constexpr int kRowsWithWords = 16;
-constexpr int kElementsOfScale = 32;
 
 /// The counters of a block's waves have at most so many bytes where `choose` decides, so that two
 /// blocks fit into 64 KiB of LDS.
@@ -63,10 +60,6 @@ Support routerSupported(const MoeSortProblem &problem) {
   return {};
 }
 
-/// The elements of a row with scales.
-std::int64_t elementsOfScales(const MoeSortProblem &problem) {
-  return problem.scales * kElementsOfScale;
-}
 /// Words of the scales of so many places; 0 without scales.
 std::int64_t wordsOfScales(const MoeSortProblem &problem, std::int64_t places) {
   const auto [groups, blocks, bytes] = PreparedScales::shape(places, elementsOfScales(problem));
@@ -308,8 +301,12 @@ void Sort::launch(const Call<MoeSortProblem> &call) {
                      .reason = "a thread loads as many of a row together"});
   arguments.checkIf(
       problem.scales != 0, args.sorted_scales, "sorted_scales", [&](const char *name) {
-        return writtenPreparedScales(arguments, name, "places / 32, scales / 8, 256",
-                                     sorted.extents[0], elementsOfScales(problem), "tokens");
+        Expected words =
+            writtenPreparedScales(arguments, name, "places / 32, scales / 8, 256",
+                                  sorted.extents[0], elementsOfScales(problem), "tokens");
+        words.align = 4;
+        words.reason = "a thread writes words of them";
+        return words;
       });
   const std::int64_t workspace =
       arguments.workspace(args.workspace, workspaceBytes(problem, config, m));

@@ -12,7 +12,7 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
-/// What all kernels of a call take. A slot's number is token * topk + slot.
+/// What the kernels that sort slots take. A slot's number is token * topk + slot.
 template <class Side> struct MoeSortParams {
   Strided<Side, 0> ids;       // (m * topk)
   Strided<Side, 0> sortedIds; // (places)
@@ -49,10 +49,17 @@ template <class Side> struct MoeSortScalesParams {
 /// Brings the scales of each place's token into the order of PreparedScales.
 inline constexpr KernelOf<MoeSortScalesParams> kMoeSortScales{"moe_sort_scales"};
 
-/// Threads of a block of that kernel. A thread has two rows of a block of scales, with a stride of 16 places.
+/// Threads of a block of that kernel. A thread has two rows of a block of scales, with a stride of kRowsWithWords.
 inline constexpr int kScalesBlock = 256;
 /// The words that a thread writes: four, of its two rows.
 inline constexpr int kScaleWordsOfThread = 4;
+/// The rows of a group of PreparedScales that have words of their own: the others lie in the same words.
+inline constexpr int kRowsWithWords = PreparedScales::kRows / 2;
+/// The elements of a row with scales.
+inline std::int64_t elementsOfScales(const MoeSortProblem &problem) {
+  constexpr int kElementsOfScale = 32;
+  return problem.scales * kElementsOfScale;
+}
 /// The scales of a row that a thread loads together.
 inline int scalesTogether(const MoeSortProblem &problem) {
   return static_cast<int>(

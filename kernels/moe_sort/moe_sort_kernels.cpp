@@ -4,7 +4,7 @@
 // expert in counters of its own in LDS. What all waves before it have counted, and the first place of
 // the expert, are added to them; then a wave goes over its slots again, and an expert's next place is
 // its counter. Lanes with the same expert find one another (coop::warp_match), and take places in
-// their order: no atomic operation decides about the order.
+// their order: no atomic operation decides about the order. Scales are sorted along by a kernel after it.
 #include "blocks/common/host_or_traced.h"
 #include "frame/compile.h"
 #include "frame/index_rows.h"
@@ -358,25 +358,26 @@ const FamilyKernel scatterBlocks{kMoeSortScatter, [](const MoeSortParams<OnDevic
                                    countAndPlace(block);
                                  }};
 
-/// The scales of a block of PreparedScales, as threads bring them there: a thread has those of two rows,
-/// with a stride of 16, and writes the four words in which they lie.
+/// Brings scales into blocks of PreparedScales. A thread loads those of two places, with a stride of kRowsWithWords, and
+/// writes the four words in which they lie.
 class SortedScales {
 public:
   SortedScales(const MoeSortScalesParams<OnDevice> &p, const MoeSortProblem &problem)
       : problem_(problem), p_(p), together_(scalesTogether(problem)),
-        blocks_(static_cast<int>((problem.scales + PreparedScales::kScales - 1) /
-                                 PreparedScales::kScales)),
+        blocks_(static_cast<int>(PreparedScales::shape(1, elementsOfScales(problem))[1])),
         ids_(p.sortedIds.view(i32, p.places)), // (places)
         scales_(p.scales.view(u8, {p.m, problem.scales / together_, together_}, together_)) {
   } // (m, loads of a row, scales of a load)
 
   void run() const {
     const Int32 number(block_idx().x * kScalesBlock + thread_idx().x),
-        row = number % kRows, block = number / kRows % blocks_, group = number / (kRows * blocks_);
+        row = number % kRowsWithWords, block = number / kRowsWithWords % blocks_,
+        group = number / (kRowsWithWords * blocks_);
     const Int32 first = group * PreparedScales::kRows;
     // The first of 16 places has a slot if one of them has.
-    if_(isTaken(first) | isTaken(first + kRows), [&] {
-      const Halves own = scalesOf(first + row, block), below = scalesOf(first + kRows + row, block);
+    if_(isTaken(first) | isTaken(first + kRowsWithWords), [&] {
+      const Halves own = scalesOf(first + row, block),
+                   below = scalesOf(first + kRowsWithWords + row, block);
       const Tensor words =
           p_.sortedScales.view(u32, {ceildiv(p_.places, PreparedScales::kRows), blocks_,
                                      PreparedScales::kBlock / 4}); // (groups, blocks, words)
@@ -386,15 +387,15 @@ public:
             0x05010400u + 0x02020202u * static_cast<std::uint32_t>(pair / 2);
         const Int32 front = permute_bytes(below.front, own.front, ofBoth),
                     back = permute_bytes(below.back, own.back, ofBoth);
-        words(group, block, row + kRows * pair) = permute_bytes(back, front, 0x05040100u).to(u32);
-        words(group, block, row + kRows * (pair + 1)) =
+        words(group, block, row + kRowsWithWords * pair) =
+            permute_bytes(back, front, 0x05040100u).to(u32);
+        words(group, block, row + kRowsWithWords * (pair + 1)) =
             permute_bytes(back, front, 0x07060302u).to(u32);
       }
     });
   }
 
 private:
-  static constexpr int kRows = 16; ///< that have neighbouring words
   /// The first four and the last four scales of a row in a block, as words.
   struct Halves {
     Int32 front, back;

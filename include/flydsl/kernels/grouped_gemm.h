@@ -121,8 +121,8 @@ struct FLYDSL_API GroupedGemmArgs {
   std::optional<TensorArg> weights = {}; ///< (places), f32
   /// Of rows: one for each row of a, and (experts, rows of b), f32; of tensors (1) and (experts). Of
   /// blocks: (rows of a, k / 128) and (experts, rows of b / 128, k / 128); of Scales::mx (rows of a,
-  /// k / 32) and (experts, rows of b, k / 32), prepared (places / 32, k / 256, 256), of groups of 32 places of which
-  /// one has a row, and (experts, rows of b / 32, k / 256, 256). Contiguous; quotients are rounded up.
+  /// k / 32) and (experts, rows of b, k / 32), prepared (places / 32, k / 256, 256) and (experts,
+  /// rows of b / 32, k / 256, 256). Groups of 32 places without rows are not read. Contiguous; quotients are rounded up.
   std::optional<TensorArg> scale_a = {}, scale_b = {};
   /// (1), f32, read; or of blocks (places, n / 128), of Scales::mx (places, n / 32), prepared (places / 32,
   /// n / 256, 256), of type scale, written, contiguous.

@@ -47,7 +47,7 @@ struct FLYDSL_API MoeSortProblem {
   friend bool operator==(const MoeSortProblem &, const MoeSortProblem &) = default;
 };
 
-/// One block sorts all slots by one kernel, or several blocks do so by three.
+/// One block sorts all slots by one kernel, or several blocks do so by three. Scales are sorted along by one more.
 struct FLYDSL_API MoeSortConfig {
   int block = 256; ///< threads
   int blocks = 1;  ///< that share the slots, 1 to 1024; 1 with a router
@@ -77,8 +77,9 @@ struct FLYDSL_API MoeSortArgs {
   std::optional<TensorArg> slot_places = {}; ///< (m, topk), i32: the place of each slot, or -1
   std::optional<TensorArg> zeros = {};       ///< (m, zeros), u8, contiguous rows
   std::optional<TensorArg> scales = {};      ///< (m, scales), f8E8M0FNU, contiguous rows
-  /// (places / 32, scales / 8, 256), quotients rounded up, f8E8M0FNU, written: groups of 32 places of which
-  /// one has a slot, as a whole. Padding, and what is past the scales of a row, is 0, which stands for 2^-127.
+  /// (places / 32, scales / 8, 256), quotients rounded up, f8E8M0FNU, at a multiple of 4 bytes, written:
+  /// groups of 32 places of which one has a slot, as a whole. Padding, and what is past the scales of a row,
+  /// is 0, which stands for 2^-127.
   std::optional<TensorArg> sorted_scales = {};
   std::optional<TensorArg> logits = {};      ///< (m, router.experts), contiguous rows: a router
   std::optional<TensorArg> router_bias = {}; ///< (router.experts), f32: router.bias

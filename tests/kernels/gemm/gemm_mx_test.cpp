@@ -369,16 +369,33 @@ TEST_CASE("tiles of 8 bits with prepared scales spill none") {
 }
 
 // Steps are blocks of 256 elements of K, and waves have whole blocks of 128 columns of C.
-TEST_CASE("products of 8 bits with prepared scales whose results have scales of blocks", "[run]") {
-  GemmProblem problem = mx(fx::f8E4M3FN, fx::f8E4M3FN, 384, 512);
-  problem.scale_a_layout = problem.scale_b_layout = OperandLayout::prepared;
-  problem.c = fx::f8E4M3FN, problem.scale_c = Scales::per_block;
-  const fx::Target target = fx::Target::parse("gfx950");
-  GemmProblem large = problem;
-  large.n = large.k = 4096;
-  for (const GemmConfig &config : fk::configs(large, 2048, target))
-    expectNoSpillsWith(large, config, target);
-  CHECK(fk::choose(large, 2048, target).tile_m == 64);
+TEST_CASE("products of the microscaling formats whose results have scales of blocks", "[run]") {
+  const auto withBlocks = [](std::int64_t n, std::int64_t k, OperandLayout layout) {
+    GemmProblem problem = mx(fx::f8E4M3FN, fx::f8E4M3FN, n, k);
+    problem.scale_a_layout = problem.scale_b_layout = layout;
+    problem.c = fx::f8E4M3FN, problem.scale_c = Scales::per_block;
+    return problem;
+  };
+  for (const char *name : {"gfx950", "gfx1250"})
+    for (const OperandLayout layout : {OperandLayout::rows, OperandLayout::prepared})
+      for (const bool isGated : {false, true}) {
+        const fx::Target target = fx::Target::parse(name);
+        GemmProblem problem = withBlocks(4096, 4096, layout);
+        problem.gated = isGated;
+        if (!fk::supported(problem, target)) {
+          CHECK((target.has(fx::feature::tensor_mover) && layout == OperandLayout::prepared));
+          continue;
+        }
+        for (const std::int64_t m : {2048, 300, 17}) {
+          const GemmConfig config = fk::choose(problem, m, target);
+          INFO(name << " " << fx::to_config(problem).str() << " " << fx::to_config(config).str());
+          expectNoSpillsWith(problem, config, target);
+        }
+      }
+  const GemmProblem problem = withBlocks(384, 512, OperandLayout::prepared);
+  CHECK(
+      fk::choose(withBlocks(4096, 4096, OperandLayout::prepared), 2048, fx::Target::parse("gfx950"))
+          .tile_m == 64);
   if (!fk::supported(problem, here())) {
     CHECK(here().name() != "gfx950");
     return;

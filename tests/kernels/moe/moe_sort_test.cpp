@@ -270,6 +270,7 @@ TEST_CASE("the scales of tokens are sorted along, in the order of prepared scale
     few.tokens = 30;
     expectSorted(masked, config, few);
     expectSorted({.experts = 12, .topk = 3, .unit = 16, .scales = 8}, config, {});
+    expectSorted({.experts = 12, .topk = 3, .unit = 16, .scales = 8}, config, {.spare = 3});
   }
 }
 
@@ -660,6 +661,10 @@ TEST_CASE("moe_sort refuses arguments that do not fit") {
     expectRefusalOfScales("scales has ", [&](auto &args) {
       args.scales = powers(args.scales, {10, 12}, {stride, 1});
     });
+  expectRefusalOfScales("sorted_scales", [&](auto &args) {
+    args.sorted_scales = fx::tensor(static_cast<std::uint8_t *>(args.sorted_scales->data()) + 2,
+                                    fx::f8E8M0FNU, {4, 2, 256});
+  });
   expectRefusalOfScales("sorted_scales is missing; the problem has it",
                         [](auto &args) { args.sorted_scales.reset(); });
   expectRefusalOfScales("sorted_scales shares memory with scales", [&](auto &args) {

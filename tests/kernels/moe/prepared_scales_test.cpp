@@ -58,6 +58,17 @@ template <class P> Bytes prepared(const ScaleOperand<P> &of, const Bytes &byRows
   return all;
 }
 
+/// The results of one call.
+Bytes resultsOf(const MoeForwardProblem &problem, const fk::MoeForwardConfig &config,
+                std::int64_t m) {
+  Operands<MoeForwardProblem> operands(problem, config, m);
+  operands.fill(1);
+  const fx::Stream stream;
+  fk::MoeForwardPlan(problem, config)(operands.args(), stream);
+  stream.synchronize();
+  return operands.results();
+}
+
 /// Runs a problem with prepared scales, and the same one with scales by rows.
 template <class P>
 void expectSameBits(const P &problem, const P &byRows, std::int64_t m,
@@ -99,16 +110,6 @@ void expectSameBits(const P &problem, const P &byRows, std::int64_t m,
       }
   REQUIRE(kept.size() == scales.size());
   CHECK(resultsOf(problem) == expected);
-}
-/// The results of one call.
-Bytes resultsOf(const MoeForwardProblem &problem, const fk::MoeForwardConfig &config,
-                std::int64_t m) {
-  Operands<MoeForwardProblem> operands(problem, config, m);
-  operands.fill(1);
-  const fx::Stream stream;
-  fk::MoeForwardPlan(problem, config)(operands.args(), stream);
-  stream.synchronize();
-  return operands.results();
 }
 void expectSameBits(const GroupedGemmProblem &problem, std::int64_t m) {
   using Args = fk::GroupedGemmArgs;
@@ -248,6 +249,29 @@ TEST_CASE("mixtures whose scales of x are sorted along give the bits of scales b
         if (m == 9)
           runOnce(problem, *found, m, counts);
       }
+  // One kernel or three sort, rows are added or reduced, and a rank has a part of the experts.
+  problem.x = fx::f8E4M3FN;
+  problem.w = fx::f8E4M3FN;
+  problem.hidden = problem.inner = 384;
+  problem.w_scale_layout = kPrepared;
+  for (const std::int64_t m : {70, 1200})
+    for (const bool isPart : {false, true}) {
+      problem.any_order = !isPart;
+      problem.local = isPart ? 3 : 0;
+      problem.tokens = isPart;
+      fk::MoeForwardConfig sorted = fk::choose(problem, m);
+      sorted.sorts_scales = true;
+      INFO(fx::to_config(problem).str() << " m=" << m << " " << fx::to_config(sorted).str());
+      CHECK(!sorted.routes);
+      CHECK(sorted.sort.blocks == (m == 70 ? 1 : 3));
+      fk::MoeForwardConfig plain = sorted;
+      plain.sorts_scales = false;
+      SweepCounts counts;
+      if (sorted.adds) // in the order of the device
+        runOnce(problem, sorted, m, counts);
+      else
+        CHECK(resultsOf(problem, sorted, m) == resultsOf(problem, plain, m));
+    }
   // Experts of many rows have them by themselves, if their weights have 4 bits.
   const auto sorts = [](fx::DType w, std::int64_t hidden, std::int64_t m) {
     MoeForwardProblem large = mixture();
@@ -259,9 +283,15 @@ TEST_CASE("mixtures whose scales of x are sorted along give the bits of scales b
     return fk::choose(large, m).sorts_scales;
   };
   CHECK(sorts(fx::f4E2M1FN, 3072, 2048));
-  CHECK(!sorts(fx::f4E2M1FN, 3072, 1000));
+  CHECK(!sorts(fx::f4E2M1FN, 3072, 600));
   CHECK(!sorts(fx::f4E2M1FN, 256, 2048));
   CHECK(!sorts(fx::f8E4M3FN, 3072, 2048));
+  MoeForwardProblem ofRank = mixture();
+  ofRank.router = {.experts = 8, .topk = 2};
+  ofRank.hidden = ofRank.inner = 3072;
+  CHECK(fk::choose(ofRank, 2048).sorts_scales);
+  ofRank.local = 1; // an eighth of the products, and one launch
+  CHECK(!fk::choose(ofRank, 2048).sorts_scales);
 }
 
 // Units of 32 places and more, and an inner size of whole blocks of 256: h has prepared scales, too.
@@ -316,7 +346,10 @@ TEST_CASE("mixtures with prepared scales read nothing that was never written", "
   wide.first = fk::choose(problem, 20).first;
   REQUIRE(wide.first.tile_m == 32);
   wide.second = {.tile_m = 128, .tile_n = 128, .tile_k = 256, .threads = 256};
-  for (const auto &[m, config] : {std::pair(20, fk::choose(problem, 20)), std::pair(70, wide)}) {
+  fk::MoeForwardConfig sorts = wide;
+  sorts.sorts_scales = true;
+  for (const auto &[m, config] :
+       {std::pair(20, fk::choose(problem, 20)), std::pair(70, wide), std::pair(70, sorts)}) {
     const fk::MoeForwardPlan plan(problem, config);
     const Operands<MoeForwardProblem> operands(problem, plan.config(), m);
     const fx::DeviceArray<std::uint8_t> fresh(fx::Extents{std::int64_t(plan.workspace_bytes(m))});
@@ -519,10 +552,11 @@ TEST_CASE("calls with prepared scales of other shapes are refused", "[run]") {
       }),
       "scale_b has the shape (3, 80, 9); (experts, rows / 32, k / 256, 256) = (3, 3, 2, 256) "
       "is expected");
-  expectPart(refusal([](auto &args) {
-               args.scale_a = fx::tensor(args.scale_a->data(), fx::f8E8M0FNU, {64, 9});
-             }),
-             "scale_a has the shape (64, 9); (rows / 32, k / 256, 256) = (2, 2, 256) is expected");
+  expectPart(
+      refusal([](auto &args) {
+        args.scale_a = fx::tensor(args.scale_a->data(), fx::f8E8M0FNU, {64, 9});
+      }),
+      "scale_a has the shape (64, 9); (places / 32, k / 256, 256) = (2, 2, 256) is expected");
   // A matrix whose prepared scales are longer than those by rows: blocks of 256 elements of K for 32.
   GroupedGemmProblem long32 = grouped(fx::f4E2M1FN, fx::f4E2M1FN, std::int64_t(1) << 27, 32);
   CHECK(fk::supported(long32, here()).why == "the scales of b span more than 1 GiB");
