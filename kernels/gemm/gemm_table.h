@@ -168,6 +168,9 @@ inline constexpr GemmTile kCdnaNarrow[] = {{.m = 128, .n = 128, .bytesK = 256, .
                                            {.m = 32, .n = 64, .bytesK = 256, .threads = 256},
                                            {.m = 16, .n = 128, .bytesK = 256, .threads = 256},
                                            {.m = 16, .n = 64, .bytesK = 256, .threads = 256}};
+/// The first of them for weights whose groups have scales: with larger ones a SIMD has registers for one wave, and nothing hides the
+/// instructions that make numbers of 16 bits of the weights. (bench/kernels/README.md has the estimates.)
+inline constexpr std::size_t kCdnaNarrowOfGroups = 2;
 inline constexpr GemmTile kRdnaNarrow[] = {{.m = 64, .n = 128, .bytesK = 256, .threads = 128},
                                            {.m = 64, .n = 64, .bytesK = 256, .threads = 128},
                                            {.m = 32, .n = 128, .bytesK = 256, .threads = 128},
@@ -326,7 +329,8 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
     if (isWide)
       return few ? Tiles(kGfx1250NarrowFewRows) : Tiles(kGfx1250Narrow);
     if (target.has(Feature::mfma))
-      return few ? Tiles(kCdnaFewRows) : Tiles(kCdnaNarrow);
+      return few ? Tiles(kCdnaFewRows)
+                 : Tiles(kCdnaNarrow).subspan(problem.b_groups.size ? kCdnaNarrowOfGroups : 0);
     return few ? Tiles(kRdnaNarrowFewRows) : Tiles(kRdnaNarrow);
   }
   const bool isPreparedOfEight = hasPreparedScales(problem) && problem.a.memory_bits() == 8;
