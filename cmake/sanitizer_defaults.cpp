@@ -26,7 +26,7 @@ extern "C" __attribute__((visibility("default"))) const char *__tsan_default_opt
 // write back and fetch. A race there is the program's own; the emulator's checks look for those.
 // Threads may share an exception: libstdc++ counts its references in code that was built without the
 // sanitizer, which does not see that the last one comes after the others. In the same way it does not
-// see who comes after the making of a static in the installed libLLVM, nor that a thread finds a part of MLIR's
+// see who comes after the making of a static in the installed libLLVM, such as a table of names, nor that a thread finds a part of MLIR's
 // tables of types and attributes by an atomic pointer, after another thread has made it.
 extern "C" __attribute__((visibility("default"))) const char *__tsan_default_suppressions() {
   return "race:emulator/ops/memory/memory_ops.h\nrace:emulator/ops/memory/flat.cpp\n"
@@ -34,6 +34,7 @@ extern "C" __attribute__((visibility("default"))) const char *__tsan_default_sup
          "race:emulator/ops/memory/buffer_typed.cpp\nrace:emulator/ops/memory/transposed.cpp\n"
          "race:emulator/core/program_moves.cpp\n"
          "race:exception_ptr::_M_release\nrace:llvm::vfs::getRealFileSystem\n"
+         "race:llvm::StringMapImpl::LookupBucketFor\n"
          "race:mlir::detail::TypeUniquer::getWithTypeID\n"
          "race:mlir::detail::AttributeUniquer::getWithTypeID\n";
 }
