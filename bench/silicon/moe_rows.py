@@ -65,8 +65,8 @@ SAMPLED = 2e10
 # The tiles that each compute unit has then, at most. A unit that holds 1, 2, 3 or 6 tiles at a time is full in all of its rounds; how many it
 # holds depends on the kernel, and is not looked at.
 ROUNDS = 6
-# The scales of x are sorted along from so many rows of an expert and so many multiply-adds on
-SORTED_ROWS, SORTED_WORK = 160, 4e10
+# The scales of x are sorted along from so many rows of an expert, by the bits of weights, and so many multiply-adds on
+SORTED_ROWS, SORTED_WORK = {4: 160, 8: 512}, 4e10
 # The tiles of a part of the experts are at least this much of what whole rounds have; otherwise all experts are executed
 FULL = 0.97
 # Microseconds of a launch before its first tile and after its last one: dispatch, and the first touch of code, arguments and memory (docs/emulator.md)
@@ -98,7 +98,7 @@ def preparedScales(operands, stage, inner, unit, rows, work):
     """The layouts of scales that a mixture of these weights takes: those of weights are prepared, those of h if they may be, and those of x are
     sorted along where that is estimated to take less time (sortsMany in moe_forward.cpp)."""
     ofInside = inner % 256 == 0 and unit % 32 == 0
-    ofX = "b=f4" in operands and rows >= SORTED_ROWS and work >= SORTED_WORK
+    ofX = rows >= SORTED_ROWS[4 if "b=f4" in operands else 8] and work >= SORTED_WORK
     layouts = [("b", True), ("a", ofX if stage == 1 else ofInside), ("c", stage == 1 and ofInside)]
     return "".join(f" scale_{operand}_layout=prepared" for operand, isPrepared in layouts if isPrepared)
 

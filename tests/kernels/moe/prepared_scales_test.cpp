@@ -272,7 +272,7 @@ TEST_CASE("mixtures whose scales of x are sorted along give the bits of scales b
       else
         CHECK(resultsOf(problem, sorted, 70) == resultsOf(problem, plain, 70));
     }
-  // Experts of many rows have them by themselves, if their weights have 4 bits.
+  // Experts of many rows have them by themselves.
   const auto sorts = [](fx::DType w, std::int64_t hidden, std::int64_t m) {
     MoeForwardProblem large = mixture();
     large.router = {.experts = 8, .topk = 2};
@@ -285,7 +285,8 @@ TEST_CASE("mixtures whose scales of x are sorted along give the bits of scales b
   CHECK(sorts(fx::f4E2M1FN, 3072, 2048));
   CHECK(!sorts(fx::f4E2M1FN, 3072, 600));
   CHECK(!sorts(fx::f4E2M1FN, 256, 2048));
-  CHECK(!sorts(fx::f8E4M3FN, 3072, 2048));
+  CHECK(sorts(fx::f8E4M3FN, 3072, 2048));
+  CHECK(!sorts(fx::f8E4M3FN, 3072, 2000));
   MoeForwardProblem ofRank = mixture();
   ofRank.router = {.experts = 8, .topk = 2};
   ofRank.hidden = ofRank.inner = 3072;
@@ -441,6 +442,11 @@ TEST_CASE("tiles of products with prepared scales of 8 bits are as wide as those
       if (ofFour && isGathered) // the others have loops of dense products, or fewer sums
         expectNoSpillsWith(each, config, target);
     }
+    // With both scales prepared gated products of 8 bits have room for the largest one.
+    first.scale_a_layout = kPrepared;
+    const GemmConfig config = fk::choose(first, 8192, target);
+    CHECK((config.tile_m == 128 && config.tile_n == 256));
+    expectNoSpillsWith(first, config, target);
   }
 }
 
