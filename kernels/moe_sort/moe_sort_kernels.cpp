@@ -365,9 +365,9 @@ public:
   SortedScales(const MoeSortScalesParams<OnDevice> &p, const MoeSortProblem &problem)
       : problem_(problem), p_(p), together_(scalesTogether(problem)),
         blocks_(static_cast<int>(PreparedScales::shape(1, elementsOfScales(problem))[1])),
-        ids_(p.sortedIds.view(i32, p.places)), // (places)
-        scales_(p.scales.view(u8, {p.m, problem.scales / together_, together_}, together_)) {
-  } // (m, loads of a row, scales of a load)
+        scales_(p.scales.view(u8, {p.m, problem.scales / together_, together_},
+                              together_)),       // (m, loads of a row, scales of a load)
+        ids_(p.sortedIds.view(i32, p.places)) {} // (places)
 
   void run() const {
     const Int32 number(block_idx().x * kScalesBlock + thread_idx().x),
@@ -441,8 +441,8 @@ private:
   const MoeSortProblem &problem_;
   const MoeSortScalesParams<OnDevice> &p_;
   int together_, blocks_;
-  Tensor ids_;    // (places)
   Tensor scales_; // (m, loads of a row, scales of a load)
+  Tensor ids_;    // (places)
 };
 
 const FamilyKernel sortScales{kMoeSortScales, [](const MoeSortScalesParams<OnDevice> &p,
