@@ -230,25 +230,25 @@ TEST_CASE("mixtures whose scales of x are sorted along give the bits of scales b
     CHECK(here().name() != "gfx950");
     return;
   }
-  for (const fx::DType x : {fx::f4E2M1FN, fx::f8E4M3FN})
-    for (const OperandLayout layout : {OperandLayout::rows, kPrepared})
-      for (const std::int64_t m : {9, 50}) {
-        problem.x = x;
-        problem.w = fx::f4E2M1FN;
-        problem.w_scale_layout = layout;
-        const auto configs = fk::configs(problem, m);
-        const auto found =
-            std::find_if(configs.begin(), configs.end(),
-                         [](const fk::MoeForwardConfig &each) { return each.sorts_scales; });
-        REQUIRE(found != configs.end());
-        INFO(fx::to_config(problem).str() << " m=" << m << " " << fx::to_config(*found).str());
-        fk::MoeForwardConfig plain = *found;
-        plain.sorts_scales = false;
-        CHECK(resultsOf(problem, *found, m) == resultsOf(problem, plain, m));
-        SweepCounts counts;
-        if (m == 9)
-          runOnce(problem, *found, m, counts);
-      }
+  for (const auto &[x, layout, m] : {std::tuple(fx::DType(fx::f4E2M1FN), OperandLayout::rows, 9),
+                                     {fx::f4E2M1FN, kPrepared, 50},
+                                     {fx::f8E4M3FN, kPrepared, 9}}) {
+    problem.x = x;
+    problem.w = fx::f4E2M1FN;
+    problem.w_scale_layout = layout;
+    const auto configs = fk::configs(problem, m);
+    const auto found =
+        std::find_if(configs.begin(), configs.end(),
+                     [](const fk::MoeForwardConfig &each) { return each.sorts_scales; });
+    REQUIRE(found != configs.end());
+    INFO(fx::to_config(problem).str() << " m=" << m << " " << fx::to_config(*found).str());
+    fk::MoeForwardConfig plain = *found;
+    plain.sorts_scales = false;
+    CHECK(resultsOf(problem, *found, m) == resultsOf(problem, plain, m));
+    SweepCounts counts;
+    if (m == 9)
+      runOnce(problem, *found, m, counts);
+  }
   // One kernel or three sort, rows are added or reduced, and a rank has a part of the experts.
   problem.x = fx::f8E4M3FN;
   problem.w = fx::f8E4M3FN;
