@@ -252,7 +252,7 @@ TEST_CASE("mixtures whose scales of x are sorted along give the bits of scales b
   // One kernel or three sort, rows are added or reduced, and a rank has a part of the experts.
   problem.x = fx::f8E4M3FN;
   problem.w = fx::f8E4M3FN;
-  problem.hidden = problem.inner = 384;
+  problem.hidden = problem.inner = 128;
   problem.w_scale_layout = kPrepared;
   for (const int blocks : {1, 3})
     for (const bool isPart : {false, true}) {
