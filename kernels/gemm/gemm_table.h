@@ -59,9 +59,10 @@ inline constexpr GemmTile kCdnaTiles[] = {
 /// The first of them that products with scales of blocks of K take: each step ends with a multiply-add for each sum, which other
 /// waves hide, and with larger tiles a SIMD has registers for one wave. (bench/kernels/README.md has the estimates.)
 inline constexpr std::size_t kCdnaOfBlockScales = 3, kCdna4OfBlockScales = 2;
-/// Tiles for a of 8 bits with prepared scales, whose blocks have 256 elements of K. Weights of 8 bits take the first one only
-/// for gated products with both scales prepared, otherwise a lane has no room for it. They take the second one only if the
-/// scales of a lie by rows, which each wave loads for all rows of its tile. (bench/silicon/README.md has the estimates.)
+/// Tiles for a of 8 bits with prepared scales, whose blocks have 256 elements of K. Weights of 8 bits do not take the
+/// first one, for which a lane has no room but in gated products of gathered rows (grouped_gemm_supported.cpp). They take the
+/// second one only if the scales of a lie by rows, which each wave loads for all rows of its tile.
+/// (bench/silicon/README.md has the estimates.)
 inline constexpr GemmTile kCdnaPreparedScales[] = {
     {.m = 128, .n = 256, .bytesK = 256, .threads = 256},
     {.m = 64, .n = 256, .bytesK = 256, .threads = 256},
@@ -350,12 +351,11 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
     return problem.b_layout != OperandLayout::prepared ? Tiles(kGfx1250Unprepared)
            : few                                       ? Tiles(kGfx1250FewRows)
                                                        : Tiles(kGfx1250Tiles);
-  if (isPreparedOfEight && !few && problem.b_layout == OperandLayout::prepared) {
-    const bool isRowsOfA = problem.scale_a_layout == OperandLayout::rows,
-               areBoth = !isRowsOfA && problem.scale_b_layout == OperandLayout::prepared,
-               hasRoom = problem.b.memory_bits() < 8 || (problem.gated && areBoth);
-    return Tiles(kCdnaPreparedScales).subspan(hasRoom ? 0 : isRowsOfA ? 1 : 2);
-  }
+  if (isPreparedOfEight && !few && problem.b_layout == OperandLayout::prepared)
+    return Tiles(kCdnaPreparedScales)
+        .subspan(problem.b.memory_bits() < 8                     ? 0
+                 : problem.scale_a_layout == OperandLayout::rows ? 1
+                                                                 : 2);
   if (target.has(Feature::mfma))
     return problem.b_layout != OperandLayout::prepared ? Tiles(kCdnaUnprepared)
            : few                                       ? Tiles(kCdnaFewRows)

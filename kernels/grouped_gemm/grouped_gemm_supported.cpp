@@ -155,6 +155,20 @@ GemmConfig byMover(const GemmConfig &config, const GemmTile &tile,
   return config;
 }
 
+/// The tiles of the product's table. Gated products of 8 bits by 8 whose rows are gathered and whose scales are prepared on both
+/// sides have registers for the largest tile, which others of 8 bits by 8 spill. (bench/silicon/README.md has the estimates.)
+std::span<const GemmTile> tilesOfTable(const GroupedGemmProblem &problem,
+                                       const GemmProblem &product, bool few, const Target &target) {
+  constexpr OperandLayout kPrepared = OperandLayout::prepared;
+  const bool isOfEight = problem.a.memory_bits() == 8 && problem.b.memory_bits() == 8,
+             hasPrepared = problem.scale_a_layout == kPrepared &&
+                           problem.scale_b_layout == kPrepared && problem.b_layout == kPrepared;
+  if (!few && isOfEight && hasPrepared && product.gated && problem.a_rows == GroupedRows::tokens &&
+      problem.scale_c != Scales::per_block)
+    return kCdnaPreparedScales;
+  return gemmTiles(target, product, few ? kFewRows : kMostRowsOfCall);
+}
+
 /// The tiles that fit the problem, from the largest to the smallest: of the table for so many rows of
 /// an expert, or of the other one if it has none.
 std::vector<GemmConfig> tilesFor(const GroupedGemmProblem &problem, std::int64_t rows,
@@ -165,7 +179,7 @@ std::vector<GemmConfig> tilesFor(const GroupedGemmProblem &problem, std::int64_t
   for (const bool few : {isFew, !isFew}) {
     if (!all.empty())
       break;
-    for (const GemmTile &tile : gemmTiles(target, product, few ? kFewRows : kMostRowsOfCall))
+    for (const GemmTile &tile : tilesOfTable(problem, product, few, target))
       for (const GemmConfig &config :
            {withoutIdleWaves(inStepsForTwoWaves(configOf(product, tile), product, target), product,
                              target),

@@ -107,8 +107,8 @@ Support sortsScalesSupported(const MoeForwardProblem &problem, const Target &tar
 }
 /// Whether the launch that sorts scales takes less time than it saves. On MI355X it is estimated at 3.7 us, and the first
 /// product of 16 experts of 256 rows, 3,072 x 3,072 in MXFP4, at 56.9 us instead of 63.0, of 8 experts at 38.0 instead of
-/// 42.2, of 64 experts of 192 rows, 512 x 7,168, at 69.7 instead of 88.4. With fewer rows memory bounds it; under weights of 8 bits, those of 256 rows take longer and those
-/// of 512 less (bench/silicon/README.md).
+/// 42.2, of 64 experts of 192 rows, 512 x 7,168, at 69.7 instead of 88.4. With fewer rows memory bounds it. Under weights
+/// of 8 bits, 256 rows of an expert take longer, and 512 less (bench/silicon/README.md).
 bool sortsMany(const MoeForwardProblem &problem, std::int64_t m, const Target &target) {
   constexpr std::int64_t kFewestProducts = 40'000'000'000;
   const std::int64_t fewestRows = problem.weight_type().memory_bits() < 8 ? 160 : 512;
