@@ -106,7 +106,9 @@ struct FLYDSL_API GemmProblem {
   bool bias = false;         ///< a vector, one element for each row of b, is added
   DType bias_type = {};      ///< f32, f16 or bf16; none: the type of c
   Activation activation = Activation::none;
-  bool gated = false;                    ///< n is a multiple of 16; of 128 with scales of blocks
+  /// The n gates, then the n ups; n is a multiple of 16, of 128 with scales of blocks. Gates and ups that
+  /// alternate are those of a grouped product with one expert (GatedPairs::interleaved).
+  bool gated = false;
   Rounding rounding = Rounding::nearest; ///< stochastic: c is f16 or bf16
   /// The caller promises that a workspace is as PartsSum::last_block asks for: zero before the first
   /// call. `choose` then takes this form, whose products of few tiles are up to twice as fast, because
