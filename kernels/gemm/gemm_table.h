@@ -14,6 +14,7 @@
 #include <flydsl/kernels/gemm.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 FLYDSL_NAMESPACE_BEGIN
@@ -282,22 +283,19 @@ inline constexpr GemmTile kCdnaBlocksOfC[] = {{.m = 64, .n = 256, .bytesK = 128,
                                               {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
                                               {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
                                               {.m = 16, .n = 128, .bytesK = 256, .threads = 256}};
-/// The same for CDNA4, with longer steps. (bench/kernels/README.md has the estimates.)
-inline constexpr GemmTile kCdna4BlocksOfC[] = {{.m = 64, .n = 256, .bytesK = 256, .threads = 256},
-                                               {.m = 64, .n = 128, .bytesK = 256, .threads = 256},
-                                               {.m = 32, .n = 256, .bytesK = 256, .threads = 256},
-                                               {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
-                                               {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
-                                               {.m = 16, .n = 128, .bytesK = 256, .threads = 256}};
-/// The same for gated products and for those without scales of blocks of K, where the first of these tiles would leave a SIMD
-/// registers for one wave.
-inline constexpr GemmTile kCdna4ShortBlocksOfC[] = {
-    {.m = 64, .n = 256, .bytesK = 128, .threads = 256},
-    {.m = 64, .n = 128, .bytesK = 256, .threads = 256},
-    {.m = 32, .n = 256, .bytesK = 256, .threads = 256},
-    {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
-    {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
-    {.m = 16, .n = 128, .bytesK = 256, .threads = 256}};
+/// The same for CDNA4, with longer steps, given those of the largest tile. (bench/kernels/README.md has the estimates.)
+constexpr std::array<GemmTile, 6> cdna4BlocksOfC(int bytesOfLargest) {
+  return {{{.m = 64, .n = 256, .bytesK = bytesOfLargest, .threads = 256},
+           {.m = 64, .n = 128, .bytesK = 256, .threads = 256},
+           {.m = 32, .n = 256, .bytesK = 256, .threads = 256},
+           {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
+           {.m = 16, .n = 256, .bytesK = 256, .threads = 256},
+           {.m = 16, .n = 128, .bytesK = 256, .threads = 256}}};
+}
+inline constexpr std::array kCdna4BlocksOfC = cdna4BlocksOfC(256);
+/// For gated products and those without scales of blocks of K, where the largest tile would leave a SIMD registers for one wave.
+inline constexpr std::array kCdna4ShortBlocksOfC = cdna4BlocksOfC(128);
+/// Tiles of whole blocks of 128 columns of C for RDNA.
 inline constexpr GemmTile kRdnaBlocksOfC[] = {{.m = 32, .n = 256, .bytesK = 128, .threads = 128},
                                               {.m = 64, .n = 128, .bytesK = 64, .threads = 128},
                                               {.m = 32, .n = 128, .bytesK = 128, .threads = 128},
