@@ -375,7 +375,7 @@ public:
         group = number / (kRowsWithWords * blocks_);
     const Int32 first = group * PreparedScales::kRows;
     // The first of 16 places has a slot if one of them has.
-    if_(isTaken(first) | isTaken(first + kRowsWithWords), [&] {
+    if_(hasSlot(idOf(first)) | hasSlot(idOf(first + kRowsWithWords)), [&] {
       const Halves own = scalesOf(first + row, block),
                    below = scalesOf(first + kRowsWithWords + row, block);
       const Tensor words =
@@ -405,13 +405,11 @@ private:
         Boolean(place < p_.places), [&] { return Int32(ids_(place)); },
         [&] { return Int32(problem_.topk << kTokenBitsOfIds); });
   }
-  Boolean isTaken(const Int32 &place) const {
-    return Boolean(idOf(place) >> kTokenBitsOfIds < problem_.topk);
-  }
+  Boolean hasSlot(const Int32 &id) const { return Boolean(id >> kTokenBitsOfIds < problem_.topk); }
   /// 0 for padding, and past the row's scales.
   Halves scalesOf(const Int32 &place, const Int32 &block) const {
     const Int32 id = idOf(place), token = id & static_cast<std::int32_t>(kTokensOfIds);
-    const Boolean isTaken(id >> kTokenBitsOfIds < problem_.topk);
+    const Boolean isTaken = hasSlot(id);
     const int loads = PreparedScales::kScales / together_;
     const auto loadsOfRow = static_cast<std::int32_t>(problem_.scales / together_);
     const auto load = [&](int i) {
