@@ -67,8 +67,8 @@ Sorted sorted(const MoeSortProblem &problem, const Slots &slots, std::int64_t pl
   return all;
 }
 
-/// The scales of places with these ids, by PreparedScales' definition: groups of 32 places of which one has a slot
-/// are written as a whole, the others keep what they had.
+/// The scales of places with these ids, by PreparedScales' definition: a group of 32 places is written as a whole if one of
+/// them has a slot, the others keep what they had.
 std::vector<std::uint8_t> withScales(const MoeSortProblem &problem, const std::vector<double> &ids,
                                      const std::vector<std::uint8_t> &scales,
                                      std::vector<std::uint8_t> all) {
@@ -602,15 +602,17 @@ TEST_CASE("moe_sort refuses arguments that do not fit") {
   const MoeSortProblem problem{.experts = 8, .topk = 2, .unit = 16};
   const fk::MoeSortPlan plan(problem, {.block = 64});
   const Operands<MoeSortProblem> operands(problem, plan.config(), 10);
-  const auto refusal = [&](auto change) {
-    fk::MoeSortArgs args = operands.args();
+  const auto expectRefusalOf = [](const fk::MoeSortPlan &called,
+                                  const Operands<MoeSortProblem> &right, const std::string &text,
+                                  auto change) {
+    fk::MoeSortArgs args = right.args();
     change(args);
-    return messageOf([&] { plan(args); });
-  };
-  const auto expectRefusal = [&](const std::string &text, auto change) {
-    const std::string got = refusal(change);
+    const std::string got = messageOf([&] { called(args); });
     INFO(got);
     CHECK(got.find("moe_sort: " + text) != std::string::npos);
+  };
+  const auto expectRefusal = [&](const std::string &text, auto change) {
+    expectRefusalOf(plan, operands, text, change);
   };
   const auto vector = [](const fx::TensorArg &tensor, std::int64_t n) {
     return fx::tensor(tensor.data(), tensor.dtype(), {n});
@@ -638,11 +640,7 @@ TEST_CASE("moe_sort refuses arguments that do not fit") {
   const fk::MoeSortPlan scaled(withScales, {.block = 64});
   const Operands<MoeSortProblem> ofScaled(withScales, scaled.config(), 10);
   const auto expectRefusalOfScales = [&](const std::string &text, auto change) {
-    fk::MoeSortArgs args = ofScaled.args();
-    change(args);
-    const std::string got = messageOf([&] { scaled(args); });
-    INFO(got);
-    CHECK(got.find("moe_sort: " + text) != std::string::npos);
+    expectRefusalOf(scaled, ofScaled, text, change);
   };
   const auto powers = [](const std::optional<fx::TensorArg> &tensor, const fx::Extents &shape,
                          const fx::Extents &strides = {}) {
@@ -657,14 +655,22 @@ TEST_CASE("moe_sort refuses arguments that do not fit") {
                         [&](auto &args) {
                           args.sorted_scales = powers(args.sorted_scales, {128, 12});
                         });
-  for (const std::int64_t stride : {14, -12})
-    expectRefusalOfScales("scales has ", [&](auto &args) {
-      args.scales = powers(args.scales, {10, 12}, {stride, 1});
-    });
-  expectRefusalOfScales("sorted_scales", [&](auto &args) {
-    args.sorted_scales = fx::tensor(static_cast<std::uint8_t *>(args.sorted_scales->data()) + 2,
-                                    fx::f8E8M0FNU, {4, 2, 256});
-  });
+  const std::tuple<std::int64_t, const char *> strides[] = {
+      {14, "(14, 1); the stride of m, 14, is no multiple of 4; a thread loads as many of a row "
+           "together"},
+      {-12, "(-12, 1); the stride of m is negative"}};
+  for (const auto &[stride, why] : strides)
+    expectRefusalOfScales(std::string("scales has the shape (10, 12) and the strides ") + why,
+                          [&](auto &args) {
+                            args.scales = powers(args.scales, {10, 12}, {stride, 1});
+                          });
+  expectRefusalOfScales("sorted_scales starts at an address that is no multiple of 4 bytes; a "
+                        "thread writes words of them",
+                        [&](auto &args) {
+                          args.sorted_scales = fx::tensor(
+                              static_cast<std::uint8_t *>(args.sorted_scales->data()) + 2,
+                              fx::f8E8M0FNU, {4, 2, 256});
+                        });
   expectRefusalOfScales("sorted_scales is missing; the problem has it",
                         [](auto &args) { args.sorted_scales.reset(); });
   expectRefusalOfScales("sorted_scales shares memory with scales", [&](auto &args) {
