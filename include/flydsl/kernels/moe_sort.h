@@ -78,7 +78,7 @@ struct FLYDSL_API MoeSortArgs {
   std::optional<TensorArg> zeros = {};       ///< (m, zeros), u8, contiguous rows
   std::optional<TensorArg> scales = {};      ///< (m, scales), f8E8M0FNU, contiguous rows
   /// (places / 32, scales / 8, 256), quotients rounded up, f8E8M0FNU, at a multiple of 4 bytes, written:
-  /// groups of 32 places of which one has a slot, as a whole. Padding, and what is past the scales of a row,
+  /// a group of 32 places as a whole, if one of them has a slot. Padding, and what is past the scales of a row,
   /// is 0, which stands for 2^-127.
   std::optional<TensorArg> sorted_scales = {};
   std::optional<TensorArg> logits = {};      ///< (m, router.experts), contiguous rows: a router
