@@ -30,21 +30,40 @@ constexpr std::size_t kMib = std::size_t(1) << 20;
 // bandwidth_memread found ordinary loads of MI355X to be a tenth slower. Loads that keep no lines reach the
 // benchmarks' figures: MI325X 5.07 of 6.0 TB/s, MI308X 4.33 of 5.3, MI350 6.9 of 8. What MI300X and MI300A gain by
 // them was not found, and RDNA's reads are at 93 % with ordinary ones.
-// Clocks: a product of MI300X
-// reaches 708 TFLOPS of bf16 at a clock of 1,230 MHz, 0.92 of what its matrix units do at that clock
-// (ROCm's "measuring max-achievable FLOPS"). The best products of others that are known, over the
-// peak and over 0.92, stand for the clocks of the rest: MI325X bf16 831, fp8 1,408 TFLOPS (the same
-// page), MI355X bf16 1,610, fp8 3,378 (HipKittens), fp4 5,806 (aiter). MI308X's peak clock is that of
+// Clocks: while hipBLASLt multiplies at its best, AMD measured 1,115, 1,207 and 1,230 MHz of 2,100 with f16, bf16 and
+// fp8 on MI300X, and 1,354, 1,447 and 1,464 on MI325X, at 654, 708 and 1,273 and at 794, 843 and 1,519 TFLOPS
+// (ROCm's "measuring max-achievable FLOPS, part 2"). These are of a pattern that switches few bits; of normally
+// distributed data the same products of MI325X reach 787, 831 and 1,408 (ROCm's "completing the GPU performance
+// picture"), by clocks that are as much lower, and those of MI300X are taken to fall alike. MI355X: the best products
+// of others that are known, bf16 1,610, fp8 3,378 (HipKittens), fp4 5,806 TFLOPS (aiter), over the peak and over 0.92: hipBLASLt
+// reaches 0.94 of what the units do at the clock in bf16, and 0.83 in fp8. MI308X's peak clock is that of
 // its measurements. Of MI200's and RDNA's clocks under load nothing is known here. Lines that the last
 // cache gives again: AMD's roofline benchmark reads 6,423 GB/s of MI300X (ROCm/rocm-amdgpu-bench, issue 22),
 // 6,466 of MI325X (rocprofiler-compute's documentation) and 4,937 of MI300A; RRZE, by all units of MI300X on
 // one buffer, 8 TB/s of 40 MB to 5.3 of 270. MI308X has RRZE's least. Of MI350 no figure was found, and it is
 // taken to do as well as MI325X. FlyDSL's softmax backward reaches 1.6 TB/s inside of gfx1201's cache
 // (RDNA3 is taken to do as well).
-constexpr Sustained kMi200{84, 83, 100, 100, 100}, kMi300x{79, 77, 58, 53, 53, 6423},
-    kMi325x{76, 69, 69, 59, 59, 6466, 84}, kMi300a{72, 72, 58, 53, 53, 4937},
-    kMi308x{74, 63, 100, 100, 100, 5300, 82}, kMi350{78, 72, 70, 73, 63, 6466, 86},
-    kRdna{93, 79, 100, 100, 100, 1600};
+constexpr Sustained kMi200{.readPercent = 84, .copyPercent = 83},
+    kMi300x{.readPercent = 79,
+            .copyPercent = 77,
+            .clockPercent = {53, 57, 54, 54},
+            .lastLevelGigabytes = 6423},
+    kMi325x{.readPercent = 76,
+            .copyPercent = 69,
+            .clockPercent = {64, 68, 65, 65},
+            .lastLevelGigabytes = 6466,
+            .streamPercent = 84},
+    kMi300a{.readPercent = 72,
+            .copyPercent = 72,
+            .clockPercent = kMi300x.clockPercent,
+            .lastLevelGigabytes = 4937},
+    kMi308x{.readPercent = 74, .copyPercent = 63, .lastLevelGigabytes = 5300, .streamPercent = 82},
+    kMi350{.readPercent = 78,
+           .copyPercent = 72,
+           .clockPercent = {70, 70, 73, 63},
+           .lastLevelGigabytes = 6466,
+           .streamPercent = 86},
+    kRdna{.readPercent = 93, .copyPercent = 79, .lastLevelGigabytes = 1600};
 
 // The figures are those of AMD's data sheets and product pages; of caches, those of its white
 // papers on CDNA2 to CDNA4 and of the ISA manuals of RDNA3 and RDNA4. They were written from memory

@@ -17,9 +17,11 @@ struct Sustained {
   /// Of the peak bandwidth: by kernels that only read, with ordinary loads, and by kernels that write
   /// as much as they read.
   int readPercent, copyPercent;
-  /// Of the peak engine clock, what power leaves while matrix units multiply operands of 16 bits and
-  /// more, of 8 bits, and of fewer, without a pause.
-  int clockPercent16, clockPercent8, clockPercent4;
+  /// Of the peak engine clock, what power leaves while matrix units multiply without a pause: operands of
+  /// f16, of bf16 and wider types, of 8 bits, and of fewer.
+  struct {
+    int f16 = 100, bf16 = 100, of8 = 100, of4 = 100;
+  } clockPercent;
   /// In 10^9 bytes a second, what the cache in front of memory gives of lines that an L2 asks for
   /// again; 0: not known.
   int lastLevelGigabytes = 0;

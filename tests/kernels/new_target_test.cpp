@@ -71,7 +71,7 @@ constexpr fx::detail::ProductRow productOf(const char *name, int units, int dies
           .memoryBusBits = 4096,
           .l2Bytes = 1 << 20,
           .l2BytesPerClock = 2048,
-          .sustained = {80, 80, 80, 80, 80}};
+          .sustained = {.readPercent = 80, .copyPercent = 80, .clockPercent = {80, 80, 80, 80}}};
 }
 constexpr std::array kProducts{productOf("Large", 60, 3), productOf("Small", 20, 1)};
 

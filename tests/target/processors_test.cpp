@@ -94,9 +94,9 @@ TEST_CASE("each product has one row, and those of a processor follow one another
     CHECK(row.memoryGigabytes > 0);
     CHECK(row.l2Bytes > 0);
     CHECK(row.memoryBusBits % 32 == 0);
-    for (const int percent :
-         {row.sustained.readPercent, row.sustained.copyPercent, row.sustained.clockPercent16,
-          row.sustained.clockPercent8, row.sustained.clockPercent4})
+    const auto &clock = row.sustained.clockPercent;
+    for (const int percent : {row.sustained.readPercent, row.sustained.copyPercent, clock.f16,
+                              clock.bf16, clock.of8, clock.of4})
       CHECK((percent >= 50 && percent <= 100));
     CHECK(row.sustained.copyPercent <= row.sustained.readPercent); // writes make none faster
     CHECK(detail::findProduct(row.name) == &row);

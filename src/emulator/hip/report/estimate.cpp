@@ -39,12 +39,14 @@ double clockOfMatrix(const Counters &counters, const flydsl::detail::Sustained &
   const auto all = static_cast<double>(counters.SQ_INSTS_MFMA);
   if (all == 0)
     return 1;
+  const auto f16 = static_cast<double>(counters.SQ_INSTS_VALU_MFMA_F16);
   const auto of8 =
       static_cast<double>(counters.SQ_INSTS_VALU_MFMA_F8 + counters.SQ_INSTS_VALU_MFMA_I8);
   const auto of4 = static_cast<double>(counters.SQ_INSTS_VALU_MFMA_F6F4);
   // Times add, not clocks.
-  const double time = (all - of8 - of4) / sustained.clockPercent16 + of8 / sustained.clockPercent8 +
-                      of4 / sustained.clockPercent4;
+  const auto &percent = sustained.clockPercent;
+  const double time = f16 / percent.f16 + (all - f16 - of8 - of4) / percent.bf16 +
+                      of8 / percent.of8 + of4 / percent.of4;
   return all / time / 100;
 }
 
