@@ -73,10 +73,22 @@ void runWave(Wave &w) {
   }
 }
 
-void runWaveObserved(Wave &w, Observer &o) {
+/// Whether the waves of a workgroup wait for each other to execute such an instruction: it takes the path to
+/// memory or LDS.
+bool takesPath(const Inst &inst) {
+  return inst.op && (inst.op->cls == Class::VmemRead || inst.op->cls == Class::VmemWrite ||
+                     inst.op->cls == Class::Lds);
+}
+
+constexpr uint64_t kNoOther = ~uint64_t(0);
+
+/// The same, and pauses before an instruction for which another wave, whose clock is `other`, comes first.
+void runWaveObserved(Wave &w, Observer &o, uint64_t other) {
   while (w.fuel > 0) {
-    --w.fuel;
     const Inst &inst = *w.ip;
+    if (other != kNoOther && *w.cycles > other && takesPath(inst))
+      break;
+    --w.fuel;
     w.current = &inst;
     w.ip += inst.dwords;
     o.before(w, inst);
@@ -517,20 +529,49 @@ private:
     const Options &options = launch_.options;
     const int64_t slice = slot.waiting ? std::min<int64_t>(kWaitingSlice, options.slice)
                                        : static_cast<int64_t>(options.slice);
+    if (slot.group.waves.front().cycles && options.order.kind == Order::Kind::Forwards)
+      return runWavesByTime(slot, slice);
     options.order.waves(order_, launch_.wavesOfGroup, slot.group.number, slot.turns++);
     for (const unsigned index : order_) {
       Wave &w = slot.group.waves[index];
       if (w.stop == Stop::End || w.stop == Stop::Barrier)
         continue;
-      if (launch_.failed.load(std::memory_order_relaxed) || !runSlice(slot, w, slice))
+      if (launch_.failed.load(std::memory_order_relaxed) || !runSlice(slot, w, slice, kNoOther))
         return false;
     }
     return true;
   }
 
-  /// A wave runs for a slice, unless it waits at the barrier of the grid. Returns false if the
-  /// launch has failed.
-  bool runSlice(Slot &slot, Wave &w, int64_t slice) {
+  /// The same where waves have clocks: they come to the path to memory and to LDS in the order of their clocks, as the
+  /// estimate has these serve one at a time.
+  bool runWavesByTime(Slot &slot, int64_t slice) {
+    left_.assign(slot.group.waves.size(), slice);
+    for (;;) {
+      Wave *first = nullptr;
+      uint64_t other = kNoOther; // the clock of the one after it
+      for (Wave &w : slot.group.waves) {
+        if (!left_[w.index] || w.stop == Stop::End || w.stop == Stop::Barrier)
+          continue;
+        if (!first || *w.cycles < *first->cycles) {
+          if (first)
+            other = *first->cycles;
+          first = &w;
+        } else {
+          other = std::min(other, *w.cycles);
+        }
+      }
+      if (!first)
+        return true;
+      int64_t &left = left_[first->index];
+      if (launch_.failed.load(std::memory_order_relaxed) || !runSlice(slot, *first, left, other))
+        return false;
+      left = first->stop == Stop::None ? first->fuel : 0;
+    }
+  }
+
+  /// A wave runs for a slice, unless it waits at the barrier of the grid, or until another one, whose clock is
+  /// `other`, comes before it. Returns false if the launch has failed.
+  bool runSlice(Slot &slot, Wave &w, int64_t slice, uint64_t other) {
     if (w.gridTarget && launch_.grid.arrived.load(std::memory_order_acquire) >= w.gridTarget) {
       w.gridTarget = 0;
       if (slot.observer)
@@ -543,7 +584,7 @@ private:
     w.fuel = held ? 0 : slice;
     try {
       if (slot.observer)
-        runWaveObserved(w, *slot.observer);
+        runWaveObserved(w, *slot.observer, other);
       else
         runWave(w);
     } catch (const WaveFault &f) {
@@ -556,7 +597,7 @@ private:
     }
     if (w.stop == Stop::Barrier)
       ++slot.atBarrier;
-    w.executed += static_cast<uint64_t>(w.stop == Stop::None ? slice : kBreak);
+    w.executed += static_cast<uint64_t>(w.stop == Stop::None ? slice - w.fuel : kBreak);
     if (w.executed <= launch_.options.instructionLimit)
       return true;
     const char *where = w.gridTarget ? ", at a barrier of the grid where others do not come"
@@ -593,6 +634,7 @@ private:
   std::vector<std::unique_ptr<Slot>> slots_;
   size_t current_ = 0;
   std::vector<unsigned> order_; ///< of the waves in the current turn
+  std::vector<int64_t> left_;   ///< of each wave's slice of the turn, where waves run by time
   size_t waitingTurns_ = 0;     ///< in a row
   static constexpr std::chrono::milliseconds kPatience{20};
   static constexpr std::chrono::microseconds kNap{200};
