@@ -2,7 +2,6 @@
 
 #include "emulator/matrix/execute.h"
 #include "emulator/matrix/passes.h"
-#include "emulator/observe/waits/wait_counts.h"
 
 #include <algorithm>
 
@@ -231,10 +230,13 @@ const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {
     c.pace = Pace::ScalarLoad;
     break;
   default:
-    if (inst.op->waits)
+    if (inst.op->waits) {
       c.pace = Pace::Wait;
-    else if (inst.op->name == "s_nop") // one wait state and as many as it says (ISA manuals)
+      c.registers = static_cast<uint32_t>(waits_.size());
+      waits_.push_back(waitCounts(*program_.target, inst));
+    } else if (inst.op->name == "s_nop") { // one wait state and as many as it says (ISA manuals)
       c.cycles = static_cast<uint16_t>(figures_.scalar * (1 + (inst.offset & 0xf)));
+    }
     break;
   }
   chooseRegisters(c, inst);
@@ -396,14 +398,14 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
     start(clock.lds, figures_.scalarLatency);
     break;
   case Pace::Wait:
-    wait(clock, inst);
+    wait(clock, waits_[cost.registers]);
     break;
   default:
     break;
   }
 }
 
-void GroupClock::wait(Clock &clock, const Inst &inst) {
+void GroupClock::wait(Clock &clock, const WaitCounts &left) {
   // All but the youngest `left` operations must have ended. Those of one counter end in order, but
   // for scalar loads, which code waits for with 0.
   auto until = [&](Outstanding &queue, unsigned left) {
@@ -412,7 +414,6 @@ void GroupClock::wait(Clock &clock, const Inst &inst) {
       queue.pop_front();
     }
   };
-  const WaitCounts left = waitCounts(*program_.target, inst);
   const uint64_t before = clock.now;
   until(clock.vector, left[WaitCounter::Load]);
   until(clock.lds, std::min(left[WaitCounter::Ds], left[WaitCounter::Km]));

@@ -10,6 +10,7 @@
 #include "emulator/core/timeline_event.h"
 #include "emulator/isa/op.h"
 #include "emulator/observe/memory_times.h"
+#include "emulator/observe/waits/wait_counts.h"
 #include "emulator/observe/waits/wait_rule.h"
 
 #include <array>
@@ -121,7 +122,7 @@ private:
     uint16_t vector = 0;   ///< the same
     uint16_t packed = 0;   ///< the same
     uint16_t sums = 0;     ///< the same, but for the unit's cycles
-    uint32_t registers = 0; ///< its place in `registers_`
+    uint32_t registers = 0; ///< its place in `registers_`; of a wait, in `waits_`
   };
   /// The vector registers of an instruction that may wait for a result or give one.
   struct Registers {
@@ -188,7 +189,7 @@ private:
   void give(Clock &clock, uint64_t lastCycles, const Cost &cost);
   /// A matrix instruction that just issued gets its unit then (MatrixIssue::Queued).
   void queueMatrix(Clock &clock, uint64_t begins, const Cost &cost);
-  void wait(Clock &clock, const Inst &inst);
+  void wait(Clock &clock, const WaitCounts &left);
   /// When the results of vector instructions are there that an instruction reads.
   uint64_t resultsAre(const Clock &clock, const Cost &cost) const;
   /// Lets the wave wait for sums of matrix instructions that an instruction reads or writes.
@@ -205,6 +206,7 @@ private:
   uint64_t group_ = 0; ///< its number
   std::vector<Cost> costs_;
   std::deque<Registers> registers_{1}; ///< the first one is of instructions without any
+  std::vector<WaitCounts> waits_;
   std::vector<bool> sums_; ///< the registers that matrix instructions write, where these are queued
   TimingFigures figures_ = {};
   std::array<Simd, kSimds> simds_;
