@@ -107,6 +107,9 @@ void addRunOptions(CLI::App &runs, RunOptions &options, RunWords &words) {
   runs.add_option("--part", options.part,
                   "the product for which the counters' time is estimated, such as MI325X (the "
                   "target's default)");
+  runs.add_flag("--warm-last-cache", options.warmLastCache,
+                "the time is that of a launch that finds all it touches in the cache in front of "
+                "memory, as after one before it");
   runs.add_flag("--counters", options.counters, "prints the launch's counters");
   runs.add_flag("--trace", options.trace, "prints each executed instruction");
   runs.add_option("--threads", options.threads, "host threads (as many as there are)")

@@ -137,7 +137,8 @@ void printCounters(const DispatchResult &result, const loader::KernelNotes &kern
   if (!info)
     return;
   const hip::Estimate guess =
-      hip::estimate(result.counters, result.timing, result.sample, *info, kernel, options.shape);
+      hip::estimate(result.counters, result.timing, result.sample, *info, kernel, options.shape,
+                    options.warmLastCache);
   std::printf("estimate: %.0f cycles (%.3g us) on %s, bound by %s; %u workgroups a unit, "
               "%.3g waves a SIMD\n",
               guess.cycles, guess.microseconds, info->product->name.data(), guess.bound,
@@ -201,7 +202,7 @@ int run(const RunOptions &options) {
   how.slice = options.slice;
   how.counters = options.counters;
   how.dies = figures ? static_cast<unsigned>(figures->dies()) : 0;
-  how.memoryLatency = figures ? memoryLatency(*figures->product, false) : 0;
+  how.memoryLatency = figures ? memoryLatency(*figures->product, options.warmLastCache) : 0;
   if (options.limit)
     how.instructionLimit = options.limit;
   if (options.trace)
