@@ -139,7 +139,7 @@ void printCounters(const DispatchResult &result, const loader::KernelNotes &kern
   const hip::Estimate guess =
       hip::estimate(result.counters, result.timing, result.sample, *info, kernel, options.shape,
                     options.warmLastCache);
-  std::printf("estimate: %.0f cycles (%.3g us) on %s, bound by %s; %u workgroups a unit, "
+  std::printf("estimate: %.0f cycles (%.2f us) on %s, bound by %s; %u workgroups a unit, "
               "%.3g waves a SIMD\n",
               guess.cycles, guess.microseconds, info->product->name.data(), guess.bound,
               guess.groupsPerUnit, guess.wavesPerSimd);

@@ -6,12 +6,12 @@ namespace flyemu {
 
 namespace {
 // Latencies: RRZE's pointer chases on MI210 (588 cycles at 1,700 MHz) and MI300X (880 and 456 at 2,092). Of MI350
-// none was found: memory's is fitted to FlyDSL's products on MI355X (docs/emulator.md), and the last cache is
-// taken to be as on MI300X. RDNA3's 150 ns are its last cache's (Chips and Cheese), and no other figure was found.
+// none was found: memory's is fitted to FlyDSL's products on MI355X (docs/emulator.md), and the last cache's is
+// taken to be as much longer than on MI300X. RDNA3's 150 ns are its last cache's (Chips and Cheese), and no other figure was found.
 //
 // L2: RRZE's gpu-cache reads 27.5 TB/s on MI300X (its kin and MI350 are taken to do as well) and 5.13 on
 // MI210, of the 34.4 and 7.0 that their channels move; on an RX 6900 XT 5.05 of 5.2.
-constexpr MemoryTimes kCdna2{346, 0, 74}, kCdna3{420, 218, 80}, kCdna4{525, 218, 80},
+constexpr MemoryTimes kCdna2{346, 0, 74}, kCdna3{420, 218, 80}, kCdna4{525, 272, 80},
     kRdna{150, 150, 97};
 } // namespace
 

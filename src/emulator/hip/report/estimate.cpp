@@ -18,7 +18,7 @@ constexpr double kL1BytesPerClock = 64; ///< of a multiprocessor's vector cache 
 /// What a launch takes before its first wave and after its last one: packets, caches that are made
 /// clean, the signal. Fitted, see docs/emulator.md; the shortest kernel that profilers have
 /// seen on MI300X takes 1.79 us with all that follows here.
-constexpr double kDispatchMicroseconds = 1.2;
+constexpr double kDispatchMicroseconds = 1.3;
 
 /// What a launch takes longer than its waves' clocks say, because it is the first to touch anything:
 /// in cycles, from a wave's start to its first instruction, and of a first scalar and a first global
@@ -29,8 +29,8 @@ constexpr double kDispatchMicroseconds = 1.2;
 double coldCycles(const DeviceFigures &info, bool isThere) {
   const double megahertz = info.clockKhz / 1e3;
   const bool isCdna = info.machine->encoding == Encoding::Gfx9;
-  // The traces' GPUs: 2,400 and 2,500 MHz, and 420 and 150 ns of memory (memory_times.cpp).
-  const double translation = isCdna ? 1900 / 2.4 - 420 : 1700 / 2.5 - 150;
+  // The traces' GPUs: 2,400 and 2,500 MHz, and 525 and 150 ns of memory (memory_times.cpp).
+  const double translation = isCdna ? 1900 / 2.4 - 525 : 1700 / 2.5 - 150;
   return 720 + (isCdna ? 776 - 200 : 1100 - 160) + (isThere ? 0 : translation * megahertz / 1e3);
 }
 

@@ -48,6 +48,26 @@ TEST_CASE("what the workgroup has loaded before comes from its cache, once it ha
   CHECK(took(first[2]) >= 880); // other lines
 }
 
+TEST_CASE("memory serves waves in the order of their clocks, whichever runs first") {
+  // Each load takes the path for 32 lines of 2 cycles. Wave 0, which the emulator begins with, has four of them, and comes 32 cycles after
+  // wave 1, which is less than the load of wave 1 takes.
+  const Timed t("v_and_b32 v1, 63, v0\nv_lshlrev_b32 v1, 6, v1\nv_readfirstlane_b32 s4, v0\n"
+                "s_cmp_eq_u32 s4, 0\ns_cbranch_scc0 load\ns_nop 7\n"
+                "global_load_dword v2, v1, s[0:1]\nglobal_load_dword v3, v1, s[0:1]\n"
+                "global_load_dword v4, v1, s[0:1]\nload:\nglobal_load_dword v5, v1, s[0:1]\n"
+                "s_waitcnt vmcnt(0)\n");
+  const auto late = t.of(Activity::MemoryUnderWay, 0), early = t.of(Activity::MemoryUnderWay, 1);
+  REQUIRE(late.size() == 4);
+  REQUIRE(early.size() == 1);
+  const auto took = [](const TimelineEvent &e) { return e.end - e.start; };
+  const uint64_t latency = 882; // 420 ns at 2,100 MHz
+  CHECK(late[0].start > early[0].start);
+  CHECK(late[0].start < early[0].start + 64);
+  CHECK(took(early[0]) >= latency + 64);
+  CHECK(took(early[0]) <= latency + 66);   // the lines may be 33
+  CHECK(late[0].end >= early[0].end + 32); // the path is the other one's until it has left
+}
+
 TEST_CASE("a wave that comes early waits at the barrier for the last one") {
   const Timed t("v_readfirstlane_b32 s4, v0\ns_cmp_eq_u32 s4, 0\ns_cbranch_scc1 past\n"
                 "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], 0\n"
