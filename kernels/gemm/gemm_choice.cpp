@@ -131,12 +131,32 @@ bool isForGroups(const GemmProblem &problem, std::int64_t rows, const Target &ta
          Gemm::supported(problem, config, target);
 }
 
+/// The bytes of a tile's step: of its longer ones the longest that K has whole.
+int bytesOfStep(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
+                const Target &target) {
+  GemmConfig config = configOf(problem, tile);
+  const bool isAlone = tilesOf(problem, config, rows) * std::max<std::int64_t>(problem.batch, 1) <=
+                       gpuSize(target)->computeUnits;
+  if ((hasBlockScales(problem) || hasMxScales(problem)) && tile.m * tile.n > kMostSumsOfScaled)
+    return tile.bytesK;
+  for (const int bytes : {isAlone ? tile.bytesAlone : 0, tile.bytesLong}) {
+    config.tile_k = bytes * 8 / problem.a.memory_bits();
+    if (bytes && problem.k % config.tile_k == 0 && Gemm::supported(problem, config, target))
+      return bytes;
+  }
+  return tile.bytesK;
+}
+
 /// What is taken of a tile's configurations.
 GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
                   const Target &target) {
   GemmConfig config = configOf(problem, tile, orderOf(tile.m, rows, target));
-  if (!hasColumns(problem) && (problem.a.memory_bits() + 7) / 8 <= tile.dmaBytes)
-    for (int stages : {kDmaStages, fewestDmaStages(target)})
+  const int bytes = bytesOfStep(problem, tile, rows, target);
+  const bool isLong = bytes > tile.bytesK;
+  config.tile_k = bytes * 8 / problem.a.memory_bits();
+  if (!hasColumns(problem) && (problem.a.memory_bits() + 7) / 8 <= tile.dmaBytes &&
+      (!isLong || bytes <= kMostBytesByDma))
+    for (int stages : {isLong ? kLongStages : kDmaStages, fewestDmaStages(target)})
       if (const GemmConfig dma = byDma(config, stages); Gemm::supported(problem, dma, target)) {
         config = dma;
         break;

@@ -35,6 +35,9 @@ struct GemmTile {
   /// Steps of K from which on tiles for more than half of the compute units are enough, because the next
   /// smaller one reads the weights twice as often; 0: never. (Estimates: bench/silicon/README.md.)
   int longK = 0;
+  /// Longer steps, in bytes of a row, which dense products take where K has whole ones: always, and where no compute unit
+  /// has two tiles, so that nothing else hides the end of a step. 0: none.
+  int bytesLong = 0, bytesAlone = 0;
 };
 /// Into how many slices waves of the ring may share K, and the highest tiles whose waves may.
 inline constexpr int kSlices[] = {2, 4}, kMostSlicedM = 64;
@@ -57,7 +60,46 @@ inline constexpr GemmTile kCdnaTiles[] = {
     {.m = 16, .n = 128, .bytesK = 256, .threads = 256},
     {.m = 16, .n = 64, .bytesK = 512, .threads = 256},
 };
-/// The first of them that products with scales of blocks of K take: each step ends with a multiply-add for each sum, which other
+/// The same on CDNA3, with longer steps where waves wait for memory rather than for matrix units.
+/// (bench/kernels/README.md has the estimates, and those of CDNA4.)
+inline constexpr GemmTile kCdna3Tiles[] = {
+    {.m = 128, .n = 256, .bytesK = 128, .threads = 256},
+    {.m = 128, .n = 128, .bytesK = 128, .threads = 256},
+    {.m = 64, .n = 256, .bytesK = 128, .threads = 256},
+    {.m = 64, .n = 128, .bytesK = 128, .threads = 256, .bytesLong = 256},
+    {.m = 32, .n = 256, .bytesK = 128, .threads = 256, .bytesLong = 256},
+    {.m = 64, .n = 64, .bytesK = 256, .threads = 256, .slices = 2, .bytesAlone = 512},
+    {.m = 32, .n = 128, .bytesK = 256, .threads = 256, .bytesAlone = 512},
+    {.m = 32, .n = 64, .bytesK = 512, .threads = 256, .slices = 2, .longK = 8},
+    {.m = 16, .n = 128, .bytesK = 256, .threads = 256},
+    {.m = 16, .n = 64, .bytesK = 512, .threads = 256},
+};
+/// The same on CDNA4, whose LDS has room for longer steps of more stages. FlyDSL's products that were measured to be quickest on MI355X
+/// have such steps: 64x128x256 and 128x128x256 of 8 bits up to 2,048 rows, 128x256x128 for more (aiter's tables).
+inline constexpr GemmTile kCdna4Tiles[] = {
+    {.m = 128, .n = 256, .bytesK = 128, .threads = 256, .dmaBytes = 1, .bytesLong = 256},
+    {.m = 128, .n = 128, .bytesK = 128, .threads = 256, .dmaBytes = 2, .bytesAlone = 256},
+    {.m = 64, .n = 256, .bytesK = 128, .threads = 256, .dmaBytes = 2, .bytesAlone = 256},
+    {.m = 64,
+     .n = 128,
+     .bytesK = 128,
+     .threads = 256,
+     .dmaBytes = 2,
+     .bytesLong = 256,
+     .bytesAlone = 512},
+    {.m = 32, .n = 256, .bytesK = 128, .threads = 256, .dmaBytes = 2, .bytesLong = 256},
+    {.m = 64, .n = 64, .bytesK = 256, .threads = 256, .bytesLong = 512},
+    {.m = 32, .n = 128, .bytesK = 256, .threads = 256, .dmaBytes = 1, .bytesLong = 512},
+    {.m = 32, .n = 64, .bytesK = 512, .threads = 256, .longK = 8},
+    {.m = 16, .n = 128, .bytesK = 256, .threads = 256},
+    {.m = 16, .n = 64, .bytesK = 512, .threads = 256},
+};
+/// The stages of such steps of up to so many bytes by LDS's own loads; longer ones come by registers.
+inline constexpr int kLongStages = 3, kMostBytesByDma = 256;
+/// The most sums of a tile with such steps where operands have scales of blocks or of the microscaling formats: more of them, and
+/// their scales, leave a lane no registers for a longer step.
+inline constexpr int kMostSumsOfScaled = 64 * 128;
+/// The first of CDNA's that products with scales of blocks of K take: each step ends with a multiply-add for each sum, which other
 /// waves hide, and with larger tiles a SIMD has registers for one wave. (bench/kernels/README.md has the estimates.)
 inline constexpr std::size_t kCdnaOfBlockScales = 3, kCdna4OfBlockScales = 2;
 /// Tiles for a of 8 bits with prepared scales, whose blocks have 256 elements of K. Weights of 8 bits do not take the
@@ -316,6 +358,17 @@ inline constexpr GemmTile kGfx1250BlocksOfC[] = {
 inline constexpr int kMostVectorRows = 4, kVectorRows = 2;
 /// The steps of K for which it is chosen even if half of the compute units have no block.
 inline constexpr int kVectorSteps = 4;
+/// The tiles of CDNA's ring over prepared weights.
+inline std::span<const GemmTile> cdnaTiles(const Target &target, const GemmProblem &problem) {
+  using Tiles = std::span<const GemmTile>;
+  const bool is4 = lds_banks(target) == 64;
+  const Tiles all = is4                                    ? Tiles(kCdna4Tiles)
+                    : target.has(Feature::fp8_conversions) ? Tiles(kCdna3Tiles)
+                                                           : Tiles(kCdnaTiles);
+  return hasBlockScales(problem) ? all.subspan(is4 ? kCdna4OfBlockScales : kCdnaOfBlockScales)
+                                 : all;
+}
+
 /// The tiles for m rows of A, from the largest to the smallest.
 inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProblem &problem,
                                            std::int64_t m) {
@@ -357,10 +410,7 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
   if (target.has(Feature::mfma))
     return problem.b_layout != OperandLayout::prepared ? Tiles(kCdnaUnprepared)
            : few                                       ? Tiles(kCdnaFewRows)
-           : hasBlockScales(problem)
-               ? Tiles(kCdnaTiles)
-                     .subspan(lds_banks(target) == 64 ? kCdna4OfBlockScales : kCdnaOfBlockScales)
-               : Tiles(kCdnaTiles);
+                                                       : cdnaTiles(target, problem);
   return problem.b_layout != OperandLayout::prepared ? Tiles(kRdnaUnprepared)
          : few                                       ? Tiles(kRdnaFewRows)
                                                      : Tiles(kRdnaTiles);
