@@ -74,26 +74,33 @@ inline constexpr GemmTile kCdna3Tiles[] = {
     {.m = 16, .n = 128, .bytesK = 256, .threads = 256},
     {.m = 16, .n = 64, .bytesK = 512, .threads = 256},
 };
-/// The same on CDNA4, whose LDS has room for longer steps of more stages. FlyDSL's products that were measured to be quickest on MI355X
-/// have such steps: 64x128x256 and 128x128x256 of 8 bits up to 2,048 rows, 128x256x128 for more (aiter's tables).
-inline constexpr GemmTile kCdna4Tiles[] = {
-    {.m = 128, .n = 256, .bytesK = 128, .threads = 256, .dmaBytes = 1, .bytesLong = 256},
-    {.m = 128, .n = 128, .bytesK = 128, .threads = 256, .dmaBytes = 2, .bytesAlone = 256},
-    {.m = 64, .n = 256, .bytesK = 128, .threads = 256, .dmaBytes = 2, .bytesAlone = 256},
-    {.m = 64,
-     .n = 128,
-     .bytesK = 128,
-     .threads = 256,
-     .dmaBytes = 2,
-     .bytesLong = 256,
-     .bytesAlone = 512},
-    {.m = 32, .n = 256, .bytesK = 128, .threads = 256, .dmaBytes = 2, .bytesLong = 256},
-    {.m = 64, .n = 64, .bytesK = 256, .threads = 256, .bytesLong = 512},
-    {.m = 32, .n = 128, .bytesK = 256, .threads = 256, .dmaBytes = 1, .bytesLong = 512},
-    {.m = 32, .n = 64, .bytesK = 512, .threads = 256, .longK = 8},
-    {.m = 16, .n = 128, .bytesK = 256, .threads = 256},
-    {.m = 16, .n = 64, .bytesK = 512, .threads = 256},
-};
+/// The same on CDNA4, whose LDS has room for longer steps of more stages, given the longer steps of the largest tile. FlyDSL's products that
+/// were measured to be quickest on MI355X have such steps: 64x128x256 and 128x128x256 of 8 bits up to 2,048 rows (aiter's tables).
+constexpr std::array<GemmTile, 10> cdna4Tiles(int longOfLargest) {
+  return {{{.m = 128,
+            .n = 256,
+            .bytesK = 128,
+            .threads = 256,
+            .dmaBytes = 1,
+            .bytesLong = longOfLargest,
+            .bytesAlone = 256},
+           {.m = 128, .n = 128, .bytesK = 128, .threads = 256, .dmaBytes = 2, .bytesAlone = 256},
+           {.m = 64, .n = 256, .bytesK = 128, .threads = 256, .dmaBytes = 2, .bytesAlone = 256},
+           {.m = 64,
+            .n = 128,
+            .bytesK = 128,
+            .threads = 256,
+            .dmaBytes = 2,
+            .bytesLong = 256,
+            .bytesAlone = 512},
+           {.m = 32, .n = 256, .bytesK = 128, .threads = 256, .dmaBytes = 2, .bytesLong = 256},
+           {.m = 64, .n = 64, .bytesK = 256, .threads = 256, .bytesLong = 512},
+           {.m = 32, .n = 128, .bytesK = 256, .threads = 256, .dmaBytes = 1, .bytesLong = 512},
+           {.m = 32, .n = 64, .bytesK = 512, .threads = 256, .longK = 8},
+           {.m = 16, .n = 128, .bytesK = 256, .threads = 256},
+           {.m = 16, .n = 64, .bytesK = 512, .threads = 256}}};
+}
+inline constexpr std::array kCdna4Tiles = cdna4Tiles(0), kCdna4TilesOf8 = cdna4Tiles(256);
 /// The stages of such steps of up to so many bytes by LDS's own loads; longer ones come by registers.
 inline constexpr int kLongStages = 3, kMostBytesByDma = 256;
 /// The most sums of a tile with such steps where operands have scales of blocks or of the microscaling formats: more of them, and
@@ -362,7 +369,8 @@ inline constexpr int kVectorSteps = 4;
 inline std::span<const GemmTile> cdnaTiles(const Target &target, const GemmProblem &problem) {
   using Tiles = std::span<const GemmTile>;
   const bool is4 = lds_banks(target) == 64;
-  const Tiles all = is4                                    ? Tiles(kCdna4Tiles)
+  const Tiles all = is4 && problem.a.memory_bits() <= 8    ? Tiles(kCdna4TilesOf8)
+                    : is4                                  ? Tiles(kCdna4Tiles)
                     : target.has(Feature::fp8_conversions) ? Tiles(kCdna3Tiles)
                                                            : Tiles(kCdnaTiles);
   return hasBlockScales(problem) ? all.subspan(is4 ? kCdna4OfBlockScales : kCdnaOfBlockScales)
