@@ -136,9 +136,8 @@ void printCounters(const DispatchResult &result, const loader::KernelNotes &kern
   });
   if (!info)
     return;
-  const hip::Estimate guess =
-      hip::estimate(result.counters, result.timing, result.sample, *info, kernel, options.shape,
-                    options.warmLastCache);
+  const hip::Estimate guess = hip::estimate(result.counters, result.timing, result.sample, *info,
+                                            kernel, options.shape, options.warmLastCache);
   std::printf("estimate: %.0f cycles (%.2f us) on %s, bound by %s; %u workgroups a unit, "
               "%.3g waves a SIMD\n",
               guess.cycles, guess.microseconds, info->product->name.data(), guess.bound,
@@ -193,7 +192,9 @@ int run(const RunOptions &options) {
   how.threads = options.threads;
   how.checks = options.checks;
   how.landLate = options.landLate.value_or(options.checks & kCheckWait);
-  how.products = options.fastMatrix ? Products::Fast : Products::Exact;
+  how.products = options.noMatrix     ? Products::None
+                 : options.fastMatrix ? Products::Fast
+                                      : Products::Exact;
   std::optional<WeakMemory> caches;
   if (options.weakMemory)
     how.weakMemory = &caches.emplace(*ready.program->target);

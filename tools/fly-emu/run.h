@@ -30,6 +30,7 @@ struct RunOptions {
   bool counters = false;
   bool weakMemory = false; ///< Options::weakMemory
   bool fastMatrix = false; ///< Options::products is Products::Fast
+  bool noMatrix = false;   ///< Options::products is Products::None
   bool trace = false;
   std::string timeline; ///< a file; empty: none
   uint64_t timelineBlocks = 1;
