@@ -136,7 +136,8 @@ std::string formOf(const fk::GemmConfig &config) {
 }
 
 void tiles(fx::DType type, const std::string &part) {
-  for (const fk::impl::GemmTile &tile : fk::impl::kCdnaTiles) {
+  for (const fk::impl::GemmTile &tile :
+       fk::impl::cdnaTiles(fx::Device::current().target(), problemOf(type))) {
     const fk::GemmConfig config{.tile_m = tile.m,
                                 .tile_n = tile.n,
                                 .tile_k = tile.bytesK * 8 / type.memory_bits(),

@@ -111,26 +111,6 @@ bool isLongFor(const GemmTile &tile, const GemmProblem &problem) {
   const int tileK = tile.bytesK * 8 / problem.a.memory_bits();
   return tile.longK && problem.k >= std::int64_t(tile.longK) * tileK;
 }
-/// The fewest tiles for which the next smaller one is not taken. Where b comes through LDS, too, half of
-/// the tile reads its other operand as often: from CDNA3 on, whose matrix units wait for operands, and for
-/// columns, which are turned on their way, it is worth it where more than every second unit would have no
-/// tile. (bench/silicon/README.md has the estimates.)
-std::int64_t unitsForTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t units,
-                          const Target &target) {
-  const bool isLarge = problem.b_layout == OperandLayout::columns ||
-                       (hasQuickProducts(target) && problem.b_layout == OperandLayout::rows);
-  return isLarge || isLongFor(tile, problem) ? units / 2 + 1 : units;
-}
-
-/// True if prepared weights are multiplied by groups of waves that take turns: each compute unit has a tile.
-bool isForGroups(const GemmProblem &problem, std::int64_t rows, const Target &target) {
-  const GemmConfig config = configOf(problem, kPreparedGroups);
-  return problem.b_layout == OperandLayout::prepared && fits(kPreparedGroups, problem, rows) &&
-         tilesOf(problem, config, rows) * std::max<std::int64_t>(problem.batch, 1) >=
-             gpuSize(target)->computeUnits &&
-         Gemm::supported(problem, config, target);
-}
-
 /// The bytes of a tile's step: of its longer ones the longest that K has whole.
 int bytesOfStep(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
                 const Target &target) {
@@ -145,6 +125,28 @@ int bytesOfStep(const GemmProblem &problem, const GemmTile &tile, std::int64_t r
       return bytes;
   }
   return tile.bytesK;
+}
+
+/// The fewest tiles for which the next smaller one is not taken. Where b comes through LDS, too, half of
+/// the tile reads its other operand as often: from CDNA3 on, whose matrix units wait for operands, and for
+/// columns, which are turned on their way, it is worth it where more than every second unit would have no
+/// tile. So it is for tiles whose steps are longer then. (bench/silicon/README.md and bench/kernels/README.md have the
+/// estimates.)
+std::int64_t unitsForTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
+                          std::int64_t units, const Target &target) {
+  const bool isLarge = problem.b_layout == OperandLayout::columns ||
+                       (hasQuickProducts(target) && problem.b_layout == OperandLayout::rows);
+  const bool hasLongSteps = bytesOfStep(problem, tile, rows, target) > tile.bytesK;
+  return isLarge || hasLongSteps || isLongFor(tile, problem) ? units / 2 + 1 : units;
+}
+
+/// True if prepared weights are multiplied by groups of waves that take turns: each compute unit has a tile.
+bool isForGroups(const GemmProblem &problem, std::int64_t rows, const Target &target) {
+  const GemmConfig config = configOf(problem, kPreparedGroups);
+  return problem.b_layout == OperandLayout::prepared && fits(kPreparedGroups, problem, rows) &&
+         tilesOf(problem, config, rows) * std::max<std::int64_t>(problem.batch, 1) >=
+             gpuSize(target)->computeUnits &&
+         Gemm::supported(problem, config, target);
 }
 
 /// What is taken of a tile's configurations.
@@ -237,7 +239,7 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
     if (last && rows <= fewRowsOf(problem, target) && tile.m < last->m)
       break; // the weights would be read more than once
     last = &tile;
-    const std::int64_t enough = unitsForTile(problem, tile, units, target);
+    const std::int64_t enough = unitsForTile(problem, tile, rows, units, target);
     if (tilesOf(problem, configOf(problem, tile), rows) *
                 std::max<std::int64_t>(problem.batch, 1) >=
             enough ||
@@ -266,10 +268,17 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
     if (fits(tile, problem, rows))
       all.push_back(ofTile(problem, tile, rows, target));
   const std::size_t likely = all.size();
+  std::vector<std::size_t> withLongSteps;
   for (const GemmTile &tile : gemmTiles(target, problem, rows))
     if (fits(tile, problem, rows)) {
       const TileOrder usual = orderOf(tile.m, rows, target);
       all.push_back(configOf(problem, tile, usual));
+      for (const int bytes : {tile.bytesLong, tile.bytesAlone})
+        if (bytes) {
+          withLongSteps.push_back(all.size());
+          all.push_back(configOf(problem, tile, usual));
+          all.back().tile_k = bytes * 8 / problem.a.memory_bits();
+        }
       // The orders of a single row of tiles differ in nothing that counts.
       if (rows > tile.m)
         for (const TileOrder &order : {TileOrder{}, TileOrder{.group = size.group},
@@ -282,6 +291,8 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
     if (all[i].loop == GemmLoop::ring)
       for (int stages : {2, kDmaStages})
         all.push_back(byDma(all[i], stages));
+  for (std::size_t i : withLongSteps)
+    all.push_back(byDma(all[i], kLongStages));
   for (std::size_t i = likely, whole = all.size(); i < whole; ++i)
     if (all[i].loop == GemmLoop::ring && all[i].tile_m <= kMostSlicedM &&
         all[i].order == orderOf(all[i].tile_m, rows, target))

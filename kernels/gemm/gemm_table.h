@@ -25,8 +25,8 @@ namespace kernels::impl {
 struct GemmTile {
   int m, n, bytesK, threads, wavesK = 0, wavesM = 1;
   /// The bytes of the largest elements whose tiles come to LDS without registers, where the target has
-  /// loads of 16 bytes or a mover for it: those that are estimated faster then, in kDmaStages stages, or in
-  /// fewer if LDS has no room for more (bench/kernels/README.md). 0: none.
+  /// loads of 16 bytes or a mover for it: those that are estimated faster then, in kDmaStages stages (longer steps in
+  /// kLongStages), or in fewer if LDS has no room for more (bench/kernels/README.md). 0: none.
   int dmaBytes = 0;
   /// Waves of the ring that share K, where the problem and the target let them: if LDS has 32
   /// banks, and if it has 64, gives twice the fragments at a time, and loads the tiles by itself.
@@ -36,7 +36,8 @@ struct GemmTile {
   /// smaller one reads the weights twice as often; 0: never. (Estimates: bench/silicon/README.md.)
   int longK = 0;
   /// Longer steps, in bytes of a row, which dense products take where K has whole ones: always, and where no compute unit
-  /// has two tiles, so that nothing else hides the end of a step. 0: none.
+  /// has two tiles, so that nothing else hides the end of a step. 0: none. Such a tile is taken from more than half as many
+  /// tiles as compute units on, because one of it takes less time than two of the next smaller one.
   int bytesLong = 0, bytesAlone = 0;
 };
 /// Into how many slices waves of the ring may share K, and the highest tiles whose waves may.
@@ -47,15 +48,15 @@ inline constexpr int kDmaStages = 4;
 inline int fewestDmaStages(const Target &target) {
   return target.has(Feature::tensor_mover) ? 3 : 2;
 }
-/// Tiles of CDNA's ring, from the largest to the smallest.
+/// Tiles of CDNA2's ring, from the largest to the smallest.
 inline constexpr GemmTile kCdnaTiles[] = {
-    {.m = 128, .n = 256, .bytesK = 128, .threads = 256, .dmaBytes = 1},
-    {.m = 128, .n = 128, .bytesK = 128, .threads = 256, .dmaBytes = 2},
-    {.m = 64, .n = 256, .bytesK = 128, .threads = 256, .dmaBytes = 2},
-    {.m = 64, .n = 128, .bytesK = 128, .threads = 256, .dmaBytes = 1},
-    {.m = 32, .n = 256, .bytesK = 128, .threads = 256, .dmaBytes = 2},
+    {.m = 128, .n = 256, .bytesK = 128, .threads = 256},
+    {.m = 128, .n = 128, .bytesK = 128, .threads = 256},
+    {.m = 64, .n = 256, .bytesK = 128, .threads = 256},
+    {.m = 64, .n = 128, .bytesK = 128, .threads = 256},
+    {.m = 32, .n = 256, .bytesK = 128, .threads = 256},
     {.m = 64, .n = 64, .bytesK = 256, .threads = 256, .slices = 2},
-    {.m = 32, .n = 128, .bytesK = 256, .threads = 256, .dmaBytes = 1},
+    {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
     {.m = 32, .n = 64, .bytesK = 512, .threads = 256, .slices = 2, .longK = 8},
     {.m = 16, .n = 128, .bytesK = 256, .threads = 256},
     {.m = 16, .n = 64, .bytesK = 512, .threads = 256},

@@ -73,6 +73,19 @@ TEST_CASE("the hot loop of a product has the instructions that it needs") {
   }
 }
 
+namespace {
+/// The tiles of CDNA's ring over prepared weights of a type, each with each of its steps in bytes.
+std::vector<std::pair<fk::impl::GemmTile, int>> tilesAndSteps(const char *target, fx::DType type) {
+  std::vector<std::pair<fk::impl::GemmTile, int>> all;
+  const GemmProblem problem{.a = type, .b = type, .c = fx::bf16, .n = 2048, .k = 4096};
+  for (const fk::impl::GemmTile &tile : fk::impl::cdnaTiles(fx::Target::parse(target), problem))
+    for (const int bytes : {tile.bytesK, tile.bytesLong, tile.bytesAlone})
+      if (bytes)
+        all.push_back({tile, bytes});
+  return all;
+}
+} // namespace
+
 TEST_CASE("the hot loop of every tile that CDNA chooses has FlyDSL's instructions or fewer") {
   // FlyDSL 0.4.2's preshuffle_gemm for the same tiles (bench/kernels/README.md) has as
   // many matrix instructions, reads and writes of LDS, loads and barriers, by the
@@ -89,8 +102,7 @@ TEST_CASE("the hot loop of every tile that CDNA chooses has FlyDSL's instruction
                                                    {"gfx950", fx::bf16, 32},
                                                    {"gfx950", fx::f8E4M3FN, 128},
                                                    {"gfx950", fx::i8, 64}})
-    for (const fk::impl::GemmTile &tile : fk::impl::kCdnaTiles) {
-      const int bytes = tile.bytesK;
+    for (const auto &[tile, bytes] : tilesAndSteps(c.target, c.type)) {
       const GemmConfig config{.tile_m = tile.m,
                               .tile_n = tile.n,
                               .tile_k = bytes / c.type.bytes(),
@@ -110,6 +122,42 @@ TEST_CASE("the hot loop of every tile that CDNA chooses has FlyDSL's instruction
       CHECK(loop.barriers == 2);
       CHECK(loop.vector <= 6);
     }
+}
+
+TEST_CASE("a tile's steps are the longest that K has whole, and longer where each compute unit has "
+          "one tile") {
+  // MI355X has 256 units, MI300X 304.
+  const auto chosen = [](const char *target, GemmProblem problem, std::int64_t m) {
+    return fk::choose(problem, m, fx::Target::parse(target));
+  };
+  const auto of = [](fx::DType type, std::int64_t n, std::int64_t k) {
+    return GemmProblem{.a = type, .b = type, .c = fx::bf16, .n = n, .k = k};
+  };
+  const auto expect = [](const GemmConfig &config, int m, int n, int k, int stages) {
+    CHECK(config.tile_m == m);
+    CHECK(config.tile_n == n);
+    CHECK(config.tile_k == k);
+    CHECK(config.stages == stages);
+    CHECK(config.dma == (stages > 2));
+  };
+  expect(chosen("gfx950", of(fx::f8E4M3FN, 4096, 4096), 512), 64, 128, 512, 2); // 256 tiles
+  expect(chosen("gfx950", of(fx::f8E4M3FN, 4096, 4096 + 256), 512), 64, 128, 256, 3);
+  expect(chosen("gfx950", of(fx::f8E4M3FN, 4096, 4096 + 128), 512), 64, 128, 128, 4);
+  expect(chosen("gfx950", of(fx::bf16, 4096, 4096), 512), 64, 128, 256, 2);
+  expect(chosen("gfx950", of(fx::bf16, 3072, 4096), 512), 64, 128, 256, 2); // 192 tiles
+  expect(chosen("gfx950", of(fx::f8E4M3FN, 8192, 4096), 2048), 128, 256, 256, 3);
+  expect(chosen("gfx950", of(fx::bf16, 16384, 4096), 2048), 128, 256, 64,
+         2); // two tiles for each unit
+  expect(chosen("gfx950", of(fx::bf16, 4096, 4096), 1024), 128, 128, 128, 3);
+  expect(chosen("gfx942", of(fx::f8E4M3FNUZ, 19 * 128, 4096), 1024), 64, 128, 256, 2);
+  expect(chosen("gfx90a", of(fx::bf16, 13 * 128, 4096), 512), 64, 128, 64,
+         2); // MI210 gains nothing
+  // Scales on their way take registers, so that large tiles keep short steps.
+  GemmProblem scaled = of(fx::f8E4M3FN, 8192, 4096);
+  scaled.scale_a = scaled.scale_b = fk::Scales::mx;
+  scaled.scale = fx::f8E8M0FNU;
+  CHECK(chosen("gfx950", scaled, 2048).tile_k == 128);
+  CHECK(chosen("gfx950", scaled, 256).tile_k == 512);
 }
 
 TEST_CASE("the hot loop of every tile of RDNA for weights as they are has FlyDSL's instructions or "
@@ -410,9 +458,10 @@ TEST_CASE("tiles are loaded by LDS's own loads where that is estimated faster") 
     const GemmConfig config = fk::choose(problem, 1024, fx::Target::parse("gfx950"));
     return config.dma ? config.stages : 0;
   };
-  CHECK(stages("gfx950", fx::f8E4M3FN, 8192) == 4); // 128 x 256
+  CHECK(stages("gfx950", fx::f8E4M3FN, 8192) == 3); // 128 x 256, steps of 256 bytes
   CHECK(stages("gfx950", fx::bf16, 8192) == 0);
-  CHECK(stages("gfx950", fx::bf16, 4096) == 4); // 128 x 128
+  CHECK(stages("gfx950", fx::bf16, 4096) == 3); // 128 x 128, one for each unit
+  CHECK(stages("gfx950", fx::bf16, 6144) == 4); // more
   CHECK(stages("gfx950", fx::bf16, 4096, OperandLayout::columns) == 0);
   CHECK(asTheyAre(fx::bf16, 2048) == 4);
   CHECK(asTheyAre(fx::bf16, 8192) == 2); // 128 x 256: four tiles of a and b are too much for LDS
