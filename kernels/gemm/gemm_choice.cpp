@@ -268,17 +268,10 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
     if (fits(tile, problem, rows))
       all.push_back(ofTile(problem, tile, rows, target));
   const std::size_t likely = all.size();
-  std::vector<std::size_t> withLongSteps;
   for (const GemmTile &tile : gemmTiles(target, problem, rows))
     if (fits(tile, problem, rows)) {
       const TileOrder usual = orderOf(tile.m, rows, target);
       all.push_back(configOf(problem, tile, usual));
-      for (const int bytes : {tile.bytesLong, tile.bytesAlone})
-        if (bytes) {
-          withLongSteps.push_back(all.size());
-          all.push_back(configOf(problem, tile, usual));
-          all.back().tile_k = bytes * 8 / problem.a.memory_bits();
-        }
       // The orders of a single row of tiles differ in nothing that counts.
       if (rows > tile.m)
         for (const TileOrder &order : {TileOrder{}, TileOrder{.group = size.group},
@@ -291,8 +284,6 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
     if (all[i].loop == GemmLoop::ring)
       for (int stages : {2, kDmaStages})
         all.push_back(byDma(all[i], stages));
-  for (std::size_t i : withLongSteps)
-    all.push_back(byDma(all[i], kLongStages));
   for (std::size_t i = likely, whole = all.size(); i < whole; ++i)
     if (all[i].loop == GemmLoop::ring && all[i].tile_m <= kMostSlicedM &&
         all[i].order == orderOf(all[i].tile_m, rows, target))
@@ -316,6 +307,15 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
           all.back().parts_sum = sum;
         }
   }
+  // Longer steps, of whole products alone.
+  for (const GemmTile &tile : gemmTiles(target, problem, rows))
+    for (const int bytes : {tile.bytesLong, tile.bytesAlone})
+      if (bytes && fits(tile, problem, rows)) {
+        GemmConfig longer = configOf(problem, tile, orderOf(tile.m, rows, target));
+        longer.tile_k = bytes * 8 / problem.a.memory_bits();
+        all.push_back(longer);
+        all.push_back(byDma(longer, kLongStages));
+      }
   // Prepared weights by groups of waves that take turns.
   if (problem.b_layout == OperandLayout::prepared && fits(kPreparedGroups, problem, rows))
     all.push_back(configOf(problem, kPreparedGroups, orderOf(kPreparedGroups.m, rows, target)));
