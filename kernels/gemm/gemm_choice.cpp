@@ -136,7 +136,9 @@ std::int64_t unitsForTile(const GemmProblem &problem, const GemmTile &tile, std:
                           std::int64_t units, const Target &target) {
   const bool isLarge = problem.b_layout == OperandLayout::columns ||
                        (hasQuickProducts(target) && problem.b_layout == OperandLayout::rows);
-  const bool hasLongSteps = bytesOfStep(problem, tile, rows, target) > tile.bytesK;
+  // Where each step ends with a multiply-add for each sum, two smaller tiles hide these from each other.
+  const bool hasLongSteps =
+      !hasBlockScales(problem) && bytesOfStep(problem, tile, rows, target) > tile.bytesK;
   return isLarge || hasLongSteps || isLongFor(tile, problem) ? units / 2 + 1 : units;
 }
 

@@ -26,7 +26,7 @@ struct RunOptions {
   uint64_t limit = 0;   ///< wave instructions of one wave; 0: the limit of the emulator's core
   uint64_t timeout = 0; ///< seconds of the launch; 0: no limit
   std::string part;     ///< the product by whose figures time is estimated; empty: the default one
-  bool warmLastCache = false; ///< the launch finds all that it touches in the cache in front of memory
+  bool warmLastCache = false; ///< what the launch touches is in the cache in front of memory
   bool counters = false;
   bool weakMemory = false; ///< Options::weakMemory
   bool fastMatrix = false; ///< Options::products is Products::Fast

@@ -9,7 +9,8 @@
 namespace flyemu {
 
 /// Hardware promises none, so a kernel is right only if it is right in each. Which one a launch has
-/// is repeatable: on one thread, it is the same at every run.
+/// is repeatable: on one thread, it is the same at every run. Waves that have clocks (Wave::cycles) run in the order of
+/// these where the order is Forwards.
 struct Order {
   enum class Kind : uint8_t {
     Forwards,

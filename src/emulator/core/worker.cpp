@@ -543,7 +543,7 @@ private:
   }
 
   /// The same where waves have clocks: they come to the path to memory and to LDS in the order of their clocks, as the
-  /// estimate has these serve one at a time.
+  /// estimate has these serve one at a time. One that sleeps, or whose slice is over, comes again in the next turn.
   bool runWavesByTime(Slot &slot, int64_t slice) {
     left_.assign(slot.group.waves.size(), slice);
     for (;;) {

@@ -65,9 +65,9 @@ enum class ServedBy : uint8_t { L2, VectorCache };
 /// How an instruction moves its wave's clock.
 enum class Pace : uint8_t { Unknown, Vector, Matrix, Scalar, Load, Store, Lds, ScalarLoad, Wait };
 
-/// Something that serves one instruction at a time. Waves ask for it in the order in which the
-/// emulator runs them, not in the order of their clocks, so a later one may get a gap that others
-/// have left before.
+/// Something that serves one instruction at a time. Waves come to memory and LDS in the order of their clocks, as far as
+/// the runner keeps it, and to the units of a SIMD in the order in which the emulator runs them, so that a later one
+/// may get a gap that others have left before.
 class ServingUnit {
 public:
   /// Takes the unit for so many cycles, from `from` or as soon after it as it is free for as long.
