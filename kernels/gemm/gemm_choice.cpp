@@ -127,6 +127,13 @@ int bytesOfStep(const GemmProblem &problem, const GemmTile &tile, std::int64_t r
   return tile.bytesK;
 }
 
+/// True if a tile has longer steps, by which one of it takes less time than two of the next smaller one. Where each step ends
+/// with a multiply-add for each sum, two smaller tiles hide these from each other.
+bool hasLongStep(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
+                 const Target &target) {
+  return !hasBlockScales(problem) && bytesOfStep(problem, tile, rows, target) > tile.bytesK;
+}
+
 /// The fewest tiles for which the next smaller one is not taken. Where b comes through LDS, too, half of
 /// the tile reads its other operand as often: from CDNA3 on, whose matrix units wait for operands, and for
 /// columns, which are turned on their way, it is worth it where more than every second unit would have no
@@ -136,10 +143,8 @@ std::int64_t unitsForTile(const GemmProblem &problem, const GemmTile &tile, std:
                           std::int64_t units, const Target &target) {
   const bool isLarge = problem.b_layout == OperandLayout::columns ||
                        (hasQuickProducts(target) && problem.b_layout == OperandLayout::rows);
-  // Where each step ends with a multiply-add for each sum, two smaller tiles hide these from each other.
-  const bool hasLongSteps =
-      !hasBlockScales(problem) && bytesOfStep(problem, tile, rows, target) > tile.bytesK;
-  return isLarge || hasLongSteps || isLongFor(tile, problem) ? units / 2 + 1 : units;
+  const bool isLong = hasLongStep(problem, tile, rows, target) || isLongFor(tile, problem);
+  return isLarge || isLong ? units / 2 + 1 : units;
 }
 
 /// True if prepared weights are multiplied by groups of waves that take turns: each compute unit has a tile.
@@ -171,7 +176,8 @@ GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t
       slices > 1 && Gemm::supported(problem, sliced, target))
     config = sliced;
   const std::int64_t units = gpuSize(target)->computeUnits;
-  return withParts(problem, config, rows, isLongFor(tile, problem) ? units / 2 + 1 : units, target);
+  const bool isEnough = hasLongStep(problem, tile, rows, target) || isLongFor(tile, problem);
+  return withParts(problem, config, rows, isEnough ? units / 2 + 1 : units, target);
 }
 
 /// The bytes of a row from which on its K is long for that: 232 x 513 x 2,048 of bf16 takes 8.3 us in parts on

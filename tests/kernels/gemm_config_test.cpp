@@ -390,7 +390,9 @@ TEST_CASE("the tile of a product grows with the work") {
   CHECK(split(96, 1024, 8192) == 4);
   CHECK(split(64, 1024, 4096) == 4); // more would write too many sums
   CHECK(split(4096, 4096, 4096) == 1);
-  CHECK(tile(64, 14336) == std::pair(32, 64)); // 448 tiles; 64 x 64 are 224 of 304 units
+  CHECK(tile(64, 14336) ==
+        std::pair(64, 64)); // 224 tiles of 304 units, with long steps; 32 x 64 are 448
+  CHECK(split(64, 14336, 4096) == 1);
   CHECK(tile(4096, 4096) == std::pair(128, 256));
   CHECK(tile(1024, 4096) == std::pair(64, 128));
   // Few rows: waves share K, a tile has all rows, so that the weights are read once, and blocks are
@@ -601,7 +603,7 @@ TEST_CASE("waves of a product share k, and take turns, where that is estimated f
     const GemmConfig config = fk::choose(problem, m, target);
     return std::array{config.tile_m, config.tile_n, config.waves_k, config.stages};
   };
-  CHECK(chosen(prepared, 256, narrow) == std::array{32, 64, 2, 2});
+  CHECK(chosen(prepared, 256, narrow) == std::array{64, 64, 2, 2});
   CHECK(chosen(prepared, 256, wide) == std::array{64, 64, 1, 2});
   CHECK(chosen(rows, 256, narrow) == std::array{64, 64, 2, 2});
   CHECK(chosen(rows, 256, wide) == std::array{64, 64, 2, 4});
