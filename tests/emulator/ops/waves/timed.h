@@ -36,11 +36,13 @@ struct Timed {
     launch.kernel = &kernel;
     launch.grid = {2, 1, 1};
     launch.block = {threads, 1, 1};
+    launch.dynamicLds = 4096;
     launch.kernarg = reinterpret_cast<uint64_t>(memory.data());
     launch.kernargSize = 8;
     Options options;
     options.timelineGroups = groups;
     options.threads = 1;
+    options.instructionLimit = 1 << 22; // of code that does not end
     result = runDispatch(launch, map, options);
     INFO(result.fault.message);
     REQUIRE(result.ok);

@@ -68,6 +68,36 @@ TEST_CASE("memory serves waves in the order of their clocks, whichever runs firs
   CHECK(late[0].end >= early[0].end + 32); // the path is the other one's until it has left
 }
 
+TEST_CASE(
+    "a wave that waits in a loop for another one of its workgroup does not keep it from running") {
+  // Wave 1 reads a word until wave 0, which takes its time, has written it: in LDS, where each look takes time, and in
+  // global memory, where looks take none, so that the clock of wave 1 stays the earlier one.
+  for (const bool inLds : {true, false}) {
+    const std::string begin = "v_readfirstlane_b32 s4, v0\nv_mov_b32 v1, 0\n"
+                              "ds_write_b32 v1, v1\ns_waitcnt lgkmcnt(0)\ns_barrier\n"
+                              "s_cmp_eq_u32 s4, 0\ns_cbranch_scc0 look\n";
+    std::string work;
+    for (int i = 0; i < 40; ++i)
+      work += "s_nop 15\n";
+    const std::string write =
+        inLds ? "ds_write_b32 v1, v2\n" : "global_store_dword v1, v2, s[0:1] offset:64\n";
+    const std::string read =
+        inLds ? "ds_read_b32 v3, v1\n" : "global_load_dword v3, v1, s[0:1] offset:64 sc1\n";
+    const Timed t(begin + work + "v_mov_b32 v2, 1\n" + write + "s_branch end\nlook:\n" + read +
+                  "s_waitcnt vmcnt(0) lgkmcnt(0)\nv_readfirstlane_b32 s5, v3\n"
+                  "s_cmp_eq_u32 s5, 0\ns_cbranch_scc1 look\nend:\n");
+    INFO((inLds ? "LDS" : "global memory"));
+    const auto events = [&](unsigned wave) {
+      return t.of(inLds ? Activity::Lds : Activity::Memory, wave);
+    };
+    REQUIRE(!events(0).empty());
+    REQUIRE(events(1).size() > 1);
+    CHECK(events(0).back().start >= 40 * 64); // the work of wave 0
+    if (inLds)
+      CHECK(events(1).back().start > events(0).back().start);
+  }
+}
+
 TEST_CASE("a wave that comes early waits at the barrier for the last one") {
   const Timed t("v_readfirstlane_b32 s4, v0\ns_cmp_eq_u32 s4, 0\ns_cbranch_scc1 past\n"
                 "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], 0\n"
