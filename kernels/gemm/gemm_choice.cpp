@@ -47,6 +47,11 @@ bool fits(const GemmTile &tile, const GemmProblem &problem, std::int64_t m) {
   return tile.m <= whole(m, 16) && tile.n <= whole(problem.columns(), problem.gated ? 128 : 64);
 }
 
+/// The tiles of all matrices of a batch.
+std::int64_t blocksOf(const GemmProblem &problem, const GemmConfig &config, std::int64_t m) {
+  return tilesOf(problem, config, m) * std::max<std::int64_t>(problem.batch, 1);
+}
+
 /// A configuration with parts of K that the last block of a tile adds instead.
 GemmConfig byLastBlock(const GemmConfig &config) {
   GemmConfig last = config;
@@ -108,30 +113,31 @@ GemmConfig withParts(const GemmProblem &problem, const GemmConfig &whole, std::i
 
 /// True if K is so long that the next smaller tile, which reads the weights twice as often, gains nothing.
 bool isLongFor(const GemmTile &tile, const GemmProblem &problem) {
-  const int tileK = tile.bytesK * 8 / problem.a.memory_bits();
-  return tile.longK && problem.k >= std::int64_t(tile.longK) * tileK;
+  return tile.longK && problem.k >= std::int64_t(tile.longK) * elementsOf(problem, tile.bytesK);
 }
 /// The bytes of a tile's step: of its longer ones the longest that K has whole.
 int bytesOfStep(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
                 const Target &target) {
-  GemmConfig config = configOf(problem, tile);
-  const bool isAlone = tilesOf(problem, config, rows) * std::max<std::int64_t>(problem.batch, 1) <=
-                       gpuSize(target)->computeUnits;
-  if ((hasBlockScales(problem) || hasMxScales(problem)) && tile.m * tile.n > kMostSumsOfScaled)
+  const bool isScaled = hasBlockScales(problem) || hasMxScales(problem);
+  if (!hasQuickProducts(target) || (isScaled && tile.m * tile.n > kMostSumsOfScaled))
     return tile.bytesK;
+  GemmConfig config = configOf(problem, tile);
+  const bool isAlone = blocksOf(problem, config, rows) <= gpuSize(target)->computeUnits;
   for (const int bytes : {isAlone ? tile.bytesAlone : 0, tile.bytesLong}) {
-    config.tile_k = bytes * 8 / problem.a.memory_bits();
+    config.tile_k = elementsOf(problem, bytes);
     if (bytes && problem.k % config.tile_k == 0 && Gemm::supported(problem, config, target))
       return bytes;
   }
   return tile.bytesK;
 }
 
-/// True if a tile has longer steps, by which one of it takes less time than two of the next smaller one. Where each step ends
-/// with a multiply-add for each sum, two smaller tiles hide these from each other.
-bool hasLongStep(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
-                 const Target &target) {
-  return !hasBlockScales(problem) && bytesOfStep(problem, tile, rows, target) > tile.bytesK;
+/// True if a little more than one tile for two compute units is enough, since one of it takes less time than two of the next
+/// smaller one: K is long, or the tile has longer steps. Where each step ends with a multiply-add for each sum, two smaller
+/// tiles hide these from each other.
+bool isWorthIdleUnits(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
+                      const Target &target) {
+  return isLongFor(tile, problem) ||
+         (!hasBlockScales(problem) && bytesOfStep(problem, tile, rows, target) > tile.bytesK);
 }
 
 /// The fewest tiles for which the next smaller one is not taken. Where b comes through LDS, too, half of
@@ -143,16 +149,14 @@ std::int64_t unitsForTile(const GemmProblem &problem, const GemmTile &tile, std:
                           std::int64_t units, const Target &target) {
   const bool isLarge = problem.b_layout == OperandLayout::columns ||
                        (hasQuickProducts(target) && problem.b_layout == OperandLayout::rows);
-  const bool isLong = hasLongStep(problem, tile, rows, target) || isLongFor(tile, problem);
-  return isLarge || isLong ? units / 2 + 1 : units;
+  return isLarge || isWorthIdleUnits(problem, tile, rows, target) ? units / 2 + 1 : units;
 }
 
 /// True if prepared weights are multiplied by groups of waves that take turns: each compute unit has a tile.
 bool isForGroups(const GemmProblem &problem, std::int64_t rows, const Target &target) {
   const GemmConfig config = configOf(problem, kPreparedGroups);
   return problem.b_layout == OperandLayout::prepared && fits(kPreparedGroups, problem, rows) &&
-         tilesOf(problem, config, rows) * std::max<std::int64_t>(problem.batch, 1) >=
-             gpuSize(target)->computeUnits &&
+         blocksOf(problem, config, rows) >= gpuSize(target)->computeUnits &&
          Gemm::supported(problem, config, target);
 }
 
@@ -162,7 +166,7 @@ GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t
   GemmConfig config = configOf(problem, tile, orderOf(tile.m, rows, target));
   const int bytes = bytesOfStep(problem, tile, rows, target);
   const bool isLong = bytes > tile.bytesK;
-  config.tile_k = bytes * 8 / problem.a.memory_bits();
+  config.tile_k = elementsOf(problem, bytes);
   if (!hasColumns(problem) && (problem.a.memory_bits() + 7) / 8 <= tile.dmaBytes &&
       (!isLong || bytes <= kMostBytesByDma))
     for (int stages : {isLong ? kLongStages : kDmaStages, fewestDmaStages(target)})
@@ -176,8 +180,8 @@ GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t
       slices > 1 && Gemm::supported(problem, sliced, target))
     config = sliced;
   const std::int64_t units = gpuSize(target)->computeUnits;
-  const bool isEnough = hasLongStep(problem, tile, rows, target) || isLongFor(tile, problem);
-  return withParts(problem, config, rows, isEnough ? units / 2 + 1 : units, target);
+  return withParts(problem, config, rows,
+                   isWorthIdleUnits(problem, tile, rows, target) ? units / 2 + 1 : units, target);
 }
 
 /// The bytes of a row from which on its K is long for that: 232 x 513 x 2,048 of bf16 takes 8.3 us in parts on
@@ -217,8 +221,7 @@ bool isVector(const GemmProblem &problem, const GemmConfig &config, std::int64_t
               const Target &target) {
   if (isForVectorsAlone(problem, target))
     return true;
-  const std::int64_t blocks =
-                         tilesOf(problem, config, rows) * std::max<std::int64_t>(problem.batch, 1),
+  const std::int64_t blocks = blocksOf(problem, config, rows),
                      units = gpuSize(target)->computeUnits;
   const bool spread = blocks >= units / 2 + 1,
              isFew = rows <= kVectorRows && (spread || problem.k <= kVectorSteps * config.tile_k),
@@ -248,9 +251,7 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
       break; // the weights would be read more than once
     last = &tile;
     const std::int64_t enough = unitsForTile(problem, tile, rows, units, target);
-    if (tilesOf(problem, configOf(problem, tile), rows) *
-                std::max<std::int64_t>(problem.batch, 1) >=
-            enough ||
+    if (blocksOf(problem, configOf(problem, tile), rows) >= enough ||
         isFilledByParts(problem, tile, rows, enough, target))
       break;
   }
@@ -318,9 +319,9 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
   // Longer steps, of whole products alone.
   for (const GemmTile &tile : gemmTiles(target, problem, rows))
     for (const int bytes : {tile.bytesLong, tile.bytesAlone})
-      if (bytes && fits(tile, problem, rows)) {
+      if (bytes && hasQuickProducts(target) && fits(tile, problem, rows)) {
         GemmConfig longer = configOf(problem, tile, orderOf(tile.m, rows, target));
-        longer.tile_k = bytes * 8 / problem.a.memory_bits();
+        longer.tile_k = elementsOf(problem, bytes);
         all.push_back(longer);
         all.push_back(byDma(longer, kLongStages));
       }

@@ -48,22 +48,9 @@ inline constexpr int kDmaStages = 4;
 inline int fewestDmaStages(const Target &target) {
   return target.has(Feature::tensor_mover) ? 3 : 2;
 }
-/// Tiles of CDNA2's ring, from the largest to the smallest.
+/// Tiles of CDNA's ring, from the largest to the smallest. The longer steps are for CDNA3, whose waves wait for memory rather than for
+/// matrix units. (bench/kernels/README.md has the estimates, and those of CDNA4.)
 inline constexpr GemmTile kCdnaTiles[] = {
-    {.m = 128, .n = 256, .bytesK = 128, .threads = 256},
-    {.m = 128, .n = 128, .bytesK = 128, .threads = 256},
-    {.m = 64, .n = 256, .bytesK = 128, .threads = 256},
-    {.m = 64, .n = 128, .bytesK = 128, .threads = 256},
-    {.m = 32, .n = 256, .bytesK = 128, .threads = 256},
-    {.m = 64, .n = 64, .bytesK = 256, .threads = 256, .slices = 2},
-    {.m = 32, .n = 128, .bytesK = 256, .threads = 256},
-    {.m = 32, .n = 64, .bytesK = 512, .threads = 256, .slices = 2, .longK = 8},
-    {.m = 16, .n = 128, .bytesK = 256, .threads = 256},
-    {.m = 16, .n = 64, .bytesK = 512, .threads = 256},
-};
-/// The same on CDNA3, with longer steps where waves wait for memory rather than for matrix units.
-/// (bench/kernels/README.md has the estimates, and those of CDNA4.)
-inline constexpr GemmTile kCdna3Tiles[] = {
     {.m = 128, .n = 256, .bytesK = 128, .threads = 256},
     {.m = 128, .n = 128, .bytesK = 128, .threads = 256},
     {.m = 64, .n = 256, .bytesK = 128, .threads = 256},
@@ -370,10 +357,9 @@ inline constexpr int kVectorSteps = 4;
 inline std::span<const GemmTile> cdnaTiles(const Target &target, const GemmProblem &problem) {
   using Tiles = std::span<const GemmTile>;
   const bool is4 = lds_banks(target) == 64;
-  const Tiles all = is4 && problem.a.memory_bits() <= 8    ? Tiles(kCdna4TilesOf8)
-                    : is4                                  ? Tiles(kCdna4Tiles)
-                    : target.has(Feature::fp8_conversions) ? Tiles(kCdna3Tiles)
-                                                           : Tiles(kCdnaTiles);
+  const Tiles all = !is4                           ? Tiles(kCdnaTiles)
+                    : problem.a.memory_bits() <= 8 ? Tiles(kCdna4TilesOf8)
+                                                   : Tiles(kCdna4Tiles);
   return hasBlockScales(problem) ? all.subspan(is4 ? kCdna4OfBlockScales : kCdnaOfBlockScales)
                                  : all;
 }
@@ -425,12 +411,17 @@ inline std::span<const GemmTile> gemmTiles(const Target &target, const GemmProbl
                                                      : Tiles(kRdnaTiles);
 }
 
+/// The elements of a step that has so many bytes of a row of A.
+inline int elementsOf(const GemmProblem &problem, int bytes) {
+  return bytes * 8 / problem.a.memory_bits();
+}
+
 /// The configuration of a tile.
 inline GemmConfig configOf(const GemmProblem &problem, const GemmTile &tile,
                            const TileOrder &order = {}) {
   return {.tile_m = tile.m,
           .tile_n = tile.n,
-          .tile_k = tile.bytesK * 8 / problem.a.memory_bits(),
+          .tile_k = elementsOf(problem, tile.bytesK),
           .threads = tile.threads,
           .loop = tile.groups   ? GemmLoop::groups
                   : tile.wavesK ? GemmLoop::registers

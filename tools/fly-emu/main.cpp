@@ -96,10 +96,12 @@ void addRunOptions(CLI::App &runs, RunOptions &options, RunWords &words) {
       ->check(CLI::Range(1u, kDefaultSlice));
   runs.add_flag("--weak-memory", options.weakMemory,
                 "global memory through caches that fences control");
-  CLI::Option *fast = runs.add_flag("--fast-matrix", options.fastMatrix,
-                                    "matrix products within rounding of the exact ones");
-  runs.add_flag("--no-matrix", options.noMatrix,
-                "no matrix products, for counters and times that do not depend on them")
+  CLI::Option *fast = runs.add_flag_callback(
+      "--fast-matrix", [&] { options.products = Products::Fast; },
+      "matrix products within rounding of the exact ones");
+  runs.add_flag_callback(
+          "--no-matrix", [&] { options.products = Products::None; },
+          "no matrix products, for counters and times that do not depend on them")
       ->excludes(fast);
   runs.add_option("--timeline", options.timeline,
                   "a file for what waves do when, by the cycle estimate: .svg is a picture, else "

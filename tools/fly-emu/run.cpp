@@ -192,9 +192,7 @@ int run(const RunOptions &options) {
   how.threads = options.threads;
   how.checks = options.checks;
   how.landLate = options.landLate.value_or(options.checks & kCheckWait);
-  how.products = options.noMatrix     ? Products::None
-                 : options.fastMatrix ? Products::Fast
-                                      : Products::Exact;
+  how.products = options.products;
   std::optional<WeakMemory> caches;
   if (options.weakMemory)
     how.weakMemory = &caches.emplace(*ready.program->target);

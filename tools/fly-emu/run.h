@@ -28,9 +28,8 @@ struct RunOptions {
   std::string part;     ///< the product by whose figures time is estimated; empty: the default one
   bool warmLastCache = false; ///< what the launch touches is in the cache in front of memory
   bool counters = false;
-  bool weakMemory = false; ///< Options::weakMemory
-  bool fastMatrix = false; ///< Options::products is Products::Fast
-  bool noMatrix = false;   ///< Options::products is Products::None
+  bool weakMemory = false;             ///< Options::weakMemory
+  Products products = Products::Exact; ///< Options::products
   bool trace = false;
   std::string timeline; ///< a file; empty: none
   uint64_t timelineBlocks = 1;

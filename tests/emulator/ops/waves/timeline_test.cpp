@@ -10,6 +10,10 @@
 using namespace flyemu;
 using namespace flyemu::test;
 
+namespace {
+uint64_t took(const TimelineEvent &event) { return event.end - event.start; }
+} // namespace
+
 TEST_CASE("a wave waits for its load until the load ends") {
   const Timed t("v_lshlrev_b32 v1, 2, v0\nglobal_load_dword v2, v1, s[0:1]\nv_mov_b32 v3, 0\n"
                 "s_waitcnt vmcnt(0)\nv_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], 0\n");
@@ -38,7 +42,6 @@ TEST_CASE("what the workgroup has loaded before comes from its cache, once it ha
   const auto first = t.of(Activity::MemoryUnderWay, 0), second = t.of(Activity::MemoryUnderWay, 1);
   REQUIRE(first.size() == 3);
   REQUIRE(second.size() == 1);
-  const auto took = [](const TimelineEvent &e) { return e.end - e.start; };
   CHECK(took(first[0]) >= 880);
   CHECK(second[0].start > first[0].start);
   CHECK(second[0].end >= first[0].end); // the lines are on their way, and no earlier there
@@ -59,7 +62,6 @@ TEST_CASE("memory serves waves in the order of their clocks, whichever runs firs
   const auto late = t.of(Activity::MemoryUnderWay, 0), early = t.of(Activity::MemoryUnderWay, 1);
   REQUIRE(late.size() == 4);
   REQUIRE(early.size() == 1);
-  const auto took = [](const TimelineEvent &e) { return e.end - e.start; };
   const uint64_t latency = 882; // 420 ns at 2,100 MHz
   CHECK(late[0].start > early[0].start);
   CHECK(late[0].start < early[0].start + 64);
