@@ -131,13 +131,22 @@ int bytesOfStep(const GemmProblem &problem, const GemmTile &tile, std::int64_t r
   return tile.bytesK;
 }
 
+/// True if C fills so many tiles. Those that are mostly past its end count by what they have of it.
+bool fillsTiles(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
+                std::int64_t count) {
+  return rows * problem.columns() * std::max<std::int64_t>(problem.batch, 1) >=
+         count * tile.m * tile.n;
+}
 /// True if a little more than one tile for two compute units is enough, since one of it takes less time than two of the next
-/// smaller one: K is long, or the tile has longer steps. Where each step ends with a multiply-add for each sum, two smaller
-/// tiles hide these from each other.
+/// smaller one: K is long, or the tile has longer steps, K has several, and C fills so many tiles. Where each step ends with a
+/// multiply-add for each sum, two smaller tiles hide these from each other.
 bool isWorthIdleUnits(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
                       const Target &target) {
+  const int bytes = bytesOfStep(problem, tile, rows, target);
+  const bool hasLongSteps = bytes > tile.bytesK && !hasBlockScales(problem) &&
+                            problem.k >= kFewLongSteps * elementsOf(problem, bytes);
   return isLongFor(tile, problem) ||
-         (!hasBlockScales(problem) && bytesOfStep(problem, tile, rows, target) > tile.bytesK);
+         (hasLongSteps && fillsTiles(problem, tile, rows, gpuSize(target)->computeUnits / 2 + 1));
 }
 
 /// The fewest tiles for which the next smaller one is not taken. Where b comes through LDS, too, half of

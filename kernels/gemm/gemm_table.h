@@ -91,6 +91,8 @@ constexpr std::array<GemmTile, 10> cdna4Tiles(int longOfLargest) {
 inline constexpr std::array kCdna4Tiles = cdna4Tiles(0), kCdna4TilesOf8 = cdna4Tiles(256);
 /// The stages of such steps of up to so many bytes by LDS's own loads; longer ones come by registers.
 inline constexpr int kLongStages = 3, kMostBytesByDma = 256;
+/// The longer steps that K has at least where such a tile is taken though units idle.
+inline constexpr int kFewLongSteps = 4;
 /// The most sums of a tile with such steps where operands have scales of blocks or of the microscaling formats: more of them, and
 /// their scales, leave a lane no registers for a longer step.
 inline constexpr int kMostSumsOfScaled = 64 * 128;
