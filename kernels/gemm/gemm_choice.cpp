@@ -138,13 +138,13 @@ bool fillsTiles(const GemmProblem &problem, const GemmTile &tile, std::int64_t r
          count * tile.m * tile.n;
 }
 /// True if a little more than one tile for two compute units is enough, since one of it takes less time than two of the next
-/// smaller one: K is long, or the tile has longer steps, K has several, and C fills so many tiles. Where each step ends with a
+/// smaller one: K is long, or the tile has longer steps, rows of 2,048 bytes and more, and C fills so many tiles. Where each step ends with a
 /// multiply-add for each sum, two smaller tiles hide these from each other.
 bool isWorthIdleUnits(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
                       const Target &target) {
-  const int bytes = bytesOfStep(problem, tile, rows, target);
-  const bool hasLongSteps = bytes > tile.bytesK && !hasBlockScales(problem) &&
-                            problem.k >= kFewLongSteps * elementsOf(problem, bytes);
+  const bool hasLongSteps = problem.k >= elementsOf(problem, kLongRow) &&
+                            !hasBlockScales(problem) &&
+                            bytesOfStep(problem, tile, rows, target) > tile.bytesK;
   return isLongFor(tile, problem) ||
          (hasLongSteps && fillsTiles(problem, tile, rows, gpuSize(target)->computeUnits / 2 + 1));
 }

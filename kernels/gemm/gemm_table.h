@@ -36,8 +36,8 @@ struct GemmTile {
   /// smaller one reads the weights twice as often; 0: never. (Estimates: bench/silicon/README.md.)
   int longK = 0;
   /// Longer steps, in bytes of a row, which dense products take where K has whole ones: always, and where no compute unit
-  /// has two tiles, so that nothing else hides the end of a step. 0: none. Such a tile is taken from more than half as many
-  /// tiles as compute units on, because one of it takes less time than two of the next smaller one.
+  /// has two tiles, so that nothing else hides the end of a step. 0: none. Such a tile may be
+  /// taken from more than half as many tiles as compute units on (isWorthIdleUnits in gemm_choice.cpp).
   int bytesLong = 0, bytesAlone = 0;
 };
 /// Into how many slices waves of the ring may share K, and the highest tiles whose waves may.
@@ -91,8 +91,8 @@ constexpr std::array<GemmTile, 10> cdna4Tiles(int longOfLargest) {
 inline constexpr std::array kCdna4Tiles = cdna4Tiles(0), kCdna4TilesOf8 = cdna4Tiles(256);
 /// The stages of such steps of up to so many bytes by LDS's own loads; longer ones come by registers.
 inline constexpr int kLongStages = 3, kMostBytesByDma = 256;
-/// The longer steps that K has at least where such a tile is taken though units idle.
-inline constexpr int kFewLongSteps = 4;
+/// The bytes of a row from which on such a tile is taken though units idle: what a launch begins and ends with is most of a shorter K.
+inline constexpr int kLongRow = 2048;
 /// The most sums of a tile with such steps where operands have scales of blocks or of the microscaling formats: more of them, and
 /// their scales, leave a lane no registers for a longer step.
 inline constexpr int kMostSumsOfScaled = 64 * 128;
