@@ -36,7 +36,8 @@ constexpr std::size_t kMib = std::size_t(1) << 20;
 // distributed data the same products of MI325X reach 787, 831 and 1,408 (ROCm's "completing the GPU performance
 // picture"), by clocks that are as much lower, and those of MI300X are taken to fall alike. MI355X: the best products
 // of others that are known, bf16 1,610, fp8 3,378 (HipKittens), fp4 5,806 TFLOPS (aiter), over the peak and over 0.92: hipBLASLt
-// reaches 0.94 of what the units do at the clock in bf16, and 0.83 in fp8. MI308X's peak clock is that of
+// reaches 0.94 of what the units do at the clock in bf16, and 0.83 in fp8. Of instructions on 8 bits with half of that rate
+// the clock is fitted to one product: FlyDSL's i8 by 64 x 256 on MI355X (bench/silicon). MI308X's peak clock is that of
 // its measurements. Of MI200's and RDNA's clocks under load nothing is known here. Lines that the last
 // cache gives again: AMD's roofline benchmark reads 6,423 GB/s of MI300X (ROCm/rocm-amdgpu-bench, issue 22),
 // 6,466 of MI325X (rocprofiler-compute's documentation) and 4,937 of MI300A; RRZE, by all units of MI300X on
@@ -60,7 +61,7 @@ constexpr Sustained kMi200{.readPercent = 84, .copyPercent = 83},
     kMi308x{.readPercent = 74, .copyPercent = 63, .lastLevelGigabytes = 5300, .streamPercent = 82},
     kMi350{.readPercent = 78,
            .copyPercent = 72,
-           .clockPercent = {70, 70, 73, 63},
+           .clockPercent = {70, 70, 73, 63, 81},
            .lastLevelGigabytes = 6466,
            .streamPercent = 86},
     kRdna{.readPercent = 93, .copyPercent = 79, .lastLevelGigabytes = 1600};

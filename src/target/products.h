@@ -18,10 +18,11 @@ struct Sustained {
   /// as much as they read.
   int readPercent, copyPercent;
   /// Of the peak engine clock, what power leaves while matrix units multiply without a pause: operands of
-  /// f16, of bf16 and wider types, of 8 bits, and of fewer.
-  struct {
-    int f16 = 100, bf16 = 100, of8 = 100, of4 = 100;
-  } clockPercent;
+  /// f16, of bf16 and wider types, of 8 bits, of fewer, and of 8 bits by instructions of half the rate.
+  struct Clocks {
+    int f16 = 100, bf16 = 100, of8 = 100, of4 = 100, half8 = 100;
+  };
+  Clocks clockPercent = {};
   /// In 10^9 bytes a second, what the cache in front of memory gives of lines that an L2 asks for
   /// again; 0: not known.
   int lastLevelGigabytes = 0;

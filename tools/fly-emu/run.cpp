@@ -5,6 +5,7 @@
 #include "emulator/core/weak_memory.h"
 #include "emulator/hip/device/memory.h"
 #include "emulator/hip/launch/launch_services.h"
+#include "emulator/hip/launch/occupancy.h"
 #include "emulator/hip/report/estimate.h"
 #include "emulator/loader/loaded_code.h"
 #include "emulator/loader/offload_bundle.h"
@@ -201,7 +202,15 @@ int run(const RunOptions &options) {
   how.slice = options.slice;
   how.counters = options.counters;
   how.dies = figures ? static_cast<unsigned>(figures->dies()) : 0;
-  how.memoryLatency = figures ? memoryLatency(*figures->product, options.warmLastCache) : 0;
+  if (figures) {
+    how.memoryLatency = memoryLatency(*figures->product, options.warmLastCache);
+    how.lastLevelLatency = memoryLatency(*figures->product, true);
+    how.lastLevelBytes = figures->product->lastLevelBytes;
+    const uint64_t threads = uint64_t(dispatch.block[0]) * dispatch.block[1] * dispatch.block[2];
+    dispatch.residentGroups = static_cast<uint64_t>(figures->computeUnits) *
+                              static_cast<uint64_t>(hip::residentWorkgroups(
+                                  *figures, kernel.metadata, threads, dispatch.dynamicLds));
+  }
   if (options.limit)
     how.instructionLimit = options.limit;
   if (options.trace)

@@ -77,6 +77,8 @@ struct Timing {
   uint64_t scalarCycles = 0; ///< issue cycles of everything else
   uint64_t groupCycles = 0;  ///< each workgroup's time as if it had a unit for itself
   uint64_t groups = 0;
+  /// Matrix instructions on 8 bits that do half as many multiply-adds a cycle as the target's fastest do.
+  uint64_t matrixHalf8 = 0;
 
   Timing &operator+=(const Timing &o) {
     valuCycles += o.valuCycles;
@@ -84,6 +86,7 @@ struct Timing {
     scalarCycles += o.scalarCycles;
     groupCycles += o.groupCycles;
     groups += o.groups;
+    matrixHalf8 += o.matrixHalf8;
     return *this;
   }
 };

@@ -93,6 +93,9 @@ struct Options {
   unsigned dies = 0;
   /// Cycles from a load to its data in memory, for the estimate; 0: of the default product.
   unsigned memoryLatency = 0;
+  /// The same, where the cache in front of memory has them, and that cache's bytes; 0: there is none.
+  unsigned lastLevelLatency = 0;
+  uint64_t lastLevelBytes = 0;
   uint64_t timelineGroups = 0; ///< of so many workgroups, from the first on, the timeline is kept
   /// The caches before global memory, which keep what they have read and written; launches of one
   /// device share them. They force one thread. Null: memory is coherent.

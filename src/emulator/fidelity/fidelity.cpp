@@ -178,8 +178,9 @@ constexpr std::array kTimes = {
             "pointer chases: MI300X 420 and MI210 346 ns (RRZE's gpu-benches), 7900 XTX 150 ns "
             "(Chips and Cheese); and 2 cycles a line. CDNA4's 525 ns are fitted to FlyDSL's "
             "products on MI355X; RDNA4 is taken to be as RDNA3, and gfx1250 as CDNA3. What the "
-            "workgroup itself has loaded before comes earlier, from the vector cache or L2; what "
-            "others have, as late"},
+            "workgroup itself has loaded before comes earlier, from the vector cache or L2, and so "
+            "does scratch; what workgroups have loaded that had ended, from the last cache (MI300X "
+            "218 ns by RRZE). Stores have ended when L2 has their data (ISA manuals)"},
     TimeRow{"scalar arithmetic, branches, waits, barriers", isAny,
             [](Known, const TimingFigures &f) { return f.scalar; }, TimeEvidence::Documented,
             "issue cycles: ISA manuals; of s_nop as many times that as it says. A barrier takes 12 "

@@ -28,6 +28,13 @@ unsigned cyclesOf(const MatrixOp &op, const Processor &target) {
   return base;
 }
 
+bool isHalfRate8(const MatrixOp &op, const Processor &target) {
+  const bool isOf8 = bitsOf(op.a) == 8 || bitsOf(op.b) == 8;
+  const unsigned fastest = 1024; // multiply-adds a cycle of v_mfma_i32_16x16x64_i8
+  return target.family == flydsl::Family::cdna4 && isOf8 && op.blocks == 1 &&
+         op.m * op.n * op.k < fastest * cyclesOf(op, target);
+}
+
 CoExecution coExecutionOf(const MatrixOp &op, unsigned regsA, unsigned regsB,
                           const Processor &target) {
   constexpr unsigned kSlot = 4; // cycles from one instruction of a wave to its next

@@ -10,6 +10,10 @@ namespace flyemu::matrix {
 /// for RDNA3 and RDNA4. An f8f6f4 instruction must have its formats (withFormats).
 unsigned cyclesOf(const MatrixOp &op, const Processor &target);
 
+/// Whether an instruction on 8 bits does half as many multiply-adds a cycle as others of the target: on CDNA4 those that
+/// CDNA3 has as well (v_mfma_i32_16x16x32_i8), which take the same passes for half of the columns of A.
+bool isHalfRate8(const MatrixOp &op, const Processor &target);
+
 /// What else of its wave may issue after a matrix instruction, and how many cycles later.
 struct CoExecution {
   unsigned operands = 0; ///< the next matrix instruction, after its issue, if the unit takes it

@@ -16,8 +16,8 @@ namespace flyemu {
 namespace {
 class Counting final : public Observer {
 public:
-  Counting(const Options &o, const Program &p, const MemoryMap &memory)
-      : options_(o), program_(p), clock_(p, o.memoryLatency), sampler_(memory) {}
+  Counting(const Options &o, const Program &p, const MemoryMap &memory, LaunchLines *lines)
+      : options_(o), program_(p), clock_(p, o.memoryLatency), ofLaunch_(lines), sampler_(memory) {}
 
   void beginGroup(Group &g) override {
     c_.SQ_WAVES += g.waves.size();
@@ -26,6 +26,7 @@ public:
     clock_.beginGroup(g, g.number < options_.timelineGroups ? &timeline_ : nullptr);
     sampler_.beginGroup(*program_.target, g.number);
     ofGroup_.clear();
+    group_ = g.number;
     atomics_.nextGroup();
   }
 
@@ -38,7 +39,7 @@ public:
       trace(w, inst);
   }
 
-  void access(Wave &, const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes,
+  void access(Wave &w, const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes,
               bool write, bool atomic) override {
     if (i.enc == Enc::Smem)
       return; // not of the caches of vector memory, nor of its traffic
@@ -53,6 +54,10 @@ public:
       c_.ldsBytes += bytes;
       if (i.enc != Enc::Tensor) // no lanes, between which banks could conflict
         banks_.touch(lane, address, bytes, write, atomic);
+    } else {
+      accessBytes_ += bytes;
+      for (uint64_t dword = address / 4; dword <= (address + bytes - 1) / 4; ++dword)
+        scratch_.push_back(scratchLine(w, dword, lane));
     }
   }
 
@@ -67,10 +72,16 @@ public:
   void accessesDone(Wave &w, const Inst &inst) override {
     uint64_t touchedLines = 0, ldsCycles = 0;
     uint64_t ready = 0; // when all lines that are loaded are in the compute unit's reach
+    if (!scratch_.empty()) {
+      sortedOnce(scratch_);
+      touchedLines = scratch_.size();
+      // The wave has stored there what it loads, and so a cache has it.
+      for (uint64_t line : scratch_)
+        ofGroup_.arrival(line) = 0;
+      scratch_.clear();
+    }
     if (!lines_.empty()) {
-      if (!std::is_sorted(lines_.begin(), lines_.end()))
-        std::sort(lines_.begin(), lines_.end());
-      lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
+      sortedOnce(lines_);
       const bool isAtomic = writes_ && program_.isAtomic(inst);
       const bool isRead = !writes_ || isAtomic; // an atomic reads what it writes
       const bool streams = !writes_ && inst.flags & kStreams;
@@ -85,24 +96,27 @@ public:
           continue;
         }
         uint64_t &arrives = ofGroup_.arrival(line);
-        arrives = std::min(arrives, fetched);
+        if (arrives > fetched) // the workgroup's first load of it
+          arrives =
+              fetched -
+              (isRead && ofLaunch_ && ofLaunch_->wasLoaded(line, group_, place_) ? sooner_ : 0);
         ready = std::max(ready, arrives);
       }
       sampler_.touched(lines_, clock_.now(w), writes_, streams);
       writes_ = false;
-      touchedLines = lines_.size();
+      touchedLines += lines_.size();
       if (touchedLines == 1)
         clock_.looked(w, lines_.front());
       if (isAtomic) {
-        c_.globalAtomicBytes += touchedLines * kLine;
+        c_.globalAtomicBytes += lines_.size() * kLine;
         for (uint64_t line : lines_)
           atomics_.add(line);
       }
-      c_.TCP_TOTAL_CACHE_ACCESSES += touchedLines;
-      c_.TCP_MINIMUM_CACHE_ACCESSES += (accessBytes_ + kLine - 1) / kLine;
       lines_.clear();
-      accessBytes_ = 0;
     }
+    c_.TCP_TOTAL_CACHE_ACCESSES += touchedLines;
+    c_.TCP_MINIMUM_CACHE_ACCESSES += (accessBytes_ + kLine - 1) / kLine;
+    accessBytes_ = 0;
     if (!banks_.empty()) {
       const BankCycles cycles = banks_.take(*w.target);
       ldsCycles = cycles.active;
@@ -136,6 +150,20 @@ public:
   }
 
 private:
+  static void sortedOnce(std::vector<uint64_t> &lines) {
+    if (!std::is_sorted(lines.begin(), lines.end()))
+      std::sort(lines.begin(), lines.end());
+    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  }
+
+  /// The number of the line that has a dword of a lane's scratch. The dwords of a wave's lanes alternate in memory
+  /// (LLVM's AMDGPU usage, private address space). The numbers are beyond those of addresses that a program has, since the
+  /// emulator keeps scratch in another order.
+  static uint64_t scratchLine(const Wave &w, uint64_t dword, unsigned lane) {
+    const uint64_t linesOfWave = uint64_t(w.scratchSize) * w.lanes / kLine + 1;
+    return uint64_t(1) << 49 | (w.index * linesOfWave + (dword * w.lanes + lane) * 4 / kLine);
+  }
+
   void countMatrix(const Inst &inst) {
     ++c_.SQ_INSTS_MFMA;
     c_.matrixFlops += inst.op->flops;
@@ -225,8 +253,15 @@ private:
   LineGroups atomics_;
   LineSet streamed_;   ///< read by loads that keep no lines
   GroupLines ofGroup_; ///< what the workgroup in hand has touched, by its own clock
+  LaunchLines *const ofLaunch_;
+  LaunchLines::Place place_;
+  uint64_t group_ = 0; ///< the number of the workgroup in hand
+  /// How much sooner than memory the cache in front of it has a line.
+  const uint64_t sooner_ =
+      options_.lastLevelLatency ? options_.memoryLatency - options_.lastLevelLatency : 0;
   const uint64_t vectorCache_ = vectorCacheBytes(*program_.target); ///< bytes
-  std::vector<uint64_t> lines_;
+  std::vector<uint64_t> lines_;   ///< of global memory that the access in hand touches
+  std::vector<uint64_t> scratch_; ///< the same of scratch
   LdsBanks banks_;
   uint64_t accessBytes_ = 0;
   bool writes_ = false; ///< the access in hand
@@ -235,8 +270,8 @@ private:
 } // namespace
 
 std::unique_ptr<Observer> makeCounting(const Options &options, const Program &program,
-                                       const MemoryMap &memory) {
-  return std::make_unique<Counting>(options, program, memory);
+                                       const MemoryMap &memory, LaunchLines *lines) {
+  return std::make_unique<Counting>(options, program, memory, lines);
 }
 
 } // namespace flyemu

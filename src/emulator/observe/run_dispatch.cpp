@@ -50,12 +50,15 @@ public:
       : options_(o), program_(*dispatch.kernel->program), memory_(memory) {
     if (options_.checks || options_.landLate)
       checks_.emplace(options_, *dispatch.kernel, memory);
+    if (options_.lastLevelLatency < options_.memoryLatency && options_.lastLevelLatency &&
+        dispatch.residentGroups)
+      lines_.emplace(dispatch.residentGroups, options_.lastLevelBytes);
   }
 
   std::unique_ptr<Observer> observer() override {
     std::unique_ptr<Observer> counting, checking;
     if (options_.counters || options_.trace || options_.timelineGroups || program_.readsClock)
-      counting = makeCounting(options_, program_, memory_);
+      counting = makeCounting(options_, program_, memory_, lines_ ? &*lines_ : nullptr);
     if (checks_)
       checking = makeChecks(*checks_);
     if (counting && checking)
@@ -72,6 +75,7 @@ private:
   const Program &program_;
   const MemoryMap &memory_;
   std::optional<CheckState> checks_; ///< shared by the launch's threads
+  std::optional<LaunchLines> lines_; ///< the same
 };
 } // namespace
 

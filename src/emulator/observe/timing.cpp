@@ -211,6 +211,7 @@ const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {
       const matrix::CoExecution after =
           matrix::coExecutionOf(plan.op(), plan.regsA(), plan.regsB(), processor);
       c.cycles = static_cast<uint16_t>(matrix::cyclesOf(plan.op(), processor));
+      c.isHalf8 = matrix::isHalfRate8(plan.op(), processor);
       c.operands = static_cast<uint16_t>(after.operands);
       c.vector = static_cast<uint16_t>(after.vector);
       c.packed = static_cast<uint16_t>(after.packed);
@@ -222,6 +223,7 @@ const GroupClock::Cost &GroupClock::costOf(const Wave &wave, const Inst &inst) {
     break;
   case Class::VmemWrite:
     c.pace = Pace::Store;
+    c.isInL2 = !program_.isAtomic(inst);
     break;
   case Class::Lds:
     c.pace = Pace::Lds;
@@ -322,6 +324,7 @@ void GroupClock::issueMatrix(Clock &clock, Simd &simd, const Cost &cost, uint64_
   note(clock, Activity::Matrix, clock.now, clock.now + figures_.scalar);
   note(clock, Activity::MatrixUnderWay, begins, begins + cost.cycles);
   timing_.matrixCycles += cost.cycles;
+  timing_.matrixHalf8 += cost.isHalf8;
   clock.now += figures_.scalar;
   clock.matrix.begins = begins;
   clock.matrix.leaves = begins + cost.cycles;
@@ -389,7 +392,8 @@ void GroupClock::issue(const Wave &wave, const Inst &inst) {
     start(countedApart(clock.vector), figures_.memoryLatency);
     break;
   case Pace::Store:
-    start(countedApart(oneCounter ? clock.vector : clock.store), figures_.memoryLatency);
+    start(countedApart(oneCounter ? clock.vector : clock.store),
+          cost.isInL2 ? figures_.l2Latency : figures_.memoryLatency);
     break;
   case Pace::Lds:
     start(clock.lds, figures_.ldsLatency);

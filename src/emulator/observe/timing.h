@@ -115,6 +115,8 @@ private:
     Pace pace = Pace::Unknown;
     bool waitsForProduct = false; ///< Trait::WaitsForProduct
     bool readsResults = false;    ///< it may wait for results of vector instructions
+    bool isInL2 = false;          ///< of a store: it has ended when L2 has its data
+    bool isHalf8 = false;         ///< what Timing::matrixHalf8 counts
     bool meetsSums =
         false;             ///< it reads or writes sums of matrix instructions (MatrixIssue::Queued)
     uint16_t cycles = 0;   ///< for which it has its unit

@@ -62,6 +62,19 @@ TEST_CASE("The estimate's time has the launch itself, what memory sustains and t
   CHECK(launch.microseconds() - least == Approx(500 / 0.53 + 500 / 0.57).epsilon(0.001));
 }
 
+TEST_CASE("Instructions on 8 bits of half the rate leave a higher clock to MI355X") {
+  using namespace flyemu;
+  EstimatedLaunch launch(*hip::findDeviceFigures("gfx950"), 256);
+  const double least = launch.microseconds();
+  launch.timing.matrixCycles = uint64_t(256) * 4 * 2'400'000; // a millisecond at the peak clock
+  launch.counters.SQ_INSTS_MFMA = launch.counters.SQ_INSTS_VALU_MFMA_I8 = 1000;
+  CHECK(launch.microseconds() - least == Approx(1000 / 0.73).epsilon(0.001));
+  launch.timing.matrixHalf8 = 1000;
+  CHECK(launch.microseconds() - least == Approx(1000 / 0.81).epsilon(0.001));
+  launch.timing.matrixHalf8 = 500;
+  CHECK(launch.microseconds() - least == Approx(500 / 0.73 + 500 / 0.81).epsilon(0.001));
+}
+
 TEST_CASE(
     "Memory serves reads faster than copies, and lines that are read and written move twice") {
   using namespace flyemu;

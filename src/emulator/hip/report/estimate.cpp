@@ -35,18 +35,20 @@ double coldCycles(const DeviceFigures &info, bool isThere) {
 }
 
 /// The share of the peak clock that power leaves to matrix instructions as the launch executed them.
-double clockOfMatrix(const Counters &counters, const flydsl::detail::Sustained &sustained) {
+double clockOfMatrix(const Counters &counters, const Timing &timing,
+                     const flydsl::detail::Sustained &sustained) {
   const auto all = static_cast<double>(counters.SQ_INSTS_MFMA);
   if (all == 0)
     return 1;
   const auto f16 = static_cast<double>(counters.SQ_INSTS_VALU_MFMA_F16);
-  const auto of8 =
-      static_cast<double>(counters.SQ_INSTS_VALU_MFMA_F8 + counters.SQ_INSTS_VALU_MFMA_I8);
+  const auto half8 = static_cast<double>(timing.matrixHalf8);
+  const double of8 =
+      static_cast<double>(counters.SQ_INSTS_VALU_MFMA_F8 + counters.SQ_INSTS_VALU_MFMA_I8) - half8;
   const auto of4 = static_cast<double>(counters.SQ_INSTS_VALU_MFMA_F6F4);
   // Times add, not clocks.
   const auto &percent = sustained.clockPercent;
-  const double time = f16 / percent.f16 + (all - f16 - of8 - of4) / percent.bf16 +
-                      of8 / percent.of8 + of4 / percent.of4;
+  const double time = f16 / percent.f16 + (all - f16 - of8 - half8 - of4) / percent.bf16 +
+                      of8 / percent.of8 + of4 / percent.of4 + half8 / percent.half8;
   return all / time / 100;
 }
 
@@ -179,7 +181,7 @@ Estimate estimate(const Counters &counters, const Timing &timing, const TouchSam
   // The clock falls with the part of the time that the matrix units are busy, because power does.
   // That of memory stays.
   const double busy = result.cycles ? result.parts[1].cycles / result.cycles : 0;
-  const double slower = 1 + busy * (1 / clockOfMatrix(counters, product.sustained) - 1);
+  const double slower = 1 + busy * (1 / clockOfMatrix(counters, timing, product.sustained) - 1);
   result.microseconds =
       kDispatchMicroseconds +
       (coldCycles(info, isThere) + normOf(result.parts, slower) + last) * 1e3 / info.clockKhz;

@@ -47,8 +47,9 @@ public:
     Options options;
     options.threads = configuration.threads;
     options.dies = static_cast<unsigned>(device_.figures().dies());
-    options.memoryLatency =
-        memoryLatency(*device_.figures().product, configuration.warmLastCache);
+    options.memoryLatency = memoryLatency(*device_.figures().product, configuration.warmLastCache);
+    options.lastLevelLatency = memoryLatency(*device_.figures().product, true);
+    options.lastLevelBytes = device_.figures().product->lastLevelBytes;
     options.checks = configuration.checks;
     options.landLate = configuration.landLate;
     options.products = configuration.products;

@@ -214,6 +214,18 @@ TEST_CASE("matrix instructions take their published cycles") {
     CHECK(matrix::cyclesOf(*op, target) == c.cycles);
   }
   const Processor &gfx950 = *findMachine("gfx950")->processor;
+  // Of 8 bits, those that CDNA3 has as well take as long for half of the multiply-adds.
+  const auto isHalf = [](const char *target, const char *name) {
+    const Processor &processor = *findMachine(target)->processor;
+    return matrix::isHalfRate8(*matrix::parseMatrixOp(name, processor), processor);
+  };
+  CHECK(isHalf("gfx950", "v_mfma_i32_16x16x32_i8"));
+  CHECK(isHalf("gfx950", "v_mfma_f32_32x32x16_fp8_bf8"));
+  CHECK_FALSE(isHalf("gfx950", "v_mfma_i32_16x16x64_i8"));
+  CHECK_FALSE(isHalf("gfx950", "v_mfma_i32_32x32x32_i8"));
+  CHECK_FALSE(isHalf("gfx950", "v_mfma_f32_16x16x128_f8f6f4"));
+  CHECK_FALSE(isHalf("gfx950", "v_mfma_f32_16x16x16_f16"));
+  CHECK_FALSE(isHalf("gfx942", "v_mfma_i32_16x16x32_i8"));
   auto four =
       matrix::withFormats(*matrix::parseMatrixOp("v_mfma_f32_16x16x128_f8f6f4", gfx950), 4, 4);
   REQUIRE(four);

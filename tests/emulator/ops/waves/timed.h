@@ -10,6 +10,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <functional>
+
 namespace flyemu::test {
 
 /// Two workgroups of so many threads, 128 unless told otherwise, that run code of gfx942 or of another target.
@@ -19,8 +21,10 @@ struct Timed {
   KernelCode kernel;
   DispatchResult result;
 
+  /// `prepare` may change the launch and its options.
   explicit Timed(const std::string &code, uint64_t groups = 1, const char *target = "gfx942",
-                 unsigned threads = 128)
+                 unsigned threads = 128,
+                 const std::function<void(Dispatch &, Options &)> &prepare = {})
       : words(assemble(target, code + "s_endpgm\n")) {
     kernel.name = "timed";
     kernel.program = decodeProgram(target, words.data(), words.size() * 4);
@@ -30,6 +34,7 @@ struct Timed {
     if (kernel.program->target->processor->waveSize == 32)
       kernel.descriptor.properties |= 1 << 10;
     kernel.descriptor.rsrc2 = 2 << 1;
+    kernel.descriptor.privateSegmentFixedSize = 64;
     TestMemory map;
     map.add(memory.data(), memory.size());
     Dispatch launch;
@@ -43,15 +48,18 @@ struct Timed {
     options.timelineGroups = groups;
     options.threads = 1;
     options.instructionLimit = 1 << 22; // of code that does not end
+    options.counters = true;
+    if (prepare)
+      prepare(launch, options);
     result = runDispatch(launch, map, options);
     INFO(result.fault.message);
     REQUIRE(result.ok);
   }
 
-  std::vector<TimelineEvent> of(Activity activity, unsigned wave) const {
+  std::vector<TimelineEvent> of(Activity activity, unsigned wave, uint64_t group = 0) const {
     std::vector<TimelineEvent> found;
     for (const TimelineEvent &e : result.timeline)
-      if (e.activity == activity && e.wave == wave && e.group == 0)
+      if (e.activity == activity && e.wave == wave && e.group == group)
         found.push_back(e);
     return found;
   }

@@ -51,6 +51,70 @@ TEST_CASE("what the workgroup has loaded before comes from its cache, once it ha
   CHECK(took(first[2]) >= 880); // other lines
 }
 
+TEST_CASE("a later round of workgroups finds in the last cache what an earlier one has loaded") {
+  // How long a load of two lines is under way in each of two workgroups.
+  const auto took = [](uint64_t together, uint64_t cacheBytes, unsigned cacheLatency) {
+    const Timed t("v_and_b32 v1, 63, v0\nv_lshlrev_b32 v1, 2, v1\n"
+                  "global_load_dword v2, v1, s[0:1]\ns_waitcnt vmcnt(0)\n",
+                  2, "gfx942", 64, [&](Dispatch &launch, Options &options) {
+                    launch.residentGroups = together;
+                    options.memoryLatency = 1000;
+                    options.lastLevelLatency = cacheLatency;
+                    options.lastLevelBytes = cacheBytes;
+                  });
+    std::array<uint64_t, 2> cycles;
+    for (uint64_t group = 0; group < 2; ++group) {
+      const auto load = t.of(Activity::MemoryUnderWay, 0, group);
+      REQUIRE(load.size() == 1);
+      cycles[group] = ::took(load[0]);
+    }
+    CHECK(cycles[0] >= 1000);
+    CHECK(cycles[0] < 1020);
+    return cycles[1];
+  };
+  const uint64_t again = took(1, 1 << 20, 400);
+  CHECK(again >= 400);
+  CHECK(again < 420);
+  CHECK(took(2, 1 << 20, 400) >= 1000); // both run at the same time, and wait together
+  CHECK(took(1, 128, 400) >= 1000);     // a cache of one line
+  CHECK(took(1, 1 << 20, 0) >= 1000);   // no such cache
+  CHECK(took(0, 1 << 20, 400) >= 1000); // it is not known how many run at the same time
+}
+
+TEST_CASE("scratch is no farther than L2, and takes the lines over which lanes' dwords alternate") {
+  struct Case {
+    const char *target, *load;
+    uint64_t lines; ///< that the load touches
+    uint64_t least, most;
+  };
+  const Case cases[] = {
+      {"gfx942", "scratch_load_dword v2, off, off offset:16", 2, 120, 213},
+      {"gfx950", "scratch_load_dwordx4 v[4:7], off, off offset:16", 8, 120, 213},
+      {"gfx1201", "scratch_load_b32 v2, off, off offset:16", 1, 73, 222},
+      {"gfx1201", "scratch_load_b64 v[4:5], off, off offset:16", 2, 73, 222},
+  };
+  for (const Case &c : cases) {
+    INFO(c.target << ": " << c.load);
+    const bool isRdna = std::string_view(c.target) == "gfx1201";
+    const std::string store = isRdna ? "scratch_store_b128 off, v[4:7], off offset:16\n"
+                                       "s_wait_storecnt 0x0\n"
+                                     : "scratch_store_dwordx4 off, v[4:7], off offset:16\n"
+                                       "s_waitcnt vmcnt(0)\n",
+                      wait = isRdna ? "s_wait_loadcnt 0x0\n" : "s_waitcnt vmcnt(0)\n";
+    const unsigned lanes = isRdna ? 32 : 64;
+    const Timed plain(store, 1, c.target, lanes);
+    const Timed t(store + c.load + "\n" + wait, 1, c.target, lanes);
+    const auto loads = t.of(Activity::MemoryUnderWay, 0);
+    REQUIRE(loads.size() == 2); // the store is one, too
+    CHECK(::took(loads[1]) >= c.least);
+    CHECK(::took(loads[1]) < c.most);
+    const auto lines = [](const Timed &launch) {
+      return launch.result.counters.TCP_TOTAL_CACHE_ACCESSES;
+    };
+    CHECK(lines(t) - lines(plain) == 2 * c.lines); // of two workgroups
+  }
+}
+
 TEST_CASE("memory serves waves in the order of their clocks, whichever runs first") {
   // Each load takes the path for 32 lines of 2 cycles. Wave 0, which the emulator begins with, has four of them, and comes 32 cycles after
   // wave 1, which is less than the load of wave 1 takes.
