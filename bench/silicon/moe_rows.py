@@ -60,6 +60,8 @@ REACHED = 0.9
 # A time that is less than so many times that of a quarter of the tokens is another call's
 REPEATED = 1.2
 UNITS = (16, 32, 64, 128)
+# With more rows than the largest has, and up to so many, an expert has units of the one before it (kMostRowsOfSmallUnits of the library)
+SMALL_UNITS_TO = 512
 # Multiply-adds from which on a part of the experts may be executed
 SAMPLED = 2e10
 # The tiles that each compute unit has then, at most. A unit that holds 1, 2, 3 or 6 tiles at a time is full in all of its rounds; how many it
@@ -80,7 +82,7 @@ def grouped(model, operands, results, tokens, stage):
     hidden, inner, experts, topk = model
     drawn = max(topk, min(experts, round(experts * (1 - (1 - topk / experts) ** tokens))))
     rows = math.ceil(tokens * topk / drawn)
-    unit = max([UNITS[0]] + [size for size, below in zip(UNITS[1:], UNITS) if tokens * topk / experts > below])
+    unit = unitOf(tokens * topk // experts)
     places = drawn * math.ceil(rows / unit) * unit
     if stage == 1:
         n, k, rest = inner, hidden, f"{results} a_rows=tokens gated=halves activation=silu"
@@ -92,6 +94,13 @@ def grouped(model, operands, results, tokens, stage):
         slots = tokens * topk
         rest += preparedScales(operands, stage, inner, unit, slots / experts, slots * 2 * inner * hidden)
     return f"grouped_gemm {operands} {rest} experts={drawn} n={n} k={k} unit={unit} topk={topk}", places, work
+
+
+def unitOf(rows):
+    """The places in a unit of an expert with so many rows, as a mixture chooses it (unitOfRows)."""
+    if UNITS[-1] < rows <= SMALL_UNITS_TO:
+        return UNITS[-2]
+    return max([UNITS[0]] + [size for size, below in zip(UNITS[1:], UNITS) if rows > below])
 
 
 def preparedScales(operands, stage, inner, unit, rows, work):

@@ -87,7 +87,9 @@ struct FLYDSL_API MoeForwardProblem {
 
 /// The configurations of the kernels, and the unit of places that an expert begins at.
 struct FLYDSL_API MoeForwardConfig {
-  int unit = 16; ///< a multiple of the tile_m of both products
+  /// A multiple of the tile_m of both products. `choose` takes the least of 16, 32, 64 and 128 that has all rows of an expert if tokens are
+  /// dealt evenly; 64 for 129 to 512 rows, of which units of 128 would leave more empty than their tiles gain; 128 for more.
+  int unit = 16;
   RowConfig router = {};
   MoeSortConfig sort = {};
   GemmConfig first = {}, second = {};

@@ -243,6 +243,21 @@ TEST_CASE("rows are added to y where that is estimated to take less than a reduc
   }
 }
 
+TEST_CASE("a unit has all rows of an expert, or leaves few places empty") {
+  const MoeForwardProblem problem = models()[0];
+  REQUIRE(problem.router.topk * 4 ==
+          problem.router.experts); // rows of an expert: a quarter of the tokens
+  const auto unitOf = [&](std::int64_t rows) { return fk::choose(problem, 4 * rows).unit; };
+  CHECK(unitOf(16) == 16);
+  CHECK(unitOf(17) == 32);
+  CHECK(unitOf(64) == 64);
+  CHECK(unitOf(65) == 128);
+  CHECK(unitOf(128) == 128);
+  CHECK(unitOf(129) == 64); // three of 64 rather than two of 128
+  CHECK(unitOf(512) == 64);
+  CHECK(unitOf(513) == 128);
+}
+
 TEST_CASE("mixtures with narrow weights", "[run]") {
   for (const MoeForwardProblem &problem : narrowModels())
     for (std::int64_t m : {3, 40})
