@@ -3,7 +3,7 @@
 #include "emulator/core/program.h"
 #include "emulator/isa/op.h"
 #include "emulator/matrix/execute.h"
-#include "emulator/observe/group_lines.h"
+#include "emulator/observe/lines/group_lines.h"
 #include "emulator/observe/lds_banks.h"
 #include "emulator/observe/timing.h"
 #include "emulator/observe/touch_sampler.h"

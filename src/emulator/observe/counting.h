@@ -2,7 +2,7 @@
 #pragma once
 
 #include "emulator/core/observer.h"
-#include "emulator/observe/launch_lines.h"
+#include "emulator/observe/lines/launch_lines.h"
 
 namespace flyemu {
 
