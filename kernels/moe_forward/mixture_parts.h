@@ -11,17 +11,19 @@ namespace kernels::impl {
 /// Units of places: the rows of an expert begin at a multiple of one.
 inline constexpr int kMixtureUnits[] = {16, 32, 64, 128};
 
-/// The smallest unit that has all rows of an expert. Where even the largest has not, half a unit of each expert is empty in the
-/// mean, and up to so many rows that costs more than the largest tiles gain: 143 rows by 7,168 x 512 are estimated in units of 64 and 128
-/// at 67 and 75 us on MI355X in MXFP4 and at 157 and 220 us on MI300X in fp8, 512 rows on MI355X at 163 and 170 us (bench/silicon).
+/// Up to so many rows, an expert with more rows than the largest unit holds takes the second largest. The last unit of an expert is
+/// half empty in the mean, and up to here those places cost more time than the largest tiles save. In units of 64 and 128, experts with
+/// 143 rows by 7,168 x 512 are estimated at 67 and 75 us in MXFP4 on MI355X, and at 157 and 220 us in fp8 on MI300X. With 512 rows it is
+/// 163 and 170 us on MI355X (bench/silicon).
 inline constexpr int kMostRowsOfSmallUnits = 512;
-/// The unit for so many rows of an expert. With `places`, a divisor of them.
+/// The unit for so many rows of an expert: the smallest that holds them all, but see kMostRowsOfSmallUnits. If `places` are given, the
+/// unit is a divisor of them.
 inline int unitOfRows(std::int64_t rows, std::int64_t places = 0) {
   constexpr int kLargest = std::end(kMixtureUnits)[-1];
-  const bool isPart = rows > kLargest && rows <= kMostRowsOfSmallUnits;
+  const bool isSmall = rows > kLargest && rows <= kMostRowsOfSmallUnits;
   int unit = kMixtureUnits[0];
   for (int larger : kMixtureUnits)
-    if (rows > unit && places % larger == 0 && !(isPart && larger == kLargest))
+    if (rows > unit && places % larger == 0 && !(isSmall && larger == kLargest))
       unit = larger;
   return unit;
 }

@@ -203,9 +203,7 @@ int run(const RunOptions &options) {
   how.counters = options.counters;
   how.dies = figures ? static_cast<unsigned>(figures->dies()) : 0;
   if (figures) {
-    how.memoryLatency = memoryLatency(*figures->product, options.warmLastCache);
-    how.lastLevelLatency = memoryLatency(*figures->product, true);
-    how.lastLevelBytes = figures->product->lastLevelBytes;
+    setMemory(how, *figures->product, options.warmLastCache);
     const uint64_t threads = uint64_t(dispatch.block[0]) * dispatch.block[1] * dispatch.block[2];
     dispatch.residentGroups = static_cast<uint64_t>(figures->computeUnits) *
                               static_cast<uint64_t>(hip::residentWorkgroups(

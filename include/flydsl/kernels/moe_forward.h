@@ -87,8 +87,9 @@ struct FLYDSL_API MoeForwardProblem {
 
 /// The configurations of the kernels, and the unit of places that an expert begins at.
 struct FLYDSL_API MoeForwardConfig {
-  /// A multiple of the tile_m of both products. `choose` takes the least of 16, 32, 64 and 128 that has all rows of an expert if tokens are
-  /// dealt evenly; 64 for 129 to 512 rows, of which units of 128 would leave more empty than their tiles gain; 128 for more.
+  /// A multiple of the tile_m of both products. If tokens are dealt evenly, `choose` takes the smallest of 16, 32, 64 and 128 that
+  /// holds all rows of an expert. It takes 64 for 129 to 512 rows, because the empty places in units of 128 would cost more time than
+  /// the larger tiles save, and 128 for more rows.
   int unit = 16;
   RowConfig router = {};
   MoeSortConfig sort = {};

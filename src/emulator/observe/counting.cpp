@@ -3,8 +3,8 @@
 #include "emulator/core/program.h"
 #include "emulator/isa/op.h"
 #include "emulator/matrix/execute.h"
-#include "emulator/observe/lines/group_lines.h"
 #include "emulator/observe/lds_banks.h"
+#include "emulator/observe/lines/group_lines.h"
 #include "emulator/observe/timing.h"
 #include "emulator/observe/touch_sampler.h"
 
@@ -251,14 +251,13 @@ private:
   Counters c_;
   LineSet read_, written_;
   LineGroups atomics_;
-  LineSet streamed_;   ///< read by loads that keep no lines
-  GroupLines ofGroup_; ///< what the workgroup in hand has touched, by its own clock
-  LaunchLines *const ofLaunch_;
+  LineSet streamed_;            ///< read by loads that keep no lines
+  GroupLines ofGroup_;          ///< what the workgroup in hand has touched, by its own clock
+  LaunchLines *const ofLaunch_; ///< what the launch has loaded; null: nobody asks
   LaunchLines::Place place_;
   uint64_t group_ = 0; ///< the number of the workgroup in hand
-  /// How much sooner than memory the cache in front of it has a line.
-  const uint64_t sooner_ =
-      options_.lastLevelLatency ? options_.memoryLatency - options_.lastLevelLatency : 0;
+  /// How much sooner than memory the cache in front of it has a line; of no meaning without ofLaunch_.
+  const uint64_t sooner_ = options_.memoryLatency - options_.lastLevelLatency;
   const uint64_t vectorCache_ = vectorCacheBytes(*program_.target); ///< bytes
   std::vector<uint64_t> lines_;   ///< of global memory that the access in hand touches
   std::vector<uint64_t> scratch_; ///< the same of scratch

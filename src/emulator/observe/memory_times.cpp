@@ -41,4 +41,10 @@ unsigned memoryLatency(const flydsl::detail::ProductRow &product, bool warm) {
   return static_cast<unsigned>(nanoseconds * product.clockMhz / 1000);
 }
 
+void setMemory(Options &options, const flydsl::detail::ProductRow &product, bool warm) {
+  options.memoryLatency = memoryLatency(product, warm);
+  options.lastLevelLatency = memoryLatency(product, true);
+  options.lastLevelBytes = product.lastLevelBytes;
+}
+
 } // namespace flyemu

@@ -2,6 +2,7 @@
 // others measured it.
 #pragma once
 
+#include "emulator/core/dispatch.h"
 #include "target/products.h"
 
 namespace flyemu {
@@ -24,5 +25,7 @@ const MemoryTimes &memoryTimes(const flydsl::detail::ProductRow &product);
 /// The cycles from a load to its data in a product's memory; warm: in the cache in front of it, if it has
 /// one.
 unsigned memoryLatency(const flydsl::detail::ProductRow &product, bool warm);
+/// Gives a launch's options what the estimate needs of a product's memory and of the cache in front of it. `warm` as above.
+void setMemory(Options &options, const flydsl::detail::ProductRow &product, bool warm);
 
 } // namespace flyemu

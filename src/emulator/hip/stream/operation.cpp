@@ -47,9 +47,7 @@ public:
     Options options;
     options.threads = configuration.threads;
     options.dies = static_cast<unsigned>(device_.figures().dies());
-    options.memoryLatency = memoryLatency(*device_.figures().product, configuration.warmLastCache);
-    options.lastLevelLatency = memoryLatency(*device_.figures().product, true);
-    options.lastLevelBytes = device_.figures().product->lastLevelBytes;
+    setMemory(options, *device_.figures().product, configuration.warmLastCache);
     options.checks = configuration.checks;
     options.landLate = configuration.landLate;
     options.products = configuration.products;

@@ -53,7 +53,7 @@ TEST_CASE("what the workgroup has loaded before comes from its cache, once it ha
 
 TEST_CASE("a later round of workgroups finds in the last cache what an earlier one has loaded") {
   // How long a load of two lines is under way in each of two workgroups.
-  const auto took = [](uint64_t together, uint64_t cacheBytes, unsigned cacheLatency) {
+  const auto secondTook = [](uint64_t together, uint64_t cacheBytes, unsigned cacheLatency) {
     const Timed t("v_and_b32 v1, 63, v0\nv_lshlrev_b32 v1, 2, v1\n"
                   "global_load_dword v2, v1, s[0:1]\ns_waitcnt vmcnt(0)\n",
                   2, "gfx942", 64, [&](Dispatch &launch, Options &options) {
@@ -66,19 +66,19 @@ TEST_CASE("a later round of workgroups finds in the last cache what an earlier o
     for (uint64_t group = 0; group < 2; ++group) {
       const auto load = t.of(Activity::MemoryUnderWay, 0, group);
       REQUIRE(load.size() == 1);
-      cycles[group] = ::took(load[0]);
+      cycles[group] = took(load[0]);
     }
     CHECK(cycles[0] >= 1000);
     CHECK(cycles[0] < 1020);
     return cycles[1];
   };
-  const uint64_t again = took(1, 1 << 20, 400);
+  const uint64_t again = secondTook(1, 1 << 20, 400);
   CHECK(again >= 400);
   CHECK(again < 420);
-  CHECK(took(2, 1 << 20, 400) >= 1000); // both run at the same time, and wait together
-  CHECK(took(1, 128, 400) >= 1000);     // a cache of one line
-  CHECK(took(1, 1 << 20, 0) >= 1000);   // no such cache
-  CHECK(took(0, 1 << 20, 400) >= 1000); // it is not known how many run at the same time
+  CHECK(secondTook(2, 1 << 20, 400) >= 1000); // both run at the same time, and wait together
+  CHECK(secondTook(1, 128, 400) >= 1000);     // a cache of one line
+  CHECK(secondTook(1, 1 << 20, 0) >= 1000);   // no such cache
+  CHECK(secondTook(0, 1 << 20, 400) >= 1000); // it is not known how many run at the same time
 }
 
 TEST_CASE("scratch is no farther than L2, and takes the lines over which lanes' dwords alternate") {
@@ -106,8 +106,8 @@ TEST_CASE("scratch is no farther than L2, and takes the lines over which lanes' 
     const Timed t(store + c.load + "\n" + wait, 1, c.target, lanes);
     const auto loads = t.of(Activity::MemoryUnderWay, 0);
     REQUIRE(loads.size() == 2); // the store is one, too
-    CHECK(::took(loads[1]) >= c.least);
-    CHECK(::took(loads[1]) < c.most);
+    CHECK(took(loads[1]) >= c.least);
+    CHECK(took(loads[1]) < c.most);
     const auto lines = [](const Timed &launch) {
       return launch.result.counters.TCP_TOTAL_CACHE_ACCESSES;
     };
