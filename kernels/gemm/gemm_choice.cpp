@@ -118,8 +118,7 @@ bool isLongFor(const GemmTile &tile, const GemmProblem &problem) {
 /// The bytes of a tile's step: of its longer ones the longest that K has whole.
 int bytesOfStep(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
                 const Target &target) {
-  const bool isScaled = hasBlockScales(problem) || hasMxScales(problem);
-  if (!hasQuickProducts(target) || (isScaled && tile.m * tile.n > kMostSumsOfScaled))
+  if (!hasQuickProducts(target) || !hasRoomForLongSteps(problem, tile))
     return tile.bytesK;
   GemmConfig config = configOf(problem, tile);
   const bool isAlone = blocksOf(problem, config, rows) <= gpuSize(target)->computeUnits;
@@ -178,7 +177,8 @@ GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t
   config.tile_k = elementsOf(problem, bytes);
   if (!hasColumns(problem) && (problem.a.memory_bits() + 7) / 8 <= tile.dmaBytes &&
       (!isLong || bytes <= kMostBytesByDma))
-    for (int stages : {isLong ? kLongStages : kDmaStages, fewestDmaStages(target)})
+    for (int stages :
+         {isLong ? stagesOfLongSteps(problem, tile) : kDmaStages, fewestDmaStages(target)})
       if (const GemmConfig dma = byDma(config, stages); Gemm::supported(problem, dma, target)) {
         config = dma;
         break;

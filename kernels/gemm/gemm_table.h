@@ -94,8 +94,26 @@ inline constexpr int kLongStages = 3, kMostBytesByDma = 256;
 /// The bytes of a row from which on such a tile is taken though units idle: what a launch begins and ends with is most of a shorter K.
 inline constexpr int kLongRow = 2048;
 /// The most sums of a tile with such steps where operands have scales of blocks or of the microscaling formats: more of them, and
-/// their scales, leave a lane no registers for a longer step.
-inline constexpr int kMostSumsOfScaled = 64 * 128;
+/// their scales, leave a lane no registers for a longer step. Of operands of 4 bits the largest tile takes less time with them all the
+/// same: 2,048 x 8,192 x 8,192 of MXFP4 on MI355X 63 us rather than 75 (estimates: bench/silicon/README.md).
+inline constexpr int kMostSumsOfScaled = 64 * 128, kLargestSums = 128 * 256;
+/// True if a and b have 4 bits.
+inline bool isOfFourBits(const GemmProblem &problem) {
+  return problem.a.memory_bits() == 4 && problem.b.memory_bits() == 4;
+}
+/// True if a lane has the registers for longer steps of the tile.
+inline bool hasRoomForLongSteps(const GemmProblem &problem, const GemmTile &tile) {
+  const int sums = tile.m * tile.n;
+  return !(hasBlockScales(problem) || hasMxScales(problem)) || sums <= kMostSumsOfScaled ||
+         (isOfFourBits(problem) && sums == kLargestSums);
+}
+/// The stages of longer steps by LDS's own loads. Scales of 32 elements that lie by rows leave a lane of the largest tile no registers
+/// for the addresses of a third one: 2,048 x 4,096 x 8,192 of MXFP4 spills 50 to 62 of them, and takes 71 us rather than 42.
+inline int stagesOfLongSteps(const GemmProblem &problem, const GemmTile &tile) {
+  const bool isByRows = hasMxScales(problem) && (problem.scale_a_layout == OperandLayout::rows ||
+                                                 problem.scale_b_layout == OperandLayout::rows);
+  return isByRows && tile.m * tile.n == kLargestSums ? kLongStages - 1 : kLongStages;
+}
 /// The first of CDNA's that products with scales of blocks of K take: each step ends with a multiply-add for each sum, which other
 /// waves hide, and with larger tiles a SIMD has registers for one wave. (bench/kernels/README.md has the estimates.)
 inline constexpr std::size_t kCdnaOfBlockScales = 3, kCdna4OfBlockScales = 2;

@@ -131,10 +131,24 @@ GemmConfig withoutIdleWaves(GemmConfig config, const GemmProblem &product, const
 /// lane has 260 registers, and a SIMD holds one wave of more than 256. (bench/silicon/README.md has the estimates.)
 /// Dense products have fewer, and gain nothing.
 GemmConfig inStepsForTwoWaves(GemmConfig config, const GemmProblem &product, const Target &target) {
-  const bool isOfFour = product.a.memory_bits() == 4 && product.b.memory_bits() == 4;
-  if (target.has(Feature::mfma) && config.loop == GemmLoop::registers && isOfFour &&
+  if (target.has(Feature::mfma) && config.loop == GemmLoop::registers && isOfFourBits(product) &&
       config.tile_m == 32 && config.tile_n == 64)
     config.tile_k /= 2;
+  return config;
+}
+
+/// The same with steps of twice as many bytes on CDNA4, for the largest tile of operands of up to 8 bits and for tiles of 256 columns of 4
+/// bits: a SIMD has one or two of their waves, which wait for LDS and at barriers as often as there are steps. Operands of 16 bits and
+/// those whose steps end with scales of blocks spill then, and other tiles take longer. (bench/silicon/README.md has the estimates.)
+GemmConfig inLongSteps(GemmConfig config, const GemmTile &tile, const GemmProblem &product,
+                       const Target &target) {
+  const bool isLargest = tile.m * tile.n == kLargestSums;
+  const bool isFor = isOfFourBits(product) ? tile.m >= 64 && tile.n == 256
+                                           : product.a.memory_bits() == 8 && isLargest;
+  if (target.has(Feature::mfma) && lds_banks(target) == 64 && config.loop == GemmLoop::ring &&
+      tile.bytesK == 128 && isFor && !hasBlockScales(product) &&
+      product.k % (2 * config.tile_k) == 0)
+    config.tile_k *= 2;
   return config;
 }
 
@@ -170,24 +184,28 @@ std::span<const GemmTile> tilesOfTable(const GroupedGemmProblem &problem,
 }
 
 /// The tiles that fit the problem, from the largest to the smallest: of the table for so many rows of
-/// an expert, or of the other one if it has none.
+/// an expert, or of the other one if it has none. In long steps, if these are asked for, where they are quicker.
 std::vector<GemmConfig> tilesFor(const GroupedGemmProblem &problem, std::int64_t rows,
-                                 const Target &target) {
+                                 const Target &target, bool inLong = true) {
   std::vector<GemmConfig> all;
   const GemmProblem product = productOf(problem);
   const bool isFew = rows <= kFewRows;
   for (const bool few : {isFew, !isFew}) {
     if (!all.empty())
       break;
-    for (const GemmTile &tile : tilesOfTable(problem, product, few, target))
+    for (const GemmTile &tile : tilesOfTable(problem, product, few, target)) {
+      const GemmConfig plain = configOf(product, tile);
       for (const GemmConfig &config :
-           {withoutIdleWaves(inStepsForTwoWaves(configOf(product, tile), product, target), product,
-                             target),
-            configOf(product, tile)})
+           {withoutIdleWaves(
+                inStepsForTwoWaves(inLong ? inLongSteps(plain, tile, product, target) : plain,
+                                   product, target),
+                product, target),
+            plain})
         if (Grouped::supported(problem, config, target)) {
           all.push_back(byMover(config, tile, problem, target));
           break;
         }
+    }
   }
   return all;
 }
@@ -343,8 +361,11 @@ std::vector<GemmConfig> Grouped::candidates(const GroupedGemmProblem &problem, s
                                             const Target &target) {
   const Load load = loadOf(problem, m);
   const GpuSize size = *gpuSize(target);
-  std::vector<GemmConfig> all;
-  for (const GemmConfig &config : tilesFor(problem, load.rows, target))
+  std::vector<GemmConfig> all, tiles = tilesFor(problem, load.rows, target);
+  for (const GemmConfig &config : tilesFor(problem, load.rows, target, false))
+    if (std::find(tiles.begin(), tiles.end(), config) == tiles.end())
+      tiles.push_back(config);
+  for (const GemmConfig &config : tiles)
     if (fits(problem, config, load)) {
       all.push_back(config);
       if (load.rows > config.tile_m)
