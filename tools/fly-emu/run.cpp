@@ -143,6 +143,10 @@ void printCounters(const DispatchResult &result, const loader::KernelNotes &kern
               "%.3g waves a SIMD\n",
               guess.cycles, guess.microseconds, info->product->name.data(), guess.bound,
               guess.groupsPerUnit, guess.wavesPerSimd);
+  std::printf("parts in cycles:");
+  for (const hip::EstimatePart &part : guess.parts)
+    std::printf(" %s %.0f", part.name, part.cycles);
+  std::printf("\n");
 }
 
 void writeTimeline(const std::string &path, const DispatchResult &result,
