@@ -14,9 +14,11 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
 
+#include <array>
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <unordered_map>
 
 extern "C" {
@@ -174,6 +176,58 @@ bool lacksItsRegisters(const uint32_t *words) {
          !(words[1] & kVgpr && words[1] >> 9 & kVgpr);
 }
 
+/// A and B of v_mfma_*_f8f6f4 (gfx950) of four or six of the last accumulation registers. LLVM 22's disassembler looks for
+/// eight registers before it knows how many there are, and from a249 on finds none.
+class LastAccumulators {
+public:
+  /// Takes such operands for vector registers, whose numbers LLVM finds. `words` are an instruction's.
+  LastAccumulators(uint32_t (&words)[4], bool gfx9) {
+    constexpr uint32_t kLoadsScales = 0xd3ac, k16x16x128 = 0xd3ad, k32x32x64 = 0xd3ae;
+    const size_t at = words[0] >> 16 == kLoadsScales ? 2 : 0;
+    if (!gfx9 || (words[at] >> 16 != k16x16x128 && words[at] >> 16 != k32x32x64))
+      return;
+    uint32_t &second = words[at + 1];
+    for (const unsigned k : {0u, 1u}) {
+      const uint32_t isAccumulator = kFirstBit << k;
+      if (second & isAccumulator && (second >> 9 * k & 255) > kLastOfEight) {
+        second &= ~isAccumulator;
+        isTaken_ = isMoved_[k] = true;
+      }
+    }
+  }
+  bool isTaken() const { return isTaken_; }
+  /// Gives the operands of the decoded instruction their registers. False if there are not so many after the first.
+  bool restore(llvm::MCInst &inst, const llvm::MCRegisterInfo &registers) const {
+    for (unsigned k : {0u, 1u}) {
+      if (!isMoved_[k])
+        continue;
+      llvm::MCOperand &operand = inst.getOperand(k + 1);
+      const llvm::MCRegister found = accumulatorOf(operand.getReg(), registers);
+      if (!found)
+        return false;
+      operand.setReg(found);
+    }
+    return true;
+  }
+
+private:
+  static constexpr uint32_t kFirstBit = 1u << 27, kLastOfEight = 248;
+
+  static llvm::MCRegister accumulatorOf(llvm::MCRegister vector,
+                                        const llvm::MCRegisterInfo &registers) {
+    std::string name = registers.getName(vector); // VGPR250_VGPR251_VGPR252_VGPR253
+    for (size_t at = 0; (at = name.find("VGPR", at)) != std::string::npos;)
+      name[at] = 'A';
+    for (unsigned id = 1; id < registers.getNumRegs(); ++id)
+      if (name == registers.getName(id))
+        return id;
+    return {};
+  }
+
+  bool isTaken_ = false;
+  std::array<bool, 2> isMoved_ = {};
+};
+
 /// Returns true if LLVM 22's printer would crash: it has no names for the reserved values of what an
 /// SDWA encoding selects (7) and of what becomes of the other bits of its result (3), and jumps past
 /// the end of a table of them.
@@ -228,12 +282,19 @@ llvm::MCDisassembler::DecodeStatus McTarget::Impl::decode(const void *code, size
     nameUnusedSource(words);
     std::memcpy(padded, words, sizeof words);
   }
+  uint32_t four[4];
+  std::memcpy(four, padded, sizeof four);
+  const LastAccumulators last(four, gfx9);
+  if (last.isTaken())
+    std::memcpy(padded, four, sizeof four);
   // Another constant is decoded in its place, and the instruction gets its own back.
   const bool isOther = hasCrashingConstant(words, gfx9);
   if (isOther)
     std::memcpy(padded + sizeof words[0], &kOtherConstant, sizeof kOtherConstant);
   auto status = disassembler->getInstruction(inst, size, llvm::ArrayRef<uint8_t>(padded, kLongest),
                                              address, llvm::nulls());
+  if (status == llvm::MCDisassembler::Success && last.isTaken() && !last.restore(inst, *registers))
+    return llvm::MCDisassembler::Fail;
   if (isOther)
     for (llvm::MCOperand &operand : inst)
       if (operand.isImm() && operand.getImm() == kOtherConstant)

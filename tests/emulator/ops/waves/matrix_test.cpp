@@ -66,6 +66,25 @@ TEST_CASE("scaled MFMA of gfx950 takes its scales from the first half") {
   CHECK(asF32(w.outV[27][63]) == 128.0f);
 }
 
+TEST_CASE("scaled MFMA of 4 bits takes A and B from the last accumulation registers") {
+  WaveRun w("gfx950");
+  w.v[2].fill(0x7f7f7f7f); // scales of 1
+  w.v[8].fill(0x22222222); // f4 1.0
+  w.v[9].fill(0x44444444); // f4 2.0
+  for (unsigned r = 24; r < 28; ++r)
+    w.v[r].fill(0);
+  w.readV = {24, 27};
+  std::string text;
+  for (unsigned k = 0; k < 4; ++k)
+    text += "v_accvgpr_write_b32 a" + std::to_string(252 + k) + ", v8\n" + "v_accvgpr_write_b32 a" +
+            std::to_string(248 + k) + ", v9\n";
+  w.run(text +
+        "v_mfma_scale_f32_16x16x128_f8f6f4 v[24:27], a[252:255], a[248:251], v[24:27], v2, v2 "
+        "op_sel_hi:[0,0,0] cbsz:4 blgp:4");
+  CHECK(asF32(w.outV[24][5]) == 256.0f);
+  CHECK(asF32(w.outV[27][63]) == 256.0f);
+}
+
 TEST_CASE("a pattern of B's lanes is for the instructions that have one") {
   // AMD's matrix instruction calculator says of each instruction whether BLGP is supported.
   for (const char *text : {"v_mfma_f32_16x16x4_f32 v[8:11], v2, v3, v[8:11] blgp:3",
