@@ -5,6 +5,7 @@
 #include "blocks/products/product_rules.h"
 #include "blocks/products/tile_order_rules.h"
 #include "gemm/gemm_table.h"
+#include "gemm/long_steps.h"
 #include "gemm/vector_form.h"
 
 #include <bit>
@@ -92,7 +93,7 @@ bool hasQuickProducts(const Target &target) {
 /// adds are no more than there are units. Those that a second kernel adds cost a launch: they are for
 /// fewer than `enough` tiles, and may be more than there are units.
 GemmConfig withParts(const GemmProblem &problem, const GemmConfig &whole, std::int64_t m,
-                     std::int64_t enough, const Target &target) {
+                     std::int64_t enough, bool isOfLongSteps, const Target &target) {
   const bool isLast = problem.zeroed_workspace;
   const std::int64_t tiles = tilesOf(problem, whole, m), units = gpuSize(target)->computeUnits;
   // The sums of seven parts take a second kernel longer than a part gains, but from CDNA3 on: 64 x 256 x 7,168 of
@@ -102,8 +103,9 @@ GemmConfig withParts(const GemmProblem &problem, const GemmConfig &whole, std::i
   for (int split : kSplits) {
     const GemmConfig parts = splitOf(whole, split), more = isLast ? byLastBlock(parts) : parts;
     const bool isFilled = isLast ? tiles * split > units : tiles * config.split_k >= enough;
-    const bool isWorth =
-        worthwhile(problem, more, m) || (!isLast && isLongForFewTiles(problem, more, m, units));
+    // A second kernel takes longer than a few long steps.
+    const bool isWorth = (worthwhile(problem, more, m) && (isLast || !isOfLongSteps)) ||
+                         (!isLast && isLongForFewTiles(problem, more, m, units));
     if (!isFilled && isWorth && (isLast || isQuick || std::has_single_bit(unsigned(split))) &&
         supported(problem, more, target))
       config = more;
@@ -178,7 +180,7 @@ GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t
   if (!hasColumns(problem) && (problem.a.memory_bits() + 7) / 8 <= tile.dmaBytes &&
       (!isLong || bytes <= kMostBytesByDma))
     for (int stages :
-         {isLong ? stagesOfLongSteps(problem, tile) : kDmaStages, fewestDmaStages(target)})
+         {isLong ? stagesOfLongSteps(problem, tile) : tile.dmaStages, fewestDmaStages(target)})
       if (const GemmConfig dma = byDma(config, stages); Gemm::supported(problem, dma, target)) {
         config = dma;
         break;
@@ -190,24 +192,47 @@ GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t
     config = sliced;
   const std::int64_t units = gpuSize(target)->computeUnits;
   return withParts(problem, config, rows,
-                   isWorthIdleUnits(problem, tile, rows, target) ? units / 2 + 1 : units, target);
+                   isWorthIdleUnits(problem, tile, rows, target) ? units / 2 + 1 : units,
+                   isOfLongSteps(tile), target);
 }
 
 /// The bytes of a row from which on its K is long for that: 232 x 513 x 2,048 of bf16 takes 8.3 us in parts on
 /// MI355X, by the estimate, and 7.1 without.
 constexpr std::int64_t kLongBytesOfParted = 6144;
+/// The same of weights that are prepared, by tiles of long steps.
+constexpr std::int64_t kLongBytesOfPrepared = 4096;
 /// True if parts of a long K, which the last block of a tile adds, give as many blocks as are enough. Tiles of
 /// half the rows would give them without parts, but read the weights twice as often. (Estimates:
 /// bench/silicon/README.md.)
 bool isFilledByParts(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
                      std::int64_t enough, const Target &target) {
-  if (!problem.zeroed_workspace || problem.b_layout == OperandLayout::prepared ||
-      tile.m > kMostRowsOfParted)
+  const bool isPrepared = problem.b_layout == OperandLayout::prepared;
+  if (!problem.zeroed_workspace ||
+      (isPrepared ? !isOfLongSteps(tile) || tile.bytesK < kLongStepBytes
+                  : tile.m > kMostRowsOfParted))
     return false;
   const GemmConfig config = ofTile(problem, tile, rows, target);
+  const std::int64_t steps = isPrepared ? kStepsOfPart : kStepsOfLongPart;
   return config.split_k > 1 && tilesOf(problem, config, rows) * config.split_k >= enough &&
-         problem.k * problem.a.memory_bits() / 8 >= kLongBytesOfParted &&
-         problem.k >= std::int64_t{kStepsOfLongPart} * config.split_k * config.tile_k;
+         problem.k * problem.a.memory_bits() / 8 >=
+             (isPrepared ? kLongBytesOfPrepared : kLongBytesOfParted) &&
+         problem.k >= steps * config.split_k * config.tile_k;
+}
+/// True if the problem has a configuration of the tile: by registers, or straight to LDS.
+bool hasConfig(const GemmProblem &problem, const GemmTile &tile, const Target &target) {
+  const GemmConfig config = configOf(problem, tile);
+  const bool isByDma = !hasColumns(problem) && (problem.a.memory_bits() + 7) / 8 <= tile.dmaBytes;
+  return Gemm::supported(problem, config, target) ||
+         (isByDma && Gemm::supported(problem, byDma(config, fewestDmaStages(target)), target));
+}
+/// The tiles of which one is chosen.
+std::span<const GemmTile> tilesFor(const GemmProblem &problem, std::int64_t rows,
+                                   const Target &target) {
+  const std::span<const GemmTile> tiles = longStepTiles(target, problem, rows);
+  const bool hasOne = std::ranges::any_of(tiles, [&](const GemmTile &tile) {
+    return fits(tile, problem, rows) && hasConfig(problem, tile, target);
+  });
+  return hasOne ? tiles : gemmTiles(target, problem, rows);
 }
 
 /// Products of few rows of a without matrix instructions. Eight waves have 16 columns of c. With 4 steps of k
@@ -249,8 +274,8 @@ GemmConfig Gemm::choose(const GemmProblem &problem, std::int64_t m, const Target
   if (isForGroups(problem, rows, target))
     return ofTile(problem, kPreparedGroups, rows, target);
   const GemmTile *last = nullptr, *larger = nullptr;
-  for (const GemmTile &tile : gemmTiles(target, problem, rows)) {
-    if (!supported(problem, configOf(problem, tile), target))
+  for (const GemmTile &tile : tilesFor(problem, rows, target)) {
+    if (!hasConfig(problem, tile, target))
       continue;
     if (!fits(tile, problem, rows)) {
       larger = &tile;
@@ -282,9 +307,11 @@ std::vector<GemmConfig> Gemm::candidates(const GemmProblem &problem, std::int64_
   if (isForVectorsAlone(problem, target))
     return all;
   // What would be taken of each tile comes first: the configurations that are most likely to be quick.
-  for (const GemmTile &tile : gemmTiles(target, problem, rows))
-    if (fits(tile, problem, rows))
-      all.push_back(ofTile(problem, tile, rows, target));
+  for (const std::span<const GemmTile> &tiles :
+       {longStepTiles(target, problem, rows), gemmTiles(target, problem, rows)})
+    for (const GemmTile &tile : tiles)
+      if (fits(tile, problem, rows))
+        all.push_back(ofTile(problem, tile, rows, target));
   const std::size_t likely = all.size();
   for (const GemmTile &tile : gemmTiles(target, problem, rows))
     if (fits(tile, problem, rows)) {

@@ -20,14 +20,16 @@
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
 
+/// The stages of tiles that come to LDS without registers, unless a tile has another number.
+inline constexpr int kDmaStages = 4;
 /// A tile of C, the bytes of a row of A that a step loads, the threads that share it, and how many
 /// of their waves share K; 0: a tile of the ring, shared by wavesM rows of waves.
 struct GemmTile {
   int m, n, bytesK, threads, wavesK = 0, wavesM = 1;
   /// The bytes of the largest elements whose tiles come to LDS without registers, where the target has
-  /// loads of 16 bytes or a mover for it: those that are estimated faster then, in kDmaStages stages (longer steps in
+  /// loads of 16 bytes or a mover for it: those that are estimated faster then, in dmaStages stages (longer steps in
   /// kLongStages), or in fewer if LDS has no room for more (bench/kernels/README.md). 0: none.
-  int dmaBytes = 0;
+  int dmaBytes = 0, dmaStages = kDmaStages;
   /// Waves of the ring that share K, where the problem and the target let them: if LDS has 32
   /// banks, and if it has 64, gives twice the fragments at a time, and loads the tiles by itself.
   int slices = 1, slicesWide = 1;
@@ -42,8 +44,7 @@ struct GemmTile {
 };
 /// Into how many slices waves of the ring may share K, and the highest tiles whose waves may.
 inline constexpr int kSlices[] = {2, 4}, kMostSlicedM = 64;
-inline constexpr int kDmaStages = 4;
-/// The fewest for which it is taken. Rings of two stages that a mover fills are estimated slower than those
+/// The fewest of such stages. Rings of two stages that a mover fills are estimated slower than those
 /// by registers.
 inline int fewestDmaStages(const Target &target) {
   return target.has(Feature::tensor_mover) ? 3 : 2;
