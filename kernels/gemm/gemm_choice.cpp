@@ -199,23 +199,22 @@ GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t
 /// The bytes of a row from which on its K is long for that: 232 x 513 x 2,048 of bf16 takes 8.3 us in parts on
 /// MI355X, by the estimate, and 7.1 without.
 constexpr std::int64_t kLongBytesOfParted = 6144;
-/// The same of weights that are prepared, by tiles of long steps.
-constexpr std::int64_t kLongBytesOfPrepared = 4096;
+/// The same by tiles of long steps.
+constexpr std::int64_t kLongBytesOfLongSteps = 4096;
 /// True if parts of a long K, which the last block of a tile adds, give as many blocks as are enough. Tiles of
 /// half the rows would give them without parts, but read the weights twice as often. (Estimates:
 /// bench/silicon/README.md.)
 bool isFilledByParts(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
                      std::int64_t enough, const Target &target) {
-  const bool isPrepared = problem.b_layout == OperandLayout::prepared;
-  if (!problem.zeroed_workspace ||
-      (isPrepared ? !isOfLongSteps(tile) || tile.bytesK < kLongStepBytes
-                  : tile.m > kMostRowsOfParted))
+  const bool isLong = isOfLongSteps(tile) && tile.bytesK >= kLongStepBytes,
+             isPrepared = problem.b_layout == OperandLayout::prepared;
+  if (!problem.zeroed_workspace || (!isLong && (isPrepared || tile.m > kMostRowsOfParted)))
     return false;
   const GemmConfig config = ofTile(problem, tile, rows, target);
-  const std::int64_t steps = isPrepared ? kStepsOfPart : kStepsOfLongPart;
+  const std::int64_t steps = isLong ? kStepsOfPart : kStepsOfLongPart;
   return config.split_k > 1 && tilesOf(problem, config, rows) * config.split_k >= enough &&
          problem.k * problem.a.memory_bits() / 8 >=
-             (isPrepared ? kLongBytesOfPrepared : kLongBytesOfParted) &&
+             (isLong ? kLongBytesOfLongSteps : kLongBytesOfParted) &&
          problem.k >= steps * config.split_k * config.tile_k;
 }
 /// True if the problem has a configuration of the tile: by registers, or straight to LDS.

@@ -1,4 +1,4 @@
-// Tiles of long steps for gfx1250's dense products of prepared weights, as data.
+// Tiles of long steps for gfx1250's dense products, as data.
 //
 // A tensor data mover brings the tiles of several steps ahead. Of a step of 512 or 1,024 bytes of a row a workgroup waits for memory
 // and at barriers half or a quarter as often as of one of 256, and few waves have a tile. FlyDSL's tuned kernels for MI455X
@@ -26,6 +26,12 @@ constexpr GemmTile longStepTile(int m, int n, int bytesK, int stages = kDmaStage
           .dmaStages = stages,
           .longK = kAnyLength};
 }
+/// The same for weights as they are, which come through LDS, too: two rows of waves share them.
+constexpr GemmTile sharedLongStepTile(int m, int n, int bytesK, int threads = 128) {
+  GemmTile tile = longStepTile(m, n, bytesK);
+  tile.threads = threads, tile.wavesM = 2;
+  return tile;
+}
 /// Up to 16 and 32 rows. The last tile is taken if none gives enough work.
 inline constexpr GemmTile kLongSteps16[] = {longStepTile(16, 64, 512), longStepTile(16, 32, 1024),
                                             longStepTile(16, 32, 512), longStepTile(16, 32, 1024)};
@@ -41,6 +47,15 @@ inline constexpr GemmTile kLongSteps[] = {
     longStepTile(32, 64, 512),
     longStepTile(32, 32, 1024),
     longStepTile(32, 32, 512)};
+/// More than kFewRows rows by weights as they are. The last tile leaves the most work for parts of K.
+inline constexpr GemmTile kLongStepsOfRows[] = {
+    {.m = 256, .n = 256, .bytesK = 128, .threads = 256, .wavesM = 2},
+    sharedLongStepTile(128, 256, 128, 256),
+    sharedLongStepTile(128, 128, 256),
+    longStepTile(64, 128, 256),
+    sharedLongStepTile(64, 64, 512),
+    longStepTile(32, 64, 512),
+    longStepTile(16, 64, 256)};
 /// Operands of 4 bits with scales of 32 elements of K.
 inline constexpr GemmTile kLongStepsOfMx4[] = {
     longStepTile(128, 256, 128, 3), longStepTile(64, 128, 256), longStepTile(64, 64, 512),
@@ -66,16 +81,24 @@ inline constexpr GemmTile kLongStepsOfGatedMx8[] = {
 
 /// The most rows for which waves that share K are quicker if no launch adds parts of K: masked rows cost them nothing.
 inline constexpr std::int64_t kFewestLongRows = 8;
+/// The fewest steps for which weights as they are have such tiles: of 200 x 768 x 512 they take 3.8 us rather than 3.6.
+inline constexpr std::int64_t kFewestLongSteps = 4;
 /// The tiles of long steps for m rows of A, from the largest to the smallest; none where those of gemmTiles are taken.
 inline std::span<const GemmTile> longStepTiles(const Target &target, const GemmProblem &problem,
                                                std::int64_t m) {
   using Tiles = std::span<const GemmTile>;
-  const bool isFor =
-      target.has(Feature::tensor_mover) && !problem.narrow() &&
-      problem.a_layout == OperandLayout::rows && problem.b_layout == OperandLayout::prepared &&
-      problem.scale_c != Scales::per_block && problem.k % elementsOf(problem, kLongStepBytes) == 0;
+  const bool isPrepared = problem.b_layout == OperandLayout::prepared,
+             areRows = problem.b_layout == OperandLayout::rows && !hasBlockScales(problem) &&
+                       !hasMxScales(problem) && !problem.gated && m > kFewRows &&
+                       problem.k >= kFewestLongSteps * elementsOf(problem, kLongStepBytes);
+  const bool isFor = target.has(Feature::tensor_mover) && !problem.narrow() &&
+                     problem.a_layout == OperandLayout::rows && (isPrepared || areRows) &&
+                     problem.scale_c != Scales::per_block &&
+                     problem.k % elementsOf(problem, kLongStepBytes) == 0;
   if (!isFor || (m <= kFewestLongRows && !problem.zeroed_workspace))
     return {};
+  if (areRows)
+    return Tiles(kLongStepsOfRows);
   const bool isOfMx8 = hasMxScales(problem) && !isOfFourBits(problem);
   if (problem.gated && m <= kFewRows)
     return {};

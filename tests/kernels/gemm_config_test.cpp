@@ -484,12 +484,11 @@ TEST_CASE("tiles are loaded by LDS's own loads where that is estimated faster") 
   CHECK(fk::choose(problem, 64, fx::Target::parse("gfx950")).parts_sum == fk::PartsSum::kernel);
 }
 
-TEST_CASE(
-    "gfx1250's products of prepared weights take long steps by a mover where K has whole ones") {
+TEST_CASE("gfx1250's products take long steps by a mover where K has whole ones") {
   const fx::Target target = fx::Target::parse("gfx1250");
   const auto chosen = [&](fx::DType type, std::int64_t m, std::int64_t n, std::int64_t k,
-                          bool isZero = false) {
-    GemmProblem problem{.a = type, .b = type, .n = n, .k = k};
+                          bool isZero = false, OperandLayout b = OperandLayout::prepared) {
+    GemmProblem problem{.a = type, .b = type, .b_layout = b, .n = n, .k = k};
     problem.zeroed_workspace = isZero;
     return fk::choose(problem, m, target);
   };
@@ -519,6 +518,11 @@ TEST_CASE(
   CHECK(parts.tile_m == 64);
   CHECK(parts.split_k == 7); // 24 tiles of 28 steps
   CHECK(chosen(fx::bf16, 64, 1536, 7168).tile_m == 32);
+  // Weights as they are come through LDS, too: two rows of waves share them.
+  const GemmConfig rows = chosen(fx::bf16, 512, 7168, 3072, false, OperandLayout::rows);
+  CHECK((rows.dma && rows.tile_m == 128 && rows.tile_n == 128 && rows.tile_k == 128));
+  CHECK(rows.waves_m == 2);
+  CHECK(chosen(fx::bf16, 200, 768, 512, false, OperandLayout::rows).tile_k == 128); // two steps
   // Steps of 512 bytes are 256 elements of bf16.
   CHECK(chosen(fx::bf16, 64, 7168, 3072 + 128).tile_k <= 128);
   CHECK(chosen(fx::bf16, 16, 7168, 3072 + 128).loop == fk::GemmLoop::registers);
