@@ -139,13 +139,15 @@ GemmConfig inStepsForTwoWaves(GemmConfig config, const GemmProblem &product, con
 
 /// The same with steps of twice as many bytes on CDNA4, for the largest tile of operands of up to 8 bits: a SIMD has one of its waves,
 /// which waits for LDS and at barriers as often as there are steps. Operands of 16 bits and those whose steps end with scales of
-/// blocks spill then, and smaller tiles take up to a third longer. (bench/silicon/README.md has the estimates.)
+/// blocks spill then; smaller tiles take up to a third longer, and a K of one such step of 8 bits an eighth. (bench/silicon/README.md
+/// has the estimates.)
 GemmConfig inLongSteps(GemmConfig config, const GemmTile &tile, const GemmProblem &product,
                        const Target &target) {
   const int step = 2 * config.tile_k;
   if (target.has(Feature::mfma) && lds_banks(target) == 64 && config.loop == GemmLoop::ring &&
       tile.bytesK == 128 && tile.m * tile.n == kLargestSums && product.a.memory_bits() <= 8 &&
-      !hasBlockScales(product) && product.k % step == 0 && product.k > step)
+      !hasBlockScales(product) && product.k % step == 0 &&
+      (isOfFourBits(product) || product.k > step))
     config.tile_k = step;
   return config;
 }
