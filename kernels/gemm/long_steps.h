@@ -80,10 +80,11 @@ inline constexpr GemmTile kLongStepsOfGatedMx8[] = {
     longStepTile(16, 128, 256)};
 
 /// The most rows for which waves that share K are quicker if no launch adds parts of K: masked rows cost them nothing.
-inline constexpr std::int64_t kFewestLongRows = 8;
+inline constexpr std::int64_t kMostRowsOfSharedK = 8;
 /// The fewest steps for which weights as they are have such tiles: of 200 x 768 x 512 they take 3.8 us rather than 3.6.
 inline constexpr std::int64_t kFewestLongSteps = 4;
-/// The tiles of long steps for m rows of A, from the largest to the smallest; none where those of gemmTiles are taken.
+/// The tiles of long steps for m rows of A, from the largest to the smallest; none where those of gemmTiles are taken. Operands of f32 are
+/// bound by their matrix instructions, and gain nothing.
 inline std::span<const GemmTile> longStepTiles(const Target &target, const GemmProblem &problem,
                                                std::int64_t m) {
   using Tiles = std::span<const GemmTile>;
@@ -92,10 +93,10 @@ inline std::span<const GemmTile> longStepTiles(const Target &target, const GemmP
                        !hasMxScales(problem) && !problem.gated && m > kFewRows &&
                        problem.k >= kFewestLongSteps * elementsOf(problem, kLongStepBytes);
   const bool isFor = target.has(Feature::tensor_mover) && !problem.narrow() &&
-                     problem.a_layout == OperandLayout::rows && (isPrepared || areRows) &&
-                     problem.scale_c != Scales::per_block &&
+                     !isOfSingles(problem) && problem.a_layout == OperandLayout::rows &&
+                     (isPrepared || areRows) && problem.scale_c != Scales::per_block &&
                      problem.k % elementsOf(problem, kLongStepBytes) == 0;
-  if (!isFor || (m <= kFewestLongRows && !problem.zeroed_workspace))
+  if (!isFor || (m <= kMostRowsOfSharedK && !problem.zeroed_workspace))
     return {};
   if (areRows)
     return Tiles(kLongStepsOfRows);
