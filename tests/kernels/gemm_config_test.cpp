@@ -543,15 +543,13 @@ TEST_CASE("a workspace that is promised to be zero lets the last block add the p
           CHECK((with.parts_sum == fk::PartsSum::last_block) == (with.split_k > 1));
           CHECK(fk::supported(problem, with, target));
           // There are no more blocks than units. The tile is the one without the promise, or a larger one whose parts of
-          // K are blocks enough, so that weights are read less often: of 32 rows for weights that lie by rows, of
-          // long steps on gfx1250 for those that are prepared.
+          // K are blocks enough, so that weights are read less often: of long steps on
+          // gfx1250, and elsewhere of 32 rows for weights that lie by rows.
           if (with.tile_m != without.tile_m || with.tile_n != without.tile_n) {
             CHECK(with.tile_m * with.tile_n >= without.tile_m * without.tile_n);
             CHECK(with.split_k > 1);
-            if (b == fk::OperandLayout::rows)
-              CHECK(with.tile_m == 32);
-            else
-              CHECK((with.dma && target.has(fx::feature::tensor_mover)));
+            const bool isOfLongSteps = with.dma && target.has(fx::feature::tensor_mover);
+            CHECK((isOfLongSteps || (b == fk::OperandLayout::rows && with.tile_m == 32)));
           }
         }
   const fx::Target target = fx::Target::parse("gfx950");
