@@ -450,6 +450,50 @@ TEST_CASE("tiles of products with prepared scales of 8 bits are as wide as those
   }
 }
 
+TEST_CASE(
+    "the largest tiles of experts have longer steps on CDNA4, and tiles of 64 x 256 of 8 bits by 4 "
+    "come straight to LDS") {
+  const fx::Target target = fx::Target::parse("gfx950");
+  const auto chosen = [&](fx::DType a, fx::DType b, std::int64_t k, std::int64_t unit, bool isMx) {
+    GroupedGemmProblem problem = grouped(a, b, 3072, k);
+    problem.experts = 8;
+    problem.unit = unit;
+    if (!isMx) {
+      problem.scale_a = problem.scale_b = Scales::per_row;
+      problem.scale = fx::f32;
+      problem.scale_b_layout = OperandLayout::rows;
+    }
+    return fk::choose(problem, 8192, target);
+  };
+  const auto isTile = [](const GemmConfig &config, int m, int k) {
+    INFO(fx::to_config(config).str());
+    CHECK(config.tile_m == m);
+    CHECK(config.tile_n == 256);
+    CHECK(config.tile_k == k);
+  };
+  isTile(chosen(fx::f4E2M1FN, fx::f4E2M1FN, 3072, 128, true), 128, 512);
+  isTile(chosen(fx::f4E2M1FN, fx::f4E2M1FN, 512, 128, true), 128, 512); // one step
+  isTile(chosen(fx::f4E2M1FN, fx::f4E2M1FN, 768, 128, true), 128, 256); // one and a half
+  isTile(chosen(fx::f8E4M3FN, fx::f8E4M3FN, 3072, 128, false), 128, 256);
+  isTile(chosen(fx::f8E4M3FN, fx::f8E4M3FN, 256, 128, false), 128, 128);
+  isTile(chosen(fx::f8E4M3FN, fx::f8E4M3FN, 3072, 64, false), 64, 128);
+  // Through registers a lane would have more than 256 of them, and a SIMD one wave.
+  GroupedGemmProblem problem = grouped(fx::f8E4M3FN, fx::f4E2M1FN, 512, 7168);
+  problem.experts = 96;
+  problem.unit = 64;
+  problem.a_rows = GroupedRows::tokens;
+  problem.gated = GatedPairs::halves;
+  problem.activation = fk::Activation::silu;
+  problem.c = fx::f8E4M3FN;
+  problem.scale_c = Scales::mx;
+  const GemmConfig byRows = fk::choose(problem, 4608, target);
+  isTile(byRows, 64, 256);
+  CHECK(byRows.dma);
+  expectNoSpillsWith(problem, byRows, target);
+  problem.scale_a_layout = kPrepared;
+  CHECK(!fk::choose(problem, 4608, target).dma);
+}
+
 TEST_CASE("prepared scales of groups and mixtures that do not fit are refused") {
   const auto why = [](auto change, const char *target = "gfx950") {
     GroupedGemmProblem problem = grouped(fx::f4E2M1FN, fx::f4E2M1FN, 64, 512);
