@@ -166,14 +166,20 @@ bool namesNoBarrier(uint32_t word) {
   return word >> 23 == kSop1 && (word & 255) == kLiteral && opcode >= kFirst && opcode <= kLast;
 }
 
-/// Returns true if LLVM 22's disassembler would crash: it takes A and B of v_mfma_*_f8f6f4 (gfx950)
+/// Where the words of v_mfma_*_f8f6f4 (gfx950) begin in those of an instruction, after the scales if it has some; 4 if it is another one.
+size_t placeOfFewBits(const uint32_t (&words)[4]) {
+  constexpr uint32_t kLoadsScales = 0xd3ac, k16x16x128 = 0xd3ad, k32x32x64 = 0xd3ae;
+  const size_t at = words[0] >> 16 == kLoadsScales ? 2 : 0;
+  const uint32_t kind = words[at] >> 16;
+  return kind == k16x16x128 || kind == k32x32x64 ? at : 4;
+}
+
+/// Returns true if LLVM 22's disassembler would crash: it takes A and B of v_mfma_*_f8f6f4
 /// for vector registers even if the fields hold a constant.
-bool lacksItsRegisters(const uint32_t *words) {
-  constexpr uint32_t kVop3pMai = 0x1a7, kVgpr = 256;
-  constexpr uint32_t k16x16x128 = 0x2d, k32x32x64 = 0x2e;
-  const uint32_t opcode = words[0] >> 16 & 127;
-  return words[0] >> 23 == kVop3pMai && (opcode == k16x16x128 || opcode == k32x32x64) &&
-         !(words[1] & kVgpr && words[1] >> 9 & kVgpr);
+bool lacksItsRegisters(const uint32_t (&words)[4]) {
+  constexpr uint32_t kVgpr = 256;
+  const size_t at = placeOfFewBits(words);
+  return at < 4 && !(words[at + 1] & kVgpr && words[at + 1] >> 9 & kVgpr);
 }
 
 /// A and B of v_mfma_*_f8f6f4 (gfx950) of four or six of the last accumulation registers. LLVM 22's disassembler looks for
@@ -182,9 +188,8 @@ class LastAccumulators {
 public:
   /// Takes such operands for vector registers, whose numbers LLVM finds. `words` are an instruction's.
   LastAccumulators(uint32_t (&words)[4], bool gfx9) {
-    constexpr uint32_t kLoadsScales = 0xd3ac, k16x16x128 = 0xd3ad, k32x32x64 = 0xd3ae;
-    const size_t at = words[0] >> 16 == kLoadsScales ? 2 : 0;
-    if (!gfx9 || (words[at] >> 16 != k16x16x128 && words[at] >> 16 != k32x32x64))
+    const size_t at = placeOfFewBits(words);
+    if (!gfx9 || at == 4)
       return;
     uint32_t &second = words[at + 1];
     for (const unsigned k : {0u, 1u}) {
@@ -271,22 +276,17 @@ llvm::MCDisassembler::DecodeStatus McTarget::Impl::decode(const void *code, size
   uint8_t padded[kLongest] = {};
   const size_t given = bytes < kLongest ? bytes : kLongest;
   std::memcpy(padded, code, given);
-  uint32_t words[2];
+  uint32_t words[4];
   std::memcpy(words, padded, sizeof words);
   const bool crashes =
       gfx9 ? lacksItsLiteral(words) || lacksItsRegisters(words) || lacksItsSelections(words)
            : gfx12 && namesNoBarrier(words[0]);
   if (given < 4 || crashes)
     return llvm::MCDisassembler::Fail;
-  if (gfx1250) {
+  if (gfx1250)
     nameUnusedSource(words);
-    std::memcpy(padded, words, sizeof words);
-  }
-  uint32_t four[4];
-  std::memcpy(four, padded, sizeof four);
-  const LastAccumulators last(four, gfx9);
-  if (last.isTaken())
-    std::memcpy(padded, four, sizeof four);
+  const LastAccumulators last(words, gfx9);
+  std::memcpy(padded, words, sizeof words);
   // Another constant is decoded in its place, and the instruction gets its own back.
   const bool isOther = hasCrashingConstant(words, gfx9);
   if (isOther)

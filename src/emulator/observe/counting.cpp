@@ -253,7 +253,7 @@ private:
   LineGroups atomics_;
   LineSet streamed_;            ///< read by loads that keep no lines
   GroupLines ofGroup_;          ///< what the workgroup in hand has touched, by its own clock
-  LaunchLines *const ofLaunch_; ///< what the launch has loaded; null: nobody asks
+  LaunchLines *const ofLaunch_; ///< what the launch has loaded; null if that is not asked for
   LaunchLines::Place place_;
   uint64_t group_ = 0; ///< the number of the workgroup in hand
   /// How much sooner than memory the cache in front of it has a line; of no meaning without ofLaunch_.

@@ -359,6 +359,10 @@ TEST_CASE("A matrix instruction with a constant for A or B is no instruction, an
                                {0xd3ae8000, 0x04018300}};
   for (const auto &words : cases)
     CHECK(decodeProgram("gfx950", words, sizeof words)->text(0) == "");
+  for (const auto &words : cases) { // the same after scales
+    const uint32_t scaled[] = {0xd3ac0000, 0x00021110, words[0], words[1]};
+    CHECK(decodeProgram("gfx950", scaled, sizeof scaled)->text(0) == "");
+  }
   const uint32_t good[] = {0xd3ad8000, 0x04020100};
   CHECK(decodeProgram("gfx950", good, sizeof good)->text(0).starts_with("v_mfma_f32_16x16x128"));
 }
