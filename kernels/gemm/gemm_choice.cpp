@@ -170,6 +170,10 @@ bool isForGroups(const GemmProblem &problem, std::int64_t rows, const Target &ta
          Gemm::supported(problem, config, target);
 }
 
+/// True if the tile's elements may come to LDS without registers, where the target has such loads for them.
+bool mayComeByDma(const GemmProblem &problem, const GemmTile &tile) {
+  return !hasColumns(problem) && (problem.a.memory_bits() + 7) / 8 <= tile.dmaBytes;
+}
 /// What is taken of a tile's configurations.
 GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t rows,
                   const Target &target) {
@@ -177,8 +181,7 @@ GemmConfig ofTile(const GemmProblem &problem, const GemmTile &tile, std::int64_t
   const int bytes = bytesOfStep(problem, tile, rows, target);
   const bool isLong = bytes > tile.bytesK;
   config.tile_k = elementsOf(problem, bytes);
-  if (!hasColumns(problem) && (problem.a.memory_bits() + 7) / 8 <= tile.dmaBytes &&
-      (!isLong || bytes <= kMostBytesByDma))
+  if (mayComeByDma(problem, tile) && (!isLong || bytes <= kMostBytesByDma))
     for (int stages :
          {isLong ? stagesOfLongSteps(problem, tile) : tile.dmaStages, fewestDmaStages(target)})
       if (const GemmConfig dma = byDma(config, stages); Gemm::supported(problem, dma, target)) {
@@ -220,11 +223,11 @@ bool isFilledByParts(const GemmProblem &problem, const GemmTile &tile, std::int6
 /// True if the problem has a configuration of the tile: by registers, or straight to LDS.
 bool hasConfig(const GemmProblem &problem, const GemmTile &tile, const Target &target) {
   const GemmConfig config = configOf(problem, tile);
-  const bool isByDma = !hasColumns(problem) && (problem.a.memory_bits() + 7) / 8 <= tile.dmaBytes;
   return Gemm::supported(problem, config, target) ||
-         (isByDma && Gemm::supported(problem, byDma(config, fewestDmaStages(target)), target));
+         (mayComeByDma(problem, tile) &&
+          Gemm::supported(problem, byDma(config, fewestDmaStages(target)), target));
 }
-/// The tiles of which one is chosen.
+/// The tiles to choose from.
 std::span<const GemmTile> tilesFor(const GemmProblem &problem, std::int64_t rows,
                                    const Target &target) {
   const std::span<const GemmTile> tiles = longStepTiles(target, problem, rows);
