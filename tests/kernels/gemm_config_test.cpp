@@ -484,50 +484,6 @@ TEST_CASE("tiles are loaded by LDS's own loads where that is estimated faster") 
   CHECK(fk::choose(problem, 64, fx::Target::parse("gfx950")).parts_sum == fk::PartsSum::kernel);
 }
 
-TEST_CASE("gfx1250's products take long steps by a mover where K has whole ones") {
-  const fx::Target target = fx::Target::parse("gfx1250");
-  const auto chosen = [&](fx::DType type, std::int64_t m, std::int64_t n, std::int64_t k,
-                          bool isZero = false, OperandLayout b = OperandLayout::prepared) {
-    GemmProblem problem{.a = type, .b = type, .b_layout = b, .n = n, .k = k};
-    problem.zeroed_workspace = isZero;
-    return fk::choose(problem, m, target);
-  };
-  struct Case {
-    fx::DType type;
-    std::int64_t m, n, k;
-    int tileM, tileN, bytesK, threads;
-  };
-  for (const Case &c : std::initializer_list<Case>{
-           {fx::bf16, 16, 7168, 3072, 16, 32, 1024, 64},     // 224 tiles of 256 units
-           {fx::bf16, 32, 7168, 3072, 32, 32, 1024, 64},     // reads the weights once
-           {fx::f8E4M3FN, 64, 7168, 3072, 32, 64, 512, 128}, // 64 x 64 are 112
-           {fx::f8E4M3FN, 128, 7168, 3072, 64, 64, 512, 128},
-           {fx::f8E4M3FN, 512, 7168, 3072, 128, 128, 256, 128},
-           {fx::bf16, 1024, 7168, 3072, 128, 256, 128, 128}}) {
-    const GemmConfig config = chosen(c.type, c.m, c.n, c.k);
-    INFO(c.m << " " << fx::to_config(config).str());
-    CHECK(config.dma);
-    CHECK(config.loop == fk::GemmLoop::ring);
-    CHECK(config.tile_m == c.tileM);
-    CHECK(config.tile_n == c.tileN);
-    CHECK(config.tile_k * c.type.bits() / 8 == c.bytesK);
-    CHECK(config.threads == c.threads);
-  }
-  // Parts of K that the same launch adds give larger tiles enough work.
-  const GemmConfig parts = chosen(fx::bf16, 64, 1536, 7168, true);
-  CHECK(parts.tile_m == 64);
-  CHECK(parts.split_k == 7); // 24 tiles of 28 steps
-  CHECK(chosen(fx::bf16, 64, 1536, 7168).tile_m == 32);
-  // Weights as they are come through LDS, too: two rows of waves share them.
-  const GemmConfig rows = chosen(fx::bf16, 512, 7168, 3072, false, OperandLayout::rows);
-  CHECK((rows.dma && rows.tile_m == 128 && rows.tile_n == 128 && rows.tile_k == 128));
-  CHECK(rows.waves_m == 2);
-  CHECK(chosen(fx::bf16, 200, 768, 512, false, OperandLayout::rows).tile_k == 128); // two steps
-  // Steps of 512 bytes are 256 elements of bf16.
-  CHECK(chosen(fx::bf16, 64, 7168, 3072 + 128).tile_k <= 128);
-  CHECK(chosen(fx::bf16, 16, 7168, 3072 + 128).loop == fk::GemmLoop::registers);
-}
-
 TEST_CASE("a workspace that is promised to be zero lets the last block add the parts of K") {
   for (const fx::Target &target : targets())
     for (const fk::OperandLayout b : {fk::OperandLayout::prepared, fk::OperandLayout::rows})

@@ -368,38 +368,6 @@ TEST_CASE("tiles of 8 bits with prepared scales spill none") {
   }
 }
 
-TEST_CASE("tiles of long steps for operands of the microscaling formats spill none") {
-  struct Case {
-    const char *target;
-    fx::DType a, b;
-    std::int64_t m;
-    OperandLayout scales;
-  };
-  for (const Case &c : std::initializer_list<Case>{
-           {"gfx950", fx::f4E2M1FN, fx::f4E2M1FN, 2048, OperandLayout::rows},
-           {"gfx950", fx::f4E2M1FN, fx::f4E2M1FN, 2048, OperandLayout::prepared},
-           {"gfx1250", fx::f4E2M1FN, fx::f4E2M1FN, 2048, OperandLayout::rows},
-           {"gfx1250", fx::f4E2M1FN, fx::f4E2M1FN, 128, OperandLayout::rows},
-           {"gfx1250", fx::f8E4M3FN, fx::f4E2M1FN, 2048, OperandLayout::rows},
-           {"gfx1250", fx::f8E4M3FN, fx::f8E4M3FN, 2048, OperandLayout::rows},
-           {"gfx1250", fx::f8E4M3FN, fx::f8E4M3FN, 512, OperandLayout::rows},
-           {"gfx1250", fx::f8E4M3FN, fx::f8E4M3FN, 64, OperandLayout::rows},
-           {"gfx1250", fx::f8E4M3FN, fx::f8E4M3FN, 16, OperandLayout::rows}}) {
-    const fx::Target target = fx::Target::parse(c.target);
-    GemmProblem problem = mx(c.a, c.b, 7168, 7168);
-    problem.scale_a_layout = problem.scale_b_layout = c.scales;
-    for (const bool isGated : {false, true}) {
-      problem.gated = isGated;
-      if (isGated && c.m <= 16) // waves that share K have these
-        continue;
-      const GemmConfig config = fk::choose(problem, c.m, target);
-      INFO(c.target << " " << fx::to_config(problem).str() << " " << fx::to_config(config).str());
-      CHECK(config.dma);
-      expectNoSpillsWith(problem, config, target);
-    }
-  }
-}
-
 namespace {
 
 /// A product of 8 bits whose results have scales of blocks.
