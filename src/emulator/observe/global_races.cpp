@@ -91,6 +91,7 @@ void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const Lane
   touch.who = owner.wave;
   const uint32_t self = touch.owner();
   std::unique_lock<std::mutex> lock;
+  constexpr uint64_t kPage = HistoryPages::kPage;
   uint64_t page = ~uint64_t(0);
   Histories *places = nullptr;
   auto goTo = [&](uint64_t address) { // lanes stay on a page as a rule, and its lock is kept
@@ -100,10 +101,7 @@ void GlobalRaces::access(const Owner &owner, const GroupOrder &order, const Lane
     Shard &shard = shards_[page % kShards];
     lock = {};
     lock = std::unique_lock(shard.mutex);
-    auto known = shard.pages.find(page);
-    if (known == shard.pages.end())
-      known = shard.pages.emplace(page, kPage).first;
-    places = &known->second;
+    places = &shard.pages.at(page);
   };
   // Of lanes from the k-th on, which begin at `address`: their bytes [from, to) at the place `h`.
   auto note = [&](History &h, unsigned k, uint64_t address, uint64_t from, uint64_t to) {

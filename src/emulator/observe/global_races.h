@@ -27,11 +27,10 @@
 #include "emulator/isa/machine.h"
 #include "emulator/observe/function_ref.h"
 #include "emulator/observe/lane_access.h"
-#include "emulator/observe/touch.h"
+#include "emulator/observe/history_pages.h"
 
 #include <array>
 #include <atomic>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -111,11 +110,12 @@ public:
               const Report &report);
 
 private:
-  static constexpr uint64_t kPage = 65536;
   static constexpr size_t kShards = 64;
+  /// What open histories may take, of all pages together.
+  static constexpr size_t kOpenMemory = size_t(2) << 30;
   struct Shard {
     std::mutex mutex;
-    std::unordered_map<uint64_t, Histories> pages;
+    HistoryPages pages{kOpenMemory / kShards};
   };
   /// What was made before the time `covers` was published at the time `at`.
   struct Publication {
