@@ -1,5 +1,6 @@
 #include "mqa_logits/mqa_logits_family.h"
 
+#include "blocks/quant/quant_rules.h"
 #include "frame/arguments.h"
 
 FLYDSL_NAMESPACE_BEGIN
@@ -29,7 +30,11 @@ Support Logits::supported(const MqaLogitsProblem &problem, const Target &target)
   if (problem.paged && (problem.page < 1 || problem.page > kLargestPage))
     return Support::no(is("page", problem.page) + "; a block has 1 to " +
                        std::to_string(kLargestPage) + " tokens");
-  return {};
+  if (problem.paged && !problem.windows)
+    return Support::no(
+        "paged is true and windows false; a token of a sequence sees the keys up to its "
+        "own");
+  return problem.bias ? floatSupported("bias_type", problem.bias_type) : Support{};
 }
 
 Support Logits::supported(const MqaLogitsProblem &problem, const MqaLogitsConfig &config,
@@ -52,12 +57,21 @@ Support Logits::supported(const MqaLogitsProblem &problem, const MqaLogitsConfig
 
 MqaLogitsConfig Logits::choose(const MqaLogitsProblem &problem, std::int64_t m,
                                const Target &target) {
-  int tiles = 4;
-  while (tiles > 1 &&
-         tiles * rowRegisters(problem, *logitsForm(problem, target)) > kKeyRegisters / 2)
+  // A row takes the latency of its queries and of the products of its heads, one after another, so that
+  // many blocks of few rows are quicker; a block loads its keys anew. There are at least as many keys as
+  // tokens. One token has no other work for as many waves as its keys give.
+  const bool few = m <= 8;
+  int tiles = few ? 2 : 4;
+  // Lanes of a wave of 32 have twice as much of a key; half of the keys would read queries twice as often.
+  const int most = target.wave_size() == 32 ? kKeyRegisters : kKeyRegisters / 2;
+  while (tiles > 1 && tiles * rowRegisters(problem, *logitsForm(problem, target)) > most)
     tiles /= 2;
-  // Few tokens: blocks of few rows, so that there are more of them.
-  return {.keys = 4 * 16 * tiles, .block = 4 * target.wave_size(), .rows = m <= 256 ? 8 : 32};
+  const int waves = few ? 4 : 2;
+  return {.keys = waves * 16 * tiles,
+          .block = waves * target.wave_size(),
+          .rows = few        ? 1
+                  : m <= 512 ? 2
+                             : 8};
 }
 
 std::vector<MqaLogitsConfig> Logits::candidates(const MqaLogitsProblem &, std::int64_t,
@@ -65,7 +79,7 @@ std::vector<MqaLogitsConfig> Logits::candidates(const MqaLogitsProblem &, std::i
   std::vector<MqaLogitsConfig> all;
   for (int tiles : {1, 2, 4})
     for (int waves : {2, 4, 8})
-      for (int rows : {8, 32, 128})
+      for (int rows : {1, 2, 4, 8, 32, 128})
         all.push_back(
             {.keys = waves * 16 * tiles, .block = waves * target.wave_size(), .rows = rows});
   return all;
@@ -153,10 +167,14 @@ void Logits::launch(const Call<MqaLogitsProblem> &call) {
     params.kScale = operandOf<0>(args.k_scale);
   }
   const auto windows = [&](const std::optional<TensorArg> &of, const char *name) {
-    return arguments.operandIf<0>(!paged, of, {.name = name, .dtype = i32, .shape = {"m", m}});
+    return arguments.operandIf<0>(hasWindowArgs(problem), of,
+                                  {.name = name, .dtype = i32, .shape = {"m", m}});
   };
   params.first = windows(args.first, "first");
   params.last = windows(args.last, "last");
+  params.bias = arguments.operandIf<1>(
+      problem.bias, args.bias,
+      {.name = "bias", .dtype = problem.bias_type, .shape = {"m, n", m, n}, .free = 1});
   const std::int64_t sequences = checkPages(call, arguments, m, params);
   arguments.expectApart();
   if (m == 0 || n == 0 || (paged && sequences == 0))
@@ -186,9 +204,10 @@ MqaLogitsArgs Logits::args(const MqaLogitsProblem &problem, const MqaLogitsConfi
           .k_scale =
               sampleIf(problem.k_scale, sampler, "k_scale", f32, paged ? scalePages : tokens),
           .weights = sampler("weights", f32, weights, Role::input),
-          .first = sampleIf(!paged, sampler, "first", i32, tokens, Role::equal(0)),
-          .last = sampleIf(!paged, sampler, "last", i32, tokens, Role::equal(m)),
+          .first = sampleIf(hasWindowArgs(problem), sampler, "first", i32, tokens, Role::equal(0)),
+          .last = sampleIf(hasWindowArgs(problem), sampler, "last", i32, tokens, Role::equal(m)),
           .logits = sampler("logits", f32, logits, Role::output),
+          .bias = sampleIf(problem.bias, sampler, "bias", problem.bias_type, logits),
           .cu_seqlens_q = sampleIf(paged, sampler, "cu_seqlens_q", i32, two, Role::steps(m)),
           .max_seqlen_q = paged ? m : 0,
           .seq_lens = sampleIf(paged, sampler, "seq_lens", i32, one, Role::equal(m)),

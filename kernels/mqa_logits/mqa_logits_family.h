@@ -14,6 +14,7 @@ template <class Side> struct MqaLogitsParams {
   Strided<Side, 1> k;           // (n, head)
   Strided<Side, 1> weights;     // (m, heads)
   Strided<Side, 1> logits;      // (m, n)
+  Strided<Side, 1> bias;        // (m, n)
   Strided<Side, 0> first, last; // (m)
   Param<Side, Int32> m, n;
   Strided<Side, 0> kScale;            // (n)
@@ -24,6 +25,10 @@ template <class Side> struct MqaLogitsParams {
 };
 inline constexpr KernelOf<MqaLogitsParams> kMqaLogits{"mqa_logits"};
 
+/// Whether a call has `first` and `last`.
+inline bool hasWindowArgs(const MqaLogitsProblem &problem) {
+  return problem.windows && !problem.paged;
+}
 /// The matrix instruction for a head; none if the target has none for the type.
 inline std::optional<MatrixForm> logitsForm(const MqaLogitsProblem &problem, const Target &target) {
   return matrixForm(target, problem.x, problem.x, problem.head, problem.head);

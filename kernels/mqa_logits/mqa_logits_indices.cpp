@@ -28,6 +28,8 @@ Family<MqaLogitsProblem>::indexRows(const MqaLogitsProblem &problem, const MqaLo
                   .page = problem.page},
          .values = [](const P &, const A &args) { return blockTableValues(args); }},
         queriesRow<P, A>()};
+  if (!hasWindowArgs(problem))
+    return {};
   // The kernel compares both with the keys that there are, and reads nothing else; but a window past
   // the keys is the mistake of a caller who counts other keys.
   const auto row = [](const char *argument, IndexValues (*values)(const P &, const A &)) {

@@ -16,15 +16,19 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// The operands of a call.
 struct LogitsOperands {
-  Tensor q;       // (m, heads, head)
-  Tensor weights; // (m, heads)
-  Tensor logits;  // (m, n)
+  Tensor q;                   // (m, heads, head)
+  Tensor weights;             // (m, heads)
+  Tensor logits;              // (m, n)
+  std::optional<Tensor> bias; // (m, n)
 
   static LogitsOperands of(const MqaLogitsProblem &problem, const MqaLogitsParams<OnDevice> &p) {
     const int heads = problem.heads, head = problem.head;
     return {.q = p.q.view(problem.x, {p.m, heads, head}, kPieceBytes), // (m, heads, head)
             .weights = p.weights.view(f32, {p.m, heads}),              // (m, heads)
-            .logits = p.logits.view(f32, {p.m, p.n})};                 // (m, n)
+            .logits = p.logits.view(f32, {p.m, p.n}),                  // (m, n)
+            .bias = problem.bias
+                        ? std::optional(p.bias.view(problem.bias_type, {p.m, p.n})) // (m, n)
+                        : std::nullopt};
   }
 };
 
@@ -32,8 +36,11 @@ struct LogitsOperands {
 class KeyRows {
 public:
   KeyRows(const MqaLogitsProblem &problem, const MqaLogitsParams<OnDevice> &p)
-      : n_(p.n), first_(p.first.view(i32, p.m)), last_(p.last.view(i32, p.m)),
-        keys_(p.k.view(problem.x, {p.n, problem.head}, kPieceBytes)) { // (n, head)
+      : n_(p.n), keys_(p.k.view(problem.x, {p.n, problem.head}, kPieceBytes)) { // (n, head)
+    if (hasWindowArgs(problem)) {
+      first_.emplace(p.first.view(i32, p.m)); // (m)
+      last_.emplace(p.last.view(i32, p.m));   // (m)
+    }
     if (problem.k_scale)
       scales_.emplace(p.kScale.view(f32, p.n)); // (n)
   }
@@ -41,13 +48,13 @@ public:
   Int32 end() const { return n_; }
   Tensor row(const Int32 &key) const { return keys_(key, _); } // (head)
   Numeric scale(const Int32 &key) const { return (*scales_)(key); }
-  Int32 first(const Int32 &token) const { return Int32(first_(token)); }
-  Int32 last(const Int32 &token) const { return Int32(last_(token)); }
+  Int32 first(const Int32 &token) const { return first_ ? Int32((*first_)(token)) : Int32(0); }
+  Int32 last(const Int32 &token) const { return last_ ? Int32((*last_)(token)) : n_; }
 
 private:
   Int32 n_;
-  Tensor first_, last_; // (m)
-  Tensor keys_;         // (n, head)
+  std::optional<Tensor> first_, last_; // (m)
+  Tensor keys_;                        // (n, head)
   std::optional<Tensor> scales_;
 };
 
@@ -122,11 +129,12 @@ public:
     std::vector<Var<Float32>> sums;
     for (int tile = 0; tile < tiles_; ++tile)
       sums.emplace_back(Float32(0.0f));
+    const std::vector<Numeric> biases = biasesOf(i);
+    const Boolean inside((first < firstKey_ + 16 * tiles_) & (last > firstKey_));
     // Nothing is computed where the token sees none of the wave's keys.
-    if_(Boolean((first < firstKey_ + 16 * tiles_) & (last > firstKey_)),
-        [&] { products(i, sums); });
+    if_(biases.empty() ? inside : Boolean(inside & anySeen(biases)), [&] { products(i, sums); });
     for (int at = 0; at < tiles_; at += lane_.groups())
-      store(i, at, first, last, sums);
+      store(i, at, first, last, sums, biases);
   }
 
 private:
@@ -175,9 +183,33 @@ private:
     }
   }
 
-  /// Stores the logits of as many tiles as there are lanes for a key, from tile `at` on.
+  /// The key whose logit the lane stores, of as many tiles as there are lanes for a key, from tile `at`
+  /// on.
+  Int32 storedKey(int at) const { return firstKey_ + at * 16 + lane_.group() * 16 + lane_.row(); }
+  /// What is added to each logit that the lane stores (that of the last key where there is no such key);
+  /// nothing if the problem has no bias.
+  std::vector<Numeric> biasesOf(const Int32 &i) const {
+    std::vector<Numeric> biases;
+    if (problem_.bias)
+      for (int at = 0; at < tiles_; at += lane_.groups())
+        biases.push_back((*operands_.bias)(i, Int32(min(storedKey(at), n_ - 1))).to(f32));
+    return biases;
+  }
+  /// Whether a lane has a bias that does not hide its key.
+  static Boolean anySeen(const std::vector<Numeric> &biases) {
+    std::vector<Boolean> any;
+    for (const Numeric &bias : biases) {
+      const Boolean seen(bias != -kInfinity); // of a NaN, too
+      any.push_back(any.empty() ? seen : Boolean(any.back() | seen));
+    }
+    return gpu::any_of_wave(any.back());
+  }
+  static Numeric withBias(const Numeric &logit, const Numeric &bias) {
+    return select(bias == -kInfinity, bias, Numeric(logit + bias));
+  }
+  /// Stores the logits of these tiles.
   void store(const Int32 &i, int at, const Int32 &first, const Int32 &last,
-             const std::vector<Var<Float32>> &sums) const {
+             const std::vector<Var<Float32>> &sums, const std::vector<Numeric> &biases) const {
     const int count = std::min(lane_.groups(), tiles_ - at);
     std::vector<Numeric> own;
     for (int tile = 0; tile < count; ++tile) {
@@ -188,11 +220,13 @@ private:
           problem_.k_scale ? Numeric(all * scales_[std::size_t(at + tile)]) : all;
       own.push_back(tile == 0 ? scaled : select(lane_.group() == tile, scaled, own.back()));
     }
-    const Int32 key = firstKey_ + at * 16 + lane_.group() * 16 + lane_.row();
+    const Numeric logit = biases.empty()
+                              ? own.back()
+                              : withBias(own.back(), biases[std::size_t(at / lane_.groups())]);
+    const Int32 key = storedKey(at);
     const Boolean inside(key < n_);
     if_(count < lane_.groups() ? Boolean(inside & (lane_.group() < count)) : inside, [&] {
-      operands_.logits(i, key) =
-          select(Boolean((key >= first) & (key < last)), own.back(), -kInfinity);
+      operands_.logits(i, key) = select(Boolean((key >= first) & (key < last)), logit, -kInfinity);
     });
   }
 

@@ -142,8 +142,9 @@ Outputs expected(const MqaLogitsProblem &problem, const MqaLogitsConfig &, std::
         sum.sum += weight * std::max(0.0, score.sum);
         sum.magnitude += std::fabs(weight) * score.magnitude;
       }
-      const double scale = problem.k_scale ? *at(inputs, "k_scale", place(j)) : 1;
-      add(logits, f32, sum.sum * scale,
+      const double scale = problem.k_scale ? *at(inputs, "k_scale", place(j)) : 1,
+                   bias = problem.bias ? *at(inputs, "bias", i * m + j) : 0;
+      add(logits, f32, sum.sum * scale + bias,
           double(head + heads + 4) * 0x1p-23 * sum.magnitude * std::fabs(scale));
     }
   return {{"logits", logits}};

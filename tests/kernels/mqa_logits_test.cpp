@@ -24,7 +24,7 @@ std::vector<fx::DType> types() {
 /// The inputs of a call with m tokens and n keys.
 struct Inputs {
   std::int64_t m, n;
-  std::vector<double> q = {}, k = {}, scales = {}, weights = {}, first = {}, last = {};
+  std::vector<double> q = {}, k = {}, scales = {}, weights = {}, first = {}, last = {}, bias = {};
 };
 
 Inputs random(const MqaLogitsProblem &problem, std::int64_t m, std::int64_t n) {
@@ -42,6 +42,14 @@ Inputs random(const MqaLogitsProblem &problem, std::int64_t m, std::int64_t n) {
   if (m > 1) {
     inputs.first[1] = 0;
     inputs.last[1] = double(n);
+  }
+  if (problem.bias) {
+    // A causal mask, as far as the last tokens, among numbers; one token sees nothing.
+    inputs.bias = uniform(problem.bias_type, m * n, 5);
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j)
+        if (i == 2 || j > n - m + i)
+          inputs.bias[std::size_t(i * n + j)] = -kInfinity;
   }
   return inputs;
 }
@@ -61,15 +69,20 @@ void expectLogits(const MqaLogitsProblem &problem, const Inputs &inputs,
                 weights = Operand::input(fx::f32, m, heads, inputs.weights, 3),
                 first = Operand::input(fx::i32, 1, m, inputs.first),
                 last = Operand::input(fx::i32, 1, m, inputs.last),
+                bias = Operand::input(problem.bias_type, m, problem.bias ? n : 0, inputs.bias, 7),
                 logits = Operand::output(fx::f32, m, n, 5);
   const std::int64_t row = q.tensor().strides()[0];
   fk::MqaLogitsArgs args{
       .q = fx::tensor(q.tensor().data(), problem.x, {m, heads, head}, {heads * row, row, 1}),
       .k = k.tensor(),
       .weights = weights.tensor(),
-      .first = first.vector(),
-      .last = last.vector(),
       .logits = logits.tensor()};
+  if (problem.windows) {
+    args.first = first.vector();
+    args.last = last.vector();
+  }
+  if (problem.bias)
+    args.bias = bias.tensor();
   if (problem.k_scale)
     args.k_scale = scales.vector();
   const fx::Stream stream;
@@ -79,7 +92,9 @@ void expectLogits(const MqaLogitsProblem &problem, const Inputs &inputs,
   std::vector<double> expected, bound;
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < n; ++j) {
-      if (double(j) < inputs.first[std::size_t(i)] || double(j) >= inputs.last[std::size_t(i)]) {
+      const double added = problem.bias ? inputs.bias[std::size_t(i * n + j)] : 0;
+      if (added == -kInfinity || (problem.windows && (double(j) < inputs.first[std::size_t(i)] ||
+                                                      double(j) >= inputs.last[std::size_t(i)]))) {
         expected.push_back(-kInfinity);
         bound.push_back(0);
         continue;
@@ -98,10 +113,10 @@ void expectLogits(const MqaLogitsProblem &problem, const Inputs &inputs,
         magnitude += std::fabs(weight) * size;
       }
       const double scale = problem.k_scale ? inputs.scales[std::size_t(j)] : 1;
-      expected.push_back(sum * scale);
+      expected.push_back(sum * scale + added);
       bound.push_back(exact ? 0
                             : double(head + heads + 4) * 0x1p-23 * magnitude * std::fabs(scale) +
-                                  underflow(fx::f32));
+                                  0x1p-24 * std::fabs(added) + underflow(fx::f32));
     }
   expectWithin(logits.values(), expected, bound);
 }
@@ -129,6 +144,37 @@ TEST_CASE("logits of all sizes and shares of the work", "[run]") {
   expectLogits(problem, random(problem, 2, 40));
 }
 
+TEST_CASE("logits with a bias, with and without windows", "[run]") {
+  const int wave = fx::Device::current().target().wave_size();
+  for (fx::DType type : {fx::f32, fx::f16, fx::bf16})
+    for (bool windows : {true, false}) {
+      const MqaLogitsProblem problem{.x = fx::f16,
+                                     .heads = 32,
+                                     .head = 64,
+                                     .k_scale = windows,
+                                     .windows = windows,
+                                     .bias = true,
+                                     .bias_type = type};
+      expectLogits(problem, random(problem, 5, 83));
+    }
+  MqaLogitsProblem problem{.x = fx::bf16, .heads = 16, .head = 64, .windows = false, .bias = true};
+  for (int tiles : {1, 2, 4})
+    expectLogits(problem, random(problem, 9, 65 + tiles),
+                 MqaLogitsConfig{.keys = 2 * 16 * tiles, .block = 2 * wave, .rows = 4});
+  problem.bias = false;
+  expectLogits(problem, random(problem, 3, 70));
+}
+
+TEST_CASE("a NaN of a bias shows, and one of q does not where the bias is -infinity", "[run]") {
+  const MqaLogitsProblem problem{
+      .x = fx::bf16, .heads = 16, .head = 64, .windows = false, .bias = true};
+  Inputs inputs = random(problem, 3, 20);
+  inputs.bias[20 + 4] = std::nan("");
+  for (std::size_t head = 0; head < 16; ++head)
+    inputs.q[(2 * 16 + head) * 64 + 1] = std::nan("");
+  expectLogits(problem, inputs);
+}
+
 TEST_CASE("logits of integers are exact", "[run]") {
   const MqaLogitsProblem problem{.x = types().back(), .heads = 32, .head = 128};
   Inputs inputs = random(problem, 3, 70);
@@ -152,8 +198,10 @@ TEST_CASE("a NaN of q shows in its token's logits alone", "[run]") {
 
 TEST_CASE("mqa_logits: another run, a graph, a file", "[run]") {
   const int wave = fx::Device::current().target().wave_size();
-  expectStructure<MqaLogitsProblem>({.x = fx::bf16, .heads = 16, .head = 64},
-                                    {.keys = 64, .block = 2 * wave, .rows = 8}, 40);
+  for (bool masked : {false, true})
+    expectStructure<MqaLogitsProblem>(
+        {.x = fx::bf16, .heads = 16, .head = 64, .windows = !masked, .bias = masked},
+        {.keys = 64, .block = 2 * wave, .rows = 8}, 40);
 }
 
 TEST_CASE("mqa_logits reads each key once for a block of tokens", "[run]") {
@@ -176,7 +224,9 @@ TEST_CASE("mqa_logits has a configuration for every problem that it supports") {
 
 TEST_CASE("mqa_logits of the largest heads spills none") {
   expectNoSpills<MqaLogitsProblem>(
-      {{.x = fx::bf16, .heads = 64, .head = 128}, {.x = fx::f16, .heads = 128, .head = 256}});
+      {{.x = fx::bf16, .heads = 64, .head = 128},
+       {.x = fx::f16, .heads = 128, .head = 256},
+       {.x = fx::f16, .heads = 128, .head = 256, .windows = false, .bias = true}});
 }
 
 TEST_CASE("mqa_logits says what it does not support") {
@@ -185,6 +235,10 @@ TEST_CASE("mqa_logits says what it does not support") {
   };
   CHECK(why({.heads = 24}, "gfx950") == "heads is 24; it is a multiple of 16 from 16 to 128");
   CHECK(why({.head = 32}, "gfx950") == "head is 32; it is a multiple of 64 from 64 to 256");
+  CHECK(why({.windows = false, .paged = true}, "gfx950") ==
+        "paged is true and windows false; a token of a sequence sees the keys up to its own");
+  CHECK(why({.bias = true, .bias_type = fx::i8}, "gfx950") ==
+        "bias_type is of type i8; f32, f16 and bf16 are supported");
   CHECK(why({}, "gfx942").find("x is of type f8E4M3FN; gfx942 has products where both are f16") ==
         0);
   CHECK(why({.x = fx::i8}, "gfx942").find("scores are sums in f32") != std::string::npos);
@@ -204,10 +258,29 @@ TEST_CASE("mqa_logits says what it does not support") {
   CHECK(messageOf([&] { plan(args); }).find("k_scale is missing; the problem has it") !=
         std::string::npos);
   args = operands.args();
+  args.bias = args.weights;
+  CHECK_THAT(messageOf([&] { plan(args); }), Catch::Contains("bias is given"));
+  args = operands.args();
   args.logits = args.weights;
   CHECK(messageOf([&] {
           plan(args);
         }).find("k has the shape (4, 64); (n, head) = (16, 64) is expected") != std::string::npos);
+  const MqaLogitsProblem masked{
+      .x = fx::bf16, .heads = 16, .head = 64, .windows = false, .bias = true};
+  const fk::MqaLogitsPlan maskedPlan(masked, fk::choose(masked, 1));
+  const Operands<MqaLogitsProblem> maskedOperands(masked, maskedPlan.config(), 4);
+  args = maskedOperands.args();
+  args.bias.reset();
+  CHECK_THAT(messageOf([&] { maskedPlan(args); }),
+             Catch::Contains("bias is missing; the problem has it"));
+  args = maskedOperands.args();
+  args.bias = args.weights;
+  CHECK_THAT(messageOf([&] { maskedPlan(args); }),
+             Catch::Contains("bias has the shape (4, 16); (m, n) = (4, 4) is expected"));
+  args = maskedOperands.args();
+  args.first = operands.args().first;
+  CHECK_THAT(messageOf([&] { maskedPlan(args); }), Catch::Contains("first is given"));
+
   // Nothing is at the places past the end, and the call does not come to them.
   args = operands.args();
   args.logits = fx::tensor(nullptr, fx::f32, {4, 2147483647});

@@ -8,9 +8,10 @@ namespace kernels {
 
 /// The lightning indexer of DeepSeek V3.2: for token i and key j
 ///
-///   logits[i, j] = k_scale[j] sum over h of weights[i, h] max(0, q[i, h] . k[j])
+///   logits[i, j] = k_scale[j] sum over h of weights[i, h] max(0, q[i, h] . k[j])  + bias[i, j]
 ///
-/// where first[i] <= j < last[i], and -infinity elsewhere. Scales of q are part of the weights.
+/// where first[i] <= j < last[i], and -infinity elsewhere. Scales of q are part of the weights. A mask
+/// is a bias of 0 and -infinity.
 ///
 /// Paged, keys are those of sequences in the blocks of a cache, and key j is token j of the token's
 /// sequence. The tokens of a call are the last ones of their sequences: of a sequence with `context`
@@ -22,6 +23,10 @@ struct FLYDSL_API MqaLogitsProblem {
   int heads = 64;      ///< of q: a multiple of 16, 16 to 128
   int head = 128;      ///< elements of a head: a multiple of 64, 64 to 256
   bool k_scale = true; ///< each key has a scale
+  /// Tokens have windows; without them each sees all keys. (Paged, tokens have those of their sequences.)
+  bool windows = true;
+  bool bias = false;     ///< a number is added to each logit
+  DType bias_type = f32; ///< f32, f16 or bf16
   /// There are cu_seqlens_q, seq_lens and block_table in place of first and last
   bool paged = false;
   int page = 64; ///< paged: tokens of a block of the cache, 1 to 65536
@@ -47,6 +52,8 @@ struct FLYDSL_API MqaLogitsArgs {
   TensorArg weights;                              ///< (m, heads), f32; rows at any distance
   std::optional<TensorArg> first = {}, last = {}; ///< (m), i32: the window of each token
   TensorArg logits;                               ///< (m, n), f32; rows at any distance
+  /// (m, n), of bias_type; rows at any distance. Where it is -infinity, logits are, whatever the key has.
+  std::optional<TensorArg> bias = {};
   /// Paged: where the tokens of sequences start, and the end: (s + 1), i32; 0 tokens, too.
   std::optional<TensorArg> cu_seqlens_q = {};
   /// Paged: the most tokens of a sequence in the call, for which there are blocks; 0: as an average one

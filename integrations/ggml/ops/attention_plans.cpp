@@ -20,14 +20,6 @@ constexpr std::int64_t kKeysOfPart = 64;
 /// Parts of the keys, for up to 16 queries and for more, whose results take longer to combine.
 constexpr std::int64_t kMostParts = 32, kMostPartsOfMany = 8, kFewQueries = 16;
 
-using Strides = std::array<std::int64_t, 4>;
-
-/// An operand of the plan: where it is, and its strides in elements, in ggml's order of dimensions.
-struct Numbers {
-  std::int64_t address;
-  Strides strides;
-};
-
 /// The op, and the problem that the plan is for.
 struct Attention {
   const ggml_tensor *q, *k, *v, *mask, *sinks;
@@ -39,18 +31,11 @@ struct Attention {
   std::int64_t queries() const { return folded ? q->ne[2] / k->ne[2] : q->ne[1]; }
 };
 
-bool isAligned(const ggml_tensor *x, std::int64_t elements) {
-  const std::size_t bytes = static_cast<std::size_t>(elements) * ggml_type_size(x->type);
-  bool all = reinterpret_cast<std::uintptr_t>(x->data) % bytes == 0;
-  for (std::size_t d = 1; d < 4; ++d)
-    all &= x->ne[d] == 1 || x->nb[d] % bytes == 0;
-  return all;
-}
 /// The type that keys and values are multiplied in; none if the plan does not have it.
 std::optional<ggml_type> typeOf(const ggml_tensor *k, const ggml_tensor *v) {
   std::optional<ggml_type> type;
   for (const ggml_tensor *x : {k, v}) {
-    if (x->type == GGML_TYPE_F32 || (dtypeOf(x->type) && !isAligned(x, 8)))
+    if (x->type == GGML_TYPE_F32 || (dtypeOf(x->type) && !rowsAreAligned(x, 8)))
       return std::nullopt;
     if (!dtypeOf(x->type))
       continue;
@@ -110,26 +95,6 @@ fk::AttentionConfig configOf(const Run &run, const Attention &a) {
   return fk::supported(a.problem, config, run.target)
              ? config
              : fk::choose(a.problem, a.queries() * batch, run.target);
-}
-
-/// The operand in the type that is multiplied: as it is, or converted into the op's own memory.
-Numbers numbersOf(const Run &run, const ggml_tensor *x, ggml_type type) {
-  Numbers numbers{};
-  const auto size = static_cast<std::int64_t>(ggml_type_size(type));
-  if (x->type == type) {
-    numbers.address = operandOf(x).address;
-    for (std::size_t d = 0; d < 4; ++d)
-      numbers.strides[d] = static_cast<std::int64_t>(x->nb[d]) / size;
-  } else {
-    numbers.address = contiguousNumbers(run, x, type);
-    numbers.strides = {1, x->ne[0], x->ne[0] * x->ne[1], x->ne[0] * x->ne[1] * x->ne[2]};
-  }
-  return numbers;
-}
-
-/// A stride that steps over nothing where the operand is the same for all.
-std::int64_t strideOf(const ggml_tensor *x, const Numbers &numbers, std::size_t d) {
-  return x->ne[d] == 1 ? 0 : numbers.strides[d];
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // Ops of DeepSeek's models: the scores by which sparse attention chooses keys, and the streams that stand
 // for a residual (hyper-connections). Source: the functions of these names in ggml-cpu/ops.cpp.
 #include "ops/cell.h"
+#include "ops/indexer_plans.h"
 
 namespace flydsl_ggml {
 namespace {
@@ -15,8 +16,10 @@ bool supportsIndexer(const ggml_tensor *op) {
          rowsFollow(q) && rowsFollow(k);
 }
 /// y[key, token] = sum over heads of weight[head, token] * max(q[head, token] . k[key], 0) + mask[key,
-/// token]. A thread has a key of a token, which it reads once for some heads.
+/// token]. Without a plan, a thread has a key of a token, which it reads once for some heads.
 void runIndexer(const Run &run, const ggml_tensor *op) {
+  if (indexerByPlan(run, op))
+    return;
   const ggml_tensor *q = op->src[0], *k = op->src[1];
   const ggml_type type = k->type, maskType = op->src[3]->type;
   const int width = widthOf(operandOf(q), q->type, widthOf(operandOf(k), type, 4));

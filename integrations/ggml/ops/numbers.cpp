@@ -78,4 +78,26 @@ std::int64_t contiguousNumbers(const Run &run, const ggml_tensor *x, ggml_type t
   return numbers.memory.address;
 }
 
+Numbers numbersOf(const Run &run, const ggml_tensor *x, ggml_type type) {
+  Numbers numbers{};
+  const auto size = static_cast<std::int64_t>(ggml_type_size(type));
+  if (x->type == type) {
+    numbers.address = operandOf(x).address;
+    for (std::size_t d = 0; d < 4; ++d)
+      numbers.strides[d] = static_cast<std::int64_t>(x->nb[d]) / size;
+  } else {
+    numbers.address = contiguousNumbers(run, x, type);
+    numbers.strides = {1, x->ne[0], x->ne[0] * x->ne[1], x->ne[0] * x->ne[1] * x->ne[2]};
+  }
+  return numbers;
+}
+
+bool rowsAreAligned(const ggml_tensor *x, std::int64_t elements) {
+  const std::size_t bytes = static_cast<std::size_t>(elements) * ggml_type_size(x->type);
+  bool all = reinterpret_cast<std::uintptr_t>(x->data) % bytes == 0;
+  for (std::size_t d = 1; d < 4; ++d)
+    all &= x->ne[d] == 1 || x->nb[d] % bytes == 0;
+  return all;
+}
+
 } // namespace flydsl_ggml

@@ -5,6 +5,8 @@
 
 #include <flydsl/kernels/ggml.h>
 
+#include <array>
+
 namespace flydsl_ggml {
 
 /// Whether a tensor begins where plans take memory: at a multiple of 16 bytes.
@@ -34,6 +36,20 @@ inline flydsl::kernels::GgmlTensor blocksOf(const flydsl::kernels::GgmlWeight &w
 }
 /// So many bytes of the op's own memory, for plans. They are a tensor of u8.
 fx::TensorArg workspaceOf(const Run &run, std::size_t bytes);
+
+/// An operand of a plan: where it is, and its strides in elements, in ggml's order of dimensions.
+struct Numbers {
+  std::int64_t address;
+  std::array<std::int64_t, 4> strides;
+};
+/// A tensor in a type that a plan takes: as it is, or converted into the op's own memory.
+Numbers numbersOf(const Run &run, const ggml_tensor *x, ggml_type type);
+/// A stride that steps over nothing where the operand is the same for all.
+inline std::int64_t strideOf(const ggml_tensor *x, const Numbers &numbers, std::size_t d) {
+  return x->ne[d] == 1 ? 0 : numbers.strides[d];
+}
+/// Whether so many elements in a row begin at a multiple of their bytes in each row of a tensor.
+bool rowsAreAligned(const ggml_tensor *x, std::int64_t elements);
 
 /// Makes numbers of a tensor's elements, f16 or bf16, in the op's own memory, without gaps and in ggml's
 /// order. The tensor has elements of their own, or blocks whose rows are a multiple of 16 elements. Returns

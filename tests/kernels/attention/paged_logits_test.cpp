@@ -38,7 +38,8 @@ void expectLogits(const MqaLogitsProblem &problem, const std::vector<Sequence> &
   }
   const auto qs = uniform(problem.x, m * heads * head, 1),
              ks = uniform(problem.x, blocks * page * head, 2),
-             scales = uniform(fx::f32, blocks * page, 3), ws = uniform(fx::f32, m * heads, 4);
+             scales = uniform(fx::f32, blocks * page, 3), ws = uniform(fx::f32, m * heads, 4),
+             biases = uniform(problem.bias_type, problem.bias ? m * most : 0, 5);
   const Operand q = Operand::input(problem.x, m, heads * head, qs, 16),
                 k = Operand::input(problem.x, blocks * page, head, ks, 16),
                 scale = Operand::input(fx::f32, blocks, page, scales, 3),
@@ -46,6 +47,7 @@ void expectLogits(const MqaLogitsProblem &problem, const std::vector<Sequence> &
                 table = Operand::input(fx::i32, s, columns, tables, 1),
                 lengths = Operand::input(fx::i32, 1, s, contexts),
                 begins = Operand::input(fx::i32, 1, s + 1, starts),
+                bias = Operand::input(problem.bias_type, m, problem.bias ? most : 0, biases, 5),
                 logits = Operand::output(fx::f32, m, most, 3);
   const std::int64_t row = k.tensor().strides()[0];
   fk::MqaLogitsArgs args{
@@ -60,6 +62,8 @@ void expectLogits(const MqaLogitsProblem &problem, const std::vector<Sequence> &
       .block_table = table.tensor()};
   if (problem.k_scale)
     args.k_scale = scale.tensor();
+  if (problem.bias)
+    args.bias = bias.tensor();
   const fx::Stream stream;
   fk::MqaLogitsPlan(problem, config ? *config : fk::choose(problem, m))(args, stream);
   stream.synchronize();
@@ -90,9 +94,10 @@ void expectLogits(const MqaLogitsProblem &problem, const std::vector<Sequence> &
           magnitude += std::fabs(weight) * size;
         }
         const double factor = problem.k_scale ? scales[std::size_t(place)] : 1;
-        expected.push_back(sum * factor);
+        const double added = problem.bias ? biases[std::size_t(token * most + j)] : 0;
+        expected.push_back(sum * factor + added);
         bound.push_back(double(head + heads + 4) * 0x1p-23 * magnitude * std::fabs(factor) +
-                        underflow(fx::f32));
+                        0x1p-24 * std::fabs(added) + underflow(fx::f32));
       }
   expectWithin(logits.values(), expected, bound);
 }
@@ -109,6 +114,10 @@ TEST_CASE("logits over pages, of sequences of any lengths", "[run]") {
   other.k_scale = false;
   other.page = 1;
   expectLogits(other, {{17, 1}, {40, 2}}, 41, 2);
+  other.bias = true;
+  other.bias_type = fx::f16;
+  expectLogits(other, {{17, 1}, {40, 2}}, 41, 2);
+  other.bias = false;
   other.page = 100;
   expectLogits(other, {{3, 3}}, 3, 0);
   // More tokens than blocks are made for.
