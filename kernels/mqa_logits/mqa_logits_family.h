@@ -45,10 +45,11 @@ inline int rowRegisters(const MqaLogitsProblem &problem, const MatrixForm &form)
   return problem.head * form.bytes() / form.across / 4;
 }
 /// Whether registers have room for the query heads that come next besides those that are multiplied.
-/// Sums, factors and addresses take the others.
+/// Sums, factors and the addresses of pieces, which have four registers, take the others.
 inline bool loadsAhead(const MqaLogitsProblem &problem, const MatrixForm &form, int tiles) {
-  constexpr int kOthers = 64;
-  return (tiles + 2) * rowRegisters(problem, form) + kOthers <= 256;
+  constexpr int kOthers = 56;
+  const int row = rowRegisters(problem, form);
+  return (tiles + 2) * row + row / 4 + kOthers <= 256;
 }
 
 template <> struct Family<MqaLogitsProblem> : FamilyDefaults<MqaLogitsProblem, &MqaLogitsArgs::q> {

@@ -164,6 +164,8 @@ private:
     const bool ahead = loadsAhead(problem_, lane_.form(), tiles_);
     Heads next;
     for (int head = 0; head < problem_.heads; head += 16) {
+      if (!ahead)
+        gpu::schedule_fence(); // registers have no room for what comes next
       const Heads own = ahead && head ? std::move(next) : load(head);
       if (ahead && head + 16 < problem_.heads) {
         next = load(head + 16);

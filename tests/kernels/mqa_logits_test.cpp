@@ -225,6 +225,8 @@ TEST_CASE("mqa_logits has a configuration for every problem that it supports") {
 TEST_CASE("mqa_logits of the largest heads spills none") {
   expectNoSpills<MqaLogitsProblem>(
       {{.x = fx::bf16, .heads = 64, .head = 128},
+       {.x = fx::f16, .heads = 128, .head = 128},
+       {.x = fx::f16, .heads = 64, .head = 192},
        {.x = fx::f16, .heads = 128, .head = 256},
        {.x = fx::f16, .heads = 128, .head = 256, .windows = false, .bias = true}});
 }

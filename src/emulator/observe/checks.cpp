@@ -8,7 +8,7 @@
 #include "emulator/observe/lane_access.h"
 #include "emulator/observe/lane_overlaps.h"
 #include "emulator/observe/lds_arrays.h"
-#include "emulator/observe/lds_races.h"
+#include "emulator/observe/races/lds_races.h"
 #include "emulator/observe/waits/wait_check.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "emulator/core/observer.h"
 #include "emulator/core/program.h"
 #include "emulator/observe/findings.h"
-#include "emulator/observe/global_races.h"
+#include "emulator/observe/races/global_races.h"
 
 namespace flyemu {
 
@@ -12,13 +12,13 @@ namespace flyemu {
 struct CheckState {
   CheckState(const Options &o, const KernelCode &kernel, const MemoryMap &m)
       : checks(o.checks), landLate(o.landLate), memory(m), exchange(o.exchange),
-        touched(o.checks & kCheckStreams ? o.touched : nullptr),
-        findings(kernel, m), races(releaseBy(*kernel.program->target)) {}
+        touched(o.checks & kCheckStreams ? o.touched : nullptr), findings(kernel, m),
+        races(releaseBy(*kernel.program->target)) {}
 
   const unsigned checks;
   const bool landLate;
   const MemoryMap &memory;
-  const MemoryRange exchange; ///< Options::exchange
+  const MemoryRange exchange;  ///< Options::exchange
   TouchedBytes *const touched; ///< Options::touched, if it is asked for
   Findings findings;
   GlobalRaces races;

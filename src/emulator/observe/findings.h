@@ -3,7 +3,7 @@
 
 #include "emulator/core/dispatch.h"
 #include "emulator/core/group.h"
-#include "emulator/observe/touch.h"
+#include "emulator/observe/races/touch.h"
 
 #include <mutex>
 #include <set>

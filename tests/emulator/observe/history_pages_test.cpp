@@ -1,5 +1,5 @@
 // Histories that are packed when they take too much memory are those that stay open.
-#include "emulator/observe/history_pages.h"
+#include "emulator/observe/races/history_pages.h"
 
 #include <catch2/catch.hpp>
 

@@ -2,7 +2,7 @@
 
 #include "emulator/hip/device/device.h"
 #include "emulator/hip/module/module.h"
-#include "emulator/observe/global_races.h"
+#include "emulator/observe/races/global_races.h"
 
 namespace flyemu::hip {
 namespace {

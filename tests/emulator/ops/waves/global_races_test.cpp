@@ -1,6 +1,6 @@
 // Races in global memory at places where no memory is: accesses are noted before their addresses
 // are looked at.
-#include "emulator/observe/global_races.h"
+#include "emulator/observe/races/global_races.h"
 
 #include <catch2/catch.hpp>
 
@@ -56,8 +56,7 @@ struct Workgroup {
 
 TEST_CASE("the last of two atomic operations is known, in whichever order they are noted") {
   using Missing = GlobalRaces::Missing;
-  const auto releaseBy =
-      GENERATE(ReleaseBy::WriteBack, ReleaseBy::Publication, ReleaseBy::Access);
+  const auto releaseBy = GENERATE(ReleaseBy::WriteBack, ReleaseBy::Publication, ReleaseBy::Access);
   CAPTURE(static_cast<int>(releaseBy));
   GlobalRaces races(releaseBy);
   Workgroup first(races, 1), last(races, 2);
@@ -73,8 +72,7 @@ TEST_CASE("the last of two atomic operations is known, in whichever order they a
 
 TEST_CASE("a plain store races with an atomic operation that its workgroup has not seen") {
   using Missing = GlobalRaces::Missing;
-  const auto releaseBy =
-      GENERATE(ReleaseBy::WriteBack, ReleaseBy::Publication, ReleaseBy::Access);
+  const auto releaseBy = GENERATE(ReleaseBy::WriteBack, ReleaseBy::Publication, ReleaseBy::Access);
   const bool looksBefore = GENERATE(false, true);
   CAPTURE(static_cast<int>(releaseBy), looksBefore);
   GlobalRaces races(releaseBy);

@@ -6,7 +6,7 @@
 #include "emulator/observe/function_ref.h"
 #include "emulator/observe/lane_access.h"
 #include "emulator/observe/lane_loops.h"
-#include "emulator/observe/touch.h"
+#include "emulator/observe/races/touch.h"
 
 #include <array>
 #include <cstdint>

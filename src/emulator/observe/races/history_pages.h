@@ -1,7 +1,7 @@
 // The histories of all memory that a launch touches, page by page, in bounded memory.
 #pragma once
 
-#include "emulator/observe/histories.h"
+#include "emulator/observe/races/histories.h"
 
 #include <unordered_map>
 

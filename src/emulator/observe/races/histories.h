@@ -1,7 +1,7 @@
 // What a race check of global memory remembers of each place.
 #pragma once
 
-#include "emulator/observe/touch.h"
+#include "emulator/observe/races/touch.h"
 
 #include <bit>
 #include <cstddef>

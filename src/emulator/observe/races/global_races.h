@@ -27,7 +27,7 @@
 #include "emulator/isa/machine.h"
 #include "emulator/observe/function_ref.h"
 #include "emulator/observe/lane_access.h"
-#include "emulator/observe/history_pages.h"
+#include "emulator/observe/races/history_pages.h"
 
 #include <array>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "emulator/observe/global_races.h"
+#include "emulator/observe/races/global_races.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "emulator/observe/histories.h"
+#include "emulator/observe/races/histories.h"
 
 #include <array>
 #include <new>

@@ -1,4 +1,4 @@
-#include "emulator/observe/history_pages.h"
+#include "emulator/observe/races/history_pages.h"
 
 #include <algorithm>
 

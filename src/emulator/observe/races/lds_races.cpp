@@ -1,4 +1,4 @@
-#include "emulator/observe/lds_races.h"
+#include "emulator/observe/races/lds_races.h"
 
 #include <algorithm>
 #include <bit>
