@@ -9,9 +9,8 @@ namespace flyemu {
 
 /// Pages' histories. Those of a page take up to 52 times its size, as long as it is open: 13 times
 /// where lanes have read it by dwords, 26 times by halves of them. When open ones take more memory
-/// than `budget`, all but the last one are packed as far as needed, those first whose use is longest ago.
-/// So memory that is read once, such as the
-/// weights of a product, costs little more than itself.
+/// than `budget`, all but the last one are packed as far as needed, those first whose use is longest
+/// ago. So memory that is read once, such as the weights of a product, costs little more than itself.
 class HistoryPages {
 public:
   static constexpr uint64_t kPage = 65536; ///< bytes
