@@ -2,6 +2,8 @@
 #define __HIP_PLATFORM_AMD__ 1
 #include <flydsl/emulator.h>
 #include <hip/hip_runtime_api.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +38,14 @@ static void faults(const char *what, hipError_t status) {
 }
 #define FAULTS(call) faults(#call, call)
 
+/* The stream waits until the host has put all of its work there, so that none of these calls sees the fault. */
+static atomic_int isQueued;
+static void waitForQueue(void *unused) {
+  (void)unused;
+  while (!atomic_load(&isQueued))
+    sched_yield();
+}
+
 int main(int argc, char **argv) {
   static char image[1 << 20], host[128];
   FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
@@ -68,8 +78,10 @@ int main(int argc, char **argv) {
     return 1;
   contains("no such kernel", flydslEmulatorErrorText(), "nothing");
 
+  OK(hipLaunchHostFunc(stream, waitForQueue, NULL));
   OK(hipGraphLaunch(replay, stream));
   OK(hipEventRecord(event, stream));
+  atomic_store(&isQueued, 1);
   FAULTS(hipStreamSynchronize(stream));
   FAULTS(hipStreamQuery(stream));
   FAULTS(hipEventSynchronize(event));
