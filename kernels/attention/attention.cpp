@@ -1,4 +1,5 @@
 // The host's part of attention: what is supported, the configuration, the checks of a call, its launches.
+#include "attention/attention_estimate.h"
 #include "attention/attention_family.h"
 
 #include "blocks/attention/csr_rules.h"
@@ -136,9 +137,11 @@ Support typesSupported(const AttentionProblem &problem, const Target &target) {
                        "kv of type " + std::string(problem.kv.name()));
   if (!problem.float8_products) {
     const auto has16 = [](DType type) { return type == f16 || type == bf16; };
-    for (const auto &[name, type] : {std::pair{"q", problem.q}, std::pair{"kv", problem.kv}})
-      if (!has16(type) && !isFloat8(type))
-        return Support::no(ofType(name, type) + "f16, bf16 and floats of 8 bits are supported");
+    if (!has16(problem.q) && !isFloat8(problem.q) && problem.q != f32)
+      return Support::no(ofType("q", problem.q) +
+                         "f16, bf16, f32 and floats of 8 bits are supported");
+    if (!has16(problem.kv) && !isFloat8(problem.kv))
+      return Support::no(ofType("kv", problem.kv) + "f16, bf16 and floats of 8 bits are supported");
     if (has16(problem.q) && has16(problem.kv) && problem.q != problem.kv)
       return Support::no(ofType("kv", problem.kv) + "it has the type of q, " +
                          std::string(problem.q.name()) + ", or is a float of 8 bits");
@@ -218,16 +221,27 @@ std::int64_t keysOf(const AttentionProblem &problem, std::int64_t m) {
   return problem.context ? problem.context : m;
 }
 /// The fewest keys of a part that are worth a result of its own.
-constexpr std::int64_t kKeysOfPart = 256;
-/// Blocks that share the keys: as many as bring a block to each compute unit, if the problem says
-/// that there are more keys than queries, of parts that are not too short.
-int splitsOf(const AttentionProblem &problem, const AttentionConfig &config, std::int64_t m,
-             const Target &target) {
-  const std::int64_t tiles = std::max<std::int64_t>(1, (m + config.tile_q - 1) / config.tile_q),
-                     blocks = tiles * problem.q_heads * valueParts(problem),
-                     wanted = (gpuSize(target)->computeUnits + blocks - 1) / blocks,
-                     most = std::min<std::int64_t>(kMostParts, problem.context / kKeysOfPart);
-  return static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, most)));
+constexpr std::int64_t kKeysOfPart = 64;
+/// The tiles that `choose` takes one of, from the one that needs the most registers: those whose queries stay in
+/// registers, or if there are none, the least one.
+std::vector<AttentionConfig> choices(const AttentionProblem &problem, const Target &target) {
+  std::vector<AttentionConfig> all;
+  for (const AttentionTile &tile : tiles(problem, target)) {
+    const AttentionConfig config = configOf(problem, tile, target);
+    if (!Attention::supported(problem, config, target))
+      continue;
+    const AttentionShape shape = *AttentionShape::of(problem, config, target);
+    if (shape.keepsQueries() && leavesLds(shape, target))
+      all.push_back(config);
+  }
+  if (all.empty())
+    all.push_back(configOf(problem, leastTile(problem, target), target));
+  return all;
+}
+/// The most parts of the keys that `choose` takes: one, unless the problem says that sequences have more of them
+/// than a call has queries.
+std::int64_t mostParts(const AttentionProblem &problem) {
+  return std::clamp<std::int64_t>(problem.context / kKeysOfPart, 1, kMostParts);
 }
 
 /// The operands of a call, checked, as the kernels take them.
@@ -249,7 +263,9 @@ public:
     const std::int64_t tiles = (params.size.queries + config_.tile_q - 1) / config_.tile_q;
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
     const std::int64_t each =
-        tiles * problem_.q_heads * valueParts(problem_) * config_.splits; // below 2^55
+        tiles * problem_.q_heads *
+        std::max(valueParts(problem_) * config_.splits,
+                 config_.splits > 1 ? combineBlocks(problem_, config_) : 1); // below 2^55
     if (each > kMost || params.size.batch > kMost / std::max<std::int64_t>(1, each))
       arguments_.fail("q has " + std::to_string(params.size.batch) + " sequences of " +
                       std::to_string(each) +
@@ -620,29 +636,27 @@ Support Attention::supported(const AttentionProblem &problem, const AttentionCon
 
 AttentionConfig Attention::choose(const AttentionProblem &problem, std::int64_t m,
                                   const Target &target) {
-  AttentionConfig chosen = configOf(problem, leastTile(problem, target), target);
-  for (const AttentionTile &tile : tiles(problem, target)) {
-    const AttentionConfig config = configOf(problem, tile, target);
-    if (!supported(problem, config, target))
-      continue;
+  AttentionConfig best;
+  double least = std::numeric_limits<double>::infinity();
+  for (AttentionConfig config : choices(problem, target)) {
     const AttentionShape shape = *AttentionShape::of(problem, config, target);
-    if (!shape.keepsQueries() || !leavesLds(shape, target))
-      continue;
-    chosen = config;
-    // Smaller tiles where compute units would be idle.
-    const std::int64_t blocks = (m + tile.q - 1) / tile.q * problem.q_heads;
-    if (blocks >= gpuSize(target)->computeUnits)
-      break;
+    const AttentionEstimate estimate(problem, shape, m, keysOf(problem, m), target);
+    for (config.splits = 1; config.splits <= mostParts(problem); ++config.splits)
+      if (const double time = estimate.with(config.splits); time < least) {
+        least = time;
+        best = config;
+      }
   }
-  chosen.splits = splitsOf(problem, chosen, m, target);
-  return chosen;
+  return best;
 }
 
 std::vector<AttentionConfig> Attention::candidates(const AttentionProblem &problem, std::int64_t,
                                                    const Target &target) {
   std::vector<AttentionConfig> all;
   for (const AttentionTile &tile : tiles(problem, target))
-    for (int splits : {1, 2, 4, 8}) {
+    for (int splits : {1, 2, 4, 8, 16, 32}) {
+      if (splits > 8 && problem.context / splits < kKeysOfPart)
+        continue;
       all.push_back(configOf(problem, tile, target));
       all.back().splits = splits;
     }
@@ -665,7 +679,9 @@ void Attention::launch(const Call<AttentionProblem> &call) {
   if (call.config.splits > 1) {
     call.launches.at(0, kAttentionParts)(call.on(blocks * call.config.splits, threads), call.where,
                                          operands.params);
-    call.launches.at(1, kAttentionCombine)(call.on(tiles, threads), call.where, operands.params);
+    call.launches.at(1, kAttentionCombine)(
+        call.on(tiles * combineBlocks(call.problem, call.config), threads), call.where,
+        operands.params);
   } else {
     call.launches.at(0, kAttention)(call.on(blocks, threads), call.where, operands.params);
   }

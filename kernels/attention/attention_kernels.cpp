@@ -49,16 +49,18 @@ std::vector<AttentionKernel> byRows(const KernelOf<AttentionParams> &name, bool 
 const std::vector<AttentionKernel> attention = byRows(kAttention, false),
                                    attentionParts = byRows(kAttentionParts, true);
 
-/// Combines the parts of a tile of queries: a thread takes four neighbours of a row.
+/// Combines the parts of a tile of queries, or some of them: a thread takes four neighbours of a row. `block`: the
+/// number of the block among those that share the tile.
 void combineTile(const AttentionTraced &p, const Spec<AttentionProblem> &spec,
-                 const BlockPlace &place) {
-  constexpr int kEach = 4;
+                 const BlockPlace &place, const Int32 &block) {
+  constexpr int kEach = kCombinedTogether;
   const auto &[problem, config] = spec;
   const AttentionRows rows(problem, config, p, place);
   const int across = headV(problem) / kEach;
-  const Int32 count = min(place.queries - place.first, config.tile_q) * across;
+  const Int32 count = min(place.queries - place.first, config.tile_q) * across,
+              i = block * config.threads + thread_idx().x;
   const std::optional<Numeric> sink = rows.sink();
-  for (Int32 i : range(thread_idx().x, count, config.threads)) {
+  if_(i < count, [&] {
     const Int32 query = place.first + i / across, piece = i % across;
     const auto partOf = [&](const Int32 &part) { return rows.resultOfPart(query, part); };
     rows.result(query).store(
@@ -69,13 +71,17 @@ void combineTile(const AttentionTraced &p, const Spec<AttentionProblem> &spec,
              .values = [&](const Int32 &part) { return partOf(part).run(kEach, piece).load(); },
              .known = config.splits},
             kEach, sink));
-  }
+  });
 }
 const AttentionKernel attentionCombine{
     kAttentionCombine, [](const AttentionTraced &p, const SpecOf &spec) {
-      BlockPlace::of(spec->problem, spec->config, p, /*isSplit=*/false, /*valueParts=*/1)
-          .eachTile(spec->problem, spec->config,
-                    [&](const BlockPlace &place) { combineTile(p, spec.value(), place); });
+      const auto &[problem, config] = spec.value();
+      const int blocks = combineBlocks(problem, config);
+      const Int32 number = block_idx().x;
+      BlockPlace::of(problem, config, p, /*isSplit=*/false, /*valueParts=*/1, number / blocks)
+          .eachTile(problem, config, [&](const BlockPlace &place) {
+            combineTile(p, spec.value(), place, Int32(number % blocks));
+          });
     }};
 
 } // namespace

@@ -79,12 +79,13 @@ struct BlockPlace {
   Int32 across;         ///< tiles of a sequence that have blocks of their own
 
   /// `valueParts`: into how many parts of at most 256 elements head_v is cut. Each part has a block of
-  /// its own, and all of these blocks compute the same scores.
+  /// its own, and all of these blocks compute the same scores. `number`: of the block in such a grid.
   static BlockPlace of(const AttentionProblem &problem, const AttentionConfig &config,
-                       const AttentionTraced &p, bool isSplit, int valueParts) {
+                       const AttentionTraced &p, bool isSplit, int valueParts,
+                       const Int32 &number = block_idx().x) {
     const Int32 across = ceildiv(p.size.queries.to<Int32>(), config.tile_q);
-    const HeadTile tile = HeadTile::of(problem, config, block_idx().x, across,
-                                       p.size.batch.to<Int32>(), isSplit, valueParts);
+    const HeadTile tile = HeadTile::of(problem, config, number, across, p.size.batch.to<Int32>(),
+                                       isSplit, valueParts);
     const Int32 &sequence = tile.sequence;
     const auto index = [&](const Strided<OnDevice, 0> &of, const Int32 &i) {
       const Tensor starts = of.view(i32, p.size.batch + 1); // (batch + 1)

@@ -270,5 +270,14 @@ inline PartialRows partialRows(const AttentionProblem &problem, const AttentionC
   return {config.splits, problem.q_heads, headV(problem)};
 }
 
+/// The neighbours of a row that a thread combines, and the blocks that share a tile of queries while parts are
+/// combined. There are as many blocks as give each thread one such run, because a thread that has several waits
+/// for the parts of each.
+inline constexpr int kCombinedTogether = 4;
+inline int combineBlocks(const AttentionProblem &problem, const AttentionConfig &config) {
+  const int threads = config.tile_q * (headV(problem) / kCombinedTogether);
+  return (threads + config.threads - 1) / config.threads;
+}
+
 } // namespace kernels::impl
 FLYDSL_NAMESPACE_END

@@ -105,11 +105,26 @@ private:
 /// rounding an exponential to x counts twice likewise. Each tile rounds the sums, and parts of the
 /// keys do once more.
 inline Attended attended(const AttentionProblem &problem, const AttentionConfig &config,
-                         const AttentionInputs &in) {
+                         const AttentionInputs &given) {
   const std::int64_t heads = problem.q_heads, kv = problem.kv_heads,
                      size = problem.head_v ? problem.head_v : problem.head,
-                     tokens = std::int64_t(in.q.size()) / (heads * problem.head);
+                     tokens = std::int64_t(given.q.size()) / (heads * problem.head);
   const DType wide = problem.type_of_products();
+  // Queries in f32 are rounded before they are multiplied.
+  const std::vector<double> rounded =
+      problem.q == f32 ? host::decode(wide, host::encode(wide, given.q)) : std::vector<double>();
+  const AttentionInputs in{given.queries,
+                           given.keys,
+                           given.left,
+                           given.right,
+                           problem.q == f32 ? rounded : given.q,
+                           given.k,
+                           given.v,
+                           given.bias,
+                           given.slopes,
+                           given.sink,
+                           given.mask,
+                           given.maskColumns};
   const double u = host::unit(wide), ofResult = host::unit(problem.y),
                least = host::underflow(problem.y);
   // What is lost of exponentials, which are relative to one of at least 1.

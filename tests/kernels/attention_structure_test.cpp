@@ -184,6 +184,16 @@ TEST_CASE("attention says what it does not support") {
         "kv is of type f16; it has the type of q, bf16, or is a float of 8 bits");
   CHECK(why([](auto &p) { p.kv = fx::i8; }) ==
         "kv is of type i8; f16, bf16 and floats of 8 bits are supported");
+  CHECK(why([](auto &p) { p.q = fx::i8; }) ==
+        "q is of type i8; f16, bf16, f32 and floats of 8 bits are supported");
+  CHECK(why([](auto &p) { p.kv = fx::f32; }) ==
+        "kv is of type f32; f16, bf16 and floats of 8 bits are supported");
+  CHECK(why([](auto &p) { p.q = fx::f32; }).empty());
+  CHECK(why([](auto &p) { p.q = p.y = fx::f32, p.kv = fx::f8E4M3FNUZ; }) ==
+        "q, kv and y say no type of the products: products is of type f32; it is f16 or bf16");
+  CHECK(why([](auto &p) { p.q = fx::f32, p.kv = fx::f8E4M3FNUZ, p.float8_products = true; }) ==
+        "q is of type f32; with float8_products it is a float of 8 bits; gfx942 has products where "
+        "both are f16, or both bf16, or both i8, or each is f8E4M3FNUZ or f8E5M2FNUZ");
   CHECK(why([](auto &p) { p.products = fx::bf16; }) ==
         "products is of type bf16; q and kv say f16");
   CHECK(why([](auto &p) { p.kv_heads = 3; }) ==

@@ -174,12 +174,46 @@ TEST_CASE("operands of 8 bits with descales", "[run]") {
     }
 }
 
+TEST_CASE("queries in f32 are rounded to the type of the products", "[run]") {
+  for (fx::DType kv : {fx::DType(fx::f16), fx::DType(fx::bf16)})
+    for (int head : {64, 72, 192, 256}) { // 72: padded; 256: read again for each tile of keys
+      AttentionProblem problem = grouped(kv, head);
+      problem.q = fx::f32;
+      problem.y = head == 64 ? fx::DType(fx::f32) : kv;
+      AttentionCase(problem, {37}, {70}).expect();
+      AttentionCase(problem, {1}, {150})
+          .expect(head < 192 ? std::optional(small(2)) : std::nullopt);
+    }
+  AttentionProblem all = everything(fx::f16);
+  all.q = fx::f32;
+  all.varlen = true;
+  for (KvCache cache : {KvCache::none, KvCache::pages, KvCache::packed}) {
+    all.cache = cache;
+    AttentionCase options(all, {20, 1, 41}, {33, 40, 70});
+    options.left = 30;
+    options.expect(small());
+  }
+  AttentionProblem bytes = grouped(fx::bf16, 64);
+  bytes.q = fx::f32;
+  bytes.kv = fx::f8E4M3FN;
+  AttentionCase(bytes, {33}, {70}).expect(small()); // products in y's type
+  bytes.y = fx::f32;
+  bytes.products = fx::f16;
+  AttentionCase(bytes, {33}, {70}).expect(small());
+}
+
 TEST_CASE("keys that are shared among blocks", "[run]") {
   for (int splits : {2, 3, 7}) {
     AttentionProblem problem = grouped(fx::f16, 64);
     problem.causal = splits != 2;
     problem.sink = splits == 3;
     AttentionCase(problem, {40}, {150}).expect(small(splits));
+  }
+  // More than are combined together: sixteen, and some more.
+  for (int splits : {16, 21}) {
+    AttentionProblem problem = grouped(fx::f16, 64);
+    problem.causal = splits == 21;
+    AttentionCase(problem, {40}, {700}).expect(small(splits));
   }
   AttentionProblem all = everything(fx::bf16);
   all.varlen = true;

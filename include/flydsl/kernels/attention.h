@@ -32,12 +32,14 @@ namespace kernels {
 /// query those below 2^-15 are lost, and others off by up to 2^-4 of themselves. They are weights
 /// that add up to 1 all the same.
 struct FLYDSL_API AttentionProblem {
-  DType q = f16;  ///< of q: f16, bf16 or a float of 8 bits
-  DType kv = f16; ///< of k and v: as q, or one of the two is a float of 8 bits
+  /// Of q: f16, bf16, f32 or a float of 8 bits. f32 is rounded to the type of the products.
+  DType q = f16;
+  DType kv =
+      f16; ///< of k and v: f16, bf16 or a float of 8 bits; where q has 16 bits and they do, too, its type
   /// Of o: f32, f16 or bf16. Results of parts of the keys that are merged by their logarithms
   /// (merge_states.h) are f32, so that they are rounded once.
   DType y = f16;
-  /// Of the products, f16 or bf16, where neither q and kv, which have 8 bits, nor y say it.
+  /// Of the products, f16 or bf16, where neither q nor kv has 16 bits and y does not say it.
   DType products = {};
   /// Of q, k and v of 8 bits. With KvScales::token k and v have 8 bits, and q has one of
   /// KvScales::tensor if it has 8 bits too.

@@ -167,6 +167,11 @@ TEST_CASE("attention shares keys among blocks where a problem says how many ther
     problem.context = 8192;
     CHECK(fk::choose(problem, 1, target).splits > 4);
     CHECK(fk::choose(problem, 1 << 16, target).splits == 1); // blocks enough
+    // Of heads whose queries do not stay in registers, too.
+    AttentionProblem large = problem;
+    large.head = 512;
+    if (fk::supported(large, target))
+      CHECK(fk::choose(large, 1, target).splits > 1);
   }
   problem.context = -1;
   CHECK(fk::supported(problem, fx::Target::parse("gfx942")).why ==
