@@ -1,5 +1,5 @@
-// The plan takes queries of 16 bits, which are converted here, and so are keys and values in blocks. Its
-// results are the op's, in f32. The mask is the plan's bias.
+// The plan takes queries in f32, and its results are the op's, in f32, too. Keys and values in blocks are converted
+// here, and so are queries that do not begin at multiples of 32 bytes. The mask is the plan's bias.
 #include "ops/attention_plans.h"
 
 #include "ops/elementwise.h"
@@ -8,22 +8,17 @@
 
 #include <flydsl/kernels/attention.h>
 
-#include <algorithm>
 #include <bit>
 #include <optional>
 
 namespace flydsl_ggml {
 namespace {
 
-/// Fewer keys than this are not worth a part of their own.
-constexpr std::int64_t kKeysOfPart = 64;
-/// Parts of the keys, for up to 16 queries and for more, whose results take longer to combine.
-constexpr std::int64_t kMostParts = 32, kMostPartsOfMany = 8, kFewQueries = 16;
-
 /// The op, and the problem that the plan is for.
 struct Attention {
   const ggml_tensor *q, *k, *v, *mask, *sinks;
-  ggml_type type; ///< that is multiplied
+  ggml_type type;      ///< that is multiplied
+  ggml_type ofQueries; ///< f32, or the same where they are converted before
   /// One query, whose heads with the same keys are the plan's queries: their keys are read once.
   bool folded;
   fk::AttentionProblem problem;
@@ -61,11 +56,12 @@ std::optional<Attention> attentionOf(const ggml_tensor *op, const fx::Target &ta
   if (!fits)
     return std::nullopt;
   const bool folded = q->ne[1] == 1 && !sinks && (!mask || mask->ne[2] == 1);
-  Attention found{q, k, v, mask, sinks, *type, folded, {}};
-  const fx::DType y = dtypeOf(*type);
+  const ggml_type ofQueries = rowsAreAligned(q, 8) ? q->type : *type;
+  Attention found{q, k, v, mask, sinks, *type, ofQueries, folded, {}};
+  const fx::DType ofKeys = dtypeOf(*type);
   const auto kvHeads = static_cast<int>(k->ne[2]);
-  found.problem = {.q = y,
-                   .kv = y,
+  found.problem = {.q = dtypeOf(ofQueries),
+                   .kv = ofKeys,
                    .y = fx::f32,
                    .q_heads = folded ? kvHeads : static_cast<int>(q->ne[2]),
                    .kv_heads = kvHeads,
@@ -81,20 +77,14 @@ std::optional<Attention> attentionOf(const ggml_tensor *op, const fx::Target &ta
   return found;
 }
 
-/// The configuration, with as many parts of the keys as leave no compute unit idle.
+/// The configuration for so many keys. Parts of the keys are a power of 2 of them, so that a sequence that grows
+/// needs few plans.
 fk::AttentionConfig configOf(const Run &run, const Attention &a) {
-  const std::int64_t batch = a.q->ne[3], keys = a.k->ne[1];
-  fk::AttentionConfig config = fk::choose(a.problem, a.queries() * batch, run.target);
-  const std::int64_t blocks = ceilDiv(a.queries(), config.tile_q) * a.problem.q_heads * batch;
-  const std::int64_t most = std::min(keys / kKeysOfPart,
-                                     a.queries() <= kFewQueries ? kMostParts : kMostPartsOfMany),
-                     wanted = run.stream.device().compute_units() / blocks;
-  const std::int64_t parts = std::min(most, wanted);
-  if (parts > 1)
-    config.splits = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(parts)));
-  return fk::supported(a.problem, config, run.target)
-             ? config
-             : fk::choose(a.problem, a.queries() * batch, run.target);
+  fk::AttentionProblem problem = a.problem;
+  problem.context = static_cast<int>(a.k->ne[1]);
+  fk::AttentionConfig config = fk::choose(problem, a.queries() * a.q->ne[3], run.target);
+  config.splits = static_cast<int>(std::bit_floor(static_cast<unsigned>(config.splits)));
+  return config;
 }
 
 } // namespace
@@ -109,7 +99,7 @@ bool attentionByPlan(const Run &run, const ggml_tensor *op) {
   const std::int64_t batch = a.q->ne[3], keys = a.k->ne[1], queries = a.queries(),
                      heads = a.problem.q_heads, kvHeads = a.k->ne[2], group = a.q->ne[2] / kvHeads,
                      headK = a.k->ne[0], headV = a.v->ne[0];
-  const Numbers q = numbersOf(run, a.q, a.type), k = numbersOf(run, a.k, a.type),
+  const Numbers q = numbersOf(run, a.q, a.ofQueries), k = numbersOf(run, a.k, a.type),
                 v = numbersOf(run, a.v, a.type);
   // The same elements in the same order: the result's own memory, if it has no gaps.
   const bool direct = ggml_is_contiguous(op) && beginsAligned(op);
@@ -122,11 +112,12 @@ bool attentionByPlan(const Run &run, const ggml_tensor *op) {
       results.memory.stride[d] = results.memory.stride[d - 1] * op->ne[d - 1];
   }
   // (batch, queries, heads, elements); the result's heads and queries lie as ggml has them.
-  const std::int64_t ofQuery = a.folded ? q.strides[2] : q.strides[1],
-                     ofHead = a.folded ? group * q.strides[2] : q.strides[2];
+  const std::int64_t ofHeadQ = strideOf(a.q, q, 2),
+                     ofQuery = a.folded ? ofHeadQ : strideOf(a.q, q, 1),
+                     ofHead = a.folded ? group * ofHeadQ : ofHeadQ;
   const std::int64_t row = headV * a.q->ne[2];
-  fk::AttentionArgs args{.q = tensorAt(q.address, type, {batch, queries, heads, headK},
-                                       {q.strides[3], ofQuery, ofHead, 1}),
+  fk::AttentionArgs args{.q = tensorAt(q.address, a.problem.q, {batch, queries, heads, headK},
+                                       {strideOf(a.q, q, 3), ofQuery, ofHead, 1}),
                          .k = tensorAt(k.address, type, {batch, keys, kvHeads, headK},
                                        {strideOf(a.k, k, 3), k.strides[1], k.strides[2], 1}),
                          .v = tensorAt(v.address, type, {batch, keys, kvHeads, headV},
