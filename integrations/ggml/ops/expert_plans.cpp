@@ -41,11 +41,11 @@ struct Experts {
     return {.experts = experts, .topk = static_cast<int>(topk), .unit = unit, .weights = false};
   }
   /// That of so many rows of each expert's weights.
-  fk::GroupedGemmProblem product(int unit, std::int64_t rows) const {
+  fk::GroupedGemmProblem product(int unit, std::int64_t rows, const fx::Target &target) const {
     return {.a = dtypeOf(type),
             .b = dtypeOf(type),
             .c = fx::f32,
-            .b_layout = fk::OperandLayout::rows,
+            .b_layout = layoutOfNumbers(target, weights, rows),
             .experts = experts,
             .n = rows,
             .k = k,
@@ -88,7 +88,7 @@ std::optional<Experts> expertsOf(const Run &run, const ggml_tensor *op) {
   const int unit = found.unit();
   const std::int64_t part = rowsOfPart(w, experts), last = found.n % part;
   const auto has = [&](std::int64_t rows) {
-    return fk::supported(found.product(unit, rows), run.target).ok;
+    return fk::supported(found.product(unit, rows, run.target), run.target).ok;
   };
   if (!fk::supported(found.sort(unit), run.target) || !has(part) || (last && !has(last)))
     return std::nullopt;
@@ -214,16 +214,16 @@ bool mulMatIdByPlan(const Run &run, const ggml_tensor *op) {
              : 0;
   for (std::int64_t first = 0; first < n; first += part) {
     const std::int64_t rows = std::min(part, n - first);
+    const fk::GroupedGemmProblem product = e.product(unit, rows, run.target);
     if (blocks) {
       HostOperand of = w;
       of.address += first * of.stride[1];
       of.extent[1] = static_cast<std::int32_t>(rows);
-      numbersOfBlocks(run, e.weights->type, of, e.type, numbers);
+      numbersOfBlocks(run, e.weights->type, of, e.type, numbers, product.b_layout);
     }
-    const fk::GroupedGemmProblem product = e.product(unit, rows);
     planOf(product, fk::choose(product, places, run.target),
            run.target)({.a = tensorAt(inputs, type, {tokens, k}),
-                        .b = tensorAt(blocks ? numbers : w.address, type, {experts, rows, k}),
+                        .b = weightsOf(product, blocks ? numbers : w.address, {experts, rows, k}),
                         .c = tensorAt(y.address + first * y.stride[0], fx::f32,
                                       {tokens, topk, rows}, {topk * n, n, std::int64_t{1}}),
                         .unit_experts = order.unit_experts,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 namespace flydsl_ggml {
+namespace fk = flydsl::kernels;
 namespace {
 
 /// Neighbours of a block that a thread makes numbers of: they share the thread's place and the factors of
@@ -12,6 +13,8 @@ namespace {
 constexpr int kNeighbours = 16;
 /// Those that are stored together: 16 bytes.
 constexpr int kStored = 8;
+/// The rows and columns of a block of prepared weights of 16 bits (WeightProblem).
+constexpr int kPreparedRows = 16, kPreparedColumns = 32;
 /// Weights of blocks that are in memory as numbers at a time.
 constexpr std::int64_t kPart = std::int64_t{1} << 25;
 
@@ -35,26 +38,47 @@ fx::TensorArg workspaceOf(const Run &run, std::size_t bytes) {
   return fx::tensor(run.scratch->take(bytes), fx::u8, {bytes});
 }
 
+fk::OperandLayout layoutOfNumbers(const fx::Target &target, const ggml_tensor *weights,
+                                  std::int64_t rows) {
+  const bool isWhole = rows % kPreparedRows == 0 && weights->ne[0] % kPreparedColumns == 0;
+  return target.wave_size() == 64 && !dtypeOf(weights->type) && isWhole
+             ? fk::OperandLayout::prepared
+             : fk::OperandLayout::rows;
+}
+
 void numbersOfBlocks(const Run &run, ggml_type from, const HostOperand &blocks, ggml_type type,
-                     std::int64_t to) {
+                     std::int64_t to, fk::OperandLayout layout) {
+  const bool prepared = layout == fk::OperandLayout::prepared;
   HostOperand pieces = blocks;
   pieces.extent[0] /= kNeighbours;
   std::int64_t total = 1;
   for (const std::int32_t extent : pieces.extent)
     total *= extent;
+  // Prepared, rows come in groups of 16: neighbouring threads have the rows of a group.
+  if (prepared)
+    pieces.extent[1] /= kPreparedRows;
   run.threads(total,
-              {.name = std::string("numbers_") + ggml_type_name(type) + "_" + ggml_type_name(from),
+              {.name = std::string("numbers_") + (prepared ? "prepared_" : "") +
+                       ggml_type_name(type) + "_" + ggml_type_name(from),
                .x = {{.address = to, .stride = {}, .extent = {}}, pieces}},
               [=](const Traced &p, const fx::UInt32 &index) {
-                const Place at = placeOf(index, p.x[1].extent);
-                const auto x = neighboursInRow(from, rowAddress(p.x[1], at[1], at[2], at[3]),
+                constexpr std::int64_t kBytes = 2 * kStored; // that are stored together
+                const fx::UInt32 group = prepared ? fx::UInt32(index / kPreparedRows) : index;
+                const fx::Int32 inGroup =
+                    prepared ? fx::Int32((index % kPreparedRows).to(fx::i32)) : fx::Int32(0);
+                const Place at = placeOf(group, p.x[1].extent);
+                const fx::Int32 row = prepared ? fx::Int32(at[1] * kPreparedRows + inGroup) : at[1];
+                const auto x = neighboursInRow(from, rowAddress(p.x[1], row, at[2], at[3]),
                                                p.x[1].stride[0], at[0] * kNeighbours, kNeighbours);
                 const fx::DType dtype = dtypeOf(type);
-                constexpr std::int64_t bytes = 2 * kNeighbours;
-                const fx::Int64 first = p.x[0].address + index.to(fx::i64) * bytes;
+                // Those that are stored together have those of the other rows of the group after them.
+                const std::int64_t step = prepared ? kPreparedRows * kBytes : kBytes;
+                const fx::Int64 first = p.x[0].address +
+                                        group.to(fx::i64) * (kNeighbours / kStored * step) +
+                                        inGroup.to(fx::i64) * kBytes;
                 for (std::size_t v = 0; v < x.size(); v += kStored)
-                  fx::Pointer::from_address(first + static_cast<std::int64_t>(2 * v), dtype,
-                                            fx::AddressSpace::global, 2 * kStored)
+                  fx::Pointer::from_address(first + static_cast<std::int64_t>(v / kStored) * step,
+                                            dtype, fx::AddressSpace::global, kBytes)
                       .store(fx::Vector::of({x[v], x[v + 1], x[v + 2], x[v + 3], x[v + 4], x[v + 5],
                                              x[v + 6], x[v + 7]})
                                  .to(dtype));

@@ -3,6 +3,7 @@
 
 #include "ops/op.h"
 
+#include <flydsl/kernels/gemm.h>
 #include <flydsl/kernels/ggml.h>
 
 #include <array>
@@ -55,8 +56,26 @@ bool rowsAreAligned(const ggml_tensor *x, std::int64_t elements);
 /// order. The tensor has elements of their own, or blocks whose rows are a multiple of 16 elements. Returns
 /// the address.
 std::int64_t contiguousNumbers(const Run &run, const ggml_tensor *x, ggml_type type);
-/// The same of a part of a tensor of blocks, which begins at an address, into memory that is there.
+/// How so many rows of each matrix of weights lie as numbers: those that are numbers, as they are; those in
+/// blocks, on CDNA, as products load them (WeightProblem) where no block of rows is filled up. With waves of 32
+/// lanes such numbers take longer to write than products gain.
+flydsl::kernels::OperandLayout layoutOfNumbers(const fx::Target &target, const ggml_tensor *weights,
+                                               std::int64_t rows);
+/// The same of a part of a tensor of blocks, which begins at an address, into memory that is there. The
+/// layout is that of layoutOfNumbers().
 void numbersOfBlocks(const Run &run, ggml_type from, const HostOperand &blocks, ggml_type type,
-                     std::int64_t to);
+                     std::int64_t to,
+                     flydsl::kernels::OperandLayout layout = flydsl::kernels::OperandLayout::rows);
+/// These numbers, at an address, as the operand of a plan whose problem they are of: (n, k), or of experts
+/// (experts, n, k).
+template <class Problem>
+flydsl::kernels::WeightArg weightsOf(const Problem &problem, std::int64_t address,
+                                     const fx::Extents &shape) {
+  namespace fk = flydsl::kernels;
+  if (problem.b_layout != fk::OperandLayout::prepared)
+    return tensorAt(address, problem.b, shape);
+  return fk::PreparedWeight{problem.weight(),
+                            tensorAt(address, problem.b, {fk::prepared_size(problem.weight())})};
+}
 
 } // namespace flydsl_ggml

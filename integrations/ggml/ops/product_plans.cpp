@@ -34,11 +34,11 @@ std::optional<Product> productOf(const ggml_tensor *op) {
   return Product{w, x, op, w->ne[1], w->ne[0], ggml_nrows(x), typeOfNumbers(w)};
 }
 
-fk::GemmProblem problemOf(const Product &product, std::int64_t n) {
+fk::GemmProblem problemOf(const Product &product, std::int64_t n, const fx::Target &target) {
   return {.a = dtypeOf(product.type),
           .b = dtypeOf(product.type),
           .c = fx::f32,
-          .b_layout = fk::OperandLayout::rows,
+          .b_layout = layoutOfNumbers(target, product.weights, n),
           .n = n,
           .k = product.k};
 }
@@ -46,7 +46,8 @@ fk::GemmProblem problemOf(const Product &product, std::int64_t n) {
 /// None if the plan does not have it, too.
 std::optional<Product> plannedProduct(const Run &run, const ggml_tensor *op) {
   const auto product = productOf(op);
-  if (!product || !fk::supported(problemOf(*product, rowsOfPart(product->weights, 1)), run.target))
+  if (!product ||
+      !fk::supported(problemOf(*product, rowsOfPart(product->weights, 1), run.target), run.target))
     return std::nullopt;
   return product;
 }
@@ -69,19 +70,19 @@ bool mulMatByPlan(const Run &run, const ggml_tensor *op) {
                                       : 0;
   for (std::int64_t first = 0; first < n; first += part) {
     const std::int64_t rows = std::min(part, n - first);
+    const fk::GemmProblem problem = problemOf(*product, rows, run.target);
     if (blocks) {
       HostOperand of = operandOf(product->weights);
       of.address += first * of.stride[1];
       of.extent[1] = static_cast<std::int32_t>(rows);
-      numbersOfBlocks(run, product->weights->type, of, product->type, numbers);
+      numbersOfBlocks(run, product->weights->type, of, product->type, numbers, problem.b_layout);
     }
-    const fk::GemmProblem problem = problemOf(*product, rows);
     const fk::GemmConfig config = fk::choose(problem, m, run.target);
     const HostOperand w = operandOf(product->weights), y = operandOf(op);
     const fx::DType of = dtypeOf(product->type);
     fk::GemmArgs args{
         .a = tensorAt(inputs, of, {m, k}),
-        .b = tensorAt(blocks ? numbers : w.address, of, {rows, k}),
+        .b = weightsOf(problem, blocks ? numbers : w.address, {rows, k}),
         .c = tensorAt(y.address + first * y.stride[0], fx::f32, {m, rows}, {n, std::int64_t{1}})};
     if (const std::size_t bytes = fk::workspace_bytes(problem, config, m))
       args.workspace = workspaceOf(run, bytes);

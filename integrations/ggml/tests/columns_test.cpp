@@ -198,6 +198,45 @@ TEST_CASE("a few columns times weights, with an addend, and GLU of two such prod
     }
 }
 
+TEST_CASE("many columns times weights whose numbers are made before, as products load them where "
+          "rows allow it") {
+  const ggml_type type = GENERATE(GGML_TYPE_Q4_K, GGML_TYPE_Q5_0, GGML_TYPE_NVFP4);
+  const std::int64_t rows = kRows - GENERATE(0, 5); // whole groups of 16, or not
+  constexpr std::int64_t columns = 70;
+  const ggml_backend_ptr backend = backendOn();
+  const ggml_context_ptr context = contextOf(8);
+  ggml_tensor *w = ggml_new_tensor_2d(context.get(), type, kInner, rows),
+              *x = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, kInner, columns);
+  ggml_tensor *product = ggml_mul_mat(context.get(), w, x);
+  ggml_cgraph *graph = ggml_new_graph(context.get());
+  ggml_build_forward_expand(graph, product);
+  const ggml_backend_buffer_ptr buffer(
+      ggml_backend_alloc_ctx_tensors(context.get(), backend.get()));
+  const Weights weights(type, 0);
+  ggml_backend_tensor_set(w, weights.blocks.data(), 0, ggml_nbytes(w));
+  std::vector<float> inputs(kInner * columns);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    inputs[i] = static_cast<float>(i * 29 % 67) / 32 - 1;
+  ggml_backend_tensor_set(x, inputs.data(), 0, ggml_nbytes(x));
+  const std::vector<std::string> kernels = kernelsOf(backend.get(), graph);
+  const bool prepared = rows == kRows && flydsl::Device(0).target().wave_size() == 64;
+  INFO(ggml_type_name(type) << ", " << rows << " rows");
+  REQUIRE(kernels.size() >= 3); // numbers of columns, numbers of weights, and the product
+  CHECK_THAT(kernels[1], StartsWith(prepared ? "ggml_numbers_prepared_" : "ggml_numbers_bf16"));
+  CHECK_THAT(kernels[2], StartsWith("gemm"));
+  std::vector<float> found(static_cast<std::size_t>(rows * columns));
+  ggml_backend_tensor_get(product, found.data(), 0, ggml_nbytes(product));
+  for (std::int64_t c = 0; c < columns; ++c)
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const float *column = inputs.data() + c * kInner;
+      auto [value, bound] = weights.row(r, column);
+      for (std::int64_t k = 0; k < kInner; ++k) // columns are exact in bf16, weights are rounded
+        bound += std::ldexp(std::abs(weights.exact[r * kInner + k] * column[k]), -9);
+      INFO("row " << r << ", column " << c);
+      CHECK(std::abs(found[static_cast<std::size_t>(c * rows + r)] - value) <= bound);
+    }
+}
+
 TEST_CASE("columns of several matrices, and columns with gaps between them") {
   const std::int64_t columns = GENERATE(3, 9);
   // The heads of one token, permuted: each is a matrix of one column, whose stride is that of all heads.

@@ -126,3 +126,43 @@ TEST_CASE("experts of single slots and of sorted ones, and GLU of two such produ
           1.1 * ofG * (std::abs(u) + ofU) + std::abs(g) * ofU + 1e-5);
   }
 }
+
+TEST_CASE("experts of a format that is not in the library, by numbers that products load") {
+  constexpr std::int64_t tokens = 40;
+  const ggml_backend_ptr backend = backendOn();
+  const ggml_context_ptr context = contextOf(8);
+  ggml_tensor *w = ggml_new_tensor_3d(context.get(), GGML_TYPE_NVFP4, kInner, kRows, kExperts),
+              *x = ggml_new_tensor_3d(context.get(), GGML_TYPE_F32, kInner, 1, tokens),
+              *ids = ggml_new_tensor_2d(context.get(), GGML_TYPE_I32, kSlots, tokens);
+  ggml_tensor *product = ggml_mul_mat_id(context.get(), w, x, ids);
+  ggml_cgraph *graph = ggml_new_graph(context.get());
+  ggml_build_forward_expand(graph, product);
+  const ggml_backend_buffer_ptr buffer(
+      ggml_backend_alloc_ctx_tensors(context.get(), backend.get()));
+  const Weights weights(GGML_TYPE_NVFP4, 0);
+  ggml_backend_tensor_set(w, weights.blocks.data(), 0, weights.blocks.size());
+  std::vector<float> inputs(static_cast<std::size_t>(kInner * tokens));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    inputs[i] = static_cast<float>(i * 29 % 67) / 32 - 1;
+  ggml_backend_tensor_set(x, inputs.data(), 0, ggml_nbytes(x));
+  std::vector<std::int32_t> experts;
+  for (std::int64_t t = 0; t < tokens; ++t)
+    for (std::int64_t s = 0; s < kSlots; ++s)
+      experts.push_back(static_cast<std::int32_t>((t * 3 + s * 2 + t / 7) % kExperts));
+  ggml_backend_tensor_set(ids, experts.data(), 0, ggml_nbytes(ids));
+  const std::vector<std::string> kernels = kernelsOf(backend.get(), graph);
+  const std::string numbers =
+      flydsl::Device(0).target().wave_size() == 64 ? "ggml_numbers_prepared_" : "ggml_numbers_bf16";
+  CHECK(std::count_if(kernels.begin(), kernels.end(),
+                      [&](const std::string &name) { return name.starts_with(numbers); }) == 1);
+  std::vector<float> found(static_cast<std::size_t>(kRows * kSlots * tokens));
+  ggml_backend_tensor_get(product, found.data(), 0, ggml_nbytes(product));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto slot = static_cast<std::int64_t>(i) / kRows,
+               r = static_cast<std::int64_t>(i) % kRows;
+    const auto [value, size, unused] = weights.row(experts[static_cast<std::size_t>(slot)], r,
+                                                   inputs.data() + slot / kSlots * kInner);
+    INFO("slot " << slot << ", row " << r);
+    CHECK(std::abs(found[i] - value) <= std::ldexp(size, -7)); // weights are rounded to bf16
+  }
+}
