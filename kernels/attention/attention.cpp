@@ -238,8 +238,7 @@ std::vector<AttentionConfig> choices(const AttentionProblem &problem, const Targ
     all.push_back(configOf(problem, leastTile(problem, target), target));
   return all;
 }
-/// The most parts of the keys that `choose` takes: one, unless the problem says that sequences have more of them
-/// than a call has queries.
+/// The most parts of the keys that `choose` takes: one, unless the problem says how many keys a sequence has.
 std::int64_t mostParts(const AttentionProblem &problem) {
   return std::clamp<std::int64_t>(problem.context / kKeysOfPart, 1, kMostParts);
 }

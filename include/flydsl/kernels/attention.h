@@ -34,8 +34,8 @@ namespace kernels {
 struct FLYDSL_API AttentionProblem {
   /// Of q: f16, bf16, f32 or a float of 8 bits. f32 is rounded to the type of the products.
   DType q = f16;
-  DType kv =
-      f16; ///< of k and v: f16, bf16 or a float of 8 bits; where q has 16 bits and they do, too, its type
+  /// Of k and v: f16, bf16 or a float of 8 bits. If q has 16 bits, too, they have one type.
+  DType kv = f16;
   /// Of o: f32, f16 or bf16. Results of parts of the keys that are merged by their logarithms
   /// (merge_states.h) are f32, so that they are rounded once.
   DType y = f16;
