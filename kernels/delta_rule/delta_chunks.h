@@ -85,9 +85,11 @@ private:
 
 class DeltaChunks {
 public:
+  /// `readsAgain`: the arguments of v, y and the state are read again where they are needed, so that no scalar
+  /// registers hold them from one chunk to the next.
   DeltaChunks(const DeltaRuleProblem &problem, const DeltaRuleConfig &config,
-              const DeltaTraced &params, const MatrixForm &form)
-      : problem_(problem), config_(config), memory_(params, problem, 1),
+              const DeltaTraced &params, const MatrixForm &form, bool readsAgain)
+      : problem_(problem), config_(config), readsAgain_(readsAgain), memory_(params, problem, 1),
         lane_(form, std::max(kPiece, form.perLane()), problem.key, kPiece), product_(form),
         waves_(config.block / form.lanes), shared_(problem, lane_.keys(), waves_),
         wave_(gpu::uniform(thread_idx().x / form.lanes).to<Int32>()),
@@ -123,9 +125,10 @@ private:
         DeltaChunks(*this, lane_.recomputed()).chunk(base, end, state, gates);
       else
         chunk(base, end, state, gates);
+    const Tensor after = readsAgain_ ? memory_.stateReadAgain() : kept; // (key, value)
     if_(hasColumn(), [&] {
       eachRow(
-          [&](int tile, int v, const Int32 &row) { kept(row, column_) = state[asIndex(tile)](v); },
+          [&](int tile, int v, const Int32 &row) { after(row, column_) = state[asIndex(tile)](v); },
           fewRegisters());
     });
   }
@@ -141,8 +144,9 @@ private:
   /// The same for a chunk, where registers are few: numbers that follow from the lane's would be
   /// kept for all chunks, and there are no registers for them.
   DeltaChunks(const DeltaChunks &all, const DecodeLane &lane)
-      : problem_(all.problem_), config_(all.config_), memory_(all.memory_), lane_(lane),
-        product_(all.product_), waves_(all.waves_), shared_(all.shared_), wave_(all.wave_),
+      : problem_(all.problem_), config_(all.config_), readsAgain_(all.readsAgain_),
+        memory_(all.memory_), lane_(lane), product_(all.product_), waves_(all.waves_),
+        shared_(all.shared_), wave_(all.wave_),
         column_((block_idx().x * waves_ + wave_) * 16 + lane_.product().row()) {}
 
   bool solves() const { return problem_.update == StateUpdate::delta; }
@@ -446,9 +450,14 @@ private:
         body(tile, v, tokenOf(tile, v));
   }
 
-  /// v of a token of the chunk in the lane's column, in f32; of those past the last, that of the last.
-  Numeric valueOf(const Int32 &base, const Int32 &end, const Int32 &i) const {
-    const Tensor column = memory_.v()(_, min(column_, problem_.value - 1)); // (m)
+  /// v in the lane's column.
+  Tensor columnOfV() const {                                             // (m)
+    const Tensor all = readsAgain_ ? memory_.vReadAgain() : memory_.v(); // (m, value)
+    return all(_, min(column_, problem_.value - 1));                     // (m)
+  }
+  /// That of a token of the chunk, in f32; of those past the last, that of the last.
+  static Numeric valueOf(const Tensor &column, const Int32 &base, const Int32 &end,
+                         const Int32 &i) {
     return column(min(base + i, end - 1)).to(f32);
   }
   /// The decay from the beginning of the chunk to a token; 1 if it is in the operands.
@@ -457,18 +466,20 @@ private:
   }
   /// beta (v - e^G transposed(S) k).
   void rightSide(const Int32 &base, const Int32 &end, const std::vector<Tensor> &known) const {
+    const Tensor column = columnOfV(); // (m)
     eachToken([&](int tile, int v, const Int32 &i) {
-      const Numeric value = valueOf(base, end, i);
+      const Numeric value = valueOf(column, base, end, i);
       (*shared_.right)(wave_ * tokens() + i, lane_.product().row()) =
           shared_.beta(i) * (value - decayTo(i) * known[asIndex(tile)](v));
     });
   }
   /// d of the lane's tokens, with StateUpdate::add.
   Vector added(const Int32 &base, const Int32 &end) const {
-    const Tensor own = make_rmem_tensor(IntTuple(lane_.valueKeys()), f32); // (keys)
+    const Tensor own = make_rmem_tensor(IntTuple(lane_.valueKeys()), f32), // (keys)
+        column = columnOfV();                                              // (m)
     for (int k = 0; k < lane_.valueKeys(); ++k) {
       const Int32 i = lane_.valueKey(k);
-      own(k) = shared_.beta(i) * valueOf(base, end, i);
+      own(k) = shared_.beta(i) * valueOf(column, base, end, i);
     }
     return own.load();
   }
@@ -518,12 +529,16 @@ private:
       }
     for (int tile = 0; tile < lane_.keyTiles(); ++tile)
       product_.add(seen[asIndex(tile)], runOf(shared_.scores, lane_.key(tile)), operand);
-    const Tensor column = memory_.y()(_, column_); // (m)
+    const Tensor all = readsAgain_ ? memory_.yReadAgain() : memory_.y(); // (m, value)
+    const Tensor column = all(_, column_);                               // (m)
+    std::optional<Tensor> values;
+    if (skip)
+      values.emplace(columnOfV()); // (m)
     if_(hasColumn(), [&] {
       eachToken([&](int tile, int v, const Int32 &i) {
         if_(base + i < end, [&] {
           const Numeric y = seen[asIndex(tile)](v);
-          column(base + i) = (skip ? y + *skip * valueOf(base, end, i) : y).to(problem_.y);
+          column(base + i) = (skip ? y + *skip * valueOf(*values, base, end, i) : y).to(problem_.y);
         });
       });
     });
@@ -576,6 +591,7 @@ private:
 
   const DeltaRuleProblem &problem_;
   const DeltaRuleConfig &config_;
+  bool readsAgain_;
   DeltaMemory memory_;
   DecodeLane lane_;
   WaveProduct product_;

@@ -4,6 +4,7 @@
 #include "delta_rule/delta_rule_family.h"
 
 #include <flydsl/flydsl.h>
+#include <flydsl/kernel/argument.h>
 
 #include <cmath>
 
@@ -36,8 +37,11 @@ public:
   Tensor k() const { return keys(p_.k); }               // (m, key)
   Tensor v() const { return values(p_.v, problem_.x); } // (m, value)
   Tensor y() const { return values(p_.y, problem_.y); } // (m, value)
-  Tensor beta() const { return gates(p_.beta); }        // (m)
-  Tensor g() const {                                    // (m)
+  /// The same by arguments that are read again.
+  Tensor vReadAgain() const { return values(read_again(p_.v), problem_.x); } // (m, value)
+  Tensor yReadAgain() const { return values(read_again(p_.y), problem_.y); } // (m, value)
+  Tensor beta() const { return gates(p_.beta); }                             // (m)
+  Tensor g() const {                                                         // (m)
     return gates({.address = p_.g.address, .stride = {p_.g.stride[0]}});
   }
   Tensor channelsOfG() const { // (m, key)
@@ -55,14 +59,16 @@ public:
     return all(head_, _);                                         // (key)
   }
   /// Of a slot that there is.
-  Tensor state() const {
-    const Tensor all =
-        p_.state.view(f32, {p_.slots, problem_.v_heads, problem_.key, problem_.value},
-                      4 * columns_); // (slots, v_heads, key, value)
-    return all(slot_, head_, _, _);  // (key, value)
-  }
+  Tensor state() const { return stateOf(p_); } // (key, value)
+  /// The same by arguments that are read again, for results after a long loop: no register holds them in between.
+  Tensor stateReadAgain() const { return stateOf(read_again(p_)); } // (key, value)
 
 private:
+  Tensor stateOf(const DeltaTraced &p) const {
+    const Tensor all = p.state.view(f32, {p.slots, problem_.v_heads, problem_.key, problem_.value},
+                                    4 * columns_); // (slots, v_heads, key, value)
+    return all(slot_, head_, _, _);                // (key, value)
+  }
   Tensor starts() const { return p_.starts.view(i32, grid_dim().z + 1); } // (n + 1)
   Tensor keys(const Strided<OnDevice, 2> &of) const {
     const Tensor all = of.view(problem_.x, {p_.tokens, problem_.heads, problem_.key},

@@ -6,6 +6,7 @@
 #include "delta_rule/delta_chunks.h"
 #include "delta_rule/delta_gates.h"
 #include "frame/compile.h"
+#include "frame/forms.h"
 
 FLYDSL_NAMESPACE_BEGIN
 namespace kernels::impl {
@@ -153,20 +154,28 @@ private:
   Int32 columnLane_; ///< among those of the head, with four columns each
 };
 
-const FamilyKernel deltaRule{
-    kDeltaRule, [](const DeltaTraced &params, const Constexpr<Spec<DeltaRuleProblem>> &spec) {
-      const DeltaRuleProblem problem = spec->problem;
-      const DeltaRuleConfig config = spec->config;
-      if (config.chunks)
-        DeltaChunks(problem, config, params, *chunkForm(problem, target())).run();
-      else
-        DeltaThread(problem, config, params).run();
-    }};
+using DeltaKernel = FamilyKernel<DeltaRuleProblem, DeltaRuleParams>;
+/// `readsAgain`: see DeltaChunks.
+DeltaKernel deltaRuleBy(bool readsAgain) {
+  return {kDeltaRule,
+          [readsAgain](const DeltaTraced &params, const Constexpr<Spec<DeltaRuleProblem>> &spec) {
+            const DeltaRuleProblem problem = spec->problem;
+            const DeltaRuleConfig config = spec->config;
+            if (config.chunks)
+              DeltaChunks(problem, config, params, *chunkForm(problem, target()), readsAgain).run();
+            else
+              DeltaThread(problem, config, params).run();
+          }};
+}
+/// In order of preference.
+const std::array<DeltaKernel, 2> deltaRule{deltaRuleBy(false), deltaRuleBy(true)};
 
 } // namespace
 
 void Family<DeltaRuleProblem>::compile(const Compiler<DeltaRuleProblem> &compiler) {
-  compiler(deltaRule, compiler.config().block);
+  // Only chunks read arguments again.
+  compileFirstThatFits(compiler, std::span(deltaRule).first(compiler.config().chunks ? 2 : 1),
+                       compiler.config().block);
 }
 
 } // namespace kernels::impl
