@@ -199,13 +199,16 @@ std::optional<fx::Config> RandomCalls::problem() {
     if (!keepsPromises(tried) || !isSupported({.family = family_, .problem = tried}, target_))
       continue;
     // What is too large is made smaller, as far as it stays supported.
-    for (int halved = 0; halved < 200 && family_->bytes(tried, 64, target_) > mostBytes_;
-         ++halved) {
+    const auto bytes = [&] {
+      constexpr std::int64_t kOfCall = 64;
+      return family_->bytes(tried, rowsFor(tried, *family_, kOfCall), target_);
+    };
+    for (int halved = 0; halved < 200 && bytes() > mostBytes_; ++halved) {
       const fx::Config smaller = smallerOf(tried, enumerations);
       if (keepsPromises(smaller) && isSupported({.family = family_, .problem = smaller}, target_))
         tried = smaller;
     }
-    if (family_->bytes(tried, 64, target_) <= mostBytes_)
+    if (bytes() <= mostBytes_)
       return tried;
   }
   return std::nullopt;
