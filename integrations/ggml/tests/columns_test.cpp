@@ -95,9 +95,7 @@ TEST_CASE("columns times weights in blocks, and GLU of two such products") {
   const Weights first(type, 0), second(type, 5);
   ggml_backend_tensor_set(gate, first.blocks.data(), 0, first.blocks.size());
   ggml_backend_tensor_set(up, second.blocks.data(), 0, second.blocks.size());
-  std::vector<float> all(kInner * columns + 1);
-  for (std::size_t i = 0; i < all.size(); ++i)
-    all[i] = static_cast<float>(i * 29 % 67) / 32 - 1;
+  const std::vector<float> all = inputsOf(kInner * columns + 1);
   ggml_backend_tensor_set(memory, all.data(), 0, ggml_nbytes(memory));
 
   const std::vector<std::string> kernels = kernelsOf(backend.get(), graph);
@@ -159,9 +157,8 @@ TEST_CASE("a few columns times weights, with an addend, and GLU of two such prod
   const Weights first(type, 0), second(type, 5);
   ggml_backend_tensor_set(gate, first.blocks.data(), 0, ggml_nbytes(gate));
   ggml_backend_tensor_set(up, second.blocks.data(), 0, ggml_nbytes(up));
-  std::vector<float> inputs(kInner * columns), added(rows * columns);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    inputs[i] = static_cast<float>(i * 29 % 67) / 32 - 1;
+  const std::vector<float> inputs = inputsOf(kInner * columns);
+  std::vector<float> added(rows * columns);
   for (std::size_t i = 0; i < added.size(); ++i)
     added[i] = static_cast<float>(i % 11);
   ggml_backend_tensor_set(x, inputs.data(), 0, ggml_nbytes(x));
@@ -214,9 +211,7 @@ TEST_CASE("many columns times weights whose numbers are made before, as products
       ggml_backend_alloc_ctx_tensors(context.get(), backend.get()));
   const Weights weights(type, 0);
   ggml_backend_tensor_set(w, weights.blocks.data(), 0, ggml_nbytes(w));
-  std::vector<float> inputs(kInner * columns);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    inputs[i] = static_cast<float>(i * 29 % 67) / 32 - 1;
+  const std::vector<float> inputs = inputsOf(kInner * columns);
   ggml_backend_tensor_set(x, inputs.data(), 0, ggml_nbytes(x));
   const std::vector<std::string> kernels = kernelsOf(backend.get(), graph);
   const bool prepared = rows == kRows && flydsl::Device(0).target().wave_size() == 64;
@@ -263,9 +258,7 @@ TEST_CASE("columns of several matrices, and columns with gaps between them") {
       ggml_backend_alloc_ctx_tensors(context.get(), backend.get()));
   const Weights weights(GGML_TYPE_Q4_K, 0);
   ggml_backend_tensor_set(w, weights.blocks.data(), 0, weights.blocks.size());
-  std::vector<float> all(static_cast<std::size_t>((kInner + kGap) * columns));
-  for (std::size_t i = 0; i < all.size(); ++i)
-    all[i] = static_cast<float>(i * 29 % 67) / 32 - 1;
+  const std::vector<float> all = inputsOf((kInner + kGap) * columns);
   ggml_backend_tensor_set(memory, all.data(), 0, ggml_nbytes(memory));
   REQUIRE(ggml_backend_graph_compute(backend.get(), graph) == GGML_STATUS_SUCCESS);
   std::vector<float> found(static_cast<std::size_t>(kRows * columns));

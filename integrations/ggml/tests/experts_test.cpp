@@ -48,6 +48,15 @@ struct Weights {
   }
 };
 
+/// The experts of the slots of so many tokens.
+std::vector<std::int32_t> expertsOf(std::int64_t tokens) {
+  std::vector<std::int32_t> experts;
+  for (std::int64_t t = 0; t < tokens; ++t)
+    for (std::int64_t s = 0; s < kSlots; ++s)
+      experts.push_back(static_cast<std::int32_t>((t * 3 + s * 2 + t / 7) % kExperts));
+  return experts;
+}
+
 } // namespace
 
 TEST_CASE("experts of single slots and of sorted ones, and GLU of two such products") {
@@ -77,14 +86,9 @@ TEST_CASE("experts of single slots and of sorted ones, and GLU of two such produ
   const Weights first(type, 0), second(type, 5);
   ggml_backend_tensor_set(gate, first.blocks.data(), 0, first.blocks.size());
   ggml_backend_tensor_set(up, second.blocks.data(), 0, second.blocks.size());
-  std::vector<float> inputs(static_cast<std::size_t>(kInner * tokens));
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    inputs[i] = static_cast<float>(i * 29 % 67) / 32 - 1;
+  const std::vector<float> inputs = inputsOf(kInner * tokens);
   ggml_backend_tensor_set(x, inputs.data(), 0, ggml_nbytes(x));
-  std::vector<std::int32_t> experts;
-  for (std::int64_t t = 0; t < tokens; ++t)
-    for (std::int64_t s = 0; s < kSlots; ++s)
-      experts.push_back(static_cast<std::int32_t>((t * 3 + s * 2 + t / 7) % kExperts));
+  const std::vector<std::int32_t> experts = expertsOf(tokens);
   ggml_backend_tensor_set(ids, experts.data(), 0, ggml_nbytes(ids));
 
   const std::vector<std::string> kernels = kernelsOf(backend.get(), graph);
@@ -141,14 +145,9 @@ TEST_CASE("experts of a format that is not in the library, by numbers that produ
       ggml_backend_alloc_ctx_tensors(context.get(), backend.get()));
   const Weights weights(GGML_TYPE_NVFP4, 0);
   ggml_backend_tensor_set(w, weights.blocks.data(), 0, weights.blocks.size());
-  std::vector<float> inputs(static_cast<std::size_t>(kInner * tokens));
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    inputs[i] = static_cast<float>(i * 29 % 67) / 32 - 1;
+  const std::vector<float> inputs = inputsOf(kInner * tokens);
   ggml_backend_tensor_set(x, inputs.data(), 0, ggml_nbytes(x));
-  std::vector<std::int32_t> experts;
-  for (std::int64_t t = 0; t < tokens; ++t)
-    for (std::int64_t s = 0; s < kSlots; ++s)
-      experts.push_back(static_cast<std::int32_t>((t * 3 + s * 2 + t / 7) % kExperts));
+  const std::vector<std::int32_t> experts = expertsOf(tokens);
   ggml_backend_tensor_set(ids, experts.data(), 0, ggml_nbytes(ids));
   const std::vector<std::string> kernels = kernelsOf(backend.get(), graph);
   const std::string numbers =

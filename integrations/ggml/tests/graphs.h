@@ -6,6 +6,7 @@
 #include <ggml-cpp.h>
 #include <ggml.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,13 @@ ggml_backend_ptr backendOn(std::size_t index = 0);
 ggml_context_ptr contextOf(std::size_t tensors);
 /// The kernels that a graph launches on device 0, in their order.
 std::vector<std::string> kernelsOf(ggml_backend_t backend, ggml_cgraph *graph);
+/// Inputs of products, from -1 on in steps of 1/32, which are exact in bf16.
+inline std::vector<float> inputsOf(std::int64_t count) {
+  std::vector<float> inputs(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    inputs[i] = static_cast<float>(i * 29 % 67) / 32 - 1;
+  return inputs;
+}
 
 /// What ggml has logged since the object was made.
 class Log {
